@@ -1,0 +1,187 @@
+//! The random value that signs a key.
+
+use alloc::{string::String, sync::Arc, vec::Vec};
+use core::fmt;
+
+/// Fresh randomness from the operating system, drawn by the shell for one operation.
+///
+/// The first 16 bytes go into every owner of the operation unchanged, so two operations share an owner
+/// only if the operating system repeats 128 random bits; the next 4, mixed with the attempt's number,
+/// tell the operation's attempts apart by construction (argument S8). The last 8 seed the jitter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Seed([u8; Seed::LENGTH]);
+
+impl Seed {
+    /// How many random bytes make a seed.
+    pub const LENGTH: usize = 28;
+
+    /// A seed of these random bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; Self::LENGTH]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 20 bytes that sign attempt number `attempt` of the operation.
+    #[must_use]
+    pub fn sign(&self, attempt: u32) -> [u8; 20] {
+        let mut bytes = [0; 20];
+        bytes.copy_from_slice(&self.0[..20]);
+        // Argument S8: xor with a number is one to one, so no two attempts of one operation get the
+        // same bytes.
+        for (byte, number) in bytes[16..].iter_mut().zip(attempt.to_be_bytes()) {
+            *byte ^= number;
+        }
+        bytes
+    }
+
+    /// A number for the `step`-th random choice that is not about owners.
+    #[must_use]
+    pub fn jitter(&self, step: u32) -> u64 {
+        let mut seed = [0; 8];
+        seed.copy_from_slice(&self.0[20..]);
+        splitmix(u64::from_le_bytes(seed).wrapping_add(u64::from(step).wrapping_mul(GOLDEN)))
+    }
+}
+
+impl fmt::Debug for Seed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A seed foretells the owners of the attempts to come.
+        out.write_str("Seed(..)")
+    }
+}
+
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The finaliser of the splitmix generator.
+fn splitmix(state: u64) -> u64 {
+    let mut z = state.wrapping_add(GOLDEN);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The value of a lock's key: who holds it. Opaque bytes, fresh for every attempt.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Owner(Arc<[u8]>);
+
+impl Owner {
+    /// The longest owner, in bytes.
+    pub const LONGEST: usize = 255;
+
+    /// An owner of these bytes, as another program may have written it; none if there are no bytes or
+    /// more than [`LONGEST`](Self::LONGEST).
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        (1..=Self::LONGEST)
+            .contains(&bytes.len())
+            .then(|| Self(bytes.into()))
+    }
+
+    /// The bytes, as they stand on the nodes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Text as it is, other bytes escaped as in a Rust byte string.
+impl fmt::Display for Owner {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}", self.0.escape_ascii())
+    }
+}
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Owner({self})")
+    }
+}
+
+/// How the 20 random bytes of an attempt become its owner.
+///
+/// The default writes them as 40 hexadecimal digits. A function of your own may encode them otherwise
+/// or put a label behind them; it must keep them all, since two attempts with one owner could release
+/// each other's keys (argument S8). What it returns is cut to [`Owner::LONGEST`] bytes at the end, so
+/// the label goes behind.
+#[derive(Clone, Default)]
+pub struct OwnerSource(Option<Arc<OwnerFunction>>);
+
+type OwnerFunction = dyn Fn(&[u8; 20]) -> Vec<u8> + Send + Sync;
+
+impl OwnerSource {
+    /// Owners made by `function`.
+    pub fn new(function: impl Fn(&[u8; 20]) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(function)))
+    }
+
+    /// The owner of one attempt; none if the function returned nothing.
+    #[must_use]
+    pub fn owner(&self, random: &[u8; 20]) -> Option<Owner> {
+        let Some(function) = &self.0 else {
+            return Owner::from_bytes(hexadecimal(random).as_bytes());
+        };
+        let bytes = function(random);
+        Owner::from_bytes(&bytes[..bytes.len().min(Owner::LONGEST)])
+    }
+}
+
+impl fmt::Debug for OwnerSource {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(if self.0.is_some() {
+            "OwnerSource(custom)"
+        } else {
+            "OwnerSource(hexadecimal)"
+        })
+    }
+}
+
+/// Bytes as lower-case hexadecimal digits.
+#[must_use]
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble & 15)]);
+    bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(*byte)])
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::{collections::BTreeSet, string::ToString, vec};
+
+    #[test]
+    fn no_two_attempts_of_an_operation_share_an_owner() {
+        let seed = Seed::new([7; Seed::LENGTH]);
+        let owners: BTreeSet<_> = (0..10_000).map(|attempt| seed.sign(attempt)).collect();
+        assert_eq!(owners.len(), 10_000);
+    }
+
+    #[test]
+    fn the_default_owner_is_forty_hexadecimal_digits() {
+        let mut random = [0; 20];
+        random[19] = 0xaf;
+        let owner = OwnerSource::default()
+            .owner(&random)
+            .expect("digits are not empty");
+        assert_eq!(
+            owner.to_string(),
+            "00000000000000000000000000000000000000af"
+        );
+    }
+
+    #[test]
+    fn an_owner_that_is_not_text_is_shown_escaped() {
+        let owner = Owner::from_bytes(&[0, b'a', 0xff]).expect("three bytes");
+        assert_eq!(owner.to_string(), r"\x00a\xff");
+    }
+
+    #[test]
+    fn a_custom_owner_is_cut_at_the_end() {
+        let source = OwnerSource::new(|random| [&random[..], &vec![b'x'; 999]].concat());
+        let owner = source.owner(&[1; 20]).expect("not empty");
+        assert_eq!(owner.as_bytes().len(), Owner::LONGEST);
+        assert_eq!(owner.as_bytes()[..20], [1; 20]);
+    }
+}

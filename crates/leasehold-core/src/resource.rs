@@ -1,0 +1,125 @@
+//! What is locked.
+
+use alloc::sync::Arc;
+use core::fmt;
+
+/// The name of what is locked: 1 to 1,024 bytes of UTF-8 without control characters.
+///
+/// The name is the key on the nodes, so every program that is to be excluded must spell it alike.
+/// Control characters are refused because the name also travels in environment variables, logs and
+/// terminals; the length, because a key is sent with every request.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Resource(Arc<str>);
+
+impl Resource {
+    /// The longest name, in bytes.
+    pub const LONGEST: usize = 1024;
+
+    /// Checks a name.
+    ///
+    /// # Errors
+    /// [`ResourceError`] says what is wrong with the name.
+    ///
+    /// # Examples
+    /// ```
+    /// # use leasehold_core::{Resource, ResourceError};
+    /// assert_eq!(Resource::new("orders/42").unwrap().as_str(), "orders/42");
+    /// assert_eq!(Resource::new(""), Err(ResourceError::Empty));
+    /// ```
+    pub fn new(name: &str) -> Result<Self, ResourceError> {
+        if name.is_empty() {
+            return Err(ResourceError::Empty);
+        }
+        if name.len() > Self::LONGEST {
+            return Err(ResourceError::TooLong { bytes: name.len() });
+        }
+        if let Some((at, character)) = name.char_indices().find(|(_, c)| c.is_control()) {
+            return Err(ResourceError::ControlCharacter { character, at });
+        }
+        Ok(Self(name.into()))
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name's bytes: the key on the nodes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Resource {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Resource({:?})", &*self.0)
+    }
+}
+
+/// Why a name cannot be locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ResourceError {
+    /// The name has no characters.
+    Empty,
+    /// The name has more than [`Resource::LONGEST`] bytes.
+    TooLong {
+        /// How many it has.
+        bytes: usize,
+    },
+    /// The name has a control character.
+    ControlCharacter {
+        /// Which one.
+        character: char,
+        /// At which byte.
+        at: usize,
+    },
+}
+
+impl fmt::Display for ResourceError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => out.write_str("the resource's name is empty"),
+            Self::TooLong { bytes } => write!(
+                out,
+                "the resource's name has {bytes} bytes, at most {} are allowed",
+                Resource::LONGEST
+            ),
+            Self::ControlCharacter { character, at } => {
+                write!(
+                    out,
+                    "the resource's name has the control character {character:?} at byte {at}"
+                )
+            }
+        }
+    }
+}
+
+impl core::error::Error for ResourceError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn names_at_the_border_are_told_from_names_beyond_it() {
+        assert!(Resource::new(&"é".repeat(512)).is_ok());
+        assert_eq!(
+            Resource::new(&"x".repeat(1025)),
+            Err(ResourceError::TooLong { bytes: 1025 })
+        );
+        assert_eq!(
+            Resource::new("a\0b").unwrap_err().to_string(),
+            r"the resource's name has the control character '\0' at byte 1"
+        );
+    }
+}

@@ -1,0 +1,292 @@
+//! For how long a grant may be relied upon: all arithmetic about a lease's time.
+//!
+//! Every line rounds against ourselves: allowances up, validity down.
+
+use crate::time::Instant;
+use core::{fmt, time::Duration};
+
+/// How long a key lives on a node: 10 ms to 30 days, in whole milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ttl {
+    millis: u64,
+}
+
+impl Ttl {
+    /// The shortest TTL.
+    pub const SHORTEST: Self = Self { millis: 10 };
+    /// The longest TTL.
+    pub const LONGEST: Self = Self {
+        millis: 30 * 24 * 60 * 60 * 1_000,
+    };
+    /// The TTL unless another is chosen: the 10 seconds of the Redlock page's example.
+    pub const DEFAULT: Self = Self { millis: 10_000 };
+
+    /// Checks a TTL. A fraction of a millisecond is dropped.
+    ///
+    /// # Errors
+    /// [`TermsError::Ttl`] if it is shorter than [`SHORTEST`](Self::SHORTEST) or longer than
+    /// [`LONGEST`](Self::LONGEST).
+    pub fn new(ttl: Duration) -> Result<Self, TermsError> {
+        let millis = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+        let whole = Self { millis };
+        if (Self::SHORTEST..=Self::LONGEST).contains(&whole) {
+            Ok(whole)
+        } else {
+            Err(TermsError::Ttl { ttl })
+        }
+    }
+
+    /// The TTL as a duration.
+    #[must_use]
+    pub const fn as_duration(self) -> Duration {
+        Duration::from_millis(self.millis)
+    }
+
+    /// The TTL as the nodes want it.
+    #[must_use]
+    pub const fn as_millis(self) -> u64 {
+        self.millis
+    }
+}
+
+/// What is taken off a TTL because clocks do not run alike (assumption A1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drift {
+    parts_per_million: u32,
+    fixed: Duration,
+}
+
+impl Drift {
+    /// 1 % of the TTL for clocks that run at different speeds, and 2 ms for the nodes' expiry, which
+    /// works in whole milliseconds.
+    pub const DEFAULT: Self = Self {
+        parts_per_million: 10_000,
+        fixed: Duration::from_millis(2),
+    };
+
+    /// A share of the TTL in millionths, and a fixed time on top.
+    #[must_use]
+    pub const fn new(parts_per_million: u32, fixed: Duration) -> Self {
+        Self {
+            parts_per_million,
+            fixed,
+        }
+    }
+
+    /// What is taken off this TTL, rounded up.
+    #[must_use]
+    pub fn allowance(self, ttl: Ttl) -> Duration {
+        let share = ttl
+            .as_duration()
+            .as_nanos()
+            .saturating_mul(u128::from(self.parts_per_million));
+        let nanos = u64::try_from(share.div_ceil(1_000_000)).unwrap_or(u64::MAX);
+        Duration::from_nanos(nanos).saturating_add(self.fixed)
+    }
+}
+
+/// TTL, drift and time limit of one lock, checked against each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    ttl: Ttl,
+    allowance: Duration,
+    node_limit: Duration,
+}
+
+impl Terms {
+    /// Checks the parts against each other. `node_limit` is how long one node may take to answer; none
+    /// means 5 % of the TTL, at least 20 ms and at most 500 ms.
+    ///
+    /// # Errors
+    /// [`TermsError::Drift`] if the drift allowance eats the TTL, [`TermsError::NodeLimit`] if the time
+    /// limit is zero or not below the validity that is left.
+    pub fn new(ttl: Ttl, drift: Drift, node_limit: Option<Duration>) -> Result<Self, TermsError> {
+        let allowance = drift.allowance(ttl);
+        let Some(validity) = ttl
+            .as_duration()
+            .checked_sub(allowance)
+            .filter(|left| !left.is_zero())
+        else {
+            return Err(TermsError::Drift { ttl, allowance });
+        };
+        let node_limit = match node_limit {
+            None => default_node_limit(ttl, validity),
+            Some(limit) if limit.is_zero() || limit >= validity => {
+                return Err(TermsError::NodeLimit { limit, validity });
+            }
+            Some(limit) => limit,
+        };
+        Ok(Self {
+            ttl,
+            allowance,
+            node_limit,
+        })
+    }
+
+    /// The TTL set on the keys.
+    #[must_use]
+    pub const fn ttl(&self) -> Ttl {
+        self.ttl
+    }
+
+    /// How long one node may take to answer before its vote counts as unknown.
+    #[must_use]
+    pub const fn node_limit(&self) -> Duration {
+        self.node_limit
+    }
+
+    /// Until when a lease may be relied upon whose requests left at `started` or later.
+    ///
+    /// # Source
+    /// Redlock steps 3 and 4.
+    #[must_use]
+    pub const fn valid_until(&self, started: Instant) -> Instant {
+        // Argument S2: no node can have set the key before `started`, since no request had left. So by
+        // a node's clock the key lives at least to `started + TTL`, by ours to that less the allowance.
+        started
+            .saturating_add(self.ttl.as_duration())
+            .saturating_sub(self.allowance)
+    }
+
+    /// From when on no key of a request that was sent at `sent` or earlier can still be there, if the
+    /// request took effect at once: when to stop cleaning up.
+    #[must_use]
+    pub const fn gone_by(&self, sent: Instant) -> Instant {
+        sent.saturating_add(self.ttl.as_duration())
+            .saturating_add(self.allowance)
+    }
+}
+
+/// 5 % of the TTL between floor and ceiling, but never more than half of what can be held.
+#[expect(clippy::arithmetic_side_effects, reason = "the divisors are not zero")]
+fn default_node_limit(ttl: Ttl, validity: Duration) -> Duration {
+    const FLOOR: Duration = Duration::from_millis(20);
+    const CEILING: Duration = Duration::from_millis(500);
+    (ttl.as_duration() / 20)
+        .clamp(FLOOR, CEILING)
+        .min(validity / 2)
+}
+
+/// Why a TTL, a drift or a time limit cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TermsError {
+    /// The TTL is out of range.
+    Ttl {
+        /// What was asked for.
+        ttl: Duration,
+    },
+    /// The drift allowance leaves nothing of the TTL.
+    Drift {
+        /// The TTL.
+        ttl: Ttl,
+        /// What the drift takes off it.
+        allowance: Duration,
+    },
+    /// The time limit of a node is zero or leaves no time to hold the lock.
+    NodeLimit {
+        /// What was asked for.
+        limit: Duration,
+        /// What the TTL leaves after the drift allowance.
+        validity: Duration,
+    },
+}
+
+impl fmt::Display for TermsError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ttl { ttl } => write!(
+                out,
+                "a TTL of {ttl:?} is out of range: {:?} to 30 days",
+                Ttl::SHORTEST.as_duration()
+            ),
+            Self::Drift { ttl, allowance } => write!(
+                out,
+                "a drift allowance of {allowance:?} leaves nothing of a TTL of {:?}",
+                ttl.as_duration()
+            ),
+            Self::NodeLimit { limit, validity } => write!(
+                out,
+                "a time limit of {limit:?} for a node must be above zero and below the validity of {validity:?}"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for TermsError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    fn ttl(millis: u64) -> Ttl {
+        Ttl::new(ms(millis)).expect("in range")
+    }
+
+    #[test]
+    fn the_default_lease_of_ten_seconds_is_valid_for_9898_ms() {
+        let terms = Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("defaults fit");
+        let started = Instant::from_origin(ms(1_000));
+        assert_eq!(
+            terms.valid_until(started),
+            started.saturating_add(ms(9_898))
+        );
+        assert_eq!(terms.node_limit(), ms(500));
+    }
+
+    #[test]
+    fn the_allowance_is_rounded_up() {
+        let drift = Drift::new(1, Duration::ZERO);
+        assert_eq!(drift.allowance(ttl(10)), Duration::from_nanos(10));
+        let drift = Drift::new(333, Duration::from_nanos(1));
+        assert_eq!(drift.allowance(ttl(11)), Duration::from_nanos(3_663 + 1));
+    }
+
+    #[test]
+    fn the_node_limit_follows_the_ttl_between_floor_and_ceiling() {
+        for (ttl_ms, limit_ms) in [
+            (100, 20),
+            (400, 20),
+            (1_000, 50),
+            (10_000, 500),
+            (60_000, 500),
+        ] {
+            let terms = Terms::new(ttl(ttl_ms), Drift::DEFAULT, None).expect("fits");
+            assert_eq!(terms.node_limit(), ms(limit_ms), "TTL {ttl_ms} ms");
+        }
+    }
+
+    #[test]
+    fn a_node_limit_never_outlasts_a_short_lease() {
+        let terms = Terms::new(Ttl::SHORTEST, Drift::DEFAULT, None).expect("fits");
+        assert!(terms.node_limit() < ms(5));
+        let eager = Terms::new(ttl(100), Drift::DEFAULT, Some(ms(97)));
+        assert_eq!(
+            eager,
+            Err(TermsError::NodeLimit {
+                limit: ms(97),
+                validity: ms(97)
+            })
+        );
+    }
+
+    #[test]
+    fn a_drift_that_eats_the_ttl_is_refused() {
+        let all = Drift::new(1_000_000, Duration::ZERO);
+        assert!(matches!(
+            Terms::new(Ttl::DEFAULT, all, None),
+            Err(TermsError::Drift { .. })
+        ));
+    }
+
+    #[test]
+    fn ttls_beyond_the_range_are_refused() {
+        assert!(Ttl::new(ms(9)).is_err());
+        assert!(Ttl::new(Duration::MAX).is_err());
+        assert_eq!(Ttl::new(Duration::from_micros(10_999)), Ok(Ttl::SHORTEST));
+    }
+}

@@ -1,0 +1,76 @@
+//! A point in time, as the shell's clock reads it.
+
+use core::time::Duration;
+
+/// Nanoseconds since an origin that only the clock's owner knows (on Linux: the boot of the machine).
+///
+/// The core never reads a clock: every `Instant` comes in as an argument, so a test writes the hours
+/// itself. All arithmetic saturates: a far future stays a far future.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(u64);
+
+impl Instant {
+    /// The clock's origin.
+    pub const ORIGIN: Self = Self(0);
+    /// Later than everything that can happen.
+    pub const NEVER: Self = Self(u64::MAX);
+
+    /// The instant `elapsed` after the origin.
+    #[must_use]
+    pub const fn from_origin(elapsed: Duration) -> Self {
+        Self(nanoseconds(elapsed))
+    }
+
+    /// How long after the origin this is.
+    #[must_use]
+    pub const fn since_origin(self) -> Duration {
+        Duration::from_nanos(self.0)
+    }
+
+    /// This instant, `later` later.
+    #[must_use]
+    pub const fn saturating_add(self, later: Duration) -> Self {
+        Self(self.0.saturating_add(nanoseconds(later)))
+    }
+
+    /// This instant, `earlier` earlier; not before the origin.
+    #[must_use]
+    pub const fn saturating_sub(self, earlier: Duration) -> Self {
+        Self(self.0.saturating_sub(nanoseconds(earlier)))
+    }
+
+    /// How long after `earlier` this is; zero if it is not after it.
+    #[must_use]
+    pub const fn saturating_since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+const fn nanoseconds(duration: Duration) -> u64 {
+    let nanos = duration.as_nanos();
+    if nanos > u64::MAX as u128 {
+        u64::MAX
+    } else {
+        #[expect(clippy::cast_possible_truncation, reason = "bounded by the line above")]
+        let nanos = nanos as u64;
+        nanos
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_saturates_at_both_ends() {
+        assert_eq!(Instant::NEVER.saturating_add(Duration::MAX), Instant::NEVER);
+        assert_eq!(
+            Instant::ORIGIN.saturating_sub(Duration::MAX),
+            Instant::ORIGIN
+        );
+        assert_eq!(
+            Instant::ORIGIN.saturating_since(Instant::NEVER),
+            Duration::ZERO
+        );
+    }
+}

@@ -1,0 +1,4 @@
+//! Distributed locks on Redis and Valkey.
+
+pub mod clock;
+pub mod link;

@@ -1,0 +1,98 @@
+//! A node as the shell sees it.
+
+use leasehold_core::{Request, Resource, Tag, Vote};
+use std::{
+    cell::OnceCell,
+    fmt,
+    task::{Context, Poll},
+};
+
+pub mod memory;
+
+/// A connection to one node, driven by the shell's thread.
+///
+/// A link knows [`Request`] and [`Vote`] and nothing else of the algorithm. What it promises:
+///
+/// * Every request that was given to [`send`](Self::send) is answered at most once, and is answered
+///   exactly once unless it is still in the hands of a node that does not answer.
+/// * Requests take effect on the node in the order in which they were given, or not at all. In
+///   particular a release that was given after an acquire never takes effect before it.
+/// * A request is never sent a second time by the link itself once it may have taken effect.
+/// * [`Vote::Granted`] and [`Vote::Refused`] are certain. If the link cannot know, the vote is
+///   [`Vote::Unknown`], and the fault's kind tells whether the request may have taken effect.
+/// * Neither method waits. Time limits are the engine's: a link keeps a request that ran out of time in
+///   its place, since the request may still take effect.
+/// * A node that is down costs nothing: a request for it is answered [`Unknown`](Vote::Unknown) with
+///   [`FaultKind::Down`](leasehold_core::FaultKind::Down) at once, and the link finds its way back by
+///   itself. Only before the very first connection has succeeded or failed may requests wait for it.
+pub trait Link: 'static {
+    /// Gives a request to the link. Does not wait; the request leaves at the next
+    /// [`poll`](Self::poll), together with whatever else was given until then.
+    fn send(&mut self, parcel: &Parcel);
+
+    /// Moves what can be moved, and takes one event from the link. [`Poll::Pending`] means that the
+    /// waker of `cx` will be woken when there is something to do.
+    ///
+    /// The caller polls until [`Poll::Pending`], and polls again after each [`send`](Self::send).
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent>;
+}
+
+/// A request on its way to one or more links.
+#[derive(Debug)]
+pub struct Parcel {
+    /// Which request an answer belongs to.
+    pub tag: Tag,
+    /// What is asked.
+    pub request: Request,
+    wire: OnceCell<Vec<u8>>,
+}
+
+impl Parcel {
+    /// A request that has not been encoded yet.
+    #[must_use]
+    pub fn new(tag: Tag, request: Request) -> Self {
+        Self {
+            tag,
+            request,
+            wire: OnceCell::new(),
+        }
+    }
+
+    /// The request's bytes on the wire. Encoded for the first link that asks, for all of them.
+    pub fn wire(&self, encode: impl FnOnce(&Request) -> Vec<u8>) -> &[u8] {
+        self.wire.get_or_init(|| encode(&self.request))
+    }
+}
+
+/// What comes back from a link.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "the shell must know them all")]
+pub enum LinkEvent {
+    /// A node's answer to the request of this tag.
+    Reply(Tag, Vote),
+    /// The key may be free on the node.
+    Hint(Resource),
+    /// The node can be asked. Told once per connection, before any answer that came over it.
+    Up,
+    /// The node cannot be asked any more, or still not, with the reason as a lower-case fragment.
+    /// Told after the answers to all requests that were lost with the connection.
+    Down(String),
+}
+
+/// What a node is called in messages: its address without secrets.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NodeName(std::sync::Arc<str>);
+
+impl NodeName {
+    /// A node of this name. The name must not contain a password.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self(name.into())
+    }
+}
+
+impl fmt::Display for NodeName {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
