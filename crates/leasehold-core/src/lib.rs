@@ -6,7 +6,9 @@
 //!
 //! From the ground up: [`time`], [`node_set`], [`resource`], [`owner`] are words; [`terms`], [`quorum`]
 //! and [`retry`] are rules; [`request`] is what goes over the wire and [`table`] what a node does with
-//! it.
+//! it. A [`round`] is one vote; a [`claim`] is what one owner may have on the nodes. On them stand the
+//! machines: the acquisition, which ends in a [`lease`] or a [`failure`], the renewal and the
+//! withdrawal. The [`engine`] runs them all.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -14,18 +16,39 @@
 
 extern crate alloc;
 
+mod acquisition;
+pub mod claim;
+pub mod engine;
+pub mod failure;
+pub mod lease;
 pub mod node_set;
+mod outbox;
 pub mod owner;
+pub mod quorum;
+mod renewal;
 pub mod request;
 pub mod resource;
+pub mod retry;
+pub mod round;
 pub mod table;
 pub mod terms;
 pub mod time;
+mod timers;
+mod withdrawal;
 
+pub use acquisition::{Plan, Wish};
+pub use engine::{Engine, Event, LinkChange, Operation};
+pub use failure::{AcquireFailure, Cause, Ended, ExtendFailure, Opposition};
+pub use lease::Lease;
 pub use node_set::{NodeId, NodeSet};
+pub use outbox::Send;
 pub use owner::{Owner, OwnerSource, Seed};
-pub use request::{Fault, FaultKind, OperationId, Refusal, Request, Tag, Vote};
+pub use quorum::{Decision, Quorum, Tally};
+pub use request::{AttemptId, Fault, FaultKind, OperationId, Refusal, Request, Tag, Vote};
 pub use resource::{Resource, ResourceError};
+pub use retry::{Pause, Retry};
+pub use round::Round;
 pub use table::Table;
 pub use terms::{Drift, Terms, TermsError, Ttl};
 pub use time::Instant;
+pub use withdrawal::ReleaseOutcome;

@@ -1,7 +1,7 @@
 //! What is asked of a node, and what it answers.
 
 use crate::{owner::Owner, resource::Resource, terms::Ttl};
-use alloc::string::{String, ToString};
+use alloc::{string::ToString, sync::Arc};
 use core::{fmt, time::Duration};
 
 /// One atomic step that a node is asked to take.
@@ -71,12 +71,20 @@ impl Request {
     reason = "a link only carries it; a test makes its own"
 )]
 pub struct Tag {
-    /// The operation.
-    pub operation: OperationId,
-    /// The attempt within the operation.
-    pub attempt: u32,
+    /// The operation and the attempt within it.
+    pub attempt: AttemptId,
     /// The request within the attempt.
     pub step: u32,
+}
+
+/// One attempt of one operation: everything that is done under one owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(clippy::exhaustive_structs, reason = "two numbers that identify")]
+pub struct AttemptId {
+    /// The operation that the attempt belongs to.
+    pub operation: OperationId,
+    /// Its number within the operation, from 0.
+    pub number: u32,
 }
 
 /// One thing that the engine was asked to do. Never used twice by one engine.
@@ -126,7 +134,7 @@ pub struct Refusal {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     kind: FaultKind,
-    detail: String,
+    detail: Arc<str>,
 }
 
 impl Fault {
@@ -135,7 +143,7 @@ impl Fault {
     pub fn new(kind: FaultKind, detail: &(impl fmt::Display + ?Sized)) -> Self {
         Self {
             kind,
-            detail: detail.to_string(),
+            detail: detail.to_string().into(),
         }
     }
 

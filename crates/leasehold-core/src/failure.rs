@@ -1,0 +1,193 @@
+//! Why a lock was not acquired or not extended.
+
+use crate::{
+    node_set::NodeId,
+    owner::Owner,
+    quorum::Quorum,
+    request::{Fault, Refusal},
+    round::Round,
+};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+/// Why an acquisition ended without a lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AcquireFailure {
+    /// What the last attempt failed of.
+    pub cause: Cause,
+    /// Why there was no further attempt.
+    pub ended: Ended,
+    /// How many attempts there were.
+    pub attempts: u32,
+    /// How long it all took.
+    pub waited: Duration,
+}
+
+/// What an attempt failed of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cause {
+    /// Too many nodes refused: somebody else holds the resource, or tried at the same time.
+    Held(Opposition),
+    /// Too few nodes answered.
+    Unreachable {
+        /// How many nodes granted.
+        granted: usize,
+        /// How many nodes refused.
+        refused: usize,
+        /// What is known about the others.
+        faults: Vec<(NodeId, Fault)>,
+    },
+    /// A quorum granted when the validity was over already.
+    TooLate {
+        /// How long the vote took.
+        elapsed: Duration,
+    },
+    /// The caller gave up.
+    Cancelled,
+    /// The owner source gave no owner, or the same one twice.
+    OwnerRepeated,
+}
+
+/// What the nodes that refused told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Opposition {
+    /// How many nodes had refused when the vote was decided.
+    pub refused: usize,
+    /// Whose key most of them carry, if any of them told.
+    pub holder: Option<Owner>,
+    /// How long those keys live at most if nobody extends them; none if some may live for ever.
+    pub remaining: Option<Duration>,
+    /// What is known about the nodes that did not answer.
+    pub faults: Vec<(NodeId, Fault)>,
+}
+
+/// Why there was no further attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ended {
+    /// All tries were used up.
+    Tries,
+    /// The caller's patience ran out.
+    Patience,
+    /// No quorum had been reachable for too long.
+    Unreachable,
+    /// The caller gave up.
+    Cancelled,
+    /// Something about the options made a further attempt unsafe.
+    Misuse,
+}
+
+/// Why an extension changed nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExtendFailure {
+    /// The lease was not valid any more.
+    Lost,
+    /// Too few nodes still carried our key.
+    Gone(Opposition),
+    /// Too few nodes answered.
+    Unreachable {
+        /// How many nodes extended.
+        granted: usize,
+        /// How many nodes do not carry our key.
+        refused: usize,
+        /// What is known about the others.
+        faults: Vec<(NodeId, Fault)>,
+    },
+    /// The lease was released meanwhile.
+    Released,
+}
+
+impl Cause {
+    /// The cause of a vote that was lost.
+    pub(crate) fn of_lost(quorum: Quorum, round: Round) -> Self {
+        match lost_to(quorum, round) {
+            LostTo::Others(opposition) => Self::Held(opposition),
+            LostTo::Silence {
+                granted,
+                refused,
+                faults,
+            } => Self::Unreachable {
+                granted,
+                refused,
+                faults,
+            },
+        }
+    }
+
+    /// Whether too few nodes answered.
+    #[must_use]
+    pub const fn is_unreachable(&self) -> bool {
+        matches!(self, Self::Unreachable { .. })
+    }
+}
+
+impl ExtendFailure {
+    /// The cause of a vote that was lost.
+    pub(crate) fn of_lost(quorum: Quorum, round: Round) -> Self {
+        match lost_to(quorum, round) {
+            LostTo::Others(opposition) => Self::Gone(opposition),
+            LostTo::Silence {
+                granted,
+                refused,
+                faults,
+            } => Self::Unreachable {
+                granted,
+                refused,
+                faults,
+            },
+        }
+    }
+}
+
+enum LostTo {
+    Others(Opposition),
+    Silence {
+        granted: usize,
+        refused: usize,
+        faults: Vec<(NodeId, Fault)>,
+    },
+}
+
+/// A lost vote was lost to silence if the silent nodes alone were too many, else to those that refused.
+fn lost_to(quorum: Quorum, round: Round) -> LostTo {
+    let tally = round.tally();
+    let (granted, refused) = (tally.granted().len(), tally.refused().len());
+    if tally.unknown().len() > quorum.spare() {
+        return LostTo::Silence {
+            granted,
+            refused,
+            faults: round.into_faults(),
+        };
+    }
+    let holder = most_frequent_holder(round.refusals());
+    let remaining = round
+        .refusals()
+        .iter()
+        .map(|(_, refusal)| refusal)
+        .filter(|refusal| refusal.holder == holder)
+        // None is less than any time, so one key that may live for ever must be looked for by name.
+        .map(|refusal| refusal.remaining)
+        .reduce(|one, other| Some(one?.max(other?)))
+        .flatten();
+    LostTo::Others(Opposition {
+        refused,
+        holder,
+        remaining,
+        faults: round.into_faults(),
+    })
+}
+
+fn most_frequent_holder(refusals: &[(NodeId, Refusal)]) -> Option<Owner> {
+    let holders = || {
+        refusals
+            .iter()
+            .filter_map(|(_, refusal)| refusal.holder.as_ref())
+    };
+    holders()
+        .max_by_key(|one| holders().filter(|other| other == one).count())
+        .cloned()
+}

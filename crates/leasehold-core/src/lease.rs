@@ -1,0 +1,24 @@
+//! What one holds.
+
+use crate::{owner::Owner, resource::Resource, time::Instant};
+
+/// The right to a resource until a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Lease {
+    /// What is held.
+    pub resource: Resource,
+    /// The value that signs its keys.
+    pub owner: Owner,
+    /// Until when it may be relied upon, by the clock that the engine is given.
+    pub valid_until: Instant,
+}
+
+impl Lease {
+    /// Whether the lease may be relied upon at `now`.
+    #[must_use]
+    pub fn is_valid(&self, now: Instant) -> bool {
+        // Argument S6: the clock decides, never a flag that a timer sets.
+        now < self.valid_until
+    }
+}

@@ -1,0 +1,40 @@
+//! What the machines want done.
+
+use crate::{
+    node_set::NodeSet,
+    request::{Request, Tag},
+};
+use alloc::collections::VecDeque;
+
+/// A request and the nodes that it is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "the shell takes it apart")]
+pub struct Send {
+    /// Who is asked.
+    pub nodes: NodeSet,
+    /// Which request the answers belong to.
+    pub tag: Tag,
+    /// What is asked.
+    pub request: Request,
+}
+
+/// Requests on their way out, in the order in which they must leave: a release that follows an acquire
+/// must not overtake it.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox(VecDeque<Send>);
+
+impl Outbox {
+    pub(crate) fn send(&mut self, nodes: NodeSet, tag: Tag, request: Request) {
+        if !nodes.is_empty() {
+            self.0.push_back(Send {
+                nodes,
+                tag,
+                request,
+            });
+        }
+    }
+
+    pub(crate) fn take(&mut self) -> Option<Send> {
+        self.0.pop_front()
+    }
+}

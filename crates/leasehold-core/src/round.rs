@@ -1,0 +1,119 @@
+//! One vote with a deadline.
+
+use crate::{
+    node_set::NodeId,
+    quorum::{Ballot, Decision, Quorum, Tally},
+    request::{Fault, Refusal, Vote},
+    time::Instant,
+};
+use alloc::vec::Vec;
+
+/// One vote: every node is asked the same, each answers once, and at the deadline silence is an answer.
+#[derive(Clone, Debug)]
+pub struct Round {
+    quorum: Quorum,
+    step: u32,
+    started: Instant,
+    closes: Instant,
+    tally: Tally,
+    refusals: Vec<(NodeId, Refusal)>,
+    faults: Vec<(NodeId, Fault)>,
+}
+
+impl Round {
+    /// A vote whose first request leaves at `started` or later, and that is decided at `closes`.
+    #[must_use]
+    pub fn new(quorum: Quorum, step: u32, started: Instant, closes: Instant) -> Self {
+        let (refusals, faults) = (Vec::new(), Vec::new());
+        Self {
+            quorum,
+            step,
+            started,
+            closes,
+            tally: Tally::EMPTY,
+            refusals,
+            faults,
+        }
+    }
+
+    /// Counts a node's answer to request number `step`. Answers to other requests, and a node's second
+    /// answer, change nothing.
+    pub fn handle(&mut self, node: NodeId, step: u32, vote: Vote) {
+        if step != self.step {
+            return;
+        }
+        let ballot = match vote {
+            Vote::Granted => Ballot::Granted,
+            Vote::Refused(_) => Ballot::Refused,
+            Vote::Unknown(_) => Ballot::Unknown,
+        };
+        if !self.tally.count(node, ballot) {
+            return;
+        }
+        match vote {
+            Vote::Granted => {}
+            Vote::Refused(refusal) => self.refusals.push((node, refusal)),
+            Vote::Unknown(fault) => self.faults.push((node, fault)),
+        }
+    }
+
+    /// Counts every node that has not answered by its deadline as unknown. Before the deadline nothing
+    /// happens.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if now < self.closes {
+            return;
+        }
+        let limit = self.closes.saturating_since(self.started);
+        for node in self.quorum.nodes().without(self.tally.answered()).iter() {
+            self.handle(node, self.step, Vote::Unknown(Fault::silent(limit)));
+        }
+    }
+
+    /// How the vote stands.
+    #[must_use]
+    pub fn decision(&self) -> Decision {
+        self.tally.decision(self.quorum)
+    }
+
+    /// When silence becomes an answer.
+    #[must_use]
+    pub const fn closes(&self) -> Instant {
+        self.closes
+    }
+
+    /// Before any request of this vote left.
+    #[must_use]
+    pub const fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// The number of the request that is voted on.
+    #[must_use]
+    pub const fn step(&self) -> u32 {
+        self.step
+    }
+
+    /// The votes so far.
+    #[must_use]
+    pub const fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// What the nodes that said no told about the key.
+    #[must_use]
+    pub fn refusals(&self) -> &[(NodeId, Refusal)] {
+        &self.refusals
+    }
+
+    /// Why the votes of some nodes are not known.
+    #[must_use]
+    pub fn faults(&self) -> &[(NodeId, Fault)] {
+        &self.faults
+    }
+
+    /// Takes the reasons out of a vote that is over.
+    #[must_use]
+    pub fn into_faults(self) -> Vec<(NodeId, Fault)> {
+        self.faults
+    }
+}

@@ -1,0 +1,224 @@
+//! Taking back what an attempt may have set.
+
+use crate::{
+    claim::Claim,
+    node_set::{NodeId, NodeSet},
+    outbox::Outbox,
+    owner::Owner,
+    quorum::{Decision, Quorum},
+    request::{Fault, FaultKind, OperationId, Tag, Vote},
+    round::Round,
+    time::Instant,
+};
+use alloc::{vec, vec::Vec};
+
+/// The release of one owner's keys on every node, until all are known to be gone or have outlived their
+/// TTL.
+///
+/// It has two ends. The caller's comes first: as soon as a quorum is known to carry the keys no more, or
+/// the nodes' time limit is over, the outcome is told. The other is the nodes': a node that refused to
+/// act or was away is asked again, and an acquire that lands late is released when it lands.
+#[derive(Debug)]
+pub(crate) struct Withdrawal {
+    claim: Claim,
+    quorum: Quorum,
+    round: Round,
+    /// Whom to tell the outcome; nobody, if nobody waits or it was told.
+    report: Option<OperationId>,
+    /// Where the key is known to be gone.
+    gone: NodeSet,
+    /// Where the last release failed.
+    failed: NodeSet,
+    /// The number of the last release sent to each node: answers to earlier ones do not count, since an
+    /// acquire may have landed between the two.
+    latest: Vec<u32>,
+    /// When to ask again.
+    again: Option<Instant>,
+    /// How often that was put off.
+    postponed: u32,
+}
+
+/// What became of a release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReleaseOutcome {
+    /// The keys were ours to the end, and a quorum is known to be free of them.
+    Released,
+    /// No node carried our key any more, and no quorum is another's: the TTL had ended before.
+    AlreadyExpired,
+    /// A quorum carries another's key.
+    TakenByAnother {
+        /// Whose key the first of these nodes carries.
+        holder: Owner,
+    },
+    /// Too few nodes answered in time. They are asked again in the background until the TTL has ended.
+    Unknown {
+        /// How many nodes are known to be free of our key.
+        settled: usize,
+        /// What is known about the others.
+        faults: Vec<(NodeId, Fault)>,
+    },
+}
+
+impl Withdrawal {
+    /// Asks every node to release.
+    pub(crate) fn begin(
+        now: Instant,
+        mut claim: Claim,
+        quorum: Quorum,
+        report: Option<OperationId>,
+        outbox: &mut Outbox,
+    ) -> Self {
+        let step = claim.next_step();
+        let closes = now.saturating_add(claim.terms().node_limit());
+        let round = Round::new(quorum, step, now, closes);
+        // Step 5: release on every node, even where the answer was no. A refusal may be the echo of
+        // our own first write, whose answer was lost.
+        outbox.send(quorum.nodes(), claim.tag(step), claim.release());
+        let latest = vec![step; quorum.nodes().len()];
+        let (gone, failed, again) = (NodeSet::EMPTY, NodeSet::EMPTY, None);
+        Self {
+            claim,
+            quorum,
+            round,
+            report,
+            gone,
+            failed,
+            latest,
+            again,
+            postponed: 0,
+        }
+    }
+
+    /// Takes a node's answer to a release, or the late answer to an acquire.
+    pub(crate) fn handle_reply(
+        &mut self,
+        now: Instant,
+        node: NodeId,
+        tag: Tag,
+        vote: Vote,
+        outbox: &mut Outbox,
+    ) {
+        if tag.step == Claim::ACQUIRE_STEP {
+            self.claim.settle(node, &vote);
+            if vote == Vote::Granted {
+                // Argument S5: a straggler is released when it lands, in case the release that was sent
+                // before it landed before it.
+                self.ask(NodeSet::from_iter([node]), outbox);
+            }
+            return;
+        }
+        if self.latest.get(node.index()) == Some(&tag.step) {
+            match &vote {
+                Vote::Granted | Vote::Refused(_) => {
+                    self.gone.insert(node);
+                }
+                Vote::Unknown(fault) => {
+                    self.failed.insert(node);
+                    // Where the connection is gone, its return is the moment to ask again.
+                    if matches!(fault.kind(), FaultKind::Busy | FaultKind::Rejected) {
+                        self.ask_later(now);
+                    }
+                }
+            }
+        }
+        self.round.handle(node, tag.step, vote);
+    }
+
+    /// The node can be asked again.
+    pub(crate) fn handle_up(&mut self, node: NodeId, outbox: &mut Outbox) {
+        if self.failed.contains(node) {
+            self.ask(NodeSet::from_iter([node]), outbox);
+        }
+    }
+
+    /// Looks at the clock.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, outbox: &mut Outbox) {
+        self.round.handle_timeout(now);
+        if self.again.is_some_and(|at| now >= at) {
+            self.again = None;
+            self.ask(self.failed.intersection(self.claim.touched()), outbox);
+        }
+    }
+
+    /// The outcome for the one who waits for it, once.
+    pub(crate) fn take_outcome(&mut self) -> Option<(OperationId, ReleaseOutcome)> {
+        if !self.is_decided() {
+            return None;
+        }
+        let outcome = self.outcome();
+        self.report.take().map(|operation| (operation, outcome))
+    }
+
+    /// Whether nothing is left to do.
+    pub(crate) fn is_over(&self, now: Instant) -> bool {
+        let all_gone = self.claim.touched().without(self.gone).is_empty();
+        let settled = all_gone && self.claim.unanswered().is_empty();
+        self.report.is_none() && (settled || now >= self.claim.gone_by())
+    }
+
+    /// When to look at the clock again.
+    pub(crate) fn wake_at(&self) -> Instant {
+        let end = if self.report.is_some() {
+            self.round.closes()
+        } else {
+            self.claim.gone_by()
+        };
+        self.again.map_or(end, |at| at.min(end))
+    }
+
+    fn ask(&mut self, nodes: NodeSet, outbox: &mut Outbox) {
+        let step = self.claim.next_step();
+        for node in nodes.iter() {
+            self.latest[node.index()] = step;
+        }
+        self.gone = self.gone.without(nodes);
+        self.failed = self.failed.without(nodes);
+        outbox.send(nodes, self.claim.tag(step), self.claim.release());
+    }
+
+    /// The first pause is the nodes' time limit, and every further one twice as long.
+    fn ask_later(&mut self, now: Instant) {
+        if self.again.is_none() {
+            let pause = self
+                .claim
+                .terms()
+                .node_limit()
+                .saturating_mul(1 << self.postponed.min(10));
+            self.again = Some(now.saturating_add(pause));
+            self.postponed = self.postponed.saturating_add(1);
+        }
+    }
+
+    /// A quorum of deletions decides at once; anything else is worth the answers of all nodes.
+    fn is_decided(&self) -> bool {
+        let tally = self.round.tally();
+        self.round.decision() == Decision::Won || tally.answered() == self.quorum.nodes()
+    }
+
+    fn outcome(&self) -> ReleaseOutcome {
+        let tally = self.round.tally();
+        let settled = tally.granted().union(tally.refused()).len();
+        let mut others = self
+            .round
+            .refusals()
+            .iter()
+            .filter_map(|(_, refusal)| refusal.holder.clone());
+        if settled < self.quorum.needed() {
+            return ReleaseOutcome::Unknown {
+                settled,
+                faults: self.round.faults().to_vec(),
+            };
+        }
+        if let Some(holder) = others.next()
+            && others.count().saturating_add(1) >= self.quorum.needed()
+        {
+            return ReleaseOutcome::TakenByAnother { holder };
+        }
+        if tally.granted().is_empty() {
+            ReleaseOutcome::AlreadyExpired
+        } else {
+            ReleaseOutcome::Released
+        }
+    }
+}
