@@ -1,4 +1,38 @@
-//! Distributed locks on Redis and Valkey.
+//! Distributed locks on Redis and Valkey that say honestly when they are safe and when not.
+//!
+//! ```
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use leasehold::LockManager;
+//!
+//! let manager = LockManager::builder().memory(3).build()?;
+//! let guard = manager.mutex("orders/42")?.acquire().await?;
+//! assert!(guard.is_valid()); // for the next ten seconds, and not a moment longer
+//! guard.release().await;
+//! # Ok(())
+//! # }
+//! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+//! ```
 
+mod builder;
 pub mod clock;
+mod error;
+mod guard;
+mod handle;
 pub mod link;
+mod manager;
+mod mutex;
+mod options;
+mod outcome;
+mod shell;
+
+pub use builder::ManagerBuilder;
+pub use error::{AcquireError, ConfigError, ExtendError, Held, NodeFault, Unreachable};
+pub use guard::LeaseGuard;
+pub use leasehold_core::{
+    Drift, FaultKind, Instant, Owner, OwnerSource, Pause, Resource, ResourceError, TermsError, Ttl,
+};
+pub use link::NodeName;
+pub use manager::LockManager;
+pub use mutex::Mutex;
+pub use options::LockOptions;
+pub use outcome::ReleaseOutcome;

@@ -1,6 +1,6 @@
 //! A node as the shell sees it.
 
-use leasehold_core::{Request, Resource, Tag, Vote};
+use leasehold_core::{Request, Tag, Vote};
 use std::{
     cell::OnceCell,
     fmt,
@@ -70,8 +70,6 @@ impl Parcel {
 pub enum LinkEvent {
     /// A node's answer to the request of this tag.
     Reply(Tag, Vote),
-    /// The key may be free on the node.
-    Hint(Resource),
     /// The node can be asked. Told once per connection, before any answer that came over it.
     Up,
     /// The node cannot be asked any more, or still not, with the reason as a lower-case fragment.

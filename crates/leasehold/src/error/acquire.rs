@@ -1,0 +1,239 @@
+//! Why a lock was not acquired.
+
+use super::{Faults, NodeFault, Span};
+use leasehold_core::{Owner, Resource};
+use std::{error::Error, fmt, time::Duration};
+
+/// Why a lock was not acquired.
+///
+/// Every variant knows the resource; its text is a fragment that completes "cannot …" as in
+/// `lock "orders/42": held elsewhere on 3 of 5 nodes (quorum 3) after 4 attempts in 1.2 s`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AcquireError {
+    /// Somebody else holds it, or tried at the same time. Trying again later helps.
+    Held(Held),
+    /// Too few nodes answered. Trying again helps once the nodes are back.
+    Unreachable(Unreachable),
+    /// A quorum granted, but so late that nothing was left of the TTL. A longer TTL helps.
+    TooLate {
+        /// What was to be locked.
+        resource: Resource,
+        /// How long it took until the lease could have been handed out.
+        elapsed: Duration,
+        /// The TTL.
+        ttl: Duration,
+    },
+    /// The caller's patience ran out first.
+    TimedOut {
+        /// What was to be locked.
+        resource: Resource,
+        /// How long the caller waited.
+        waited: Duration,
+        /// What the last attempt failed of.
+        last: Box<Self>,
+    },
+    /// The manager was shut down, or its thread has ended.
+    ShutDown {
+        /// What was to be locked.
+        resource: Resource,
+    },
+    /// The owner source gave no owner, or the same owner for two attempts: mutual exclusion would not
+    /// have been safe.
+    OwnerRepeated {
+        /// What was to be locked.
+        resource: Resource,
+    },
+}
+
+/// The facts about a lock that is held by somebody else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Held {
+    /// What was to be locked.
+    pub resource: Resource,
+    /// How many nodes had refused when the vote was decided.
+    pub refused: usize,
+    /// How many grants were needed.
+    pub quorum: usize,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// Who holds it, as most of the nodes that refused tell.
+    pub holder: Option<Owner>,
+    /// How long it is held at most if it is not extended; none if that is not known.
+    pub remaining: Option<Duration>,
+    /// The nodes that did not vote.
+    pub faults: Vec<NodeFault>,
+    /// How many attempts there were.
+    pub attempts: u32,
+    /// How long they took.
+    pub waited: Duration,
+}
+
+/// The facts about a quorum that could not be reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unreachable {
+    /// What was to be locked.
+    pub resource: Resource,
+    /// How many nodes answered, yes or no.
+    pub answered: usize,
+    /// How many grants were needed.
+    pub quorum: usize,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// The nodes that did not vote.
+    pub faults: Vec<NodeFault>,
+    /// How many attempts there were.
+    pub attempts: u32,
+    /// How long they took.
+    pub waited: Duration,
+}
+
+impl AcquireError {
+    /// What was to be locked.
+    #[must_use]
+    pub const fn resource(&self) -> &Resource {
+        match self {
+            Self::Held(held) => &held.resource,
+            Self::Unreachable(unreachable) => &unreachable.resource,
+            Self::TooLate { resource, .. }
+            | Self::TimedOut { resource, .. }
+            | Self::ShutDown { resource }
+            | Self::OwnerRepeated { resource } => resource,
+        }
+    }
+
+    /// Whether somebody else's lock was the reason, at last.
+    #[must_use]
+    pub fn is_contention(&self) -> bool {
+        self.held().is_some()
+    }
+
+    /// Whether too few nodes answering was the reason, at last.
+    #[must_use]
+    pub fn is_unreachable(&self) -> bool {
+        match self {
+            Self::Unreachable(_) => true,
+            Self::TimedOut { last, .. } => last.is_unreachable(),
+            _ => false,
+        }
+    }
+
+    /// Who holds the lock, if the nodes told.
+    #[must_use]
+    pub fn holder(&self) -> Option<&Owner> {
+        self.held()?.holder.as_ref()
+    }
+
+    /// How long the lock is held at most if nobody extends it, if the nodes told.
+    #[must_use]
+    pub fn remaining(&self) -> Option<Duration> {
+        self.held()?.remaining
+    }
+
+    /// The nodes that did not vote in the last attempt.
+    #[must_use]
+    pub fn faults(&self) -> &[NodeFault] {
+        match self {
+            Self::Held(held) => &held.faults,
+            Self::Unreachable(unreachable) => &unreachable.faults,
+            Self::TimedOut { last, .. } => last.faults(),
+            Self::TooLate { .. } | Self::ShutDown { .. } | Self::OwnerRepeated { .. } => &[],
+        }
+    }
+
+    fn held(&self) -> Option<&Held> {
+        match self {
+            Self::Held(held) => Some(held),
+            Self::TimedOut { last, .. } => last.held(),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for AcquireError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "lock {:?}: ", self.resource().as_str())?;
+        self.write_reason(out)
+    }
+}
+
+impl AcquireError {
+    fn write_reason(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Held(held) => write!(out, "{held}"),
+            Self::Unreachable(unreachable) => write!(out, "{unreachable}"),
+            Self::TooLate { elapsed, ttl, .. } => write!(
+                out,
+                "the vote took {}, which leaves nothing of a TTL of {}",
+                Span(*elapsed),
+                Span(*ttl)
+            ),
+            Self::TimedOut { waited, last, .. } => {
+                write!(out, "gave up after {}: ", Span(*waited))?;
+                last.write_reason(out)
+            }
+            Self::ShutDown { .. } => out.write_str("the lock manager was shut down"),
+            Self::OwnerRepeated { .. } => {
+                out.write_str("the owner source gave no owner, or the same one twice")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            refused,
+            quorum,
+            nodes,
+            attempts,
+            waited,
+            ..
+        } = self;
+        if *nodes == 1 {
+            out.write_str("held elsewhere")?;
+        } else {
+            write!(
+                out,
+                "held elsewhere on {refused} of {nodes} nodes (quorum {quorum})"
+            )?;
+        }
+        write_effort(out, *attempts, *waited)?;
+        if !self.faults.is_empty() {
+            write!(out, "; not answering: {}", Faults(&self.faults))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            answered,
+            quorum,
+            nodes,
+            attempts,
+            waited,
+            ..
+        } = self;
+        if *nodes == 1 {
+            out.write_str("the node did not answer")?;
+        } else {
+            write!(
+                out,
+                "no quorum answered: {answered} of {nodes} nodes (quorum {quorum})"
+            )?;
+        }
+        write_effort(out, *attempts, *waited)?;
+        write!(out, ": {}", Faults(&self.faults))
+    }
+}
+
+fn write_effort(out: &mut fmt::Formatter<'_>, attempts: u32, waited: Duration) -> fmt::Result {
+    let plural = if attempts == 1 { "" } else { "s" };
+    write!(out, " after {attempts} attempt{plural} in {}", Span(waited))
+}
+
+impl Error for AcquireError {}

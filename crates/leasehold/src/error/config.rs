@@ -1,0 +1,95 @@
+//! What is wrong with options and addresses.
+
+use super::Span;
+use crate::link::NodeName;
+use leasehold_core::{NodeId, ResourceError, TermsError};
+use std::{error::Error, fmt, io, time::Duration};
+
+/// What is wrong with options, addresses or names. Told before anything is sent.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// No node was given.
+    NoNodes,
+    /// More nodes were given than can be counted.
+    TooManyNodes {
+        /// How many.
+        nodes: usize,
+    },
+    /// The same node was given twice: its vote would count twice.
+    SameNode {
+        /// Which one.
+        node: NodeName,
+    },
+    /// A resource's name cannot be used.
+    Resource(ResourceError),
+    /// TTL, drift and time limit do not go together.
+    Terms(TermsError),
+    /// The shortest pause is longer than the longest.
+    Pause {
+        /// The shortest.
+        least: Duration,
+        /// The longest.
+        most: Duration,
+    },
+    /// Zero tries were asked for.
+    NoTries,
+    /// The manager's thread could not be started.
+    Thread(io::Error),
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoNodes => {
+                out.write_str("no node was given; give one, or an odd number such as 5")
+            }
+            Self::TooManyNodes { nodes } => {
+                write!(
+                    out,
+                    "{nodes} nodes were given, at most {} are possible",
+                    NodeId::MOST
+                )
+            }
+            Self::SameNode { node } => {
+                write!(
+                    out,
+                    "the node {node} was given twice; its vote must count once"
+                )
+            }
+            Self::Resource(error) => error.fmt(out),
+            Self::Terms(error) => error.fmt(out),
+            Self::Pause { least, most } => write!(
+                out,
+                "the shortest pause of {} is longer than the longest of {}",
+                Span(*least),
+                Span(*most)
+            ),
+            Self::NoTries => out.write_str("zero tries cannot acquire anything; give at least one"),
+            Self::Thread(error) => write!(out, "the lock manager's thread did not start: {error}"),
+        }
+    }
+}
+
+impl Error for ConfigError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Resource(error) => Some(error),
+            Self::Terms(error) => Some(error),
+            Self::Thread(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<ResourceError> for ConfigError {
+    fn from(error: ResourceError) -> Self {
+        Self::Resource(error)
+    }
+}
+
+impl From<TermsError> for ConfigError {
+    fn from(error: TermsError) -> Self {
+        Self::Terms(error)
+    }
+}

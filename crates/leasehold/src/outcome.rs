@@ -1,0 +1,80 @@
+//! What became of a release.
+
+use crate::{
+    error::{Faults, NodeFault, name_faults},
+    link::NodeName,
+};
+use leasehold_core::Owner;
+use std::fmt;
+
+/// What became of a release. None of these is an error of the caller; all but the first are worth a
+/// line in the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReleaseOutcome {
+    /// The lock was ours to the end and is given back.
+    Released,
+    /// The TTL had ended before, and nobody else has the lock.
+    AlreadyExpired,
+    /// The TTL had ended before, and a quorum of nodes carries another's key.
+    TakenByAnother {
+        /// Who has it now.
+        holder: Owner,
+    },
+    /// Too few nodes answered to say. They are asked again in the background until the TTL has ended;
+    /// then the lock is free at the latest.
+    Unknown {
+        /// What is known about the nodes that did not answer.
+        faults: Vec<NodeFault>,
+    },
+}
+
+impl ReleaseOutcome {
+    /// Whether the lock was ours to the end and is known to be given back.
+    #[must_use]
+    pub const fn is_released(&self) -> bool {
+        matches!(self, Self::Released)
+    }
+
+    pub(crate) fn from_core(
+        outcome: Option<leasehold_core::ReleaseOutcome>,
+        nodes: &[NodeName],
+    ) -> Self {
+        use leasehold_core::ReleaseOutcome as Core;
+        match outcome {
+            Some(Core::Released) => Self::Released,
+            Some(Core::AlreadyExpired) => Self::AlreadyExpired,
+            Some(Core::TakenByAnother { holder }) => Self::TakenByAnother { holder },
+            Some(Core::Unknown { faults, .. }) => Self::Unknown {
+                faults: name_faults(nodes, faults),
+            },
+            // No thread, no answer: nothing is known about any node.
+            Some(_) | None => Self::Unknown { faults: Vec::new() },
+        }
+    }
+}
+
+impl fmt::Display for ReleaseOutcome {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Released => out.write_str("released"),
+            Self::AlreadyExpired => out.write_str("the lock had expired already"),
+            Self::TakenByAnother { holder } => {
+                write!(
+                    out,
+                    "the lock had expired already and is now held by {holder}"
+                )
+            }
+            Self::Unknown { faults } if faults.is_empty() => {
+                out.write_str("unknown whether the lock was released")
+            }
+            Self::Unknown { faults } => {
+                write!(
+                    out,
+                    "unknown whether the lock was released: {}",
+                    Faults(faults)
+                )
+            }
+        }
+    }
+}

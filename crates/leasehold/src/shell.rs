@@ -1,0 +1,301 @@
+//! The thread that owns the connections and timers and turns the engine's crank.
+//!
+//! It is one task on one thread: whatever wakes it, it moves everything that can be moved and goes to
+//! sleep again. So requests that are ready at the same time leave in one write for each node, one timer
+//! serves all operations, and a caller is woken once, when its operation has ended. A caller's executor
+//! that is stuck costs no lease anything.
+
+use crate::{
+    clock::{self, Clock},
+    handle::{Command, HeldLease, Ticket, WeakHandle},
+    link::{Link, LinkEvent, Parcel},
+};
+use leasehold_core::{Engine, Event, Instant, LinkChange, NodeId, Operation, OperationId, Quorum};
+use std::{
+    collections::HashMap,
+    future::poll_fn,
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+    thread,
+    time::Duration,
+};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Sleep,
+};
+
+/// How long a shell that is to end goes on cleaning up at most.
+pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(1);
+
+/// Makes a link on the shell's thread.
+pub(crate) type MakeLink = Box<dyn FnOnce(Clock) -> Box<dyn Link> + Send>;
+
+pub(crate) struct Shell {
+    clock: Clock,
+    handle: WeakHandle,
+    commands: mpsc::UnboundedReceiver<Command>,
+    engine: Engine,
+    links: Vec<Box<dyn Link>>,
+    answers: HashMap<OperationId, Answer>,
+    tickets: HashMap<Ticket, OperationId>,
+    sleep: Pin<Box<Sleep>>,
+    sleeps_until: Instant,
+    ending: Ending,
+}
+
+/// Whom to tell how an operation ended.
+enum Answer {
+    Acquire(Ticket, oneshot::Sender<crate::handle::AcquireAnswer>),
+    Extend(oneshot::Sender<Result<Instant, leasehold_core::ExtendFailure>>),
+    Release(oneshot::Sender<leasehold_core::ReleaseOutcome>),
+}
+
+/// Whether the shell is to end.
+enum Ending {
+    NotYet,
+    /// The manager was shut down, but leases may still be held: those who wait for the clean-up, and
+    /// until when they do.
+    ShutDown(Vec<oneshot::Sender<usize>>, Instant),
+    /// Nobody can ask for anything any more.
+    Deserted(Instant),
+}
+
+/// Starts a shell on a thread of its own.
+pub(crate) fn spawn(
+    clock: Clock,
+    handle: WeakHandle,
+    quorum: Quorum,
+    commands: mpsc::UnboundedReceiver<Command>,
+    links: Vec<MakeLink>,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    thread::Builder::new()
+        .name("leasehold".into())
+        .spawn(move || {
+            runtime.block_on(async move {
+                let mut shell = Shell {
+                    clock,
+                    handle,
+                    commands,
+                    engine: Engine::new(quorum),
+                    links: links.into_iter().map(|make| make(clock)).collect(),
+                    answers: HashMap::new(),
+                    tickets: HashMap::new(),
+                    sleep: Box::pin(tokio::time::sleep(Duration::ZERO)),
+                    sleeps_until: Instant::ORIGIN,
+                    ending: Ending::NotYet,
+                };
+                poll_fn(|cx| shell.poll(cx)).await;
+            });
+            // A name that is being looked up must not keep the thread.
+            runtime.shutdown_background();
+        })?;
+    Ok(())
+}
+
+impl Shell {
+    /// Moves everything that can be moved; ready when the shell's work is done.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let mut moved = self.take_commands(cx);
+            moved |= self.look_at_the_clock();
+            self.hand_over();
+            moved |= self.poll_links(cx);
+            self.tell();
+            if self.is_done() {
+                return Poll::Ready(());
+            }
+            if !moved && self.sleep(cx).is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    fn take_commands(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut moved = false;
+        while !matches!(self.ending, Ending::Deserted(_)) {
+            match self.commands.poll_recv(cx) {
+                Poll::Pending => break,
+                Poll::Ready(Some(command)) => self.take(command),
+                Poll::Ready(None) => {
+                    let until = self.clock.now().saturating_add(DRAIN_LIMIT);
+                    self.ending = Ending::Deserted(until);
+                }
+            }
+            moved = true;
+        }
+        moved
+    }
+
+    fn take(&mut self, command: Command) {
+        match command {
+            // Dropping the answer says that there is no manager any more.
+            Command::Acquire { .. } if matches!(self.ending, Ending::ShutDown(..)) => {}
+            Command::Acquire {
+                ticket,
+                wish,
+                answer,
+            } => {
+                let id = self.submit(Operation::Acquire(wish));
+                self.answers.insert(id, Answer::Acquire(ticket, answer));
+                self.tickets.insert(ticket, id);
+            }
+            Command::Cancel(ticket) => {
+                // A lease that is on its way to a caller who has gone releases itself.
+                if let Some(id) = self.tickets.remove(&ticket) {
+                    self.answers.remove(&id);
+                    self.submit(Operation::Cancel(id));
+                }
+            }
+            Command::Extend { lease, answer } => {
+                let id = self.submit(Operation::Extend(lease));
+                self.answers.insert(id, Answer::Extend(answer));
+            }
+            Command::Release { lease, answer } => {
+                let id = self.submit(Operation::Release(lease));
+                if let Some(answer) = answer {
+                    self.answers.insert(id, Answer::Release(answer));
+                }
+            }
+            Command::ShutDown { answer } => self.shut_down(answer),
+        }
+    }
+
+    fn submit(&mut self, operation: Operation) -> OperationId {
+        // Step 1: the clock is read before the first byte is sent.
+        self.engine
+            .submit(self.clock.now(), clock::seed(), operation)
+    }
+
+    fn shut_down(&mut self, answer: oneshot::Sender<usize>) {
+        for (_, id) in std::mem::take(&mut self.tickets) {
+            self.answers.remove(&id);
+            self.submit(Operation::Cancel(id));
+        }
+        let now = self.clock.now();
+        match &mut self.ending {
+            Ending::ShutDown(waiting, _) => waiting.push(answer),
+            Ending::NotYet | Ending::Deserted(_) => {
+                self.ending = Ending::ShutDown(vec![answer], now.saturating_add(DRAIN_LIMIT));
+            }
+        }
+    }
+
+    fn look_at_the_clock(&mut self) -> bool {
+        let now = self.clock.now();
+        let due = self.engine.poll_timeout().is_some_and(|at| at <= now);
+        if due {
+            self.engine.handle_timeout(now);
+        }
+        due
+    }
+
+    /// Gives the engine's requests to the links, which write them when they are polled next.
+    fn hand_over(&mut self) {
+        while let Some(send) = self.engine.poll_send() {
+            let parcel = Parcel::new(send.tag, send.request);
+            for node in send.nodes.iter() {
+                self.links[node.index()].send(&parcel);
+            }
+        }
+    }
+
+    fn poll_links(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut moved = false;
+        for (index, link) in self.links.iter_mut().enumerate() {
+            let node = NodeId::new(index).expect("there are as many links as nodes");
+            while let Poll::Ready(event) = link.poll(cx) {
+                moved = true;
+                // Read after the event: an answer must not be taken for earlier than it is.
+                let now = self.clock.now();
+                match event {
+                    LinkEvent::Reply(tag, vote) => self.engine.handle_reply(now, node, tag, vote),
+                    LinkEvent::Up => self.engine.handle_link(now, node, LinkChange::Up),
+                    LinkEvent::Down(_) => self.engine.handle_link(now, node, LinkChange::Down),
+                }
+            }
+        }
+        moved
+    }
+
+    /// Tells callers how their operations ended.
+    fn tell(&mut self) {
+        while let Some((id, event)) = self.engine.poll_event() {
+            match (self.answers.remove(&id), event) {
+                (Some(Answer::Acquire(ticket, answer)), Event::Acquired(lease)) => {
+                    self.tickets.remove(&ticket);
+                    // Whoever drops the lease releases it: the caller, or this line if the caller has
+                    // gone.
+                    match self.handle.upgrade() {
+                        Some(handle) => drop(answer.send(Ok(HeldLease::new(handle, id, lease)))),
+                        None => drop(self.submit(Operation::Release(id))),
+                    }
+                }
+                (Some(Answer::Acquire(ticket, answer)), Event::NotAcquired(failure)) => {
+                    self.tickets.remove(&ticket);
+                    let _ = answer.send(Err(failure));
+                }
+                (Some(Answer::Extend(answer)), Event::Extended(valid_until)) => {
+                    let _ = answer.send(Ok(valid_until));
+                }
+                (Some(Answer::Extend(answer)), Event::NotExtended(failure)) => {
+                    let _ = answer.send(Err(failure));
+                }
+                (Some(Answer::Release(answer)), Event::Released(outcome)) => {
+                    let _ = answer.send(outcome);
+                }
+                // A cancelled acquisition that had won in the same moment.
+                (None, Event::Acquired(_)) => {
+                    self.submit(Operation::Release(id));
+                }
+                (None, _) => {}
+                (Some(_), event) => unreachable!("an operation ended as {event:?}"),
+            }
+        }
+    }
+
+    /// Whether the shell's work is over. Those who wait for its end are told when the clean-up is done.
+    fn is_done(&mut self) -> bool {
+        let left = self.engine.withdrawals();
+        let now = self.clock.now();
+        match &mut self.ending {
+            Ending::NotYet => false,
+            Ending::ShutDown(waiting, until) => {
+                if left == 0 || now >= *until {
+                    for answer in waiting.drain(..) {
+                        let _ = answer.send(left);
+                    }
+                }
+                false
+            }
+            Ending::Deserted(until) => left == 0 || now >= *until,
+        }
+    }
+
+    /// Sleeps until the next thing is due. The timer only wakes; what is due, the clock decides.
+    fn sleep(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let drained = match &self.ending {
+            Ending::ShutDown(waiting, until) if !waiting.is_empty() => Some(*until),
+            Ending::Deserted(until) => Some(*until),
+            Ending::ShutDown(..) | Ending::NotYet => None,
+        };
+        let Some(until) = self.engine.poll_timeout().into_iter().chain(drained).min() else {
+            return Poll::Pending;
+        };
+        if self.sleeps_until != until {
+            self.sleeps_until = until;
+            let left = until.saturating_since(self.clock.now());
+            let timer = tokio::time::Instant::now() + left;
+            self.sleep.as_mut().reset(timer);
+        }
+        let woken = self.sleep.as_mut().poll(cx);
+        if woken.is_ready() {
+            // The timer's clock may be ahead of ours: set it again.
+            self.sleeps_until = Instant::ORIGIN;
+        }
+        woken
+    }
+}
