@@ -255,7 +255,6 @@ impl Acquisition {
     fn after_a_lost_attempt(&mut self, now: Instant, cause: Cause) -> Turn {
         let unreachable = now.saturating_since(self.reached);
         let retry = &self.plan.retry;
-        let pause = retry.pause(self.tried, self.seed.jitter(self.tried));
         if self.last_try || self.deadline.is_some_and(|deadline| now >= deadline) {
             return self.end(now, cause, Ended::Patience);
         }
@@ -265,6 +264,7 @@ impl Acquisition {
         if cause.is_unreachable() && retry.gives_up_unreachable(unreachable) {
             return self.end(now, cause, Ended::Unreachable);
         }
+        let pause = retry.pause(self.tried, self.seed.jitter(self.tried));
         let mut until = now.saturating_add(pause);
         if let Some(deadline) = self.deadline
             && until >= deadline

@@ -1,0 +1,94 @@
+//! A node that answers when the test says so.
+
+use leasehold::{
+    clock::Clock,
+    link::{
+        Link, LinkEvent, Parcel,
+        memory::{MemoryLink, MemoryNode},
+    },
+};
+use leasehold_core::Request;
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+    task::{Context, Poll, Waker},
+};
+
+/// A door in front of a node: what is sent while it is closed waits, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Gate(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    closed: bool,
+    seen: Vec<Request>,
+    waker: Option<Waker>,
+}
+
+impl Gate {
+    pub(crate) fn closed() -> Self {
+        let gate = Self::default();
+        gate.set(true);
+        gate
+    }
+
+    pub(crate) fn open(&self) {
+        self.set(false);
+    }
+
+    pub(crate) fn close(&self) {
+        self.set(true);
+    }
+
+    /// What was sent so far, whether or not it came through.
+    pub(crate) fn seen(&self) -> Vec<Request> {
+        self.0.lock().unwrap().seen.clone()
+    }
+
+    pub(crate) fn link(&self, node: &MemoryNode, clock: Clock) -> GatedLink {
+        GatedLink {
+            gate: self.clone(),
+            waiting: VecDeque::new(),
+            inner: node.link(clock),
+        }
+    }
+
+    fn set(&self, closed: bool) {
+        let mut state = self.0.lock().unwrap();
+        state.closed = closed;
+        if let Some(waker) = state.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct GatedLink {
+    gate: Gate,
+    waiting: VecDeque<Parcel>,
+    inner: MemoryLink,
+}
+
+impl Link for GatedLink {
+    fn send(&mut self, parcel: &Parcel) {
+        self.gate
+            .0
+            .lock()
+            .unwrap()
+            .seen
+            .push(parcel.request.clone());
+        self.waiting
+            .push_back(Parcel::new(parcel.tag, parcel.request.clone()));
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
+        let mut state = self.gate.0.lock().unwrap();
+        state.waker = Some(cx.waker().clone());
+        if !state.closed {
+            for parcel in self.waiting.drain(..) {
+                self.inner.send(&parcel);
+            }
+        }
+        self.inner.poll(cx)
+    }
+}

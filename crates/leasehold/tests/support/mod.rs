@@ -1,0 +1,39 @@
+//! What several tests need.
+
+pub(crate) mod gate;
+
+use std::{
+    future::Future,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, Thread},
+};
+
+/// Runs a future on the current thread, without any runtime.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut cx = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut cx) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+/// Polls a future once and expects it to wait.
+pub(crate) fn begin<F: Future + Unpin>(future: &mut F) {
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(
+        std::pin::Pin::new(future).poll(&mut cx).is_pending(),
+        "the future ended at once"
+    );
+}
