@@ -63,6 +63,8 @@ pub(crate) struct Acquisition {
     /// When a quorum last answered, or we began.
     reached: Instant,
     last_owner: Option<Owner>,
+    /// What the last attempt failed of that had the time it needed.
+    last_cause: Option<Cause>,
     state: State,
 }
 
@@ -109,6 +111,7 @@ impl Acquisition {
             last_try: false,
             reached: now,
             last_owner: None,
+            last_cause: None,
             state: State::Resting(now),
         }
     }
@@ -222,6 +225,8 @@ impl Acquisition {
         }
         // Step 3: a quorum, and in time.
         let valid_until = self.plan.terms.valid_until(round.started());
+        let in_full =
+            round.closes().saturating_since(round.started()) == claim.terms().node_limit();
         let cause = match decision {
             Decision::Won if now < valid_until => return self.won(claim, &round, valid_until),
             Decision::Won => Cause::TooLate {
@@ -229,6 +234,12 @@ impl Acquisition {
             },
             Decision::Pending | Decision::Lost => Cause::of_lost(self.quorum, round),
         };
+        // The silence of nodes that were not given their time says nothing about them.
+        let cause = match self.last_cause.take() {
+            Some(before) if cause.is_unreachable() && !in_full => before,
+            _ => cause,
+        };
+        self.last_cause = Some(cause.clone());
         // Step 5: what was lost is taken back on every node, whatever happens next.
         let mut turn = self.after_a_lost_attempt(now, cause);
         turn.abandoned = Some(claim);
