@@ -1,1 +1,37 @@
-//! Real servers on loopback.
+//! Real `redis-server` and `valkey-server` processes on loopback, for trying and testing.
+//!
+//! * [`ServerBinary`] finds the program.
+//! * [`Server`] is one running process. It ends, and its files go, when the value is dropped.
+//! * [`ServerSet`] is several of them, the usual need of a quorum.
+//! * [`Fleet`] is several that outlive the process that started them: `leasehold servers start`.
+//! * [`Proxy`] stands before a server and delays, swallows or cuts what passes.
+//! * [`require_server`] and [`skip`] are for tests that cannot run everywhere.
+//!
+//! Everything is blocking and made of threads, so that a test of an asynchronous library does not depend
+//! on the runtime it tests. None of it is meant for production.
+
+mod binary;
+mod certificates;
+mod fleet;
+mod launch;
+mod leftovers;
+mod port;
+mod process;
+mod proxy;
+mod resp;
+mod scratch;
+mod server;
+mod server_set;
+mod skip;
+mod wait;
+
+pub use binary::{FindError, ServerBinary, Version};
+pub use certificates::Certificates;
+pub use fleet::{Fleet, FleetError, Member};
+pub use launch::StartError;
+pub use leftovers::stop_leftovers;
+pub use proxy::{Mode, Proxy};
+pub use resp::{Connection, Reply};
+pub use server::{Server, ServerBuilder};
+pub use server_set::ServerSet;
+pub use skip::{require_server, skip};
