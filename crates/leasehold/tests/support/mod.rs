@@ -1,5 +1,6 @@
 //! What several tests need.
 
+pub(crate) mod cluster;
 pub(crate) mod gate;
 
 use std::{
@@ -36,4 +37,19 @@ pub(crate) fn begin<F: Future + Unpin>(future: &mut F) {
         std::pin::Pin::new(future).poll(&mut cx).is_pending(),
         "the future ended at once"
     );
+}
+
+/// Waits until something that happens elsewhere has happened.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test may look again after a while"
+)]
+pub(crate) fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
+    for _ in 0..2_000 {
+        if happened() {
+            return;
+        }
+        thread::sleep(std::time::Duration::from_millis(5));
+    }
+    panic!("in ten seconds it did not come about that {what}");
 }
