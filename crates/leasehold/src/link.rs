@@ -7,6 +7,8 @@ use std::{
     task::{Context, Poll},
 };
 
+#[cfg(all(feature = "file", unix))]
+pub mod file;
 pub mod memory;
 
 /// A connection to one node, driven by the shell's thread.

@@ -1,0 +1,129 @@
+//! A node that is a file: for the processes of one machine, without a server.
+//!
+//! The truth is an LMDB environment that every process maps into its memory. What a step does to a key
+//! is [`decide`](leasehold_core::table::decide), inside a write transaction, so the processes take
+//! their steps one after the other.
+//!
+//! # What a key outlives, and what not
+//! * **Its process: no.** A record names the process that set it, by pid and start time. A holder that
+//!   was killed holds nothing from that moment on. Pids are judged only between processes of one pid
+//!   and one time namespace; for the others the TTL has to end.
+//! * **A reboot: no.** Record and file carry the boot's id. A file of an earlier boot is replaced when
+//!   it is opened, so a power cut cannot leave anything behind, damage included. This is why nothing
+//!   is ever flushed to the disk after the file has been made.
+//! * **Its TTL: no,** by the clock that goes on through suspend, which all processes of a machine share.
+//!   Processes in different *time namespaces* do not share it and must not share a store.
+//!
+//! Outside Linux and Android there is neither boot id nor start time: keys last until their TTL ends,
+//! and since there the boot-time clock is not shared between processes, TTLs are counted by the wall
+//! clock. A wall clock that is set forward there ends them early.
+//!
+//! # What waits
+//! A transaction waits for the one before it, and that may belong to a process that was stopped in the
+//! middle. A thread per opened store does this waiting; [`FileLink`] never does. A process that was
+//! *killed* in the middle holds nobody up: the lock of LMDB is a robust one.
+//!
+//! # Limits
+//! * The file has a fixed size of 64 MiB and a mark, sparse at first: room for at least 12,000 locks at
+//!   a time with the longest names, and for some 300,000 with short ones. Ended keys are swept as new
+//!   ones come. A full store answers with a fault, and releases are still carried out.
+//! * Not for network file systems, of which the known ones are refused. A shared folder between virtual
+//!   machines is one too, even where it cannot be told.
+//! * Who must lock with whom must run as one user: folder and files are for their owner alone.
+//! * After `fork` without `exec`, a child must not use the nodes of its parent.
+//! * A program that deletes or replaces `data.mdb` cuts the processes that have it open off: from then
+//!   on they are answered with a fault. Deleting `lock.mdb` while the store is open breaks mutual
+//!   exclusion unseen.
+//!
+//! # Damage
+//! A file that is not a store of this format is refused and left as it is. Checked before it is mapped:
+//! size, mark, and both head pages of LMDB, so a file that was cut short is found. Not found before use is
+//! damage to the pages in between: LMDB reports some of it, and may crash the process on the rest. A
+//! file that is cut short while it is open is noticed before the next batch of steps at the latest by
+//! the size that is looked up then, and crashes the process if it happens in between.
+
+mod error;
+mod head;
+mod holder;
+mod place;
+mod record;
+mod station;
+mod store;
+
+pub use error::FileError;
+
+use super::{Link, LinkEvent, Parcel};
+use crate::clock::Clock;
+use station::{Mailbox, Station};
+use std::{
+    path::Path,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+/// One node in a folder. Clones are the same node, and so is whatever else opens the same folder, in
+/// this process or another one of the machine.
+#[derive(Clone, Debug)]
+pub struct FileNode(Arc<station::Tenancy>);
+
+impl FileNode {
+    /// Opens the store in the folder `path`, and makes folder (mode 0700), parents and store if they are
+    /// not there.
+    ///
+    /// Waits while another process opens the same store; making one takes a flush of the disk. Not for
+    /// the thread of an async runtime.
+    ///
+    /// # Errors
+    /// [`FileError`] says what is in the way. What is not a store is never overwritten.
+    ///
+    /// # Examples
+    /// ```
+    /// # use leasehold::{clock::Clock, link::file::FileNode};
+    /// # let folder = std::env::temp_dir().join(format!("leasehold-doc-{}", std::process::id()));
+    /// let node = FileNode::open(&folder)?;
+    /// let link = node.link(Clock::system());
+    /// # drop((node, link));
+    /// # std::fs::remove_dir_all(&folder).expect("it was just made");
+    /// # Ok::<(), leasehold::link::file::FileError>(())
+    /// ```
+    pub fn open(path: &Path) -> Result<Self, FileError> {
+        Station::open(path).map(|tenancy| Self(Arc::new(tenancy)))
+    }
+
+    /// A link to this node. Does not wait.
+    ///
+    /// The store stays open until the last node and link of it are gone and what they asked has been
+    /// carried out; this happens in the background.
+    #[must_use]
+    pub fn link(&self, clock: Clock) -> FileLink {
+        FileLink {
+            node: self.clone(),
+            clock,
+            mailbox: Arc::new(Mailbox::default()),
+        }
+    }
+}
+
+/// The link to a [`FileNode`]. Up to 4,096 steps wait their turn in a store, and as many releases
+/// again; what comes on top is answered [`Busy`](leasehold_core::FaultKind::Busy).
+#[derive(Debug)]
+pub struct FileLink {
+    node: FileNode,
+    clock: Clock,
+    mailbox: Arc<Mailbox>,
+}
+
+impl Link for FileLink {
+    fn send(&mut self, parcel: &Parcel) {
+        self.node.0.station().send(station::Job {
+            tag: parcel.tag,
+            request: parcel.request.clone(),
+            clock: self.clock,
+            mailbox: self.mailbox.clone(),
+        });
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
+        self.mailbox.poll(cx)
+    }
+}

@@ -1,0 +1,187 @@
+//! Why a store cannot be opened.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
+
+/// Why a store cannot be opened. What it shows completes "cannot …" and names the way out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The path is something else than a folder.
+    #[non_exhaustive]
+    NotAFolder {
+        /// What was to be opened.
+        path: PathBuf,
+    },
+    /// There is a file in the store's place that leasehold did not make, or cannot tell that it did.
+    #[non_exhaustive]
+    NotAStore {
+        /// The file.
+        path: PathBuf,
+        /// By what it was told.
+        reason: String,
+    },
+    /// The file is a store, but not a whole one.
+    #[non_exhaustive]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The store was made by a leasehold that writes it otherwise.
+    #[non_exhaustive]
+    OtherFormat {
+        /// The file.
+        path: PathBuf,
+        /// The number of its format.
+        found: u32,
+        /// The number of the format that this version reads.
+        supported: u32,
+    },
+    /// The operating system does not let this process read and write there.
+    #[non_exhaustive]
+    NoPermission {
+        /// What could not be used.
+        path: PathBuf,
+        /// The operating system's words.
+        reason: String,
+    },
+    /// The folder is on a file system that is shared over a network.
+    #[non_exhaustive]
+    NetworkFileSystem {
+        /// The folder.
+        path: PathBuf,
+        /// Which file system.
+        kind: &'static str,
+    },
+    /// There is no room for the store.
+    #[non_exhaustive]
+    DiskFull {
+        /// What could not be written.
+        path: PathBuf,
+        /// The operating system's words.
+        reason: String,
+    },
+    /// The path is longer than the operating system takes.
+    #[non_exhaustive]
+    PathTooLong {
+        /// The path.
+        path: PathBuf,
+    },
+    /// This process has another store open that was in the same place before.
+    #[non_exhaustive]
+    Replaced {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Anything else.
+    #[non_exhaustive]
+    Failed {
+        /// What could not be used.
+        path: PathBuf,
+        /// The words of the operating system or of LMDB.
+        reason: String,
+    },
+}
+
+impl FileError {
+    /// What the operating system refused to do with `path`.
+    pub(super) fn io(path: &Path, error: &io::Error) -> Self {
+        use io::ErrorKind as Kind;
+        let path = path.to_owned();
+        let reason = error.to_string();
+        match error.kind() {
+            Kind::PermissionDenied | Kind::ReadOnlyFilesystem => {
+                Self::NoPermission { path, reason }
+            }
+            Kind::StorageFull | Kind::QuotaExceeded => Self::DiskFull { path, reason },
+            Kind::NotADirectory => Self::NotAFolder { path },
+            Kind::InvalidFilename => Self::PathTooLong { path },
+            _ => Self::Failed { path, reason },
+        }
+    }
+
+    /// What LMDB refused to do with `path`.
+    pub(super) fn lmdb(path: &Path, error: &heed::Error) -> Self {
+        use heed::MdbError as Mdb;
+        match error {
+            heed::Error::Io(error) => Self::io(path, error),
+            heed::Error::Mdb(
+                Mdb::Invalid
+                | Mdb::Corrupted
+                | Mdb::PageNotFound
+                | Mdb::VersionMismatch
+                | Mdb::Incompatible,
+            ) => Self::Damaged {
+                path: path.to_owned(),
+                reason: error.to_string(),
+            },
+            _ => Self::Failed {
+                path: path.to_owned(),
+                reason: error.to_string(),
+            },
+        }
+    }
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = match self {
+            Self::NotAFolder { path }
+            | Self::NotAStore { path, .. }
+            | Self::Damaged { path, .. }
+            | Self::OtherFormat { path, .. }
+            | Self::NoPermission { path, .. }
+            | Self::NetworkFileSystem { path, .. }
+            | Self::DiskFull { path, .. }
+            | Self::PathTooLong { path }
+            | Self::Replaced { path }
+            | Self::Failed { path, .. } => path,
+        };
+        write!(out, "open the lock store {path:?}: ")?;
+        match self {
+            Self::NotAFolder { .. } => {
+                out.write_str("it is not a folder; name a folder, which is made if it is missing")
+            }
+            Self::NotAStore { reason, .. } => write!(
+                out,
+                "it is not one ({reason}); choose another folder, or move the file away if nobody \
+                 needs it"
+            ),
+            Self::Damaged { reason, .. } => write!(
+                out,
+                "it is damaged ({reason}); end the programs that use it, then delete it: a new one \
+                 will be made"
+            ),
+            Self::OtherFormat {
+                found, supported, ..
+            } => write!(
+                out,
+                "it has format {found}, this version of leasehold has format {supported}; use one \
+                 version in all programs that share it"
+            ),
+            Self::NoPermission { reason, .. } => write!(
+                out,
+                "{reason}; all programs that share it must run as the user who owns it, and must be \
+                 allowed to write there"
+            ),
+            Self::NetworkFileSystem { kind, .. } => write!(
+                out,
+                "it is on {kind}, where neither memory nor locks are shared between machines; choose \
+                 a folder on a local disk"
+            ),
+            Self::DiskFull { reason, .. } => write!(out, "{reason}; make room on the disk"),
+            Self::PathTooLong { .. } => out.write_str("the path is too long; choose a shorter one"),
+            Self::Replaced { .. } => out.write_str(
+                "it was deleted or replaced while this process had it open; end all use of the old \
+                 one first",
+            ),
+            Self::Failed { reason, .. } => out.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for FileError {}

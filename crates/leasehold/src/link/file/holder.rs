@@ -1,0 +1,217 @@
+//! Who set a key, so that nothing outlives its process or a reboot.
+
+/// A process of this machine, told from every other one that there ever was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Holder {
+    /// The boot in which it runs.
+    pub(super) boot: [u8; 16],
+    /// Its number in its pid namespace.
+    pub(super) pid: u32,
+    /// When it began, in the kernel's ticks since the boot: tells it from a later one of that number.
+    pub(super) started: u64,
+    /// The pid namespace in which the number means something. Zero if it cannot be told.
+    pub(super) pid_namespace: u64,
+    /// The time namespace in which the start means something.
+    pub(super) time_namespace: u64,
+}
+
+impl Holder {
+    /// This process.
+    pub(super) fn current() -> Self {
+        imp::current()
+    }
+
+    /// Whether keys that `other` set are void for this process: it ran before the last boot, or is gone
+    /// for certain. In doubt it lives, and its TTL has to end.
+    pub(super) fn knows_gone(&self, other: &Self) -> bool {
+        if other.boot != self.boot {
+            return true;
+        }
+        // A number of another namespace would name a stranger here, and a start seen from another time
+        // namespace is shifted: both would bury the living.
+        let comparable = self.pid_namespace != 0
+            && (other.pid_namespace, other.time_namespace)
+                == (self.pid_namespace, self.time_namespace);
+        let this = (other.pid, other.started) == (self.pid, self.started);
+        comparable && !this && imp::gone(other)
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod imp {
+    use super::Holder;
+    use rustix::{
+        io::Errno,
+        process::{Pid, test_kill_process},
+    };
+    use std::{fs, os::unix::fs::MetadataExt};
+
+    pub(super) fn current() -> Holder {
+        let pid = std::process::id();
+        let inode = |name| fs::metadata(name).map_or(0, |found| found.ino());
+        let stat = Stat::read("self");
+        // A /proc of another pid namespace gives other numbers to the same processes.
+        let at_home =
+            fs::read_link("/proc/self").is_ok_and(|name| name.as_os_str() == &*pid.to_string());
+        let pid_namespace = match &stat {
+            Some(_) if at_home => inode("/proc/self/ns/pid"),
+            _ => 0,
+        };
+        Holder {
+            boot: boot().unwrap_or_default(),
+            pid,
+            started: stat.map_or(0, |stat| stat.started),
+            pid_namespace,
+            time_namespace: inode("/proc/self/ns/time"),
+        }
+    }
+
+    /// Whether the process is gone for certain; its numbers must be of this namespace.
+    pub(super) fn gone(holder: &Holder) -> bool {
+        let Some(pid) = i32::try_from(holder.pid).ok().and_then(Pid::from_raw) else {
+            return false;
+        };
+        // Not by a missing /proc entry: with the mount option hidepid, other users' processes have none.
+        if test_kill_process(pid) == Err(Errno::SRCH) {
+            return true;
+        }
+        Stat::read(&holder.pid.to_string())
+            .is_some_and(|stat| stat.started != holder.started || stat.is_corpse())
+    }
+
+    /// The kernel's id of this boot: a random one, written as a UUID.
+    fn boot() -> Option<[u8; 16]> {
+        let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
+        u128::from_str_radix(&digits, 16)
+            .ok()
+            .map(u128::to_be_bytes)
+    }
+
+    /// What is needed of /proc/…/stat.
+    struct Stat {
+        state: char,
+        threads: u64,
+        started: u64,
+    }
+
+    impl Stat {
+        fn read(process: &str) -> Option<Self> {
+            let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+            // The name is in parentheses and may have any character, parentheses too; fields 3 to the
+            // end follow the last one.
+            let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
+            let state = fields.next()?.chars().next()?;
+            Some(Self {
+                state,
+                threads: fields.nth(16)?.parse().ok()?,
+                started: fields.nth(1)?.parse().ok()?,
+            })
+        }
+
+        /// Killed, but its parent has not looked yet. A program whose first thread alone has ended looks
+        /// the same but for the threads that go on.
+        fn is_corpse(&self) -> bool {
+            matches!(self.state, 'Z' | 'X' | 'x') && self.threads <= 1
+        }
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+mod imp {
+    use super::Holder;
+
+    pub(super) fn current() -> Holder {
+        Holder {
+            boot: [0; 16],
+            pid: std::process::id(),
+            started: 0,
+            pid_namespace: 0,
+            time_namespace: 0,
+        }
+    }
+
+    pub(super) fn gone(_: &Holder) -> bool {
+        false
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_and_its_parent_live() {
+        let this = Holder::current();
+        assert_ne!((this.pid_namespace, this.started), (0, 0));
+        assert_ne!(this.boot, [0; 16]);
+        assert!(!this.knows_gone(&this));
+    }
+
+    #[test]
+    fn a_number_that_was_given_to_another_process_is_told_by_its_start() {
+        let this = Holder::current();
+        let earlier = Holder {
+            started: this.started - 1,
+            ..this
+        };
+        assert!(this.knows_gone(&earlier));
+    }
+
+    #[test]
+    fn a_killed_process_is_gone_before_its_parent_looks() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .expect("there is a sleep command");
+        let this = Holder::current();
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", child.id()))
+            .expect("the child is there");
+        let started = text
+            .split(' ')
+            .nth(21)
+            .expect("22 fields")
+            .parse()
+            .expect("a number");
+        let holder = Holder {
+            pid: child.id(),
+            started,
+            ..this
+        };
+        assert!(!this.knows_gone(&holder));
+        child.kill().expect("it is ours");
+        while !this.knows_gone(&holder) {
+            std::thread::yield_now();
+        }
+        child.wait().expect("it is ours");
+        assert!(this.knows_gone(&holder));
+    }
+
+    #[test]
+    fn processes_of_other_namespaces_are_not_judged() {
+        let this = Holder::current();
+        let stranger = Holder {
+            started: 1,
+            pid_namespace: 1,
+            ..this
+        };
+        assert!(!this.knows_gone(&stranger));
+        let shifted = Holder {
+            started: 1,
+            time_namespace: 1,
+            ..this
+        };
+        assert!(!this.knows_gone(&shifted));
+    }
+
+    #[test]
+    fn nothing_outlives_a_boot() {
+        let this = Holder::current();
+        let before = Holder {
+            boot: [1; 16],
+            pid_namespace: 1,
+            ..this
+        };
+        assert!(this.knows_gone(&before));
+    }
+}

@@ -1,0 +1,309 @@
+//! The keys in the file, and one step after the other on them.
+
+use super::{
+    error::FileError,
+    head::{FILE_SIZE, FORMAT, MAP_SIZE},
+    holder::Holder,
+    place::{FileId, file_id},
+    record::{Record, key_of},
+    station::Job,
+};
+use crate::clock::Clock;
+use heed::{Database, Env, EnvFlags, EnvOpenOptions, RwTxn, WithoutTls, types::Bytes};
+use leasehold_core::{
+    Fault, FaultKind, Instant, Vote,
+    table::{Change, decide},
+};
+use std::{
+    fs,
+    ops::Bound,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    slice,
+};
+
+/// An open store. Its methods wait for the transactions of other processes.
+#[derive(Debug)]
+pub(super) struct Store {
+    env: Env<WithoutTls>,
+    locks: Database<Bytes, Bytes>,
+    holder: Holder,
+    data: PathBuf,
+    id: FileId,
+    /// The key up to which the keys were swept.
+    swept: Vec<u8>,
+}
+
+/// How many keys are looked at for each new one: the ended keys cannot pile up to more than about a
+/// third of the living.
+const SWEEP: usize = 4;
+/// How many are looked at when the store is full.
+const LONG_SWEEP: usize = 1024;
+
+impl Store {
+    /// Makes an empty store in the file `path`, which must not be there.
+    pub(super) fn create(path: &Path) -> Result<(), FileError> {
+        let failed = |error: heed::Error| FileError::lmdb(path, &error);
+        let env = environment(path, EnvFlags::NO_SUB_DIR).map_err(failed)?;
+        let fill = || {
+            let mut txn = env.write_txn()?;
+            let format: Database<Bytes, Bytes> =
+                env.create_database(&mut txn, Some(FORMAT_NAME))?;
+            format.put(&mut txn, FORMAT_NAME.as_bytes(), &FORMAT.to_le_bytes())?;
+            let _: Database<Bytes, Bytes> = env.create_database(&mut txn, Some(LOCKS_NAME))?;
+            txn.commit()
+        };
+        fill().map_err(failed)
+    }
+
+    /// Opens the store in `folder`, whose head was checked.
+    pub(super) fn open(folder: &Path, data: PathBuf, holder: Holder) -> Result<Self, FileError> {
+        let failed = |error: heed::Error| FileError::lmdb(&data, &error);
+        let env = environment(folder, EnvFlags::empty()).map_err(failed)?;
+        env.clear_stale_readers().map_err(failed)?;
+        let txn = env.read_txn().map_err(failed)?;
+        let format: Option<Database<Bytes, Bytes>> =
+            env.open_database(&txn, Some(FORMAT_NAME)).map_err(failed)?;
+        let number = match format {
+            Some(format) => format
+                .get(&txn, FORMAT_NAME.as_bytes())
+                .map_err(failed)?
+                .and_then(|bytes| bytes.try_into().ok())
+                .map(u32::from_le_bytes),
+            None => None,
+        };
+        let locks = env.open_database(&txn, Some(LOCKS_NAME)).map_err(failed)?;
+        let (Some(FORMAT), Some(locks)) = (number, locks) else {
+            return Err(FileError::Damaged {
+                reason: "it does not name its format".to_owned(),
+                path: data,
+            });
+        };
+        txn.commit().map_err(failed)?;
+        let id = file_id(&data).map_err(|error| FileError::io(&data, &error))?;
+        Ok(Self {
+            env,
+            locks,
+            holder,
+            id,
+            data,
+            swept: Vec::new(),
+        })
+    }
+
+    /// The file that is open.
+    pub(super) const fn id(&self) -> FileId {
+        self.id
+    }
+
+    /// Whether the store is still the file in its place; if not, a fragment that says what else is there.
+    fn misplaced(&self) -> Option<String> {
+        let data = &self.data;
+        match fs::metadata(data) {
+            Ok(found) if (found.dev(), found.ino()) != self.id => {
+                Some(format!("the store {data:?} was replaced; open it again"))
+            }
+            // Reading on would kill the process.
+            Ok(found) if found.len() != FILE_SIZE => Some(format!(
+                "the store {data:?} was cut to {} bytes",
+                found.len()
+            )),
+            Ok(_) => None,
+            Err(error) => Some(format!(
+                "the store {data:?} cannot be found any more: {error}"
+            )),
+        }
+    }
+
+    /// Takes these steps, in this order.
+    pub(super) fn take(&mut self, jobs: &[Job]) -> Vec<Vote> {
+        let all = |fault: Fault| vec![Vote::Unknown(fault); jobs.len()];
+        // Others may have made a new store in this one's place and grant by it.
+        if let Some(reason) = self.misplaced() {
+            return all(Fault::new(FaultKind::Down, &reason));
+        }
+        match self.transact(jobs) {
+            Ok(votes) => votes,
+            // One step of many may be in the others' way.
+            Err(fault) if jobs.len() > 1 && !fault.may_have_happened() => jobs
+                .iter()
+                .map(|job| match self.transact(slice::from_ref(job)).as_deref() {
+                    Ok([vote]) => vote.clone(),
+                    Ok(_) => unreachable!("one step has one vote"),
+                    Err(fault) => Vote::Unknown(fault.clone()),
+                })
+                .collect(),
+            Err(fault) => all(fault),
+        }
+    }
+
+    /// Takes these steps in one transaction: all of them or, if it fails, none.
+    fn transact(&mut self, jobs: &[Job]) -> Result<Vec<Vote>, Fault> {
+        let undone = |error: heed::Error| {
+            Fault::new(
+                FaultKind::Rejected,
+                &format_args!("the store failed: {error}"),
+            )
+        };
+        // A clone of the handle, so that the transaction does not borrow the store.
+        let env = self.env.clone();
+        let mut txn = env.write_txn().map_err(undone)?;
+        let votes = jobs
+            .iter()
+            .map(|job| self.step(&mut txn, job))
+            .collect::<heed::Result<Vec<_>>>()
+            .map_err(undone)?;
+        // LMDB cannot say whether a head page that it failed to write was written.
+        txn.commit().map_err(|error| {
+            let detail = format_args!("the store failed to commit: {error}");
+            Fault::new(FaultKind::Disconnected, &detail)
+        })?;
+        Ok(votes)
+    }
+
+    fn step(&mut self, txn: &mut RwTxn<'_>, job: &Job) -> heed::Result<Vote> {
+        let resource = job.request.resource();
+        let place = key_of(resource);
+        let stored = match self.locks.get(txn, &place)?.map(Record::decode) {
+            None => None,
+            Some(Some(record)) if record.name == resource.as_str() => Some(record),
+            Some(Some(record)) => {
+                let name = record.name;
+                return Ok(rejected(&format_args!(
+                    "{name:?} has the same hash as this name"
+                )));
+            }
+            Some(None) => return Ok(rejected("the resource's record in the store is damaged")),
+        };
+        // Argument S2: read after the wait for the transaction, so the TTL begins after the request
+        // was sent.
+        let now = node_time(job.clock);
+        let new = stored.is_none();
+        // A key that outlived its process or its boot is none. Asked only where it matters: it costs
+        // a look at the other process.
+        let key = stored
+            .filter(|record| {
+                record.key.expires_at <= now || !self.holder.knows_gone(&record.holder)
+            })
+            .map(|record| record.key);
+        let (vote, change) = decide(key.as_ref(), now, &job.request);
+        match change {
+            Change::Keep => {}
+            Change::Delete => {
+                self.locks.delete(txn, &place)?;
+            }
+            Change::Set(_) if new && !self.make_room(txn, now)? => {
+                return Ok(rejected(&format_args!(
+                    "the store is full with {} locks",
+                    self.locks.len(txn)?
+                )));
+            }
+            Change::Set(key) => {
+                let record = Record {
+                    holder: self.holder,
+                    key,
+                    name: resource.as_str().to_owned(),
+                };
+                self.locks.put(txn, &place, &record.encode())?;
+            }
+        }
+        Ok(vote)
+    }
+
+    /// Sweeps a little, or more if the store is full, and says whether it has room for a key.
+    fn make_room(&mut self, txn: &mut RwTxn<'_>, now: Instant) -> heed::Result<bool> {
+        self.sweep(txn, now, SWEEP)?;
+        if !self.full(txn)? {
+            return Ok(true);
+        }
+        // What a reader that was killed once saw is kept for it for ever.
+        self.env.clear_stale_readers()?;
+        self.sweep(txn, now, LONG_SWEEP)?;
+        Ok(!self.full(txn)?)
+    }
+
+    /// Whether the keys fill three quarters of the map. LMDB writes each page that it changes to a new
+    /// place, so even deleting needs room: with the rest, no batch runs out of it.
+    fn full(&self, txn: &RwTxn<'_>) -> heed::Result<bool> {
+        let stat = self.locks.stat(txn)?;
+        let pages = stat.branch_pages + stat.leaf_pages + stat.overflow_pages;
+        let bytes = (pages as u64).saturating_mul(stat.page_size.into());
+        Ok(bytes >= MAP_SIZE / 4 * 3)
+    }
+
+    /// Looks at the next `count` keys, round and round, and deletes those that have ended.
+    fn sweep(&mut self, txn: &mut RwTxn<'_>, now: Instant, count: usize) -> heed::Result<()> {
+        let from = match &*self.swept {
+            [] => Bound::Unbounded,
+            last => Bound::Excluded(last),
+        };
+        let mut ended = Vec::new();
+        let mut last = Vec::new();
+        for (number, entry) in self
+            .locks
+            .range(txn, &(from, Bound::Unbounded))?
+            .enumerate()
+        {
+            let (place, bytes) = entry?;
+            if number == count {
+                break;
+            }
+            last = place.to_vec();
+            let void = Record::decode(bytes).is_some_and(|record| {
+                record.key.expires_at <= now || record.holder.boot != self.holder.boot
+            });
+            if void {
+                ended.push(last.clone());
+            }
+        }
+        for place in &ended {
+            self.locks.delete(txn, place)?;
+        }
+        // Empty if there was nothing more: then it goes on with the first key.
+        self.swept = last;
+        Ok(())
+    }
+}
+
+/// Opens an LMDB environment.
+fn environment(path: &Path, kind: EnvFlags) -> heed::Result<Env<WithoutTls>> {
+    let mut options = EnvOpenOptions::new().read_txn_without_tls();
+    options
+        .map_size(usize::try_from(MAP_SIZE).expect("64 MiB are within every address space"))
+        .max_dbs(2);
+    // Two calls that heed cannot vouch for. The flag: NO_SYNC can cost the file its order in a power cut
+    // and nothing else; after a power cut the file is replaced unread, by its boot id. The opening:
+    // the file is mapped, so what is read must not be changed but by LMDB, and must be there. It has
+    // all its pages (`head`), nobody but LMDB writes to it by the contract of the module's page, and
+    // this process has it open only once (`station`).
+    #[expect(
+        unsafe_code,
+        reason = "mapping a file cannot be safe; the comment above says what it stands on"
+    )]
+    unsafe {
+        options.flags(EnvFlags::NO_SYNC | kind);
+        options.open(path)
+    }
+}
+
+/// The time that TTLs are counted by: the same for all processes of the machine.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn node_time(clock: Clock) -> Instant {
+    clock.now()
+}
+
+/// Elsewhere every process has another origin for its clock; the wall is all that they share.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn node_time(clock: Clock) -> Instant {
+    Instant::from_origin(clock.wall())
+}
+
+fn rejected(detail: &(impl std::fmt::Display + ?Sized)) -> Vote {
+    Vote::Unknown(Fault::new(FaultKind::Rejected, detail))
+}
+
+const FORMAT_NAME: &str = "leasehold";
+const LOCKS_NAME: &str = "locks";
+
+#[cfg(test)]
+mod tests;
