@@ -17,7 +17,9 @@ const RELEASE: &str = "if redis.call('GET',KEYS[1])==ARGV[1] then return redis.c
 
 fn main() {
     require_server();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime");
     println!("p50 of lock + unlock, median of {ROUNDS} interleaved rounds of {CYCLES} cycles");
     println!("| nodes | bare SET + EVALSHA | leasehold | ratio (worst and best round) |");
     println!("|---|---|---|---|");
@@ -57,7 +59,9 @@ async fn ours_in(manager: &LockManager) -> Duration {
     let mut times = Vec::with_capacity(CYCLES);
     for cycle in 0..CYCLES {
         let started = clock.now();
-        let mutex = manager.mutex(&format!("bench:{cycle}")).expect("a plain name");
+        let mutex = manager
+            .mutex(&format!("bench:{cycle}"))
+            .expect("a plain name");
         let guard = mutex.acquire().await.expect("nobody else is here");
         assert!(guard.release().await.is_released(), "nobody else is here");
         times.push(clock.now().saturating_since(started));
@@ -87,11 +91,15 @@ struct Bare {
 
 impl Bare {
     fn new(servers: &ServerSet) -> Self {
-        let mut connections: Vec<_> =
-            servers.iter().map(|server| server.connect().expect("it answers")).collect();
+        let mut connections: Vec<_> = servers
+            .iter()
+            .map(|server| server.connect().expect("it answers"))
+            .collect();
         let mut sha = String::new();
         for connection in &mut connections {
-            let reply = connection.command(&["SCRIPT", "LOAD", RELEASE]).expect("it answers");
+            let reply = connection
+                .command(&["SCRIPT", "LOAD", RELEASE])
+                .expect("it answers");
             reply.text().expect("it is a hash").clone_into(&mut sha);
         }
         Self { connections, sha }

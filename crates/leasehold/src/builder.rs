@@ -41,6 +41,24 @@ impl ManagerBuilder {
         self.link(NodeName::new(&name), move |clock| node.link(clock))
     }
 
+    /// Adds the store in the folder `path`, shared by the processes of this machine; makes it if it is not
+    /// there. See [`FileNode`](crate::link::file::FileNode).
+    ///
+    /// Opens the folder before it returns; what is wrong with it is told by [`build`](Self::build).
+    #[cfg(feature = "file")]
+    pub fn file(mut self, path: impl AsRef<std::path::Path>) -> Self {
+        let path = path.as_ref();
+        match crate::link::file::FileNode::open(path) {
+            Ok(node) => self.link(NodeName::new(&path.display().to_string()), move |clock| {
+                node.link(clock)
+            }),
+            Err(error) => {
+                self.wrong.get_or_insert(ConfigError::File(error));
+                self
+            }
+        }
+    }
+
     /// Adds a node of a kind of your own: `connect` makes its link, on the manager's thread.
     pub fn link<L: Link>(
         mut self,
