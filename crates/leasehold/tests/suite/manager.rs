@@ -1,7 +1,6 @@
 //! The facade, on nodes in memory.
 
-mod support;
-
+use crate::support::{begin, block_on, gate::Gate};
 use leasehold::{
     AcquireError, ConfigError, ExtendError, LeaseGuard, LockManager, LockOptions, NodeName,
     OwnerSource, ReleaseOutcome, link::memory::MemoryNode,
@@ -14,7 +13,6 @@ use std::{
     },
     time::Duration,
 };
-use support::{begin, block_on, gate::Gate};
 
 const MS: Duration = Duration::from_millis(1);
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -3,8 +3,7 @@
 //! The test program starts itself again as the workers. A worker locks, reads a number from a plain
 //! file, writes it back one larger, and unlocks: any overlap of two workers loses a number.
 
-mod support;
-
+use crate::support::block_on;
 use leasehold::{LockManager, LockOptions, clock::Clock};
 use leasehold_servers::{ServerSet, require_server};
 use std::{
@@ -16,7 +15,6 @@ use std::{
     thread,
     time::Duration,
 };
-use support::block_on;
 
 const WORKERS: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -44,7 +42,7 @@ impl Site {
 
     fn start_worker(&self, sections: usize) -> Child {
         Command::new(env::current_exe().expect("this program has a path"))
-            .args(["--exact", "worker", "--nocapture"])
+            .args(["--exact", "critical_sections::worker", "--nocapture"])
             .env("LEASEHOLD_WORKER_FOLDER", &self.folder)
             .env("LEASEHOLD_WORKER_NODES", &self.nodes)
             .env("LEASEHOLD_WORKER_TTL_MS", self.ttl.as_millis().to_string())
@@ -176,12 +174,12 @@ fn killed_holders_do_no_harm(name: &str, nodes: &str, ttl: Duration, longest_sta
         .map(|_| site.start_worker(usize::MAX >> 1))
         .collect();
     let sections = || site.beginnings().len();
-    support::eventually("the first section begins", || {
+    crate::support::eventually("the first section begins", || {
         site.folder.join("log").exists()
     });
     for kill in 0..kills {
         let before = sections();
-        support::eventually("the work goes on", || sections() > before + 2);
+        crate::support::eventually("the work goes on", || sections() > before + 2);
         // Whoever is inside now is the one to kill; if nobody is, any other will do.
         let inside = fs::read_to_string(site.folder.join("inside")).unwrap_or_default();
         let victim = workers

@@ -1,15 +1,13 @@
 //! Real servers that die, hang, are late, lose answers and refuse.
 
-mod support;
-
-use leasehold::{AcquireError, FaultKind, LockManager, LockOptions, clock::Clock};
-use leasehold_servers::{Mode, Proxy, Server, require_server};
-use std::time::Duration;
-use support::{
+use crate::support::{
     block_on,
     cluster::{Cluster, manager},
     eventually,
 };
+use leasehold::{AcquireError, FaultKind, LockManager, LockOptions, clock::Clock};
+use leasehold_servers::{Mode, Proxy, Server, require_server};
+use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
 
