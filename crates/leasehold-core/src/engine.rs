@@ -205,10 +205,20 @@ impl Engine {
         self.timers.next()
     }
 
-    /// How many releases are still under way.
+    /// How many releases are not confirmed by every node yet.
     #[must_use]
     pub fn withdrawals(&self) -> usize {
         self.withdrawals.len()
+    }
+
+    /// How many releases are still worth waiting for: answers are missing, and the nodes' time limit is
+    /// not over.
+    #[must_use]
+    pub fn awaited_withdrawals(&self, now: Instant) -> usize {
+        self.withdrawals
+            .values()
+            .filter(|withdrawal| withdrawal.is_awaited(now))
+            .count()
     }
 
     fn extend(&mut self, now: Instant, id: OperationId, lease: OperationId) {

@@ -157,6 +157,11 @@ impl Withdrawal {
         self.report.is_none() && (settled || now >= self.claim.gone_by())
     }
 
+    /// Whether answers are still to be expected: some are missing, and the nodes' time limit is not over.
+    pub(crate) fn is_awaited(&self, now: Instant) -> bool {
+        now < self.round.closes() && !self.is_over(now)
+    }
+
     /// When to look at the clock again.
     pub(crate) fn wake_at(&self) -> Instant {
         let end = if self.report.is_some() {

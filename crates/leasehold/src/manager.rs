@@ -84,8 +84,9 @@ impl LockManager {
         self.handle.clock()
     }
 
-    /// Ends all waiting, and waits until the releases that are under way are confirmed, for a second at
-    /// most. Returns how many are not: their keys end with their TTL.
+    /// Ends all waiting, and waits until the releases that are under way are confirmed by every node, for
+    /// the nodes' time limit or a second at most. Returns how many are not: their keys end with their TTL
+    /// at the latest.
     ///
     /// Acquisitions that are waiting, or that come later, fail with
     /// [`ShutDown`](crate::AcquireError::ShutDown). Guards that are still held keep their leases and can

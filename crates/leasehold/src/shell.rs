@@ -28,6 +28,9 @@ use tokio::{
 /// How long a shell that is to end goes on cleaning up at most.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 
+/// How often a shell that is to end looks whether it may.
+const DRAIN_LOOK: Duration = Duration::from_millis(5);
+
 /// Makes a link on the shell's thread.
 pub(crate) type MakeLink = Box<dyn FnOnce(Clock) -> Box<dyn Link> + Send>;
 
@@ -259,35 +262,37 @@ impl Shell {
 
     /// Whether the shell's work is over. Those who wait for its end are told when the clean-up is done.
     fn is_done(&mut self) -> bool {
-        let left = self.engine.withdrawals();
         let now = self.clock.now();
         match &mut self.ending {
             Ending::NotYet => false,
             Ending::ShutDown(waiting, until) => {
-                if left == 0 || now >= *until {
-                    for answer in waiting.drain(..) {
-                        let _ = answer.send(left);
-                    }
+                if !waiting.is_empty() && is_drained(&self.engine, now, *until) {
+                    let left = self.engine.withdrawals();
+                    waiting.drain(..).for_each(|answer| drop(answer.send(left)));
                 }
                 false
             }
-            Ending::Deserted(until) => left == 0 || now >= *until,
+            Ending::Deserted(until) => is_drained(&self.engine, now, *until),
         }
     }
 
     /// Sleeps until the next thing is due. The timer only wakes; what is due, the clock decides.
     fn sleep(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let now = self.clock.now();
         let drained = match &self.ending {
-            Ending::ShutDown(waiting, until) if !waiting.is_empty() => Some(*until),
-            Ending::Deserted(until) => Some(*until),
-            Ending::ShutDown(..) | Ending::NotYet => None,
+            Ending::ShutDown(waiting, _) if waiting.is_empty() => None,
+            // Whose time limit is over is not told by any timer: look again soon.
+            Ending::ShutDown(_, until) | Ending::Deserted(until) => {
+                Some(now.saturating_add(DRAIN_LOOK).min(*until))
+            }
+            Ending::NotYet => None,
         };
         let Some(until) = self.engine.poll_timeout().into_iter().chain(drained).min() else {
             return Poll::Pending;
         };
         if self.sleeps_until != until {
             self.sleeps_until = until;
-            let left = until.saturating_since(self.clock.now());
+            let left = until.saturating_since(now);
             let timer = tokio::time::Instant::now() + left;
             self.sleep.as_mut().reset(timer);
         }
@@ -298,4 +303,10 @@ impl Shell {
         }
         woken
     }
+}
+
+/// Whether nothing is left to wait for: every release is confirmed, or the nodes that have not confirmed
+/// had their time. What was sent to them is on its way, whether or not they tell.
+fn is_drained(engine: &Engine, now: Instant, until: Instant) -> bool {
+    now >= until || engine.awaited_withdrawals(now) == 0
 }
