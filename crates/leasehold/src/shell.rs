@@ -268,7 +268,9 @@ impl Shell {
             Ending::ShutDown(waiting, until) => {
                 if !waiting.is_empty() && is_drained(&self.engine, now, *until) {
                     let left = self.engine.withdrawals();
-                    waiting.drain(..).for_each(|answer| drop(answer.send(left)));
+                    for answer in waiting.drain(..) {
+                        let _ = answer.send(left);
+                    }
                 }
                 false
             }
