@@ -1,2 +1,48 @@
-//! Everything a contributor types.
-fn main() {}
+//! Everything a contributor types: `cargo xtask test` and `cargo xtask tidy`.
+
+#![expect(clippy::print_stdout, reason = "this is what its output is for")]
+
+mod install;
+mod skips;
+mod test;
+mod tidy;
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["test"] => test::run(&root(), &[]),
+        ["test", "--", further @ ..] => test::run(&root(), further),
+        ["tidy"] => {
+            let findings = tidy::run(&root());
+            findings.iter().for_each(|finding| println!("{finding}"));
+            println!("tidy: {} findings", findings.len());
+            ExitCode::from(u8::from(!findings.is_empty()))
+        }
+        _ => {
+            println!("{USAGE}");
+            let asked = matches!(words.as_slice(), ["help" | "--help" | "-h"]);
+            ExitCode::from(if asked { 0 } else { 2 })
+        }
+    }
+}
+
+/// The folder of the workspace.
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent()
+        .expect("xtask is a folder of the workspace")
+        .to_owned()
+}
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test [-- ARGUMENTS]   set up what is missing and check everything; ARGUMENTS go to `cargo test`
+  tidy                  check the rules of the house that no compiler checks";
