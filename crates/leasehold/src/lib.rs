@@ -1,4 +1,6 @@
 //! Distributed locks on Redis and Valkey.
 
 pub mod clock;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 pub mod link;
