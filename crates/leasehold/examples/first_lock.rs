@@ -11,12 +11,20 @@ use std::{env, time::Duration};
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let nodes: Vec<String> = env::args().skip(1).collect();
     let builder = LockManager::builder();
-    let builder = if nodes.is_empty() { builder.memory(3) } else { builder.nodes(nodes) };
+    let builder = if nodes.is_empty() {
+        builder.memory(3)
+    } else {
+        builder.nodes(nodes)
+    };
     let manager = builder.build()?;
     let mutex = manager.mutex("orders/42")?;
 
     let guard = mutex.acquire().await?;
-    println!("worker 1 has {:?} for another {:?}", guard.resource(), guard.remaining());
+    println!(
+        "worker 1 has {:?} for another {:?}",
+        guard.resource(),
+        guard.remaining()
+    );
 
     match mutex.acquire_within(Duration::from_millis(200)).await {
         Err(error @ AcquireError::TimedOut { .. }) => println!("worker 2 cannot {error}"),

@@ -53,7 +53,7 @@ impl ManagerBuilder {
                 node.link(clock)
             }),
             Err(error) => {
-                self.wrong.get_or_insert(ConfigError::File(error));
+                self.wrong.get_or_insert(ConfigError::Node(error.into()));
                 self
             }
         }

@@ -15,6 +15,8 @@
 
 mod builder;
 pub mod clock;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 mod error;
 mod guard;
 mod handle;

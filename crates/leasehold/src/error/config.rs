@@ -21,9 +21,8 @@ pub enum ConfigError {
         /// Which one.
         node: NodeName,
     },
-    /// The folder of a file store cannot be used.
-    #[cfg(feature = "file")]
-    File(crate::link::file::FileError),
+    /// A node's address cannot be used, or its store cannot be opened. The source says more.
+    Node(Box<dyn Error + Send + Sync>),
     /// A resource's name cannot be used.
     Resource(ResourceError),
     /// TTL, drift and time limit do not go together.
@@ -60,8 +59,7 @@ impl fmt::Display for ConfigError {
                     "the node {node} was given twice; its vote must count once"
                 )
             }
-            #[cfg(feature = "file")]
-            Self::File(error) => error.fmt(out),
+            Self::Node(error) => error.fmt(out),
             Self::Resource(error) => error.fmt(out),
             Self::Terms(error) => error.fmt(out),
             Self::Pause { least, most } => write!(
@@ -79,8 +77,7 @@ impl fmt::Display for ConfigError {
 impl Error for ConfigError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            #[cfg(feature = "file")]
-            Self::File(error) => Some(error),
+            Self::Node(error) => Some(&**error),
             Self::Resource(error) => Some(error),
             Self::Terms(error) => Some(error),
             Self::Thread(error) => Some(error),

@@ -1,0 +1,76 @@
+//! The suite that any [`Link`] must pass, for links of your own too.
+//!
+//! It holds a link to the promises of [`Link`] and its node to the rule of
+//! [`decide`](leasehold_core::table::decide). The node may hold other keys and be in use: the suite's
+//! resources begin with `leasehold-conformance/` and a fresh random number.
+//!
+//! Not covered, since a suite cannot bring it about from outside: a node that dies, a connection that
+//! is lost, and hints.
+//!
+//! # Examples
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+//! use leasehold::{clock::Clock, conformance, link::memory::MemoryNode};
+//!
+//! let node = MemoryNode::new();
+//! conformance::check(|| node.link(Clock::system())).await;
+//! # });
+//! ```
+
+mod keys;
+mod names;
+mod order;
+mod peer;
+mod time;
+
+use crate::{clock, link::Link};
+use peer::Peer;
+
+/// Runs all cases on links to one node, each of which `make` makes.
+///
+/// Takes about a second with a node that answers at once, longer with a slow one. Must be called within
+/// a tokio runtime whose timers are on and not paused.
+///
+/// # Panics
+/// If a promise is broken: the message names the case, what came, and what was promised.
+///
+/// # Cancel safety
+/// Dropping the future stops the suite. Its keys, which nobody else uses, live on until their TTL of at
+/// most a minute ends.
+pub async fn check<L: Link>(make: impl FnMut() -> L) {
+    let mut suite = Suite::new(make);
+    keys::check(&mut suite).await;
+    names::check(&mut suite).await;
+    order::check(&mut suite).await;
+    time::check(&mut suite).await;
+}
+
+/// What the cases have in common: links to one node, and names that nobody else uses.
+struct Suite<F> {
+    make: F,
+    run: String,
+    case: &'static str,
+}
+
+impl<L: Link, F: FnMut() -> L> Suite<F> {
+    fn new(make: F) -> Self {
+        let random = clock::seed().sign(0);
+        Self {
+            make,
+            run: leasehold_core::owner::hexadecimal(&random[..8]),
+            case: "",
+        }
+    }
+
+    /// Begins a case, and connects for it.
+    async fn case(&mut self, case: &'static str) -> Peer<L> {
+        self.case = case;
+        self.peer().await
+    }
+
+    /// One more link for the case.
+    async fn peer(&mut self) -> Peer<L> {
+        let name = format!("leasehold-conformance/{}/{}", self.run, self.case);
+        Peer::connect((self.make)(), self.case, name).await
+    }
+}

@@ -1,0 +1,121 @@
+//! What a step does to a key: the rule of `decide`, row by row.
+
+use super::{
+    Suite,
+    peer::{LONG, owner},
+};
+use crate::link::Link;
+use std::time::Duration;
+
+pub(super) async fn check<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
+    acquiring(suite).await;
+    repeating(suite).await;
+    extending(suite).await;
+    releasing(suite).await;
+    two_links(suite).await;
+}
+
+async fn acquiring<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
+    let mut peer = suite.case("acquire").await;
+    let free = "a resource without a key is granted";
+    peer.expect_granted(peer.acquire("a", LONG), free).await;
+    let held = "a resource with the key of another owner is refused";
+    peer.expect_held(peer.acquire("b", LONG), &owner("a"), LONG, held)
+        .await;
+    let tidy = "the owner releases its key";
+    peer.expect_granted(peer.release("a"), tidy).await;
+}
+
+async fn repeating<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
+    let mut peer = suite.case("acquire-again").await;
+    let short = LONG / 2;
+    let first = "a resource without a key is granted";
+    peer.expect_granted(peer.acquire("a", short), first).await;
+    let again = "an acquire that arrives twice is granted twice";
+    peer.expect_granted(peer.acquire("a", LONG), again).await;
+    // With the end moved, more than the first TTL would be left.
+    let end = "an acquire that arrives twice does not move the end of the TTL";
+    peer.expect_held(peer.acquire("b", LONG), &owner("a"), short, end)
+        .await;
+    peer.expect_granted(peer.release("a"), "the owner releases its key")
+        .await;
+}
+
+async fn extending<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
+    let mut peer = suite.case("extend").await;
+    let short = LONG / 4;
+    let absent = "an extension does not make a key";
+    peer.expect_absent(peer.extend("a", LONG), absent).await;
+    peer.expect_granted(
+        peer.acquire("a", short),
+        "the refused extension left no key",
+    )
+    .await;
+    let other = "only the owner extends its key";
+    peer.expect_held(peer.extend("b", LONG), &owner("a"), short, other)
+        .await;
+    let unmoved = "the refused extension did not move the end";
+    peer.expect_held(peer.acquire("b", LONG), &owner("a"), short, unmoved)
+        .await;
+    peer.expect_granted(peer.extend("a", LONG), "the owner extends its key")
+        .await;
+    let moved = "the owner's extension keeps others out";
+    let left = peer
+        .expect_held(peer.acquire("b", LONG), &owner("a"), LONG, moved)
+        .await;
+    assert!(
+        left > short,
+        "{}: the granted extension moved the end beyond the first TTL of {short:?}; {left:?} were left",
+        peer.case
+    );
+    peer.expect_granted(peer.extend("a", short), "an extension may shorten")
+        .await;
+    let shortened = "a shortened key keeps others out";
+    peer.expect_held(peer.acquire("b", LONG), &owner("a"), short, shortened)
+        .await;
+    peer.expect_granted(peer.release("a"), "the owner releases its key")
+        .await;
+}
+
+async fn releasing<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
+    let mut peer = suite.case("release").await;
+    let absent = "a release without a key is refused, with no holder";
+    peer.expect_absent(peer.release("a"), absent).await;
+    peer.expect_granted(peer.acquire("a", LONG), "the refused release left no key")
+        .await;
+    let other = "only the owner releases its key";
+    peer.expect_held(peer.release("b"), &owner("a"), LONG, other)
+        .await;
+    peer.expect_granted(peer.release("a"), "the owner releases its key")
+        .await;
+    peer.expect_absent(peer.release("a"), "a second release finds no key")
+        .await;
+    peer.expect_granted(peer.acquire("b", LONG), "a released resource is free")
+        .await;
+    let late = "a late release of the former owner does not touch the key of the next";
+    peer.expect_held(peer.release("a"), &owner("b"), LONG, late)
+        .await;
+    peer.expect_granted(peer.release("b"), "the owner releases its key")
+        .await;
+}
+
+async fn two_links<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
+    let mut one = suite.case("two-links").await;
+    let mut two = suite.peer().await;
+    one.expect_granted(one.acquire("a", LONG), "a free resource is granted")
+        .await;
+    let held = "two links to one node exclude each other";
+    two.expect_held(two.acquire("b", LONG), &owner("a"), LONG, held)
+        .await;
+    let same = "an owner is the same over every link";
+    two.expect_granted(two.extend("a", LONG - Duration::from_secs(1)), same)
+        .await;
+    one.expect_granted(one.release("a"), same).await;
+    two.expect_granted(
+        two.acquire("b", LONG),
+        "a release is seen over the other link",
+    )
+    .await;
+    two.expect_granted(two.release("b"), "the owner releases its key")
+        .await;
+}

@@ -1,0 +1,177 @@
+//! One link under test, and how it is asked.
+
+use crate::{
+    clock::Clock,
+    link::{Link, LinkEvent, Parcel},
+};
+use leasehold_core::{OperationId, Owner, Refusal, Request, Resource, Tag, Ttl, Vote};
+use std::{future::poll_fn, time::Duration};
+
+/// How long an answer may take before it counts as missing.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The TTL where it must not end during a case.
+pub(super) const LONG: Duration = Duration::from_secs(60);
+
+pub(super) struct Peer<L> {
+    link: L,
+    pub(super) clock: Clock,
+    pub(super) case: &'static str,
+    name: String,
+    asked: u64,
+}
+
+impl<L: Link> Peer<L> {
+    /// Waits until the link says that its node can be asked.
+    pub(super) async fn connect(link: L, case: &'static str, name: String) -> Self {
+        let mut peer = Self {
+            link,
+            clock: Clock::system(),
+            case,
+            name,
+            asked: 0,
+        };
+        match peer
+            .event("a new link tells that its node is up or down")
+            .await
+        {
+            LinkEvent::Up => peer,
+            other => {
+                panic!("{case}: a new link must tell first that its node is up, not {other:?}")
+            }
+        }
+    }
+
+    /// The case's resource number `number`.
+    pub(super) fn resource(&self, number: usize) -> Resource {
+        Resource::new(&format!("{}/{number}", self.name)).expect("a plain name")
+    }
+
+    pub(super) fn acquire(&self, by: &str, ttl: Duration) -> Request {
+        Request::Acquire {
+            resource: self.resource(0),
+            owner: owner(by),
+            ttl: checked(ttl),
+        }
+    }
+
+    pub(super) fn extend(&self, by: &str, ttl: Duration) -> Request {
+        Request::Extend {
+            resource: self.resource(0),
+            owner: owner(by),
+            ttl: checked(ttl),
+        }
+    }
+
+    pub(super) fn release(&self, by: &str) -> Request {
+        Request::Release {
+            resource: self.resource(0),
+            owner: owner(by),
+        }
+    }
+
+    /// Gives a request to the link; the answer must carry the tag.
+    pub(super) fn send(&mut self, request: Request) -> Tag {
+        self.asked += 1;
+        // Numbers that would not survive a narrower field, and that tell the three from each other.
+        let tag = Tag {
+            operation: OperationId::new(u64::MAX - self.asked),
+            attempt: u32::MAX,
+            step: u32::try_from(self.asked).expect("a case asks less often"),
+        };
+        self.link.send(&Parcel::new(tag, request));
+        tag
+    }
+
+    /// The next answer.
+    pub(super) async fn reply(&mut self) -> (Tag, Vote) {
+        loop {
+            match self.event("every request is answered").await {
+                LinkEvent::Reply(tag, vote) => return (tag, vote),
+                LinkEvent::Hint(_) => {}
+                other => panic!(
+                    "{}: the node stays up during the suite, not {other:?}",
+                    self.case
+                ),
+            }
+        }
+    }
+
+    /// Asks, and waits for the answer.
+    pub(super) async fn ask(&mut self, request: Request) -> Vote {
+        let tag = self.send(request);
+        let (answered, vote) = self.reply().await;
+        assert_eq!(
+            answered, tag,
+            "{}: an answer carries the tag of its request, unchanged",
+            self.case
+        );
+        vote
+    }
+
+    pub(super) async fn expect_granted(&mut self, request: Request, promise: &str) {
+        let vote = self.ask(request).await;
+        assert_eq!(vote, Vote::Granted, "{}: {promise}", self.case);
+    }
+
+    /// Asks, and expects a refusal that names this holder and a time that it can have left.
+    pub(super) async fn expect_held(
+        &mut self,
+        request: Request,
+        holder: &Owner,
+        ttl: Duration,
+        promise: &str,
+    ) -> Duration {
+        let vote = self.ask(request).await;
+        let case = self.case;
+        let Vote::Refused(refusal) = vote else {
+            panic!("{case}: {promise}; the vote was {vote:?}");
+        };
+        assert_eq!(
+            refusal.holder.as_ref(),
+            Some(holder),
+            "{case}: a refusal names the holder, byte for byte"
+        );
+        let remaining = refusal.remaining;
+        let possible = remaining.is_some_and(|left| !left.is_zero() && left <= ttl);
+        assert!(
+            possible,
+            "{case}: a refusal tells the remaining time, above zero and at most the TTL of {ttl:?}, \
+             not {remaining:?}"
+        );
+        remaining.unwrap_or_default()
+    }
+
+    /// Asks, and expects the refusal that there is no key.
+    pub(super) async fn expect_absent(&mut self, request: Request, promise: &str) {
+        let vote = self.ask(request).await;
+        let absent = Vote::Refused(Refusal::default());
+        assert_eq!(vote, absent, "{}: {promise}", self.case);
+    }
+
+    /// Whether nothing more comes, as far as a link that was polled until pending can tell.
+    pub(super) async fn expect_silence(&mut self) {
+        let late = tokio::time::timeout(Duration::from_millis(20), self.reply()).await;
+        assert!(
+            late.is_err(),
+            "{}: a request is answered once, not again with {late:?}",
+            self.case
+        );
+    }
+
+    async fn event(&mut self, promise: &str) -> LinkEvent {
+        let next = poll_fn(|cx| self.link.poll(cx));
+        match tokio::time::timeout(PATIENCE, next).await {
+            Ok(event) => event,
+            Err(_) => panic!("{}: {promise}; nothing came for {PATIENCE:?}", self.case),
+        }
+    }
+}
+
+pub(super) fn owner(name: &str) -> Owner {
+    Owner::from_bytes(name.as_bytes()).expect("a short name")
+}
+
+pub(super) fn checked(ttl: Duration) -> Ttl {
+    Ttl::new(ttl).expect("a TTL in range")
+}
