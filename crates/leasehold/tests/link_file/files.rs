@@ -164,7 +164,7 @@ fn a_store_with_a_damaged_head_is_refused() {
         .and_then(|mut file| file.read_exact(&mut head))
         .expect("the file is whole");
     let noise: Vec<u8> = (0..4096_u32)
-        .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()[2])
         .collect();
     // Both head pages, each of them, and the root's number in the first.
     for (at, bytes) in [
