@@ -1,6 +1,18 @@
 //! Every link of this crate passes the suite that it publishes.
 
-use leasehold::{clock::Clock, conformance, link::memory::MemoryNode};
+use leasehold::{
+    clock::Clock,
+    conformance,
+    link::{Link, LinkEvent, Parcel, memory::MemoryNode},
+};
+use leasehold_core::{Instant, Owner, Request, Resource, Table, Ttl, Vote};
+use std::{
+    cell::RefCell,
+    collections::VecDeque,
+    panic::catch_unwind,
+    rc::Rc,
+    task::{Context, Poll},
+};
 
 #[tokio::test]
 async fn a_node_in_memory_conforms() {
@@ -24,4 +36,146 @@ async fn a_node_in_a_file_conforms() {
     .await;
     drop(node);
     std::fs::remove_dir_all(&folder).expect("it is ours");
+}
+
+/// A link that breaks one promise.
+struct Broken {
+    how: How,
+    table: Rc<RefCell<Table>>,
+    answers: VecDeque<LinkEvent>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum How {
+    AnyoneReleases,
+    AnyoneExtends,
+    RepeatingMovesTheEnd,
+    EndsEarly,
+    CutsNames,
+    CutsOwners,
+    AnswersTwice,
+    AnswersFromTheBack,
+    TellsNoHolder,
+    CutsTags,
+    StartsDown,
+}
+
+impl Broken {
+    fn new(how: How, table: &Rc<RefCell<Table>>) -> Self {
+        Self {
+            how,
+            table: table.clone(),
+            answers: VecDeque::from([match how {
+                How::StartsDown => LinkEvent::Down("it is broken".to_owned()),
+                _ => LinkEvent::Up,
+            }]),
+        }
+    }
+
+    /// The request as this node mistakes it.
+    fn mistaken(&self, now: Instant, mut request: Request) -> Request {
+        let holder = |resource: &Resource| {
+            let table = self.table.borrow();
+            table.key(now, resource).map(|key| key.owner.clone())
+        };
+        match (self.how, &mut request) {
+            (How::AnyoneReleases, Request::Release { resource, owner })
+            | (
+                How::AnyoneExtends,
+                Request::Extend {
+                    resource, owner, ..
+                },
+            ) => *owner = holder(resource).unwrap_or_else(|| owner.clone()),
+            (
+                How::RepeatingMovesTheEnd,
+                Request::Acquire {
+                    resource,
+                    owner,
+                    ttl,
+                },
+            ) if holder(resource).as_ref() == Some(owner) => {
+                return Request::Extend {
+                    resource: resource.clone(),
+                    owner: owner.clone(),
+                    ttl: *ttl,
+                };
+            }
+            (How::EndsEarly, Request::Acquire { ttl, .. }) => {
+                *ttl = Ttl::new(ttl.as_duration() * 9 / 10).expect("still in range");
+            }
+            (
+                How::CutsNames,
+                Request::Acquire { resource, .. }
+                | Request::Extend { resource, .. }
+                | Request::Release { resource, .. },
+            ) if resource.as_str().len() == Resource::LONGEST => {
+                *resource = Resource::new(&resource.as_str()[..1000]).expect("still a name");
+            }
+            (
+                How::CutsOwners,
+                Request::Acquire { owner, .. }
+                | Request::Extend { owner, .. }
+                | Request::Release { owner, .. },
+            ) => {
+                let text = owner.as_bytes().split(|byte| *byte == 0).next();
+                *owner = text
+                    .and_then(Owner::from_bytes)
+                    .unwrap_or_else(|| owner.clone());
+            }
+            _ => {}
+        }
+        request
+    }
+}
+
+impl Link for Broken {
+    fn send(&mut self, parcel: &Parcel) {
+        let now = Clock::system().now();
+        let request = self.mistaken(now, parcel.request.clone());
+        let mut vote = self.table.borrow_mut().apply(now, &request);
+        let mut tag = parcel.tag;
+        match (self.how, &mut vote) {
+            (How::TellsNoHolder, Vote::Refused(refusal)) => refusal.holder = None,
+            (How::CutsTags, _) => tag.attempt &= 0xffff,
+            _ => {}
+        }
+        let reply = || LinkEvent::Reply(tag, vote.clone());
+        match self.how {
+            How::AnswersFromTheBack => self.answers.push_front(reply()),
+            How::AnswersTwice => self.answers.extend([reply(), reply()]),
+            _ => self.answers.push_back(reply()),
+        }
+    }
+
+    fn poll(&mut self, _: &mut Context<'_>) -> Poll<LinkEvent> {
+        // Nothing comes later, so nobody needs to be woken.
+        self.answers.pop_front().map_or(Poll::Pending, Poll::Ready)
+    }
+}
+
+#[test]
+fn a_link_that_breaks_a_promise_does_not_conform() {
+    for how in [
+        How::AnyoneReleases,
+        How::AnyoneExtends,
+        How::RepeatingMovesTheEnd,
+        How::EndsEarly,
+        How::CutsNames,
+        How::CutsOwners,
+        How::AnswersTwice,
+        How::AnswersFromTheBack,
+        How::TellsNoHolder,
+        How::CutsTags,
+        How::StartsDown,
+    ] {
+        let found = catch_unwind(|| {
+            let table = Rc::default();
+            tokio::runtime::Builder::new_current_thread()
+                .enable_time()
+                .build()
+                .expect("a runtime")
+                .block_on(conformance::check(|| Broken::new(how, &table)));
+        });
+        assert!(found.is_err(), "{how:?} was not found");
+    }
 }

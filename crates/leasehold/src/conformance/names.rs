@@ -60,6 +60,7 @@ async fn owners<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
         &all[..Owner::LONGEST],
         &all[1..],
         &[0],
+        b"text\0and more",
         b"\r\n",
         b" ",
         &[0xff; 255],

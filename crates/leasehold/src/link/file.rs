@@ -24,8 +24,8 @@
 //! *killed* in the middle holds nobody up: the lock of LMDB is a robust one.
 //!
 //! # Limits
-//! * The file has a fixed size of 64 MiB and a mark, sparse at first: room for at least 12,000 locks at
-//!   a time with the longest names, and for some 300,000 with short ones. Ended keys are swept as new
+//! * The file has a fixed size of 64 MiB and a mark, sparse at first: room for at least 10,000 locks at
+//!   a time with the longest names, and for some 200,000 with short ones. Ended keys are swept as new
 //!   ones come. A full store answers with a fault, and releases are still carried out.
 //! * Not for network file systems, of which the known ones are refused. A shared folder between virtual
 //!   machines is one too, even where it cannot be told.

@@ -259,3 +259,6 @@ fn deliver(jobs: &[Job], votes: Vec<Vote>) {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

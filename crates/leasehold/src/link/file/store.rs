@@ -306,4 +306,4 @@ const FORMAT_NAME: &str = "leasehold";
 const LOCKS_NAME: &str = "locks";
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -5,16 +5,21 @@ use proptest::prelude::*;
 use std::{sync::Arc, time::Duration};
 
 /// A folder that goes away with the test.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf, bool);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("leasehold-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
-        Self(path)
+        Self(path, false)
     }
 
-    fn store(&self) -> Store {
+    /// A folder that another process owns.
+    pub(crate) const fn kept(path: PathBuf) -> Self {
+        Self(path, true)
+    }
+
+    pub(crate) fn store(&self) -> Store {
         let place = super::super::place::Place::prepare(&self.0).expect("a folder of our own");
         place.open(Holder::current()).expect("a new store")
     }
@@ -22,7 +27,9 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        if !self.1 {
+            let _ = fs::remove_dir_all(&self.0);
+        }
     }
 }
 
@@ -56,6 +63,13 @@ fn acquire(name: &str, by: &str) -> Request {
 }
 
 impl Store {
+    /// Begins a transaction, and is somewhere in the middle of it until `rest` returns.
+    pub(crate) fn hold(&self, rest: impl FnOnce()) {
+        let mut txn = self.env.write_txn().expect("nobody else writes");
+        self.locks.put(&mut txn, b"half", b"done").expect("room");
+        rest();
+    }
+
     fn one(&mut self, request: Request) -> Vote {
         self.take(&[job(request)]).remove(0)
     }

@@ -1,0 +1,131 @@
+use super::*;
+use crate::link::{
+    Link, Parcel,
+    file::{FileLink, FileNode, store::tests::Folder},
+};
+use leasehold_core::{OperationId, Owner, Resource, Ttl};
+use std::{
+    io::{BufRead, BufReader, Write, stdin, stdout},
+    process::{Child, Command, Stdio},
+    task::Wake,
+    time::Duration,
+};
+
+/// What a second process of this test does; nothing when a person runs it.
+#[test]
+#[ignore = "another test runs it in a process of its own"]
+fn a_process_in_the_middle_of_a_transaction() {
+    let Some(path) = std::env::var_os("LEASEHOLD_STORE") else {
+        return;
+    };
+    Folder::kept(path.into()).store().hold(|| {
+        let mut out = stdout();
+        writeln!(out, "\nholding").expect("a pipe");
+        out.flush().expect("a pipe");
+        stdin().read_line(&mut String::new()).expect("a pipe");
+    });
+}
+
+/// Starts a process that waits in the middle of a transaction.
+fn holding(folder: &Folder) -> Child {
+    let name = "link::file::station::tests::a_process_in_the_middle_of_a_transaction";
+    let mut child = Command::new(std::env::current_exe().expect("the test runs"))
+        .args(["--exact", name, "--ignored", "--nocapture"])
+        .env("LEASEHOLD_STORE", &folder.0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the test can run itself");
+    let out = BufReader::new(child.stdout.as_mut().expect("it was piped"));
+    assert!(out.lines().any(|line| line.expect("text") == "holding"));
+    child
+}
+
+fn parcel(number: u64, release: bool) -> Parcel {
+    let tag = Tag {
+        operation: OperationId::new(number),
+        attempt: 0,
+        step: 0,
+    };
+    let resource = Resource::new(&format!("r{number}")).expect("a plain name");
+    let owner = Owner::from_bytes(b"a").expect("not empty");
+    let request = match release {
+        true => Request::Release { resource, owner },
+        false => Request::Acquire {
+            resource,
+            owner,
+            ttl: Ttl::LONGEST,
+        },
+    };
+    Parcel::new(tag, request)
+}
+
+struct Unpark(thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// What there is without waiting.
+fn now(link: &mut FileLink) -> Option<(Tag, Vote)> {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut cx = Context::from_waker(&waker);
+    loop {
+        match link.poll(&mut cx) {
+            Poll::Ready(LinkEvent::Reply(tag, vote)) => return Some((tag, vote)),
+            Poll::Ready(LinkEvent::Up) => {}
+            Poll::Ready(other) => panic!("{other:?}"),
+            Poll::Pending => return None,
+        }
+    }
+}
+
+fn next(link: &mut FileLink) -> (Tag, Vote) {
+    loop {
+        match now(link) {
+            Some(reply) => return reply,
+            None => thread::park_timeout(Duration::from_secs(60)),
+        }
+    }
+}
+
+fn is_busy(vote: &Vote) -> bool {
+    matches!(vote, Vote::Unknown(fault) if fault.kind() == FaultKind::Busy)
+}
+
+#[test]
+fn a_process_that_stands_in_a_transaction_blocks_no_link_and_killed_there_nobody() {
+    let folder = Folder::new("stopped");
+    let node = FileNode::open(&folder.0).expect("a new store");
+    let mut link = node.link(Clock::system());
+    let mut other = holding(&folder);
+
+    // The first step is with the thread, which waits for the other process, and the rest queue.
+    link.send(&parcel(0, false));
+    while !lock(&node.0.station().queue).jobs.is_empty() {
+        thread::yield_now();
+    }
+    let queued = LONGEST_QUEUE as u64;
+    for number in 1..=queued {
+        link.send(&parcel(number, false));
+    }
+    assert_eq!(now(&mut link), None, "so many steps may wait");
+    link.send(&parcel(queued + 1, false));
+    assert!(now(&mut link).is_some_and(|(_, vote)| is_busy(&vote)));
+    for number in 0..queued {
+        link.send(&parcel(number, true));
+    }
+    assert_eq!(now(&mut link), None, "releases have room of their own");
+    link.send(&parcel(0, true));
+    assert!(now(&mut link).is_some_and(|(_, vote)| is_busy(&vote)));
+
+    other.kill().expect("it is ours");
+    for expected in (0..=queued).chain(0..queued) {
+        let (tag, vote) = next(&mut link);
+        assert_eq!(tag.operation.number(), expected);
+        assert_eq!(vote, Vote::Granted, "step {expected}");
+    }
+    other.wait().expect("it is ours");
+}

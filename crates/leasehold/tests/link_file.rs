@@ -1,0 +1,10 @@
+//! The store in a file, with real processes and real damage.
+
+#![cfg(all(feature = "file", unix))]
+
+#[path = "link_file/client.rs"]
+mod client;
+#[path = "link_file/files.rs"]
+mod files;
+#[path = "link_file/processes.rs"]
+mod processes;

@@ -1,0 +1,133 @@
+//! A blocking client of a node, and a folder for it.
+
+use leasehold::{
+    clock::Clock,
+    link::{
+        Link, LinkEvent, Parcel,
+        file::{FileLink, FileNode},
+    },
+};
+use leasehold_core::{OperationId, Owner, Request, Resource, Tag, Ttl, Vote};
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, Thread},
+    time::Duration,
+};
+
+/// A folder that goes away with the test.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("file-{}-{number}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("the target folder is writable");
+        Self(path)
+    }
+
+    pub(crate) fn store(&self) -> PathBuf {
+        self.0.join("store")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// One owner at one node.
+pub(crate) struct Client {
+    link: FileLink,
+    owner: Owner,
+    asked: u64,
+}
+
+impl Client {
+    pub(crate) fn open(path: &Path, owner: &str) -> Self {
+        let node = FileNode::open(path).unwrap_or_else(|error| panic!("cannot {error}"));
+        Self {
+            link: node.link(Clock::system()),
+            owner: Owner::from_bytes(owner.as_bytes()).expect("a short name"),
+            asked: 0,
+        }
+    }
+
+    pub(crate) fn acquire(&mut self, name: &str) -> Vote {
+        self.ask(Request::Acquire {
+            resource: Resource::new(name).expect("a plain name"),
+            owner: self.owner.clone(),
+            ttl: Ttl::new(Duration::from_secs(600)).expect("in range"),
+        })
+    }
+
+    /// Asks again and again until it is granted.
+    pub(crate) fn acquire_at_last(&mut self, name: &str) {
+        loop {
+            match self.acquire(name) {
+                Vote::Granted => return,
+                Vote::Refused(_) => thread::park_timeout(Duration::from_micros(200)),
+                vote @ Vote::Unknown(_) => panic!("the store answers, not {vote:?}"),
+            }
+        }
+    }
+
+    pub(crate) fn release(&mut self, name: &str) -> Vote {
+        self.ask(Request::Release {
+            resource: Resource::new(name).expect("a plain name"),
+            owner: self.owner.clone(),
+        })
+    }
+
+    /// Asks for the release and does not wait for the answer.
+    pub(crate) fn release_and_leave(mut self, name: &str) {
+        let request = Request::Release {
+            resource: Resource::new(name).expect("a plain name"),
+            owner: self.owner.clone(),
+        };
+        let tag = self.tag();
+        self.link.send(&Parcel::new(tag, request));
+    }
+
+    fn tag(&mut self) -> Tag {
+        self.asked += 1;
+        Tag {
+            operation: OperationId::new(self.asked),
+            attempt: 0,
+            step: 0,
+        }
+    }
+
+    fn ask(&mut self, request: Request) -> Vote {
+        let tag = self.tag();
+        self.link.send(&Parcel::new(tag, request));
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let mut cx = Context::from_waker(&waker);
+        loop {
+            match self.link.poll(&mut cx) {
+                Poll::Ready(LinkEvent::Reply(answered, vote)) => {
+                    assert_eq!(answered, tag);
+                    return vote;
+                }
+                Poll::Ready(_) => {}
+                Poll::Pending => thread::park_timeout(Duration::from_secs(60)),
+            }
+        }
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}

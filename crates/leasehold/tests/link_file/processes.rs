@@ -1,0 +1,162 @@
+//! Several processes, some of which are killed.
+
+use crate::client::{Client, Folder};
+use leasehold_core::Vote;
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdout, Command, Stdio},
+};
+
+/// What a second process of this test does; nothing when a person runs it.
+#[test]
+#[ignore = "the other tests run it in processes of their own"]
+fn another_process() {
+    let (Ok(role), Ok(path)) = (
+        std::env::var("LEASEHOLD_ROLE"),
+        std::env::var("LEASEHOLD_STORE"),
+    ) else {
+        return;
+    };
+    let path = PathBuf::from(path);
+    let mut client = Client::open(&path, &format!("process {}", std::process::id()));
+    match &*role {
+        "hold" => {
+            assert_eq!(client.acquire("r"), Vote::Granted);
+            say("held");
+            let mut line = String::new();
+            std::io::stdin().read_line(&mut line).expect("a pipe");
+            assert_eq!(client.release("r"), Vote::Granted);
+        }
+        // Written to until somebody kills it.
+        "churn" => {
+            say("ready");
+            loop {
+                client.acquire_at_last("r");
+                client.release("r");
+            }
+        }
+        "count" => {
+            for _ in 0..CYCLES {
+                client.acquire_at_last("counter");
+                let counter = path.with_file_name("counter");
+                let text = fs::read_to_string(&counter).expect("the test made it");
+                let number: u32 = text.parse().expect("nobody else writes now");
+                fs::write(&counter, (number + 1).to_string()).expect("the disk has room");
+                assert_eq!(client.release("counter"), Vote::Granted);
+            }
+        }
+        other => panic!("there is no role {other}"),
+    }
+}
+
+const CYCLES: u32 = 200;
+const PROCESSES: u32 = 8;
+
+fn say(word: &str) {
+    let mut out = std::io::stdout();
+    writeln!(out, "\n{word}").expect("a pipe");
+    out.flush().expect("a pipe");
+}
+
+/// A process of this test, killed at the end at the latest.
+struct Process(Child, Option<BufReader<ChildStdout>>);
+
+impl Process {
+    fn start(role: &str, path: &Path) -> Self {
+        let mut child = Command::new(std::env::current_exe().expect("the test runs"))
+            .args([
+                "--exact",
+                "processes::another_process",
+                "--ignored",
+                "--nocapture",
+            ])
+            .env("LEASEHOLD_ROLE", role)
+            .env("LEASEHOLD_STORE", path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the test can run itself");
+        let out = child.stdout.take().map(BufReader::new);
+        Self(child, out)
+    }
+
+    /// Waits until it says this.
+    fn hear(&mut self, word: &str) {
+        let out = self.1.as_mut().expect("it was piped");
+        let heard = out.lines().any(|line| line.expect("text") == word);
+        assert!(heard, "the other process ended before it said {word:?}");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn two_processes_exclude_each_other() {
+    let folder = Folder::new();
+    let mut here = Client::open(&folder.store(), "here");
+    let mut other = Process::start("hold", &folder.store());
+    other.hear("held");
+    let vote = here.acquire("r");
+    let Vote::Refused(refusal) = vote else {
+        panic!("{vote:?}");
+    };
+    let holder = refusal.holder.expect("a holder").to_string();
+    assert_eq!(holder, format!("process {}", other.0.id()));
+    drop(other.0.stdin.take());
+    here.acquire_at_last("r");
+    assert!(other.0.wait().is_ok());
+}
+
+#[test]
+fn a_killed_holder_holds_nothing() {
+    let folder = Folder::new();
+    let mut here = Client::open(&folder.store(), "here");
+    let mut other = Process::start("hold", &folder.store());
+    other.hear("held");
+    assert!(matches!(here.acquire("r"), Vote::Refused(_)));
+    other.0.kill().expect("it is ours");
+    // Not waited for: the kernel has not forgotten it yet, and it must count as gone all the same.
+    here.acquire_at_last("r");
+}
+
+#[test]
+fn processes_killed_in_the_middle_hold_nobody_up() {
+    let folder = Folder::new();
+    let mut here = Client::open(&folder.store(), "here");
+    for round in 0_u32..25 {
+        let mut other = Process::start("churn", &folder.store());
+        other.hear("ready");
+        // At another point of its work each time.
+        for _ in 0..round * 7 {
+            here.acquire("another");
+            here.release("another");
+        }
+        other.0.kill().expect("it is ours");
+        here.acquire_at_last("r");
+        assert_eq!(here.release("r"), Vote::Granted, "round {round}");
+    }
+}
+
+#[test]
+fn a_counter_behind_the_lock_is_exact() {
+    let folder = Folder::new();
+    let counter = folder.0.join("counter");
+    fs::write(&counter, "0").expect("the folder is ours");
+    let mut processes: Vec<_> = (0..PROCESSES)
+        .map(|_| Process::start("count", &folder.store()))
+        .collect();
+    for process in &mut processes {
+        let out = process.1.as_mut().expect("it was piped");
+        std::io::copy(out, &mut std::io::sink()).expect("a pipe");
+        assert!(process.0.wait().expect("it is ours").success());
+    }
+    let text = fs::read_to_string(&counter).expect("it is there");
+    assert_eq!(text, (PROCESSES * CYCLES).to_string());
+}
