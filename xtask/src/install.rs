@@ -89,7 +89,8 @@ fn program_below(folder: &Path) -> Option<PathBuf> {
     None
 }
 
-// The package must not start a server of its own: somebody's machine is not ours to run services on.
+// Somebody's machine: the package must not start a service there, and what is installed already must not
+// be replaced by another version.
 const APT: &str = "\
 policy=/usr/sbin/policy-rc.d
 if [ ! -e $policy ]; then
@@ -97,4 +98,5 @@ if [ ! -e $policy ]; then
     chmod 755 $policy
     trap 'rm -f $policy' EXIT
 fi
-apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends redis-server";
+apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-upgrade \
+    --no-install-recommends redis-server";

@@ -106,6 +106,8 @@ impl Launch {
         let log = self.last_lines();
         if log.contains("Address already in use") || log.contains("Address in use") {
             StartError::PortTaken { port: self.port }
+        } else if log.contains("Failed finding TLS support") {
+            StartError::NoTls
         } else {
             StartError::Exited { status, log }
         }
@@ -139,6 +141,8 @@ pub enum StartError {
         /// The port.
         port: u16,
     },
+    /// TLS was asked for, but the program was built without it, as many small builds are.
+    NoTls,
     /// The process ended at once.
     Exited {
         /// How it ended.
@@ -164,6 +168,7 @@ impl fmt::Display for StartError {
         match self {
             Self::Find(error) => error.fmt(out),
             Self::PortTaken { port } => write!(out, "port {port} is taken by another process"),
+            Self::NoTls => out.write_str("the server program was built without TLS"),
             Self::Exited { status, log } => {
                 write!(out, "the server ended at once ({status}); its log:\n{log}")
             }
@@ -181,7 +186,9 @@ impl std::error::Error for StartError {
         match self {
             Self::Find(error) => Some(error),
             Self::Io(error) => Some(error),
-            Self::PortTaken { .. } | Self::Exited { .. } | Self::Silent { .. } => None,
+            Self::PortTaken { .. } | Self::NoTls | Self::Exited { .. } | Self::Silent { .. } => {
+                None
+            }
         }
     }
 }
