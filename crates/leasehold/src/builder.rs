@@ -41,6 +41,28 @@ impl ManagerBuilder {
         self.link(NodeName::new(&name), move |clock| node.link(clock))
     }
 
+    /// Adds Redis or Valkey servers by their addresses: `redis://`, `rediss://`, `unix://`, or
+    /// `host:port`. See [`RedisUrl`](crate::link::redis::RedisUrl).
+    ///
+    /// An address that cannot be used is told by [`build`](Self::build).
+    #[cfg(feature = "redis")]
+    pub fn nodes<U: AsRef<str>>(mut self, urls: impl IntoIterator<Item = U>) -> Self {
+        use crate::link::redis::{RedisLink, RedisUrl};
+        for url in urls {
+            match url.as_ref().parse::<RedisUrl>() {
+                Ok(url) => {
+                    self = self.link(NodeName::new(&url.to_string()), move |clock| {
+                        RedisLink::new(url, clock)
+                    });
+                }
+                Err(error) => {
+                    self.wrong.get_or_insert(ConfigError::Node(error.into()));
+                }
+            }
+        }
+        self
+    }
+
     /// Adds the store in the folder `path`, shared by the processes of this machine; makes it if it is not
     /// there. See [`FileNode`](crate::link::file::FileNode).
     ///

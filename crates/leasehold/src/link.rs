@@ -10,6 +10,8 @@ use std::{
 #[cfg(all(feature = "file", unix))]
 pub mod file;
 pub mod memory;
+#[cfg(feature = "redis")]
+pub mod redis;
 
 /// A connection to one node, driven by the shell's thread.
 ///

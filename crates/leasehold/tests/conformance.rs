@@ -136,7 +136,7 @@ impl Link for Broken {
         let mut tag = parcel.tag;
         match (self.how, &mut vote) {
             (How::TellsNoHolder, Vote::Refused(refusal)) => refusal.holder = None,
-            (How::CutsTags, _) => tag.attempt &= 0xffff,
+            (How::CutsTags, _) => tag.attempt.number &= 0xffff,
             _ => {}
         }
         let reply = || LinkEvent::Reply(tag, vote.clone());
@@ -178,4 +178,22 @@ fn a_link_that_breaks_a_promise_does_not_conform() {
         });
         assert!(found.is_err(), "{how:?} was not found");
     }
+}
+
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn a_node_on_a_real_server_conforms() {
+    use leasehold::link::redis::RedisLink;
+    use leasehold_servers::{Server, require_server};
+
+    require_server();
+    let server = Server::start().expect("the server starts");
+    conformance::check(|| {
+        let url = server
+            .url()
+            .parse()
+            .expect("a server's own address is good");
+        RedisLink::new(url, Clock::system())
+    })
+    .await;
 }

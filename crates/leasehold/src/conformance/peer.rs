@@ -4,7 +4,7 @@ use crate::{
     clock::Clock,
     link::{Link, LinkEvent, Parcel},
 };
-use leasehold_core::{OperationId, Owner, Refusal, Request, Resource, Tag, Ttl, Vote};
+use leasehold_core::{AttemptId, OperationId, Owner, Refusal, Request, Resource, Tag, Ttl, Vote};
 use std::{future::poll_fn, time::Duration};
 
 /// How long an answer may take before it counts as missing.
@@ -75,8 +75,10 @@ impl<L: Link> Peer<L> {
         self.asked += 1;
         // Numbers that would not survive a narrower field, and that tell the three from each other.
         let tag = Tag {
-            operation: OperationId::new(u64::MAX - self.asked),
-            attempt: u32::MAX,
+            attempt: AttemptId {
+                operation: OperationId::new(u64::MAX - self.asked),
+                number: u32::MAX,
+            },
             step: u32::try_from(self.asked).expect("a case asks less often"),
         };
         self.link.send(&Parcel::new(tag, request));
@@ -85,15 +87,12 @@ impl<L: Link> Peer<L> {
 
     /// The next answer.
     pub(super) async fn reply(&mut self) -> (Tag, Vote) {
-        loop {
-            match self.event("every request is answered").await {
-                LinkEvent::Reply(tag, vote) => return (tag, vote),
-                LinkEvent::Hint(_) => {}
-                other => panic!(
-                    "{}: the node stays up during the suite, not {other:?}",
-                    self.case
-                ),
-            }
+        match self.event("every request is answered").await {
+            LinkEvent::Reply(tag, vote) => (tag, vote),
+            other => panic!(
+                "{}: the node stays up during the suite, not {other:?}",
+                self.case
+            ),
         }
     }
 

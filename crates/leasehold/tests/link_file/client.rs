@@ -7,7 +7,7 @@ use leasehold::{
         file::{FileLink, FileNode},
     },
 };
-use leasehold_core::{OperationId, Owner, Request, Resource, Tag, Ttl, Vote};
+use leasehold_core::{AttemptId, OperationId, Owner, Request, Resource, Tag, Ttl, Vote};
 use std::{
     path::{Path, PathBuf},
     sync::{
@@ -100,8 +100,10 @@ impl Client {
     fn tag(&mut self) -> Tag {
         self.asked += 1;
         Tag {
-            operation: OperationId::new(self.asked),
-            attempt: 0,
+            attempt: AttemptId {
+                operation: OperationId::new(self.asked),
+                number: 0,
+            },
             step: 0,
         }
     }

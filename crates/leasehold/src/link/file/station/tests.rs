@@ -3,7 +3,7 @@ use crate::link::{
     Link, Parcel,
     file::{FileLink, FileNode, store::tests::Folder},
 };
-use leasehold_core::{OperationId, Owner, Resource, Ttl};
+use leasehold_core::{AttemptId, OperationId, Owner, Resource, Ttl};
 use std::{
     io::{BufRead, BufReader, Write, stdin, stdout},
     process::{Child, Command, Stdio},
@@ -43,8 +43,10 @@ fn holding(folder: &Folder) -> Child {
 
 fn parcel(number: u64, release: bool) -> Parcel {
     let tag = Tag {
-        operation: OperationId::new(number),
-        attempt: 0,
+        attempt: AttemptId {
+            operation: OperationId::new(number),
+            number: 0,
+        },
         step: 0,
     };
     let resource = Resource::new(&format!("r{number}")).expect("a plain name");
@@ -124,7 +126,7 @@ fn a_process_that_stands_in_a_transaction_blocks_no_link_and_killed_there_nobody
     other.kill().expect("it is ours");
     for expected in (0..=queued).chain(0..queued) {
         let (tag, vote) = next(&mut link);
-        assert_eq!(tag.operation.number(), expected);
+        assert_eq!(tag.attempt.operation.number(), expected);
         assert_eq!(vote, Vote::Granted, "step {expected}");
     }
     other.wait().expect("it is ours");

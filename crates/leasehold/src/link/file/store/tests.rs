@@ -1,6 +1,8 @@
 use super::*;
 use crate::link::file::{FileNode, station::Mailbox};
-use leasehold_core::{OperationId, Owner, Request, Resource, Table, Tag, Ttl, table::Key};
+use leasehold_core::{
+    AttemptId, OperationId, Owner, Request, Resource, Table, Tag, Ttl, table::Key,
+};
 use proptest::prelude::*;
 use std::{sync::Arc, time::Duration};
 
@@ -36,8 +38,10 @@ impl Drop for Folder {
 fn job(request: Request) -> Job {
     Job {
         tag: Tag {
-            operation: OperationId::new(1),
-            attempt: 1,
+            attempt: AttemptId {
+                operation: OperationId::new(1),
+                number: 1,
+            },
             step: 1,
         },
         request,
