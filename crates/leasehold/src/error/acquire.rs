@@ -219,11 +219,11 @@ impl fmt::Display for Unreachable {
             ..
         } = self;
         if *nodes == 1 {
-            out.write_str("the node did not answer")?;
+            out.write_str("the node did not vote")?;
         } else {
             write!(
                 out,
-                "no quorum answered: {answered} of {nodes} nodes (quorum {quorum})"
+                "no quorum voted: {answered} of {nodes} nodes (quorum {quorum})"
             )?;
         }
         write_effort(out, *attempts, *waited)?;

@@ -89,7 +89,7 @@ impl fmt::Display for ExtendError {
                 ..
             } => write!(
                 out,
-                "no quorum answered: {answered} of {nodes} nodes (quorum {quorum}): {}",
+                "no quorum voted: {answered} of {nodes} nodes (quorum {quorum}): {}",
                 Faults(faults)
             ),
         }

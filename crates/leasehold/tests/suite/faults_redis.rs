@@ -199,29 +199,29 @@ fn a_dead_majority_is_told_in_time_and_nothing_is_left_on_the_others() {
     let mutex = manager.mutex("r").expect("a plain name");
     eventually("the manager knows that they are dead", || {
         let error = block_on(mutex.acquire()).expect_err("two of five are no quorum");
-        let AcquireError::Unreachable(unreachable) = &error else {
-            panic!("{error:?}")
-        };
-        unreachable
-            .faults
-            .iter()
-            .all(|fault| fault.kind() == FaultKind::Down)
+        error.to_string().matches("connection refused").count() == 3
     });
     let clock = Clock::system();
     let started = clock.now();
-    let error = block_on(mutex.acquire())
-        .expect_err("two of five are no quorum")
-        .to_string();
+    let error = block_on(mutex.acquire()).expect_err("two of five are no quorum");
     let took = clock.now().saturating_since(started);
     assert!(
         took < 400 * MS,
         "dead nodes are known to be dead, but it took {took:?}"
     );
-    assert!(error.contains("no quorum answered: "), "{error}");
-    assert!(error.contains("of 5 nodes (quorum 3)"), "{error}");
+    assert!(
+        error
+            .faults()
+            .iter()
+            .all(|fault| fault.kind() == FaultKind::Down),
+        "{error:?}"
+    );
+    let text = error.to_string();
+    assert!(text.contains("no quorum voted: "), "{text}");
+    assert!(text.contains("of 5 nodes (quorum 3)"), "{text}");
     for dead in &cluster.servers[..3] {
         let address = format!("127.0.0.1:{}: connection refused", dead.port());
-        assert!(error.contains(&address), "{error}");
+        assert!(text.contains(&address), "{text}");
     }
     eventually("the two that live have no key", || cluster.copies("r") == 0);
 }
@@ -345,24 +345,15 @@ fn a_full_server_a_replica_and_one_that_forbids_are_no_votes_and_say_why() {
     let user = ["ACL", "SETUSER", "weak", "on", ">pw", "~*", "+@all", "-set"];
     strict.command(&user).expect("it answers");
     let strict_url = format!("redis://weak:pw@127.0.0.1:{}", strict.port());
-    let manager = manager([full.url(), replica.url(), strict_url], options());
-    let error = block_on(manager.mutex("r").expect("plain").acquire()).expect_err("no votes");
-    let text = error.to_string();
-    assert!(error.is_unreachable(), "{text}");
-    assert!(
-        error
-            .faults()
-            .iter()
-            .all(|fault| fault.kind() == FaultKind::Rejected),
-        "{text}"
-    );
-    // The vote is decided by the second of three: each of them is told by some attempt.
-    let mut seen = text;
-    eventually("each reason is told", || {
-        let error = block_on(manager.mutex("r").expect("plain").acquire()).expect_err("no votes");
-        seen = format!("{seen}\n{error}");
-        ["OOM", "READONLY", "permissions"]
-            .iter()
-            .all(|reason| seen.contains(reason))
-    });
+    for (url, reason) in [
+        (full.url(), "OOM"),
+        (replica.url(), "READONLY"),
+        (strict_url, "can't run this command"),
+    ] {
+        let manager = manager([url], options());
+        let error = block_on(manager.mutex("r").expect("plain").acquire()).expect_err("no vote");
+        assert!(error.is_unreachable(), "{error}");
+        assert_eq!(error.faults()[0].kind(), FaultKind::Rejected, "{error}");
+        assert!(error.to_string().contains(reason), "{error}");
+    }
 }

@@ -234,7 +234,7 @@ fn a_quorum_that_does_not_answer_is_named_node_by_node() {
     assert_eq!(error.faults().len(), 2);
     let text = error.to_string();
     assert!(
-        text.contains("no quorum answered: 1 of 3 nodes (quorum 2) after 1 attempt in "),
+        text.contains("no quorum voted: 1 of 3 nodes (quorum 2) after 1 attempt in "),
         "{text}"
     );
     assert!(

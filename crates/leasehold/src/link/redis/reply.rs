@@ -18,6 +18,8 @@ pub(super) fn vote(value: Value) -> Option<Vote> {
 
 /// The server said that it will not do it, and why.
 pub(super) fn rejected(reason: &str) -> Vote {
+    // What is wrong stands before the place in the script.
+    let reason = reason.split(" script: ").next().unwrap_or(reason);
     Vote::Unknown(Fault::new(FaultKind::Rejected, reason))
 }
 
