@@ -40,8 +40,8 @@ impl Site {
         }
     }
 
-    fn start_worker(&self, sections: usize) -> Child {
-        Command::new(env::current_exe().expect("this program has a path"))
+    fn start_worker(&self, sections: usize) -> Worker {
+        let child = Command::new(env::current_exe().expect("this program has a path"))
             .args(["--exact", "critical_sections::worker", "--nocapture"])
             .env("LEASEHOLD_WORKER_FOLDER", &self.folder)
             .env("LEASEHOLD_WORKER_NODES", &self.nodes)
@@ -49,7 +49,8 @@ impl Site {
             .env("LEASEHOLD_WORKER_SECTIONS", sections.to_string())
             .stdout(Stdio::null())
             .spawn()
-            .expect("a worker starts")
+            .expect("a worker starts");
+        Worker(child)
     }
 
     fn counter(&self) -> usize {
@@ -64,6 +65,23 @@ impl Site {
         text.lines()
             .map(|line| Duration::from_nanos(nanos(line)))
             .collect()
+    }
+}
+
+/// A process that does not outlive the test.
+struct Worker(Child);
+
+impl Worker {
+    fn kill(&mut self) {
+        self.0.kill().expect("the worker is ours");
+        self.0.wait().expect("the worker is ours");
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
     }
 }
 
@@ -109,7 +127,9 @@ fn critical_section(folder: &Path) {
         .append(true)
         .open(folder.join("log"));
     let now = Clock::system().now().since_origin().as_nanos();
-    log.and_then(|mut log| writeln!(log, "{now}"))
+    // In one write, so that a worker that is killed here leaves a whole line or none.
+    let line = format!("{now}\n");
+    log.and_then(|mut log| log.write_all(line.as_bytes()))
         .expect("the log can be written");
     let before: usize = fs::read_to_string(&counter)
         .expect("the counter can be read")
@@ -160,7 +180,7 @@ fn eight_workers_count_exactly(name: &str, nodes: &str) {
     let site = Site::new(name, nodes, Duration::from_secs(10));
     let workers: Vec<_> = (0..WORKERS).map(|_| site.start_worker(200)).collect();
     for mut worker in workers {
-        let status = worker.wait().expect("the worker is ours");
+        let status = worker.0.wait().expect("the worker is ours");
         assert!(status.success(), "a worker failed: {status}");
     }
     assert_eq!(site.counter(), WORKERS * 200);
@@ -184,16 +204,12 @@ fn killed_holders_do_no_harm(name: &str, nodes: &str, ttl: Duration, longest_sta
         let inside = fs::read_to_string(site.folder.join("inside")).unwrap_or_default();
         let victim = workers
             .iter()
-            .position(|worker| worker.id().to_string() == inside);
+            .position(|worker| worker.0.id().to_string() == inside);
         let victim = &mut workers[victim.unwrap_or(kill % WORKERS)];
-        victim.kill().expect("the worker is ours");
-        victim.wait().expect("the worker is ours");
+        victim.kill();
         *victim = site.start_worker(usize::MAX >> 1);
     }
-    for worker in &mut workers {
-        worker.kill().expect("the worker is ours");
-        worker.wait().expect("the worker is ours");
-    }
+    drop(workers);
     let overlap = fs::read_to_string(site.folder.join("overlap")).ok();
     assert_eq!(
         overlap, None,
