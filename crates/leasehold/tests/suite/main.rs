@@ -2,5 +2,6 @@
 
 mod critical_sections;
 mod faults_redis;
+mod link_redis;
 mod manager;
 mod support;

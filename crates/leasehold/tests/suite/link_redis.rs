@@ -1,0 +1,466 @@
+//! The link to a real server, request by request.
+
+use leasehold::{
+    clock::Clock,
+    link::{
+        Link, LinkEvent, Parcel,
+        redis::{RedisLink, RedisUrl},
+    },
+};
+use leasehold_core::{
+    AttemptId, FaultKind, Instant, OperationId, Owner, Refusal, Request, Resource, Table, Tag, Ttl,
+    Vote,
+};
+use leasehold_servers::{Certificates, Server, require_server, skip};
+use proptest::prelude::*;
+use std::{
+    cell::RefCell,
+    collections::VecDeque,
+    future::poll_fn,
+    io::{Read, Write},
+    net::TcpListener,
+    thread,
+    time::Duration,
+};
+use tokio::runtime::Runtime;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A link and the thread that turns its crank.
+struct Driven {
+    link: RedisLink,
+    runtime: Runtime,
+    sent: u32,
+    told: VecDeque<LinkEvent>,
+}
+
+impl Driven {
+    fn new(url: &str) -> Self {
+        let url: RedisUrl = url.parse().expect("a good address");
+        let builder = &mut tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_all().build().expect("a runtime");
+        let link = RedisLink::new(url, Clock::system());
+        Self {
+            link,
+            runtime,
+            sent: 0,
+            told: VecDeque::new(),
+        }
+    }
+
+    /// A link that is connected.
+    fn up(url: &str) -> Self {
+        let mut driven = Self::new(url);
+        let event = driven.event();
+        assert!(matches!(event, LinkEvent::Up), "{event:?}");
+        driven
+    }
+
+    fn send(&mut self, request: &Request) -> u32 {
+        self.sent += 1;
+        let attempt = AttemptId {
+            operation: OperationId::new(7),
+            number: 3,
+        };
+        self.link.send(&Parcel::new(
+            Tag {
+                attempt,
+                step: self.sent,
+            },
+            request.clone(),
+        ));
+        self.sent
+    }
+
+    fn event(&mut self) -> LinkEvent {
+        if let Some(event) = self.told.pop_front() {
+            return event;
+        }
+        let link = &mut self.link;
+        self.runtime.block_on(async {
+            let event = poll_fn(|cx| link.poll(cx));
+            tokio::time::timeout(MINUTE, event)
+                .await
+                .expect("the link has something to tell")
+        })
+    }
+
+    fn reply(&mut self) -> (u32, Vote) {
+        match self.event() {
+            LinkEvent::Reply(tag, vote) => (tag.step, vote),
+            other => panic!("an answer was expected: {other:?}"),
+        }
+    }
+
+    fn ask(&mut self, request: &Request) -> Vote {
+        let sent = self.send(request);
+        let (answered, vote) = self.reply();
+        assert_eq!(answered, sent);
+        vote
+    }
+
+    /// Lets the link write what it has, without waiting for an answer.
+    fn flush(&mut self) {
+        let (link, told) = (&mut self.link, &mut self.told);
+        self.runtime.block_on(async {
+            poll_fn(|cx| {
+                while let std::task::Poll::Ready(event) = link.poll(cx) {
+                    told.push_back(event);
+                }
+                std::task::Poll::Ready(())
+            })
+            .await;
+            // Once around the reactor, so that the socket's readiness is known.
+            tokio::task::yield_now().await;
+        });
+    }
+}
+
+fn acquire(key: &str, owner: &str, ttl: Duration) -> Request {
+    let ttl = Ttl::new(ttl).expect("in range");
+    Request::Acquire {
+        resource: name(key),
+        owner: by(owner),
+        ttl,
+    }
+}
+
+fn extend(key: &str, owner: &str, ttl: Duration) -> Request {
+    let ttl = Ttl::new(ttl).expect("in range");
+    Request::Extend {
+        resource: name(key),
+        owner: by(owner),
+        ttl,
+    }
+}
+
+fn release(key: &str, owner: &str) -> Request {
+    Request::Release {
+        resource: name(key),
+        owner: by(owner),
+    }
+}
+
+fn name(key: &str) -> Resource {
+    Resource::new(key).expect("a plain name")
+}
+
+fn by(owner: &str) -> Owner {
+    Owner::from_bytes(owner.as_bytes()).expect("not empty")
+}
+
+fn fault(vote: &Vote) -> (FaultKind, String) {
+    match vote {
+        Vote::Unknown(fault) => (fault.kind(), fault.to_string()),
+        other => panic!("a fault was expected: {other:?}"),
+    }
+}
+
+fn server() -> Server {
+    require_server();
+    Server::start().expect("the server starts")
+}
+
+#[test]
+fn a_key_without_ttl_and_one_of_another_type_belong_to_others() {
+    let server = server();
+    let mut link = Driven::up(&server.url());
+    server
+        .command(&["SET", "for ever", "them"])
+        .expect("it answers");
+    server.command(&["SADD", "a set", "x"]).expect("it answers");
+    server
+        .command(&["PEXPIRE", "a set", "60000"])
+        .expect("it answers");
+    let for_ever = Refusal {
+        holder: Some(by("them")),
+        remaining: None,
+    };
+    for request in [acquire("for ever", "us", MINUTE), release("for ever", "us")] {
+        assert_eq!(link.ask(&request), Vote::Refused(for_ever.clone()));
+    }
+    for request in [
+        acquire("a set", "us", MINUTE),
+        extend("a set", "us", MINUTE),
+        release("a set", "us"),
+    ] {
+        let Vote::Refused(refusal) = link.ask(&request) else {
+            panic!("{request:?}")
+        };
+        assert_eq!(refusal.holder, None);
+        assert!(
+            refusal
+                .remaining
+                .is_some_and(|remaining| remaining <= MINUTE)
+        );
+    }
+}
+
+#[test]
+fn a_server_that_forgot_the_scripts_is_told_them_again() {
+    let server = server();
+    let mut link = Driven::up(&server.url());
+    let requests = [
+        acquire("r", "us", MINUTE),
+        extend("r", "us", MINUTE),
+        release("r", "us"),
+    ];
+    for request in &requests {
+        server.command(&["SCRIPT", "FLUSH"]).expect("it answers");
+        assert_eq!(link.ask(request), Vote::Granted, "{request:?}");
+    }
+}
+
+#[test]
+fn an_acquire_that_its_release_has_overtaken_is_not_said_again() {
+    let server = server();
+    let mut link = Driven::up(&server.url());
+    server.command(&["SCRIPT", "FLUSH"]).expect("it answers");
+    let acquired = link.send(&acquire("r", "us", MINUTE));
+    let released = link.send(&release("r", "us"));
+    let (answered, vote) = link.reply();
+    assert_eq!(answered, acquired);
+    assert_eq!(fault(&vote).0, FaultKind::Rejected);
+    assert_eq!(link.reply(), (released, Vote::Refused(Refusal::default())));
+    let keys = server.command(&["DBSIZE"]).expect("it answers");
+    assert_eq!(keys.integer(), Some(0), "no ghost");
+}
+
+#[test]
+fn a_stopped_server_keeps_requests_in_order_and_only_so_many() {
+    let server = server();
+    let mut link = Driven::up(&server.url());
+    server.pause().expect("it can be stopped");
+    link.send(&acquire("r", "us", MINUTE));
+    link.send(&release("r", "us"));
+    link.flush();
+    for _ in 2..4096 {
+        link.send(&acquire("s", "us", MINUTE));
+    }
+    let refused = link.send(&acquire("s", "us", MINUTE));
+    let (answered, vote) = link.reply();
+    assert_eq!(answered, refused);
+    assert_eq!(
+        fault(&vote),
+        (FaultKind::Busy, "4096 requests wait for it already".into())
+    );
+    // What was set must be taken back, however full it is.
+    let last = link.send(&release("s", "us"));
+    server.resume().expect("it can be continued");
+    for expected in (1..=4096).chain([last]) {
+        let (answered, vote) = link.reply();
+        assert_eq!((answered, vote), (expected, Vote::Granted));
+    }
+    let keys = server.command(&["DBSIZE"]).expect("it answers");
+    assert_eq!(keys.integer(), Some(0));
+}
+
+#[test]
+fn a_killed_server_is_down_at_once_and_up_when_it_is_back() {
+    let server = server();
+    let mut link = Driven::up(&server.url());
+    server.pause().expect("it can be stopped");
+    let sent = link.send(&acquire("r", "us", MINUTE));
+    link.flush();
+    server.kill().expect("it can be killed");
+    let (answered, vote) = link.reply();
+    assert_eq!(answered, sent);
+    let (kind, text) = fault(&vote);
+    assert_eq!(kind, FaultKind::Disconnected);
+    assert!(text.ends_with("after the request was sent"), "{text}");
+    assert!(matches!(link.event(), LinkEvent::Down(_)));
+    let vote = link.ask(&acquire("r", "us", MINUTE));
+    assert_eq!(fault(&vote).0, FaultKind::Down);
+    server.restart_empty().expect("it starts again");
+    loop {
+        match link.event() {
+            LinkEvent::Up => break,
+            LinkEvent::Down(why) => {
+                assert!(why.contains("refused") || why.contains("LOADING"), "{why}");
+            }
+            LinkEvent::Reply(..) => panic!("nothing was asked"),
+        }
+    }
+    assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::Granted);
+}
+
+#[test]
+fn a_password_that_is_missing_is_asked_for() {
+    require_server();
+    let server = Server::builder()
+        .password("hush")
+        .start()
+        .expect("it starts");
+    let LinkEvent::Down(why) = Driven::new(&format!("127.0.0.1:{}", server.port())).event() else {
+        panic!("no way in")
+    };
+    assert!(why.starts_with("authentication failed: NOAUTH"), "{why}");
+    let url = format!("redis://:hush@127.0.0.1:{}/3", server.port());
+    assert_eq!(
+        Driven::up(&url).ask(&acquire("r", "us", MINUTE)),
+        Vote::Granted
+    );
+    let LinkEvent::Down(why) = Driven::new(&format!("{url}99")).event() else {
+        panic!("no such")
+    };
+    assert!(why.starts_with("database 399: ERR"), "{why}");
+}
+
+#[test]
+fn a_server_without_the_newer_protocol_is_spoken_to_in_the_older() {
+    let server = server();
+    let user = [
+        "ACL", "SETUSER", "old", "on", ">pw", "~*", "+@all", "-hello",
+    ];
+    server.command(&user).expect("it answers");
+    let mut link = Driven::up(&format!("redis://old:pw@127.0.0.1:{}", server.port()));
+    assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::Granted);
+    let Vote::Refused(refusal) = link.ask(&acquire("r", "them", MINUTE)) else {
+        panic!("held")
+    };
+    assert_eq!(refusal.holder, Some(by("us")));
+    assert_eq!(
+        link.ask(&release("r", "them")),
+        link.ask(&extend("r", "them", MINUTE)).clone()
+    );
+    assert_eq!(link.ask(&release("r", "us")), Vote::Granted);
+    assert_eq!(
+        link.ask(&release("r", "us")),
+        Vote::Refused(Refusal::default())
+    );
+}
+
+#[test]
+fn a_unix_socket_is_an_address_too() {
+    require_server();
+    let server = Server::builder().unix_socket().start().expect("it starts");
+    let path = server.unix_socket().expect("it was asked for");
+    let mut link = Driven::up(&format!("unix://{}", path.display()));
+    assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::Granted);
+}
+
+#[cfg(feature = "tls")]
+#[test]
+fn tls_trusts_whom_it_is_told_to_trust() {
+    require_server();
+    let certificates = match Certificates::generate() {
+        Ok(certificates) => certificates,
+        Err(error) => return skip(&format!("no certificates can be made: {error}")),
+    };
+    let server = match Server::builder().tls(&certificates).start() {
+        Ok(server) => server,
+        Err(error) => return skip(&format!("this server has no TLS: {error}")),
+    };
+    let url = server.tls_url().expect("it was asked for");
+    let trusting = format!("{url}?ca={}", certificates.authority().display());
+    let mut link = Driven::up(&trusting);
+    assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::Granted);
+    let other = Certificates::generate().expect("as before");
+    let strange = format!("{url}?ca={}", other.authority().display());
+    let LinkEvent::Down(why) = Driven::new(&strange).event() else {
+        panic!("not to be trusted")
+    };
+    assert!(why.starts_with("TLS failed: "), "{why}");
+    let nowhere = format!("{url}?ca=/nowhere.pem");
+    let LinkEvent::Down(why) = Driven::new(&nowhere).event() else {
+        panic!("no such file")
+    };
+    assert!(
+        why.starts_with("the certificate /nowhere.pem cannot be used: "),
+        "{why}"
+    );
+}
+
+/// Something that listens, reads, and says the same to everybody.
+fn impostor(says: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it listens").to_string();
+    thread::spawn(move || {
+        for stream in listener.incoming().take(2) {
+            let mut stream = stream.expect("somebody came");
+            let mut heard = [0; 1024];
+            while stream.read(&mut heard).is_ok_and(|count| count > 0) {
+                if stream.write_all(says).is_err() {
+                    break;
+                }
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn what_is_no_such_server_is_told_apart() {
+    let mut link = Driven::new(&impostor(b"HTTP/1.1 400 Bad Request\r\n\r\n"));
+    let sent = link.send(&acquire("r", "us", MINUTE));
+    let (answered, vote) = link.reply();
+    assert_eq!(
+        answered, sent,
+        "what waited for the first connection is told how it ended"
+    );
+    let why = "what answers there does not speak the Redis protocol".to_owned();
+    assert_eq!(fault(&vote), (FaultKind::Down, why));
+}
+
+#[test]
+fn a_server_that_is_loading_is_down_in_its_own_words() {
+    let loading = b"-LOADING Redis is loading the dataset in memory\r\n";
+    let LinkEvent::Down(why) = Driven::new(&impostor(loading)).event() else {
+        panic!("loading")
+    };
+    assert_eq!(why, "LOADING Redis is loading the dataset in memory");
+}
+
+/// Requests on few keys by few owners, with TTLs that do not end meanwhile.
+fn requests() -> impl Strategy<Value = Vec<Request>> {
+    let words = (
+        prop::sample::select(vec!["a", "b"]),
+        prop::sample::select(vec!["x", "y", "z"]),
+    );
+    let request = (0..3_u8, words, 60_u64..600).prop_map(|(kind, (key, owner), seconds)| {
+        let ttl = Duration::from_secs(seconds);
+        match kind {
+            0 => acquire(key, owner, ttl),
+            1 => extend(key, owner, ttl),
+            _ => release(key, owner),
+        }
+    });
+    prop::collection::vec(request, 1..40)
+}
+
+/// The vote, with the time left in whole seconds: the two clocks are read one after the other.
+fn roughly(vote: Vote) -> Vote {
+    match vote {
+        Vote::Refused(Refusal { holder, remaining }) => {
+            let seconds = |left: Duration| (left + Duration::from_millis(500)).as_secs();
+            let remaining = remaining.map(seconds).map(Duration::from_secs);
+            Vote::Refused(Refusal { holder, remaining })
+        }
+        other => other,
+    }
+}
+
+#[test]
+fn a_server_votes_as_the_table_does() {
+    let server = server();
+    let link = RefCell::new(Driven::up(&server.url()));
+    let config = ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(200)
+    };
+    proptest!(config, |(requests in requests())| {
+        server.command(&["FLUSHALL"]).expect("it answers");
+        let mut link = link.borrow_mut();
+        let mut table = Table::new();
+        let started = Clock::system().now();
+        let table_now = |clock: Instant| Instant::from_origin(clock.saturating_since(started));
+        // All at once, as they would be pipelined.
+        let sent: Vec<u32> = requests.iter().map(|request| link.send(request)).collect();
+        for (request, sent) in requests.iter().zip(sent) {
+            let (answered, vote) = link.reply();
+            prop_assert_eq!(answered, sent);
+            let expected = table.apply(table_now(Clock::system().now()), request);
+            prop_assert_eq!(roughly(vote), roughly(expected), "{:?} of {:?}", request, requests);
+        }
+    });
+}
