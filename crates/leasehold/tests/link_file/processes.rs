@@ -11,7 +11,6 @@ use std::{
 
 /// What a second process of this test does; nothing when a person runs it.
 #[test]
-#[ignore = "the other tests run it in processes of their own"]
 fn another_process() {
     let (Ok(role), Ok(path)) = (
         std::env::var("LEASEHOLD_ROLE"),
@@ -66,12 +65,7 @@ struct Process(Child, Option<BufReader<ChildStdout>>);
 impl Process {
     fn start(role: &str, path: &Path) -> Self {
         let mut child = Command::new(std::env::current_exe().expect("the test runs"))
-            .args([
-                "--exact",
-                "processes::another_process",
-                "--ignored",
-                "--nocapture",
-            ])
+            .args(["--exact", "processes::another_process", "--nocapture"])
             .env("LEASEHOLD_ROLE", role)
             .env("LEASEHOLD_STORE", path)
             .stdin(Stdio::piped())
