@@ -1,2 +1,51 @@
-//! The `leasehold` command.
-fn main() {}
+//! The `leasehold` command: run a program while holding a lock.
+//!
+//! [`args`] says what can be asked for and touches nothing; the rooms below [`command`] do it. One run
+//! goes [`nodes`] → [`patience`] → [`child`] → [`watch`] → release, and ends in a code of
+//! [`exit_code`] or a [`failure`] that carries one.
+
+mod args;
+mod child;
+mod command;
+mod duration;
+mod exit_code;
+mod failure;
+mod folder;
+mod hint;
+mod label;
+mod nodes;
+mod output;
+mod patience;
+mod signals;
+mod terminal;
+mod upkeep;
+mod watch;
+
+use args::{Arguments, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version come this way, too: they go to stdout, with 0. A reader that has gone
+            // is none of our business.
+            drop(error.print());
+            let usage = error.use_stderr();
+            return ExitCode::from(if usage {
+                exit_code::USAGE
+            } else {
+                exit_code::SUCCESS
+            });
+        }
+    };
+    let end = match &arguments.command {
+        Command::Run(arguments) => command::run::run(arguments),
+        Command::Servers(command) => command::servers::run(command),
+    };
+    ExitCode::from(end.unwrap_or_else(|failure| {
+        failure.tell();
+        failure.code
+    }))
+}

@@ -1,0 +1,230 @@
+//! What the command understands. Parsing touches nothing: no file, no server, no clock.
+
+use crate::duration;
+use clap::{Args, Parser, Subcommand};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+
+/// Run a program while holding a lock.
+///
+/// The lock lives on Redis or Valkey servers that know nothing of each other, and is held by whoever
+/// has most of them; or, with no servers given, in a file on this machine.
+#[derive(Debug, Parser)]
+#[command(name = "leasehold", version, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(RunArguments),
+    #[command(subcommand)]
+    Servers(ServersCommand),
+}
+
+/// Run a command while holding the lock on a resource.
+///
+/// Waits for the lock, runs the command, extends the lease as long as the command runs, and releases
+/// the lock when the command has ended. If the lease cannot be extended, the command's process group
+/// gets SIGTERM, and SIGKILL in time to be gone before anybody else can have the lock.
+#[derive(Debug, Args)]
+#[command(after_long_help = RUN_HELP)]
+pub(crate) struct RunArguments {
+    /// The servers, as URLs with commas between; without any, this user's file on this machine
+    #[arg(
+        long,
+        value_name = "URL,URL…",
+        env = "LEASEHOLD_NODES",
+        // They may contain passwords.
+        hide_env_values = true,
+        value_parser = node_list,
+    )]
+    pub(crate) nodes: Option<NodeList>,
+
+    /// How long the lock outlives this machine, should it die; extended while the command runs
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse_positive)]
+    pub(crate) ttl: Duration,
+
+    /// Wait so long for the lock at most, then exit with 124; without it, wait for ever
+    #[arg(
+        long,
+        value_name = "DURATION",
+        conflicts_with = "no_wait",
+        value_parser = wait,
+    )]
+    pub(crate) wait: Option<Duration>,
+
+    /// Try once; if the lock is held elsewhere, exit with 121
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+
+    /// What to lock: any name that all who share it spell alike
+    #[arg(value_parser = resource)]
+    pub(crate) resource: String,
+
+    /// The command and its arguments, run as they are, without a shell
+    #[arg(last = true, required = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Start, stop and list lock servers on this machine, for trying and testing.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServersCommand {
+    /// Start servers on free loopback ports and print the list that --nodes takes
+    #[command(after_long_help = START_HELP)]
+    Start {
+        /// How many: an odd number, since an even one tolerates no more failures
+        #[arg(short = 'n', long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=32))]
+        count: u8,
+
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Stop the servers that were started
+    Stop {
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Say which of the servers are up, one a line
+    Status {
+        /// Print only the list that --nodes takes
+        #[arg(long)]
+        nodes: bool,
+
+        #[command(flatten)]
+        place: Place,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Place {
+    /// The folder that the servers live in [default: servers in this user's state folder]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+/// Addresses of nodes, at least one. The library checks what they say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NodeList(pub(crate) Vec<String>);
+
+fn node_list(text: &str) -> Result<NodeList, String> {
+    let nodes: Vec<_> = text
+        .split(',')
+        .map(|url| url.trim().to_owned())
+        .filter(|url| !url.is_empty())
+        .collect();
+    // An empty list comes from a script whose servers did not start. To lock on this machine alone
+    // instead would look like success.
+    if nodes.is_empty() {
+        return Err(
+            "no node in it: leave --nodes and LEASEHOLD_NODES out to lock on this machine only"
+                .into(),
+        );
+    }
+    Ok(NodeList(nodes))
+}
+
+fn resource(text: &str) -> Result<String, String> {
+    match leasehold::Resource::new(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn wait(text: &str) -> Result<Duration, String> {
+    match duration::parse(text)? {
+        Duration::ZERO => Err("zero: say --no-wait to try once".into()),
+        duration => Ok(duration),
+    }
+}
+
+const RUN_HELP: &str = "\
+Examples:
+  Run a job on one machine at a time, and skip it where another has it:
+    leasehold run --no-wait --nodes redis://a,redis://b,redis://c backup -- /usr/local/bin/backup
+
+  Wait half a minute for it at most, and tell the lock's trouble from the job's own:
+    leasehold run --wait 30s backup -- ./backup; case $? in 121|124) echo busy;; esac
+
+  Without servers, among the programs of this user on this machine:
+    leasehold run deploy -- make deploy
+
+  With five servers for a try:
+    export LEASEHOLD_NODES=\"$(leasehold servers start -n 5)\"
+    leasehold run demo -- echo hi
+    leasehold servers stop
+
+The command sees, beside its usual environment:
+  LEASEHOLD_RESOURCE     what is locked
+  LEASEHOLD_OWNER        the value that signs the lock on the servers
+  LEASEHOLD_VALID_UNTIL  until when the lock was sure to be held as the command started, in Unix
+                         seconds such as 1767225600.125; it is extended while the command runs
+
+Signals: HUP, INT, QUIT, TERM, USR1, USR2, TSTP and CONT are passed on to the command's process group.
+While the lock is still waited for, the first six end the wait. While the command is stopped by
+Ctrl-Z, nobody extends the lease: if it has ended by `fg`, the command is killed, and the code is 123.
+
+What the command leaves running in the background is left alone, and runs without the lock. If
+leasehold itself is killed by SIGKILL, or stopped by SIGSTOP, it cannot end the command in time.
+
+Exit codes:
+  0-255  the command's own; 128+n if signal n ended it
+  2      the arguments cannot be understood
+  121    --no-wait, and the lock is held elsewhere
+  122    too few nodes can be reached; without --wait, for 3 seconds
+  123    the lease was lost while the command ran
+  124    the lock stayed held elsewhere for all of --wait
+  125    leasehold itself failed
+  126    the command cannot be executed
+  127    the command was not found";
+
+const START_HELP: &str = "\
+Examples:
+    leasehold run --nodes \"$(leasehold servers start -n 3)\" demo -- echo hi
+    leasehold servers stop";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_do_not_contradict_each_other() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn everything_after_the_dashes_is_the_command() {
+        let words = [
+            "leasehold",
+            "run",
+            "--no-wait",
+            "demo",
+            "--",
+            "grep",
+            "--ttl",
+            "x",
+        ];
+        let Command::Run(run) = Arguments::try_parse_from(words)
+            .expect("it is right")
+            .command
+        else {
+            panic!("it says run");
+        };
+        assert!(run.no_wait);
+        assert_eq!(run.command, ["grep", "--ttl", "x"]);
+    }
+
+    #[test]
+    fn an_empty_list_of_nodes_is_not_this_machine() {
+        assert!(node_list("").is_err());
+        assert!(node_list(" , ").is_err());
+        let list = NodeList(vec!["redis://a".into(), "redis://b".into()]);
+        assert_eq!(node_list("redis://a, redis://b,"), Ok(list));
+    }
+
+    #[test]
+    fn a_wait_of_zero_has_its_own_name() {
+        assert_eq!(wait("0s").unwrap_err(), "zero: say --no-wait to try once");
+    }
+}

@@ -1,0 +1,137 @@
+//! The command that runs under the lock, and its process group.
+
+use crate::{exit_code, failure::Failure};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, test_kill_process_group,
+    waitid, waitpgid,
+};
+use std::{
+    ffi::{OsStr, OsString},
+    io,
+    os::unix::process::{CommandExt, ExitStatusExt},
+    process::{Command, ExitStatus},
+};
+
+/// A running command, first process of a group of its own.
+#[derive(Debug)]
+pub(crate) struct Child {
+    process: std::process::Child,
+    group: Pid,
+}
+
+/// What happened to the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Nothing: it runs, or is still stopped.
+    None,
+    /// It was stopped by this signal.
+    Stopped(i32),
+    /// It ended, and was reaped.
+    Ended(ExitStatus),
+}
+
+impl Child {
+    /// Starts a command, without a shell, with these variables beside the environment.
+    pub(crate) fn start<'a>(
+        command: &[OsString],
+        variables: impl IntoIterator<Item = (&'a str, String)>,
+    ) -> Result<Self, Failure> {
+        let (program, arguments) = command
+            .split_first()
+            .expect("the arguments require a command");
+        let process = Command::new(program)
+            .args(arguments)
+            .envs(variables)
+            .process_group(0)
+            .spawn()
+            .map_err(|error| not_started(program, &error))?;
+        let group = Pid::from_child(&process);
+        Ok(Self { process, group })
+    }
+
+    /// The group that the command began.
+    pub(crate) fn group(&self) -> Pid {
+        self.group
+    }
+
+    /// What happened since the last time. Does not wait.
+    pub(crate) fn change(&mut self) -> io::Result<Change> {
+        if let Some(status) = self.process.try_wait()? {
+            return Ok(Change::Ended(status));
+        }
+        // Asks for stops only, so it cannot take the end away from the line above.
+        let stops = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+        let stop = waitid(WaitId::Pid(self.group), stops)?;
+        Ok(stop
+            .and_then(|status| status.stopping_signal())
+            .map_or(Change::None, Change::Stopped))
+    }
+
+    /// Sends a signal to the whole group.
+    pub(crate) fn signal(&self, signal: Signal) {
+        // The only error left is that nobody is there any more to get it.
+        let _ = kill_process_group(self.group, signal);
+    }
+
+    /// Makes this process the parent of whatever the group leaves behind, where the system can.
+    ///
+    /// Whoever has no parent left goes to the first process of the machine or container, which may take
+    /// its time to notice that they are dead, or never do.
+    pub(crate) fn adopt_orphans(&self) {
+        #[cfg(target_os = "linux")]
+        // Without it, only the wait for the group's end is longer.
+        let _ = rustix::process::set_child_subreaper(Some(self.group));
+    }
+
+    /// Whether the group has any process left, stopped ones included. Only when the command has ended.
+    pub(crate) fn has_group(&self) -> bool {
+        while let Ok(Some(_)) = waitpgid(self.group, WaitOptions::NOHANG) {}
+        test_kill_process_group(self.group) != Err(rustix::io::Errno::SRCH)
+    }
+}
+
+/// The exit code that tells of this end, as the shell has it.
+pub(crate) fn code(status: ExitStatus) -> u8 {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => u8::try_from(code).unwrap_or(exit_code::FAILED),
+        (None, Some(signal)) => exit_code::of_signal(signal),
+        (None, None) => exit_code::FAILED,
+    }
+}
+
+fn not_started(program: &OsStr, error: &io::Error) -> Failure {
+    use io::ErrorKind::{NotFound, OutOfMemory, ResourceBusy, WouldBlock};
+    let program = program.display();
+    match error.kind() {
+        NotFound => Failure::new(
+            exit_code::NOT_FOUND,
+            format!("cannot run {program}: not found"),
+        )
+        .hint("the command runs without a shell: for shell syntax say -- sh -c '…'".to_owned()),
+        // No process to be had, which is not the program's fault.
+        OutOfMemory | WouldBlock | ResourceBusy => {
+            Failure::own(format!("cannot run {program}: {error}"))
+        }
+        _ => Failure::new(
+            exit_code::NOT_EXECUTABLE,
+            format!("cannot run {program}: {error}"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(program: &str) -> Failure {
+        Child::start(&[program.into()], []).expect_err("it is no program")
+    }
+
+    #[test]
+    fn the_codes_are_those_of_the_shell() {
+        assert_eq!(failure("/nowhere/to/be/found").code, 127);
+        assert_eq!(failure("/").code, 126);
+        assert_eq!(code(ExitStatus::from_raw(7 << 8)), 7);
+        assert_eq!(code(ExitStatus::from_raw(9)), 137);
+    }
+}

@@ -1,0 +1,4 @@
+//! The commands, one room each.
+
+pub(crate) mod run;
+pub(crate) mod servers;

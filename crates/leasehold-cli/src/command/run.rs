@@ -1,0 +1,104 @@
+//! `leasehold run`: wait, run, keep, release.
+
+use crate::{
+    args::RunArguments,
+    child::{self, Child},
+    exit_code,
+    failure::Failure,
+    nodes::Nodes,
+    output,
+    patience::Wait,
+    signals::Signals,
+    watch::{End, Watch},
+};
+use leasehold::{LeaseGuard, LockManager, clock::Clock};
+use std::{io, time::Duration};
+use tokio::{runtime, select, time::timeout};
+
+/// Runs a command under a lock, and tells the code to exit with.
+pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
+    let nodes = Nodes::choose(arguments.nodes.as_ref());
+    let manager = nodes.manager()?;
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| cannot("start", &error))?;
+    runtime.block_on(async {
+        let end = under_lock(&manager, &nodes, arguments).await;
+        // What an interrupted wait left on the nodes is taken back before the process goes.
+        drop(timeout(RELEASE_LIMIT, manager.shutdown()).await);
+        end
+    })
+}
+
+async fn under_lock(
+    manager: &LockManager,
+    nodes: &Nodes,
+    arguments: &RunArguments,
+) -> Result<u8, Failure> {
+    let mut signals = Signals::listen().map_err(|error| cannot("listen to signals", &error))?;
+    let wait = Wait::new(manager, nodes, arguments);
+    let guard = select! {
+        biased;
+        signal = signals.next_end() => return Ok(exit_code::of_signal(signal.as_raw())),
+        guard = wait.acquire() => guard?,
+    };
+    let child = match Child::start(&arguments.command, variables(&guard, manager.clock())) {
+        Ok(child) => child,
+        Err(failure) => {
+            release(guard).await;
+            return Err(failure);
+        }
+    };
+    let mut watch = Watch::new(&guard, arguments.ttl, &mut signals, child);
+    match watch.until_the_end().await {
+        Ok(End::Free(status)) => {
+            release(guard).await;
+            Ok(child::code(status))
+        }
+        Ok(End::Lost(why)) => {
+            // What is still ours on a few nodes is in the way of others. That it was not ours to the end
+            // is no news.
+            drop(timeout(RELEASE_LIMIT, guard.release()).await);
+            Err(Failure::new(exit_code::LEASE_LOST, why))
+        }
+        // The command may still run, so the lock is left to its TTL.
+        Err(error) => {
+            std::mem::forget(guard);
+            Err(cannot("wait for the command", &error))
+        }
+    }
+}
+
+/// What the command may know of its lock.
+fn variables(guard: &LeaseGuard, clock: Clock) -> [(&'static str, String); 3] {
+    // The wall clock is read first: what passes until the guard is asked makes the sum earlier, never
+    // later.
+    let until = clock.wall() + guard.remaining();
+    let valid_until = format!("{}.{:03}", until.as_secs(), until.subsec_millis());
+    [
+        ("LEASEHOLD_RESOURCE", guard.resource().to_string()),
+        ("LEASEHOLD_OWNER", guard.owner().to_string()),
+        ("LEASEHOLD_VALID_UNTIL", valid_until),
+    ]
+}
+
+/// Gives the lock back, and says so if that is not certain.
+async fn release(guard: LeaseGuard) {
+    let resource = guard.resource().clone();
+    let resource = resource.as_str();
+    match timeout(RELEASE_LIMIT, guard.release()).await {
+        Ok(outcome) if outcome.is_released() => {}
+        Ok(outcome) => output::talk(format_args!("warning: {resource:?}: {outcome}")),
+        Err(_) => output::talk(format_args!(
+            "warning: {resource:?}: no answer to the release; the lock ends with its TTL"
+        )),
+    }
+}
+
+fn cannot(what: &str, error: &io::Error) -> Failure {
+    Failure::own(format!("cannot {what}: {error}"))
+}
+
+/// How long the nodes have to answer to a release.
+const RELEASE_LIMIT: Duration = Duration::from_secs(2);

@@ -1,0 +1,83 @@
+//! `leasehold servers`: real servers on loopback, for trying and testing.
+
+use crate::{
+    args::{Place, ServersCommand},
+    exit_code,
+    failure::Failure,
+    folder, output,
+};
+use leasehold_servers::{Fleet, FleetError, Member, ServerBinary};
+use std::path::PathBuf;
+
+/// Starts, stops or lists servers, and tells the code to exit with.
+pub(crate) fn run(command: &ServersCommand) -> Result<u8, Failure> {
+    match command {
+        ServersCommand::Start { count, place } => start(*count, place),
+        ServersCommand::Stop { place } => stop(place),
+        ServersCommand::Status { nodes, place } => status(*nodes, place),
+    }?;
+    Ok(exit_code::SUCCESS)
+}
+
+fn start(count: u8, place: &Place) -> Result<(), Failure> {
+    let folder = folder_of(place);
+    if place.dir.is_none() {
+        folder::prepare(&folder)?;
+    }
+    let binary = ServerBinary::find().map_err(|error| Failure::own(error.to_string()))?;
+    let fleet = Fleet::start(&folder, usize::from(count), &binary)
+        .map_err(|error| failure("start", &error))?;
+    output::talk(format_args!(
+        "started {count} of {} in {}; `leasehold servers stop` stops them",
+        binary.path().display(),
+        folder.display()
+    ));
+    output::data(fleet.nodes());
+    Ok(())
+}
+
+fn stop(place: &Place) -> Result<(), Failure> {
+    let stopped = load(place)
+        .and_then(Fleet::stop)
+        .map_err(|error| failure("stop", &error))?;
+    let plural = if stopped == 1 { "" } else { "s" };
+    output::talk(format_args!("stopped {stopped} server{plural}"));
+    Ok(())
+}
+
+fn status(nodes: bool, place: &Place) -> Result<(), Failure> {
+    let fleet = load(place).map_err(|error| failure("list", &error))?;
+    if nodes {
+        output::data(fleet.nodes());
+        return Ok(());
+    }
+    for member in fleet.status() {
+        output::data(line(&member));
+    }
+    Ok(())
+}
+
+fn line(member: &Member) -> String {
+    let state = if member.running { "up" } else { "gone" };
+    format!("{}\tpid {}\t{state}", member.url(), member.pid)
+}
+
+fn load(place: &Place) -> Result<Fleet, FleetError> {
+    Fleet::load(&folder_of(place))
+}
+
+fn folder_of(place: &Place) -> PathBuf {
+    place
+        .dir
+        .clone()
+        .unwrap_or_else(|| folder::of_user().join("servers"))
+}
+
+fn failure(what: &str, error: &FleetError) -> Failure {
+    let hint = match error {
+        FleetError::Running { .. } => "`leasehold servers status --nodes` prints their addresses",
+        FleetError::None { .. } => "`leasehold servers start` starts some",
+        _ => return Failure::own(format!("cannot {what} servers: {error}")),
+    };
+    Failure::own(format!("cannot {what} servers: {error}")).hint(hint.to_owned())
+}

@@ -1,0 +1,41 @@
+//! Why the command ends without having done its work.
+
+use crate::{exit_code, output};
+
+/// An end that has to be explained: what to say, what to suggest, and the exit code.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) code: u8,
+    pub(crate) text: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl Failure {
+    /// An end with this code.
+    pub(crate) fn new(code: u8, text: impl Into<String>) -> Self {
+        Self {
+            code,
+            text: text.into(),
+            hint: None,
+        }
+    }
+
+    /// An end because leasehold itself, or the machine below it, failed.
+    pub(crate) fn own(text: impl Into<String>) -> Self {
+        Self::new(exit_code::FAILED, text)
+    }
+
+    /// With a way out, if there is one to suggest.
+    pub(crate) fn hint(mut self, hint: impl Into<Option<String>>) -> Self {
+        self.hint = hint.into();
+        self
+    }
+
+    /// Says it.
+    pub(crate) fn tell(&self) {
+        output::talk(&self.text);
+        if let Some(hint) = &self.hint {
+            output::hint(hint);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Who holds a lock, legibly: owners that carry machine and process.
+//!
+//! An owner is 40 hexadecimal digits, the host's name and the process id, with dots between. The
+//! digits alone tell owners apart; the label behind them is for people, in the messages here and in
+//! `redis-cli get`.
+
+use std::fmt;
+
+/// Where this process runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Label {
+    host: String,
+    pid: u32,
+}
+
+impl Label {
+    /// The label of this process.
+    pub(crate) fn of_this_process() -> Self {
+        let host = rustix::system::uname();
+        Self::new(&host.nodename().to_string_lossy(), std::process::id())
+    }
+
+    fn new(host: &str, pid: u32) -> Self {
+        let host = host
+            .chars()
+            .take(LONGEST_HOST)
+            // The dot separates the parts, so the host's own dots have to go as well.
+            .map(|c| if in_host(c) { c } else { '-' })
+            .collect();
+        Self { host, pid }
+    }
+
+    /// The owner that these random bytes make.
+    pub(crate) fn owner(&self, random: &[u8; 20]) -> Vec<u8> {
+        let mut owner = String::with_capacity(DIGITS + 2 + self.host.len() + 10);
+        for byte in random {
+            owner.extend([digit(byte >> 4), digit(byte & 15)]);
+        }
+        owner.push_str(&format!(".{}.{}", self.host, self.pid));
+        owner.into_bytes()
+    }
+}
+
+/// A holder as messages name it: `pid 4711 on db1`, or `owner 9f3a1c…` if another program made the
+/// owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// A `leasehold` command.
+    Process { host: String, pid: u32 },
+    /// Anything else.
+    Foreign { owner: String },
+}
+
+impl Holder {
+    /// The holder that signs with this owner.
+    pub(crate) fn of(owner: &[u8]) -> Self {
+        Self::labelled(owner).unwrap_or_else(|| Self::Foreign {
+            owner: owner.escape_ascii().to_string(),
+        })
+    }
+
+    fn labelled(owner: &[u8]) -> Option<Self> {
+        let mut parts = std::str::from_utf8(owner).ok()?.split('.');
+        let (digits, host, pid) = (parts.next()?, parts.next()?, parts.next()?);
+        let ours = parts.next().is_none()
+            && digits.len() == DIGITS
+            && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+            && !host.is_empty()
+            && host.chars().all(in_host);
+        let (host, pid) = (host.into(), pid.parse().ok()?);
+        ours.then_some(Self::Process { host, pid })
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process { host, pid } => write!(out, "pid {pid} on {host}"),
+            Self::Foreign { owner } if owner.len() > SHORT => {
+                write!(out, "owner {}…", &owner[..SHORT])
+            }
+            Self::Foreign { owner } => write!(out, "owner {owner}"),
+        }
+    }
+}
+
+/// How many digits sign an owner.
+const DIGITS: usize = 40;
+
+/// The longest host name that Linux knows; keeps the owner far from the longest that nodes take.
+const LONGEST_HOST: usize = 64;
+
+/// How much of a foreign owner is shown.
+const SHORT: usize = 12;
+
+fn in_host(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '-' || c == '_'
+}
+
+fn digit(nibble: u8) -> char {
+    char::from_digit(u32::from(nibble), 16).expect("half a byte is one hexadecimal digit")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_tells_where_its_process_runs() {
+        let owner = Label::new("db1.example.com", 4711).owner(&[0xa7; 20]);
+        let text = format!("{}.db1-example-com.4711", "a7".repeat(20));
+        assert_eq!(owner, text.as_bytes());
+        assert_eq!(
+            Holder::of(&owner).to_string(),
+            "pid 4711 on db1-example-com"
+        );
+    }
+
+    #[test]
+    fn a_host_of_any_length_fits() {
+        let owner = Label::new(&"ü".repeat(999), u32::MAX).owner(&[0; 20]);
+        assert!(owner.len() < 255);
+        assert!(matches!(Holder::of(&owner), Holder::Process { .. }));
+    }
+
+    #[test]
+    fn an_owner_of_another_program_is_shown_shortened() {
+        let digits = "9f3a1c".repeat(7);
+        let owners = [
+            ("redisson", "owner redisson"),
+            (&digits[..40], "owner 9f3a1c9f3a1c…"),
+            (&format!("{}.db1.x", &digits[..40]), "owner 9f3a1c9f3a1c…"),
+            (&format!("{}..7", &digits[..40]), "owner 9f3a1c9f3a1c…"),
+            (&format!("{}.a.7.b", &digits[..40]), "owner 9f3a1c9f3a1c…"),
+            ("tab\tin", r"owner tab\tin"),
+        ];
+        for (owner, shown) in owners {
+            assert_eq!(Holder::of(owner.as_bytes()).to_string(), shown);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Where the lock lives: on servers, or on this machine alone.
+
+use crate::{args::NodeList, exit_code, failure::Failure, folder, output};
+use leasehold::{ConfigError, LockManager};
+use std::path::PathBuf;
+
+/// The nodes of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Nodes {
+    /// Servers at these addresses.
+    Servers(Vec<String>),
+    /// The file store in this folder.
+    ThisMachine(PathBuf),
+}
+
+impl Nodes {
+    /// The nodes that were given; without any, this user's folder.
+    pub(crate) fn choose(given: Option<&NodeList>) -> Self {
+        given.map_or_else(
+            || Self::ThisMachine(folder::of_user()),
+            |NodeList(urls)| Self::Servers(urls.clone()),
+        )
+    }
+
+    /// A manager of locks on these nodes. Waits for the file system, not for the network.
+    pub(crate) fn manager(&self) -> Result<LockManager, Failure> {
+        match self {
+            Self::Servers(urls) => LockManager::builder()
+                .nodes(urls)
+                .build()
+                .map_err(|error| misused(&error)),
+            Self::ThisMachine(folder) => {
+                folder::prepare(folder)?;
+                let folder = folder.display();
+                // A lock that excludes fewer than its user believes is worse than none.
+                output::talk(format_args!(
+                    "no nodes given: locking on this machine only, in {folder}"
+                ));
+                LockManager::builder()
+                    .file(folder.to_string())
+                    .build()
+                    .map_err(|error| Failure::own(format!("cannot use {folder}: {error}")))
+            }
+        }
+    }
+}
+
+/// What is wrong with what the user gave.
+pub(crate) fn misused(error: &ConfigError) -> Failure {
+    let code = match error {
+        ConfigError::Thread(_) => exit_code::FAILED,
+        _ => exit_code::USAGE,
+    };
+    Failure::new(code, error.to_string())
+}

@@ -1,0 +1,141 @@
+//! When a lease is extended, and when the command has to go.
+//!
+//! Everything here is counted back from the lease's end, by what the guard says remains: a timer only
+//! wakes, and may do so late.
+
+use std::time::Duration;
+
+/// The rules for leases of one TTL.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Upkeep {
+    ttl: Duration,
+}
+
+/// What the command may do while so much of the lease remains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stage {
+    /// Run on.
+    Held,
+    /// Finish: it is asked to, by SIGTERM.
+    Leaving,
+    /// Nothing: it is killed.
+    Over,
+}
+
+impl Upkeep {
+    /// The rules for this TTL.
+    pub(crate) fn new(ttl: Duration) -> Self {
+        Self { ttl }
+    }
+
+    /// What the command may do.
+    pub(crate) fn stage(self, remaining: Duration) -> Stage {
+        if remaining <= self.kill_before() {
+            Stage::Over
+        } else if remaining <= self.terminate_before() {
+            Stage::Leaving
+        } else {
+            Stage::Held
+        }
+    }
+
+    /// Whether the lease should be extended: a third of it has passed.
+    pub(crate) fn is_extension_due(self, remaining: Duration) -> bool {
+        remaining <= self.extend_before()
+    }
+
+    /// How long to rest after an extension before the next, won or not.
+    pub(crate) fn pause(self) -> Duration {
+        (self.ttl / 12).max(Duration::from_millis(50))
+    }
+
+    /// How long nothing has to be done about the lease.
+    ///
+    /// Never more than half a second: timers stand still while the machine is suspended and the lease
+    /// does not, so after waking up this bounds how long a lost lease goes unnoticed.
+    pub(crate) fn rest(self, remaining: Duration) -> Duration {
+        let marks = [
+            self.extend_before(),
+            self.terminate_before(),
+            self.kill_before(),
+        ];
+        let next = marks.into_iter().find(|mark| *mark < remaining);
+        remaining
+            .saturating_sub(next.unwrap_or_default())
+            .clamp(Duration::from_millis(1), Duration::from_millis(500))
+    }
+
+    /// How long the command has between SIGTERM and SIGKILL.
+    pub(crate) fn grace(self) -> Duration {
+        self.terminate_before().saturating_sub(self.kill_before())
+    }
+
+    fn extend_before(self) -> Duration {
+        self.ttl * 2 / 3
+    }
+
+    fn terminate_before(self) -> Duration {
+        (self.ttl / 4).min(Duration::from_secs(5))
+    }
+
+    fn kill_before(self) -> Duration {
+        (self.ttl / 10).min(Duration::from_secs(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn millis(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn the_command_is_asked_first_and_killed_before_the_lease_ends() {
+        let upkeep = Upkeep::new(millis(2000));
+        let stages = [
+            (1980, Stage::Held),
+            (501, Stage::Held),
+            (500, Stage::Leaving),
+            (201, Stage::Leaving),
+            (200, Stage::Over),
+            (0, Stage::Over),
+        ];
+        for (remaining, stage) in stages {
+            assert_eq!(upkeep.stage(millis(remaining)), stage, "{remaining}");
+        }
+    }
+
+    #[test]
+    fn long_leases_do_not_give_up_early() {
+        let upkeep = Upkeep::new(Duration::from_secs(3600));
+        assert_eq!(upkeep.stage(millis(5001)), Stage::Held);
+        assert_eq!(upkeep.stage(millis(1001)), Stage::Leaving);
+    }
+
+    #[test]
+    fn an_extension_is_due_after_a_third() {
+        let upkeep = Upkeep::new(millis(3000));
+        assert!(!upkeep.is_extension_due(millis(2001)));
+        assert!(upkeep.is_extension_due(millis(2000)));
+        assert_eq!(upkeep.pause(), millis(250));
+        assert_eq!(Upkeep::new(millis(100)).pause(), millis(50));
+    }
+
+    #[test]
+    fn rest_ends_at_the_next_mark_and_never_spins() {
+        let upkeep = Upkeep::new(millis(1200));
+        let rests = [
+            (1180, 380),
+            (800, 500),
+            (310, 10),
+            (300, 180),
+            (120, 120),
+            (0, 1),
+        ];
+        for (remaining, rest) in rests {
+            assert_eq!(upkeep.rest(millis(remaining)), millis(rest), "{remaining}");
+        }
+    }
+}

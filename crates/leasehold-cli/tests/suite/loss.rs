@@ -1,0 +1,80 @@
+//! A lease that is lost while the command runs.
+
+use crate::support::{User, lives, now, wait_until};
+use leasehold_servers::{ServerSet, require_server};
+use rustix::process::Signal;
+use std::time::Duration;
+
+const TTL: Duration = Duration::from_secs(2);
+
+/// Three of five servers die under a command. Tells how long its group lived on.
+fn lose(script: &str) -> Duration {
+    require_server();
+    let servers = ServerSet::start(5).expect("they start");
+    let user = User::new();
+    let nodes = servers.nodes();
+    let words = [
+        "run", "--ttl", "2s", "--nodes", &nodes, "demo", "--", "sh", "-c", script,
+    ];
+    let mut run = user.run(&words).start();
+    let group = run.pid();
+    for server in &servers[..3] {
+        server.kill().expect("it runs");
+    }
+    // From here on no extension can be won.
+    let started = now();
+    wait_until(|| !lives(group));
+    let lived = started.elapsed();
+    run.end().assert_says(
+        123,
+        &[
+            "leasehold: cannot extend the lock \"demo\": ",
+            "leasehold: lost the lock while the command ran: for ",
+            " of 5 nodes",
+        ],
+    );
+    lived
+}
+
+#[test]
+fn the_command_is_dead_before_the_lease_ends() {
+    let lived = lose("echo $$; exec sleep 30");
+    // TERM comes a quarter of the TTL before the end.
+    assert!(lived < TTL * 4 / 5, "{lived:?}");
+}
+
+#[test]
+fn a_command_that_ignores_the_request_is_killed() {
+    let lived = lose("trap '' TERM; echo $$; sleep 30; sleep 30");
+    assert!(lived < TTL, "{lived:?}");
+}
+
+#[test]
+fn a_command_that_ends_well_when_asked_has_still_lost_its_lock() {
+    lose("trap 'exit 0' TERM; echo $$; while :; do sleep 0.01; done");
+}
+
+#[test]
+fn what_the_command_started_dies_with_it() {
+    lose("(trap '' TERM; exec sleep 30) >/dev/null 2>&1 & echo $$; exec sleep 30");
+}
+
+#[test]
+fn a_run_that_was_stopped_for_too_long_kills_its_command_at_once() {
+    let user = User::new();
+    let script = "trap '' TERM; echo $$; while :; do sleep 0.01; done";
+    let words = ["run", "--ttl", "300ms", "demo", "--", "sh", "-c", script];
+    let mut run = user.run(&words).start();
+    let group = run.pid();
+    run.signal(Signal::STOP);
+    // The lease ends: somebody else gets the lock.
+    let next = user
+        .run(&["run", "--wait", "5s", "demo", "--", "true"])
+        .end();
+    assert_eq!(next.code, 0, "{next:?}");
+    assert!(lives(group));
+    run.signal(Signal::CONT);
+    wait_until(|| !lives(group));
+    run.end()
+        .assert_says(123, &["the lease ended before it could be extended"]);
+}

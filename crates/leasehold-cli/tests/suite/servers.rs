@@ -1,0 +1,110 @@
+//! Runs on real servers, and the servers that the command starts.
+
+use crate::support::User;
+use leasehold_servers::{ServerSet, require_server};
+
+#[test]
+fn one_three_or_five_servers_exclude() {
+    require_server();
+    for count in [1, 3, 5] {
+        let servers = ServerSet::start(count).expect("they start");
+        let nodes = servers.nodes();
+        let user = User::new();
+        let log = user.path("log");
+        let script = format!("echo in >>{log}; sleep 0.02; echo out >>{log}");
+        let together: Vec<_> = (0..3)
+            .map(|_| {
+                let words = ["run", "--nodes", &nodes, "demo", "--", "sh", "-c", &script];
+                user.run(&words).start()
+            })
+            .collect();
+        for run in together {
+            run.end().assert(0, "", "");
+        }
+        let log = std::fs::read_to_string(log).expect("they wrote");
+        assert_eq!(log, "in\nout\n".repeat(3), "{count} servers");
+    }
+}
+
+#[test]
+fn nodes_come_from_the_environment_too() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let user = User::new();
+    let script = "echo ready; sleep 1";
+    let mut holder = user
+        .run(&["run", "demo", "--", "sh", "-c", script])
+        .env("LEASEHOLD_NODES", &servers.nodes())
+        .start();
+    assert_eq!(holder.line(), "ready");
+    let words = [
+        "run",
+        "--no-wait",
+        "--nodes",
+        &servers.nodes(),
+        "demo",
+        "--",
+        "true",
+    ];
+    let seen = user.run(&words).end();
+    seen.assert_says(121, &["held by pid"]);
+    holder.end().assert(0, "", "");
+}
+
+#[test]
+fn servers_that_are_not_there_are_told() {
+    let user = User::new();
+    // Port 1 of this machine belongs to nobody.
+    let nodes = "redis://127.0.0.1:1";
+    let says = [
+        "leasehold: cannot lock \"demo\": ",
+        "hint: check the addresses",
+        "127.0.0.1:1",
+    ];
+    let words = ["run", "--no-wait", "--nodes", nodes, "demo", "--", "true"];
+    user.run(&words).end().assert_says(122, &says);
+    let words = [
+        "run", "--wait", "300ms", "--nodes", nodes, "demo", "--", "true",
+    ];
+    user.run(&words).end().assert_says(122, &says);
+    // Without a limit it does not wait for ever.
+    let words = ["run", "--nodes", nodes, "demo", "--", "true"];
+    user.run(&words).end().assert_says(122, &says);
+}
+
+#[test]
+fn servers_are_started_listed_and_stopped() {
+    require_server();
+    let user = User::new();
+    let started = user.run(&["servers", "start", "-n", "3"]).end();
+    assert_eq!(started.code, 0, "{started:?}");
+    let nodes = started.stdout.trim_end();
+    assert_eq!(nodes.split(',').count(), 3);
+
+    let listed = user.run(&["servers", "status", "--nodes"]).end();
+    listed.assert(0, &started.stdout, "");
+    let status = user.run(&["servers", "status"]).end();
+    for (line, url) in status.stdout.lines().zip(nodes.split(',')) {
+        assert!(
+            line.starts_with(&format!("{url}\tpid ")) && line.ends_with("\tup"),
+            "{line}"
+        );
+    }
+    let again = user.run(&["servers", "start"]).end();
+    again.assert_says(
+        125,
+        &["run already", "hint: `leasehold servers status --nodes`"],
+    );
+    let run = user
+        .run(&["run", "--nodes", nodes, "demo", "--", "echo", "hi"])
+        .end();
+    run.assert(0, "hi\n", "");
+
+    let stopped = user.run(&["servers", "stop"]).end();
+    stopped.assert(0, "", "leasehold: stopped 3 servers\n");
+    let gone = user.run(&["servers", "stop"]).end();
+    gone.assert_says(
+        125,
+        &["no servers were started", "hint: `leasehold servers start`"],
+    );
+}

@@ -1,0 +1,232 @@
+//! Runs of the command.
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    os::unix::{fs::DirBuilderExt, process::CommandExt, process::ExitStatusExt},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdout, Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+    time::{Duration, Instant},
+};
+
+/// A user of their own: an empty folder for everything that the command keeps.
+pub(crate) struct User {
+    folder: PathBuf,
+}
+
+impl User {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("leasehold-cli-{}-{count}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&folder)
+            .expect("the name is new");
+        Self { folder }
+    }
+
+    /// A run of the command with these words.
+    pub(crate) fn run(&self, words: &[&str]) -> Test {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
+        command
+            .args(words)
+            .env("XDG_RUNTIME_DIR", &self.folder)
+            .env_remove("LEASEHOLD_NODES")
+            .env_remove("RUST_BACKTRACE")
+            .process_group(0);
+        Test {
+            command,
+            stdin: String::new(),
+        }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.folder.join(name).display().to_string()
+    }
+
+    /// What the command says when it was given no nodes.
+    pub(crate) fn local(&self) -> String {
+        format!(
+            "leasehold: no nodes given: locking on this machine only, in {}\n",
+            self.path("leasehold")
+        )
+    }
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.folder));
+    }
+}
+
+/// A run that has not begun.
+#[must_use]
+pub(crate) struct Test {
+    command: Command,
+    stdin: String,
+}
+
+impl Test {
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    pub(crate) fn stdin(mut self, text: &str) -> Self {
+        text.clone_into(&mut self.stdin);
+        self
+    }
+
+    /// Runs to the end.
+    pub(crate) fn end(self) -> Seen {
+        self.start().end()
+    }
+
+    /// Starts, and goes on.
+    pub(crate) fn start(mut self) -> Running {
+        let mut process = self
+            .command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command was built");
+        let mut stdin = process.stdin.take().expect("it is piped");
+        // Nobody may be there to read it.
+        drop(stdin.write_all(self.stdin.as_bytes()));
+        drop(stdin);
+        let stdout = BufReader::new(process.stdout.take().expect("it is piped"));
+        Running { process, stdout }
+    }
+}
+
+/// A run that goes on.
+pub(crate) struct Running {
+    process: Child,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Running {
+    /// The next line of its output. Waits for it.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).expect("it is text");
+        line.trim_end().to_owned()
+    }
+
+    /// The next line of its output, as a process id.
+    pub(crate) fn pid(&mut self) -> Pid {
+        let line = self.line();
+        line.parse()
+            .ok()
+            .and_then(Pid::from_raw)
+            .unwrap_or_else(|| panic!("not a process id: {line:?}"))
+    }
+
+    /// The next line of its errors. Waits for it.
+    pub(crate) fn error_line(&mut self) -> String {
+        let stderr = self.process.stderr.as_mut().expect("it is piped");
+        let mut line = Vec::new();
+        let mut byte = [0];
+        // Byte by byte, so that nothing is lost to a buffer.
+        while stderr.read(&mut byte).is_ok_and(|read| read == 1) && byte != *b"\n" {
+            line.extend(byte);
+        }
+        String::from_utf8(line).expect("it is text")
+    }
+
+    /// Signals the command itself, not what it runs.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.process), signal).expect("it runs");
+    }
+
+    /// Waits for its end.
+    pub(crate) fn end(mut self) -> Seen {
+        let mut stdout = String::new();
+        let mut stderr = String::new();
+        self.stdout.read_to_string(&mut stdout).expect("it is text");
+        let errors = self.process.stderr.as_mut().expect("it is piped");
+        errors.read_to_string(&mut stderr).expect("it is text");
+        let status = self.process.wait().expect("it was started");
+        Seen {
+            code: status
+                .code()
+                .unwrap_or_else(|| -status.signal().expect("it did not exit")),
+            stdout,
+            stderr,
+        }
+    }
+
+    /// Waits for the end of the command, whoever still has its output open.
+    pub(crate) fn end_alone(mut self) {
+        self.process.wait().expect("it was started");
+    }
+}
+
+/// What a run left: a negative code is the signal that ended it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Seen {
+    #[track_caller]
+    pub(crate) fn assert(&self, code: i32, stdout: &str, stderr: &str) {
+        let seen = (self.code, self.stdout.as_str(), self.stderr.as_str());
+        assert_eq!(seen, (code, stdout, stderr));
+    }
+
+    /// Without the numbers that are different every time.
+    #[track_caller]
+    pub(crate) fn assert_says(&self, code: i32, parts: &[&str]) {
+        assert_eq!(self.code, code, "{self:?}");
+        for part in parts {
+            assert!(self.stderr.contains(part), "no {part:?} in {self:?}");
+        }
+    }
+}
+
+/// Whether a process group has any process left.
+pub(crate) fn lives(group: Pid) -> bool {
+    test_kill_process_group(group).is_ok()
+}
+
+/// Ends what a killed command left behind.
+pub(crate) fn end_group(group: Pid) {
+    let _ = kill_process_group(group, Signal::KILL);
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test of time needs a clock of its own"
+)]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// Waits until something is so, which it has to be soon.
+#[track_caller]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "nobody tells of what is waited for"
+)]
+pub(crate) fn wait_until(what: impl Fn() -> bool) {
+    let started = now();
+    while !what() {
+        assert!(
+            started.elapsed() < Duration::from_secs(10),
+            "it did not happen"
+        );
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}

@@ -1,0 +1,80 @@
+//! Arguments that cannot be understood touch nothing and end with 2.
+
+use crate::support::User;
+
+fn refused(words: &[&str], message: &str) {
+    let user = User::new();
+    let seen = user.run(words).end();
+    let stderr = format!("error: {message}\n\nFor more information, try '--help'.\n");
+    seen.assert(2, "", &stderr);
+    let left = std::fs::read_dir(user.folder()).expect("it is there");
+    assert_eq!(left.count(), 0, "something was made");
+}
+
+#[test]
+fn a_duration_without_unit_is_refused_with_the_way_out() {
+    refused(
+        &["run", "--ttl", "10", "demo", "--", "true"],
+        "invalid value '10' for '--ttl <DURATION>': no unit: say 10s or 10ms",
+    );
+    refused(
+        &["run", "--wait", "1.5s", "demo", "--", "true"],
+        "invalid value '1.5s' for '--wait <DURATION>': no fractions: say 1s500ms or 1500ms for one \
+         and a half seconds",
+    );
+    refused(
+        &["run", "--wait", "0s", "demo", "--", "true"],
+        "invalid value '0s' for '--wait <DURATION>': zero: say --no-wait to try once",
+    );
+}
+
+#[test]
+fn an_empty_resource_is_refused() {
+    refused(
+        &["run", "", "--", "true"],
+        "invalid value '' for '<RESOURCE>': the resource's name is empty",
+    );
+}
+
+#[test]
+fn an_empty_list_of_nodes_is_refused() {
+    refused(
+        &["run", "--nodes", "", "demo", "--", "true"],
+        "invalid value '' for '--nodes <URL,URL…>': no node in it: leave --nodes and \
+         LEASEHOLD_NODES out to lock on this machine only",
+    );
+}
+
+#[test]
+fn a_missing_command_is_refused() {
+    refused(
+        &["run", "demo"],
+        "the following required arguments were not provided:\n  <COMMAND>...\n\nUsage: leasehold \
+         run <RESOURCE> -- <COMMAND>...",
+    );
+}
+
+#[test]
+fn a_wrong_address_or_ttl_is_refused() {
+    let user = User::new();
+    let seen = user
+        .run(&["run", "--nodes", "http://a", "demo", "--", "true"])
+        .end();
+    seen.assert_says(2, &["leasehold: ", "http"]);
+    let seen = user
+        .run(&["run", "--ttl", "1ms", "demo", "--", "true"])
+        .end();
+    seen.assert_says(2, &["TTL"]);
+}
+
+#[test]
+fn help_teaches_by_examples() {
+    let user = User::new();
+    let help = user.run(&["run", "--help"]).end();
+    assert_eq!((help.code, help.stderr.as_str()), (0, ""));
+    assert!(help.stdout.contains("leasehold run deploy -- make deploy"));
+    assert!(help.stdout.contains("LEASEHOLD_VALID_UNTIL"));
+    let version = user.run(&["--version"]).end();
+    let text = format!("leasehold {}\n", env!("CARGO_PKG_VERSION"));
+    version.assert(0, &text, "");
+}
