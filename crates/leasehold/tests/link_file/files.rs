@@ -6,6 +6,7 @@ use leasehold::{
     link::file::{FileError, FileNode},
 };
 use leasehold_core::Vote;
+use leasehold_servers::skip;
 use std::{
     fs::{self, OpenOptions, Permissions},
     io::{Read, Seek, SeekFrom, Write},
@@ -264,11 +265,7 @@ fn a_folder_without_rights_is_refused() {
     fs::set_permissions(&path, Permissions::from_mode(0o500)).expect("the folder is ours");
     let probe = fs::write(path.join("probe"), "");
     if probe.is_ok() {
-        use std::io::stderr;
-        let _ = writeln!(
-            stderr(),
-            "SKIPPED: this user (root?) may write everywhere, so a missing right cannot be shown"
-        );
+        skip("this user (root?) may write everywhere, so a missing right cannot be shown");
         return;
     }
     let error = FileNode::open(&path).expect_err("nothing can be made there");
