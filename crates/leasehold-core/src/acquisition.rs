@@ -60,7 +60,7 @@ pub(crate) struct Acquisition {
     deadline: Option<Instant>,
     tried: u32,
     last_try: bool,
-    /// When a quorum last answered, or we began.
+    /// When an attempt last failed of something else than silence, or we began.
     reached: Instant,
     last_owner: Option<Owner>,
     /// What the last attempt failed of that had the time it needed.
@@ -219,10 +219,6 @@ impl Acquisition {
         else {
             unreachable!("the state was looked at above");
         };
-        let answered = round.tally().granted().union(round.tally().refused());
-        if answered.len() >= self.quorum.needed() {
-            self.reached = now;
-        }
         // Step 3: a quorum, and in time.
         let valid_until = self.plan.terms.valid_until(round.started());
         let in_full =
@@ -239,6 +235,9 @@ impl Acquisition {
             Some(before) if cause.is_unreachable() && !in_full => before,
             _ => cause,
         };
+        if !cause.is_unreachable() {
+            self.reached = now;
+        }
         self.last_cause = Some(cause.clone());
         // Step 5: what was lost is taken back on every node, whatever happens next.
         let mut turn = self.after_a_lost_attempt(now, cause);

@@ -148,14 +148,8 @@ impl LeaseGuard {
                 nodes,
                 holder: opposition.holder,
             },
-            ExtendFailure::Unreachable {
-                granted,
-                refused,
-                faults,
-                ..
-            } => ExtendError::Unreachable {
+            ExtendFailure::Unreachable { faults, .. } => ExtendError::Unreachable {
                 resource,
-                answered: granted + refused,
                 quorum,
                 nodes,
                 faults: name_faults(handle.nodes(), faults),

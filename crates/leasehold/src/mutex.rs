@@ -171,14 +171,8 @@ impl Mutex {
                 attempts,
                 waited,
             }),
-            Cause::Unreachable {
-                granted,
-                refused,
-                faults,
-                ..
-            } => AcquireError::Unreachable(Unreachable {
+            Cause::Unreachable { faults, .. } => AcquireError::Unreachable(Unreachable {
                 resource: resource.clone(),
-                answered: granted + refused,
                 quorum,
                 nodes,
                 faults: name_faults(self.handle.nodes(), faults),

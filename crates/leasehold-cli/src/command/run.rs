@@ -23,12 +23,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
         .enable_all()
         .build()
         .map_err(|error| cannot("start", &error))?;
-    runtime.block_on(async {
-        let end = under_lock(&manager, &nodes, arguments).await;
-        // What an interrupted wait left on the nodes is taken back before the process goes.
-        drop(timeout(RELEASE_LIMIT, manager.shutdown()).await);
-        end
-    })
+    runtime.block_on(under_lock(&manager, &nodes, arguments))
 }
 
 async fn under_lock(
@@ -40,8 +35,16 @@ async fn under_lock(
     let wait = Wait::new(manager, nodes, arguments);
     let guard = select! {
         biased;
-        signal = signals.next_end() => return Ok(exit_code::of_signal(signal.as_raw())),
-        guard = wait.acquire() => guard?,
+        signal = signals.next_end() => Err(Ok(exit_code::of_signal(signal.as_raw()))),
+        guard = wait.acquire() => guard.map_err(Err),
+    };
+    let guard = match guard {
+        Ok(guard) => guard,
+        Err(end) => {
+            // What the wait left on the nodes is taken back before the process goes.
+            drop(timeout(RELEASE_LIMIT, manager.shutdown()).await);
+            return end;
+        }
     };
     let child = match Child::start(&arguments.command, variables(&guard, manager.clock())) {
         Ok(child) => child,
@@ -84,6 +87,9 @@ fn variables(guard: &LeaseGuard, clock: Clock) -> [(&'static str, String); 3] {
 }
 
 /// Gives the lock back, and says so if that is not certain.
+///
+/// Once a quorum has confirmed, the other nodes are not waited for: their releases are on the wire, and a
+/// node that hangs should cost no run anything.
 async fn release(guard: LeaseGuard) {
     let resource = guard.resource().clone();
     let resource = resource.as_str();

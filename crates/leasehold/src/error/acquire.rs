@@ -76,13 +76,11 @@ pub struct Held {
 pub struct Unreachable {
     /// What was to be locked.
     pub resource: Resource,
-    /// How many nodes answered, yes or no.
-    pub answered: usize,
     /// How many grants were needed.
     pub quorum: usize,
     /// How many nodes there are.
     pub nodes: usize,
-    /// The nodes that did not vote.
+    /// The nodes that had not voted when it was clear that no quorum would.
     pub faults: Vec<NodeFault>,
     /// How many attempts there were.
     pub attempts: u32,
@@ -211,7 +209,6 @@ impl fmt::Display for Held {
 impl fmt::Display for Unreachable {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
-            answered,
             quorum,
             nodes,
             attempts,
@@ -223,7 +220,8 @@ impl fmt::Display for Unreachable {
         } else {
             write!(
                 out,
-                "no quorum voted: {answered} of {nodes} nodes (quorum {quorum})"
+                "no quorum: {} of {nodes} nodes did not vote (quorum {quorum})",
+                self.faults.len()
             )?;
         }
         write_effort(out, *attempts, *waited)?;

@@ -31,8 +31,6 @@ pub enum ExtendError {
     Unreachable {
         /// What is held.
         resource: Resource,
-        /// How many nodes answered.
-        answered: usize,
         /// How many confirmations were needed.
         quorum: usize,
         /// How many nodes there are.
@@ -82,14 +80,14 @@ impl fmt::Display for ExtendError {
                 }
             }
             Self::Unreachable {
-                answered,
                 quorum,
                 nodes,
                 faults,
                 ..
             } => write!(
                 out,
-                "no quorum voted: {answered} of {nodes} nodes (quorum {quorum}): {}",
+                "no quorum: {} of {nodes} nodes did not vote (quorum {quorum}): {}",
+                faults.len(),
                 Faults(faults)
             ),
         }
