@@ -11,8 +11,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The user's folder: below `$XDG_RUNTIME_DIR`, which does not survive a reboot, as no lock should;
-/// else below `$XDG_STATE_HOME`, else `~/.local/state`; without a home, below `/tmp`.
+/// The user's folder: below `$XDG_STATE_HOME`, else `~/.local/state`; without a home, below
+/// `$XDG_RUNTIME_DIR`, else `/tmp`.
+///
+/// The runtime folder would be the natural place, but a login has it and a cron job has not: the two
+/// would not exclude each other. The store itself sees to it that no lock survives a reboot.
 pub(crate) fn of_user() -> PathBuf {
     choose(|name| env::var_os(name), geteuid().as_raw())
 }
@@ -24,9 +27,9 @@ fn choose(variable: impl Fn(&str) -> Option<OsString>, user: u32) -> PathBuf {
             .map(PathBuf::from)
             .filter(|path| path.is_absolute())
     };
-    absolute("XDG_RUNTIME_DIR")
-        .or_else(|| absolute("XDG_STATE_HOME"))
+    absolute("XDG_STATE_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
+        .or_else(|| absolute("XDG_RUNTIME_DIR"))
         .map_or_else(
             || PathBuf::from(format!("/tmp/leasehold-{user}")),
             |base| base.join("leasehold"),
@@ -39,7 +42,7 @@ fn choose(variable: impl Fn(&str) -> Option<OsString>, user: u32) -> PathBuf {
 pub(crate) fn prepare(folder: &Path) -> Result<(), Failure> {
     let failed = |error: io::Error| {
         Failure::own(format!("cannot use {}: {error}", folder.display()))
-            .hint("set XDG_RUNTIME_DIR or XDG_STATE_HOME to a folder that you can write".to_owned())
+            .hint("set XDG_STATE_HOME to a folder that you can write".to_owned())
     };
     DirBuilder::new()
         .recursive(true)
@@ -72,23 +75,15 @@ mod tests {
 
     #[test]
     fn the_first_absolute_folder_is_taken() {
+        let runtime = ("XDG_RUNTIME_DIR", "/run/user/7");
         let cases = [
-            (
-                &[("XDG_RUNTIME_DIR", "/run/user/7"), ("HOME", "/h")][..],
-                "/run/user/7/leasehold",
-            ),
-            (
-                &[
-                    ("XDG_RUNTIME_DIR", ""),
-                    ("XDG_STATE_HOME", "/s"),
-                    ("HOME", "/h"),
-                ],
-                "/s/leasehold",
-            ),
+            (&[runtime, ("HOME", "/h")][..], "/h/.local/state/leasehold"),
+            (&[("XDG_STATE_HOME", "/s"), ("HOME", "/h")], "/s/leasehold"),
             (
                 &[("XDG_STATE_HOME", "here"), ("HOME", "/h")],
                 "/h/.local/state/leasehold",
             ),
+            (&[("HOME", ""), runtime], "/run/user/7/leasehold"),
             (&[], "/tmp/leasehold-7"),
         ];
         for (variables, folder) in cases {

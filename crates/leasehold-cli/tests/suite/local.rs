@@ -221,7 +221,7 @@ fn the_command_can_read_from_the_terminal() {
     );
     let Ok(mut process) = Command::new("script")
         .args(["-qec", &inner, "/dev/null"])
-        .env("XDG_RUNTIME_DIR", user.folder())
+        .env("XDG_STATE_HOME", user.folder())
         .env_remove("LEASEHOLD_NODES")
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())

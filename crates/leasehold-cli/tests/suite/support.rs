@@ -34,7 +34,7 @@ impl User {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
         command
             .args(words)
-            .env("XDG_RUNTIME_DIR", &self.folder)
+            .env("XDG_STATE_HOME", &self.folder)
             .env_remove("LEASEHOLD_NODES")
             .env_remove("RUST_BACKTRACE")
             .process_group(0);

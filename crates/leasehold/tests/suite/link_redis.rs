@@ -234,7 +234,7 @@ fn a_stopped_server_keeps_requests_in_order_and_only_so_many() {
     link.send(&acquire("r", "us", MINUTE));
     link.send(&release("r", "us"));
     link.flush();
-    for _ in 2..4096 {
+    for _ in 2..=4096 {
         link.send(&acquire("s", "us", MINUTE));
     }
     let refused = link.send(&acquire("s", "us", MINUTE));
@@ -242,12 +242,15 @@ fn a_stopped_server_keeps_requests_in_order_and_only_so_many() {
     assert_eq!(answered, refused);
     assert_eq!(
         fault(&vote),
-        (FaultKind::Busy, "4096 requests wait for it already".into())
+        (
+            FaultKind::Busy,
+            "4096 requests wait for this node already".into()
+        )
     );
     // What was set must be taken back, however full it is.
     let last = link.send(&release("s", "us"));
     server.resume().expect("it can be continued");
-    for expected in (1..=4096).chain([last]) {
+    for expected in (1..=4097).chain([last]) {
         let (answered, vote) = link.reply();
         assert_eq!((answered, vote), (expected, Vote::Granted));
     }
@@ -267,7 +270,10 @@ fn a_killed_server_is_down_at_once_and_up_when_it_is_back() {
     assert_eq!(answered, sent);
     let (kind, text) = fault(&vote);
     assert_eq!(kind, FaultKind::Disconnected);
-    assert!(text.ends_with("after the request was sent"), "{text}");
+    assert!(
+        text.starts_with("lost the connection after the request was sent: "),
+        "{text}"
+    );
     assert!(matches!(link.event(), LinkEvent::Down(_)));
     let vote = link.ask(&acquire("r", "us", MINUTE));
     assert_eq!(fault(&vote).0, FaultKind::Down);
@@ -303,7 +309,10 @@ fn a_password_that_is_missing_is_asked_for() {
     let LinkEvent::Down(why) = Driven::new(&format!("{url}99")).event() else {
         panic!("no such")
     };
-    assert!(why.starts_with("database 399: ERR"), "{why}");
+    assert!(
+        why.starts_with("database 399 cannot be selected: ERR"),
+        "{why}"
+    );
 }
 
 #[test]
@@ -365,7 +374,7 @@ fn tls_trusts_whom_it_is_told_to_trust() {
         panic!("no such file")
     };
     assert!(
-        why.starts_with("the certificate /nowhere.pem cannot be used: "),
+        why.starts_with("the root certificates in /nowhere.pem: "),
         "{why}"
     );
 }
@@ -397,8 +406,9 @@ fn what_is_no_such_server_is_told_apart() {
         answered, sent,
         "what waited for the first connection is told how it ended"
     );
-    let why = "what answers there does not speak the Redis protocol".to_owned();
-    assert_eq!(fault(&vote), (FaultKind::Down, why));
+    let (kind, text) = fault(&vote);
+    assert_eq!(kind, FaultKind::Down);
+    assert!(text.contains("does not speak the Redis protocol"), "{text}");
 }
 
 #[test]

@@ -1,12 +1,19 @@
--- Sets the key if there is none. A key that carries this owner already was set by this very request.
+#!lua
+-- KEYS[1] the lock, ARGV[1] owner, ARGV[2] TTL in ms. 1: granted; {holder or nil, PTTL}: refused.
+-- Nothing can fail behind a write, so an error means that the key was not touched.
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   return 1
 end
 local holder = redis.pcall('GET', KEYS[1])
-if type(holder) == 'table' then
-  holder = false -- a key of another type: somebody else's, and no lock of this kind
-end
+-- A request that arrives twice changes nothing: the first one's TTL is the one that counts.
 if holder == ARGV[1] then
   return 1
 end
-return {redis.call('PTTL', KEYS[1]), holder}
+if type(holder) == 'table' then
+  -- Another type of key is another program's lock. Every other error is the server's.
+  if not string.find(holder.err, 'WRONGTYPE', 1, true) then
+    return holder
+  end
+  holder = false
+end
+return {holder, redis.call('PTTL', KEYS[1])}

@@ -1,131 +1,124 @@
-//! RESP2 and RESP3, as far as a client of scripts meets them.
+//! The Redis protocol (RESP2 and RESP3), read in place.
+//!
+//! What a node sends is input, so nothing here trusts a length that it claims: sizes and depth are
+//! bounded, and no memory is set aside before its bytes have arrived.
 
 use std::fmt;
 
-/// One answer, decoded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Value {
-    Nil,
+/// One reply or push, borrowed from the bytes it came in.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Frame<'a> {
+    /// A string of any kind.
+    Text(&'a [u8]),
+    /// An error, with its code in front.
+    Error(&'a [u8]),
     Integer(i64),
-    /// A simple, bulk or verbatim string, or a number that fits no integer.
-    Text(Vec<u8>),
-    Error(String),
-    Array(Vec<Value>),
-    /// Told by the server without being asked.
-    Push,
+    Null,
+    /// Array, set or map (a map as keys and values in turn).
+    List(Vec<Frame<'a>>),
+    /// Told without having been asked for.
+    Push(Vec<Frame<'a>>),
+    /// A double, boolean or big number: nothing that we ask for answers with one.
+    Other,
 }
 
-/// Bytes that no server of this protocol sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Malformed;
-
-impl fmt::Display for Malformed {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("what answers there does not speak the Redis protocol")
+/// The first frame of `bytes` and how many bytes it has; none if it is not complete yet.
+pub(super) fn decode(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, Malformed> {
+    let mut cursor = Cursor { bytes, at: 0 };
+    match cursor.frame(0) {
+        Ok(frame) => Ok(Some((frame, cursor.at))),
+        Err(Stop::Malformed(malformed)) => Err(malformed),
+        Err(Stop::Incomplete) if bytes.len() > LARGEST_FRAME => Err(Malformed::TooLarge),
+        Err(Stop::Incomplete) => Ok(None),
     }
 }
 
-/// The longest string and the most items that are accepted: far above what scripts answer, far below
-/// what hurts.
-const LONGEST: usize = 1 << 20;
-const DEEPEST: usize = 8;
+/// Appends a command to `wire`.
+pub(super) fn encode(wire: &mut Vec<u8>, parts: &[&[u8]]) {
+    header(wire, b'*', parts.len());
+    for part in parts {
+        header(wire, b'$', part.len());
+        wire.extend_from_slice(part);
+        wire.extend_from_slice(b"\r\n");
+    }
+}
 
-/// Decodes the first answer of `bytes` and says how long it is; none if it is not complete.
-pub(super) fn decode(bytes: &[u8]) -> Result<Option<(Value, usize)>, Malformed> {
-    let mut reader = Reader { bytes, at: 0 };
-    match reader.value(0) {
-        Ok(value) => Ok(Some((value, reader.at))),
-        Err(Stop::Incomplete) if bytes.len() <= 2 * LONGEST => Ok(None),
-        Err(Stop::Incomplete | Stop::Malformed) => Err(Malformed),
+fn header(wire: &mut Vec<u8>, kind: u8, length: usize) {
+    wire.push(kind);
+    wire.extend_from_slice(length.to_string().as_bytes());
+    wire.extend_from_slice(b"\r\n");
+}
+
+/// Why bytes cannot be what a Redis or Valkey node sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Malformed {
+    /// Not the protocol at all.
+    Foreign,
+    /// A TLS record.
+    Tls,
+    TooLarge,
+    TooDeep,
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Foreign => out.write_str("does not speak the Redis protocol"),
+            Self::Tls => out.write_str("speaks TLS on this port, write rediss:// in its address"),
+            Self::TooLarge => write!(out, "sent a reply of more than {LARGEST_FRAME} bytes"),
+            Self::TooDeep => write!(out, "sent a reply nested more than {DEEPEST} deep"),
+        }
     }
 }
 
 enum Stop {
     Incomplete,
-    Malformed,
+    Malformed(Malformed),
 }
 
-struct Reader<'a> {
+struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Reader<'a> {
-    fn value(&mut self, depth: usize) -> Result<Value, Stop> {
+impl<'a> Cursor<'a> {
+    fn frame(&mut self, depth: usize) -> Result<Frame<'a>, Stop> {
         if depth > DEEPEST {
-            return Err(Stop::Malformed);
+            return Err(Stop::Malformed(Malformed::TooDeep));
         }
-        let (&kind, rest) = self.line()?.split_first().ok_or(Stop::Malformed)?;
+        let kind = *self.bytes.get(self.at).ok_or(Stop::Incomplete)?;
+        // A foreign speaker is known by its first byte; waiting for the end of its line may take for ever.
+        if !b"+-:$*_#,(!=%~>|".contains(&kind) {
+            return Err(Stop::Malformed(match kind {
+                TLS_ALERT | TLS_HANDSHAKE if depth == 0 => Malformed::Tls,
+                _ => Malformed::Foreign,
+            }));
+        }
+        self.at += 1;
+        let line = self.line()?;
         match kind {
-            b'+' | b',' | b'(' => Ok(Value::Text(rest.to_vec())),
-            b'-' => Ok(Value::Error(text(rest))),
-            b':' => Ok(Value::Integer(number(rest)?)),
-            b'_' => Ok(Value::Nil),
-            b'#' => Ok(Value::Integer(i64::from(rest == b"t"))),
-            b'$' | b'=' => Ok(self
-                .bulk(rest)?
-                .map_or(Value::Nil, |bulk| Value::Text(bulk.to_vec()))),
-            b'!' => Ok(Value::Error(text(self.bulk(rest)?.ok_or(Stop::Malformed)?))),
-            b'*' | b'~' => self
-                .items(rest, 1, depth)
-                .map(|items| items.map_or(Value::Nil, Value::Array)),
-            b'%' => self
-                .items(rest, 2, depth)
-                .map(|items| items.map_or(Value::Nil, Value::Array)),
-            b'>' => self.items(rest, 1, depth).map(|_| Value::Push),
-            // An attribute stands before the answer that it is about.
+            b'+' => Ok(Frame::Text(line)),
+            b'-' => Ok(Frame::Error(line)),
+            b':' => number(line).map(Frame::Integer),
+            b'_' => Ok(Frame::Null),
+            b'$' | b'=' | b'!' => self.bulk(kind, line),
+            b'*' | b'~' => self.list(line, 1, depth).map(list_or_null(Frame::List)),
+            b'>' => self.list(line, 1, depth).map(list_or_null(Frame::Push)),
+            b'%' => self.list(line, 2, depth).map(list_or_null(Frame::List)),
             b'|' => {
-                self.items(rest, 2, depth)?;
-                self.value(depth + 1)
+                // Attributes are talk about the reply that follows.
+                self.list(line, 2, depth)?;
+                self.frame(depth + 1)
             }
-            _ => Err(Stop::Malformed),
+            _ => Ok(Frame::Other),
         }
     }
 
-    fn items(
-        &mut self,
-        count: &[u8],
-        each: usize,
-        depth: usize,
-    ) -> Result<Option<Vec<Value>>, Stop> {
-        let Some(count) = length(count)? else {
-            return Ok(None);
-        };
-        (0..count * each)
-            .map(|_| self.value(depth + 1))
-            .collect::<Result<_, _>>()
-            .map(Some)
-    }
-
-    fn bulk(&mut self, count: &[u8]) -> Result<Option<&'a [u8]>, Stop> {
-        let Some(count) = length(count)? else {
-            return Ok(None);
-        };
-        let rest = &self.bytes[self.at..];
-        let bulk = rest.get(..count).ok_or(Stop::Incomplete)?;
-        match rest.get(count..count + 2) {
-            None => Err(Stop::Incomplete),
-            Some(b"\r\n") => {
-                self.at += count + 2;
-                Ok(Some(bulk))
-            }
-            Some(_) => Err(Stop::Malformed),
-        }
-    }
-
-    /// The bytes up to the next line end, which they must have before long.
     fn line(&mut self) -> Result<&'a [u8], Stop> {
-        const LONGEST_LINE: usize = 64 * 1024;
         let rest = &self.bytes[self.at..];
-        // A foreign protocol is told by its first byte, before its line ends.
-        if rest
-            .first()
-            .is_some_and(|kind| !b"+-:_#$=!*~%>|,(".contains(kind))
-        {
-            return Err(Stop::Malformed);
-        }
         match rest.iter().position(|byte| *byte == b'\r') {
-            None if rest.len() > LONGEST_LINE => Err(Stop::Malformed),
+            Some(end) if end > LONGEST_LINE => Err(Stop::Malformed(Malformed::TooLarge)),
+            None if rest.len() > LONGEST_LINE => Err(Stop::Malformed(Malformed::TooLarge)),
             None => Err(Stop::Incomplete),
             Some(end) => match rest.get(end + 1) {
                 None => Err(Stop::Incomplete),
@@ -133,52 +126,122 @@ impl<'a> Reader<'a> {
                     self.at += end + 2;
                     Ok(&rest[..end])
                 }
-                Some(_) => Err(Stop::Malformed),
+                Some(_) => Err(Stop::Malformed(Malformed::Foreign)),
             },
         }
     }
+
+    fn bulk(&mut self, kind: u8, line: &[u8]) -> Result<Frame<'a>, Stop> {
+        let Some(length) = length(line)? else {
+            return Ok(Frame::Null);
+        };
+        if length > LARGEST_BULK {
+            return Err(Stop::Malformed(Malformed::TooLarge));
+        }
+        let end = self.at + length;
+        let text = self.bytes.get(self.at..end).ok_or(Stop::Incomplete)?;
+        match self.bytes.get(end..end + 2) {
+            Some(b"\r\n") => self.at = end + 2,
+            Some(_) => return Err(Stop::Malformed(Malformed::Foreign)),
+            None => return Err(Stop::Incomplete),
+        }
+        Ok(match kind {
+            b'!' => Frame::Error(text),
+            // Verbatim text begins with its format: `txt:`.
+            b'=' => Frame::Text(text.get(4..).unwrap_or_default()),
+            _ => Frame::Text(text),
+        })
+    }
+
+    fn list(
+        &mut self,
+        line: &[u8],
+        each: usize,
+        depth: usize,
+    ) -> Result<Option<Vec<Frame<'a>>>, Stop> {
+        let Some(length) = length(line)? else {
+            return Ok(None);
+        };
+        if length > LONGEST_LIST {
+            return Err(Stop::Malformed(Malformed::TooLarge));
+        }
+        let mut frames = Vec::new();
+        for _ in 0..length * each {
+            frames.push(self.frame(depth + 1)?);
+        }
+        Ok(Some(frames))
+    }
 }
 
-/// A length; -1 stands for nothing.
-fn length(digits: &[u8]) -> Result<Option<usize>, Stop> {
-    match number(digits)? {
+fn list_or_null<'a>(
+    list: impl Fn(Vec<Frame<'a>>) -> Frame<'a>,
+) -> impl Fn(Option<Vec<Frame<'a>>>) -> Frame<'a> {
+    move |frames| frames.map_or(Frame::Null, &list)
+}
+
+/// A length; none for the -1 by which RESP2 writes null.
+fn length(line: &[u8]) -> Result<Option<usize>, Stop> {
+    match number(line)? {
         -1 => Ok(None),
-        count => match usize::try_from(count) {
-            Ok(count) if count <= LONGEST => Ok(Some(count)),
-            _ => Err(Stop::Malformed),
+        length => match usize::try_from(length) {
+            Ok(length) => Ok(Some(length)),
+            Err(_) => Err(Stop::Malformed(Malformed::Foreign)),
         },
     }
 }
 
-fn number(digits: &[u8]) -> Result<i64, Stop> {
-    std::str::from_utf8(digits)
+fn number(line: &[u8]) -> Result<i64, Stop> {
+    std::str::from_utf8(line)
         .ok()
         .and_then(|digits| digits.parse().ok())
-        .ok_or(Stop::Malformed)
+        .ok_or(Stop::Malformed(Malformed::Foreign))
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+/// The bytes that have come in and were not understood yet, in a buffer that is used again.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
 }
 
-/// A command as its words.
-pub(super) fn encode(words: &[&[u8]]) -> Vec<u8> {
-    let length: usize = words.iter().map(|word| word.len() + 16).sum();
-    let mut bytes = Vec::with_capacity(length + 16);
-    prefix(&mut bytes, b'*', words.len());
-    for word in words {
-        prefix(&mut bytes, b'$', word.len());
-        bytes.extend_from_slice(word);
-        bytes.extend_from_slice(b"\r\n");
+impl Inbox {
+    /// Where the next bytes go.
+    pub(super) fn space(&mut self) -> &mut [u8] {
+        if self.start > 0 {
+            self.bytes.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        if self.bytes.len() - self.end < READ / 2 {
+            self.bytes.resize(self.end + READ, 0);
+        }
+        &mut self.bytes[self.end..]
     }
-    bytes
+
+    /// `count` bytes were written into [`space`](Self::space).
+    pub(super) fn filled(&mut self, count: usize) {
+        self.end += count;
+    }
+
+    /// Takes the next frame out, if it is complete.
+    pub(super) fn take(&mut self) -> Result<Option<Frame<'_>>, Malformed> {
+        let Some((frame, length)) = decode(&self.bytes[self.start..self.end])? else {
+            return Ok(None);
+        };
+        self.start += length;
+        Ok(Some(frame))
+    }
 }
 
-fn prefix(bytes: &mut Vec<u8>, kind: u8, count: usize) {
-    bytes.push(kind);
-    bytes.extend_from_slice(count.to_string().as_bytes());
-    bytes.extend_from_slice(b"\r\n");
-}
+const LARGEST_BULK: usize = 1024 * 1024;
+const LARGEST_FRAME: usize = LARGEST_BULK + 64 * 1024;
+const LONGEST_LINE: usize = 64 * 1024;
+const LONGEST_LIST: usize = 64 * 1024;
+const DEEPEST: usize = 8;
+const READ: usize = 16 * 1024;
+const TLS_ALERT: u8 = 0x15;
+const TLS_HANDSHAKE: u8 = 0x16;
 
 #[cfg(test)]
 mod tests;

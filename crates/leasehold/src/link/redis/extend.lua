@@ -1,10 +1,17 @@
--- Argument S3: the key lives on only under the owner that it carries, in one step.
+#!lua flags=allow-oom
+-- KEYS[1] the lock, ARGV[1] owner, ARGV[2] TTL in ms. 1: granted; {holder or nil, PTTL}: refused.
+-- Nothing can fail behind a write, so an error means that the key was not touched.
 local holder = redis.pcall('GET', KEYS[1])
-if type(holder) == 'table' then
-  holder = false
-end
+-- Argument S3: the comparison and the change are one step.
 if holder == ARGV[1] then
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
   return 1
 end
-return {redis.call('PTTL', KEYS[1]), holder}
+if type(holder) == 'table' then
+  -- Another type of key is another program's lock. Every other error is the server's.
+  if not string.find(holder.err, 'WRONGTYPE', 1, true) then
+    return holder
+  end
+  holder = false
+end
+return {holder, redis.call('PTTL', KEYS[1])}

@@ -1,105 +1,118 @@
-//! What a server's answer to a script means.
+//! What a node's reply says: a vote, in most cases.
 
-use super::codec::Value;
+use super::codec::Frame;
 use leasehold_core::{Fault, FaultKind, Owner, Refusal, Vote};
 use std::time::Duration;
 
-/// A script's answer as a vote; none if the server has forgotten the script.
-pub(super) fn vote(value: Value) -> Option<Vote> {
-    match value {
-        Value::Integer(1) => Some(Vote::Granted),
-        Value::Array(items) => Some(refused(&items)),
-        Value::Error(error) if error.starts_with("NOSCRIPT") => None,
-        // An error comes before the step or instead of it: nothing was changed.
-        Value::Error(error) => Some(rejected(&error)),
-        Value::Integer(_) | Value::Nil | Value::Text(_) | Value::Push => Some(strange()),
+/// What the reply to a call of a script means.
+#[derive(Debug, PartialEq)]
+pub(super) enum Verdict {
+    Vote(Vote),
+    /// The node does not know the script: the request certainly did not take effect.
+    ScriptMissing,
+}
+
+/// Reads the reply to a call of one of our scripts; none if no script of ours replies so.
+pub(super) fn verdict(frame: &Frame<'_>) -> Option<Verdict> {
+    match frame {
+        Frame::Integer(1) => Some(Verdict::Vote(Vote::Granted)),
+        Frame::List(parts) => match parts[..] {
+            [ref holder, Frame::Integer(pttl_ms)] => refusal(holder, pttl_ms),
+            _ => None,
+        },
+        Frame::Error(error) if error.starts_with(b"NOSCRIPT") => Some(Verdict::ScriptMissing),
+        // The scripts fail before they write or not at all, so an error means that nothing happened.
+        Frame::Error(error) => {
+            let fault = Fault::new(FaultKind::Rejected, &words(error));
+            Some(Verdict::Vote(Vote::Unknown(fault)))
+        }
+        _ => None,
     }
 }
 
-/// The server said that it will not do it, and why.
-pub(super) fn rejected(reason: &str) -> Vote {
-    // What is wrong stands before the place in the script.
-    let reason = reason.split(" script: ").next().unwrap_or(reason);
-    Vote::Unknown(Fault::new(FaultKind::Rejected, reason))
-}
-
-fn refused(items: &[Value]) -> Vote {
-    let [Value::Integer(pttl_ms), holder] = items else {
-        return strange();
-    };
+fn refusal(holder: &Frame<'_>, pttl_ms: i64) -> Option<Verdict> {
     let holder = match holder {
-        Value::Text(bytes) => Owner::from_bytes(bytes),
-        _ => None,
+        Frame::Text(owner) => Owner::from_bytes(owner),
+        Frame::Null => None,
+        _ => return None,
     };
-    // -2 is no key, -1 a key that lives for ever.
-    let remaining = u64::try_from(*pttl_ms).ok().map(Duration::from_millis);
-    Vote::Refused(Refusal { holder, remaining })
+    // Negative is how the node says that there is no key, or one without a TTL.
+    let remaining = u64::try_from(pttl_ms).ok().map(Duration::from_millis);
+    Some(Verdict::Vote(Vote::Refused(Refusal { holder, remaining })))
 }
 
-/// Whatever answered, it did not run our script; what it did instead is not known.
-fn strange() -> Vote {
-    Vote::Unknown(Fault::new(
-        FaultKind::Disconnected,
-        "an answer that no script of ours gives",
-    ))
+/// A node's own words, fit for a message: one line, not too long, without its talk about where in a
+/// script it happened.
+pub(super) fn words(error: &[u8]) -> String {
+    let text = String::from_utf8_lossy(error);
+    let text = text.split(" script: ").next().unwrap_or_default();
+    let mut words: String = text
+        .chars()
+        .map(|character| match character {
+            character if character.is_control() => ' ',
+            character => character,
+        })
+        .take(LONGEST_WORDS)
+        .collect();
+    if text.chars().nth(LONGEST_WORDS).is_some() {
+        words.push('…');
+    }
+    words
 }
+
+const LONGEST_WORDS: usize = 240;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn text(text: &str) -> Value {
-        Value::Text(text.as_bytes().to_vec())
-    }
-
-    fn kind(value: Value) -> Option<FaultKind> {
-        match vote(value) {
-            Some(Vote::Unknown(fault)) => Some(fault.kind()),
-            _ => None,
-        }
+    fn refused(holder: Option<&[u8]>, remaining_ms: Option<u64>) -> Option<Verdict> {
+        Some(Verdict::Vote(Vote::Refused(Refusal {
+            holder: holder.and_then(Owner::from_bytes),
+            remaining: remaining_ms.map(Duration::from_millis),
+        })))
     }
 
     #[test]
-    fn refusals_tell_holder_and_time_as_far_as_the_key_has_them() {
-        let refusal = |pttl, holder| match vote(Value::Array(vec![Value::Integer(pttl), holder])) {
-            Some(Vote::Refused(Refusal { holder, remaining })) => {
-                (holder.map(|owner| owner.to_string()), remaining)
-            }
-            other => panic!("{other:?}"),
-        };
-        let half = Some(Duration::from_millis(500));
-        assert_eq!(refusal(500, text("a")), (Some("a".into()), half));
-        assert_eq!(refusal(-1, text("a")), (Some("a".into()), None));
-        assert_eq!(refusal(500, Value::Nil), (None, half));
-        assert_eq!(refusal(-2, Value::Nil), (None, None));
-    }
-
-    #[test]
-    fn only_a_one_is_a_grant() {
-        assert_eq!(vote(Value::Integer(1)), Some(Vote::Granted));
-        for value in [
-            Value::Integer(0),
-            Value::Nil,
-            text("OK"),
-            Value::Array(vec![]),
+    fn a_refusal_tells_holder_and_remaining_time_as_far_as_there_are_any() {
+        for (holder, pttl_ms, expected) in [
+            (Frame::Text(b"me"), 70, refused(Some(b"me"), Some(70))),
+            (Frame::Text(b"me"), -1, refused(Some(b"me"), None)),
+            (Frame::Text(b""), 70, refused(None, Some(70))),
+            (Frame::Text(&[b'x'; 256]), 0, refused(None, Some(0))),
+            (Frame::Null, -2, refused(None, None)),
+            (Frame::Integer(1), 70, None),
         ] {
-            assert_eq!(kind(value), Some(FaultKind::Disconnected));
+            let reply = Frame::List(vec![holder, Frame::Integer(pttl_ms)]);
+            assert_eq!(verdict(&reply), expected, "{reply:?}");
         }
     }
 
     #[test]
-    fn errors_are_no_votes_and_keep_the_servers_words() {
-        assert_eq!(
-            kind(Value::Error("OOM command not allowed".into())),
-            Some(FaultKind::Rejected)
-        );
-        assert_eq!(
-            vote(Value::Error("NOSCRIPT No matching script".into())),
-            None
-        );
-        let Some(Vote::Unknown(fault)) = vote(Value::Error("READONLY You can't".into())) else {
-            panic!("an error is no vote");
+    fn a_reply_that_no_script_of_ours_gives_is_no_vote() {
+        for reply in [
+            Frame::Integer(0),
+            Frame::Null,
+            Frame::Text(b"OK"),
+            Frame::Other,
+            Frame::List(vec![]),
+        ] {
+            assert_eq!(verdict(&reply), None, "{reply:?}");
+        }
+    }
+
+    #[test]
+    fn an_error_is_kept_in_the_nodes_words() {
+        let error = b"READONLY You can't write against a read only replica. script: 3070a0, on @user_script:6.";
+        let Some(Verdict::Vote(Vote::Unknown(fault))) = verdict(&Frame::Error(error)) else {
+            panic!("not unknown");
         };
-        assert_eq!(fault.to_string(), "READONLY You can't");
+        assert_eq!(fault.kind(), FaultKind::Rejected);
+        assert_eq!(
+            fault.to_string(),
+            "READONLY You can't write against a read only replica."
+        );
+        assert_eq!(words(b"ERR a\r\nb\xff"), "ERR a  b\u{fffd}");
+        assert_eq!(words(&[b'x'; 999]).chars().count(), LONGEST_WORDS + 1);
     }
 }

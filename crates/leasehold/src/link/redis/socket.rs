@@ -1,86 +1,101 @@
-//! Bytes to and from a server, over whatever its address says.
+//! Getting to the node: name, socket, TLS.
 
-use super::url::Place;
+use super::url::{Place, RedisUrl};
 use socket2::{SockRef, TcpKeepalive};
-use std::{io, time::Duration};
+use std::{io, net::SocketAddr, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::{TcpStream, UnixStream},
+    net::{TcpStream, UnixStream, lookup_host},
+    time::timeout,
 };
 
-/// A connection of any kind.
-pub(super) trait Socket: AsyncRead + AsyncWrite + Unpin {}
+/// A stream of bytes to and from a node.
+pub(super) type Stream = Box<dyn Duplex>;
 
-impl<T: AsyncRead + AsyncWrite + Unpin> Socket for T {}
+pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
-/// How long a connection may take to come about.
-const CONNECT_LIMIT: Duration = Duration::from_secs(1);
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
-/// After this time without a sign of life from the other *machine*, the connection is given up. A
-/// process that was only stopped does not count: its machine goes on confirming what we send.
-const VANISHED: Duration = Duration::from_secs(12);
-
-/// Connects; the reason of a failure is a lower-case fragment.
-pub(super) async fn connect(place: &Place) -> Result<Box<dyn Socket>, String> {
-    let connecting = async {
-        match place {
-            Place::Tcp { host, port } => Ok(Box::new(tcp(host, *port).await?) as Box<dyn Socket>),
-            Place::Unix { path } => {
-                let stream = UnixStream::connect(path)
-                    .await
-                    .map_err(|error| reason(&error))?;
-                Ok(Box::new(stream) as Box<dyn Socket>)
+/// Connects. Takes at most [`LOOKUP`] for the name, [`CONNECT`] for each of at most four addresses and as
+/// much again for TLS. The error is a fragment for people.
+pub(super) async fn connect(url: &RedisUrl) -> Result<Stream, String> {
+    match &url.place {
+        Place::Unix(path) => match UnixStream::connect(path).await {
+            Ok(stream) => Ok(Box::new(stream)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(format!("no socket at {}", path.display()))
             }
-            #[cfg(feature = "tls")]
-            Place::Tls {
-                host,
-                port,
-                authority,
-            } => {
-                let stream = tcp(host, *port).await?;
-                Ok(
-                    Box::new(super::tls::secure(stream, host, authority.as_deref()).await?)
-                        as Box<dyn Socket>,
-                )
+            Err(error) => Err(reason(&error)),
+        },
+        Place::Tcp { host, port, tls } => {
+            let stream = connect_tcp(host, *port).await?;
+            match tls {
+                None => Ok(Box::new(stream)),
+                #[cfg(feature = "tls")]
+                Some(roots) => super::tls::wrap(stream, host, roots).await,
+                #[cfg(not(feature = "tls"))]
+                Some(_) => Err("TLS is not compiled in".to_owned()),
             }
-            #[cfg(not(feature = "tls"))]
-            Place::Tls { .. } => Err("this build has no TLS".to_owned()),
         }
-    };
-    tokio::time::timeout(CONNECT_LIMIT, connecting)
-        .await
-        .unwrap_or_else(|_| Err(format!("no connection within {CONNECT_LIMIT:?}")))
+    }
 }
 
-async fn tcp(host: &str, port: u16) -> Result<TcpStream, String> {
-    let stream = TcpStream::connect((host, port))
+async fn connect_tcp(host: &str, port: u16) -> Result<TcpStream, String> {
+    let addresses: Vec<SocketAddr> = timeout(LOOKUP, lookup_host((host, port)))
         .await
-        .map_err(|error| reason(&error))?;
-    let tune = || -> io::Result<()> {
-        stream.set_nodelay(true)?;
-        let socket = SockRef::from(&stream);
-        let probe = Duration::from_secs(3);
-        socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(probe).with_interval(probe))?;
-        #[cfg(any(target_os = "linux", target_os = "android"))]
-        socket.set_tcp_user_timeout(Some(VANISHED))?;
-        Ok(())
-    };
-    tune().map_err(|error| reason(&error))?;
-    Ok(stream)
+        .map_err(|_| format!("{host} could not be resolved within {LOOKUP:?}"))?
+        .map_err(|error| format!("{host} could not be resolved: {}", reason(&error)))?
+        .take(4)
+        .collect();
+    let mut failure = format!("{host} has no address");
+    for address in addresses {
+        match timeout(CONNECT, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => {
+                tune(&stream).map_err(|error| reason(&error))?;
+                return Ok(stream);
+            }
+            Ok(Err(error)) => failure = reason(&error),
+            Err(_) => failure = format!("no connection within {CONNECT:?}"),
+        }
+    }
+    Err(failure)
 }
 
-/// An error of the operating system in lower case, without its number.
+/// Small requests leave at once, and a host that vanished is noticed after eleven or twelve seconds
+/// whether or not something is on its way to it. A node whose process merely stopped keeps its connection: its
+/// kernel goes on answering.
+fn tune(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let socket = SockRef::from(stream);
+    let keepalive = TcpKeepalive::new()
+        .with_time(Duration::from_secs(5))
+        .with_interval(Duration::from_secs(2))
+        .with_retries(3);
+    socket.set_tcp_keepalive(&keepalive)?;
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    socket.set_tcp_user_timeout(Some(Duration::from_secs(12)))?;
+    Ok(())
+}
+
+/// An I/O error as a lower-case fragment.
 pub(super) fn reason(error: &io::Error) -> String {
-    let text = match error.kind() {
-        io::ErrorKind::ConnectionRefused => return "connection refused".to_owned(),
-        io::ErrorKind::ConnectionReset => return "connection reset".to_owned(),
-        io::ErrorKind::TimedOut => return "the machine does not answer any more".to_owned(),
+    use io::ErrorKind as Kind;
+    match error.kind() {
+        Kind::UnexpectedEof => "the node closed the connection".to_owned(),
+        // Kinds that the standard library names well; its words for the error itself would begin with
+        // a capital and end with a number.
+        kind @ (Kind::ConnectionRefused
+        | Kind::ConnectionReset
+        | Kind::ConnectionAborted
+        | Kind::BrokenPipe
+        | Kind::HostUnreachable
+        | Kind::NetworkUnreachable
+        | Kind::NetworkDown
+        | Kind::PermissionDenied
+        | Kind::TimedOut) => kind.to_string(),
         _ => error.to_string(),
-    };
-    let text = text.split(" (os error").next().unwrap_or(&text);
-    let mut characters = text.chars();
-    let first = characters
-        .next()
-        .map(|first| first.to_lowercase().to_string());
-    format!("{}{}", first.unwrap_or_default(), characters.as_str())
+    }
 }
+
+const LOOKUP: Duration = Duration::from_secs(2);
+pub(super) const CONNECT: Duration = Duration::from_secs(1);

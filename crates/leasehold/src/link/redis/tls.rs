@@ -1,11 +1,16 @@
-//! TLS, by rustls with the ring provider.
+//! TLS, by rustls with the ring provider named, so that no other crate of the program decides for us.
 
-use super::socket::reason;
-use std::{path::Path, sync::Arc};
-use tokio::net::TcpStream;
+use super::{
+    socket::{self, Stream},
+    url::Roots,
+};
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+};
+use tokio::{net::TcpStream, task::spawn_blocking, time::timeout};
 use tokio_rustls::{
     TlsConnector,
-    client::TlsStream,
     rustls::{
         ClientConfig, RootCertStore,
         crypto::ring,
@@ -13,45 +18,68 @@ use tokio_rustls::{
     },
 };
 
-/// Speaks TLS over a connection to `host`, trusting `authority`, or the system if there is none.
-pub(super) async fn secure(
-    stream: TcpStream,
-    host: &str,
-    authority: Option<&Path>,
-) -> Result<TlsStream<TcpStream>, String> {
+/// Speaks TLS over `stream` with the node called `host`. The error is a fragment for people.
+pub(super) async fn wrap(stream: TcpStream, host: &str, roots: &Roots) -> Result<Stream, String> {
     let name = ServerName::try_from(host.to_owned())
-        .map_err(|_| format!("{host} is no name that a certificate can have"))?;
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| format!("TLS cannot be used: {error}"))?
-        .with_root_certificates(roots(authority)?)
-        .with_no_client_auth();
-    let connector = TlsConnector::from(Arc::new(config));
-    connector
-        .connect(name, stream)
-        .await
-        .map_err(|error| format!("TLS failed: {}", reason(&error)))
+        .map_err(|_| format!("{host} cannot be the name in a certificate"))?;
+    let connector = TlsConnector::from(config(roots).await?);
+    match timeout(socket::CONNECT, connector.connect(name, stream)).await {
+        Ok(Ok(stream)) => Ok(Box::new(stream)),
+        Ok(Err(error)) => Err(format!("TLS failed: {}", socket::reason(&error))),
+        Err(_) => Err(format!("TLS took more than {:?}", socket::CONNECT)),
+    }
 }
 
-fn roots(authority: Option<&Path>) -> Result<RootCertStore, String> {
+/// Certificates are read where files may be waited for. Those of the system are read once per process;
+/// a file of the user's own at each connection, so that it can be renewed.
+async fn config(roots: &Roots) -> Result<Arc<ClientConfig>, String> {
+    static SYSTEM: OnceLock<Arc<ClientConfig>> = OnceLock::new();
+    let roots = roots.clone();
+    let read = move || match roots {
+        Roots::File(path) => trust(file_roots(&path)?),
+        Roots::System => match SYSTEM.get() {
+            Some(config) => Ok(config.clone()),
+            None => {
+                let config = trust(system_roots()?)?;
+                Ok(SYSTEM.get_or_init(|| config).clone())
+            }
+        },
+    };
+    spawn_blocking(read)
+        .await
+        .map_err(|error| format!("the certificates could not be read: {error}"))?
+}
+
+fn trust(roots: RootCertStore) -> Result<Arc<ClientConfig>, String> {
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+fn system_roots() -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
-    let Some(path) = authority else {
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        return match roots.is_empty() {
-            true => Err("the system has no certificates to trust; name one with ?ca=".to_owned()),
-            false => Ok(roots),
-        };
+    // A system's store often has an odd certificate or two; the others still count.
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        return Err("the system has no root certificates, name some with ?ca=".to_owned());
+    }
+    Ok(roots)
+}
+
+fn file_roots(path: &Path) -> Result<RootCertStore, String> {
+    let told = |error: &dyn std::fmt::Display| {
+        format!("the root certificates in {}: {error}", path.display())
     };
-    let unusable = |error: &dyn std::fmt::Display| {
-        format!("the certificate {} cannot be used: {error}", path.display())
-    };
-    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| unusable(&error))? {
-        let certificate = certificate.map_err(|error| unusable(&error))?;
-        roots.add(certificate).map_err(|error| unusable(&error))?;
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| told(&error))? {
+        let certificate = certificate.map_err(|error| told(&error))?;
+        roots.add(certificate).map_err(|error| told(&error))?;
     }
     if roots.is_empty() {
-        Err(unusable(&"there is none in it"))
-    } else {
-        Ok(roots)
+        return Err(told(&"there are none"));
     }
+    Ok(roots)
 }

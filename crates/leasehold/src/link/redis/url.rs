@@ -1,238 +1,253 @@
-//! The address of a server.
+//! The address of a node, checked.
 
-use std::{error::Error, fmt, path::PathBuf};
+use crate::link::NodeName;
+use std::{fmt, net::Ipv6Addr, path::PathBuf, str::FromStr};
 
-/// The checked address of a Redis or Valkey server.
+/// Where a Redis or Valkey node is and how to log in there.
 ///
-/// | form | |
-/// |---|---|
-/// | `redis://[[user]:password@]host[:port][/database]` | TCP; the port is 6379 unless given |
-/// | `rediss://…[?ca=/path/to/ca.pem]` | TLS, trusting the system's certificates or the given one |
-/// | `unix:///path/to/socket[?db=1&user=…&pass=…]` | a socket on this machine |
-/// | `host[:port]` | as `redis://` |
+/// * `redis://[user[:password]@]host[:port][/db]`, also spelled `valkey://`, or just `host:port`
+/// * `rediss://…` or `valkeys://…`: the same over TLS (feature `tls`). The certificate is checked against
+///   the system's roots, or against `?ca=/path/to/ca.pem` alone if that is given.
+/// * `unix:///path?db=1&user=…&pass=…`, also spelled `redis+unix://`
 ///
-/// `valkey://` and `valkeys://` mean the same as `redis://` and `rediss://`. Characters that have a
-/// meaning in an address are written as `%` and two hexadecimal digits.
+/// The port is 6379 and the database 0 unless given. An IPv6 host stands in brackets. Characters that
+/// mean something in an address (`@`, `:`, `/`, `?`, `#`, `%`, `&`) are percent-encoded in user, password
+/// and path. The password is never shown.
 ///
 /// # Examples
 /// ```
 /// # use leasehold::link::redis::RedisUrl;
-/// let url: RedisUrl = "redis://:secret@db1/2".parse()?;
-/// assert_eq!(url.to_string(), "redis://db1:6379/2"); // without the password
-/// # Ok::<(), leasehold::link::redis::RedisUrlError>(())
+/// let url: RedisUrl = "redis://:secret@Node-1.Example/2".parse().unwrap();
+/// assert_eq!(url.to_string(), "redis://node-1.example:6379/2");
+/// assert_eq!(url.name().to_string(), "node-1.example:6379");
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RedisUrl {
     pub(super) place: Place,
-    pub(super) user: Option<String>,
-    pub(super) password: Option<String>,
+    pub(super) login: Option<Login>,
     pub(super) database: u32,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// How the node is reached.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) enum Place {
     Tcp {
         host: String,
         port: u16,
+        tls: Option<Roots>,
     },
-    Tls {
-        host: String,
-        port: u16,
-        authority: Option<PathBuf>,
-    },
-    Unix {
-        path: PathBuf,
-    },
+    Unix(PathBuf),
 }
 
-/// What is wrong with an address. The password is not shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RedisUrlError {
-    /// The address without user and password.
-    address: String,
-    problem: Problem,
+/// Whose signature on the node's certificate is trusted.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) enum Roots {
+    System,
+    File(PathBuf),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Problem {
-    Scheme(String),
-    NoHost,
-    Host,
-    Port(String),
-    Database(String),
-    Escape,
-    NoPath,
-    Option(String),
-    #[cfg_attr(
-        feature = "tls",
-        expect(dead_code, reason = "every address can be used with TLS")
-    )]
-    NoTls,
+/// Who we say we are.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Login {
+    pub(super) user: Option<String>,
+    pub(super) password: String,
 }
 
-impl std::str::FromStr for RedisUrl {
+impl RedisUrl {
+    /// What the node is called in messages, and what tells it from other nodes: two addresses of one
+    /// name are one node. The database is no part of it, since the databases of one server fail together;
+    /// user, password and TLS are none either.
+    #[must_use]
+    pub fn name(&self) -> NodeName {
+        NodeName::new(&self.place.to_string())
+    }
+}
+
+impl FromStr for RedisUrl {
     type Err = RedisUrlError;
 
     fn from_str(text: &str) -> Result<Self, RedisUrlError> {
-        parse(text).map_err(|problem| RedisUrlError {
-            address: redacted(text),
-            problem,
-        })
-    }
-}
-
-fn parse(text: &str) -> Result<RedisUrl, Problem> {
-    let (scheme, rest) = text.split_once("://").unwrap_or(("redis", text));
-    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let mut url = match scheme {
-        "redis" | "valkey" => network(rest, false)?,
-        "rediss" | "valkeys" => network(rest, true)?,
-        "unix" | "redis+unix" | "valkey+unix" => local(rest)?,
-        other => return Err(Problem::Scheme(other.to_owned())),
-    };
-    for option in query.split('&').filter(|option| !option.is_empty()) {
-        let (name, value) = option.split_once('=').unwrap_or((option, ""));
-        let value = unescaped(value)?;
-        match (name, &mut url.place) {
-            ("db", Place::Unix { .. }) => url.database = database(&value)?,
-            ("user", Place::Unix { .. }) => url.user = Some(value),
-            ("pass", Place::Unix { .. }) => url.password = Some(value),
-            ("ca", Place::Tls { authority, .. }) => *authority = Some(value.into()),
-            _ => return Err(Problem::Option(name.to_owned())),
+        let (scheme, rest) = text.split_once("://").unwrap_or(("redis", text));
+        match scheme.to_ascii_lowercase().as_str() {
+            "redis" | "valkey" => parse_tcp(text, rest, false),
+            "rediss" | "valkeys" if cfg!(feature = "tls") => parse_tcp(text, rest, true),
+            "rediss" | "valkeys" => Err(RedisUrlError::TlsNotBuiltIn { url: redact(text) }),
+            "unix" | "redis+unix" | "valkey+unix" => parse_unix(text, rest),
+            _ => Err(RedisUrlError::UnknownScheme { url: redact(text) }),
         }
     }
-    Ok(url)
 }
 
-fn network(rest: &str, tls: bool) -> Result<RedisUrl, Problem> {
-    #[cfg(not(feature = "tls"))]
-    if tls {
-        return Err(Problem::NoTls);
+fn parse_tcp(text: &str, rest: &str, tls: bool) -> Result<RedisUrl, RedisUrlError> {
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, tail) = rest.split_at(end);
+    // A `/` or `?` in a password ends the authority early, and what follows would be shown as a path.
+    if tail.contains(['@', '#']) {
+        return Err(RedisUrlError::NotEncoded { url: redact(text) });
     }
-    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let (login, host) = match authority.rsplit_once('@') {
-        Some((login, host)) => (Some(login), host),
+    let (login, host_port) = match authority.rsplit_once('@') {
         None => (None, authority),
+        Some((login, _)) if login.contains('@') => {
+            return Err(RedisUrlError::NotEncoded { url: redact(text) });
+        }
+        Some((login, host_port)) => (Some(parse_login(text, login)?), host_port),
     };
-    let (user, password) = match login.map(|login| login.split_once(':').unwrap_or((login, ""))) {
-        None => (None, None),
-        Some((user, password)) => (Some(unescaped(user)?), Some(unescaped(password)?)),
-    };
-    let filled = |word: Option<String>| word.filter(|word| !word.is_empty());
-    let (host, port) = host_and_port(host)?;
-    let place = if tls {
-        Place::Tls {
+    let (host, port) = parse_host_port(text, host_port)?;
+    let (path, query) = tail.split_once('?').unwrap_or((tail, ""));
+    let mut roots = tls.then_some(Roots::System);
+    for (option, value) in options(text, query)? {
+        match (option.as_str(), &mut roots) {
+            ("ca", Some(roots)) if !value.is_empty() => *roots = Roots::File(value.into()),
+            _ => return Err(RedisUrlError::UnknownOption { url: redact(text) }),
+        }
+    }
+    Ok(RedisUrl {
+        place: Place::Tcp {
             host,
             port,
-            authority: None,
+            tls: roots,
+        },
+        login: login.flatten(),
+        database: parse_database(text, path.strip_prefix('/').unwrap_or(path))?,
+    })
+}
+
+fn parse_unix(text: &str, rest: &str) -> Result<RedisUrl, RedisUrlError> {
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    if !path.starts_with('/') {
+        return Err(RedisUrlError::NoPath { url: redact(text) });
+    }
+    let (mut database, mut user, mut password) = (0, None, None);
+    for (option, value) in options(text, query)? {
+        match option.as_str() {
+            "db" => database = parse_database(text, &value)?,
+            "user" => user = Some(value),
+            "pass" => password = Some(value),
+            _ => return Err(RedisUrlError::UnknownOption { url: redact(text) }),
         }
-    } else {
-        Place::Tcp { host, port }
-    };
-    let database = if path.is_empty() { 0 } else { database(path)? };
+    }
     Ok(RedisUrl {
-        place,
-        user: filled(user),
-        password: filled(password),
+        place: Place::Unix(decode(text, path)?.into()),
+        login: login(user.unwrap_or_default(), password),
         database,
     })
 }
 
-fn host_and_port(text: &str) -> Result<(String, u16), Problem> {
-    let (host, port) = match text.strip_prefix('[') {
-        // An IPv6 address has colons of its own.
-        Some(rest) => {
-            let (host, port) = rest.split_once(']').ok_or(Problem::Host)?;
-            (
-                host,
-                port.strip_prefix(':')
-                    .or_else(|| port.is_empty().then_some(""))
-                    .ok_or(Problem::Host)?,
-            )
-        }
-        None => text.split_once(':').unwrap_or((text, "")),
+fn parse_login(text: &str, part: &str) -> Result<Option<Login>, RedisUrlError> {
+    let (user, password) = match part.split_once(':') {
+        Some((user, password)) => (user, Some(decode(text, password)?)),
+        None => (part, None),
     };
-    if host.is_empty() {
-        return Err(Problem::NoHost);
+    Ok(login(decode(text, user)?, password))
+}
+
+/// A user without a password logs in with an empty one: such users exist.
+fn login(user: String, password: Option<String>) -> Option<Login> {
+    match (user.is_empty(), password) {
+        (true, None) => None,
+        (true, Some(password)) if password.is_empty() => None,
+        (no_user, password) => Some(Login {
+            user: (!no_user).then_some(user),
+            password: password.unwrap_or_default(),
+        }),
     }
-    if host.contains(|c: char| c.is_whitespace() || c.is_control() || "/@%[]".contains(c)) {
-        return Err(Problem::Host);
-    }
-    let port = if port.is_empty() {
-        6379
+}
+
+fn parse_host_port(text: &str, part: &str) -> Result<(String, u16), RedisUrlError> {
+    let no_host = || RedisUrlError::NoHost { url: redact(text) };
+    let (host, port) = if let Some(bracketed) = part.strip_prefix('[') {
+        let (address, port) = bracketed.split_once(']').ok_or_else(no_host)?;
+        let address: Ipv6Addr = address.parse().map_err(|_| no_host())?;
+        (address.to_string(), port)
     } else {
-        port.parse()
-            .ok()
-            .filter(|port| *port != 0)
-            .ok_or(Problem::Port(port.to_owned()))?
+        let (host, port) = part.split_at(part.find(':').unwrap_or(part.len()));
+        let odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '[' | ']' | '%');
+        if host.is_empty() || host.contains(odd) {
+            return Err(no_host());
+        }
+        (host.to_ascii_lowercase(), port)
     };
-    Ok((host.to_ascii_lowercase(), port))
-}
-
-fn local(rest: &str) -> Result<RedisUrl, Problem> {
-    let path = unescaped(rest)?;
-    if !path.starts_with('/') {
-        return Err(Problem::NoPath);
+    let port = match port.strip_prefix(':') {
+        Some(digits) => digits.parse().ok().filter(|port| *port != 0),
+        None if port.is_empty() => Some(DEFAULT_PORT),
+        None => None,
+    };
+    match port {
+        Some(port) => Ok((host, port)),
+        None => Err(RedisUrlError::BadPort { url: redact(text) }),
     }
-    let place = Place::Unix { path: path.into() };
-    Ok(RedisUrl {
-        place,
-        user: None,
-        password: None,
-        database: 0,
-    })
 }
 
-fn database(text: &str) -> Result<u32, Problem> {
-    text.parse().map_err(|_| Problem::Database(text.to_owned()))
+fn parse_database(text: &str, digits: &str) -> Result<u32, RedisUrlError> {
+    if digits.is_empty() {
+        return Ok(0);
+    }
+    digits
+        .parse()
+        .map_err(|_| RedisUrlError::BadDatabase { url: redact(text) })
 }
 
-fn unescaped(text: &str) -> Result<String, Problem> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
+fn options(text: &str, query: &str) -> Result<Vec<(String, String)>, RedisUrlError> {
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    pairs
+        .map(|pair| {
+            let (option, value) = pair.split_once('=').unwrap_or((pair, ""));
+            Ok((option.to_owned(), decode(text, value)?))
+        })
+        .collect()
+}
+
+/// Undoes percent-encoding.
+fn decode(text: &str, part: &str) -> Result<String, RedisUrlError> {
+    let bad = || RedisUrlError::BadEncoding { url: redact(text) };
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part.bytes();
     while let Some(byte) = rest.next() {
         if byte != b'%' {
             bytes.push(byte);
             continue;
         }
-        let mut digit = || char::from(rest.next()?).to_digit(16);
-        let escaped = digit()
-            .zip(digit())
-            .and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
-        bytes.push(escaped.ok_or(Problem::Escape)?);
+        let mut digit = || {
+            let digit = char::from(rest.next()?).to_digit(16)?;
+            u8::try_from(digit).ok()
+        };
+        match (digit(), digit()) {
+            (Some(high), Some(low)) => bytes.push(high << 4 | low),
+            _ => return Err(bad()),
+        }
     }
-    String::from_utf8(bytes).map_err(|_| Problem::Escape)
+    String::from_utf8(bytes).map_err(|_| bad())
 }
 
-/// The address as it was given, without what stands before the last `@` of the host's part and without
-/// the options.
-fn redacted(text: &str) -> String {
-    let (scheme, rest) = match text.split_once("://") {
-        Some((scheme, rest)) => (format!("{scheme}://"), rest),
-        None => (String::new(), text),
-    };
-    let rest = rest.split_once('?').map_or(rest, |(rest, _)| rest);
-    let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest);
-    format!("{scheme}{}", rest.escape_debug())
+/// The text with everything hidden that may be a password, whether or not the text could be parsed.
+fn redact(text: &str) -> String {
+    let start = text.find("://").map_or(0, |at| at + 3);
+    let (scheme, rest) = text.split_at(start);
+    let behind_login = rest.rfind('@').map_or(0, |at| at + 1);
+    let options = rest.find('?').unwrap_or(rest.len());
+    let login = if behind_login > 0 { "***@" } else { "" };
+    let query = if options < rest.len() { "?***" } else { "" };
+    // None if the `@` is behind the `?`: then either may be part of a password.
+    let place = rest.get(behind_login..options).unwrap_or_default();
+    format!("{scheme}{login}{place}{query}")
 }
 
-/// The address without user, password and options. Equal addresses are written alike.
+/// The address without user, password and options, as an address again.
 impl fmt::Display for RedisUrl {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (scheme, host, port) = match &self.place {
-            Place::Tcp { host, port } => ("redis", host, port),
-            Place::Tls { host, port, .. } => ("rediss", host, port),
-            Place::Unix { path } => return write!(out, "unix://{}", path.display()),
-        };
-        if host.contains(':') {
-            write!(out, "{scheme}://[{host}]:{port}")?;
-        } else {
-            write!(out, "{scheme}://{host}:{port}")?;
-        }
-        if self.database == 0 {
-            Ok(())
-        } else {
-            write!(out, "/{}", self.database)
+        match (&self.place, self.database) {
+            (Place::Unix(path), 0) => write!(out, "unix://{}", path.display()),
+            (Place::Unix(path), database) => {
+                write!(out, "unix://{}?db={database}", path.display())
+            }
+            (Place::Tcp { tls, .. }, database) => {
+                let scheme = if tls.is_some() { "rediss" } else { "redis" };
+                write!(out, "{scheme}://{}", self.place)?;
+                match database {
+                    0 => Ok(()),
+                    database => write!(out, "/{database}"),
+                }
+            }
         }
     }
 }
@@ -243,44 +258,117 @@ impl fmt::Debug for RedisUrl {
     }
 }
 
-impl fmt::Display for RedisUrlError {
+impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "the node's address {:?} cannot be used: ",
-            self.address
-        )?;
-        match &self.problem {
-            Problem::Scheme(scheme) => write!(
-                out,
-                "{scheme:?} is no known kind; write redis://, rediss:// or unix://"
-            ),
-            Problem::NoHost => out.write_str("it has no host; write redis://host:6379"),
-            Problem::Host => out.write_str(
-                "its host is malformed; write a name, an address, or an IPv6 address in brackets",
-            ),
-            Problem::Port(port) => write!(out, "{port:?} is no port; write a number up to 65535"),
-            Problem::Database(database) => {
-                write!(
-                    out,
-                    "{database:?} is no database; write a number, as in redis://host/2"
-                )
-            }
-            Problem::Escape => out
-                .write_str("a % in it is not followed by two hexadecimal digits; write %25 for %"),
-            Problem::NoPath => {
-                out.write_str("its path is not absolute; write unix:///path/to/socket")
-            }
-            Problem::Option(name) => write!(
-                out,
-                "it has no option {name:?}; unix:// knows db, user and pass, rediss:// knows ca"
-            ),
-            Problem::NoTls => out.write_str("this build has no TLS; enable the feature \"tls\""),
+        match self {
+            Self::Tcp { host, port, .. } if host.contains(':') => write!(out, "[{host}]:{port}"),
+            Self::Tcp { host, port, .. } => write!(out, "{host}:{port}"),
+            Self::Unix(path) => write!(out, "{}", path.display()),
         }
     }
 }
 
-impl Error for RedisUrlError {}
+const DEFAULT_PORT: u16 = 6379;
+
+/// Why a text is no address of a node. Every `url` in it has user, password
+/// and options hidden.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RedisUrlError {
+    /// It begins with a scheme that no link is for.
+    UnknownScheme {
+        /// The text.
+        url: String,
+    },
+    /// It asks for TLS, which was not compiled in.
+    TlsNotBuiltIn {
+        /// The text.
+        url: String,
+    },
+    /// It has no host, or one that cannot be a host.
+    NoHost {
+        /// The text.
+        url: String,
+    },
+    /// Its port is not a number from 1 to 65535.
+    BadPort {
+        /// The text.
+        url: String,
+    },
+    /// Its database is not a number.
+    BadDatabase {
+        /// The text.
+        url: String,
+    },
+    /// It names no absolute path to a socket.
+    NoPath {
+        /// The text.
+        url: String,
+    },
+    /// It has an option that its scheme does not know.
+    UnknownOption {
+        /// The text.
+        url: String,
+    },
+    /// It has `@`, `/`, `?` or `#` where only their percent-encoded forms can stand.
+    NotEncoded {
+        /// The text.
+        url: String,
+    },
+    /// It has a `%` without two hexadecimal digits, or they do not make UTF-8.
+    BadEncoding {
+        /// The text.
+        url: String,
+    },
+}
+
+impl fmt::Display for RedisUrlError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownScheme { url } => write!(
+                out,
+                "{url:?} has an unknown scheme; known are redis, rediss and unix"
+            ),
+            Self::TlsNotBuiltIn { url } => write!(
+                out,
+                "{url:?} asks for TLS, which this build lacks; enable the feature `tls` of leasehold"
+            ),
+            Self::NoHost { url } => write!(
+                out,
+                "{url:?} has no valid host; write redis://host:port, an IPv6 address in brackets"
+            ),
+            Self::BadPort { url } => write!(
+                out,
+                "{url:?} has a port that is not a number from 1 to 65535; write host:port, \
+                 an IPv6 address in brackets"
+            ),
+            Self::BadDatabase { url } => write!(
+                out,
+                "{url:?} has a database that is not a number; write redis://host:port/0"
+            ),
+            Self::NoPath { url } => write!(
+                out,
+                "{url:?} has no absolute path; write unix:///path/to/socket"
+            ),
+            Self::UnknownOption { url } => write!(
+                out,
+                "{url:?} has an unknown option; known are ca for rediss, \
+                 and db, user and pass for unix"
+            ),
+            Self::NotEncoded { url } => write!(
+                out,
+                "{url:?} has a bare '@', '/', '?' or '#' in a part that may not have it; \
+                 write %40, %2F, %3F or %23"
+            ),
+            Self::BadEncoding { url } => write!(
+                out,
+                "{url:?} has a '%' that is not percent-encoding of UTF-8; write %25 for the character"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RedisUrlError {}
 
 #[cfg(test)]
 mod tests;

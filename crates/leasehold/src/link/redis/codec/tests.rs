@@ -1,106 +1,212 @@
 use super::*;
 use proptest::prelude::*;
 
-fn whole(bytes: &[u8]) -> Value {
-    let (value, length) = decode(bytes).expect("well formed").expect("complete");
-    assert_eq!(length, bytes.len());
-    value
+/// A frame that owns its bytes, to be written down and read back.
+#[derive(Clone, Debug)]
+enum Sample {
+    Simple(String),
+    Error(String),
+    Integer(i64),
+    Bulk(Vec<u8>),
+    LongError(Vec<u8>),
+    Verbatim(Vec<u8>),
+    Null2,
+    NullList2,
+    Null3,
+    Double,
+    List(Vec<Sample>),
+    Map(Vec<(Sample, Sample)>),
+    Push(Vec<Sample>),
+    Attributed(Box<Sample>, Box<Sample>),
 }
 
-#[test]
-fn answers_of_both_protocols_are_understood() {
-    let text = |bytes: &str| Value::Text(bytes.as_bytes().to_vec());
-    for (bytes, value) in [
-        ("+OK\r\n", text("OK")),
-        ("-OOM command\r\n", Value::Error("OOM command".into())),
-        (":-2\r\n", Value::Integer(-2)),
-        ("$5\r\nowner\r\n", text("owner")),
-        ("$0\r\n\r\n", text("")),
-        ("$-1\r\n", Value::Nil),
-        ("*-1\r\n", Value::Nil),
-        ("_\r\n", Value::Nil),
-        ("#t\r\n", Value::Integer(1)),
-        ("=7\r\ntxt:abc\r\n", text("txt:abc")),
-        ("!3\r\nERR\r\n", Value::Error("ERR".into())),
-        (",1.5\r\n", text("1.5")),
-        (
-            "*2\r\n:5\r\n$-1\r\n",
-            Value::Array(vec![Value::Integer(5), Value::Nil]),
-        ),
-        (
-            "%1\r\n+a\r\n:1\r\n",
-            Value::Array(vec![text("a"), Value::Integer(1)]),
-        ),
-        (">2\r\n+invalidate\r\n*1\r\n$1\r\nr\r\n", Value::Push),
-        ("|1\r\n+ttl\r\n:3\r\n:7\r\n", Value::Integer(7)),
-    ] {
-        assert_eq!(whole(bytes.as_bytes()), value, "{bytes:?}");
-    }
-}
-
-#[test]
-fn what_is_not_the_protocol_is_told_at_its_first_byte() {
-    for bytes in [
-        "H",
-        "HTTP/1.1 400 Bad Request\r\n",
-        "\0",
-        "*x\r\n",
-        "$99999999\r\n",
-        ":1\rx",
-    ] {
-        assert_eq!(decode(bytes.as_bytes()), Err(Malformed), "{bytes:?}");
-    }
-    let nested = "*1\r\n".repeat(20);
-    assert_eq!(decode(nested.as_bytes()), Err(Malformed));
-}
-
-fn value() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        Just(Value::Nil),
-        any::<i64>().prop_map(Value::Integer),
-        prop::collection::vec(any::<u8>(), 0..40).prop_map(Value::Text),
-        "[A-Z]{1,8} [a-z ]{0,20}".prop_map(Value::Error),
-    ];
-    leaf.prop_recursive(3, 12, 4, |inner| {
-        prop::collection::vec(inner, 0..4).prop_map(Value::Array)
-    })
-}
-
-fn written(value: &Value) -> Vec<u8> {
-    match value {
-        Value::Nil => b"_\r\n".to_vec(),
-        Value::Integer(number) => format!(":{number}\r\n").into_bytes(),
-        Value::Error(error) => format!("-{error}\r\n").into_bytes(),
-        Value::Text(bytes) => [format!("${}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat(),
-        Value::Array(items) => {
-            let items: Vec<u8> = items.iter().flat_map(written).collect();
-            let count = match value {
-                Value::Array(items) => items.len(),
-                _ => 0,
-            };
-            [format!("*{count}\r\n").as_bytes(), &items].concat()
+impl Sample {
+    fn write(&self, wire: &mut Vec<u8>) {
+        let line = |wire: &mut Vec<u8>, text: String| {
+            wire.extend_from_slice(text.as_bytes());
+            wire.extend_from_slice(b"\r\n");
+        };
+        let bulk = |wire: &mut Vec<u8>, kind: char, text: &[u8]| {
+            line(wire, format!("{kind}{}", text.len()));
+            wire.extend_from_slice(text);
+            wire.extend_from_slice(b"\r\n");
+        };
+        match self {
+            Self::Simple(text) => line(wire, format!("+{text}")),
+            Self::Error(text) => line(wire, format!("-{text}")),
+            Self::Integer(number) => line(wire, format!(":{number}")),
+            Self::Bulk(text) => bulk(wire, '$', text),
+            Self::LongError(text) => bulk(wire, '!', text),
+            Self::Verbatim(text) => bulk(wire, '=', &[b"txt:", &text[..]].concat()),
+            Self::Null2 => line(wire, "$-1".into()),
+            Self::NullList2 => line(wire, "*-1".into()),
+            Self::Null3 => line(wire, "_".into()),
+            Self::Double => line(wire, ",1.5".into()),
+            Self::List(samples) => {
+                line(wire, format!("*{}", samples.len()));
+                samples.iter().for_each(|sample| sample.write(wire));
+            }
+            Self::Push(samples) => {
+                line(wire, format!(">{}", samples.len()));
+                samples.iter().for_each(|sample| sample.write(wire));
+            }
+            Self::Map(pairs) => {
+                line(wire, format!("%{}", pairs.len()));
+                for (key, value) in pairs {
+                    key.write(wire);
+                    value.write(wire);
+                }
+            }
+            Self::Attributed(attribute, sample) => {
+                line(wire, "|1".into());
+                line(wire, "+key".into());
+                attribute.write(wire);
+                sample.write(wire);
+            }
         }
-        Value::Push => unreachable!("the strategy makes none"),
     }
+
+    fn frame(&self) -> Frame<'_> {
+        match self {
+            Self::Simple(text) => Frame::Text(text.as_bytes()),
+            Self::Error(text) => Frame::Error(text.as_bytes()),
+            Self::Integer(number) => Frame::Integer(*number),
+            Self::Bulk(text) | Self::Verbatim(text) => Frame::Text(text),
+            Self::LongError(text) => Frame::Error(text),
+            Self::Null2 | Self::NullList2 | Self::Null3 => Frame::Null,
+            Self::Double => Frame::Other,
+            Self::List(samples) => Frame::List(samples.iter().map(Self::frame).collect()),
+            Self::Push(samples) => Frame::Push(samples.iter().map(Self::frame).collect()),
+            Self::Map(pairs) => Frame::List(
+                pairs
+                    .iter()
+                    .flat_map(|(key, value)| [key.frame(), value.frame()])
+                    .collect(),
+            ),
+            Self::Attributed(_, sample) => sample.frame(),
+        }
+    }
+}
+
+fn sample() -> impl Strategy<Value = Sample> {
+    let bytes = || proptest::collection::vec(any::<u8>(), 0..20);
+    let leaf = prop_oneof![
+        "[ -~]{0,12}".prop_map(Sample::Simple),
+        "[A-Z]{3,8} [ -~]{0,12}".prop_map(Sample::Error),
+        any::<i64>().prop_map(Sample::Integer),
+        bytes().prop_map(Sample::Bulk),
+        bytes().prop_map(Sample::LongError),
+        bytes().prop_map(Sample::Verbatim),
+        Just(Sample::Null2),
+        Just(Sample::NullList2),
+        Just(Sample::Null3),
+        Just(Sample::Double),
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        let list = || proptest::collection::vec(inner.clone(), 0..4);
+        prop_oneof![
+            list().prop_map(Sample::List),
+            list().prop_map(Sample::Push),
+            proptest::collection::vec((inner.clone(), inner.clone()), 0..3).prop_map(Sample::Map),
+            (inner.clone(), inner.clone())
+                .prop_map(|(a, b)| Sample::Attributed(Box::new(a), Box::new(b))),
+        ]
+    })
 }
 
 proptest! {
     #[test]
-    fn an_answer_cut_anywhere_is_incomplete_and_whole_it_is_itself(value in value()) {
-        let bytes = written(&value);
-        for cut in 0..bytes.len() {
-            prop_assert_eq!(decode(&bytes[..cut]), Ok(None), "cut at {}", cut);
+    fn a_frame_is_the_same_wherever_it_is_split(
+        samples in proptest::collection::vec(sample(), 1..4),
+        mut cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..6),
+    ) {
+        let mut wire = Vec::new();
+        samples.iter().for_each(|sample| sample.write(&mut wire));
+        cuts.sort_by_key(|cut| cut.index(wire.len()));
+        let mut ends: Vec<_> = cuts.iter().map(|cut| cut.index(wire.len())).collect();
+        ends.push(wire.len());
+
+        let (mut inbox, mut start, mut left) = (Inbox::default(), 0, samples.iter());
+        for end in ends {
+            inbox.space()[..end - start].copy_from_slice(&wire[start..end]);
+            inbox.filled(end - start);
+            start = end;
+            while let Some(frame) = inbox.take().expect("well formed") {
+                prop_assert_eq!(Some(frame), left.next().map(Sample::frame));
+            }
         }
-        prop_assert_eq!(decode(&bytes), Ok(Some((value, bytes.len()))));
+        prop_assert!(left.next().is_none());
     }
 
     #[test]
-    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        drop(decode(&bytes));
+    fn the_beginning_of_a_frame_is_incomplete_not_wrong(sample in sample()) {
+        let mut wire = Vec::new();
+        sample.write(&mut wire);
+        for end in 0..wire.len() {
+            prop_assert_eq!(decode(&wire[..end]), Ok(None), "{} of {}", end, wire.len());
+        }
+        prop_assert_eq!(decode(&wire), Ok(Some((sample.frame(), wire.len()))));
     }
 
     #[test]
-    fn almost_right_bytes_never_panic(bytes in "[*$:%>|_+-]{1,3}[0-9]{0,3}(\r\n){0,1}[*$:a-z0-9\r\n]{0,30}") {
-        drop(decode(bytes.as_bytes()));
+    fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        if let Ok(Some((_, length))) = decode(&bytes) {
+            prop_assert!(length <= bytes.len());
+        }
     }
+
+    #[test]
+    fn no_bytes_that_look_like_the_protocol_panic(text in "([-+:$*_#,(!=%~>|][-0-9]{0,3}\r\n){0,30}") {
+        let _ = decode(text.as_bytes());
+    }
+}
+
+#[test]
+fn other_speakers_are_known_by_their_first_byte() {
+    assert_eq!(decode(b"H"), Err(Malformed::Foreign));
+    assert_eq!(decode(b"\x15\x03\x01"), Err(Malformed::Tls));
+    assert_eq!(decode(b"+OK\rX"), Err(Malformed::Foreign));
+    assert_eq!(decode(b":1x\r\n"), Err(Malformed::Foreign));
+    assert_eq!(decode(b"$-2\r\n"), Err(Malformed::Foreign));
+}
+
+#[test]
+fn sizes_and_depth_are_bounded_before_the_bytes_arrive() {
+    assert_eq!(decode(b"$1048576\r\n"), Ok(None));
+    assert_eq!(decode(b"$1048577\r\n"), Err(Malformed::TooLarge));
+    assert_eq!(
+        decode(b"$9223372036854775807\r\n"),
+        Err(Malformed::TooLarge)
+    );
+    assert_eq!(
+        decode(b"*9223372036854775807\r\n"),
+        Err(Malformed::TooLarge)
+    );
+    assert_eq!(decode("*1\r\n".repeat(8).as_bytes()), Ok(None));
+    assert_eq!(
+        decode("*1\r\n".repeat(9).as_bytes()),
+        Err(Malformed::TooDeep)
+    );
+    assert_eq!(
+        decode("|1\r\n+a\r\n+b\r\n".repeat(99).as_bytes()),
+        Err(Malformed::TooDeep)
+    );
+    assert_eq!(decode(&[b'+'; 70_000]), Err(Malformed::TooLarge));
+}
+
+#[test]
+fn a_frame_as_large_as_its_limits_is_read_through() {
+    let mut wire = Vec::new();
+    encode(&mut wire, &[&vec![b'x'; LARGEST_BULK]]);
+    let mut inbox = Inbox::default();
+    let mut rest = &wire[..];
+    while !rest.is_empty() {
+        assert_eq!(inbox.take(), Ok(None));
+        let space = inbox.space();
+        let count = space.len().min(rest.len());
+        space[..count].copy_from_slice(&rest[..count]);
+        inbox.filled(count);
+        rest = &rest[count..];
+    }
+    assert!(matches!(inbox.take(), Ok(Some(Frame::List(parts))) if parts.len() == 1));
 }

@@ -1,0 +1,149 @@
+use super::*;
+use leasehold_core::{AttemptId, OperationId, Owner, Resource, Ttl};
+
+fn tag(number: u64) -> Tag {
+    Tag {
+        attempt: AttemptId {
+            operation: OperationId::new(number),
+            number: 0,
+        },
+        step: 0,
+    }
+}
+
+fn owner(name: &str) -> Owner {
+    Owner::from_bytes(name.as_bytes()).expect("an owner")
+}
+
+fn resource() -> Resource {
+    Resource::new("r").expect("a name")
+}
+
+fn acquire(name: &str) -> Request {
+    Request::Acquire {
+        resource: resource(),
+        owner: owner(name),
+        ttl: Ttl::DEFAULT,
+    }
+}
+
+fn extend(name: &str) -> Request {
+    Request::Extend {
+        resource: resource(),
+        owner: owner(name),
+        ttl: Ttl::DEFAULT,
+    }
+}
+
+fn release(name: &str) -> Request {
+    Request::Release {
+        resource: resource(),
+        owner: owner(name),
+    }
+}
+
+/// A backlog of which everything has left.
+fn sent(requests: &[Request]) -> Backlog {
+    let mut backlog = Backlog::default();
+    for (number, request) in (0..).zip(requests) {
+        backlog.push(tag(number), request.clone(), b"0123456789");
+    }
+    backlog.sent(backlog.ready().len());
+    backlog
+}
+
+fn kinds(votes: impl Iterator<Item = (Tag, Vote)>) -> Vec<(u64, FaultKind)> {
+    votes
+        .map(|(tag, vote)| match vote {
+            Vote::Unknown(fault) => (tag.attempt.operation.number(), fault.kind()),
+            vote => panic!("{vote:?}"),
+        })
+        .collect()
+}
+
+#[test]
+fn a_lost_request_is_disconnected_if_a_byte_of_it_has_left_and_down_otherwise() {
+    let mut backlog = Backlog::default();
+    for number in 0..4 {
+        backlog.push(tag(number), acquire("me"), b"0123456789");
+    }
+    backlog.sent(11);
+    assert!(backlog.answered().is_some());
+    assert!(
+        backlog.answered().is_none(),
+        "one byte of a request is not the request"
+    );
+    assert_eq!(
+        kinds(backlog.abandon("because")),
+        [
+            (1, FaultKind::Disconnected),
+            (2, FaultKind::Down),
+            (3, FaultKind::Down)
+        ]
+    );
+    assert!(backlog.ready().is_empty(), "a new connection begins empty");
+}
+
+#[test]
+fn no_more_leaves_than_a_stopped_node_can_take() {
+    let mut backlog = Backlog::default();
+    for number in 0..4 {
+        backlog.push(tag(number), release("me"), &[b'x'; WINDOW / 2]);
+    }
+    assert_eq!(backlog.ready().len(), WINDOW);
+    backlog.sent(WINDOW);
+    assert_eq!(backlog.ready().len(), 0);
+    assert!(backlog.answered().is_some());
+    assert_eq!(backlog.ready().len(), WINDOW / 2);
+    backlog.sent(WINDOW / 2);
+    assert_eq!(backlog.ready().len(), 0);
+    for _ in 0..2 {
+        assert!(backlog.answered().is_some());
+    }
+    assert_eq!(backlog.ready().len(), WINDOW / 2);
+    backlog.sent(WINDOW / 2);
+    assert!(backlog.answered().is_some());
+    assert!(backlog.answered().is_none());
+}
+
+#[test]
+fn acquires_do_not_take_the_room_of_releases() {
+    let mut backlog = Backlog::default();
+    for _ in 0..MOST_VOTES {
+        assert_eq!(backlog.refuse(&acquire("me")), None);
+        backlog.push(tag(0), acquire("me"), b"");
+    }
+    let fault = backlog.refuse(&extend("me")).expect("full");
+    assert_eq!(fault.kind(), FaultKind::Busy);
+    assert_eq!(
+        fault.to_string(),
+        "4096 requests wait for this node already"
+    );
+    for _ in 0..MOST_RELEASES {
+        assert_eq!(backlog.refuse(&release("me")), None);
+        backlog.push(tag(0), release("me"), b"");
+    }
+    assert!(backlog.refuse(&release("me")).is_some());
+    assert!(backlog.answered().is_some());
+    assert_eq!(backlog.refuse(&acquire("me")), None);
+}
+
+#[test]
+fn a_request_without_a_script_is_given_again_unless_another_of_its_owner_is_behind_it() {
+    for (first, behind, again) in [
+        (acquire("me"), None, true),
+        (acquire("me"), Some(release("me")), false),
+        (acquire("me"), Some(release("you")), true),
+        (extend("me"), Some(extend("me")), false),
+        (extend("me"), Some(release("me")), false),
+        (release("me"), Some(acquire("you")), true),
+        (release("me"), None, true),
+    ] {
+        let requests: Vec<_> = [first.clone()].into_iter().chain(behind.clone()).collect();
+        let mut backlog = sent(&requests);
+        let waiting = backlog.answered().expect("has left");
+        let outcome = backlog.repeat(waiting);
+        assert_eq!(outcome.is_ok(), again, "{first:?}, then {behind:?}");
+        assert_eq!(backlog.ready().starts_with(b"*"), again);
+    }
+}

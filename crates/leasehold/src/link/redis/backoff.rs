@@ -1,0 +1,90 @@
+//! When to try a node again.
+
+use crate::clock::Clock;
+use leasehold_core::Instant;
+use std::time::Duration;
+
+/// Counts the failures and spaces the tries: the first at once, then ever longer pauses.
+#[derive(Debug)]
+pub(super) struct Backoff {
+    clock: Clock,
+    failures: u32,
+    up_since: Option<Instant>,
+}
+
+impl Backoff {
+    pub(super) const fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            failures: 0,
+            up_since: None,
+        }
+    }
+
+    /// The node can be asked.
+    pub(super) fn succeeded(&mut self) {
+        self.up_since = Some(self.clock.now());
+    }
+
+    /// A try failed or a connection was lost. How long to rest before the next try.
+    pub(super) fn failed(&mut self) -> Duration {
+        let now = self.clock.now();
+        // A node that accepts and hangs up at once must not be dialled in a tight circle, so only a
+        // connection that lasted makes the failures before it forgotten.
+        if let Some(since) = self.up_since.take()
+            && now.saturating_since(since) >= LONGEST
+        {
+            self.failures = 0;
+        }
+        self.failures = self.failures.saturating_add(1);
+        pause(self.failures, now.since_origin().subsec_nanos())
+    }
+}
+
+/// The pause after this many failures: between half and all of what doubles each time, so that those
+/// who lost a node together do not come back together.
+fn pause(failures: u32, noise: u32) -> Duration {
+    let Some(doublings) = failures.checked_sub(2) else {
+        return Duration::ZERO;
+    };
+    let whole = SHORTEST.saturating_mul(1 << doublings.min(10)).min(LONGEST);
+    whole / 2 + (whole / 2 / 1024) * (scatter(noise) % 1025)
+}
+
+/// The finaliser of murmur3: neighbouring nanoseconds become numbers far apart.
+const fn scatter(noise: u32) -> u32 {
+    let noise = (noise ^ (noise >> 16)).wrapping_mul(0x85eb_ca6b);
+    let noise = (noise ^ (noise >> 13)).wrapping_mul(0xc2b2_ae35);
+    noise ^ (noise >> 16)
+}
+
+const SHORTEST: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_try_comes_at_once_and_the_pauses_grow_to_a_limit() {
+        assert_eq!(pause(1, 7), Duration::ZERO);
+        for (failures, whole_ms) in [(2, 50), (3, 100), (7, 1_600), (8, 2_000), (u32::MAX, 2_000)] {
+            let whole = Duration::from_millis(whole_ms);
+            for noise in (0..1_000_000_000).step_by(999_983) {
+                let pause = pause(failures, noise);
+                assert!(
+                    (whole / 2..=whole).contains(&pause),
+                    "{failures}: {pause:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_connection_that_did_not_last_does_not_reset_the_pauses() {
+        let mut backoff = Backoff::new(Clock::system());
+        assert_eq!(backoff.failed(), Duration::ZERO);
+        backoff.succeeded();
+        assert!(backoff.failed() > Duration::ZERO);
+    }
+}

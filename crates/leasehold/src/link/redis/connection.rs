@@ -1,0 +1,130 @@
+//! A connection that is ready for requests.
+
+use super::{
+    backlog::Backlog,
+    codec::{Frame, Inbox},
+    reply::{self, Verdict},
+    socket::{self, Stream},
+};
+use crate::link::LinkEvent;
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// The stream to a node, and what came over it in part.
+pub(super) struct Connection {
+    stream: Stream,
+    inbox: Inbox,
+    /// Bytes were written that the stream may still keep to itself (TLS does).
+    flush: bool,
+}
+
+impl Connection {
+    pub(super) fn new(stream: Stream, inbox: Inbox) -> Self {
+        Self {
+            stream,
+            inbox,
+            flush: false,
+        }
+    }
+
+    /// Reads and writes all that can be now. Ready when there are new events, or with the reason why the
+    /// connection is of no more use.
+    ///
+    /// Reads first: if the node is gone, what has not left yet is better off not having left.
+    pub(super) fn exchange(
+        &mut self,
+        cx: &mut Context<'_>,
+        backlog: &mut Backlog,
+        events: &mut VecDeque<LinkEvent>,
+    ) -> Poll<Result<(), String>> {
+        loop {
+            let read = self.read(cx, backlog, events)?;
+            let written = self.write(cx, backlog)?;
+            if !events.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            if read.is_pending() && written.is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// One read, and the answers in it.
+    fn read(
+        &mut self,
+        cx: &mut Context<'_>,
+        backlog: &mut Backlog,
+        events: &mut VecDeque<LinkEvent>,
+    ) -> Poll<Result<(), String>> {
+        let mut space = ReadBuf::new(self.inbox.space());
+        let read = Pin::new(&mut self.stream).poll_read(cx, &mut space);
+        ready!(read).map_err(|error| socket::reason(&error))?;
+        let count = space.filled().len();
+        if count == 0 {
+            return Poll::Ready(Err("the node closed the connection".to_owned()));
+        }
+        self.inbox.filled(count);
+        while let Some(frame) = self.inbox.take().map_err(|odd| odd.to_string())? {
+            hear(&frame, backlog, events)?;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Writes what may leave. Pending when nothing is left to write, or nothing can be written.
+    fn write(&mut self, cx: &mut Context<'_>, backlog: &mut Backlog) -> Poll<Result<(), String>> {
+        let mut stream = Pin::new(&mut self.stream);
+        while !backlog.ready().is_empty() {
+            match stream.as_mut().poll_write(cx, backlog.ready()) {
+                Poll::Ready(Ok(0)) => {
+                    return Poll::Ready(Err("the node takes no more bytes".to_owned()));
+                }
+                Poll::Ready(Ok(count)) => {
+                    backlog.sent(count);
+                    self.flush = true;
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(socket::reason(&error))),
+                Poll::Pending => break,
+            }
+        }
+        if self.flush {
+            ready!(stream.poll_flush(cx)).map_err(|error| socket::reason(&error))?;
+            self.flush = false;
+        }
+        Poll::Pending
+    }
+}
+
+/// Takes one frame for what it is: the answer to the request that has waited longest.
+fn hear(
+    frame: &Frame<'_>,
+    backlog: &mut Backlog,
+    events: &mut VecDeque<LinkEvent>,
+) -> Result<(), String> {
+    if matches!(frame, Frame::Push(_)) {
+        return Ok(());
+    }
+    // A node that answers what it was not asked, or as no script of ours does, is out of step with us.
+    // From here on no answer could be laid at the right request's door.
+    let Some(waiting) = backlog.answered() else {
+        return Err(match frame {
+            Frame::Error(error) => reply::words(error),
+            _ => "the node answered what it was not asked".to_owned(),
+        });
+    };
+    let (tag, vote) = match reply::verdict(frame) {
+        Some(Verdict::Vote(vote)) => (waiting.tag, vote),
+        Some(Verdict::ScriptMissing) => match backlog.repeat(waiting) {
+            Ok(()) => return Ok(()),
+            Err(undone) => undone,
+        },
+        None => {
+            return Err("the node gave an answer that none of our scripts gives".to_owned());
+        }
+    };
+    events.push_back(LinkEvent::Reply(tag, vote));
+    Ok(())
+}
