@@ -41,6 +41,7 @@ struct Client {
     released: BTreeMap<AttemptId, NodeSet>,
     attempts: BTreeMap<AttemptId, Owner>,
     extending: BTreeMap<OperationId, Tag>,
+    last_extension: Option<Tag>,
 }
 
 #[derive(Clone)]
@@ -67,6 +68,7 @@ impl World {
             released: BTreeMap::new(),
             attempts: BTreeMap::new(),
             extending: BTreeMap::new(),
+            last_extension: None,
         };
         let mut world = Self {
             now: Instant::from_origin(Duration::from_secs(1)),
@@ -204,14 +206,17 @@ impl World {
         }
     }
 
-    /// Which request belongs to an extension that was just submitted, if it sent one.
+    /// Which request belongs to an extension that was just submitted: its own, or, if it sent none, that
+    /// of the extension under way, whose result it shares.
     fn note_extension(&mut self, client: usize, extension: OperationId) {
         let mut sends = Vec::new();
-        while let Some(send) = self.clients[client].engine.poll_send() {
-            if matches!(send.request, Request::Extend { .. }) {
-                self.clients[client].extending.insert(extension, send.tag);
-            }
+        let it = &mut self.clients[client];
+        while let Some(send) = it.engine.poll_send() {
+            it.last_extension = Some(send.tag);
             sends.push(send);
+        }
+        if let Some(tag) = it.last_extension {
+            it.extending.insert(extension, tag);
         }
         for send in sends {
             self.send(client, &send);

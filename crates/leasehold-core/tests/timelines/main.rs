@@ -53,6 +53,8 @@ stories! {
     a_straggler_after_the_loss_is_released_when_it_lands
     acknowledgements_after_the_old_deadline_are_too_late
     all_grants_after_the_validity_are_too_late
+    an_acknowledgement_of_an_earlier_extension_does_not_count
+    an_answer_to_an_earlier_release_ends_nothing
     an_extension_counts_from_its_own_start
     an_uncontended_resource_is_won_by_the_first_quorum
     cancelling_in_mid_vote_releases_everywhere
