@@ -55,6 +55,7 @@ stories! {
     all_grants_after_the_validity_are_too_late
     an_acknowledgement_of_an_earlier_extension_does_not_count
     an_answer_to_an_earlier_release_ends_nothing
+    an_extended_key_is_cleaned_up_for_a_ttl_from_its_extension
     an_extension_counts_from_its_own_start
     an_uncontended_resource_is_won_by_the_first_quorum
     cancelling_in_mid_vote_releases_everywhere
