@@ -1,0 +1,134 @@
+//! Random worlds: engines, nodes and a network that delays, repeats, reorders and loses.
+//!
+//! Every choice is a throw of the dice that proptest hands in; when they are used up every throw is 0,
+//! which is the kindest choice. So a world shrinks towards one where nothing goes wrong.
+
+mod world;
+
+use core::{num::NonZeroU32, time::Duration};
+use leasehold_core::{
+    AttemptId, Drift, Engine, Fault, FaultKind, Instant, LinkChange, NodeId, Operation,
+    OperationId, OwnerSource, Pause, Plan, Quorum, Resource, Retry, Seed, Tag, Terms, Ttl, Vote,
+    Wish,
+};
+use proptest::prelude::*;
+use std::sync::Arc;
+use world::{Kindness, World};
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+
+    #[test]
+    fn no_two_clients_hold_a_resource_whatever_the_network_does(
+        nodes in 1_usize..=5,
+        clients in 1_usize..=3,
+        dice in prop::collection::vec(any::<u8>(), 0..600),
+    ) {
+        World::new(nodes, clients, Kindness::Loses, dice).run();
+    }
+
+    #[test]
+    fn nothing_is_left_on_the_nodes_if_every_message_arrives(
+        nodes in 1_usize..=5,
+        clients in 1_usize..=3,
+        dice in prop::collection::vec(any::<u8>(), 0..600),
+    ) {
+        World::new(nodes, clients, Kindness::Delivers, dice).run();
+    }
+
+    #[test]
+    fn no_sequence_of_calls_makes_the_engine_panic(
+        nodes in 1_usize..=5,
+        calls in prop::collection::vec(call(), 0..80),
+    ) {
+        let mut engine = Engine::new(Quorum::majority(nodes).expect("1 to 5 nodes"));
+        for (at, call) in calls {
+            make(&mut engine, Instant::from_origin(Duration::from_millis(at)), call);
+            while engine.poll_send().is_some() {}
+            while engine.poll_event().is_some() {}
+            let _ = engine.poll_timeout();
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Call {
+    Acquire(Option<u64>),
+    Extend(u64),
+    Release(u64),
+    Cancel(u64),
+    Reply(usize, Tag, Vote),
+    Link(usize, LinkChange),
+    Timeout,
+}
+
+/// Any call at any time, backwards as well; small numbers, so that many of them mean something.
+fn call() -> impl Strategy<Value = (u64, Call)> {
+    let tag = (0_u64..6, 0_u32..3, 0_u32..5).prop_map(|(operation, number, step)| {
+        let operation = OperationId::new(operation);
+        Tag {
+            attempt: AttemptId { operation, number },
+            step,
+        }
+    });
+    let vote = prop_oneof![
+        4 => Just(Vote::Granted),
+        2 => Just(Vote::Refused(leasehold_core::Refusal::default())),
+        1 => prop::sample::select(vec![FaultKind::Down, FaultKind::Busy, FaultKind::Disconnected])
+            .prop_map(|kind| Vote::Unknown(Fault::new(kind, "fault"))),
+    ];
+    let link = prop::sample::select(vec![LinkChange::Up, LinkChange::Down]);
+    let call = prop_oneof![
+        3 => prop::option::of(0_u64..500).prop_map(Call::Acquire),
+        2 => (0_u64..8).prop_map(Call::Extend),
+        2 => (0_u64..8).prop_map(Call::Release),
+        1 => (0_u64..8).prop_map(Call::Cancel),
+        20 => (0_usize..32, tag, vote).prop_map(|(node, tag, vote)| Call::Reply(node % 7, tag, vote)),
+        1 => (0_usize..32, link).prop_map(|(node, change)| Call::Link(node, change)),
+        3 => Just(Call::Timeout),
+    ];
+    (0_u64..3_000, call)
+}
+
+fn make(engine: &mut Engine, now: Instant, call: Call) {
+    let seed = Seed::new([1; Seed::LENGTH]);
+    let node = |index| NodeId::new(index).expect("below 32");
+    match call {
+        Call::Acquire(patience) => {
+            let patience = patience.map(Duration::from_millis);
+            engine.submit(now, seed, Operation::Acquire(wish(patience)));
+        }
+        Call::Extend(id) => {
+            engine.submit(now, seed, Operation::Extend(OperationId::new(id)));
+        }
+        Call::Release(id) => {
+            engine.submit(now, seed, Operation::Release(OperationId::new(id)));
+        }
+        Call::Cancel(id) => {
+            engine.submit(now, seed, Operation::Cancel(OperationId::new(id)));
+        }
+        Call::Reply(index, tag, vote) => engine.handle_reply(now, node(index), tag, vote),
+        Call::Link(index, change) => engine.handle_link(now, node(index), change),
+        Call::Timeout => engine.handle_timeout(now),
+    }
+}
+
+/// A TTL of a second, an allowance of 12 ms, three tries with 30 ms between them.
+fn wish(patience: Option<Duration>) -> Wish {
+    let ttl = Ttl::new(world::TTL).expect("in range");
+    let pause = Duration::from_millis(30);
+    Wish {
+        resource: Resource::new("r").expect("a plain name"),
+        plan: Arc::new(Plan {
+            terms: Terms::new(ttl, Drift::DEFAULT, None).expect("they fit"),
+            retry: Retry::default()
+                .with_tries(NonZeroU32::new(3))
+                .with_pause(Pause::Between {
+                    least: pause,
+                    most: pause * 2,
+                }),
+            owners: OwnerSource::default(),
+        }),
+        patience,
+    }
+}

@@ -1,0 +1,203 @@
+//! A story's text, read.
+
+use core::{num::NonZeroU32, time::Duration};
+use leasehold_core::{
+    Drift, Fault, FaultKind, Instant, LinkChange, NodeId, Owner, OwnerSource, Pause, Plan, Quorum,
+    Refusal, Retry, Terms, Ttl, Vote,
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// One story: who plays, what happens, what must come of it.
+pub(crate) struct Script {
+    pub(crate) quorum: Quorum,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) patience: Option<Duration>,
+    pub(crate) lines: Vec<(Instant, Act)>,
+    pub(crate) expected: Vec<String>,
+}
+
+/// What happens at a moment.
+pub(crate) enum Act {
+    Acquire(String),
+    Extend(String),
+    Release(String),
+    Cancel(String),
+    Answer(Vec<NodeId>, Vote, To),
+    Link(NodeId, LinkChange),
+    Asleep,
+    Awake,
+    Wait,
+}
+
+/// Which request is answered.
+pub(crate) enum To {
+    Oldest,
+    LastAgain,
+    This(String),
+}
+
+type Parsed<T> = Result<T, String>;
+
+pub(crate) fn parse(text: &str) -> Parsed<Script> {
+    let (story, expected) = text
+        .split_once("\n----\n")
+        .ok_or("no line ---- before the picture")?;
+    if !story.starts_with("# ") {
+        return Err("a story begins with a comment that tells it".into());
+    }
+    let mut lines = story
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or_default().trim())
+        .filter(|line| !line.is_empty());
+    let options = options(lines.next().ok_or("no engine")?)?;
+    let (quorum, plan, patience) = setup(&options)?;
+    let lines: Vec<_> = lines
+        .map(|line| act(line).map_err(|why| format!("{line}: {why}")))
+        .collect::<Parsed<_>>()?;
+    if !lines.is_sorted_by_key(|(at, _)| *at) {
+        return Err("time runs backwards".into());
+    }
+    let expected = expected.lines().map(str::to_owned).collect();
+    Ok(Script {
+        quorum,
+        plan: Arc::new(plan),
+        patience,
+        lines,
+        expected,
+    })
+}
+
+fn options(line: &str) -> Parsed<BTreeMap<&str, &str>> {
+    let rest = line
+        .strip_prefix("engine ")
+        .ok_or("the first line is the engine's")?;
+    rest.split_whitespace()
+        .map(|word| word.split_once('=').ok_or(format!("{word}: no option")))
+        .collect()
+}
+
+fn setup(options: &BTreeMap<&str, &str>) -> Parsed<(Quorum, Plan, Option<Duration>)> {
+    const KNOWN: &[&str] = &[
+        "nodes",
+        "ttl",
+        "drift",
+        "limit",
+        "tries",
+        "pause",
+        "patience",
+        "unreachable",
+    ];
+    if let Some(unknown) = options.keys().find(|key| !KNOWN.contains(key)) {
+        return Err(format!("{unknown}: no such option"));
+    }
+    let needed = |key: &str| options.get(key).ok_or(format!("{key} is missing"));
+    let time = |key: &str| options.get(key).map(|value| duration(value)).transpose();
+    let quorum = Quorum::majority(number(needed("nodes")?)?).ok_or("no such number of nodes")?;
+    let ttl = Ttl::new(duration(needed("ttl")?)?).map_err(|why| why.to_string())?;
+    let (percent, fixed) = needed("drift")?.split_once("%+").ok_or("drift is 1%+2ms")?;
+    let drift = Drift::new(number::<u32>(percent)? * 10_000, duration(fixed)?);
+    let terms = Terms::new(ttl, drift, time("limit")?).map_err(|why| why.to_string())?;
+    let tries = NonZeroU32::new(number(needed("tries")?)?);
+    let pause = time("pause")?.unwrap_or_default();
+    let mut retry = Retry::default()
+        .with_tries(tries)
+        .with_pause(Pause::Between {
+            least: pause,
+            most: pause,
+        });
+    if let Some(unreachable) = time("unreachable")? {
+        retry = retry.give_up_unreachable_after(unreachable);
+    }
+    let owners = OwnerSource::default();
+    Ok((
+        quorum,
+        Plan {
+            terms,
+            retry,
+            owners,
+        },
+        time("patience")?,
+    ))
+}
+
+fn act(line: &str) -> Parsed<(Instant, Act)> {
+    let words: Vec<_> = line.split_whitespace().collect();
+    let at = Instant::from_origin(duration(words[0])?);
+    let act = match words[1..] {
+        ["acquire", name] => Act::Acquire(name.into()),
+        ["extend", name] => Act::Extend(name.into()),
+        ["release", name] => Act::Release(name.into()),
+        ["cancel", name] => Act::Cancel(name.into()),
+        ["asleep"] => Act::Asleep,
+        ["awake"] => Act::Awake,
+        ["wait"] => Act::Wait,
+        [at, "link", "up"] => Act::Link(node(at)?, LinkChange::Up),
+        [at, "link", "down"] => Act::Link(node(at)?, LinkChange::Down),
+        _ => answer(&words[1..])?,
+    };
+    Ok((at, act))
+}
+
+fn answer(words: &[&str]) -> Parsed<Act> {
+    let count = words.iter().take_while(|word| node(word).is_ok()).count();
+    let (nodes, rest) = words.split_at(count);
+    let nodes = nodes
+        .iter()
+        .map(|word| node(word))
+        .collect::<Parsed<Vec<_>>>()?;
+    let (rest, to) = match rest {
+        [rest @ .., "again"] => (rest, To::LastAgain),
+        [rest @ .., "to", tag] => (rest, To::This((*tag).into())),
+        rest => (rest, To::Oldest),
+    };
+    if nodes.is_empty() {
+        return Err("neither an act nor an answer".into());
+    }
+    Ok(Act::Answer(nodes, vote(rest)?, to))
+}
+
+fn vote(words: &[&str]) -> Parsed<Vote> {
+    let fault = |kind, detail: &str| Vote::Unknown(Fault::new(kind, detail));
+    Ok(match words {
+        ["granted"] => Vote::Granted,
+        ["refused", facts @ ..] => Vote::Refused(refusal(facts)?),
+        ["down"] => fault(FaultKind::Down, "down"),
+        ["busy"] => fault(FaultKind::Busy, "busy"),
+        ["rejected"] => fault(FaultKind::Rejected, "rejected"),
+        ["disconnected"] => fault(FaultKind::Disconnected, "disconnected"),
+        ["timedout"] => fault(FaultKind::TimedOut, "timed out"),
+        _ => return Err("no such answer".into()),
+    })
+}
+
+fn refusal(facts: &[&str]) -> Parsed<Refusal> {
+    let mut refusal = Refusal::default();
+    for fact in facts {
+        match fact.split_once('=') {
+            Some(("by", name)) => refusal.holder = Owner::from_bytes(name.as_bytes()),
+            Some(("left", time)) => refusal.remaining = Some(duration(time)?),
+            _ => return Err(format!("{fact}: no fact about a key")),
+        }
+    }
+    Ok(refusal)
+}
+
+fn node(word: &str) -> Parsed<NodeId> {
+    let index = word.strip_prefix('n').ok_or(format!("{word}: no node"))?;
+    NodeId::new(number(index)?).ok_or(format!("{word}: no such node"))
+}
+
+fn duration(word: &str) -> Parsed<Duration> {
+    let digits = word.trim_end_matches(char::is_alphabetic);
+    let value = number(digits)?;
+    match &word[digits.len()..] {
+        "us" => Ok(Duration::from_micros(value)),
+        "ms" => Ok(Duration::from_millis(value)),
+        "s" => Ok(Duration::from_secs(value)),
+        _ => Err(format!("{word}: no time")),
+    }
+}
+
+fn number<T: core::str::FromStr>(word: &str) -> Parsed<T> {
+    word.parse().map_err(|_| format!("{word}: no number"))
+}

@@ -1,0 +1,164 @@
+//! A story, played against the engine.
+
+use crate::{
+    picture,
+    script::{Act, Script, To},
+};
+use leasehold_core::{
+    Engine, Instant, NodeId, Operation, OperationId, Resource, Seed, Tag, Vote, Wish,
+};
+use std::collections::{BTreeMap, VecDeque};
+
+/// What became of the story, line by line.
+pub(crate) fn run(script: &Script) -> Vec<String> {
+    let mut stage = Stage {
+        script,
+        engine: Engine::new(script.quorum),
+        asleep: false,
+        names: BTreeMap::new(),
+        operations: BTreeMap::new(),
+        open: BTreeMap::new(),
+        answered: BTreeMap::new(),
+        picture: Vec::new(),
+    };
+    let mut end = Instant::ORIGIN;
+    for (at, act) in &script.lines {
+        stage.hear_timers(*at);
+        stage.play(*at, act);
+        stage.note(*at);
+        end = *at;
+    }
+    stage.hear_timers(end.saturating_add(core::time::Duration::from_nanos(1)));
+    stage.close(end);
+    stage.picture
+}
+
+struct Stage<'a> {
+    script: &'a Script,
+    engine: Engine,
+    asleep: bool,
+    names: BTreeMap<OperationId, String>,
+    operations: BTreeMap<String, OperationId>,
+    /// Which requests a node has not answered yet, the oldest first.
+    open: BTreeMap<NodeId, VecDeque<Tag>>,
+    /// Which request a node answered last.
+    answered: BTreeMap<NodeId, Tag>,
+    picture: Vec<String>,
+}
+
+impl Stage<'_> {
+    /// Hears every timer that is due before `until`; what the story does comes before a timer of the
+    /// same moment.
+    fn hear_timers(&mut self, until: Instant) {
+        while let Some(at) = self
+            .engine
+            .poll_timeout()
+            .filter(|at| *at < until && !self.asleep)
+        {
+            self.engine.handle_timeout(at);
+            self.note(at);
+        }
+    }
+
+    fn play(&mut self, at: Instant, act: &Act) {
+        match act {
+            Act::Acquire(name) => {
+                let wish = Wish {
+                    resource: Resource::new(name).expect("a story's names are plain"),
+                    plan: self.script.plan.clone(),
+                    patience: self.script.patience,
+                };
+                let id = self.submit(at, name.clone(), Operation::Acquire(wish));
+                self.operations.insert(name.clone(), id);
+            }
+            Act::Extend(name) => {
+                let operation = Operation::Extend(self.operations[name]);
+                self.submit(at, format!("extend {name}"), operation);
+            }
+            Act::Release(name) => {
+                let operation = Operation::Release(self.operations[name]);
+                self.submit(at, format!("release {name}"), operation);
+            }
+            Act::Cancel(name) => {
+                let operation = Operation::Cancel(self.operations[name]);
+                self.submit(at, format!("cancel {name}"), operation);
+            }
+            Act::Answer(nodes, vote, to) => {
+                for node in nodes {
+                    self.answer(at, *node, vote, to);
+                }
+            }
+            Act::Link(node, change) => self.engine.handle_link(at, *node, *change),
+            Act::Asleep => self.asleep = true,
+            Act::Awake => {
+                self.asleep = false;
+                self.engine.handle_timeout(at);
+            }
+            Act::Wait => self.hear_timers(at.saturating_add(core::time::Duration::from_nanos(1))),
+        }
+    }
+
+    fn submit(&mut self, at: Instant, name: String, operation: Operation) -> OperationId {
+        let number = u8::try_from(self.names.len()).expect("a story is short");
+        let id = self
+            .engine
+            .submit(at, Seed::new([number; Seed::LENGTH]), operation);
+        self.names.insert(id, name);
+        id
+    }
+
+    fn answer(&mut self, at: Instant, node: NodeId, vote: &Vote, to: &To) {
+        let open = self.open.entry(node).or_default();
+        let tag = match to {
+            To::Oldest => open.pop_front().expect("the node has something to answer"),
+            To::LastAgain => self.answered[&node],
+            To::This(name) => {
+                let place = open
+                    .iter()
+                    .position(|tag| label(&self.names, *tag) == *name);
+                open.remove(place.expect("the node was asked that"))
+                    .expect("the place was found")
+            }
+        };
+        self.answered.insert(node, tag);
+        self.engine.handle_reply(at, node, tag, vote.clone());
+        self.note(at);
+    }
+
+    /// Writes down what the engine asks and tells.
+    fn note(&mut self, at: Instant) {
+        let at = picture::moment(at);
+        while let Some(send) = self.engine.poll_send() {
+            for node in send.nodes.iter() {
+                self.open.entry(node).or_default().push_back(send.tag);
+            }
+            let nodes = picture::nodes(send.nodes, self.script.quorum);
+            let (verb, tag) = (picture::verb(&send.request), label(&self.names, send.tag));
+            self.picture.push(format!("{at} ask {nodes}: {verb} {tag}"));
+        }
+        while let Some((id, event)) = self.engine.poll_event() {
+            let event = picture::event(&event);
+            self.picture
+                .push(format!("{at} tell {}: {event}", self.names[&id]));
+        }
+    }
+
+    fn close(&mut self, end: Instant) {
+        let left = match self.engine.withdrawals() {
+            0 => "nothing to release".to_owned(),
+            1 => "1 to release".to_owned(),
+            more => format!("{more} to release"),
+        };
+        let wake = match self.engine.poll_timeout() {
+            None => "no timer".to_owned(),
+            Some(at) => format!("timer at {}", picture::moment(at)),
+        };
+        self.picture
+            .push(format!("{} end: {left}, {wake}", picture::moment(end)));
+    }
+}
+
+fn label(names: &BTreeMap<OperationId, String>, tag: Tag) -> String {
+    let name = &names[&tag.attempt.operation];
+    format!("{name}.{}.{}", tag.attempt.number, tag.step)
+}
