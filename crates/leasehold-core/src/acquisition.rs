@@ -180,6 +180,12 @@ impl Acquisition {
     }
 
     fn attempt(&mut self, now: Instant, outbox: &mut Outbox) -> Turn {
+        // Woken too late: there is no time left in which a vote could be won.
+        if self.deadline.is_some_and(|deadline| now >= deadline)
+            && let Some(cause) = self.last_cause.take()
+        {
+            return self.end(now, cause, Ended::Patience);
+        }
         let number = self.tried;
         self.tried = self.tried.saturating_add(1);
         // Argument S8: a fresh owner per attempt, so a late release of this attempt cannot delete the

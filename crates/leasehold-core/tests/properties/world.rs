@@ -146,6 +146,8 @@ impl World {
                 let delay = self.delay();
                 if self.kindness == Kindness::Delivers || self.die() < 225 {
                     self.soon(delay, Happening::Answer(client, node, tag, vote.clone()));
+                } else {
+                    self.give_up_connection(client, node, tag);
                 }
                 if self.die() > 230 {
                     let delay = self.delay();
@@ -303,8 +305,16 @@ impl World {
                 let delay = self.delay();
                 self.soon(delay, arrival);
             }
-            (_, Kindness::Loses) => {}
+            (_, Kindness::Loses) => self.give_up_connection(client, node, tag),
         }
+    }
+
+    /// A message is lost with its connection only, and that is noticed in the end.
+    fn give_up_connection(&mut self, client: usize, node: NodeId, tag: Tag) {
+        let fault = Fault::new(FaultKind::Disconnected, "no sign of life");
+        let answer = Happening::Answer(client, node, tag, Vote::Unknown(fault));
+        self.soon(2_500, answer);
+        self.soon(2_501, Happening::Up(client, node));
     }
 
     fn told(&mut self, client: usize, id: OperationId, event: Event) {
@@ -341,8 +351,6 @@ impl World {
         self.all_lost_are_released(client, id, Some(tag.attempt));
         self.stands(client, tag, valid_until);
         self.clients[client].held = Some((id, valid_until));
-        // Cleaning up ends a TTL after the last request left, however late that landed. Whoever holds to
-        // the end may leave a key for as long as it was under way, so here a kind world lets go earlier.
         let hold = match self.kindness {
             Kindness::Delivers => u64::from(self.die()) * 2,
             Kindness::Loses => u64::from(self.die()) * 5,

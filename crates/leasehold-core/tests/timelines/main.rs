@@ -51,6 +51,7 @@ stories! {
     a_release_of_what_another_holds_says_so
     a_silent_quorum_is_unreachable_and_names_the_faults
     a_straggler_after_the_loss_is_released_when_it_lands
+    a_timer_that_is_late_for_the_deadline_begins_no_try
     acknowledgements_after_the_old_deadline_are_too_late
     all_grants_after_the_validity_are_too_late
     an_acknowledgement_of_an_earlier_extension_does_not_count
