@@ -13,9 +13,8 @@
 //!   what all operations have given and reads what all of them get.
 //!
 //! The way of a request: `scripts` makes bytes of it, `backlog` keeps it until its answer comes,
-//! `connection` moves the bytes, `codec` reads the reply and `reply` makes a vote of it.
-//! `url`, `socket`, `tls` and `handshake` are the way to a connection, and `backoff` the
-//! way back to one.
+//! `connection` moves the bytes, `codec` reads the reply and `reply` makes a vote of it. `url`, `socket`,
+//! `tls` and `handshake` are the way to a connection, and `backoff` the way back to one.
 
 mod backlog;
 mod backoff;

@@ -1,160 +1,11 @@
 //! The link to a real server, request by request.
 
-use leasehold::{
-    clock::Clock,
-    link::{
-        Link, LinkEvent, Parcel,
-        redis::{RedisLink, RedisUrl},
-    },
-};
-use leasehold_core::{
-    AttemptId, FaultKind, Instant, OperationId, Owner, Refusal, Request, Resource, Table, Tag, Ttl,
-    Vote,
-};
+use crate::support::driven::{Driven, MINUTE, acquire, by, extend, fault, impostor, release};
+use leasehold::{clock::Clock, link::LinkEvent};
+use leasehold_core::{FaultKind, Instant, Refusal, Request, Table, Vote};
 use leasehold_servers::{Certificates, Server, require_server, skip};
 use proptest::prelude::*;
-use std::{
-    cell::RefCell,
-    collections::VecDeque,
-    future::poll_fn,
-    io::{Read, Write},
-    net::TcpListener,
-    thread,
-    time::Duration,
-};
-use tokio::runtime::Runtime;
-
-const MINUTE: Duration = Duration::from_secs(60);
-
-/// A link and the thread that turns its crank.
-struct Driven {
-    link: RedisLink,
-    runtime: Runtime,
-    sent: u32,
-    told: VecDeque<LinkEvent>,
-}
-
-impl Driven {
-    fn new(url: &str) -> Self {
-        let url: RedisUrl = url.parse().expect("a good address");
-        let builder = &mut tokio::runtime::Builder::new_current_thread();
-        let runtime = builder.enable_all().build().expect("a runtime");
-        let link = RedisLink::new(url, Clock::system());
-        Self {
-            link,
-            runtime,
-            sent: 0,
-            told: VecDeque::new(),
-        }
-    }
-
-    /// A link that is connected.
-    fn up(url: &str) -> Self {
-        let mut driven = Self::new(url);
-        let event = driven.event();
-        assert!(matches!(event, LinkEvent::Up), "{event:?}");
-        driven
-    }
-
-    fn send(&mut self, request: &Request) -> u32 {
-        self.sent += 1;
-        let attempt = AttemptId {
-            operation: OperationId::new(7),
-            number: 3,
-        };
-        self.link.send(&Parcel::new(
-            Tag {
-                attempt,
-                step: self.sent,
-            },
-            request.clone(),
-        ));
-        self.sent
-    }
-
-    fn event(&mut self) -> LinkEvent {
-        if let Some(event) = self.told.pop_front() {
-            return event;
-        }
-        let link = &mut self.link;
-        self.runtime.block_on(async {
-            let event = poll_fn(|cx| link.poll(cx));
-            tokio::time::timeout(MINUTE, event)
-                .await
-                .expect("the link has something to tell")
-        })
-    }
-
-    fn reply(&mut self) -> (u32, Vote) {
-        match self.event() {
-            LinkEvent::Reply(tag, vote) => (tag.step, vote),
-            other => panic!("an answer was expected: {other:?}"),
-        }
-    }
-
-    fn ask(&mut self, request: &Request) -> Vote {
-        let sent = self.send(request);
-        let (answered, vote) = self.reply();
-        assert_eq!(answered, sent);
-        vote
-    }
-
-    /// Lets the link write what it has, without waiting for an answer.
-    fn flush(&mut self) {
-        let (link, told) = (&mut self.link, &mut self.told);
-        self.runtime.block_on(async {
-            poll_fn(|cx| {
-                while let std::task::Poll::Ready(event) = link.poll(cx) {
-                    told.push_back(event);
-                }
-                std::task::Poll::Ready(())
-            })
-            .await;
-            // Once around the reactor, so that the socket's readiness is known.
-            tokio::task::yield_now().await;
-        });
-    }
-}
-
-fn acquire(key: &str, owner: &str, ttl: Duration) -> Request {
-    let ttl = Ttl::new(ttl).expect("in range");
-    Request::Acquire {
-        resource: name(key),
-        owner: by(owner),
-        ttl,
-    }
-}
-
-fn extend(key: &str, owner: &str, ttl: Duration) -> Request {
-    let ttl = Ttl::new(ttl).expect("in range");
-    Request::Extend {
-        resource: name(key),
-        owner: by(owner),
-        ttl,
-    }
-}
-
-fn release(key: &str, owner: &str) -> Request {
-    Request::Release {
-        resource: name(key),
-        owner: by(owner),
-    }
-}
-
-fn name(key: &str) -> Resource {
-    Resource::new(key).expect("a plain name")
-}
-
-fn by(owner: &str) -> Owner {
-    Owner::from_bytes(owner.as_bytes()).expect("not empty")
-}
-
-fn fault(vote: &Vote) -> (FaultKind, String) {
-    match vote {
-        Vote::Unknown(fault) => (fault.kind(), fault.to_string()),
-        other => panic!("a fault was expected: {other:?}"),
-    }
-}
+use std::{cell::RefCell, time::Duration};
 
 fn server() -> Server {
     require_server();
@@ -379,27 +230,9 @@ fn tls_trusts_whom_it_is_told_to_trust() {
     );
 }
 
-/// Something that listens, reads, and says the same to everybody.
-fn impostor(says: &'static [u8]) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("it listens").to_string();
-    thread::spawn(move || {
-        for stream in listener.incoming().take(2) {
-            let mut stream = stream.expect("somebody came");
-            let mut heard = [0; 1024];
-            while stream.read(&mut heard).is_ok_and(|count| count > 0) {
-                if stream.write_all(says).is_err() {
-                    break;
-                }
-            }
-        }
-    });
-    address
-}
-
 #[test]
 fn what_is_no_such_server_is_told_apart() {
-    let mut link = Driven::new(&impostor(b"HTTP/1.1 400 Bad Request\r\n\r\n"));
+    let mut link = Driven::new(&impostor(&["HTTP/1.1 400 Bad Request\r\n\r\n"]));
     let sent = link.send(&acquire("r", "us", MINUTE));
     let (answered, vote) = link.reply();
     assert_eq!(
@@ -413,11 +246,85 @@ fn what_is_no_such_server_is_told_apart() {
 
 #[test]
 fn a_server_that_is_loading_is_down_in_its_own_words() {
-    let loading = b"-LOADING Redis is loading the dataset in memory\r\n";
-    let LinkEvent::Down(why) = Driven::new(&impostor(loading)).event() else {
-        panic!("loading")
-    };
-    assert_eq!(why, "LOADING Redis is loading the dataset in memory");
+    let loading = "LOADING Redis is loading the dataset in memory";
+    let busy = impostor(&[
+        "%1\r\n+server\r\n+redis\r\n-LOADING Redis is loading the dataset in memory\r\n",
+    ]);
+    assert_eq!(Driven::new(&busy).down(), loading);
+}
+
+/// What a server says to a greeting that it likes.
+const GREETING: &str = "+OK\r\n+OK\r\n+OK\r\n+OK\r\n";
+
+#[test]
+fn an_answer_that_no_script_gives_ends_the_connection() {
+    let mut link = Driven::up(&impostor(&[GREETING, ":7\r\n"]));
+    link.send(&acquire("r", "us", MINUTE));
+    link.send(&release("r", "us"));
+    for expected in [1, 2] {
+        let (answered, vote) = link.reply();
+        assert_eq!(
+            (answered, fault(&vote).0),
+            (expected, FaultKind::Disconnected)
+        );
+    }
+    assert_eq!(
+        link.down(),
+        "the node gave an answer that none of our scripts gives"
+    );
+}
+
+#[test]
+fn an_answer_that_was_not_asked_for_ends_the_connection() {
+    let mut link = Driven::up(&impostor(&[GREETING, ":1\r\n:1\r\n"]));
+    assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::Granted);
+    assert_eq!(link.down(), "the node answered what it was not asked");
+}
+
+#[test]
+fn a_server_that_repeats_the_password_does_not_make_us_tell_it() {
+    let old = impostor(&[
+        "-ERR unknown command 'HELLO', with args beginning with: '3' 'AUTH' 'u' 'hush' \r\n\
+         -NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n\
+         -NOAUTH Authentication required.\r\n",
+        "-ERR hush is no password\r\n",
+    ]);
+    let mut link = Driven::new(&format!("redis://u:hush@{old}"));
+    assert_eq!(link.down(), "authentication failed: ERR *** is no password");
+}
+
+#[test]
+fn a_user_who_may_not_load_scripts_brings_them_along() {
+    let server = server();
+    let user = [
+        "ACL", "SETUSER", "modest", "on", ">pw", "~*", "+@all", "-script",
+    ];
+    server.command(&user).expect("it answers");
+    let mut link = Driven::up(&format!("redis://modest:pw@127.0.0.1:{}", server.port()));
+    for request in [
+        acquire("r", "us", MINUTE),
+        extend("r", "us", MINUTE),
+        release("r", "us"),
+    ] {
+        assert_eq!(link.ask(&request), Vote::Granted, "{request:?}");
+    }
+}
+
+#[test]
+fn a_full_server_still_extends_and_releases() {
+    let server = server();
+    let mut link = Driven::up(&server.url());
+    assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::Granted);
+    server
+        .command(&["CONFIG", "SET", "maxmemory", "1"])
+        .expect("it answers");
+    let (kind, text) = fault(&link.ask(&acquire("s", "us", MINUTE)));
+    assert!(
+        kind == FaultKind::Rejected && text.starts_with("OOM "),
+        "{text}"
+    );
+    assert_eq!(link.ask(&extend("r", "us", MINUTE)), Vote::Granted);
+    assert_eq!(link.ask(&release("r", "us")), Vote::Granted);
 }
 
 /// Requests on few keys by few owners, with TTLs that do not end meanwhile.

@@ -1,6 +1,7 @@
 //! What several tests need.
 
 pub(crate) mod cluster;
+pub(crate) mod driven;
 pub(crate) mod gate;
 
 use std::{

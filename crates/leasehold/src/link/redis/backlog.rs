@@ -127,14 +127,11 @@ impl Backlog {
     /// Gives up all requests because the connection is gone, and begins anew.
     pub(super) fn abandon(&mut self, reason: &str) -> impl Iterator<Item = (Tag, Vote)> + use<> {
         let left_at = self.left_at();
-        let told = |kind, when: &str| {
-            Fault::new(
-                kind,
-                &format_args!("lost the connection {when} the request was sent: {reason}"),
-            )
-        };
-        let after = told(FaultKind::Disconnected, "after");
-        let before = told(FaultKind::Down, "before");
+        let after = Fault::new(
+            FaultKind::Disconnected,
+            &format_args!("lost the connection after the request was sent: {reason}"),
+        );
+        let before = Fault::new(FaultKind::Down, reason);
         std::mem::take(self)
             .waiting
             .into_iter()

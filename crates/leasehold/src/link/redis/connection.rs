@@ -7,6 +7,7 @@ use super::{
     socket::{self, Stream},
 };
 use crate::link::LinkEvent;
+use leasehold_core::{Fault, FaultKind, Vote};
 use std::{
     collections::VecDeque,
     pin::Pin,
@@ -122,7 +123,10 @@ fn hear(
             Err(undone) => undone,
         },
         None => {
-            return Err("the node gave an answer that none of our scripts gives".to_owned());
+            let odd = "the node gave an answer that none of our scripts gives";
+            let fault = Fault::new(FaultKind::Disconnected, odd);
+            events.push_back(LinkEvent::Reply(waiting.tag, Vote::Unknown(fault)));
+            return Err(odd.to_owned());
         }
     };
     events.push_back(LinkEvent::Reply(tag, vote));

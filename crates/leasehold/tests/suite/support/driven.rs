@@ -1,0 +1,179 @@
+//! A link to a real server, with the test in the place of the shell.
+
+use leasehold::{
+    clock::Clock,
+    link::{
+        Link, LinkEvent, Parcel,
+        redis::{RedisLink, RedisUrl},
+    },
+};
+use leasehold_core::{AttemptId, FaultKind, OperationId, Owner, Request, Resource, Tag, Ttl, Vote};
+use std::{
+    collections::VecDeque,
+    future::poll_fn,
+    io::{Read, Write},
+    net::TcpListener,
+    thread,
+    time::Duration,
+};
+use tokio::runtime::Runtime;
+
+pub(crate) const MINUTE: Duration = Duration::from_secs(60);
+
+/// A link and the thread that turns its crank.
+pub(crate) struct Driven {
+    link: RedisLink,
+    runtime: Runtime,
+    sent: u32,
+    told: VecDeque<LinkEvent>,
+}
+
+impl Driven {
+    pub(crate) fn new(url: &str) -> Self {
+        let url: RedisUrl = url.parse().expect("a good address");
+        let builder = &mut tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_all().build().expect("a runtime");
+        let link = RedisLink::new(url, Clock::system());
+        Self {
+            link,
+            runtime,
+            sent: 0,
+            told: VecDeque::new(),
+        }
+    }
+
+    /// A link that is connected.
+    pub(crate) fn up(url: &str) -> Self {
+        let mut driven = Self::new(url);
+        let event = driven.event();
+        assert!(matches!(event, LinkEvent::Up), "{event:?}");
+        driven
+    }
+
+    pub(crate) fn send(&mut self, request: &Request) -> u32 {
+        self.sent += 1;
+        let attempt = AttemptId {
+            operation: OperationId::new(7),
+            number: 3,
+        };
+        self.link.send(&Parcel::new(
+            Tag {
+                attempt,
+                step: self.sent,
+            },
+            request.clone(),
+        ));
+        self.sent
+    }
+
+    pub(crate) fn event(&mut self) -> LinkEvent {
+        if let Some(event) = self.told.pop_front() {
+            return event;
+        }
+        let link = &mut self.link;
+        self.runtime.block_on(async {
+            let event = poll_fn(|cx| link.poll(cx));
+            tokio::time::timeout(MINUTE, event)
+                .await
+                .expect("the link has something to tell")
+        })
+    }
+
+    pub(crate) fn reply(&mut self) -> (u32, Vote) {
+        match self.event() {
+            LinkEvent::Reply(tag, vote) => (tag.step, vote),
+            other => panic!("an answer was expected: {other:?}"),
+        }
+    }
+
+    pub(crate) fn ask(&mut self, request: &Request) -> Vote {
+        let sent = self.send(request);
+        let (answered, vote) = self.reply();
+        assert_eq!(answered, sent);
+        vote
+    }
+
+    /// The reason why the link is down, which must be the next event.
+    pub(crate) fn down(&mut self) -> String {
+        match self.event() {
+            LinkEvent::Down(why) => why,
+            other => panic!("the end of the connection was expected: {other:?}"),
+        }
+    }
+
+    /// Lets the link write what it has, without waiting for an answer.
+    pub(crate) fn flush(&mut self) {
+        let (link, told) = (&mut self.link, &mut self.told);
+        self.runtime.block_on(async {
+            poll_fn(|cx| {
+                while let std::task::Poll::Ready(event) = link.poll(cx) {
+                    told.push_back(event);
+                }
+                std::task::Poll::Ready(())
+            })
+            .await;
+            // Once around the reactor, so that the socket's readiness is known.
+            tokio::task::yield_now().await;
+        });
+    }
+}
+
+pub(crate) fn acquire(key: &str, owner: &str, ttl: Duration) -> Request {
+    let ttl = Ttl::new(ttl).expect("in range");
+    Request::Acquire {
+        resource: name(key),
+        owner: by(owner),
+        ttl,
+    }
+}
+
+pub(crate) fn extend(key: &str, owner: &str, ttl: Duration) -> Request {
+    let ttl = Ttl::new(ttl).expect("in range");
+    Request::Extend {
+        resource: name(key),
+        owner: by(owner),
+        ttl,
+    }
+}
+
+pub(crate) fn release(key: &str, owner: &str) -> Request {
+    Request::Release {
+        resource: name(key),
+        owner: by(owner),
+    }
+}
+
+pub(crate) fn name(key: &str) -> Resource {
+    Resource::new(key).expect("a plain name")
+}
+
+pub(crate) fn by(owner: &str) -> Owner {
+    Owner::from_bytes(owner.as_bytes()).expect("not empty")
+}
+
+pub(crate) fn fault(vote: &Vote) -> (FaultKind, String) {
+    match vote {
+        Vote::Unknown(fault) => (fault.kind(), fault.to_string()),
+        other => panic!("a fault was expected: {other:?}"),
+    }
+}
+
+/// Something that listens, and at each thing that it hears says the next of its words, the last for ever.
+pub(crate) fn impostor(says: &'static [&'static str]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it listens").to_string();
+    thread::spawn(move || {
+        for stream in listener.incoming().take(2) {
+            let mut stream = stream.expect("somebody came");
+            let mut heard = [0; 64 * 1024];
+            let mut words = says.iter().chain(says.last().into_iter().cycle());
+            while stream.read(&mut heard).is_ok_and(|count| count > 0) {
+                let word = words.next().expect("the last is said for ever");
+                if stream.write_all(word.as_bytes()).is_err() {
+                    break;
+                }
+            }
+        }
+    });
+    address
+}
