@@ -51,9 +51,7 @@ impl ManagerBuilder {
         for url in urls {
             match url.as_ref().parse::<RedisUrl>() {
                 Ok(url) => {
-                    self = self.link(NodeName::new(&url.to_string()), move |clock| {
-                        RedisLink::new(url, clock)
-                    });
+                    self = self.link(url.name(), move |clock| RedisLink::new(url, clock));
                 }
                 Err(error) => {
                     self.wrong.get_or_insert(ConfigError::Node(error.into()));

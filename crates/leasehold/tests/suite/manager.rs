@@ -358,6 +358,13 @@ fn bad_options_are_told_before_anything_is_sent() {
         many.unwrap_err(),
         "33 nodes were given, at most 32 are possible"
     );
+    let twice = LockManager::builder()
+        .nodes(["redis://db1/1", "DB1:6379"])
+        .build();
+    assert_eq!(
+        twice.map(drop).map_err(text).unwrap_err(),
+        "the node db1:6379 was given twice; its vote must count once"
+    );
     let manager = LockManager::builder().memory(1).build().expect("one node");
     let with = |options| {
         manager
