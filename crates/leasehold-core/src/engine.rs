@@ -16,11 +16,11 @@ use crate::{
     outbox::{Outbox, Send},
     owner::Seed,
     quorum::Quorum,
-    renewal::{Extended, Renewal},
+    renewal::{Ended, Extended, Renewal},
     request::{AttemptId, OperationId, Tag, Vote},
     time::Instant,
     timers::Timers,
-    withdrawal::{ReleaseOutcome, Withdrawal},
+    withdrawal::{ReleaseOutcome, Report, Withdrawal},
 };
 use alloc::collections::{BTreeMap, VecDeque};
 
@@ -246,9 +246,13 @@ impl Engine {
             .renewals
             .remove(&attempt)
             .expect("a winner's lease has a renewal");
-        let (claim, extended) = renewal.end();
+        let Ended {
+            claim,
+            in_time,
+            extended,
+        } = renewal.end(now);
         self.tell_extended(extended);
-        self.withdraw(now, claim, Some(id));
+        self.withdraw(now, claim, Some(Report { to: id, in_time }));
     }
 
     fn cancel(&mut self, now: Instant, id: OperationId) {
@@ -313,7 +317,7 @@ impl Engine {
         }
     }
 
-    fn withdraw(&mut self, now: Instant, claim: Claim, report: Option<OperationId>) {
+    fn withdraw(&mut self, now: Instant, claim: Claim, report: Option<Report>) {
         let id = claim.id();
         let withdrawal = Withdrawal::begin(now, claim, self.quorum, report, &mut self.outbox);
         self.withdrawals.insert(id, withdrawal);

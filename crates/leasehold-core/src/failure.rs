@@ -28,7 +28,8 @@ pub struct AcquireFailure {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// Too many nodes refused: somebody else holds the resource, or tried at the same time.
+    /// Nodes refused that could not be spared, beside those that did not answer: somebody else holds the
+    /// resource, or tried at the same time.
     Held(Opposition),
     /// Too few nodes answered.
     Unreachable {
@@ -86,9 +87,9 @@ pub enum Ended {
 pub enum ExtendFailure {
     /// The lease was not valid any more.
     Lost,
-    /// Too few nodes still carried our key.
+    /// Too many nodes do not carry our key any more.
     Gone(Opposition),
-    /// Too few nodes answered.
+    /// Too few nodes answered, or too few of them still carried our key.
     Unreachable {
         /// How many nodes extended.
         granted: usize,
@@ -102,19 +103,20 @@ pub enum ExtendFailure {
 }
 
 impl Cause {
-    /// The cause of a vote that was lost.
+    /// The cause of a vote that was lost: silence, if the silent nodes alone were too many, else those
+    /// that refused.
     pub(crate) fn of_lost(quorum: Quorum, round: Round) -> Self {
-        match lost_to(quorum, round) {
-            LostTo::Others(opposition) => Self::Held(opposition),
-            LostTo::Silence {
+        let tally = round.tally();
+        let (granted, refused) = (tally.granted().len(), tally.refused().len());
+        if tally.unknown().len() > quorum.spare() {
+            let faults = round.into_faults();
+            Self::Unreachable {
                 granted,
                 refused,
                 faults,
-            } => Self::Unreachable {
-                granted,
-                refused,
-                faults,
-            },
+            }
+        } else {
+            Self::Held(Opposition::of(round))
         }
     }
 
@@ -126,68 +128,55 @@ impl Cause {
 }
 
 impl ExtendFailure {
-    /// The cause of a vote that was lost.
+    /// The cause of a vote that was lost: the key is gone only if the nodes that said so were too many;
+    /// together with others that were late, a few of them prove nothing.
     pub(crate) fn of_lost(quorum: Quorum, round: Round) -> Self {
-        match lost_to(quorum, round) {
-            LostTo::Others(opposition) => Self::Gone(opposition),
-            LostTo::Silence {
+        let tally = round.tally();
+        let (granted, refused) = (tally.granted().len(), tally.refused().len());
+        if refused > quorum.spare() {
+            Self::Gone(Opposition::of(round))
+        } else {
+            let faults = round.into_faults();
+            Self::Unreachable {
                 granted,
                 refused,
                 faults,
-            } => Self::Unreachable {
-                granted,
-                refused,
-                faults,
-            },
+            }
         }
     }
 }
 
-enum LostTo {
-    Others(Opposition),
-    Silence {
-        granted: usize,
-        refused: usize,
-        faults: Vec<(NodeId, Fault)>,
-    },
-}
-
-/// A lost vote was lost to silence if the silent nodes alone were too many, else to those that refused.
-fn lost_to(quorum: Quorum, round: Round) -> LostTo {
-    let tally = round.tally();
-    let (granted, refused) = (tally.granted().len(), tally.refused().len());
-    if tally.unknown().len() > quorum.spare() {
-        return LostTo::Silence {
-            granted,
+impl Opposition {
+    fn of(round: Round) -> Self {
+        let holder = most_frequent_holder(round.refusals()).map(|(holder, _)| holder);
+        let remaining = round
+            .refusals()
+            .iter()
+            .map(|(_, refusal)| refusal)
+            .filter(|refusal| refusal.holder == holder)
+            .map(|refusal| refusal.remaining)
+            // One key that may live for ever outlives all others.
+            .reduce(|one, other| Some(one?.max(other?)))
+            .flatten();
+        let refused = round.tally().refused().len();
+        Self {
             refused,
+            holder,
+            remaining,
             faults: round.into_faults(),
-        };
+        }
     }
-    let holder = most_frequent_holder(round.refusals());
-    let remaining = round
-        .refusals()
-        .iter()
-        .map(|(_, refusal)| refusal)
-        .filter(|refusal| refusal.holder == holder)
-        // None is less than any time, so one key that may live for ever must be looked for by name.
-        .map(|refusal| refusal.remaining)
-        .reduce(|one, other| Some(one?.max(other?)))
-        .flatten();
-    LostTo::Others(Opposition {
-        refused,
-        holder,
-        remaining,
-        faults: round.into_faults(),
-    })
 }
 
-fn most_frequent_holder(refusals: &[(NodeId, Refusal)]) -> Option<Owner> {
+/// Whose keys most of the nodes that refused carry, and how many do.
+pub(crate) fn most_frequent_holder(refusals: &[(NodeId, Refusal)]) -> Option<(Owner, usize)> {
     let holders = || {
         refusals
             .iter()
             .filter_map(|(_, refusal)| refusal.holder.as_ref())
     };
     holders()
-        .max_by_key(|one| holders().filter(|other| other == one).count())
-        .cloned()
+        .map(|one| (one, holders().filter(|other| *other == one).count()))
+        .max_by_key(|(_, count)| *count)
+        .map(|(holder, count)| (holder.clone(), count))
 }

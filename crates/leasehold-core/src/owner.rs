@@ -114,6 +114,21 @@ impl OwnerSource {
         Self(Some(Arc::new(function)))
     }
 
+    /// Whether the owners that this makes differ whenever the random bytes differ in any one byte, so far
+    /// as one try can tell. A source that fails this would sign two attempts alike (argument S8).
+    #[must_use]
+    pub fn keeps_randomness(&self) -> bool {
+        let base = [0x5a; 20];
+        let Some(owner) = self.owner(&base) else {
+            return false;
+        };
+        (0..base.len()).all(|at| {
+            let mut changed = base;
+            changed[at] ^= 0xff;
+            self.owner(&changed).is_some_and(|other| other != owner)
+        })
+    }
+
     /// The owner of one attempt; none if the function returned nothing.
     #[must_use]
     pub fn owner(&self, random: &[u8; 20]) -> Option<Owner> {
@@ -175,6 +190,17 @@ mod tests {
     fn an_owner_that_is_not_text_is_shown_escaped() {
         let owner = Owner::from_bytes(&[0, b'a', 0xff]).expect("three bytes");
         assert_eq!(owner.to_string(), r"\x00a\xff");
+    }
+
+    #[test]
+    fn a_source_that_drops_random_bytes_is_found_out() {
+        assert!(OwnerSource::default().keeps_randomness());
+        assert!(OwnerSource::new(|random| hexadecimal(random).into_bytes()).keeps_randomness());
+        assert!(!OwnerSource::new(|_| b"worker-1".to_vec()).keeps_randomness());
+        assert!(!OwnerSource::new(|random| random[..19].to_vec()).keeps_randomness());
+        assert!(!OwnerSource::new(|_| Vec::new()).keeps_randomness());
+        let behind = |random: &[u8; 20]| [&[b'x'; 250][..], random].concat();
+        assert!(!OwnerSource::new(behind).keeps_randomness());
     }
 
     #[test]

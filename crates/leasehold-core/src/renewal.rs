@@ -35,6 +35,17 @@ pub(crate) struct Extended {
     pub(crate) result: Result<Instant, ExtendFailure>,
 }
 
+/// What a lease leaves behind.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// What may stand on the nodes.
+    pub(crate) claim: Claim,
+    /// Whether the lease was valid to the end.
+    pub(crate) in_time: bool,
+    /// Those who still waited for an extension.
+    pub(crate) extended: Option<Extended>,
+}
+
 impl Renewal {
     pub(crate) const fn new(lease: Lease, claim: Claim, quorum: Quorum) -> Self {
         Self {
@@ -102,13 +113,17 @@ impl Renewal {
         self.decide(now)
     }
 
-    /// The end of the lease: what may stand on the nodes, and who still waits for an extension.
-    pub(crate) fn end(self) -> (Claim, Option<Extended>) {
+    /// The end of the lease.
+    pub(crate) fn end(self, now: Instant) -> Ended {
         let extended = self.extension.map(|extension| Extended {
             callers: extension.callers,
             result: Err(ExtendFailure::Released),
         });
-        (self.claim, extended)
+        Ended {
+            in_time: self.lease.is_valid(now),
+            claim: self.claim,
+            extended,
+        }
     }
 
     /// When to look at the clock again.

@@ -60,9 +60,15 @@ impl Retry {
             .is_some_and(|patience| unreachable >= patience)
     }
 
-    /// How long to rest after `tried` tries, by the die's throw `random`.
+    /// How long to rest after `tried` tries, by the die's throw `random`: a millisecond at least, since a
+    /// try that fails at once and is repeated at once would leave no time for anything else.
     #[must_use]
     pub fn pause(&self, tried: u32, random: u64) -> Duration {
+        self.wished_pause(tried, random)
+            .max(Duration::from_millis(1))
+    }
+
+    fn wished_pause(&self, tried: u32, random: u64) -> Duration {
         match &self.pause {
             Pause::Between { least, most } => between(*least, *most, random),
             Pause::Function(PauseFunction(function)) => function(tried),
@@ -142,6 +148,12 @@ mod tests {
         assert!(once.allows_more(0));
         assert!(!once.allows_more(1));
         assert!(Retry::default().with_tries(None).allows_more(u32::MAX));
+    }
+
+    #[test]
+    fn no_pause_is_still_a_millisecond() {
+        let retry = Retry::default().with_pause(Pause::function(|_| Duration::ZERO));
+        assert_eq!(retry.pause(1, 0), Duration::from_millis(1));
     }
 
     #[test]

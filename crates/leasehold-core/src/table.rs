@@ -111,7 +111,12 @@ pub fn decide(stored: Option<&Key>, now: Instant, request: &Request) -> (Vote, C
                 holder: live.map(|key| key.owner.clone()),
                 remaining: live.map(|key| key.expires_at.saturating_since(now)),
             };
-            (Vote::Refused(refusal), Change::Keep)
+            // What is over need not be kept: whoever held it has come to clean up.
+            let over = stored.is_some() && live.is_none();
+            (
+                Vote::Refused(refusal),
+                if over { Change::Delete } else { Change::Keep },
+            )
         }
     }
 }

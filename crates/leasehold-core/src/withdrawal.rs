@@ -2,6 +2,7 @@
 
 use crate::{
     claim::Claim,
+    failure::most_frequent_holder,
     node_set::{NodeId, NodeSet},
     outbox::Outbox,
     owner::Owner,
@@ -24,7 +25,7 @@ pub(crate) struct Withdrawal {
     quorum: Quorum,
     round: Round,
     /// Whom to tell the outcome; nobody, if nobody waits or it was told.
-    report: Option<OperationId>,
+    report: Option<Report>,
     /// Where the key is known to be gone.
     gone: NodeSet,
     /// Where the last release failed.
@@ -38,17 +39,26 @@ pub(crate) struct Withdrawal {
     postponed: u32,
 }
 
+/// Who waits for the outcome of a release.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report {
+    pub(crate) to: OperationId,
+    /// Whether the lease was valid when its release began.
+    pub(crate) in_time: bool,
+}
+
 /// What became of a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReleaseOutcome {
     /// The keys were ours to the end, and a quorum is known to be free of them.
     Released,
-    /// No node carried our key any more, and no quorum is another's: the TTL had ended before.
+    /// The lease was over before its release began, or no node carried our key any more; no quorum is
+    /// another's.
     AlreadyExpired,
-    /// A quorum carries another's key.
+    /// A quorum carries the key of one other owner.
     TakenByAnother {
-        /// Whose key the first of these nodes carries.
+        /// Whose.
         holder: Owner,
     },
     /// Too few nodes answered in time. They are asked again in the background until the TTL has ended.
@@ -66,7 +76,7 @@ impl Withdrawal {
         now: Instant,
         mut claim: Claim,
         quorum: Quorum,
-        report: Option<OperationId>,
+        report: Option<Report>,
         outbox: &mut Outbox,
     ) -> Self {
         let step = claim.next_step();
@@ -146,8 +156,8 @@ impl Withdrawal {
         if !self.is_decided() {
             return None;
         }
-        let outcome = self.outcome();
-        self.report.take().map(|operation| (operation, outcome))
+        let report = self.report.take()?;
+        Some((report.to, self.outcome(report.in_time)))
     }
 
     /// Whether nothing is left to do.
@@ -204,29 +214,21 @@ impl Withdrawal {
         self.round.decision() == Decision::Won || tally.answered() == self.quorum.nodes()
     }
 
-    fn outcome(&self) -> ReleaseOutcome {
+    fn outcome(&self, in_time: bool) -> ReleaseOutcome {
         let tally = self.round.tally();
         let settled = tally.granted().union(tally.refused()).len();
-        let mut others = self
-            .round
-            .refusals()
-            .iter()
-            .filter_map(|(_, refusal)| refusal.holder.clone());
         if settled < self.quorum.needed() {
             return ReleaseOutcome::Unknown {
                 settled,
                 faults: self.round.faults().to_vec(),
             };
         }
-        if let Some(holder) = others.next()
-            && others.count().saturating_add(1) >= self.quorum.needed()
-        {
-            return ReleaseOutcome::TakenByAnother { holder };
-        }
-        if tally.granted().is_empty() {
-            ReleaseOutcome::AlreadyExpired
-        } else {
-            ReleaseOutcome::Released
+        match most_frequent_holder(self.round.refusals()) {
+            Some((holder, nodes)) if nodes >= self.quorum.needed() => {
+                ReleaseOutcome::TakenByAnother { holder }
+            }
+            _ if in_time && !tally.granted().is_empty() => ReleaseOutcome::Released,
+            _ => ReleaseOutcome::AlreadyExpired,
         }
     }
 }

@@ -21,7 +21,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let guard = mutex.acquire().await?;
     println!(
-        "worker 1 has {:?} for another {:?}",
+        "worker 1 has {} for another {:?}",
         guard.resource(),
         guard.remaining()
     );
@@ -37,6 +37,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     drop(guard);
 
     let unconfirmed = manager.shutdown().await;
-    println!("{unconfirmed} releases are not confirmed");
+    println!("releases that are not confirmed: {unconfirmed:?}");
     Ok(())
 }

@@ -72,7 +72,8 @@ impl LeaseGuard {
         !self.remaining().is_zero()
     }
 
-    /// Lets the lease live for its full TTL from now on.
+    /// Lets the lease live for its full TTL from when the request leaves, which is now, or when the
+    /// extension that is under way already began.
     ///
     /// Asks all nodes and waits for a quorum of confirmations, for the nodes' time limit at most. What
     /// fails changes nothing: the lease is as valid as it was, and another try may succeed as long as it
@@ -81,7 +82,8 @@ impl LeaseGuard {
     /// # Errors
     /// [`Lost`](ExtendError::Lost) if the lease was over before a quorum had confirmed,
     /// [`Gone`](ExtendError::Gone) if too many nodes do not carry the key any more,
-    /// [`Unreachable`](ExtendError::Unreachable) if too few answered.
+    /// [`Unreachable`](ExtendError::Unreachable) if too few answered,
+    /// [`ShutDown`](ExtendError::ShutDown) if the manager's thread has ended.
     ///
     /// # Cancel safety
     /// Dropping the future leaves the guard's validity as it was; the nodes may have extended the keys
@@ -103,21 +105,25 @@ impl LeaseGuard {
     /// # Source
     /// Redlock, "making the algorithm more reliable"; arguments S3, S6, S7.
     pub async fn extend(&self) -> Result<(), ExtendError> {
-        let failure = match self.held.handle().extend(self.held.id()).await {
+        let resource = || self.resource().clone();
+        match self.held.handle().extend(self.held.id()).await {
+            None => Err(ExtendError::ShutDown {
+                resource: resource(),
+            }),
+            Some(Err(failure)) => Err(self.error(failure)),
             Some(Ok(valid_until)) => {
                 self.valid_until_ns
                     .fetch_max(nanoseconds(valid_until), Ordering::AcqRel);
                 // Argument S6: the confirmation may have come long before this task ran again.
                 if self.is_valid() {
-                    return Ok(());
+                    Ok(())
+                } else {
+                    Err(ExtendError::Lost {
+                        resource: resource(),
+                    })
                 }
-                ExtendFailure::Lost
             }
-            Some(Err(failure)) => failure,
-            // Without the manager's thread nothing can be extended; the lease runs out.
-            None => ExtendFailure::Lost,
-        };
-        Err(self.error(failure))
+        }
     }
 
     /// Gives the lock back on every node, and tells what became of it.
@@ -148,8 +154,11 @@ impl LeaseGuard {
                 nodes,
                 holder: opposition.holder,
             },
-            ExtendFailure::Unreachable { faults, .. } => ExtendError::Unreachable {
+            ExtendFailure::Unreachable {
+                refused, faults, ..
+            } => ExtendError::Unreachable {
                 resource,
+                refused,
                 quorum,
                 nodes,
                 faults: name_faults(handle.nodes(), faults),

@@ -26,7 +26,7 @@ use std::sync::Arc;
 ///     let _guard = manager.mutex("orders/42")?.acquire().await?;
 ///     // … the only one to do this
 /// }
-/// assert_eq!(manager.shutdown().await, 0);
+/// assert_eq!(manager.shutdown().await, Some(0));
 /// # Ok(())
 /// # }
 /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
@@ -85,8 +85,8 @@ impl LockManager {
     }
 
     /// Ends all waiting, and waits until the releases that are under way are confirmed by every node, for
-    /// the nodes' time limit or a second at most. Returns how many are not: their keys end with their TTL
-    /// at the latest.
+    /// the nodes' time limit or a second at most. Returns how many are not: their keys end with their TTL.
+    /// None means that the manager's thread had ended before, of a bug, and nothing is known.
     ///
     /// Acquisitions that are waiting, or that come later, fail with
     /// [`ShutDown`](crate::AcquireError::ShutDown). Guards that are still held keep their leases and can
@@ -94,7 +94,7 @@ impl LockManager {
     ///
     /// # Cancel safety
     /// Dropping the future stops the waiting only; the manager stays shut down.
-    pub async fn shutdown(&self) -> usize {
-        self.handle.shut_down().await.unwrap_or(0)
+    pub async fn shutdown(&self) -> Option<usize> {
+        self.handle.shut_down().await
     }
 }

@@ -112,13 +112,17 @@ impl LockOptions {
         }
     }
 
-    /// How long to rest between attempts, by a function of how many there were. Make it random.
+    /// How long to rest between attempts, by a function of how many there were. Make it random. A pause
+    /// below a millisecond counts as one.
+    ///
+    /// The function runs on the manager's thread: it must not wait. If it panics, the default pause is
+    /// taken.
     pub fn pause_function(
         self,
         function: impl Fn(u32) -> Duration + Send + Sync + 'static,
     ) -> Self {
         Self {
-            pause: Pause::function(function),
+            pause: guarded(function),
             ..self
         }
     }
@@ -132,8 +136,19 @@ impl LockOptions {
         }
     }
 
-    /// How owners are made of an attempt's random bytes.
+    /// How owners are made of an attempt's random bytes. All of them must go into the owner; a source that
+    /// drops some is refused before anything is sent.
+    ///
+    /// The function runs on the manager's thread, for every attempt: it must not wait.
     pub fn owner_source(self, owners: OwnerSource) -> Self {
+        // A panic gives no owner, which ends the operation and nothing else.
+        let owners = OwnerSource::new(move |random| {
+            let asked = std::panic::AssertUnwindSafe(|| owners.owner(random));
+            let owner = std::panic::catch_unwind(asked).ok().flatten();
+            owner
+                .map(|owner| owner.as_bytes().to_vec())
+                .unwrap_or_default()
+        });
         Self { owners, ..self }
     }
 
@@ -144,6 +159,9 @@ impl LockOptions {
             && least > most
         {
             return Err(ConfigError::Pause { least, most });
+        }
+        if !self.owners.keeps_randomness() {
+            return Err(ConfigError::OwnerSource);
         }
         let tries = match self.tries {
             None => None,
@@ -161,4 +179,12 @@ impl LockOptions {
             owners: self.owners.clone(),
         })
     }
+}
+
+/// A function of the user's must not take the manager's thread, and all its leases, with it.
+fn guarded(function: impl Fn(u32) -> Duration + Send + Sync + 'static) -> Pause {
+    Pause::function(move |tried| {
+        let asked = std::panic::AssertUnwindSafe(|| function(tried));
+        std::panic::catch_unwind(asked).unwrap_or(Duration::from_millis(250))
+    })
 }

@@ -28,6 +28,9 @@ use tokio::{
 /// How long a shell that is to end goes on cleaning up at most.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 
+/// How often the shell goes round before it lets the runtime have its turn.
+const MOST_TURNS: usize = 64;
+
 /// How often a shell that is to end looks whether it may.
 const DRAIN_LOOK: Duration = Duration::from_millis(5);
 
@@ -102,11 +105,12 @@ pub(crate) fn spawn(
 impl Shell {
     /// Moves everything that can be moved; ready when the shell's work is done.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        loop {
+        for _ in 0..MOST_TURNS {
             let mut moved = self.take_commands(cx);
-            moved |= self.look_at_the_clock();
-            self.hand_over();
+            // Before the clock is looked at: an answer that is in is not late.
             moved |= self.poll_links(cx);
+            moved |= self.look_at_the_clock();
+            moved |= self.hand_over();
             self.tell();
             if self.is_done() {
                 return Poll::Ready(());
@@ -115,6 +119,9 @@ impl Shell {
                 return Poll::Pending;
             }
         }
+        // The runtime's own work, new readiness and timers, must have its turn too.
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 
     fn take_commands(&mut self, cx: &mut Context<'_>) -> bool {
@@ -180,7 +187,12 @@ impl Shell {
         }
         let now = self.clock.now();
         match &mut self.ending {
-            Ending::ShutDown(waiting, _) => waiting.push(answer),
+            Ending::ShutDown(waiting, until) => {
+                if waiting.is_empty() {
+                    *until = now.saturating_add(DRAIN_LIMIT);
+                }
+                waiting.push(answer);
+            }
             Ending::NotYet | Ending::Deserted(_) => {
                 self.ending = Ending::ShutDown(vec![answer], now.saturating_add(DRAIN_LIMIT));
             }
@@ -197,13 +209,16 @@ impl Shell {
     }
 
     /// Gives the engine's requests to the links, which write them when they are polled next.
-    fn hand_over(&mut self) {
+    fn hand_over(&mut self) -> bool {
+        let mut moved = false;
         while let Some(send) = self.engine.poll_send() {
+            moved = true;
             let parcel = Parcel::new(send.tag, send.request);
             for node in send.nodes.iter() {
                 self.links[node.index()].send(&parcel);
             }
         }
+        moved
     }
 
     fn poll_links(&mut self, cx: &mut Context<'_>) -> bool {

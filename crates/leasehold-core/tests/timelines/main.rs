@@ -44,6 +44,7 @@ stories! {
     a_decided_loss_is_released_everywhere_at_once
     a_failed_extension_counts_nodes_and_changes_nothing
     a_late_grant_of_the_winner_is_kept
+    a_lease_that_was_over_is_not_called_released
     a_node_that_cannot_be_asked_is_no_reason_to_wait_for_the_others
     a_patient_caller_gets_one_last_try_before_the_deadline
     a_refusing_node_is_asked_to_release_with_growing_pauses
@@ -61,6 +62,7 @@ stories! {
     an_uncontended_resource_is_won_by_the_first_quorum
     cancelling_in_mid_vote_releases_everywhere
     four_nodes_need_three
+    one_lost_key_and_one_late_node_do_not_prove_the_lock_gone
     one_node_is_its_own_quorum
     the_last_of_three_grants_decides
     the_last_try_is_followed_by_no_pause

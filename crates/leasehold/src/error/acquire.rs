@@ -160,72 +160,86 @@ impl fmt::Display for AcquireError {
 impl AcquireError {
     fn write_reason(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Held(held) => write!(out, "{held}"),
-            Self::Unreachable(unreachable) => write!(out, "{unreachable}"),
+            Self::Held(held) => {
+                held.write_facts(out)?;
+                write_effort(out, held.attempts, held.waited)?;
+            }
+            Self::Unreachable(unreachable) => {
+                unreachable.write_facts(out)?;
+                write_effort(out, unreachable.attempts, unreachable.waited)?;
+            }
             Self::TooLate { elapsed, ttl, .. } => write!(
                 out,
                 "the vote took {}, which leaves nothing of a TTL of {}",
                 Span(*elapsed),
                 Span(*ttl)
-            ),
+            )?,
             Self::TimedOut { waited, last, .. } => {
                 write!(out, "gave up after {}: ", Span(*waited))?;
-                last.write_reason(out)
+                match &**last {
+                    Self::Held(held) => held.write_facts(out)?,
+                    Self::Unreachable(unreachable) => unreachable.write_facts(out)?,
+                    other => other.write_reason(out)?,
+                }
             }
-            Self::ShutDown { .. } => out.write_str("the lock manager was shut down"),
+            Self::ShutDown { .. } => out.write_str("the lock manager was shut down")?,
             Self::OwnerRepeated { .. } => {
-                out.write_str("the owner source gave no owner, or the same one twice")
+                out.write_str("the owner source gave no owner, or the same one twice")?;
             }
+        }
+        match self.faults() {
+            [] => Ok(()),
+            faults => write!(out, ": {}", Faults(faults)),
         }
     }
 }
 
-impl fmt::Display for Held {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Held {
+    fn write_facts(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             refused,
             quorum,
             nodes,
-            attempts,
-            waited,
+            faults,
             ..
         } = self;
-        if *nodes == 1 {
-            out.write_str("held elsewhere")?;
-        } else {
-            write!(
+        match (*nodes, faults.len()) {
+            (1, _) => out.write_str("held elsewhere"),
+            (_, 0) => write!(
                 out,
                 "held elsewhere on {refused} of {nodes} nodes (quorum {quorum})"
-            )?;
+            ),
+            (_, silent) => write!(
+                out,
+                "held elsewhere on {refused} of {nodes} nodes, and {silent} did not vote \
+                 (quorum {quorum})"
+            ),
         }
-        write_effort(out, *attempts, *waited)?;
-        if !self.faults.is_empty() {
-            write!(out, "; not answering: {}", Faults(&self.faults))?;
-        }
-        Ok(())
     }
 }
 
-impl fmt::Display for Unreachable {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Unreachable {
+    /// The vote is over as soon as it is lost, so there may be more nodes than these.
+    fn write_facts(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             quorum,
             nodes,
-            attempts,
-            waited,
+            faults,
             ..
         } = self;
-        if *nodes == 1 {
-            out.write_str("the node did not vote")?;
-        } else {
-            write!(
+        match (*nodes, faults.len()) {
+            (1, _) => out.write_str("the node did not vote"),
+            (_, silent) if silent == *nodes => {
+                write!(
+                    out,
+                    "no quorum: none of {nodes} nodes voted (quorum {quorum})"
+                )
+            }
+            (_, silent) => write!(
                 out,
-                "no quorum: {} of {nodes} nodes did not vote (quorum {quorum})",
-                self.faults.len()
-            )?;
+                "no quorum: at least {silent} of {nodes} nodes did not vote (quorum {quorum})"
+            ),
         }
-        write_effort(out, *attempts, *waited)?;
-        write!(out, ": {}", Faults(&self.faults))
     }
 }
 

@@ -34,6 +34,8 @@ pub enum ConfigError {
         /// The longest.
         most: Duration,
     },
+    /// The owner source drops some of the random bytes: two attempts could sign alike.
+    OwnerSource,
     /// Zero tries were asked for.
     NoTries,
     /// The manager's thread could not be started.
@@ -67,6 +69,9 @@ impl fmt::Display for ConfigError {
                 "the shortest pause of {} is longer than the longest of {}",
                 Span(*least),
                 Span(*most)
+            ),
+            Self::OwnerSource => out.write_str(
+                "the owner source does not keep all of the random bytes; put labels behind them",
             ),
             Self::NoTries => out.write_str("zero tries cannot acquire anything; give at least one"),
             Self::Thread(error) => write!(out, "the lock manager's thread did not start: {error}"),

@@ -27,16 +27,23 @@ pub enum ExtendError {
         /// Whose key most of them carry instead.
         holder: Option<Owner>,
     },
-    /// Too few nodes answered.
+    /// Too few nodes confirmed, without so many having lost the key that it is gone.
     Unreachable {
         /// What is held.
         resource: Resource,
+        /// How many nodes do not carry our key any more.
+        refused: usize,
         /// How many confirmations were needed.
         quorum: usize,
         /// How many nodes there are.
         nodes: usize,
         /// The nodes that did not vote.
         faults: Vec<NodeFault>,
+    },
+    /// The manager's thread has ended. The lease is as valid as it was, and runs out.
+    ShutDown {
+        /// What is held.
+        resource: Resource,
     },
 }
 
@@ -47,7 +54,8 @@ impl ExtendError {
         match self {
             Self::Lost { resource }
             | Self::Gone { resource, .. }
-            | Self::Unreachable { resource, .. } => resource,
+            | Self::Unreachable { resource, .. }
+            | Self::ShutDown { resource } => resource,
         }
     }
 
@@ -80,16 +88,23 @@ impl fmt::Display for ExtendError {
                 }
             }
             Self::Unreachable {
+                refused,
                 quorum,
                 nodes,
                 faults,
                 ..
-            } => write!(
-                out,
-                "no quorum: {} of {nodes} nodes did not vote (quorum {quorum}): {}",
-                faults.len(),
-                Faults(faults)
-            ),
+            } => {
+                write!(
+                    out,
+                    "no quorum: {} of {nodes} nodes did not vote",
+                    faults.len()
+                )?;
+                if *refused > 0 {
+                    write!(out, ", {refused} do not carry it any more")?;
+                }
+                write!(out, " (quorum {quorum}): {}", Faults(faults))
+            }
+            Self::ShutDown { .. } => out.write_str("the lock manager was shut down"),
         }
     }
 }

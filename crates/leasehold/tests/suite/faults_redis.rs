@@ -218,7 +218,7 @@ fn a_dead_majority_is_told_in_time_and_nothing_is_left_on_the_others() {
     );
     let text = error.to_string();
     assert!(
-        text.contains("no quorum: 3 of 5 nodes did not vote (quorum 3)"),
+        text.contains("no quorum: at least 3 of 5 nodes did not vote (quorum 3)"),
         "{text}"
     );
     for dead in &cluster.servers[..3] {

@@ -91,7 +91,11 @@ fn a_dropped_acquisition_takes_back_what_lands_later() {
     begin(&mut waiting);
     drop(waiting);
     gate.open();
-    assert_eq!(block_on(slow.shutdown()), 0, "the clean-up is confirmed");
+    assert_eq!(
+        block_on(slow.shutdown()),
+        Some(0),
+        "the clean-up is confirmed"
+    );
     assert!(
         acquire(&manager(&[node])).is_ok(),
         "nothing is left on the node"
@@ -117,7 +121,7 @@ fn a_node_that_hangs_costs_only_its_vote_and_keeps_nothing() {
     let guard = acquire(&limping).expect("two of three are enough");
     assert_eq!(block_on(guard.release()), ReleaseOutcome::Released);
     gate.open();
-    assert_eq!(block_on(limping.shutdown()), 0);
+    assert_eq!(block_on(limping.shutdown()), Some(0));
     assert!(
         acquire(&manager(&[nodes[2].clone()])).is_ok(),
         "the late grant was taken back"
@@ -152,21 +156,65 @@ fn every_attempt_signs_with_an_owner_of_its_own() {
 
 #[test]
 fn an_owner_source_that_repeats_itself_is_found_out() {
+    let options = LockOptions::new().owner_source(OwnerSource::new(|_| b"me".to_vec()));
+    let error = manager(&nodes()).mutex_with("r", options).map(drop);
+    assert!(matches!(error, Err(ConfigError::OwnerSource)), "{error:?}");
+}
+
+#[test]
+fn a_function_that_panics_takes_nobody_with_it() {
     let nodes = nodes();
-    let _held = acquire(&manager(&nodes)).expect("it is free");
-    let options = LockOptions::new()
-        .owner_source(OwnerSource::new(|_| b"always the same".to_vec()))
-        .pause(MS..=MS);
+    let held = acquire(&manager(&nodes)).expect("it is free");
+    let other = manager(&nodes);
+    let calls = AtomicU32::new(0);
+    let fickle = OwnerSource::new(move |random| {
+        assert!(
+            calls.fetch_add(1, Ordering::Relaxed) < 21,
+            "after the check"
+        );
+        random.to_vec()
+    });
+    let options = LockOptions::new().owner_source(fickle);
     let error = block_on(
-        manager(&nodes)
+        other
             .mutex_with("r", options)
-            .expect("good options")
+            .expect("good at first")
             .acquire(),
     );
     assert!(
         matches!(error, Err(AcquireError::OwnerRepeated { .. })),
         "{error:?}"
     );
+    let options = LockOptions::new()
+        .tries(2)
+        .pause_function(|_| panic!("no pause"));
+    let error = block_on(
+        other
+            .mutex_with("r", options)
+            .expect("good options")
+            .acquire(),
+    );
+    assert!(error.expect_err("it is held").is_contention());
+    drop(held);
+    assert!(block_on(other.mutex("r").expect("plain").acquire_within(PATIENCE)).is_ok());
+}
+
+#[test]
+fn a_second_shutdown_waits_again() {
+    let (node, gate) = (MemoryNode::new(), Gate::default());
+    let door = gate.clone();
+    let manager = LockManager::builder()
+        .link(NodeName::new("gated"), move |clock| door.link(&node, clock))
+        .build()
+        .expect("one node");
+    let guard = acquire(&manager).expect("it is free");
+    assert_eq!(block_on(manager.shutdown()), Some(0));
+    gate.close();
+    drop(guard);
+    let mut waiting = Box::pin(manager.shutdown());
+    begin(&mut waiting);
+    gate.open();
+    assert_eq!(block_on(waiting), Some(0));
 }
 
 #[test]
@@ -234,7 +282,9 @@ fn a_quorum_that_does_not_answer_is_named_node_by_node() {
     assert_eq!(error.faults().len(), 2);
     let text = error.to_string();
     assert!(
-        text.contains("no quorum: 2 of 3 nodes did not vote (quorum 2) after 1 attempt in "),
+        text.contains(
+            "no quorum: at least 2 of 3 nodes did not vote (quorum 2) after 1 attempt in "
+        ),
         "{text}"
     );
     assert!(
@@ -328,7 +378,7 @@ fn a_shut_down_manager_ends_waiting_and_keeps_leases() {
     let mutex = manager.mutex("r").expect("a plain name");
     let mut waiting = Box::pin(mutex.acquire());
     begin(&mut waiting);
-    assert_eq!(block_on(manager.shutdown()), 0);
+    assert_eq!(block_on(manager.shutdown()), Some(0));
     assert!(matches!(
         block_on(waiting),
         Err(AcquireError::ShutDown { .. })
