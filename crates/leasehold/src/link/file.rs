@@ -8,15 +8,17 @@
 //! * **Its process: no.** A record names the process that set it, by pid and start time. A holder that
 //!   was killed holds nothing from that moment on. Pids are judged only between processes of one pid
 //!   and one time namespace; for the others the TTL has to end.
-//! * **A reboot: no.** Record and file carry the boot's id. A file of an earlier boot is replaced when
-//!   it is opened, so a power cut cannot leave anything behind, damage included. This is why nothing
-//!   is ever flushed to the disk after the file has been made.
+//! * **A reboot: no.** The file carries the boot's id. A file of an earlier boot is replaced when it is
+//!   opened, so a power cut cannot leave anything behind, damage included. This is why on Linux nothing
+//!   is ever flushed to the disk after the file has been made. A file that some process has open is not
+//!   of an earlier boot, whatever id it carries, and is never replaced ([`FileError::InUse`]).
 //! * **Its TTL: no,** by the clock that goes on through suspend, which all processes of a machine share.
 //!   Processes in different *time namespaces* do not share it and must not share a store.
 //!
 //! Outside Linux and Android there is neither boot id nor start time: keys last until their TTL ends,
 //! and since there the boot-time clock is not shared between processes, TTLs are counted by the wall
-//! clock. A wall clock that is set forward there ends them early.
+//! clock. A wall clock that is set forward there ends them early. Each batch of steps is flushed there,
+//! so that the file is whole after a power cut.
 //!
 //! # What waits
 //! A transaction waits for the one before it, and that may belong to a process that was stopped in the
@@ -29,11 +31,15 @@
 //!   ones come. A full store answers with a fault, and releases are still carried out.
 //! * Not for network file systems, of which the known ones are refused. A shared folder between virtual
 //!   machines is one too, even where it cannot be told.
+//! * Who must lock with whom must see one boot id. Some containers (systemd-nspawn, LXC) have their own:
+//!   a shared store that one of them has open is refused to the others, and one that nobody has open is
+//!   replaced, with the keys in it. Where no boot id can be read, no store is opened.
 //! * Who must lock with whom must run as one user: folder and files are for their owner alone.
 //! * After `fork` without `exec`, a child must not use the nodes of its parent.
-//! * A program that deletes or replaces `data.mdb` cuts the processes that have it open off: from then
-//!   on they are answered with a fault. Deleting `lock.mdb` while the store is open breaks mutual
-//!   exclusion unseen.
+//! * Deleting or replacing `data.mdb` while the store is open breaks mutual exclusion. The processes
+//!   that have it open are answered with a fault from then on, but the keys are gone: leases that were
+//!   won before stay valid to their guards until their TTL ends, while others win the same locks in the
+//!   new file. Deleting `lock.mdb` while the store is open breaks mutual exclusion unseen.
 //!
 //! # Damage
 //! A file that is not a store of this format is refused and left as it is. Checked before it is mapped:
@@ -46,6 +52,7 @@ mod error;
 mod head;
 mod holder;
 mod place;
+mod presence;
 mod record;
 mod station;
 mod store;

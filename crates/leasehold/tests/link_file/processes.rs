@@ -1,10 +1,11 @@
 //! Several processes, some of which are killed.
 
 use crate::client::{Client, Folder};
+use leasehold::link::file::{FileError, FileNode};
 use leasehold_core::Vote;
 use std::{
-    fs,
-    io::{BufRead, BufReader, Write},
+    fs::{self, OpenOptions},
+    io::{BufRead, BufReader, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Stdio},
 };
@@ -136,6 +137,55 @@ fn processes_killed_in_the_middle_hold_nobody_up() {
         here.acquire_at_last("r");
         assert_eq!(here.release("r"), Vote::Granted, "round {round}");
     }
+}
+
+/// Makes a store one of another boot id, as seen from a container that has its own.
+fn forge_boot_id(store: &Path) {
+    let mut data = OpenOptions::new()
+        .write(true)
+        .open(store.join("data.mdb"))
+        .expect("the store was made");
+    data.seek(SeekFrom::End(-16)).expect("a file");
+    data.write_all(&[7; 16]).expect("room");
+}
+
+#[test]
+fn a_store_of_another_boot_id_is_left_alone_while_a_process_has_it_open() {
+    let folder = Folder::new();
+    let path = folder.store();
+    let mut first = Process::start("hold", &path);
+    first.hear("held");
+    forge_boot_id(&path);
+    let contents = || {
+        ["data.mdb", "lock.mdb"].map(|name| fs::read(path.join(name)).expect("the store is there"))
+    };
+    let before = contents();
+    for _ in 0..2 {
+        let error = FileNode::open(&path).expect_err("somebody has it open");
+        assert!(matches!(error, FileError::InUse { .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("data.mdb"), "{text}");
+        assert!(text.contains("another boot id"), "{text}");
+    }
+    assert!(contents() == before, "the refused store was changed");
+    assert_eq!(fs::read_dir(&path).expect("a folder").count(), 2);
+
+    first.0.kill().expect("it is ours");
+    first.0.wait().expect("it is ours");
+    assert_eq!(Client::open(&path, "here").acquire("r"), Vote::Granted);
+}
+
+#[test]
+fn a_holder_whose_store_was_refused_to_another_boot_id_goes_on() {
+    let folder = Folder::new();
+    let path = folder.store();
+    let mut first = Process::start("hold", &path);
+    first.hear("held");
+    forge_boot_id(&path);
+    FileNode::open(&path).expect_err("somebody has it open");
+    drop(first.0.stdin.take());
+    // It asserts that its release is granted.
+    assert!(first.0.wait().expect("it is ours").success());
 }
 
 #[test]

@@ -77,6 +77,21 @@ pub enum FileError {
         /// The file.
         path: PathBuf,
     },
+    /// Processes that see another boot id have the store open: in a container that has one of its own,
+    /// for example. Those who share a store must see one boot id.
+    #[non_exhaustive]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The boot id cannot be read, so a store of an earlier boot could not be told from a current one.
+    #[non_exhaustive]
+    NoBootId {
+        /// What was to be opened.
+        path: PathBuf,
+        /// Why it cannot be read.
+        reason: String,
+    },
     /// Anything else.
     #[non_exhaustive]
     Failed {
@@ -139,6 +154,8 @@ impl fmt::Display for FileError {
             | Self::DiskFull { path, .. }
             | Self::PathTooLong { path }
             | Self::Replaced { path }
+            | Self::InUse { path }
+            | Self::NoBootId { path, .. }
             | Self::Failed { path, .. } => path,
         };
         write!(out, "open the lock store {path:?}: ")?;
@@ -178,6 +195,16 @@ impl fmt::Display for FileError {
             Self::Replaced { .. } => out.write_str(
                 "it was deleted or replaced while this process had it open; end all use of the old \
                  one first",
+            ),
+            Self::InUse { .. } => out.write_str(
+                "it is in use by processes that see another boot id, such as those of another \
+                 container; let all programs that share it see the same \
+                 /proc/sys/kernel/random/boot_id, or end those programs, or choose another folder",
+            ),
+            Self::NoBootId { reason, .. } => write!(
+                out,
+                "without the boot id a store of an earlier boot cannot be told from one in use \
+                 ({reason}); make /proc/sys/kernel/random/boot_id readable for this process"
             ),
             Self::Failed { reason, .. } => out.write_str(reason),
         }

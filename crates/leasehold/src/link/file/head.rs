@@ -30,15 +30,16 @@ pub(super) const FORMAT: u32 = 1;
 pub(super) enum Age {
     /// It was made since the machine booted.
     Current,
-    /// It was made before: whatever it holds is void.
-    EarlierBoot,
+    /// It was made under another boot id: before the machine booted, or, if somebody has it open, in a
+    /// container that has a boot id of its own.
+    OtherBoot,
 }
 
 /// Stretches the file to its size and puts the mark at its end.
 pub(super) fn mark(file: &mut File, holder: &Holder) -> io::Result<()> {
     file.seek(SeekFrom::Start(MAP_SIZE))?;
     file.write_all(&[&TEXT[..], &FORMAT.to_le_bytes(), &holder.boot].concat())?;
-    // The only flush there is: the mark must be there after a power cut, so that the next boot knows
+    // On Linux the only flush there is: the mark must be there after a power cut, so that the next boot knows
     // the file for one that it may replace.
     file.sync_all()
 }
@@ -53,7 +54,7 @@ pub(super) fn check(path: &Path, file: &mut File, holder: &Holder) -> Result<Age
         return Err(without_mark(path, file, size));
     };
     if boot != holder.boot {
-        return Ok(Age::EarlierBoot);
+        return Ok(Age::OtherBoot);
     }
     let damaged = |reason| FileError::Damaged {
         path: path.to_owned(),

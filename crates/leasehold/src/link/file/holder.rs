@@ -16,22 +16,23 @@ pub(super) struct Holder {
 }
 
 impl Holder {
-    /// This process.
-    pub(super) fn current() -> Self {
+    /// This process. If the boot cannot be told, says why: a made-up id would void the keys of others.
+    pub(super) fn current() -> Result<Self, String> {
         imp::current()
     }
 
-    /// Whether keys that `other` set are void for this process: it ran before the last boot, or is gone
-    /// for certain. In doubt it lives, and its TTL has to end.
+    /// Whether keys that `other` set are void for this process: it is gone for certain. In doubt it
+    /// lives, and its TTL has to end.
     pub(super) fn knows_gone(&self, other: &Self) -> bool {
-        if other.boot != self.boot {
-            return true;
-        }
+        // Another boot id does not prove a reboot: containers may have their own. A store has one, and
+        // what was there before a reboot went with the whole file (`place`), so a record of another one
+        // should not be met at all; if it is, it is in doubt.
+        //
         // A number of another namespace would name a stranger here, and a start seen from another time
         // namespace is shifted: both would bury the living.
         let comparable = self.pid_namespace != 0
-            && (other.pid_namespace, other.time_namespace)
-                == (self.pid_namespace, self.time_namespace);
+            && (other.boot, other.pid_namespace, other.time_namespace)
+                == (self.boot, self.pid_namespace, self.time_namespace);
         let this = (other.pid, other.started) == (self.pid, self.started);
         comparable && !this && imp::gone(other)
     }
@@ -46,7 +47,7 @@ mod imp {
     };
     use std::{fs, os::unix::fs::MetadataExt};
 
-    pub(super) fn current() -> Holder {
+    pub(super) fn current() -> Result<Holder, String> {
         let pid = std::process::id();
         let inode = |name| fs::metadata(name).map_or(0, |found| found.ino());
         let stat = Stat::read("self");
@@ -57,13 +58,13 @@ mod imp {
             Some(_) if at_home => inode("/proc/self/ns/pid"),
             _ => 0,
         };
-        Holder {
-            boot: boot().unwrap_or_default(),
+        Ok(Holder {
+            boot: boot()?,
             pid,
             started: stat.map_or(0, |stat| stat.started),
             pid_namespace,
             time_namespace: inode("/proc/self/ns/time"),
-        }
+        })
     }
 
     /// Whether the process is gone for certain; its numbers must be of this namespace.
@@ -80,12 +81,18 @@ mod imp {
     }
 
     /// The kernel's id of this boot: a random one, written as a UUID.
-    fn boot() -> Option<[u8; 16]> {
-        let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-        let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
-        u128::from_str_radix(&digits, 16)
-            .ok()
-            .map(u128::to_be_bytes)
+    fn boot() -> Result<[u8; 16], String> {
+        let text = fs::read_to_string("/proc/sys/kernel/random/boot_id")
+            .map_err(|error| error.to_string())?;
+        parse_boot(&text).ok_or_else(|| format!("it reads {text:?}"))
+    }
+
+    /// None for what is no UUID, zeros included: a stand-in is the same after a reboot.
+    pub(super) fn parse_boot(text: &str) -> Option<[u8; 16]> {
+        let digits = text.trim_ascii_end().replace('-', "");
+        let uuid = digits.len() == 32 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let number = u128::from_str_radix(&digits, 16).ok()?;
+        (uuid && number != 0).then_some(number.to_be_bytes())
     }
 
     /// What is needed of /proc/…/stat.
@@ -121,14 +128,14 @@ mod imp {
 mod imp {
     use super::Holder;
 
-    pub(super) fn current() -> Holder {
-        Holder {
+    pub(super) fn current() -> Result<Holder, String> {
+        Ok(Holder {
             boot: [0; 16],
             pid: std::process::id(),
             started: 0,
             pid_namespace: 0,
             time_namespace: 0,
-        }
+        })
     }
 
     pub(super) fn gone(_: &Holder) -> bool {
@@ -142,7 +149,7 @@ mod tests {
 
     #[test]
     fn this_process_and_its_parent_live() {
-        let this = Holder::current();
+        let this = Holder::current().expect("/proc is there");
         assert_ne!((this.pid_namespace, this.started), (0, 0));
         assert_ne!(this.boot, [0; 16]);
         assert!(!this.knows_gone(&this));
@@ -150,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_number_that_was_given_to_another_process_is_told_by_its_start() {
-        let this = Holder::current();
+        let this = Holder::current().expect("/proc is there");
         let earlier = Holder {
             started: this.started - 1,
             ..this
@@ -164,7 +171,7 @@ mod tests {
             .arg("60")
             .spawn()
             .expect("there is a sleep command");
-        let this = Holder::current();
+        let this = Holder::current().expect("/proc is there");
         let text = std::fs::read_to_string(format!("/proc/{}/stat", child.id()))
             .expect("the child is there");
         let started = text
@@ -189,7 +196,7 @@ mod tests {
 
     #[test]
     fn processes_of_other_namespaces_are_not_judged() {
-        let this = Holder::current();
+        let this = Holder::current().expect("/proc is there");
         let stranger = Holder {
             started: 1,
             pid_namespace: 1,
@@ -205,13 +212,30 @@ mod tests {
     }
 
     #[test]
-    fn nothing_outlives_a_boot() {
-        let this = Holder::current();
-        let before = Holder {
+    fn a_process_with_another_boot_id_is_not_judged() {
+        let this = Holder::current().expect("/proc is there");
+        // Its start is a wrong one, by which it would be gone if it were of this boot.
+        let other = Holder {
             boot: [1; 16],
-            pid_namespace: 1,
+            started: this.started - 1,
             ..this
         };
-        assert!(this.knows_gone(&before));
+        assert!(!this.knows_gone(&other));
+    }
+
+    #[test]
+    fn a_boot_id_is_a_whole_uuid_and_not_zero() {
+        let id = imp::parse_boot("00112233-4455-6677-8899-aabbccddeeff\n");
+        let bytes = 0x0011_2233_4455_6677_8899_aabb_ccdd_eeff_u128.to_be_bytes();
+        assert_eq!(id, Some(bytes));
+        for text in [
+            "",
+            "\n",
+            "00000000-0000-0000-0000-000000000000\n",
+            "00112233-4455-6677-8899-aabbccddeef\n",
+            "+0112233-4455-6677-8899-aabbccddeeff\n",
+        ] {
+            assert_eq!(imp::parse_boot(text), None, "{text:?}");
+        }
     }
 }

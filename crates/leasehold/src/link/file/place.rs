@@ -1,6 +1,6 @@
 //! The folder of a store, and what is in it.
 
-use super::{error::FileError, head, holder::Holder, store::Store};
+use super::{error::FileError, head, holder::Holder, presence::Presence, store::Store};
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read},
@@ -64,25 +64,34 @@ impl Place {
 
     /// Opens the store, and makes one if there is none or one of an earlier boot. Waits while another
     /// process does the same. This process must not have it open.
+    ///
+    /// A store of another boot id that somebody has open is not of an earlier boot, and is refused.
     pub(super) fn open(&self, holder: Holder) -> Result<Store, FileError> {
         // One at a time: nobody meets a store that is half made, and two cannot make one each. The
         // kernel gives the lock back when the folder is closed, or its process killed.
         let _lock = FolderLock::take(&self.path)?;
         self.check_lock_file()?;
         let data = self.data();
-        match File::open(&data) {
+        let file = match File::open(&data) {
             Ok(mut file) => match head::check(&data, &mut file, &holder)? {
-                head::Age::Current => {}
-                head::Age::EarlierBoot => self.create(&holder)?,
+                head::Age::Current => file,
+                head::Age::OtherBoot => {
+                    // Held until the new store is in the old one's place: nobody can begin to use
+                    // what is about to be replaced.
+                    let _alone = Presence::alone(&data, file)?;
+                    self.create(&holder)?
+                }
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.create(&holder)?,
             Err(error) => return Err(FileError::io(&data, &error)),
-        }
-        Store::open(&self.path, data, holder)
+        };
+        // Before LMDB opens it, and before the folder's lock ends.
+        let presence = Presence::with_others(&data, file)?;
+        Store::open(&self.path, data, holder, presence)
     }
 
     /// Makes a store beside its place and moves it there when it is whole.
-    fn create(&self, holder: &Holder) -> Result<(), FileError> {
+    fn create(&self, holder: &Holder) -> Result<File, FileError> {
         let draft = self.path.join("data.mdb.new");
         let draft_lock = self.path.join("data.mdb.new-lock");
         let failed = |error: io::Error| FileError::io(&draft, &error);
@@ -101,6 +110,7 @@ impl Place {
             .and_then(|()| fs::remove_file(&draft_lock))
             .and_then(|()| fs::rename(&draft, self.data()))
             .and_then(|()| self.folder.sync_all())
+            .and_then(|()| File::open(self.data()))
             .map_err(failed)
     }
 

@@ -99,7 +99,7 @@ mod tests {
 
     fn record() -> Record {
         Record {
-            holder: Holder::current(),
+            holder: Holder::current().expect("/proc is there"),
             key: Key {
                 owner: Owner::from_bytes(&[0xff; 255]).expect("not too long"),
                 expires_at: Instant::NEVER,

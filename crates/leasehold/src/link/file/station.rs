@@ -71,7 +71,11 @@ impl Station {
             lock(&station.queue).tenants += 1;
             return Ok(Tenancy(station));
         }
-        let store = place.open(Holder::current())?;
+        let holder = Holder::current().map_err(|reason| FileError::NoBootId {
+            path: path.to_owned(),
+            reason,
+        })?;
+        let store = place.open(holder)?;
         let station = Arc::new(Self {
             file: store.id(),
             queue: Mutex::new(Queue {

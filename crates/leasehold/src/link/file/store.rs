@@ -4,7 +4,8 @@ use super::{
     error::FileError,
     head::{FILE_SIZE, FORMAT, MAP_SIZE},
     holder::Holder,
-    place::{FileId, file_id},
+    place::FileId,
+    presence::Presence,
     record::{Record, key_of},
     station::Job,
 };
@@ -29,9 +30,10 @@ pub(super) struct Store {
     locks: Database<Bytes, Bytes>,
     holder: Holder,
     data: PathBuf,
-    id: FileId,
     /// The key up to which the keys were swept.
     swept: Vec<u8>,
+    /// The last field, so that LMDB has closed the file before others may replace it.
+    presence: Presence,
 }
 
 /// How many keys are looked at for each new one: the ended keys cannot pile up to more than about a
@@ -56,8 +58,13 @@ impl Store {
         fill().map_err(failed)
     }
 
-    /// Opens the store in `folder`, whose head was checked.
-    pub(super) fn open(folder: &Path, data: PathBuf, holder: Holder) -> Result<Self, FileError> {
+    /// Opens the store in `folder`, whose head was checked in the file of `presence`.
+    pub(super) fn open(
+        folder: &Path,
+        data: PathBuf,
+        holder: Holder,
+        presence: Presence,
+    ) -> Result<Self, FileError> {
         let failed = |error: heed::Error| FileError::lmdb(&data, &error);
         let env = environment(folder, EnvFlags::empty()).map_err(failed)?;
         env.clear_stale_readers().map_err(failed)?;
@@ -80,27 +87,26 @@ impl Store {
             });
         };
         txn.commit().map_err(failed)?;
-        let id = file_id(&data).map_err(|error| FileError::io(&data, &error))?;
         Ok(Self {
             env,
             locks,
             holder,
-            id,
             data,
             swept: Vec::new(),
+            presence,
         })
     }
 
     /// The file that is open.
     pub(super) const fn id(&self) -> FileId {
-        self.id
+        self.presence.id()
     }
 
     /// Whether the store is still the file in its place; if not, a fragment that says what else is there.
     fn misplaced(&self) -> Option<String> {
         let data = &self.data;
         match fs::metadata(data) {
-            Ok(found) if (found.dev(), found.ino()) != self.id => {
+            Ok(found) if (found.dev(), found.ino()) != self.id() => {
                 Some(format!("the store {data:?} was replaced; open it again"))
             }
             // Reading on would kill the process.
@@ -179,8 +185,8 @@ impl Store {
         // was sent.
         let now = node_time(job.clock);
         let new = stored.is_none();
-        // A key that outlived its process or its boot is none. Asked only where it matters: it costs
-        // a look at the other process.
+        // A key that outlived its process is none. Asked only where it matters: it costs a look at the
+        // other process.
         let key = stored
             .filter(|record| {
                 record.key.expires_at <= now || !self.holder.knows_gone(&record.holder)
@@ -249,10 +255,7 @@ impl Store {
                 break;
             }
             last = place.to_vec();
-            let void = Record::decode(bytes).is_some_and(|record| {
-                record.key.expires_at <= now || record.holder.boot != self.holder.boot
-            });
-            if void {
+            if Record::decode(bytes).is_some_and(|record| record.key.expires_at <= now) {
                 ended.push(last.clone());
             }
         }
@@ -272,7 +275,8 @@ fn environment(path: &Path, kind: EnvFlags) -> heed::Result<Env<WithoutTls>> {
         .map_size(usize::try_from(MAP_SIZE).expect("64 MiB are within every address space"))
         .max_dbs(2);
     // Two calls that heed cannot vouch for. The flag: NO_SYNC can cost the file its order in a power cut
-    // and nothing else; after a power cut the file is replaced unread, by its boot id. The opening:
+    // and nothing else; it is set only where a file of before the cut is known by its boot id, and then
+    // the file is replaced unread. The opening:
     // the file is mapped, so what is read must not be changed but by LMDB, and must be there. It has
     // all its pages (`head`), nobody but LMDB writes to it by the contract of the module's page, and
     // this process has it open only once (`station`).
@@ -281,10 +285,18 @@ fn environment(path: &Path, kind: EnvFlags) -> heed::Result<Env<WithoutTls>> {
         reason = "mapping a file cannot be safe; the comment above says what it stands on"
     )]
     unsafe {
-        options.flags(EnvFlags::NO_SYNC | kind);
+        options.flags(FLUSHING | kind);
         options.open(path)
     }
 }
+
+/// A power cut is a reboot, and no file outlives one: flushing would protect what is thrown away.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const FLUSHING: EnvFlags = EnvFlags::NO_SYNC;
+
+/// Without a boot id the file is trusted after a power cut, so it must be whole.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const FLUSHING: EnvFlags = EnvFlags::empty();
 
 /// The time that TTLs are counted by: the same for all processes of the machine.
 #[cfg(any(target_os = "linux", target_os = "android"))]

@@ -23,7 +23,9 @@ impl Folder {
 
     pub(crate) fn store(&self) -> Store {
         let place = super::super::place::Place::prepare(&self.0).expect("a folder of our own");
-        place.open(Holder::current()).expect("a new store")
+        place
+            .open(Holder::current().expect("/proc is there"))
+            .expect("a new store")
     }
 }
 
@@ -103,15 +105,19 @@ fn record(name: &str, holder: Holder) -> Record {
 }
 
 #[test]
-fn a_record_of_another_boot_is_no_key() {
+fn a_record_of_another_boot_id_lives_until_its_ttl_ends() {
     let folder = Folder::new("boot");
     let mut store = folder.store();
     let holder = Holder {
         boot: [7; 16],
+        started: 1,
         ..store.holder
     };
     store.forge(b"r", &record("r", holder).encode());
-    assert_eq!(store.one(acquire("r", "b")), Vote::Granted);
+    // Looked at by the sweep as well.
+    assert_eq!(store.one(acquire("s", "b")), Vote::Granted);
+    let vote = store.one(acquire("r", "b"));
+    assert!(matches!(vote, Vote::Refused(_)), "{vote:?}");
 }
 
 #[test]
@@ -226,7 +232,7 @@ fn a_store_of_an_earlier_boot_is_replaced() {
     let place = super::super::place::Place::prepare(&folder.0).expect("a folder of our own");
     let before = Holder {
         boot: [7; 16],
-        ..Holder::current()
+        ..Holder::current().expect("/proc is there")
     };
     let mut store = place.open(before).expect("a new store");
     assert_eq!(store.one(acquire("r", "a")), Vote::Granted);

@@ -1,0 +1,72 @@
+//! Who has a store open, as the kernel counts it.
+//!
+//! A boot id alone does not tell a store that is left over from an earlier boot: some containers have
+//! boot ids of their own and share a folder. What is certain is that nobody of an earlier boot has
+//! anything open. So whoever has a store open holds a shared `flock` on its data file, and whoever
+//! replaces one must get the exclusive one first. The lock belongs to the file in the kernel, so it
+//! counts across namespaces of all kinds, and it ends with its process, however that ends.
+//!
+//! LMDB is not disturbed by it: its own locks are of another kind (`fcntl`), and in `lock.mdb`.
+
+use super::{error::FileError, place::FileId};
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+};
+use std::{fs::File, io, os::unix::fs::MetadataExt, path::Path};
+
+/// A lock on the data file for as long as this lives.
+///
+/// The standard library opens files close-on-exec, so programs that this process starts do not hold
+/// it. A child of `fork` without `exec` does, and then a store is refused rather than replaced.
+#[derive(Debug)]
+pub(super) struct Presence {
+    file: File,
+    id: FileId,
+}
+
+impl Presence {
+    /// Says that this process has the store open. Does not wait: under the folder's lock nobody of
+    /// ours has it alone.
+    pub(super) fn with_others(path: &Path, file: File) -> Result<Self, FileError> {
+        Self::take(file, FlockOperation::NonBlockingLockShared)
+            .map_err(|error| FileError::io(path, &error))
+    }
+
+    /// Says that nobody has the store open, and is an error if somebody has. Does not wait.
+    pub(super) fn alone(path: &Path, file: File) -> Result<Self, FileError> {
+        Self::take(file, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
+            match error.kind() {
+                io::ErrorKind::WouldBlock => FileError::InUse {
+                    path: path.to_owned(),
+                },
+                _ => FileError::io(path, &error),
+            }
+        })
+    }
+
+    fn take(file: File, how: FlockOperation) -> io::Result<Self> {
+        let found = file.metadata()?;
+        let id = (found.dev(), found.ino());
+        loop {
+            match flock(&file, how) {
+                Ok(()) => return Ok(Self { file, id }),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The file that is locked.
+    pub(super) const fn id(&self) -> FileId {
+        self.id
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        // Not left to the closing: a child that was forked and has not come to its `exec` yet has the
+        // same opening, and would keep the lock for that moment.
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
