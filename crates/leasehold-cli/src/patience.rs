@@ -128,7 +128,11 @@ impl<'a> Wait<'a> {
             let by = held_by(error);
             output::talk(format_args!("waiting for {resource:?}: held{by}"));
         } else {
-            output::talk(format_args!("still trying: cannot {error}"));
+            let why = match error {
+                AcquireError::TimedOut { last, .. } => last,
+                other => other,
+            };
+            output::talk(format_args!("still trying to {why}"));
         }
     }
 
