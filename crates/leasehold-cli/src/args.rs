@@ -1,6 +1,9 @@
 //! What the command understands. Parsing touches nothing: no file, no server, no clock.
 
-use crate::duration;
+use crate::{
+    duration::{self, Shown},
+    node_list::{NodeList, NodeListParser},
+};
 use clap::{Args, Parser, Subcommand};
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
@@ -31,18 +34,24 @@ pub(crate) enum Command {
 #[command(after_long_help = RUN_HELP)]
 pub(crate) struct RunArguments {
     /// The servers, as URLs with commas between; without any, this user's file on this machine
+    ///
+    /// A comma in a password is written %2C.
     #[arg(
         long,
         value_name = "URL,URL…",
         env = "LEASEHOLD_NODES",
         // They may contain passwords.
         hide_env_values = true,
-        value_parser = node_list,
+        value_parser = NodeListParser,
     )]
     pub(crate) nodes: Option<NodeList>,
 
-    /// How long the lock outlives this machine, should it die; extended while the command runs
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse_positive)]
+    /// How long the lock on servers outlives this machine, should it die; 200ms at least
+    ///
+    /// While the command runs, the lease is extended. If it cannot be, the command is ended within this
+    /// time. Servers keep the lock so long too if leasehold alone is killed; a file on this machine does
+    /// not: there the lock is free at once.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = ttl)]
     pub(crate) ttl: Duration,
 
     /// Wait so long for the lock at most, then exit with 124; without it, wait for ever
@@ -103,31 +112,20 @@ pub(crate) struct Place {
     pub(crate) dir: Option<PathBuf>,
 }
 
-/// Addresses of nodes, at least one. The library checks what they say.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NodeList(pub(crate) Vec<String>);
-
-fn node_list(text: &str) -> Result<NodeList, String> {
-    let nodes: Vec<_> = text
-        .split(',')
-        .map(|url| url.trim().to_owned())
-        .filter(|url| !url.is_empty())
-        .collect();
-    // An empty list comes from a script whose servers did not start. To lock on this machine alone
-    // instead would look like success.
-    if nodes.is_empty() {
-        return Err(
-            "no node in it: leave --nodes and LEASEHOLD_NODES out to lock on this machine only"
-                .into(),
-        );
-    }
-    Ok(NodeList(nodes))
-}
-
 fn resource(text: &str) -> Result<String, String> {
     match leasehold::Resource::new(text) {
         Ok(_) => Ok(text.to_owned()),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+fn ttl(text: &str) -> Result<Duration, String> {
+    match duration::parse(text)? {
+        ttl if ttl < SHORTEST_TTL => Err(format!(
+            "shorter than {}: a command cannot be started, watched and ended in less",
+            Shown(SHORTEST_TTL)
+        )),
+        ttl => Ok(ttl),
     }
 }
 
@@ -137,6 +135,10 @@ fn wait(text: &str) -> Result<Duration, String> {
         duration => Ok(duration),
     }
 }
+
+/// Of this, a command that has to go gets 30 ms between SIGTERM and SIGKILL: hardly enough to be
+/// scheduled twice on a busy machine.
+const SHORTEST_TTL: Duration = Duration::from_millis(200);
 
 const RUN_HELP: &str = "\
 Examples:
@@ -164,8 +166,12 @@ Signals: HUP, INT, QUIT, TERM, USR1, USR2, TSTP and CONT are passed on to the co
 While the lock is still waited for, the first six end the wait. While the command is stopped by
 Ctrl-Z, nobody extends the lease: if it has ended by `fg`, the command is killed, and the code is 123.
 
-What the command leaves running in the background is left alone, and runs without the lock. If
-leasehold itself is killed by SIGKILL, or stopped by SIGSTOP, it cannot end the command in time.
+What the command leaves running in the background is left alone, and runs without the lock.
+
+If leasehold itself is killed by SIGKILL, nobody ends the command: it runs on without the lock. With
+servers, the lock ends with its TTL. Without, it is free at once, and the next run starts beside the
+command. If leasehold is stopped by SIGSTOP, the lock ends with its TTL, and the command runs on
+until leasehold is continued and kills it.
 
 Exit codes:
   0-255  the command's own; 128+n if signal n ended it
@@ -216,11 +222,11 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_list_of_nodes_is_not_this_machine() {
-        assert!(node_list("").is_err());
-        assert!(node_list(" , ").is_err());
-        let list = NodeList(vec!["redis://a".into(), "redis://b".into()]);
-        assert_eq!(node_list("redis://a, redis://b,"), Ok(list));
+    fn a_ttl_too_short_to_look_after_is_refused() {
+        let why = "shorter than 200 ms: a command cannot be started, watched and ended in less";
+        assert_eq!(ttl("0s").unwrap_err(), why);
+        assert_eq!(ttl("199ms").unwrap_err(), why);
+        assert_eq!(ttl("200ms"), Ok(SHORTEST_TTL));
     }
 
     #[test]

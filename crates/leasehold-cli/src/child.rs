@@ -83,7 +83,8 @@ impl Child {
         let _ = rustix::process::set_child_subreaper(Some(self.group));
     }
 
-    /// Whether the group has any process left, stopped ones included. Only when the command has ended.
+    /// Whether the group has any process left, stopped ones included. Reaps what has ended: only when
+    /// the command has, or nobody asks for its status any more.
     pub(crate) fn has_group(&self) -> bool {
         while let Ok(Some(_)) = waitpgid(self.group, WaitOptions::NOHANG) {}
         test_kill_process_group(self.group) != Err(rustix::io::Errno::SRCH)

@@ -36,24 +36,20 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     Ok(sum)
 }
 
-/// Reads a duration that lasts.
-pub(crate) fn parse_positive(text: &str) -> Result<Duration, String> {
-    match parse(text)? {
-        Duration::ZERO => Err("zero: say how long, such as 10s".into()),
-        duration => Ok(duration),
-    }
-}
-
-/// Shows a duration: `350 ms`, `9.2 s`, `2 min 5 s`, `3 h 0 min`. Rounded down.
+/// Shows a duration: `17 µs`, `250 ms`, `1 s`, `1.2 s`, `3 min 20 s`, `2 h 1 min`. Rounded down.
+///
+/// As the errors of the library do, which stand beside it in one message.
 pub(crate) struct Shown(pub(crate) Duration);
 
 impl fmt::Display for Shown {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seconds, millis) = (self.0.as_secs(), self.0.subsec_millis());
-        match seconds {
-            0 => write!(out, "{millis} ms"),
-            1..60 => write!(out, "{seconds}.{} s", millis / 100),
-            60..3600 => write!(out, "{} min {} s", seconds / 60, seconds % 60),
+        match (seconds, millis) {
+            (0, 0) => write!(out, "{} µs", self.0.as_micros()),
+            (0, _) => write!(out, "{millis} ms"),
+            (1..60, 100..) => write!(out, "{seconds}.{} s", millis / 100),
+            (1..60, _) => write!(out, "{seconds} s"),
+            (60..3600, _) => write!(out, "{} min {} s", seconds / 60, seconds % 60),
             _ => write!(out, "{} h {} min", seconds / 3600, seconds / 60 % 60),
         }
     }
@@ -128,24 +124,24 @@ mod tests {
         for (text, error) in refused {
             assert_eq!(parse(text).unwrap_err(), error, "{text}");
         }
-        assert_eq!(
-            parse_positive("0ms").unwrap_err(),
-            "zero: say how long, such as 10s"
-        );
     }
 
     #[test]
-    fn durations_are_shown_rounded_down() {
+    fn durations_are_shown_rounded_down_as_the_library_shows_them() {
         let shown = [
-            (0, "0 ms"),
-            (999, "999 ms"),
-            (9_299, "9.2 s"),
-            (59_999, "59.9 s"),
-            (125_000, "2 min 5 s"),
-            (10_859_999, "3 h 0 min"),
+            (0, "0 µs"),
+            (17, "17 µs"),
+            (999, "999 µs"),
+            (250_999, "250 ms"),
+            (1_000_000, "1 s"),
+            (1_099_999, "1 s"),
+            (1_299_999, "1.2 s"),
+            (59_999_999, "59.9 s"),
+            (200_000_000, "3 min 20 s"),
+            (7_319_999_999, "2 h 1 min"),
         ];
-        for (millis, text) in shown {
-            assert_eq!(Shown(Duration::from_millis(millis)).to_string(), text);
+        for (micros, text) in shown {
+            assert_eq!(Shown(Duration::from_micros(micros)).to_string(), text);
         }
     }
 }

@@ -13,6 +13,7 @@ mod failure;
 mod folder;
 mod hint;
 mod label;
+mod node_list;
 mod nodes;
 mod output;
 mod patience;

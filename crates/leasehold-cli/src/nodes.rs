@@ -1,6 +1,6 @@
 //! Where the lock lives: on servers, or on this machine alone.
 
-use crate::{args::NodeList, exit_code, failure::Failure, folder, output};
+use crate::{exit_code, failure::Failure, folder, node_list::NodeList, output};
 use leasehold::{ConfigError, LockManager};
 use std::path::PathBuf;
 
@@ -31,15 +31,16 @@ impl Nodes {
                 .map_err(|error| misused(&error)),
             Self::ThisMachine(folder) => {
                 folder::prepare(folder)?;
-                let folder = folder.display();
+                let shown = folder.display();
                 // A lock that excludes fewer than its user believes is worse than none.
                 output::talk(format_args!(
-                    "no nodes given: locking on this machine only, in {folder}"
+                    "no nodes given: locking on this machine only, in {shown}"
                 ));
+                // Not as it is shown: where that differs, it is another folder, and unchecked.
                 LockManager::builder()
-                    .file(folder.to_string())
+                    .file(folder)
                     .build()
-                    .map_err(|error| Failure::own(format!("cannot use {folder}: {error}")))
+                    .map_err(|error| Failure::own(format!("cannot use {shown}: {error}")))
             }
         }
     }

@@ -45,8 +45,11 @@ impl Upkeep {
     }
 
     /// How long to rest after an extension before the next, won or not.
+    ///
+    /// A part of the TTL, however short that is: a pause beyond the time between two extensions would
+    /// lose every lease.
     pub(crate) fn pause(self) -> Duration {
-        (self.ttl / 12).max(Duration::from_millis(50))
+        (self.ttl / 12).max(Duration::from_millis(1))
     }
 
     /// How long nothing has to be done about the lease.
@@ -120,7 +123,16 @@ mod tests {
         assert!(!upkeep.is_extension_due(millis(2001)));
         assert!(upkeep.is_extension_due(millis(2000)));
         assert_eq!(upkeep.pause(), millis(250));
-        assert_eq!(Upkeep::new(millis(100)).pause(), millis(50));
+    }
+
+    #[test]
+    fn a_failed_extension_is_tried_again_in_time_whatever_the_ttl() {
+        for ttl in [12, 70, 200, 2000, 3_600_000] {
+            let upkeep = Upkeep::new(millis(ttl));
+            let left = upkeep.extend_before().saturating_sub(upkeep.pause() * 4);
+            assert_eq!(upkeep.stage(left), Stage::Held, "{ttl}");
+        }
+        assert_eq!(Upkeep::new(millis(1)).pause(), millis(1));
     }
 
     #[test]

@@ -75,6 +75,9 @@ impl<'a> Watch<'a> {
     }
 
     /// Watches until the command has ended, and if that was our doing, its whole group.
+    ///
+    /// # Errors
+    /// If the system does not tell what the command does. Then it was ended as for a loss.
     pub(crate) async fn until_the_end(&mut self) -> io::Result<End> {
         if let Some(terminal) = &self.terminal
             && terminal.is_for_the_command()
@@ -84,6 +87,9 @@ impl<'a> Watch<'a> {
             self.child.signal(Signal::CONT);
         }
         let end = self.watch().await;
+        if end.is_err() {
+            self.end_unseen().await;
+        }
         if let Some(terminal) = &self.terminal {
             terminal.take_back_from(self.child.group());
         }
@@ -102,7 +108,7 @@ impl<'a> Watch<'a> {
             if extension.is_none() && self.is_extension_due() {
                 extension = Some(Box::pin(guard.extend()));
             }
-            let rest = self.rest();
+            let rest = self.rest(extension.is_some());
             select! {
                 biased;
                 signal = self.signals.next() => self.pass(signal),
@@ -113,6 +119,22 @@ impl<'a> Watch<'a> {
                 () = sleep(rest) => {}
             }
         }
+    }
+
+    /// Ends the command without being told what becomes of it: left running, it would outlive its lease.
+    async fn end_unseen(&mut self) {
+        if self.stage == Stage::Held {
+            self.enter(Stage::Leaving);
+        }
+        while self.has_group() && !self.is_unkillable() {
+            sleep(TURN).await;
+            self.advance();
+        }
+    }
+
+    /// Whether any process of the command is left. Only after the end.
+    pub(crate) fn has_group(&self) -> bool {
+        self.child.has_group()
     }
 
     /// Sees what became of the command.
@@ -160,15 +182,17 @@ impl<'a> Watch<'a> {
         if self.stage == Stage::Held {
             return self.ended.map(End::Free);
         }
-        let unkillable =
-            self.stage == Stage::Over && self.stage_since.elapsed() >= UNKILLABLE_AFTER;
-        if unkillable {
+        if self.is_unkillable() {
             let why = self.why();
             return Some(End::Lost(format!("{why}; it does not die of SIGKILL")));
         }
         // All of the group must be gone, not only the process that began it.
         let gone = self.ended.is_some() && !self.child.has_group();
         gone.then(|| End::Lost(self.why()))
+    }
+
+    fn is_unkillable(&self) -> bool {
+        self.stage == Stage::Over && self.stage_since.elapsed() >= UNKILLABLE_AFTER
     }
 
     fn why(&self) -> String {
@@ -212,27 +236,33 @@ impl<'a> Watch<'a> {
                 now
             }
         };
-        let over = !matches!(error, ExtendError::Unreachable { .. });
+        let over = match error {
+            // So many nodes have no such key any more that no quorum is left to extend it on: somebody
+            // else may have theirs there already, whatever is left of our time. And what is lost does
+            // not come back.
+            ExtendError::Gone { .. } | ExtendError::Lost { .. } => true,
+            // May go better the next time, as long as there is time.
+            _ => false,
+        };
         self.trouble = Some(Trouble {
             since,
             why: error.to_string(),
         });
-        // A quorum of nodes has no such key any more: somebody else may have theirs there already,
-        // whatever is left of our time.
         if over && self.stage == Stage::Held {
             self.enter(Stage::Leaving);
         }
     }
 
     /// How long to wait for something to happen.
-    fn rest(&self) -> Duration {
+    fn rest(&self, extending: bool) -> Duration {
         if self.stage != Stage::Held {
             // The end of a process that is not our child is told by nobody.
-            return Duration::from_millis(10);
+            return TURN;
         }
         let remaining = self.guard.remaining();
         let rest = self.upkeep.rest(remaining);
-        if self.upkeep.is_extension_due(remaining) {
+        // While one is under way, the next is not waited for: its answer wakes us.
+        if !extending && self.upkeep.is_extension_due(remaining) {
             let pause = self.no_extension_before - Instant::now();
             return rest.min(pause.max(Duration::from_millis(1)));
         }
@@ -277,5 +307,46 @@ async fn answer(extension: &mut Option<Extension<'_>>) -> Result<(), ExtendError
     }
 }
 
+/// How often the group of a command that has to go is looked at.
+const TURN: Duration = Duration::from_millis(10);
+
 /// A process that was killed and is still there after this long hangs in the kernel.
 const UNKILLABLE_AFTER: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use leasehold::LockManager;
+    use rustix::process::{WaitOptions, kill_process, waitpid};
+
+    #[test]
+    fn a_command_that_cannot_be_watched_is_ended_with_its_group() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("there are threads to be had");
+        runtime.block_on(async {
+            let manager = LockManager::builder().memory(1).build().expect("it is one");
+            let mutex = manager.mutex("demo").expect("it is a name");
+            let guard = mutex.acquire().await.expect("nobody else knows it");
+            let mut signals = Signals::listen().expect("there are signals");
+            let script = "sleep 30 >/dev/null 2>&1 & kill -STOP $$";
+            let words = ["sh", "-c", script].map(Into::into);
+            let child = Child::start(&words, []).expect("there is a shell");
+            let group = child.group();
+            // The first process of a container may never notice whom it was left with.
+            child.adopt_orphans();
+            // Once it has stopped, it has started the other. Then its end is taken away from us.
+            waitpid(Some(group), WaitOptions::UNTRACED).expect("it is ours");
+            kill_process(group, Signal::KILL).expect("it is there");
+            waitpid(Some(group), WaitOptions::empty()).expect("it is ours");
+            let mut watch = Watch::new(&guard, Duration::from_secs(10), &mut signals, child);
+            assert!(watch.has_group(), "the other runs on");
+            watch
+                .until_the_end()
+                .await
+                .expect_err("nobody can tell how it ended");
+            assert!(!watch.has_group());
+        });
+    }
+}

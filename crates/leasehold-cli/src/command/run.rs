@@ -65,9 +65,13 @@ async fn under_lock(
             drop(timeout(RELEASE_LIMIT, guard.release()).await);
             Err(Failure::new(exit_code::LEASE_LOST, why))
         }
-        // The command may still run, so the lock is left to its TTL.
         Err(error) => {
-            std::mem::forget(guard);
+            if watch.has_group() {
+                // It was killed and is still there, so the lock is left to its TTL.
+                std::mem::forget(guard);
+            } else {
+                drop(timeout(RELEASE_LIMIT, guard.release()).await);
+            }
             Err(cannot("wait for the command", &error))
         }
     }

@@ -165,6 +165,22 @@ fn signals_reach_the_command_and_not_leasehold() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_home_that_is_no_text_has_its_locks_in_it() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+    let user = User::new();
+    let home = user.folder().join(OsStr::from_bytes(b"h\xff"));
+    let seen = user
+        .run(&["run", "demo", "--", "true"])
+        .env("XDG_STATE_HOME", &home)
+        .end();
+    assert_eq!(seen.code, 0, "{seen:?}");
+    let kept = |folder| fs::read_dir(folder).expect("it was made").count();
+    assert_ne!(kept(home.join("leasehold")), 0);
+    assert_eq!(kept(user.folder().to_owned()), 1, "there is another home");
+}
+
+#[test]
 fn a_signal_ends_the_wait() {
     let user = User::new();
     let mut holder = user

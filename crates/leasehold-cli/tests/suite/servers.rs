@@ -34,7 +34,7 @@ fn nodes_come_from_the_environment_too() {
     let script = "echo ready; sleep 1";
     let mut holder = user
         .run(&["run", "demo", "--", "sh", "-c", script])
-        .env("LEASEHOLD_NODES", &servers.nodes())
+        .env("LEASEHOLD_NODES", servers.nodes())
         .start();
     assert_eq!(holder.line(), "ready");
     let words = [

@@ -2,6 +2,7 @@
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 use std::{
+    ffi::OsStr,
     fs,
     io::{BufRead, BufReader, Read, Write},
     os::unix::{fs::DirBuilderExt, process::CommandExt, process::ExitStatusExt},
@@ -75,7 +76,7 @@ pub(crate) struct Test {
 }
 
 impl Test {
-    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }

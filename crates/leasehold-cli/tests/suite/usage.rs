@@ -40,7 +40,7 @@ fn an_empty_resource_is_refused() {
 fn an_empty_list_of_nodes_is_refused() {
     refused(
         &["run", "--nodes", "", "demo", "--", "true"],
-        "invalid value '' for '--nodes <URL,URL…>': no node in it: leave --nodes and \
+        "invalid value for '--nodes <URL,URL…>': no node in it: leave --nodes and \
          LEASEHOLD_NODES out to lock on this machine only",
     );
 }
@@ -62,9 +62,41 @@ fn a_wrong_address_or_ttl_is_refused() {
         .end();
     seen.assert_says(2, &["leasehold: ", "http"]);
     let seen = user
-        .run(&["run", "--ttl", "1ms", "demo", "--", "true"])
+        .run(&["run", "--ttl", "1000h", "demo", "--", "true"])
         .end();
     seen.assert_says(2, &["TTL"]);
+}
+
+#[test]
+fn a_ttl_too_short_to_look_after_is_refused() {
+    refused(
+        &["run", "--ttl", "199ms", "demo", "--", "true"],
+        "invalid value '199ms' for '--ttl <DURATION>': shorter than 200 ms: a command cannot be \
+         started, watched and ended in less",
+    );
+}
+
+#[test]
+fn a_password_in_a_wrong_list_of_nodes_is_not_shown() {
+    let lists = [
+        "user:hush,hush@a",
+        "redis://:hush@a,b",
+        "redis://:hush,hush@a:x",
+        "redis://a,http://:hush,hush@b",
+    ];
+    for nodes in lists {
+        let user = User::new();
+        let words = ["run", "--nodes", nodes, "demo", "--", "true"];
+        let given = user.run(&words).end();
+        let inherited = user
+            .run(&["run", "demo", "--", "true"])
+            .env("LEASEHOLD_NODES", nodes)
+            .end();
+        for seen in [given, inherited] {
+            assert_eq!(seen.code, 2, "{seen:?}");
+            assert!(!seen.stderr.contains("hush"), "{seen:?}");
+        }
+    }
 }
 
 #[test]
