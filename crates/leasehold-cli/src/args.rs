@@ -168,7 +168,7 @@ Ctrl-Z, nobody extends the lease: if it has ended by `fg`, the command is killed
 
 What the command leaves running in the background is left alone, and runs without the lock.
 
-If leasehold itself is killed by SIGKILL, nobody ends the command: it runs on, without the lock. With
+If leasehold itself is killed by SIGKILL, nobody ends the command: it runs on without the lock. With
 servers, the lock ends with its TTL. Without, it is free at once, and the next run starts beside the
 command. If leasehold is stopped by SIGSTOP, the lock ends with its TTL, and the command runs on
 until leasehold is continued and kills it.

@@ -58,7 +58,7 @@ fn servers_that_are_not_there_are_told() {
     let nodes = "redis://127.0.0.1:1";
     let says = [
         "leasehold: cannot lock \"demo\": ",
-        "hint: check the addresses",
+        "hint: check the nodes' addresses",
         "127.0.0.1:1",
     ];
     let words = ["run", "--no-wait", "--nodes", nodes, "demo", "--", "true"];
