@@ -30,9 +30,9 @@ mod url;
 
 pub use url::{RedisUrl, RedisUrlError};
 
-use super::{Link, LinkEvent, NodeName, Parcel};
+use super::{Link, LinkEvent, Parcel};
 use crate::clock::Clock;
-use backlog::Backlog;
+use backlog::{Backlog, Loss};
 use backoff::Backoff;
 use connection::Connection;
 use leasehold_core::{Fault, FaultKind, Vote};
@@ -84,12 +84,6 @@ impl RedisLink {
         }
     }
 
-    /// What the node is called in messages.
-    #[must_use]
-    pub fn name(&self) -> NodeName {
-        self.url.name()
-    }
-
     /// Goes one step on. Ready when there is another step to go, or an event.
     fn advance(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let outcome = match &mut self.state {
@@ -118,9 +112,12 @@ impl RedisLink {
 
     /// There is no connection, or none any more.
     fn lose(&mut self, reason: String) {
+        let answers = self.backlog.abandon(match self.state {
+            State::Up(_) => Loss::Lost(&reason),
+            State::Resting(_) | State::Dialling(_) => Loss::NeverUp(&reason),
+        });
         let pause = self.backoff.failed();
         self.state = State::Resting((!pause.is_zero()).then(|| Box::pin(sleep(pause))));
-        let answers = self.backlog.abandon(&reason);
         self.events
             .extend(answers.map(|(tag, vote)| LinkEvent::Reply(tag, vote)));
         self.events.push_back(LinkEvent::Down(reason.clone()));

@@ -1,8 +1,8 @@
 //! The requests that were given to the link and are not answered yet, in their order.
 
 use super::scripts;
-use leasehold_core::{Fault, FaultKind, Request, Tag, Vote};
-use std::collections::VecDeque;
+use leasehold_core::{Fault, FaultKind, Owner, Request, Resource, Tag, Vote};
+use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
 /// Requests on their way, and their bytes as far as these have not left.
 ///
@@ -18,6 +18,9 @@ pub(super) struct Backlog {
     base: u64,
     votes: usize,
     releases: usize,
+    /// How many requests wait for each lock. A node that has forgotten its scripts says so to every
+    /// request of a full backlog; to look through all the others each time would be quadratic.
+    locks: HashMap<(Resource, Owner), usize>,
 }
 
 /// A request without an answer.
@@ -26,6 +29,15 @@ pub(super) struct Waiting {
     pub(super) tag: Tag,
     pub(super) request: Request,
     begins_at: u64,
+}
+
+/// Why there is no connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Loss<'a> {
+    /// None came about.
+    NeverUp(&'a str),
+    /// There was one.
+    Lost(&'a str),
 }
 
 impl Backlog {
@@ -49,6 +61,7 @@ impl Backlog {
     /// Puts a request behind all others.
     pub(super) fn push(&mut self, tag: Tag, request: Request, wire: &[u8]) {
         *self.count(&request) += 1;
+        *self.locks.entry(lock(&request)).or_default() += 1;
         self.waiting.push_back(Waiting {
             tag,
             request,
@@ -94,6 +107,12 @@ impl Backlog {
         }
         let waiting = self.waiting.pop_front()?;
         *self.count(&waiting.request) -= 1;
+        if let Entry::Occupied(mut count) = self.locks.entry(lock(&waiting.request)) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
         Some(waiting)
     }
 
@@ -107,12 +126,7 @@ impl Backlog {
     /// if another for the same resource and owner is behind it. Requests of other owners cannot act on
     /// each other's keys; for them, either order is one in which two clients might have come.
     pub(super) fn repeat(&mut self, waiting: Waiting) -> Result<(), (Tag, Vote)> {
-        let (resource, owner) = (waiting.request.resource(), waiting.request.owner());
-        let overtaken = self
-            .waiting
-            .iter()
-            .any(|behind| behind.request.owner() == owner && behind.request.resource() == resource);
-        if overtaken {
+        if self.locks.contains_key(&lock(&waiting.request)) {
             let fault = Fault::new(
                 FaultKind::Rejected,
                 "the node had forgotten the script, and a later request for the same lock is under way",
@@ -125,13 +139,20 @@ impl Backlog {
     }
 
     /// Gives up all requests because the connection is gone, and begins anew.
-    pub(super) fn abandon(&mut self, reason: &str) -> impl Iterator<Item = (Tag, Vote)> + use<> {
+    pub(super) fn abandon(&mut self, loss: Loss<'_>) -> impl Iterator<Item = (Tag, Vote)> + use<> {
         let left_at = self.left_at();
+        let (Loss::NeverUp(reason) | Loss::Lost(reason)) = loss;
         let after = Fault::new(
             FaultKind::Disconnected,
             &format_args!("lost the connection after the request was sent: {reason}"),
         );
-        let before = Fault::new(FaultKind::Down, reason);
+        let before = match loss {
+            Loss::NeverUp(reason) => Fault::new(FaultKind::Down, reason),
+            Loss::Lost(reason) => Fault::new(
+                FaultKind::Down,
+                &format_args!("lost the connection before the request was sent: {reason}"),
+            ),
+        };
         std::mem::take(self)
             .waiting
             .into_iter()
@@ -158,6 +179,11 @@ impl Backlog {
             Request::Acquire { .. } | Request::Extend { .. } => &mut self.votes,
         }
     }
+}
+
+/// What two requests have in common if they act on one key of ours.
+fn lock(request: &Request) -> (Resource, Owner) {
+    (request.resource().clone(), request.owner().clone())
 }
 
 const MOST_VOTES: usize = 4_096;

@@ -7,7 +7,7 @@ use super::{
     socket::{self, Stream},
 };
 use crate::link::LinkEvent;
-use leasehold_core::{Fault, FaultKind, Vote};
+use leasehold_core::{Fault, FaultKind, Tag, Vote};
 use std::{
     collections::VecDeque,
     pin::Pin,
@@ -122,13 +122,55 @@ fn hear(
             Ok(()) => return Ok(()),
             Err(undone) => undone,
         },
+        // Nothing tells when a node that has failed can be asked again, but a new connection does.
+        Some(Verdict::Unclear(words)) => return Err(doubt(waiting.tag, words, events)),
         None => {
             let odd = "the node gave an answer that none of our scripts gives";
-            let fault = Fault::new(FaultKind::Disconnected, odd);
-            events.push_back(LinkEvent::Reply(waiting.tag, Vote::Unknown(fault)));
-            return Err(odd.to_owned());
+            return Err(doubt(waiting.tag, odd.to_owned(), events));
         }
     };
     events.push_back(LinkEvent::Reply(tag, vote));
     Ok(())
+}
+
+/// Answers a request of which nobody knows whether it took effect. Gives the reason back, with which the
+/// connection ends.
+fn doubt(tag: Tag, reason: String, events: &mut VecDeque<LinkEvent>) -> String {
+    let fault = Fault::new(FaultKind::Disconnected, &reason);
+    events.push_back(LinkEvent::Reply(tag, Vote::Unknown(fault)));
+    reason
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use leasehold_core::{AttemptId, OperationId, Owner, Request, Resource};
+
+    #[test]
+    fn an_error_that_a_proxy_may_give_ends_the_connection_and_leaves_the_request_in_doubt() {
+        let tag = Tag {
+            attempt: AttemptId {
+                operation: OperationId::new(0),
+                number: 0,
+            },
+            step: 0,
+        };
+        let request = Request::Release {
+            resource: Resource::new("r").expect("a name"),
+            owner: Owner::from_bytes(b"me").expect("an owner"),
+        };
+        let mut backlog = Backlog::default();
+        backlog.push(tag, request, b"0123456789");
+        backlog.sent(10);
+        let mut events = VecDeque::new();
+        let words = "ERR upstream closed the connection";
+        let ended = hear(&Frame::Error(words.as_bytes()), &mut backlog, &mut events);
+        assert_eq!(ended, Err(words.to_owned()));
+        let Some(LinkEvent::Reply(answered, Vote::Unknown(fault))) = events.pop_front() else {
+            panic!("not in doubt");
+        };
+        assert_eq!(answered, tag);
+        assert!(fault.may_have_happened());
+        assert_eq!(fault.to_string(), words);
+    }
 }

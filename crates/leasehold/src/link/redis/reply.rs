@@ -10,6 +10,8 @@ pub(super) enum Verdict {
     Vote(Vote),
     /// The node does not know the script: the request certainly did not take effect.
     ScriptMissing,
+    /// The node has failed, and nobody knows when: the request may have taken effect. In its words.
+    Unclear(String),
 }
 
 /// Reads the reply to a call of one of our scripts; none if no script of ours replies so.
@@ -21,14 +23,41 @@ pub(super) fn verdict(frame: &Frame<'_>) -> Option<Verdict> {
             _ => None,
         },
         Frame::Error(error) if error.starts_with(b"NOSCRIPT") => Some(Verdict::ScriptMissing),
-        // The scripts fail before they write or not at all, so an error means that nothing happened.
-        Frame::Error(error) => {
+        Frame::Error(error) if is_refusal(error) => {
             let fault = Fault::new(FaultKind::Rejected, &words(error));
             Some(Verdict::Vote(Vote::Unknown(fault)))
         }
+        Frame::Error(error) => Some(Verdict::Unclear(words(error))),
         _ => None,
     }
 }
+
+/// Whether a server says so before the first line of a script, or where one of ours has not written yet.
+///
+/// Every other error may come from a proxy that has lost the server after the request had reached it.
+fn is_refusal(error: &[u8]) -> bool {
+    let code = error.split(|byte| *byte == b' ').next();
+    let says = |words: &[u8]| error.windows(words.len()).any(|window| window == words);
+    match code.unwrap_or_default() {
+        b"ERR" => says(b"can't run this command") || says(b"ACL failure"),
+        code => REFUSALS.contains(&code),
+    }
+}
+
+const REFUSALS: [&[u8]; 12] = [
+    b"BUSY",
+    b"CLUSTERDOWN",
+    b"LOADING",
+    b"MASTERDOWN",
+    b"MISCONF",
+    b"MOVED",
+    b"NOAUTH",
+    b"NOPERM",
+    b"NOREPLICAS",
+    b"OOM",
+    b"READONLY",
+    b"TRYAGAIN",
+];
 
 fn refusal(holder: &Frame<'_>, pttl_ms: i64) -> Option<Verdict> {
     let holder = match holder {
@@ -98,6 +127,39 @@ mod tests {
             Frame::List(vec![]),
         ] {
             assert_eq!(verdict(&reply), None, "{reply:?}");
+        }
+    }
+
+    #[test]
+    fn only_an_error_of_which_it_is_certain_says_that_nothing_happened() {
+        for (error, certain) in [
+            (
+                "OOM command not allowed when used memory > 'maxmemory'.",
+                true,
+            ),
+            ("MOVED 1 h:1", true),
+            ("LOADING", true),
+            ("ERR ACL failure in script: no permissions", true),
+            (
+                "ERR The user executing the script can't run this command or subcommand",
+                true,
+            ),
+            ("ERR server closed connection", false),
+            ("ERR", false),
+            ("OOMPH", false),
+            ("", false),
+        ] {
+            match verdict(&Frame::Error(error.as_bytes())) {
+                Some(Verdict::Vote(Vote::Unknown(fault))) => {
+                    assert_eq!(fault.kind(), FaultKind::Rejected);
+                    assert!(certain, "{error}");
+                }
+                Some(Verdict::Unclear(words)) => {
+                    assert_eq!(words, error);
+                    assert!(!certain, "{error}");
+                }
+                other => panic!("{error}: {other:?}"),
+            }
         }
     }
 

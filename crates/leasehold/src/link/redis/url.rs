@@ -11,8 +11,10 @@ use std::{fmt, net::Ipv6Addr, path::PathBuf, str::FromStr};
 /// * `unix:///path?db=1&user=…&pass=…`, also spelled `redis+unix://`
 ///
 /// The port is 6379 and the database 0 unless given. An IPv6 host stands in brackets. Characters that
-/// mean something in an address (`@`, `:`, `/`, `?`, `#`, `%`, `&`) are percent-encoded in user, password
-/// and path. The password is never shown.
+/// mean something in an address are percent-encoded in user, password and path: `@` as `%40`, `:` as
+/// `%3A`, `/` as `%2F` (but not in a path), `?` as `%3F`, `#` as `%23`, `%` as `%25`, `&` as `%26`, and the
+/// comma as `%2C`, since lists of nodes are split at commas. The password is never shown: errors show
+/// only what certainly is none, with `…` for the rest.
 ///
 /// # Examples
 /// ```
@@ -161,7 +163,8 @@ fn parse_host_port(text: &str, part: &str) -> Result<(String, u16), RedisUrlErro
         (address.to_string(), port)
     } else {
         let (host, port) = part.split_at(part.find(':').unwrap_or(part.len()));
-        let odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '[' | ']' | '%');
+        let odd =
+            |c: char| c.is_whitespace() || c.is_control() || matches!(c, '[' | ']' | '%' | ',');
         if host.is_empty() || host.contains(odd) {
             return Err(no_host());
         }
@@ -220,17 +223,99 @@ fn decode(text: &str, part: &str) -> Result<String, RedisUrlError> {
 }
 
 /// The text with everything hidden that may be a password, whether or not the text could be parsed.
+///
+/// A text that could not be parsed does not tell where its password begins or ends: an `@` may be
+/// missing, or a `/` in the password may look like the end of the host. So only what certainly is
+/// none is shown, and `…` stands for the rest.
 fn redact(text: &str) -> String {
-    let start = text.find("://").map_or(0, |at| at + 3);
-    let (scheme, rest) = text.split_at(start);
-    let behind_login = rest.rfind('@').map_or(0, |at| at + 1);
-    let options = rest.find('?').unwrap_or(rest.len());
-    let login = if behind_login > 0 { "***@" } else { "" };
-    let query = if options < rest.len() { "?***" } else { "" };
-    // None if the `@` is behind the `?`: then either may be part of a password.
-    let place = rest.get(behind_login..options).unwrap_or_default();
-    format!("{scheme}{login}{place}{query}")
+    let (scheme, rest) = match text.split_once("://") {
+        None => ("", text),
+        Some((scheme, rest)) if is_known(scheme) => (&text[..scheme.len() + 3], rest),
+        // The `://` itself may be in a password if what is in front of it cannot be a scheme.
+        Some((scheme, _)) if !scheme.chars().all(|c| c.is_ascii_alphanumeric()) => {
+            return HIDDEN.to_owned();
+        }
+        Some((_, rest)) => ("…://", rest),
+    };
+    // A `?` begins the options, and a password may be one of them.
+    let end = rest.find(['?', '#']).unwrap_or(rest.len());
+    let (place, hidden) = match rest.rsplit_once('@') {
+        None => (&rest[..end], rest.len() > end),
+        Some((login, _)) if login.len() > end => return format!("{scheme}{HIDDEN}"),
+        Some((login, _)) => (&rest[login.len() + 1..end], rest.len() > end),
+    };
+    let is_unix = scheme.to_ascii_lowercase().ends_with("unix://");
+    let login = if rest.contains('@') { "…@" } else { "" };
+    let shown = if is_unix && login.is_empty() && place.starts_with('/') {
+        certain_path(place)
+    } else {
+        certain_place(place)
+    };
+    let hidden = if hidden || shown < place.len() {
+        HIDDEN
+    } else {
+        ""
+    };
+    format!("{scheme}{login}{}{hidden}", &place[..shown])
 }
+
+/// How many bytes of what should be a path certainly are no password.
+fn certain_path(place: &str) -> usize {
+    let odd = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_'));
+    match place.find(odd) {
+        None => place.len(),
+        // What is right in front of the odd one may be the name of an option whose `?` is missing.
+        Some(at) => place[..at].rfind('/').map_or(0, |slash| slash + 1),
+    }
+}
+
+/// How many bytes of what should be `host[:port][/db]` certainly are no password.
+fn certain_place(place: &str) -> usize {
+    let host = place
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once(']'));
+    let mut shown = match host {
+        Some((address, _)) if address.parse::<Ipv6Addr>().is_ok() => address.len() + 2,
+        _ => {
+            let odd = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'));
+            place.find(odd).unwrap_or(place.len())
+        }
+    };
+    for mark in [':', '/'] {
+        let Some(rest) = place[shown..].strip_prefix(mark) else {
+            continue;
+        };
+        // A `:` in front of everything is that of a login without a user.
+        if shown == 0 {
+            break;
+        }
+        let number = rest.split('/').next().unwrap_or_default();
+        let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number || number.len() > LONGEST_NUMBER {
+            return shown + 1;
+        }
+        shown += 1 + number.len();
+    }
+    shown
+}
+
+fn is_known(scheme: &str) -> bool {
+    let known = [
+        "redis",
+        "valkey",
+        "rediss",
+        "valkeys",
+        "unix",
+        "redis+unix",
+        "valkey+unix",
+    ];
+    known.iter().any(|one| scheme.eq_ignore_ascii_case(one))
+}
+
+const HIDDEN: &str = "…";
+
+/// As many digits as a port has at most: a password may well be a longer number.
+const LONGEST_NUMBER: usize = 5;
 
 /// The address without user, password and options, as an address again.
 impl fmt::Display for RedisUrl {
@@ -270,54 +355,53 @@ impl fmt::Display for Place {
 
 const DEFAULT_PORT: u16 = 6379;
 
-/// Why a text is no address of a node. Every `url` in it has user, password
-/// and options hidden.
+/// Why a text is no address of a node. In every `url` in it, `…` stands for what may be a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RedisUrlError {
     /// It begins with a scheme that no link is for.
     UnknownScheme {
-        /// The text.
+        /// What may be shown of the text.
         url: String,
     },
     /// It asks for TLS, which was not compiled in.
     TlsNotBuiltIn {
-        /// The text.
+        /// What may be shown of the text.
         url: String,
     },
     /// It has no host, or one that cannot be a host.
     NoHost {
-        /// The text.
+        /// What may be shown of the text.
         url: String,
     },
     /// Its port is not a number from 1 to 65535.
     BadPort {
-        /// The text.
+        /// What may be shown of the text.
         url: String,
     },
     /// Its database is not a number.
     BadDatabase {
-        /// The text.
+        /// What may be shown of the text.
         url: String,
     },
     /// It names no absolute path to a socket.
     NoPath {
-        /// The text.
+        /// What may be shown of the text.
         url: String,
     },
     /// It has an option that its scheme does not know.
     UnknownOption {
-        /// The text.
+        /// What may be shown of the text.
         url: String,
     },
     /// It has `@`, `/`, `?` or `#` where only their percent-encoded forms can stand.
     NotEncoded {
-        /// The text.
+        /// What may be shown of the text.
         url: String,
     },
     /// It has a `%` without two hexadecimal digits, or they do not make UTF-8.
     BadEncoding {
-        /// The text.
+        /// What may be shown of the text.
         url: String,
     },
 }

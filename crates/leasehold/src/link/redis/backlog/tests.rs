@@ -74,7 +74,7 @@ fn a_lost_request_is_disconnected_if_a_byte_of_it_has_left_and_down_otherwise() 
         "one byte of a request is not the request"
     );
     assert_eq!(
-        kinds(backlog.abandon("because")),
+        kinds(backlog.abandon(Loss::Lost("because"))),
         [
             (1, FaultKind::Disconnected),
             (2, FaultKind::Down),
@@ -145,5 +145,36 @@ fn a_request_without_a_script_is_given_again_unless_another_of_its_owner_is_behi
         let outcome = backlog.repeat(waiting);
         assert_eq!(outcome.is_ok(), again, "{first:?}, then {behind:?}");
         assert_eq!(backlog.ready().starts_with(b"*"), again);
+    }
+}
+
+#[test]
+fn a_request_that_never_had_a_connection_is_told_the_bare_reason() {
+    for (loss, expected) in [
+        (Loss::NeverUp("because"), "because"),
+        (
+            Loss::Lost("because"),
+            "lost the connection before the request was sent: because",
+        ),
+    ] {
+        let mut backlog = Backlog::default();
+        backlog.push(tag(0), acquire("me"), b"0123456789");
+        let votes: Vec<_> = backlog.abandon(loss).collect();
+        let [(_, Vote::Unknown(fault))] = &votes[..] else {
+            panic!("{votes:?}");
+        };
+        assert_eq!(
+            (fault.kind(), fault.to_string()),
+            (FaultKind::Down, expected.to_owned())
+        );
+    }
+}
+
+#[test]
+fn only_locks_with_a_request_on_its_way_are_remembered() {
+    let mut backlog = sent(&[acquire("me"), extend("me"), release("you")]);
+    for locks in [2, 1, 0] {
+        assert!(backlog.answered().is_some());
+        assert_eq!(backlog.locks.len(), locks);
     }
 }

@@ -66,19 +66,49 @@ fn two_spellings_of_a_node_have_one_name() {
 fn an_error_names_the_input_the_reason_and_the_way_out() {
     for (text, expected) in [
         ("http://h", "unknown scheme; known are redis"),
-        ("redis://:secret@", "\"redis://***@\" has no valid host"),
+        ("redis://:secret@", "\"redis://…@\" has no valid host"),
         ("", "no valid host"),
         ("redis://::1", "no valid host"),
         ("redis://h::1", "an IPv6 address in brackets"),
         ("redis://h:0", "from 1 to 65535"),
         ("redis://h/zero", "a database that is not a number"),
         ("unix://run/redis.sock", "no absolute path"),
-        ("redis://h?ca=/x", "\"redis://h?***\" has an unknown option"),
+        ("redis://h?ca=/x", "\"redis://h…\" has an unknown option"),
         ("redis://:pa/ss@h", "write %40, %2F, %3F or %23"),
         ("redis://:pa%ss@h", "write %25"),
     ] {
         let error = error(text);
         assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+#[test]
+fn an_error_shows_only_what_certainly_is_no_password() {
+    for (text, shown) in [
+        ("redis://:hunter2", "redis://…"),
+        ("redis://me:hunter2", "redis://me:…"),
+        ("redis://me:hunter2:6379", "redis://me:…"),
+        ("redis://me:123456", "redis://me:…"),
+        ("redis://:p#hunter2", "redis://…"),
+        ("redis://h:70000/1", "redis://h:70000/1"),
+        ("redis://h/zero", "redis://h/…"),
+        ("redis://me:hunter2@h:x", "redis://…@h:…"),
+        ("redis://me:hunter2@", "redis://…@"),
+        ("redis://me:hun/ter2@h:1/2", "redis://…@h:1/2"),
+        ("redis://me:hun?ter2@h:1/2", "redis://…"),
+        ("redis://me:2@[::1]:0", "redis://…@[::1]:0"),
+        ("redis://[hunter2]", "redis://…"),
+        ("redis://h,hunter2", "redis://h…"),
+        ("redis://me:hun@/ter2", "redis://…@…"),
+        ("me:hunter2", "me:…"),
+        ("http://me:hunter2@h", "…://…@h"),
+        ("redis:://me:hunter2@h", "…"),
+        ("unix:///run/s?pass=hunter2&x", "unix:///run/s…"),
+        ("unix:///run/spass=hunter2?x", "unix:///run/…"),
+        ("unix://me:hunter2", "unix://me:…"),
+    ] {
+        let error = error(text);
+        assert!(error.starts_with(&format!("{shown:?} ")), "{text}: {error}");
     }
 }
 
@@ -116,6 +146,28 @@ proptest! {
                 Err(error) => format!("{error} {error:?}"),
             };
             prop_assert!(!shown.contains("SECRET"), "{text}: {shown}");
+        }
+    }
+
+    /// Except for an `@` too many: what is behind one cannot be told from a host.
+    #[test]
+    fn no_slip_of_the_pen_shows_the_password(
+        password in prop_oneof!["[a-zA-Z0-9]{6,12}", "[0-9]{6,9}", "[a-z0-9@:/?#%,&=. -]{6,12}"],
+        user in prop_oneof!["", "user"],
+        at in prop_oneof!["@", ""],
+        host in prop_oneof!["node-1", "", "[::1]"],
+        port in prop_oneof![":6379/0", "/0", ""],
+        slips in proptest::collection::vec(("[#/:,? ]", 0_usize..60), 0..3),
+    ) {
+        let rest = format!("redis://{user}:{at}{host}{port}");
+        prop_assume!(!rest.contains(&password));
+        let mut text = format!("redis://{user}:{password}{at}{host}{port}");
+        for (slip, place) in slips {
+            text.insert_str(place.min(text.len()), &slip);
+        }
+        if let Err(error) = text.parse::<RedisUrl>() {
+            let shown = format!("{error} {error:?}");
+            prop_assert!(!shown.contains(&password), "{text}: {shown}");
         }
     }
 
