@@ -60,7 +60,13 @@ fn a_wrong_address_or_ttl_is_refused() {
     let seen = user
         .run(&["run", "--nodes", "http://a", "demo", "--", "true"])
         .end();
-    seen.assert_says(2, &["leasehold: ", "http"]);
+    seen.assert_says(
+        2,
+        &[
+            "leasehold: ",
+            "unknown scheme; known are redis, rediss and unix",
+        ],
+    );
     let seen = user
         .run(&["run", "--ttl", "1000h", "demo", "--", "true"])
         .end();

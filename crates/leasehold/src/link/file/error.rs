@@ -159,6 +159,13 @@ impl fmt::Display for FileError {
             | Self::Failed { path, .. } => path,
         };
         write!(out, "open the lock store {path:?}: ")?;
+        self.write_reason(out)
+    }
+}
+
+impl FileError {
+    /// What is wrong, and the way out.
+    fn write_reason(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAFolder { .. } => {
                 out.write_str("it is not a folder; name a folder, which is made if it is missing")
