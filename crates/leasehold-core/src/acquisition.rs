@@ -69,6 +69,10 @@ pub(crate) struct Acquisition {
 }
 
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "an acquisition votes most of the time; a box would cost an allocation per attempt"
+)]
 enum State {
     Voting(Claim, Round),
     Resting(Instant),
@@ -130,7 +134,7 @@ impl Acquisition {
         if tag.attempt != claim.id() {
             return Turn::default();
         }
-        claim.settle(node, &vote);
+        claim.settle(now, node, tag.step, &vote);
         round.handle(node, tag.step, vote);
         self.decide(now)
     }

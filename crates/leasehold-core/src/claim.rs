@@ -9,11 +9,13 @@ use crate::{
     terms::Terms,
     time::Instant,
 };
+use alloc::vec::Vec;
 
 /// The keys that one attempt may have set: everything that is needed to take them back.
 ///
 /// A claim begins with the attempt's first request and ends when every key is known to be gone or has
-/// outlived its TTL (argument S5).
+/// outlived its TTL (argument S5). A TTL begins when a request takes effect, not when it is sent: a
+/// request that waits in the buffer of a hung node may set its key long after.
 #[derive(Clone, Debug)]
 pub struct Claim {
     id: AttemptId,
@@ -25,8 +27,11 @@ pub struct Claim {
     untouched: NodeSet,
     /// Where the first request may still take effect, as far as we know.
     unanswered: NodeSet,
+    /// Where extensions may still take effect, by the numbers of their requests.
+    extensions: Vec<(u32, NodeSet)>,
     steps: u32,
-    last_sent: Instant,
+    /// Every request that is not unanswered took effect at this time or earlier, or never will.
+    effective_by: Instant,
 }
 
 impl Claim {
@@ -54,18 +59,35 @@ impl Claim {
             nodes,
             untouched,
             unanswered,
+            extensions: Vec::new(),
             steps,
-            last_sent: now,
+            effective_by: now,
         }
     }
 
-    /// Takes note of what a node answered to the acquire request.
-    pub fn settle(&mut self, node: NodeId, vote: &Vote) {
-        self.unanswered.remove(node);
-        if let Vote::Unknown(fault) = vote
-            && !fault.may_have_happened()
-        {
-            self.untouched.insert(node);
+    /// Takes note of what a node answered to request number `step`. Answers to releases change nothing.
+    pub fn settle(&mut self, now: Instant, node: NodeId, step: u32, vote: &Vote) {
+        let awaited = if step == Self::ACQUIRE_STEP {
+            self.unanswered.remove(node)
+        } else {
+            let mut extensions = self.extensions.iter_mut();
+            let extension = extensions.find(|(number, _)| *number == step);
+            extension.is_some_and(|(_, unanswered)| unanswered.remove(node))
+        };
+        self.extensions
+            .retain(|(_, unanswered)| !unanswered.is_empty());
+        if !awaited {
+            return;
+        }
+        match vote {
+            Vote::Granted => self.effective_by = self.effective_by.max(now),
+            Vote::Unknown(fault) if fault.may_have_happened() => {
+                self.effective_by = self.effective_by.max(now);
+            }
+            Vote::Unknown(_) if step == Self::ACQUIRE_STEP => {
+                self.untouched.insert(node);
+            }
+            Vote::Refused(_) | Vote::Unknown(_) => {}
         }
     }
 
@@ -76,9 +98,10 @@ impl Claim {
         step
     }
 
-    /// Takes note that the keys may have been extended at `now`.
-    pub fn extended_at(&mut self, now: Instant) {
-        self.last_sent = self.last_sent.max(now);
+    /// Takes note that request number `step`, which leaves for all nodes now, makes the keys live on.
+    pub fn extended_at(&mut self, now: Instant, step: u32) {
+        self.extensions.push((step, self.nodes));
+        self.effective_by = self.effective_by.max(now);
     }
 
     /// The tag of request number `step`.
@@ -149,15 +172,88 @@ impl Claim {
         self.nodes.without(self.untouched)
     }
 
-    /// Where the acquire request has not been answered.
+    /// Whether every request that sets keys has been answered by every node.
     #[must_use]
-    pub const fn unanswered(&self) -> NodeSet {
-        self.unanswered
+    pub const fn is_answered(&self) -> bool {
+        self.unanswered.is_empty() && self.extensions.is_empty()
     }
 
-    /// From when on the keys are gone by themselves.
+    /// From when on the keys are gone by themselves, where every request was answered.
     #[must_use]
     pub const fn gone_by(&self) -> Instant {
-        self.terms.gone_by(self.last_sent)
+        self.terms.gone_by(self.effective_by)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        request::{Fault, FaultKind, OperationId},
+        terms::{Drift, Ttl},
+    };
+    use core::time::Duration;
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_origin(Duration::from_millis(millis))
+    }
+
+    fn node(index: usize) -> NodeId {
+        NodeId::new(index).expect("below 32")
+    }
+
+    /// The claim of an attempt of which three nodes are asked at 0 ms. TTL 10 s, allowance 102 ms.
+    fn claim() -> Claim {
+        let operation = OperationId::new(0);
+        let id = AttemptId {
+            operation,
+            number: 0,
+        };
+        Claim::new(
+            id,
+            Resource::new("r").expect("a name"),
+            Owner::from_bytes(b"o").expect("a byte"),
+            Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("defaults fit"),
+            Quorum::majority(3).expect("three nodes"),
+            at(0),
+        )
+    }
+
+    #[test]
+    fn a_ttl_begins_when_a_hung_node_may_have_acted() {
+        let mut claim = claim();
+        claim.settle(at(1), node(0), 0, &Vote::Granted);
+        claim.settle(at(1), node(1), 0, &Vote::Granted);
+        assert!(!claim.is_answered());
+        let cut = Vote::Unknown(Fault::new(FaultKind::Disconnected, "cut"));
+        claim.settle(at(60_000), node(2), 0, &cut);
+        assert!(claim.is_answered());
+        assert_eq!(claim.gone_by(), at(60_000 + 10_000 + 102));
+        assert!(claim.touched().contains(node(2)));
+    }
+
+    #[test]
+    fn an_extension_that_is_not_answered_may_take_effect_yet() {
+        let mut claim = claim();
+        for index in 0..3 {
+            claim.settle(at(1), node(index), 0, &Vote::Granted);
+        }
+        let step = claim.next_step();
+        claim.extended_at(at(3_000), step);
+        claim.settle(at(3_001), node(0), step, &Vote::Granted);
+        let busy = Vote::Unknown(Fault::new(FaultKind::Busy, "full"));
+        claim.settle(at(3_002), node(1), step, &busy);
+        assert!(!claim.is_answered());
+        claim.settle(
+            at(20_000),
+            node(2),
+            step,
+            &Vote::Refused(Default::default()),
+        );
+        assert!(claim.is_answered());
+        // What was refused had no effect, whenever that was told.
+        assert_eq!(claim.gone_by(), at(3_001 + 10_000 + 102));
+        // Nothing was sent to the full link, but the key is there from before.
+        assert!(claim.touched().contains(node(1)));
     }
 }

@@ -331,8 +331,8 @@ impl Engine {
             self.withdrawals.remove(&id);
             self.timers.clear(Machine::Withdrawal(id));
         } else {
-            let wake_at = withdrawal.wake_at();
-            self.timers.set(Machine::Withdrawal(id), Some(wake_at));
+            let wake_at = withdrawal.wake_at(now);
+            self.timers.set(Machine::Withdrawal(id), wake_at);
         }
     }
 }

@@ -74,7 +74,7 @@ impl Renewal {
             self.claim.tag(step),
             self.claim.extend(),
         );
-        self.claim.extended_at(now);
+        self.claim.extended_at(now, step);
         self.extension = Some(Extension {
             round,
             callers: vec![caller],
@@ -90,10 +90,8 @@ impl Renewal {
         tag: Tag,
         vote: Vote,
     ) -> Option<Extended> {
-        if tag.step == Claim::ACQUIRE_STEP {
-            self.claim.settle(node, &vote);
-            return None;
-        }
+        self.claim.settle(now, node, tag.step, &vote);
+        // The round counts the answers to its own request only.
         self.extension.as_mut()?.round.handle(node, tag.step, vote);
         self.decide(now)
     }

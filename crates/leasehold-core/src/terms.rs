@@ -148,11 +148,12 @@ impl Terms {
             .saturating_sub(self.allowance)
     }
 
-    /// From when on no key of a request that was sent at `sent` or earlier can still be there, if the
-    /// request took effect at once: when to stop cleaning up.
+    /// From when on no key of a request that took effect at `effective` or earlier can still be there:
+    /// when to stop cleaning up.
     #[must_use]
-    pub const fn gone_by(&self, sent: Instant) -> Instant {
-        sent.saturating_add(self.ttl.as_duration())
+    pub const fn gone_by(&self, effective: Instant) -> Instant {
+        effective
+            .saturating_add(self.ttl.as_duration())
             .saturating_add(self.allowance)
     }
 }

@@ -99,8 +99,8 @@ impl Withdrawal {
         vote: Vote,
         outbox: &mut Outbox,
     ) {
+        self.claim.settle(now, node, tag.step, &vote);
         if tag.step == Claim::ACQUIRE_STEP {
-            self.claim.settle(node, &vote);
             if vote == Vote::Granted {
                 // Argument S5: a straggler is released when it lands, in case the release that was sent
                 // before it landed before it.
@@ -153,8 +153,11 @@ impl Withdrawal {
     /// Whether nothing is left to do.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         let all_gone = self.claim.touched().without(self.gone).is_empty();
-        let settled = all_gone && self.claim.unanswered().is_empty();
-        self.report.is_none() && (settled || now >= self.claim.gone_by())
+        // Argument S5: what still waits in the buffer of a hung node begins its TTL when the node wakes.
+        // Links answer every request in the end, and only so many wait for a node at once.
+        self.report.is_none()
+            && self.claim.is_answered()
+            && (all_gone || now >= self.claim.gone_by())
     }
 
     /// Whether answers are still to be expected: some are missing, and the nodes' time limit is not over.
@@ -162,14 +165,14 @@ impl Withdrawal {
         now < self.round.closes() && !self.is_over(now)
     }
 
-    /// When to look at the clock again.
-    pub(crate) fn wake_at(&self) -> Instant {
+    /// When to look at the clock again; none if only an answer changes anything.
+    pub(crate) fn wake_at(&self, now: Instant) -> Option<Instant> {
         let end = if self.report.is_some() {
-            self.round.closes()
+            Some(self.round.closes())
         } else {
-            self.claim.gone_by()
+            Some(self.claim.gone_by()).filter(|at| *at > now)
         };
-        self.again.map_or(end, |at| at.min(end))
+        end.into_iter().chain(self.again).min()
     }
 
     fn ask(&mut self, nodes: NodeSet, outbox: &mut Outbox) {
