@@ -6,7 +6,7 @@ use crate::{
     time::{MILLISECOND, Moment},
     world::World,
 };
-use leasehold_core::{Event as Told, ExtendFailure, Instant, Lease, Operation, OperationId, Wish};
+use leasehold_core::{Event as Told, Instant, Lease, Operation, OperationId, Wish};
 use std::{sync::Arc, time::Duration};
 
 /// One thread of the application: at any time it wants at most one resource.
@@ -211,8 +211,8 @@ impl World {
                 self.clients[client].slots[slot].state = State::Idle;
                 self.rest(client, slot);
             }
-            (Some(slot), Told::Extended(until)) => self.extended(client, slot, Ok(until)),
-            (Some(slot), Told::NotExtended(why)) => self.extended(client, slot, Err(why)),
+            (Some(slot), Told::Extended(until)) => self.extended(client, slot, Some(until)),
+            (Some(slot), Told::NotExtended(_)) => self.extended(client, slot, None),
             // Nobody wants it any more: a lease that is dropped is released.
             (None, Told::Acquired(_)) => {
                 self.submit(client, Operation::Release(operation));
@@ -250,19 +250,19 @@ impl World {
         }
     }
 
-    fn extended(&mut self, client: usize, slot: usize, result: Result<Instant, ExtendFailure>) {
+    fn extended(&mut self, client: usize, slot: usize, until: Option<Instant>) {
         let State::Holding(guard) = &mut self.clients[client].slots[slot].state else {
             return;
         };
         guard.extending = None;
-        match result {
-            Ok(valid_until) => {
+        match until {
+            Some(valid_until) => {
                 guard.lease.valid_until = guard.lease.valid_until.max(valid_until);
                 let lease = guard.lease.clone();
                 let operation = guard.operation;
                 self.guard_says(client, operation, &lease.resource, lease.valid_until);
             }
-            Err(_) => {
+            None => {
                 // Some give up at once, some hold on as long as the guard is valid, and longer.
                 if self.rng.chance(300_000) {
                     self.release(client, slot);

@@ -36,7 +36,7 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, Strin
             "--seed" => seed = Some(number(&arg, args.next())?),
             "--seeds" => count = Some(number(&arg, args.next())?),
             "--from" => from = number(&arg, args.next())?,
-            "--scenario" => scenarios = choose(args.next())?,
+            "--scenario" => scenarios = choose(args.next().as_deref())?,
             _ => return Err(format!("unknown argument `{arg}`")),
         }
     }
@@ -69,8 +69,8 @@ fn number(arg: &str, value: Option<String>) -> Result<u64, String> {
         .map_err(|_| format!("`{value}` is not a number"))
 }
 
-fn choose(name: Option<String>) -> Result<Vec<&'static Scenario>, String> {
-    match name.as_deref() {
+fn choose(name: Option<&str>) -> Result<Vec<&'static Scenario>, String> {
+    match name {
         None => Err("`--scenario` needs a name".to_owned()),
         Some("all") => Ok(Scenario::all().collect()),
         Some(name) => match Scenario::find(name) {

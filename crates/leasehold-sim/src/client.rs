@@ -1,11 +1,16 @@
 //! A process that uses the engine: what the shell and the facade do in production, on simulated ground.
 
 use crate::{
-    application::Slot, clock::Clock, network::Parcel, queue::Event, time::Moment, world::World,
+    application::Slot,
+    clock::Clock,
+    network::Parcel,
+    queue::Event,
+    time::Moment,
+    world::{World, signer},
 };
 use leasehold_core::{
     Engine, Event as Told, Instant, LinkChange, NodeId, Operation, OperationId, Quorum, Seed, Tag,
-    Vote,
+    Vote, owner,
 };
 use std::{collections::VecDeque, rc::Rc};
 
@@ -134,8 +139,9 @@ impl World {
             Input::Reply(node, tag, vote) => {
                 self.checks.validity.heard(client, now, node, tag, &vote);
                 let at = self.now;
-                self.trace
-                    .tell(at, || format!("{node} → c{client}  {} {vote:?}", name(tag)));
+                self.trace.tell(at, || {
+                    format!("{node} → c{client}  {} {}", name(tag), answer(&vote))
+                });
                 engine.handle_reply(now, node, tag, vote);
             }
             Input::Up(node) => engine.handle_link(now, node, LinkChange::Up),
@@ -208,6 +214,25 @@ impl World {
         if this.generation == generation {
             self.touched = Some(client);
         }
+    }
+}
+
+/// What the story calls an answer.
+pub(crate) fn answer(vote: &Vote) -> String {
+    match vote {
+        Vote::Granted => "granted".to_owned(),
+        Vote::Unknown(fault) => format!("unknown: {fault}"),
+        Vote::Refused(refusal) => match (&refusal.holder, refusal.remaining) {
+            (Some(holder), Some(left)) => {
+                let bytes = holder.as_bytes();
+                let start = owner::hexadecimal(&bytes[..bytes.len().min(4)]);
+                match signer(holder) {
+                    Some((client, _)) => format!("refused: {start}… of c{client} for {left:?}"),
+                    None => format!("refused: another program for {left:?}"),
+                }
+            }
+            _ => "refused: no such key".to_owned(),
+        },
     }
 }
 

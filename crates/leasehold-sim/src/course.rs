@@ -91,7 +91,7 @@ impl World {
 
     /// Looks for keys that their owner, who has let go of everything, could have taken back.
     fn look_for_leftovers(&mut self) {
-        if !self.setting.is_orderly() {
+        if !self.setting.can_be_tidy() {
             return;
         }
         for index in 0..self.nodes.len() {
@@ -110,7 +110,8 @@ impl World {
                     continue;
                 };
                 let owner = &self.clients[client];
-                let could = owner.is_alive
+                let could = !self.haunted.contains(&key.owner)
+                    && owner.is_alive
                     && owner.generation == generation
                     && self.network.is_quiet(self.network.link(client, index));
                 if could {

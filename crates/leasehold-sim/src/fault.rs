@@ -1,6 +1,7 @@
 //! What goes wrong in the world, and for how long.
 
 use crate::{
+    client::answer,
     course::FAULTS_END,
     queue::Event,
     setting::Keeps,
@@ -77,7 +78,7 @@ impl World {
                 self.break_connection(link);
             }
             Kind::Pause | Kind::Starve | Kind::Die | Kind::Suspend => {
-                self.strike_client(kind, client)
+                self.strike_client(kind, client);
             }
             Kind::Snapshot => {
                 for node in &mut self.nodes {
@@ -240,8 +241,9 @@ impl World {
                 };
                 let vote = this.execute(self.now, &request);
                 let now = self.now;
-                self.trace
-                    .tell(now, || format!("foreign → n{index}  SET NX PX: {vote:?}"));
+                self.trace.tell(now, || {
+                    format!("foreign → n{index}  SET NX PX: {}", answer(&vote))
+                });
             }
         }
     }

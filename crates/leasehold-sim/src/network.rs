@@ -42,8 +42,8 @@ struct Connection {
     state: State,
     requests: VecDeque<Rc<Parcel>>,
     replies: VecDeque<(Tag, Vote)>,
-    /// Sent and not answered, in order.
-    pending: VecDeque<Tag>,
+    /// Sent and not answered, in order, and whether it is a release.
+    pending: VecDeque<(Tag, bool)>,
     /// Before which nothing more arrives, since nothing overtakes.
     last_arrival: Moment,
     last_return: Moment,
@@ -106,6 +106,9 @@ impl Network {
     pub(crate) fn heal(&mut self) {
         let law = &mut self.law;
         (law.loss, law.lost_replies, law.doubles, law.tail) = (0, 0, 0, 0);
+        // A way that is longer than the nodes' time limit lets nobody win.
+        law.delay_ns.1 = law.delay_ns.1.min(MILLISECOND);
+        law.room = 1_000;
     }
 
     /// Cuts one direction, or both.
@@ -120,6 +123,19 @@ impl Network {
     }
 }
 
+impl Connection {
+    /// Releases have a reserve of their own, as in the production link.
+    fn is_full(&self, request: &Request, room: usize) -> bool {
+        let release = is_release(request);
+        let alike = self.pending.iter().filter(|(_, other)| *other == release);
+        alike.count() >= if release { 2 * room } else { room }
+    }
+}
+
+const fn is_release(request: &Request) -> bool {
+    matches!(request, Request::Release { .. })
+}
+
 impl World {
     /// Sends a request over the client's connection. What cannot be sent is answered at once.
     pub(crate) fn send(&mut self, link: usize, parcel: &Rc<Parcel>) {
@@ -128,7 +144,7 @@ impl World {
         }
         let law = &self.network.law;
         let connection = &mut self.network.connections[link];
-        if connection.state == State::Down || connection.pending.len() >= law.room {
+        if connection.state == State::Down || connection.is_full(&parcel.request, law.room) {
             let is_down = connection.state == State::Down;
             let fault = if is_down {
                 &self.network.down
@@ -139,7 +155,9 @@ impl World {
             self.input(link, |node| Input::Reply(node, parcel.tag, vote));
             return;
         }
-        connection.pending.push_back(parcel.tag);
+        connection
+            .pending
+            .push_back((parcel.tag, is_release(&parcel.request)));
         if connection.state == State::Dead {
             return;
         }
@@ -197,7 +215,7 @@ impl World {
             return;
         };
         assert_eq!(
-            connection.pending.pop_front(),
+            connection.pending.pop_front().map(|(tag, _)| tag),
             Some(tag),
             "answers come in order"
         );
@@ -258,7 +276,7 @@ impl World {
         connection.replies.clear();
         let pending = std::mem::take(&mut connection.pending);
         let next = connection.epoch;
-        for tag in pending {
+        for (tag, _) in pending {
             let vote = Vote::Unknown(self.network.disconnected.clone());
             self.input(link, |node| Input::Reply(node, tag, vote));
         }

@@ -164,14 +164,13 @@ impl Setting {
         self.ttl_ns + self.ttl_ns * (self.clocks.drift_ppm + 1_000) / 1_000_000 + 5 * MILLISECOND
     }
 
-    /// Whether what a client releases takes effect after what it asked for before, on every node.
-    pub(crate) fn is_orderly(&self) -> bool {
+    /// Whether a client can take back all that it set: it hears of every grant, however late, and its
+    /// releases are not lost without its knowing.
+    pub(crate) fn can_be_tidy(&self) -> bool {
+        let silent = [Kind::Partition, Kind::Crash]
+            .iter()
+            .any(|kind| self.has(*kind));
         let links = &self.links;
-        if links.lawless {
-            // A client that hears of each late grant takes each one back.
-            links.loss == 0 && links.doubles == 0 && !self.has(Kind::Partition)
-        } else {
-            !links.ghosts
-        }
+        !links.lawless || (links.loss == 0 && links.doubles == 0 && !silent)
     }
 }

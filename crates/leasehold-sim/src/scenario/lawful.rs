@@ -91,8 +91,10 @@ const fn lawful(
 fn contention(setting: &mut Setting, _rng: &mut Rng) {
     setting.clients = 6;
     setting.resources = 1;
-    setting.pause_ns = (0, setting.ttl_ns / 8);
-    setting.habits.idle_ns = MILLISECOND;
+    setting.slots = 1;
+    setting.tries = None;
+    setting.pause_ns = (setting.ttl_ns / 32, setting.ttl_ns / 4);
+    setting.habits.idle_ns = setting.ttl_ns / 32;
 }
 
 fn loss(setting: &mut Setting, rng: &mut Rng) {
