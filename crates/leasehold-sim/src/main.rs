@@ -32,6 +32,8 @@ mod queue;
 mod rng;
 mod scenario;
 mod setting;
+#[cfg(test)]
+mod tests;
 mod time;
 mod trace;
 mod world;

@@ -156,13 +156,7 @@ impl World {
     /// Lets everything happen, to the end or to the first violation.
     pub(crate) fn run(&mut self) -> Report {
         while self.phase != Phase::Over && self.violation.is_none() {
-            let (at, event) = self.queue.take().expect("each phase plans the next");
-            assert!(at >= self.now, "time goes on");
-            self.now = at;
-            self.happen(event);
-            while let Some(client) = self.touched.take() {
-                self.turn(client);
-            }
+            self.step();
         }
         if let Some(violation) = &self.violation {
             let now = self.now;
@@ -177,6 +171,17 @@ impl World {
                 .violation
                 .clone()
                 .map(|violation| (self.now, violation)),
+        }
+    }
+
+    /// Lets one thing happen, and all that follows from it at the same moment.
+    pub(crate) fn step(&mut self) {
+        let (at, event) = self.queue.take().expect("each phase plans the next");
+        assert!(at >= self.now, "time goes on");
+        self.now = at;
+        self.happen(event);
+        while let Some(client) = self.touched.take() {
+            self.turn(client);
         }
     }
 

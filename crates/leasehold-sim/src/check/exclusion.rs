@@ -70,3 +70,59 @@ impl Exclusion {
         self.guards.retain(|guard| guard.holder.client != client);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use leasehold_core::OperationId;
+    use std::time::Duration;
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_origin(Duration::from_millis(millis))
+    }
+
+    fn holder(client: usize) -> Holder {
+        let operation = OperationId::new(7);
+        Holder { client, operation }
+    }
+
+    /// Client 0 holds until 100 ms by its clock, client 1 wants to when the clocks show these times.
+    fn second(times: [u64; 2]) -> Result<(), Violation> {
+        let resource = Resource::new("r").expect("a name");
+        let mut exclusion = Exclusion::default();
+        let first = exclusion.says(holder(0), &resource, at(100), |_| at(0));
+        assert_eq!(first, Ok(()));
+        exclusion.says(holder(1), &resource, at(900), |client| at(times[client]))
+    }
+
+    #[test]
+    fn two_guards_that_are_valid_at_once_are_found() {
+        assert!(second([99, 500]).is_err());
+        assert_eq!(second([100, 500]), Ok(()));
+        // The second guard is not valid itself: it was told too late.
+        assert_eq!(second([99, 900]), Ok(()));
+    }
+
+    #[test]
+    fn a_guard_that_comes_to_life_again_is_found() {
+        let resource = Resource::new("r").expect("a name");
+        let mut exclusion = Exclusion::default();
+        let mut says =
+            |client, until, now| exclusion.says(holder(client), &resource, at(until), |_| at(now));
+        assert_eq!(says(0, 100, 0), Ok(()));
+        assert_eq!(says(1, 300, 200), Ok(()));
+        assert!(says(0, 400, 210).is_err());
+    }
+
+    #[test]
+    fn a_guard_that_was_given_up_disturbs_nobody() {
+        let resource = Resource::new("r").expect("a name");
+        let mut exclusion = Exclusion::default();
+        let now = |_| at(0);
+        assert_eq!(exclusion.says(holder(0), &resource, at(100), now), Ok(()));
+        exclusion.ends(holder(0));
+        assert_eq!(exclusion.says(holder(1), &resource, at(100), now), Ok(()));
+        exclusion.died(1);
+        assert_eq!(exclusion.says(holder(2), &resource, at(100), now), Ok(()));
+    }
+}

@@ -26,8 +26,9 @@ pub(crate) fn after_grant(
         return Err(violation("a granted key is not there".to_owned()));
     };
     let left = key.expires_at.saturating_since(node.time(now));
-    let repeated = matches!(request, Request::Acquire { .. }) && before.is_some();
-    if left > ttl || (repeated && before != Some(key)) {
+    // A request that arrives twice changes nothing, whatever the clock did meanwhile.
+    let repeated = before.filter(|_| matches!(request, Request::Acquire { .. }));
+    if repeated.map_or(left > ttl, |before| before != key) {
         let what = format!("a key lives for {left:?}, its TTL is {ttl:?}");
         return Err(violation(what));
     }
@@ -72,5 +73,64 @@ fn violation(what: String) -> Violation {
     Violation {
         property: Property::Leftovers,
         what,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{rng::Rng, time::SECOND};
+    use leasehold_core::Ttl;
+
+    fn resource() -> Resource {
+        Resource::new("r").expect("a name")
+    }
+
+    fn owner(name: &[u8]) -> Owner {
+        Owner::from_bytes(name).expect("a few bytes")
+    }
+
+    fn acquire(name: &[u8], ttl: u64) -> Request {
+        Request::Acquire {
+            resource: resource(),
+            owner: owner(name),
+            ttl: Ttl::new(Duration::from_secs(ttl)).expect("in range"),
+        }
+    }
+
+    fn node() -> Node {
+        Node::new(&mut Rng::new(1), 0)
+    }
+
+    #[test]
+    fn a_key_that_lives_longer_than_its_ttl_is_found() {
+        let (now, mut node) = (Moment::from_ns(SECOND), node());
+        node.execute(now, &acquire(b"a", 5));
+        assert_eq!(after_grant(now, &node, None, &acquire(b"a", 5)), Ok(()));
+        assert!(after_grant(now, &node, None, &acquire(b"a", 4)).is_err());
+        assert!(after_grant(now, &node, None, &acquire(b"b", 5)).is_err());
+        // Said to be there before, and to live on by the repetition.
+        let key = node.key(now, &resource()).cloned();
+        let later = now.after(SECOND);
+        node.execute(
+            later,
+            &Request::Release {
+                resource: resource(),
+                owner: owner(b"a"),
+            },
+        );
+        node.execute(later, &acquire(b"a", 5));
+        assert!(after_grant(later, &node, key.as_ref(), &acquire(b"a", 5)).is_err());
+    }
+
+    #[test]
+    fn a_release_that_leaves_a_quorum_of_keys_is_found() {
+        let now = Moment::from_ns(SECOND);
+        let mut nodes = [node(), node(), node()];
+        let free = |nodes: &[Node]| after_release(now, nodes, 2, &resource(), &owner(b"a"));
+        nodes[0].execute(now, &acquire(b"a", 5));
+        assert_eq!(free(&nodes), Ok(()));
+        nodes[1].execute(now, &acquire(b"a", 5));
+        assert!(free(&nodes).is_err());
     }
 }

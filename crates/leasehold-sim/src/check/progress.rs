@@ -105,3 +105,20 @@ fn violation(what: String) -> Violation {
         what,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    #[test]
+    fn what_ends_twice_or_never_is_found() {
+        let mut progress = Progress::new(&Setting::draw(&mut Rng::new(1)));
+        let id = OperationId::new(3);
+        progress.begun(0, id, id);
+        assert!(progress.nothing_open().is_err());
+        assert_eq!(progress.ended(0, id), Ok(id));
+        assert_eq!(progress.nothing_open(), Ok(()));
+        assert!(progress.ended(0, id).is_err());
+    }
+}

@@ -239,3 +239,6 @@ fn violation(what: String) -> Violation {
         what,
     }
 }
+
+#[cfg(test)]
+mod tests;
