@@ -1,11 +1,12 @@
 //! What the command line asks for.
 
-use crate::scenario::Scenario;
+use crate::{check::Property, scenario::Scenario};
 
 pub(crate) const USAGE: &str = "\
-usage: leasehold-sim --seed N --scenario NAME [--trace]
-       leasehold-sim --seeds COUNT [--from N] [--scenario NAME|all]
-       leasehold-sim --list";
+usage: leasehold-sim --seed N --scenario NAME [--only PROPERTY] [--trace]
+       leasehold-sim --seeds COUNT [--from N] [--scenario NAME|all] [--only PROPERTY]
+       leasehold-sim --list
+properties: exclusion, validity, leftovers, progress";
 
 /// What is to be done.
 #[derive(Debug)]
@@ -14,19 +15,21 @@ pub(crate) enum Command {
     One {
         scenario: &'static Scenario,
         seed: u64,
+        only: Option<Property>,
         trace: bool,
     },
     Many {
         scenarios: Vec<&'static Scenario>,
         from: u64,
         count: u64,
+        only: Option<Property>,
     },
 }
 
 /// Reads the arguments. Nothing is touched.
 pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, String> {
     let (mut list, mut trace) = (false, false);
-    let (mut seed, mut count, mut from) = (None, None, 0);
+    let (mut seed, mut count, mut from, mut only) = (None, None, 0, None);
     let mut scenarios: Vec<_> = Scenario::all().collect();
     let mut args = args;
     while let Some(arg) = args.next() {
@@ -36,6 +39,7 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, Strin
             "--seed" => seed = Some(number(&arg, args.next())?),
             "--seeds" => count = Some(number(&arg, args.next())?),
             "--from" => from = number(&arg, args.next())?,
+            "--only" => only = Some(property(args.next().as_deref())?),
             "--scenario" => scenarios = choose(args.next().as_deref())?,
             _ => return Err(format!("unknown argument `{arg}`")),
         }
@@ -46,6 +50,7 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, Strin
             [scenario] => Ok(Command::One {
                 scenario,
                 seed,
+                only,
                 trace,
             }),
             _ => Err("`--seed` needs one `--scenario`".to_owned()),
@@ -54,6 +59,7 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, Strin
             scenarios,
             from,
             count,
+            only,
         }),
         _ => Err(
             "one of `--seed`, `--seeds`, `--list` is needed; `--trace` goes with `--seed`"
@@ -67,6 +73,11 @@ fn number(arg: &str, value: Option<String>) -> Result<u64, String> {
     value
         .parse()
         .map_err(|_| format!("`{value}` is not a number"))
+}
+
+fn property(name: Option<&str>) -> Result<Property, String> {
+    name.and_then(Property::find)
+        .ok_or_else(|| "`--only` needs a property".to_owned())
 }
 
 fn choose(name: Option<&str>) -> Result<Vec<&'static Scenario>, String> {

@@ -58,7 +58,12 @@ impl Summary {
 }
 
 /// Runs the seeds from `from` on.
-pub(crate) fn run(scenario: &'static Scenario, from: u64, count: u64) -> Summary {
+pub(crate) fn run(
+    scenario: &'static Scenario,
+    from: u64,
+    count: u64,
+    only: Option<Property>,
+) -> Summary {
     let begun = stopwatch();
     let next = AtomicU64::new(from);
     let total = Mutex::new(Summary::default());
@@ -71,7 +76,7 @@ pub(crate) fn run(scenario: &'static Scenario, from: u64, count: u64) -> Summary
                     if seed >= from + count {
                         break;
                     }
-                    mine.add(seed, one(scenario, seed, Trace::Off));
+                    mine.add(seed, one(scenario, seed, only, Trace::Off));
                 }
                 let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
                 total.merge(mine);
@@ -94,8 +99,14 @@ impl Summary {
 }
 
 /// Runs one seed. An assertion that fails in the engine is a violation like any other.
-pub(crate) fn one(scenario: &'static Scenario, seed: u64, trace: Trace) -> Report {
+pub(crate) fn one(
+    scenario: &'static Scenario,
+    seed: u64,
+    only: Option<Property>,
+    trace: Trace,
+) -> Report {
     let mut world = World::new(scenario, seed, trace);
+    world.only = only.or(world.only);
     let result = panic::catch_unwind(AssertUnwindSafe(|| world.run()));
     result.unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().map(String::as_str);

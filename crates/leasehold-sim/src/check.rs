@@ -37,6 +37,20 @@ pub(crate) enum Property {
     Assertion,
 }
 
+impl Property {
+    pub(crate) fn find(name: &str) -> Option<Self> {
+        let all = [
+            ("exclusion", Self::Exclusion),
+            ("validity", Self::Validity),
+            ("leftovers", Self::Leftovers),
+            ("progress", Self::Progress),
+        ];
+        let mut all = all.into_iter();
+        all.find(|(other, _)| *other == name)
+            .map(|(_, property)| property)
+    }
+}
+
 /// A lease as the checkers name it: the client and the acquisition that won it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {

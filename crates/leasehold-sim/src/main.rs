@@ -40,7 +40,7 @@ mod world;
 
 use args::Command;
 use campaign::Summary;
-use check::seconds;
+use check::{Property, seconds};
 use scenario::{Law, Scenario};
 use std::process::ExitCode;
 use trace::Trace;
@@ -60,19 +60,21 @@ fn main() -> ExitCode {
         Ok(Command::One {
             scenario,
             seed,
+            only,
             trace,
-        }) => one(scenario, seed, trace),
+        }) => one(scenario, seed, only, trace),
         Ok(Command::Many {
             scenarios,
             from,
             count,
-        }) => many(&scenarios, from, count),
+            only,
+        }) => many(&scenarios, from, count, only),
     }
 }
 
-fn one(scenario: &'static Scenario, seed: u64, trace: bool) -> ExitCode {
+fn one(scenario: &'static Scenario, seed: u64, only: Option<Property>, trace: bool) -> ExitCode {
     let trace = if trace { Trace::Print } else { Trace::Off };
-    let report = campaign::one(scenario, seed, trace);
+    let report = campaign::one(scenario, seed, only, trace);
     println!(
         "{} seed {seed}: {} events, {} leases",
         scenario.name, report.events, report.leases
@@ -91,7 +93,12 @@ fn one(scenario: &'static Scenario, seed: u64, trace: bool) -> ExitCode {
     }
 }
 
-fn many(scenarios: &[&'static Scenario], from: u64, count: u64) -> ExitCode {
+fn many(
+    scenarios: &[&'static Scenario],
+    from: u64,
+    count: u64,
+    only: Option<Property>,
+) -> ExitCode {
     // Failed assertions are told in the table, with their seeds.
     std::panic::set_hook(Box::new(|_| {}));
     println!(
@@ -100,7 +107,7 @@ fn many(scenarios: &[&'static Scenario], from: u64, count: u64) -> ExitCode {
     );
     let mut failed = false;
     for scenario in scenarios {
-        let summary = campaign::run(scenario, from, count);
+        let summary = campaign::run(scenario, from, count, only);
         tell(scenario, &summary);
         failed |= !summary.is_as_it_must_be(scenario.law);
     }

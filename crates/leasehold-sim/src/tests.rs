@@ -48,7 +48,7 @@ fn telling_the_story_does_not_change_it() {
 #[test]
 fn every_scenario_is_as_it_must_be_for_thirty_seeds() {
     for scenario in Scenario::all() {
-        let summary = campaign::run(scenario, 0, 30);
+        let summary = campaign::run(scenario, 0, 30, None);
         assert!(
             summary.is_as_it_must_be(scenario.law),
             "{}: {:?}",
@@ -87,7 +87,7 @@ fn seeds_that_once_failed_hold() {
             Law::Kept,
             "a control fails as it must: {line}"
         );
-        let report = campaign::one(scenario, seed, Trace::Off);
+        let report = campaign::one(scenario, seed, None, Trace::Off);
         assert_eq!(report.violation, None, "{line}");
     }
 }

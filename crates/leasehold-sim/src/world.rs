@@ -49,7 +49,8 @@ pub(crate) struct World {
     /// When the last node that crashed is back.
     pub(crate) nodes_back: Moment,
     pub(crate) phase: Phase,
-    law: Law,
+    /// The only property that is looked at, if not all are.
+    pub(crate) only: Option<Property>,
     violation: Option<Violation>,
 }
 
@@ -107,7 +108,8 @@ impl World {
             haunted: Vec::new(),
             nodes_back: Moment::START,
             phase: Phase::Faults,
-            law: scenario.law,
+            // Where an assumption is broken, keys that are gone too early are no news.
+            only: (scenario.law == Law::Broken).then_some(Property::Exclusion),
             violation: None,
         };
         world.begin();
@@ -335,11 +337,10 @@ impl World {
         self.note(says);
     }
 
-    /// Remembers the first violation. Where an assumption is broken, keys that are gone too early are no
-    /// news; there, only two holders at once count.
+    /// Remembers the first violation.
     pub(crate) fn note(&mut self, checked: Result<(), Violation>) {
         if let Err(violation) = checked
-            && (self.law == Law::Kept || violation.property == Property::Exclusion)
+            && self.only.is_none_or(|only| violation.property == only)
         {
             self.violation.get_or_insert(violation);
         }

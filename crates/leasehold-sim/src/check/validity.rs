@@ -119,10 +119,13 @@ impl Validity {
         lease: &Lease,
     ) -> Result<(), Violation> {
         let (needed, relied_on) = (self.needed, self.relied_on);
-        let watched = self.find(client, operation);
-        let votes = watched.as_ref().and_then(|watched| watched.rounds.first());
-        let Some(votes) = votes.filter(|votes| votes.quorum_at.is_some()) else {
-            let granted = votes.map(|votes| votes.granted);
+        let Some(watched) = self.find(client, operation) else {
+            return Err(violation(format!("c{client} acquired without asking")));
+        };
+        watched.lease = Some(lease.clone());
+        let first = watched.rounds.first();
+        let Some(votes) = first.filter(|votes| votes.quorum_at.is_some()) else {
+            let granted = first.map(|votes| votes.granted);
             return Err(violation(format!(
                 "c{client} acquired by the grants of {granted:?}, needed are {needed}"
             )));
@@ -130,9 +133,6 @@ impl Validity {
         let limit = votes.left_at.saturating_add(relied_on);
         if lease.valid_until > limit || now >= lease.valid_until {
             return Err(too_long(client, lease.valid_until, limit, now));
-        }
-        if let Some(watched) = watched {
-            watched.lease = Some(lease.clone());
         }
         Ok(())
     }
@@ -160,8 +160,9 @@ impl Validity {
             // Two callers shared the vote.
             return Ok(());
         }
+        let old = std::mem::replace(&mut lease.valid_until, valid_until);
         // The latest vote that had its quorum in time is the most that can be relied upon.
-        let in_time = |votes: &&Votes| votes.quorum_at.is_some_and(|at| at < lease.valid_until);
+        let in_time = |votes: &&Votes| votes.quorum_at.is_some_and(|at| at < old);
         let limit = watched
             .rounds
             .iter()
@@ -169,11 +170,10 @@ impl Validity {
             .map(|votes| votes.left_at)
             .max();
         let limit = limit.map(|left_at| left_at.saturating_add(relied_on));
-        if limit.is_none_or(|limit| valid_until > limit) || now >= lease.valid_until {
+        if limit.is_none_or(|limit| valid_until > limit) || now >= old {
             let limit = limit.unwrap_or(Instant::ORIGIN);
             return Err(too_long(client, valid_until, limit, now));
         }
-        lease.valid_until = valid_until;
         Ok(())
     }
 
