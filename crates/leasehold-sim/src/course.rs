@@ -18,7 +18,7 @@ pub(crate) enum Phase {
     Faults,
     /// Everybody has let go.
     Silence,
-    /// Nothing goes wrong any more; since when.
+    /// Everybody wants again, and nothing goes wrong any more; since when.
     Recovery(Moment),
     LastSilence,
     Over,
@@ -42,7 +42,7 @@ impl World {
             Phase::Silence => {
                 self.look_for_leftovers();
                 self.everybody_wants();
-                Phase::Recovery(self.now.max(self.nodes_back))
+                Phase::Recovery(self.now)
             }
             Phase::Recovery(since) => self.judge_recovery(since),
             Phase::LastSilence | Phase::Over => {
@@ -129,7 +129,8 @@ impl World {
             self.everybody_lets_go();
             return Phase::LastSilence;
         }
-        if self.now.since_ns(since) > progress.bound_ns {
+        // A node that is kept away is wrong until it is back.
+        if self.now.since_ns(since.max(self.nodes_back)) > progress.bound_ns {
             let missed = progress.missed(since, self.now);
             self.note(Err(missed));
         }
