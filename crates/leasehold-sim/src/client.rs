@@ -84,7 +84,14 @@ impl Client {
 impl World {
     /// Lets a client do everything that there is to do, as the shell does when something wakes it.
     pub(crate) fn turn(&mut self, client: usize) {
-        while self.clients[client].runs(self.now) && self.turn_once(client) {}
+        let mut rounds = 0;
+        while self.clients[client].runs(self.now) && self.turn_once(client) {
+            rounds += 1;
+            assert!(
+                rounds < 10_000,
+                "the engine comes to rest when nothing happens"
+            );
+        }
         self.wake_later(client);
     }
 

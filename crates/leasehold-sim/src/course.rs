@@ -9,6 +9,7 @@ use crate::{
     application::State,
     check::leftovers,
     queue::Event,
+    setting::Links,
     time::{MILLISECOND, Moment, SECOND},
     world::{World, signer},
 };
@@ -96,10 +97,13 @@ impl World {
         }
         for index in 0..self.nodes.len() {
             let node = &self.nodes[index];
-            // Who was refused asks again after pauses that grow with the time of refusal.
-            let refused = node.rejects_until > Moment::START
-                && self.now < node.rejects_until.after(2 * self.setting.ttl_ns);
-            if !node.is_up || self.now <= node.hung_until || refused {
+            // Who was refused asks again after pauses that grow with the time of refusal. With other
+            // faults on top, the silence may be too short for the last one.
+            let refused = (node.rejects_until > Moment::START
+                && self.now < node.rejects_until.after(2 * self.setting.ttl_ns))
+                || self.setting.links.room < Links::ROOM;
+            let asks_late = refused && self.setting.faults.len() > 1;
+            if !node.is_up || self.now <= node.hung_until || asks_late {
                 continue;
             }
             for resource in &self.resources {

@@ -5,7 +5,7 @@ use crate::{
     course::FAULTS_END,
     queue::Event,
     setting::Keeps,
-    time::{MILLISECOND, Moment},
+    time::{MILLISECOND, Moment, SECOND},
     world::World,
 };
 use leasehold_core::{Owner, Request, Table, Ttl};
@@ -174,8 +174,9 @@ impl World {
         self.trace.tell(now, || format!("n{node}       {kind:?}"));
         match kind {
             Kind::Hang => this.hung_until = until,
-            // Shorter than other faults: what was refused is tried again and again.
-            Kind::Reject => this.rejects_until = now.after(until.since_ns(now) / 4),
+            // Who was refused asks again after pauses that grow with the time of refusal: short enough
+            // for the silence to be long enough.
+            Kind::Reject => this.rejects_until = until.min(now.after(SECOND / 5)),
             Kind::Flush => this.table = Table::new(),
             Kind::StepForward => this.clock.step_forward(now, step_ns),
             Kind::StepBack => this.clock.step_back(now, step_ns),

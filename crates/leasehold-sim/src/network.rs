@@ -108,7 +108,7 @@ impl Network {
         (law.loss, law.lost_replies, law.doubles, law.tail) = (0, 0, 0, 0);
         // A way that is longer than the nodes' time limit lets nobody win.
         law.delay_ns.1 = law.delay_ns.1.min(MILLISECOND);
-        law.room = 1_000;
+        law.room = Links::ROOM;
     }
 
     /// Cuts one direction, or both.

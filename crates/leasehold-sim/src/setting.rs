@@ -94,6 +94,11 @@ pub(crate) enum Keeps {
     Nothing,
 }
 
+impl Links {
+    /// More than anybody needs.
+    pub(crate) const ROOM: usize = 1_000;
+}
+
 impl Setting {
     /// A calm world. Clocks are off, as all clocks are, up to what the default drift allowance covers.
     pub(crate) fn draw(rng: &mut Rng) -> Self {
@@ -124,7 +129,7 @@ impl Setting {
                 doubles: 0,
                 ghosts: false,
                 detect_ns: rng.pick(&[2 * MILLISECOND, 100 * MILLISECOND, 2 * SECOND]),
-                room: 1_000,
+                room: Links::ROOM,
             },
             clocks: Clocks {
                 drift_ppm: 1_000,

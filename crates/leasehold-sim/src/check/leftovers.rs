@@ -35,8 +35,8 @@ pub(crate) fn after_grant(
     Ok(())
 }
 
-/// A release was reported as done: a quorum must be free of the key. A node that is down counts as free;
-/// it was asked before.
+/// A release was reported as done: a quorum must be free of the key. What a node that
+/// died since then will remember does not count.
 pub(crate) fn after_release(
     now: Moment,
     nodes: &[Node],
@@ -45,8 +45,8 @@ pub(crate) fn after_release(
     owner: &Owner,
 ) -> Result<(), Violation> {
     let carries = |node: &&Node| {
-        node.key(now, resource)
-            .is_some_and(|key| key.owner == *owner)
+        let key = node.key(now, resource);
+        node.is_up && key.is_some_and(|key| key.owner == *owner)
     };
     let free = nodes.len() - nodes.iter().filter(carries).count();
     if free >= needed {

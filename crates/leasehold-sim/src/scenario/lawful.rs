@@ -145,7 +145,7 @@ fn hung(setting: &mut Setting, rng: &mut Rng) {
 }
 
 fn rejecting(setting: &mut Setting, rng: &mut Rng) {
-    setting.add(rng, Kind::Reject, SECOND / 4, 2 * SECOND);
+    setting.add(rng, Kind::Reject, SECOND / 2, 2 * SECOND);
     setting.links.room = rng.pick(&[1, 2, 4]);
 }
 
@@ -163,6 +163,9 @@ fn delayed_restart(setting: &mut Setting, rng: &mut Rng) {
 }
 
 fn pause(setting: &mut Setting, rng: &mut Rng) {
+    // Votes that take their time, so that many a pause falls into one.
+    setting.links.delay_ns.1 = setting.ttl_ns / 100;
+    setting.habits.extends = 500_000;
     setting.add(rng, Kind::Pause, SECOND / 2, 4 * SECOND);
     setting.add(rng, Kind::Starve, SECOND / 2, 4 * SECOND);
 }
@@ -178,6 +181,7 @@ fn cancel(setting: &mut Setting, _rng: &mut Rng) {
 }
 
 fn suspend(setting: &mut Setting, rng: &mut Rng) {
+    setting.links.delay_ns.1 = setting.ttl_ns / 100;
     setting.add(rng, Kind::Suspend, SECOND, 4 * SECOND);
 }
 
