@@ -102,7 +102,7 @@ impl World {
             let refused = (node.rejects_until > Moment::START
                 && self.now < node.rejects_until.after(2 * self.setting.ttl_ns))
                 || self.setting.links.room < Links::ROOM;
-            let asks_late = refused && self.setting.faults.len() > 1;
+            let asks_late = refused && self.setting.has_several_faults();
             if !node.is_up || self.now <= node.hung_until || asks_late {
                 continue;
             }

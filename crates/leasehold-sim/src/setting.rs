@@ -154,6 +154,14 @@ impl Setting {
         self.faults.iter().any(|(other, _)| *other == kind)
     }
 
+    /// Whether links misbehave, callers give up all the time, or more than one kind of fault strikes.
+    pub(crate) fn has_several_faults(&self) -> bool {
+        let links = &self.links;
+        self.faults.len() > 1
+            || links.loss + links.lost_replies + links.tail > 0
+            || self.habits.cancels > 100_000
+    }
+
     /// A quorum by the book, not by the core's word.
     pub(crate) const fn needed(&self) -> usize {
         self.nodes / 2 + 1
