@@ -1,0 +1,131 @@
+//! What the command line asks for.
+
+use crate::{check::Property, scenario::Scenario};
+
+pub(crate) const USAGE: &str = "\
+usage: leasehold-sim --seed N --scenario NAME [--only PROPERTY] [--trace]
+       leasehold-sim --seeds COUNT [--from N] [--scenario NAME|all] [--only PROPERTY]
+       leasehold-sim --list
+properties: exclusion, validity, leftovers, progress";
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum Command {
+    List,
+    One {
+        scenario: &'static Scenario,
+        seed: u64,
+        only: Option<Property>,
+        trace: bool,
+    },
+    Many {
+        scenarios: Vec<&'static Scenario>,
+        from: u64,
+        count: u64,
+        only: Option<Property>,
+    },
+}
+
+/// Reads the arguments. Nothing is touched.
+pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, String> {
+    let (mut list, mut trace) = (false, false);
+    let (mut seed, mut count, mut from, mut only) = (None, None, 0, None);
+    let mut scenarios: Vec<_> = Scenario::all().collect();
+    let mut args = args;
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--list" => list = true,
+            "--trace" => trace = true,
+            "--seed" => seed = Some(number(&arg, args.next())?),
+            "--seeds" => count = Some(number(&arg, args.next())?),
+            "--from" => from = number(&arg, args.next())?,
+            "--only" => only = Some(property(args.next().as_deref())?),
+            "--scenario" => scenarios = choose(args.next().as_deref())?,
+            _ => return Err(format!("unknown argument `{arg}`")),
+        }
+    }
+    match (list, seed, count) {
+        (true, None, None) => Ok(Command::List),
+        (false, Some(seed), None) => match scenarios[..] {
+            [scenario] => Ok(Command::One {
+                scenario,
+                seed,
+                only,
+                trace,
+            }),
+            _ => Err("`--seed` needs one `--scenario`".to_owned()),
+        },
+        (false, None, Some(count)) if !trace => Ok(Command::Many {
+            scenarios,
+            from,
+            count,
+            only,
+        }),
+        _ => Err(
+            "one of `--seed`, `--seeds`, `--list` is needed; `--trace` goes with `--seed`"
+                .to_owned(),
+        ),
+    }
+}
+
+fn number(arg: &str, value: Option<String>) -> Result<u64, String> {
+    let value = value.ok_or_else(|| format!("`{arg}` needs a number"))?;
+    value
+        .parse()
+        .map_err(|_| format!("`{value}` is not a number"))
+}
+
+fn property(name: Option<&str>) -> Result<Property, String> {
+    name.and_then(Property::find)
+        .ok_or_else(|| "`--only` needs a property".to_owned())
+}
+
+fn choose(name: Option<&str>) -> Result<Vec<&'static Scenario>, String> {
+    match name {
+        None => Err("`--scenario` needs a name".to_owned()),
+        Some("all") => Ok(Scenario::all().collect()),
+        Some(name) => match Scenario::find(name) {
+            Some(scenario) => Ok(vec![scenario]),
+            None => Err(format!("there is no scenario `{name}`; `--list` shows all")),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Command, String> {
+        parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn a_line_asks_for_one_thing() {
+        assert!(matches!(parsed("--list"), Ok(Command::List)));
+        assert!(matches!(
+            parsed("--seed 7 --scenario calm --trace"),
+            Ok(Command::One {
+                seed: 7,
+                trace: true,
+                ..
+            })
+        ));
+        assert!(matches!(
+            parsed("--seeds 9 --from 3"),
+            Ok(Command::Many {
+                from: 3,
+                count: 9,
+                ..
+            })
+        ));
+        for wrong in [
+            "",
+            "--seed 7",
+            "--seed x --scenario calm",
+            "--seeds 1 --seed 1",
+            "--scenario",
+        ] {
+            assert!(parsed(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Many seeds, on as many threads as are worth it.
+
+use crate::{
+    check::{Property, Violation},
+    scenario::{Law, Scenario},
+    time::Moment,
+    trace::Trace,
+    world::{Report, World},
+};
+use std::{
+    panic::{self, AssertUnwindSafe},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+const THREADS: usize = 2;
+
+/// What many seeds of one scenario came to.
+#[derive(Debug, Default)]
+pub(crate) struct Summary {
+    pub(crate) seeds: u64,
+    pub(crate) events: u64,
+    pub(crate) leases: u64,
+    /// The seeds with a violation, and the violations.
+    pub(crate) violations: Vec<(u64, Moment, Violation)>,
+    pub(crate) took: Duration,
+}
+
+impl Summary {
+    fn add(&mut self, seed: u64, report: Report) {
+        self.seeds += 1;
+        self.events += report.events;
+        self.leases += report.leases;
+        if let Some((at, violation)) = report.violation {
+            self.violations.push((seed, at, violation));
+        }
+    }
+
+    /// How many seeds had two holders at once.
+    pub(crate) fn overlaps(&self) -> usize {
+        let exclusion = |(_, _, violation): &&(u64, Moment, Violation)| {
+            violation.property == Property::Exclusion
+        };
+        self.violations.iter().filter(exclusion).count()
+    }
+
+    /// Whether what was found is what must be found.
+    pub(crate) fn is_as_it_must_be(&self, law: Law) -> bool {
+        match law {
+            Law::Kept => self.violations.is_empty(),
+            Law::Broken => self.overlaps() > 0,
+        }
+    }
+}
+
+/// Runs the seeds from `from` on.
+pub(crate) fn run(
+    scenario: &'static Scenario,
+    from: u64,
+    count: u64,
+    only: Option<Property>,
+) -> Summary {
+    let begun = stopwatch();
+    let next = AtomicU64::new(from);
+    let total = Mutex::new(Summary::default());
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                let mut mine = Summary::default();
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= from + count {
+                        break;
+                    }
+                    mine.add(seed, one(scenario, seed, only, Trace::Off));
+                }
+                let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+                total.merge(mine);
+            });
+        }
+    });
+    let mut total = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+    total.violations.sort_by_key(|(seed, ..)| *seed);
+    total.took = begun.elapsed();
+    total
+}
+
+impl Summary {
+    fn merge(&mut self, other: Self) {
+        self.seeds += other.seeds;
+        self.events += other.events;
+        self.leases += other.leases;
+        self.violations.extend(other.violations);
+    }
+}
+
+/// Runs one seed. An assertion that fails in the engine is a violation like any other.
+pub(crate) fn one(
+    scenario: &'static Scenario,
+    seed: u64,
+    only: Option<Property>,
+    trace: Trace,
+) -> Report {
+    let mut world = World::new(scenario, seed, trace);
+    world.only = only.or(world.only);
+    let result = panic::catch_unwind(AssertUnwindSafe(|| world.run()));
+    result.unwrap_or_else(|payload| {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let what = text.or_else(|| payload.downcast_ref::<&str>().copied());
+        let violation = Violation {
+            property: Property::Assertion,
+            what: what.unwrap_or("a panic without words").to_owned(),
+        };
+        Report {
+            events: world.queue.taken(),
+            leases: world.leases,
+            violation: Some((world.now, violation)),
+        }
+    })
+}
+
+/// The only place where real time is read: how fast the worlds go by, never what happens in them.
+fn stopwatch() -> std::time::Instant {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a measurement, told and not acted upon"
+    )]
+    std::time::Instant::now()
+}

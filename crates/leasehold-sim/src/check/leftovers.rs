@@ -1,0 +1,136 @@
+//! No key outlives its TTL, and none that could be taken back is left.
+
+use super::{Property, Violation};
+use crate::{node::Node, time::Moment};
+use leasehold_core::{Owner, Request, Resource, Vote, table::Key};
+use std::time::Duration;
+
+/// What a granted request has left on the node: a key that is its owner's, for its TTL at most. `before`
+/// is the key that stood there.
+pub(crate) fn after_grant(
+    now: Moment,
+    node: &Node,
+    before: Option<&Key>,
+    request: &Request,
+) -> Result<(), Violation> {
+    let key = node.key(now, request.resource());
+    let ttl = match request {
+        Request::Release { .. } if key.is_some() => {
+            return Err(violation("a released key is still there".to_owned()));
+        }
+        Request::Release { .. } => return Ok(()),
+        Request::Acquire { ttl, .. } | Request::Extend { ttl, .. } => ttl.as_duration(),
+    };
+    let ours = key.filter(|key| key.owner == *request.owner());
+    let Some(key) = ours else {
+        return Err(violation("a granted key is not there".to_owned()));
+    };
+    let left = key.expires_at.saturating_since(node.time(now));
+    // A request that arrives twice changes nothing, whatever the clock did meanwhile.
+    let repeated = before.filter(|_| matches!(request, Request::Acquire { .. }));
+    if repeated.map_or(left > ttl, |before| before != key) {
+        let what = format!("a key lives for {left:?}, its TTL is {ttl:?}");
+        return Err(violation(what));
+    }
+    Ok(())
+}
+
+/// A release was reported as done: a quorum must be free of the key. What a node that
+/// died since then will remember does not count.
+pub(crate) fn after_release(
+    now: Moment,
+    nodes: &[Node],
+    needed: usize,
+    resource: &Resource,
+    owner: &Owner,
+) -> Result<(), Violation> {
+    let carries = |node: &&Node| {
+        let key = node.key(now, resource);
+        node.is_up && key.is_some_and(|key| key.owner == *owner)
+    };
+    let free = nodes.len() - nodes.iter().filter(carries).count();
+    if free >= needed {
+        return Ok(());
+    }
+    Err(violation(format!(
+        "{resource} is told to be released, but {free} nodes are free of it, not {needed}"
+    )))
+}
+
+/// A key that stands on a node that its owner, who has let go of everything, could have reached.
+pub(crate) fn left(node: usize, resource: &Resource, remaining: Duration) -> Violation {
+    violation(format!(
+        "a key of {resource} is left on n{node} for another {remaining:?}, though its owner has let go"
+    ))
+}
+
+/// Whether a vote is one that leaves a key or takes it away.
+pub(crate) fn acts(vote: &Vote) -> bool {
+    *vote == Vote::Granted
+}
+
+fn violation(what: String) -> Violation {
+    Violation {
+        property: Property::Leftovers,
+        what,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{rng::Rng, time::SECOND};
+    use leasehold_core::Ttl;
+
+    fn resource() -> Resource {
+        Resource::new("r").expect("a name")
+    }
+
+    fn owner(name: &[u8]) -> Owner {
+        Owner::from_bytes(name).expect("a few bytes")
+    }
+
+    fn acquire(name: &[u8], ttl: u64) -> Request {
+        Request::Acquire {
+            resource: resource(),
+            owner: owner(name),
+            ttl: Ttl::new(Duration::from_secs(ttl)).expect("in range"),
+        }
+    }
+
+    fn node() -> Node {
+        Node::new(&mut Rng::new(1), 0)
+    }
+
+    #[test]
+    fn a_key_that_lives_longer_than_its_ttl_is_found() {
+        let (now, mut node) = (Moment::from_ns(SECOND), node());
+        node.execute(now, &acquire(b"a", 5));
+        assert_eq!(after_grant(now, &node, None, &acquire(b"a", 5)), Ok(()));
+        assert!(after_grant(now, &node, None, &acquire(b"a", 4)).is_err());
+        assert!(after_grant(now, &node, None, &acquire(b"b", 5)).is_err());
+        // Said to be there before, and to live on by the repetition.
+        let key = node.key(now, &resource()).cloned();
+        let later = now.after(SECOND);
+        node.execute(
+            later,
+            &Request::Release {
+                resource: resource(),
+                owner: owner(b"a"),
+            },
+        );
+        node.execute(later, &acquire(b"a", 5));
+        assert!(after_grant(later, &node, key.as_ref(), &acquire(b"a", 5)).is_err());
+    }
+
+    #[test]
+    fn a_release_that_leaves_a_quorum_of_keys_is_found() {
+        let now = Moment::from_ns(SECOND);
+        let mut nodes = [node(), node(), node()];
+        let free = |nodes: &[Node]| after_release(now, nodes, 2, &resource(), &owner(b"a"));
+        nodes[0].execute(now, &acquire(b"a", 5));
+        assert_eq!(free(&nodes), Ok(()));
+        nodes[1].execute(now, &acquire(b"a", 5));
+        assert!(free(&nodes).is_err());
+    }
+}

@@ -1,0 +1,244 @@
+//! No guard is valid for longer than the votes that it stands on.
+//!
+//! Recomputed from the messages alone: which distinct nodes granted which request of which attempt, and
+//! when the first of its requests left. A lease needs a quorum of grants of one request and ends, by the
+//! client's clock, a TTL less the allowance after that request left. An extension needs its quorum before
+//! the old end. And by true time, a quorum of keys must outlive the lease.
+
+use super::{Property, Violation};
+use crate::{clock::Clock, node::Node, setting::Setting, time::Moment};
+use leasehold_core::{Instant, Lease, NodeId, NodeSet, OperationId, Request, Send, Tag, Vote};
+use std::time::Duration;
+
+#[derive(Debug)]
+pub(crate) struct Validity {
+    needed: usize,
+    relied_on: Duration,
+    watched: Vec<Watched>,
+}
+
+/// An acquisition with its votes.
+#[derive(Debug)]
+struct Watched {
+    client: usize,
+    operation: OperationId,
+    attempt: u32,
+    rounds: Vec<Votes>,
+    /// The lease, once it is won.
+    lease: Option<Lease>,
+}
+
+/// One request to all nodes.
+#[derive(Debug)]
+struct Votes {
+    step: u32,
+    left_at: Instant,
+    granted: NodeSet,
+    /// When the last one that a quorum needs was heard.
+    quorum_at: Option<Instant>,
+}
+
+impl Validity {
+    pub(crate) fn new(setting: &Setting) -> Self {
+        let relied_on_ns = setting.ttl_ns - setting.allowance_ns();
+        Self {
+            needed: setting.needed(),
+            relied_on: Duration::from_nanos(relied_on_ns),
+            watched: Vec::new(),
+        }
+    }
+
+    /// A request leaves.
+    pub(crate) fn sent(&mut self, client: usize, now: Instant, send: &Send) {
+        if matches!(send.request, Request::Release { .. }) {
+            return;
+        }
+        let attempt = send.tag.attempt;
+        let votes = Votes {
+            step: send.tag.step,
+            left_at: now,
+            granted: NodeSet::EMPTY,
+            quorum_at: None,
+        };
+        let is_first = matches!(send.request, Request::Acquire { .. });
+        match self.find(client, attempt.operation) {
+            Some(watched) if watched.attempt == attempt.number => watched.rounds.push(votes),
+            Some(watched) => {
+                watched.attempt = attempt.number;
+                watched.rounds.clear();
+                watched.rounds.push(votes);
+            }
+            None if is_first => self.watched.push(Watched {
+                client,
+                operation: attempt.operation,
+                attempt: attempt.number,
+                rounds: vec![votes],
+                lease: None,
+            }),
+            None => {}
+        }
+    }
+
+    /// An answer reaches the client.
+    pub(crate) fn heard(
+        &mut self,
+        client: usize,
+        now: Instant,
+        node: NodeId,
+        tag: Tag,
+        vote: &Vote,
+    ) {
+        let needed = self.needed;
+        if *vote != Vote::Granted {
+            return;
+        }
+        let Some(watched) = self.find(client, tag.attempt.operation) else {
+            return;
+        };
+        if watched.attempt != tag.attempt.number {
+            return;
+        }
+        if let Some(votes) = watched
+            .rounds
+            .iter_mut()
+            .find(|votes| votes.step == tag.step)
+        {
+            votes.granted.insert(node);
+            if votes.granted.len() >= needed {
+                votes.quorum_at.get_or_insert(now);
+            }
+        }
+    }
+
+    /// The engine says that the lease was won at `now`.
+    pub(crate) fn acquired(
+        &mut self,
+        client: usize,
+        now: Instant,
+        operation: OperationId,
+        lease: &Lease,
+    ) -> Result<(), Violation> {
+        let (needed, relied_on) = (self.needed, self.relied_on);
+        let Some(watched) = self.find(client, operation) else {
+            return Err(violation(format!("c{client} acquired without asking")));
+        };
+        watched.lease = Some(lease.clone());
+        let first = watched.rounds.first();
+        let Some(votes) = first.filter(|votes| votes.quorum_at.is_some()) else {
+            let granted = first.map(|votes| votes.granted);
+            return Err(violation(format!(
+                "c{client} acquired by the grants of {granted:?}, needed are {needed}"
+            )));
+        };
+        let limit = votes.left_at.saturating_add(relied_on);
+        if lease.valid_until > limit || now >= lease.valid_until {
+            return Err(too_long(client, lease.valid_until, limit, now));
+        }
+        Ok(())
+    }
+
+    /// The engine says that the lease of `operation` was extended at `now`. Which lease it is, the
+    /// caller knows from its own books.
+    pub(crate) fn extended(
+        &mut self,
+        client: usize,
+        now: Instant,
+        operation: OperationId,
+        valid_until: Instant,
+    ) -> Result<(), Violation> {
+        let relied_on = self.relied_on;
+        let Some(watched) = self.find(client, operation) else {
+            return Err(violation(format!(
+                "c{client} extended what it does not hold"
+            )));
+        };
+        let lease = watched
+            .lease
+            .as_mut()
+            .expect("an extended lease was acquired before");
+        if valid_until == lease.valid_until {
+            // Two callers shared the vote.
+            return Ok(());
+        }
+        let old = std::mem::replace(&mut lease.valid_until, valid_until);
+        // The latest vote that had its quorum in time is the most that can be relied upon.
+        let in_time = |votes: &&Votes| votes.quorum_at.is_some_and(|at| at < old);
+        let limit = watched
+            .rounds
+            .iter()
+            .filter(in_time)
+            .map(|votes| votes.left_at)
+            .max();
+        let limit = limit.map(|left_at| left_at.saturating_add(relied_on));
+        if limit.is_none_or(|limit| valid_until > limit) || now >= old {
+            let limit = limit.unwrap_or(Instant::ORIGIN);
+            return Err(too_long(client, valid_until, limit, now));
+        }
+        Ok(())
+    }
+
+    /// Whether enough keys outlive the lease, by true time. A node that is down cannot give the
+    /// resource to somebody else.
+    pub(crate) fn backed(
+        &self,
+        clock: &Clock,
+        now: Moment,
+        nodes: &[Node],
+        lease: &Lease,
+    ) -> Result<(), Violation> {
+        let ends = clock.when(lease.valid_until);
+        let outlives = |node: &&Node| {
+            let key = node.key(now, &lease.resource);
+            let ours = key.filter(|key| key.owner == lease.owner);
+            !node.is_up || ours.is_some_and(|key| node.clock.when(key.expires_at) >= ends)
+        };
+        let backing = nodes.iter().filter(outlives).count();
+        if backing >= self.needed {
+            return Ok(());
+        }
+        Err(violation(format!(
+            "a lease of {} stands on {backing} keys that outlive it, needed are {}",
+            lease.resource, self.needed
+        )))
+    }
+
+    /// The lease as it stands by the checker's own books.
+    pub(crate) fn lease(&self, client: usize, operation: OperationId) -> Option<&Lease> {
+        let mut watched = self.watched.iter();
+        watched
+            .find(|watched| watched.client == client && watched.operation == operation)
+            .and_then(|watched| watched.lease.as_ref())
+    }
+
+    /// Nothing will be heard of this acquisition any more.
+    pub(crate) fn forget(&mut self, client: usize, operation: OperationId) {
+        self.watched
+            .retain(|watched| watched.client != client || watched.operation != operation);
+    }
+
+    pub(crate) fn died(&mut self, client: usize) {
+        self.watched.retain(|watched| watched.client != client);
+    }
+
+    fn find(&mut self, client: usize, operation: OperationId) -> Option<&mut Watched> {
+        self.watched
+            .iter_mut()
+            .find(|watched| watched.client == client && watched.operation == operation)
+    }
+}
+
+fn too_long(client: usize, valid_until: Instant, limit: Instant, now: Instant) -> Violation {
+    violation(format!(
+        "c{client} relies on a lease until {valid_until:?}, the votes carry to {limit:?}, it is {now:?}"
+    ))
+}
+
+fn violation(what: String) -> Violation {
+    Violation {
+        property: Property::Validity,
+        what,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,198 @@
+//! Worlds by hand: three nodes, a TTL of 10 s, requests that left at 0 ms by a clock that shows 1 s then.
+
+use super::*;
+use crate::{rng::Rng, time::SECOND};
+use leasehold_core::{AttemptId, Resource, Ttl};
+
+const ACQUISITION: OperationId = OperationId::new(5);
+
+fn at(millis: u64) -> Instant {
+    Instant::from_origin(Duration::from_millis(1_000 + millis))
+}
+
+fn node(index: usize) -> NodeId {
+    NodeId::new(index).expect("below 32")
+}
+
+fn tag(step: u32) -> Tag {
+    let attempt = AttemptId {
+        operation: ACQUISITION,
+        number: 0,
+    };
+    Tag { attempt, step }
+}
+
+fn lease(valid_until: Instant) -> Lease {
+    // A lease can only be had from an engine: have it by one node that grants at once.
+    use leasehold_core::{
+        Drift, Engine, Event, Operation, OwnerSource, Plan, Quorum, Retry, Seed, Terms, Wish,
+    };
+    let plan = Plan {
+        terms: Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("the defaults fit"),
+        retry: Retry::default(),
+        owners: OwnerSource::default(),
+    };
+    let wish = Wish {
+        resource: Resource::new("r").expect("a name"),
+        plan: plan.into(),
+        patience: None,
+    };
+    let mut engine = Engine::new(Quorum::majority(1).expect("one node"));
+    engine.submit(
+        at(0),
+        Seed::new([7; Seed::LENGTH]),
+        Operation::Acquire(wish),
+    );
+    let sent = engine.poll_send().expect("a request");
+    engine.handle_reply(at(0), node(0), sent.tag, Vote::Granted);
+    match engine.poll_event() {
+        Some((_, Event::Acquired(mut lease))) => {
+            lease.valid_until = valid_until;
+            lease
+        }
+        other => panic!("a single node granted, and the engine says {other:?}"),
+    }
+}
+
+fn sent(validity: &mut Validity, now: Instant, step: u32) {
+    let Lease {
+        resource, owner, ..
+    } = lease(now);
+    let ttl = Ttl::DEFAULT;
+    let request = if step == 0 {
+        Request::Acquire {
+            resource,
+            owner,
+            ttl,
+        }
+    } else {
+        Request::Extend {
+            resource,
+            owner,
+            ttl,
+        }
+    };
+    let send = Send {
+        nodes: NodeSet::first(3),
+        tag: tag(step),
+        request,
+    };
+    validity.sent(0, now, &send);
+}
+
+fn begun() -> Validity {
+    let setting = Setting {
+        nodes: 3,
+        ttl_ns: 10 * SECOND,
+        ..Setting::draw(&mut Rng::new(1))
+    };
+    let mut validity = Validity::new(&setting);
+    sent(&mut validity, at(0), 0);
+    validity
+}
+
+fn held() -> Validity {
+    let mut validity = begun();
+    for index in 0..2 {
+        validity.heard(0, at(5), node(index), tag(0), &Vote::Granted);
+    }
+    let acquired = validity.acquired(0, at(5), ACQUISITION, &lease(at(9_898)));
+    assert_eq!(acquired, Ok(()));
+    validity
+}
+
+#[test]
+fn two_answers_of_one_node_are_no_quorum() {
+    let mut validity = begun();
+    for _ in 0..2 {
+        validity.heard(0, at(5), node(1), tag(0), &Vote::Granted);
+    }
+    let lease = lease(at(9_898));
+    assert!(validity.acquired(0, at(5), ACQUISITION, &lease).is_err());
+}
+
+#[test]
+fn a_lease_that_counts_from_the_answer_or_without_drift_is_found() {
+    for too_long in [9_899, 9_903, 10_000] {
+        let mut validity = begun();
+        for index in 0..2 {
+            validity.heard(0, at(5), node(index), tag(0), &Vote::Granted);
+        }
+        let lease = lease(at(too_long));
+        assert!(validity.acquired(0, at(5), ACQUISITION, &lease).is_err());
+    }
+}
+
+#[test]
+fn a_lease_that_is_handed_out_when_it_is_over_is_found() {
+    let mut validity = begun();
+    for index in 0..2 {
+        validity.heard(0, at(5), node(index), tag(0), &Vote::Granted);
+    }
+    let lease = lease(at(9_898));
+    assert!(
+        validity
+            .acquired(0, at(9_898), ACQUISITION, &lease)
+            .is_err()
+    );
+}
+
+#[test]
+fn an_extension_counts_from_its_own_request() {
+    let mut validity = held();
+    sent(&mut validity, at(3_000), 1);
+    for index in 1..3 {
+        validity.heard(0, at(3_010), node(index), tag(1), &Vote::Granted);
+    }
+    let mut extended = |until| validity.extended(0, at(3_010), ACQUISITION, at(until));
+    assert!(extended(12_899).is_err());
+    assert_eq!(extended(12_898), Ok(()));
+}
+
+#[test]
+fn acknowledgements_of_different_extensions_do_not_add_up() {
+    let mut validity = held();
+    for step in 1..3 {
+        sent(&mut validity, at(3_000 * u64::from(step)), step);
+        let node = node(usize::from(step == 1));
+        validity.heard(0, at(6_010), node, tag(step), &Vote::Granted);
+    }
+    let extended = validity.extended(0, at(6_010), ACQUISITION, at(12_898));
+    assert!(extended.is_err());
+}
+
+#[test]
+fn an_extension_after_the_end_is_found() {
+    let mut validity = held();
+    sent(&mut validity, at(9_000), 1);
+    for index in 0..2 {
+        validity.heard(0, at(9_898), node(index), tag(1), &Vote::Granted);
+    }
+    let extended = validity.extended(0, at(9_898), ACQUISITION, at(18_898));
+    assert!(extended.is_err());
+}
+
+#[test]
+fn a_lease_that_outlives_its_keys_is_found() {
+    let (validity, lease) = (held(), lease(at(9_898)));
+    let clock = Clock::new(SECOND, 0);
+    // A node that is too fast by 3 % drops the key before the lease ends.
+    for (fast_ppm, backed) in [(0, true), (30_000, false)] {
+        let now = Moment::from_ns(1_000_000);
+        let mut nodes = [0, fast_ppm, 0].map(|ppm| Node::new(&mut Rng::new(1), ppm));
+        for node in nodes.iter_mut().take(2) {
+            let (resource, owner) = (lease.resource.clone(), lease.owner.clone());
+            let ttl = Ttl::DEFAULT;
+            node.execute(
+                now,
+                &Request::Acquire {
+                    resource,
+                    owner,
+                    ttl,
+                },
+            );
+        }
+        let result = validity.backed(&clock, now, &nodes, &lease);
+        assert_eq!(result.is_ok(), backed, "{fast_ppm}");
+    }
+}

@@ -1,0 +1,255 @@
+//! A process that uses the engine: what the shell and the facade do in production, on simulated ground.
+
+use crate::{
+    application::Slot,
+    clock::Clock,
+    network::Parcel,
+    queue::Event,
+    time::Moment,
+    world::{World, signer},
+};
+use leasehold_core::{
+    Engine, Event as Told, Instant, LinkChange, NodeId, Operation, OperationId, Quorum, Seed, Tag,
+    Vote, owner,
+};
+use std::{collections::VecDeque, rc::Rc};
+
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) engine: Engine,
+    pub(crate) clock: Clock,
+    /// Counts the processes that ran here one after another.
+    pub(crate) generation: u32,
+    pub(crate) is_alive: bool,
+    /// The whole process stands still until then.
+    pub(crate) stopped_until: Moment,
+    /// The application does not get to run until then; the engine does.
+    pub(crate) starved_until: Moment,
+    /// What the links tell.
+    pub(crate) inbox: VecDeque<Input>,
+    /// What the application was told and has not seen yet.
+    pub(crate) mail: VecDeque<(OperationId, Told)>,
+    pub(crate) slots: Vec<Slot>,
+    /// When the engine will be woken.
+    wakes_at: Moment,
+}
+
+/// What a link tells.
+#[derive(Debug)]
+pub(crate) enum Input {
+    Reply(NodeId, Tag, Vote),
+    Up(NodeId),
+    Down(NodeId),
+}
+
+impl Client {
+    pub(crate) fn new(quorum: Quorum, clock: Clock, slots: usize) -> Self {
+        Self {
+            engine: Engine::new(quorum),
+            clock,
+            generation: 0,
+            is_alive: true,
+            stopped_until: Moment::START,
+            starved_until: Moment::START,
+            inbox: VecDeque::new(),
+            mail: VecDeque::new(),
+            slots: (0..slots).map(|_| Slot::default()).collect(),
+            wakes_at: Moment::NEVER,
+        }
+    }
+
+    /// Whether the process runs at `now`.
+    pub(crate) fn runs(&self, now: Moment) -> bool {
+        self.is_alive && now >= self.stopped_until
+    }
+
+    pub(crate) fn time(&self, now: Moment) -> Instant {
+        self.clock.read(now)
+    }
+
+    /// The process is gone, and everything that it knew.
+    pub(crate) fn die(&mut self, quorum: Quorum) {
+        self.generation += 1;
+        self.is_alive = false;
+        self.engine = Engine::new(quorum);
+        self.inbox.clear();
+        self.mail.clear();
+        for slot in &mut self.slots {
+            slot.forget();
+        }
+        self.wakes_at = Moment::NEVER;
+    }
+}
+
+impl World {
+    /// Lets a client do everything that there is to do, as the shell does when something wakes it.
+    pub(crate) fn turn(&mut self, client: usize) {
+        let mut rounds = 0;
+        while self.clients[client].runs(self.now) && self.turn_once(client) {
+            rounds += 1;
+            assert!(
+                rounds < 10_000,
+                "the engine comes to rest when nothing happens"
+            );
+        }
+        self.wake_later(client);
+    }
+
+    fn turn_once(&mut self, client: usize) -> bool {
+        let now = self.clients[client].time(self.now);
+        let mut moved = false;
+        // After a pause, timers are due and answers wait: either may come first.
+        let timers_first = self.clients[client].inbox.is_empty() || self.rng.coin();
+        if timers_first {
+            moved |= self.look_at_the_clock(client, now);
+        }
+        while let Some(input) = self.clients[client].inbox.pop_front() {
+            moved = true;
+            self.hear(client, now, input);
+        }
+        if !timers_first {
+            moved |= self.look_at_the_clock(client, now);
+        }
+        while let Some(send) = self.clients[client].engine.poll_send() {
+            moved = true;
+            self.checks.sent(client, now, &send);
+            let (tag, request) = (send.tag, send.request);
+            let parcel = Rc::new(Parcel {
+                client,
+                tag,
+                request,
+            });
+            self.tell_send(&parcel, send.nodes);
+            for node in send.nodes.iter() {
+                self.send(self.network.link(client, node.index()), &parcel);
+            }
+        }
+        while let Some((operation, told)) = self.clients[client].engine.poll_event() {
+            moved = true;
+            self.ended(client, operation, told);
+        }
+        moved
+    }
+
+    fn look_at_the_clock(&mut self, client: usize, now: Instant) -> bool {
+        let engine = &mut self.clients[client].engine;
+        let due = engine.poll_timeout().is_some_and(|at| at <= now);
+        if due {
+            engine.handle_timeout(now);
+        }
+        due
+    }
+
+    fn hear(&mut self, client: usize, now: Instant, input: Input) {
+        let engine = &mut self.clients[client].engine;
+        match input {
+            Input::Reply(node, tag, vote) => {
+                self.checks.validity.heard(client, now, node, tag, &vote);
+                let at = self.now;
+                self.trace.tell(at, || {
+                    format!("{node} → c{client}  {} {}", name(tag), answer(&vote))
+                });
+                engine.handle_reply(now, node, tag, vote);
+            }
+            Input::Up(node) => engine.handle_link(now, node, LinkChange::Up),
+            Input::Down(node) => engine.handle_link(now, node, LinkChange::Down),
+        }
+    }
+
+    /// Submits an operation of the application. What follows from it happens in the client's turn.
+    pub(crate) fn submit(&mut self, client: usize, operation: Operation) -> OperationId {
+        let about = match operation {
+            Operation::Acquire(_) => None,
+            Operation::Extend(lease) | Operation::Release(lease) | Operation::Cancel(lease) => {
+                Some(lease)
+            }
+        };
+        let ends_with_an_event = !matches!(operation, Operation::Cancel(_));
+        let mut bytes = [0; Seed::LENGTH];
+        for chunk in bytes.chunks_mut(8) {
+            chunk.copy_from_slice(&self.rng.next().to_le_bytes()[..chunk.len()]);
+        }
+        self.touched = Some(client);
+        let client_id = client;
+        let client = &mut self.clients[client];
+        let now = client.clock.read(self.now);
+        let id = client.engine.submit(now, Seed::new(bytes), operation);
+        if ends_with_an_event {
+            self.checks
+                .progress
+                .begun(client_id, id, about.unwrap_or(id));
+        }
+        id
+    }
+
+    fn wake_later(&mut self, client: usize) {
+        let now = self.now;
+        let this = &mut self.clients[client];
+        let Some(reading) = this.engine.poll_timeout() else {
+            return;
+        };
+        let at = this.clock.when(reading).max(now);
+        if this.runs(now) && (at < this.wakes_at || this.wakes_at <= now) {
+            this.wakes_at = at;
+            let generation = this.generation;
+            self.queue.plan(at, Event::Wake { client, generation });
+        }
+    }
+
+    pub(crate) fn wake(&mut self, client: usize, generation: u32) {
+        let this = &mut self.clients[client];
+        if this.generation == generation {
+            if this.wakes_at <= self.now {
+                this.wakes_at = Moment::NEVER;
+            }
+            self.touched = Some(client);
+        }
+    }
+
+    /// Stops the whole process for a while.
+    pub(crate) fn stop(&mut self, client: usize, until: Moment) {
+        let this = &mut self.clients[client];
+        this.stopped_until = until;
+        let generation = this.generation;
+        self.queue.plan(until, Event::Resume { client, generation });
+    }
+
+    pub(crate) fn resume(&mut self, client: usize, generation: u32) {
+        let this = &mut self.clients[client];
+        // The machine wakes whether or not the process is still the same.
+        this.clock.go(self.now);
+        if this.generation == generation {
+            self.touched = Some(client);
+        }
+    }
+}
+
+/// What the story calls an answer.
+pub(crate) fn answer(vote: &Vote) -> String {
+    match vote {
+        Vote::Granted => "granted".to_owned(),
+        Vote::Unknown(fault) => format!("unknown: {fault}"),
+        Vote::Refused(refusal) => match (&refusal.holder, refusal.remaining) {
+            (Some(holder), Some(left)) => {
+                let bytes = holder.as_bytes();
+                let start = owner::hexadecimal(&bytes[..bytes.len().min(4)]);
+                match signer(holder) {
+                    Some((client, _)) => format!("refused: {start}… of c{client} for {left:?}"),
+                    None => format!("refused: another program for {left:?}"),
+                }
+            }
+            _ => "refused: no such key".to_owned(),
+        },
+    }
+}
+
+/// What the story calls a request.
+pub(crate) fn name(tag: Tag) -> String {
+    let attempt = tag.attempt;
+    format!(
+        "[{}.{}.{}]",
+        attempt.operation.number(),
+        attempt.number,
+        tag.step
+    )
+}

@@ -1,0 +1,143 @@
+//! The course of a world: faults, silence, recovery, silence.
+//!
+//! Faults until the 14th second. Then everybody lets go, and after a second of silence nothing of theirs
+//! may be left on nodes that they could reach, long before it would expire by itself. Then everybody wants
+//! to lock again, and somebody must succeed within a bound. At last, everybody lets go once more, and no
+//! operation may be open.
+
+use crate::{
+    application::State,
+    check::leftovers,
+    queue::Event,
+    setting::Links,
+    time::{MILLISECOND, Moment, SECOND},
+    world::{World, signer},
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Faults,
+    /// Everybody has let go.
+    Silence,
+    /// Everybody wants again, and nothing goes wrong any more; since when.
+    Recovery(Moment),
+    LastSilence,
+    Over,
+}
+
+/// No fault begins or lasts beyond this.
+pub(crate) const FAULTS_END: Moment = Moment::from_ns(14 * SECOND);
+const SILENCE_NS: u64 = SECOND;
+/// When the world ends, unless somebody has yet to acquire.
+const END: Moment = Moment::from_ns(20 * SECOND);
+
+impl World {
+    pub(crate) fn next_phase(&mut self) {
+        let from = self.phase;
+        self.phase = match from {
+            Phase::Faults => {
+                self.network.heal();
+                self.everybody_lets_go();
+                Phase::Silence
+            }
+            Phase::Silence => {
+                self.look_for_leftovers();
+                self.everybody_wants();
+                Phase::Recovery(self.now)
+            }
+            Phase::Recovery(since) => self.judge_recovery(since),
+            Phase::LastSilence | Phase::Over => {
+                self.look_for_leftovers();
+                let nothing_open = self.checks.progress.nothing_open();
+                self.note(nothing_open);
+                Phase::Over
+            }
+        };
+        let (now, to) = (self.now, self.phase);
+        if to != from {
+            self.trace
+                .tell(now, || format!("-- {from:?} is over, {to:?} begins"));
+        }
+        let last = Moment::from_ns(END.ns() - SILENCE_NS);
+        let next = match to {
+            Phase::Recovery(_) if now < last => last,
+            Phase::Recovery(_) => now.after(100 * MILLISECOND),
+            _ => now.after(SILENCE_NS),
+        };
+        self.queue.plan(next, Event::Phase);
+    }
+
+    fn everybody_lets_go(&mut self) {
+        self.is_resting = true;
+        for client in 0..self.clients.len() {
+            for slot in 0..self.setting.slots {
+                match self.clients[client].slots[slot].state {
+                    State::Acquiring(_) => self.cancel(client, slot),
+                    State::Holding(_) => self.release(client, slot),
+                    State::Idle | State::Releasing(_) => {}
+                }
+            }
+            self.turn(client);
+        }
+    }
+
+    fn everybody_wants(&mut self) {
+        self.is_resting = false;
+        for client in 0..self.clients.len() {
+            for slot in 0..self.setting.slots {
+                self.act_later(client, slot, MILLISECOND);
+            }
+        }
+    }
+
+    /// Looks for keys that their owner, who has let go of everything, could have taken back.
+    fn look_for_leftovers(&mut self) {
+        if !self.setting.can_be_tidy() {
+            return;
+        }
+        for index in 0..self.nodes.len() {
+            let node = &self.nodes[index];
+            // Who was refused asks again after pauses that grow with the time of refusal. With other
+            // faults on top, the silence may be too short for the last one.
+            let refused = (node.rejects_until > Moment::START
+                && self.now < node.rejects_until.after(2 * self.setting.ttl_ns))
+                || self.setting.links.room < Links::ROOM;
+            let asks_late = refused && self.setting.has_several_faults();
+            if !node.is_up || self.now <= node.hung_until || asks_late {
+                continue;
+            }
+            for resource in &self.resources {
+                let Some(key) = node.key(self.now, resource) else {
+                    continue;
+                };
+                let Some((client, generation)) = signer(&key.owner) else {
+                    continue;
+                };
+                let owner = &self.clients[client];
+                let could = !self.haunted.contains(&key.owner)
+                    && owner.is_alive
+                    && owner.generation == generation
+                    && self.network.is_quiet(self.network.link(client, index));
+                if could {
+                    let remaining = key.expires_at.saturating_since(node.time(self.now));
+                    let left = leftovers::left(index, resource, remaining);
+                    return self.note(Err(left));
+                }
+            }
+        }
+    }
+
+    fn judge_recovery(&mut self, since: Moment) -> Phase {
+        let progress = &self.checks.progress;
+        if progress.has_acquired_since(since) {
+            self.everybody_lets_go();
+            return Phase::LastSilence;
+        }
+        // A node that is kept away is wrong until it is back.
+        if self.now.since_ns(since.max(self.nodes_back)) > progress.bound_ns {
+            let missed = progress.missed(since, self.now);
+            self.note(Err(missed));
+        }
+        Phase::Recovery(since)
+    }
+}

@@ -1,0 +1,259 @@
+//! What goes wrong in the world, and for how long.
+
+use crate::{
+    client::answer,
+    course::FAULTS_END,
+    queue::Event,
+    setting::Keeps,
+    time::{MILLISECOND, Moment, SECOND},
+    world::World,
+};
+use leasehold_core::{Owner, Request, Table, Ttl};
+use std::time::Duration;
+
+/// A kind of fault that strikes from time to time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Some directions between clients and nodes are cut.
+    Partition,
+    /// A connection breaks.
+    Break,
+    /// A node stops for a while and then goes on.
+    Hang,
+    /// A node refuses to act.
+    Reject,
+    /// A node crashes and is started again.
+    Crash,
+    /// The nodes write down what they know, or replicas catch up.
+    Snapshot,
+    /// A node loses all its keys.
+    Flush,
+    /// A replica takes over that has what the last snapshot had.
+    Failover,
+    StepForward,
+    StepBack,
+    /// A process stands still.
+    Pause,
+    /// An application does not get to run; the engine beside it does.
+    Starve,
+    /// A process dies and is started again.
+    Die,
+    /// A machine sleeps.
+    Suspend,
+    /// Another program takes the lock on a node by plain `SET NX PX`.
+    ForeignLock,
+    /// Another program deletes the key on a node by plain `DEL`.
+    ForeignDelete,
+}
+
+impl World {
+    /// Lets the first fault of each kind come some time.
+    pub(crate) fn plan_faults(&mut self) {
+        for index in 0..self.setting.faults.len() {
+            let (kind, every_ns) = self.setting.faults[index];
+            self.plan_fault(kind, every_ns);
+        }
+    }
+
+    fn plan_fault(&mut self, kind: Kind, every_ns: u64) {
+        let at = self.now.after(self.rng.between(0, 2 * every_ns));
+        if at < FAULTS_END {
+            self.queue.plan(at, Event::Fault(kind));
+        }
+    }
+
+    pub(crate) fn strike(&mut self, kind: Kind) {
+        let faults = self.setting.faults.iter();
+        let every_ns = faults
+            .filter(|fault| fault.0 == kind)
+            .map(|fault| fault.1)
+            .min();
+        self.plan_fault(kind, every_ns.expect("only planned faults strike"));
+        let client = self.rng.index(self.clients.len());
+        let node = self.rng.index(self.nodes.len());
+        match kind {
+            Kind::Partition => self.cut(),
+            Kind::Break => {
+                let link = self.rng.index(self.network.links());
+                self.break_connection(link);
+            }
+            Kind::Pause | Kind::Starve | Kind::Die | Kind::Suspend => {
+                self.strike_client(kind, client);
+            }
+            Kind::Snapshot => {
+                for node in &mut self.nodes {
+                    node.snapshot = node.table.clone();
+                }
+            }
+            Kind::ForeignLock => self.foreign_lock(node),
+            _ => self.strike_node(kind, node),
+        }
+    }
+
+    fn cut(&mut self) {
+        let until = self.for_a_while();
+        let (there, back) = self.rng.pick(&[(true, true), (true, false), (false, true)]);
+        // One link, one node, one client, or any.
+        let client = self.rng.index(self.clients.len());
+        let node = self.rng.index(self.nodes.len());
+        let (any_client, any_node) = (self.rng.coin(), self.rng.coin());
+        let breaks = self.rng.coin();
+        let now = self.now;
+        for link in 0..self.network.links() {
+            let (from, to) = self.network.ends(link);
+            let cut = (any_client || from == client) && (any_node || to == node);
+            if cut && (!(any_client && any_node) || self.rng.coin()) {
+                self.network.cut(link, there, back, until);
+                self.trace.tell(now, || {
+                    format!("c{from} ╱ n{to}  cut (to the node: {there}, back: {back})")
+                });
+                if breaks && self.rng.coin() {
+                    self.break_connection(link);
+                }
+            }
+        }
+    }
+
+    fn strike_client(&mut self, kind: Kind, client: usize) {
+        let (now, until) = (self.now, self.for_a_while());
+        if !self.clients[client].runs(now) {
+            return;
+        }
+        self.trace.tell(now, || {
+            format!("c{client}       {kind:?} until {:?}", until.ns())
+        });
+        match kind {
+            Kind::Pause => self.stop(client, until),
+            Kind::Starve => self.clients[client].starved_until = until,
+            Kind::Die => self.die(client, until),
+            _ => {
+                self.stop(client, until);
+                if !self.setting.clock_counts_in_suspend {
+                    self.clients[client].clock.stop(now);
+                }
+                for node in 0..self.nodes.len() {
+                    if self.rng.coin() {
+                        self.break_connection(self.network.link(client, node));
+                    }
+                }
+            }
+        }
+    }
+
+    fn die(&mut self, client: usize, until: Moment) {
+        self.checks.died(client);
+        self.clients[client].die(self.quorum);
+        for node in 0..self.nodes.len() {
+            self.hang_up(self.network.link(client, node));
+        }
+        self.queue.plan(until, Event::Restart { client });
+    }
+
+    pub(crate) fn restart(&mut self, client: usize) {
+        let now = self.now;
+        self.trace
+            .tell(now, || format!("c{client}       starts again"));
+        self.plans[client] = self.plan(client);
+        self.clients[client].is_alive = true;
+        for node in 0..self.nodes.len() {
+            self.dial(self.network.link(client, node));
+        }
+        for slot in 0..self.setting.slots {
+            self.act_later(client, slot, MILLISECOND);
+        }
+        self.touched = Some(client);
+    }
+
+    fn strike_node(&mut self, kind: Kind, node: usize) {
+        let (now, until) = (self.now, self.for_a_while());
+        let step_ns = self.rng.between(0, self.setting.clocks.step_ns);
+        let this = &mut self.nodes[node];
+        if !this.is_up || now <= this.hung_until {
+            return;
+        }
+        self.trace.tell(now, || format!("n{node}       {kind:?}"));
+        match kind {
+            Kind::Hang => this.hung_until = until,
+            // Who was refused asks again after pauses that grow with the time of refusal: short enough
+            // for the silence to be long enough.
+            Kind::Reject => this.rejects_until = until.min(now.after(SECOND / 5)),
+            Kind::Flush => this.table = Table::new(),
+            Kind::StepForward => this.clock.step_forward(now, step_ns),
+            Kind::StepBack => this.clock.step_back(now, step_ns),
+            Kind::ForeignDelete => {
+                let resource = self.resources[self.rng.index(self.resources.len())].clone();
+                this.delete(now, &resource);
+            }
+            Kind::Failover => {
+                this.table = this.snapshot.clone();
+                self.break_all(node);
+            }
+            _ => self.crash(node, until),
+        }
+    }
+
+    fn break_all(&mut self, node: usize) {
+        for client in 0..self.clients.len() {
+            self.break_connection(self.network.link(client, node));
+        }
+    }
+
+    fn crash(&mut self, node: usize, until: Moment) {
+        let crash = self.setting.crash;
+        // A dying node acts no more: it is down before its connections break.
+        self.nodes[node].is_up = false;
+        self.break_all(node);
+        let this = &mut self.nodes[node];
+        match crash.keeps {
+            Keeps::All => {}
+            Keeps::Snapshot => this.table = this.snapshot.clone(),
+            Keeps::Nothing => {
+                this.table = Table::new();
+                this.snapshot = Table::new();
+            }
+        }
+        let back = if crash.delayed {
+            // Assumption A3: no vote while a lease may still rely on one that is forgotten.
+            self.now.after(self.setting.longest_life_ns())
+        } else {
+            self.now
+                .after(until.since_ns(self.now).min(self.setting.ttl_ns / 4))
+        };
+        self.nodes_back = self.nodes_back.max(back);
+        self.queue.plan(back, Event::NodeBack { node });
+    }
+
+    fn foreign_lock(&mut self, node: usize) {
+        let resource = self.resources[self.rng.index(self.resources.len())].clone();
+        let ttl_ns = self.rng.between(10 * MILLISECOND, self.setting.ttl_ns);
+        let ttl = Ttl::new(Duration::from_nanos(ttl_ns)).expect("10 ms to the TTL of the world");
+        let owner = Owner::from_bytes(b"foreign").expect("seven bytes");
+        // One node or all: by chance, or as another quorum lock does.
+        let everywhere = self.rng.coin();
+        for index in 0..self.nodes.len() {
+            let this = &mut self.nodes[index];
+            let asked = everywhere || index == node;
+            if asked && this.is_up && self.now > this.hung_until && this.foreign_type.is_none() {
+                let (resource, owner) = (resource.clone(), owner.clone());
+                let request = Request::Acquire {
+                    resource,
+                    owner,
+                    ttl,
+                };
+                let vote = this.execute(self.now, &request);
+                let now = self.now;
+                self.trace.tell(now, || {
+                    format!("foreign → n{index}  SET NX PX: {}", answer(&vote))
+                });
+            }
+        }
+    }
+
+    /// From a moment to longer than any TTL, but not beyond the end of the faults.
+    fn for_a_while(&mut self) -> Moment {
+        let ttl_ns = self.setting.ttl_ns;
+        let most_ns = self.rng.pick(&[ttl_ns / 10, ttl_ns, ttl_ns * 5 / 2]);
+        let span_ns = self.rng.between(MILLISECOND, most_ns);
+        self.now.after(span_ns).min(FAULTS_END)
+    }
+}

@@ -1,0 +1,155 @@
+//! A simulated world in which the production engine of leasehold is attacked.
+//!
+//! A discrete-event simulation: clients that run the whole engine, nodes that run the production table,
+//! links that break, clocks that drift, machines that crash. One seed is one run, the same to the byte
+//! every time, so a failure is a number that can be kept.
+//!
+//! From the ground up: `time`, `rng`, `clock` and `trace` are tools; `scenario` draws a `setting` from a
+//! seed; a `world` is `node`s, a `network`, `client`s with their `application`s, and the `fault`s that
+//! strike them, on one event `queue`, through the phases of a `course`. The rooms under `check` know what
+//! must be true. A `campaign` runs many.
+
+#![expect(
+    clippy::print_stdout,
+    reason = "the results are what the command is for"
+)]
+#![expect(
+    clippy::print_stderr,
+    reason = "a wrong command line is told where errors are"
+)]
+
+mod application;
+mod args;
+mod campaign;
+mod check;
+mod client;
+mod clock;
+mod course;
+mod fault;
+mod network;
+mod node;
+mod queue;
+mod rng;
+mod scenario;
+mod setting;
+#[cfg(test)]
+mod tests;
+mod time;
+mod trace;
+mod world;
+
+use args::Command;
+use campaign::Summary;
+use check::{Property, seconds};
+use scenario::{Law, Scenario};
+use std::process::ExitCode;
+use trace::Trace;
+
+fn main() -> ExitCode {
+    match args::parse(std::env::args().skip(1)) {
+        Err(wrong) => {
+            eprintln!("leasehold-sim: {wrong}\n{}", args::USAGE);
+            ExitCode::from(2)
+        }
+        Ok(Command::List) => {
+            for scenario in Scenario::all() {
+                println!("{:<18} {}", scenario.name, scenario.about);
+            }
+            ExitCode::SUCCESS
+        }
+        Ok(Command::One {
+            scenario,
+            seed,
+            only,
+            trace,
+        }) => one(scenario, seed, only, trace),
+        Ok(Command::Many {
+            scenarios,
+            from,
+            count,
+            only,
+        }) => many(&scenarios, from, count, only),
+    }
+}
+
+fn one(scenario: &'static Scenario, seed: u64, only: Option<Property>, trace: bool) -> ExitCode {
+    let trace = if trace { Trace::Print } else { Trace::Off };
+    let report = campaign::one(scenario, seed, only, trace);
+    println!(
+        "{} seed {seed}: {} events, {} leases",
+        scenario.name, report.events, report.leases
+    );
+    match report.violation {
+        None => ExitCode::SUCCESS,
+        Some((at, violation)) => {
+            println!(
+                "violation at {}: {:?}: {}",
+                seconds(at),
+                violation.property,
+                violation.what
+            );
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn many(
+    scenarios: &[&'static Scenario],
+    from: u64,
+    count: u64,
+    only: Option<Property>,
+) -> ExitCode {
+    // Failed assertions are told in the table, with their seeds.
+    std::panic::set_hook(Box::new(|_| {}));
+    println!(
+        "{:<18} {:>8} {:>11} {:>9} {:>10} {:>8} {:>11}",
+        "scenario", "seeds", "events", "leases", "violations", "seconds", "events/s"
+    );
+    let mut failed = false;
+    for scenario in scenarios {
+        let summary = campaign::run(scenario, from, count, only);
+        tell(scenario, &summary);
+        failed |= !summary.is_as_it_must_be(scenario.law);
+    }
+    ExitCode::from(u8::from(failed))
+}
+
+fn tell(scenario: &Scenario, summary: &Summary) {
+    let took = summary.took.as_secs_f64();
+    let millis = summary.took.as_millis().max(1);
+    println!(
+        "{:<18} {:>8} {:>11} {:>9} {:>10} {took:>8.2} {:>11}",
+        scenario.name,
+        summary.seeds,
+        summary.events,
+        summary.leases,
+        summary.violations.len(),
+        u128::from(summary.events) * 1_000 / millis,
+    );
+    match scenario.law {
+        Law::Broken => println!(
+            "    control: {} of {} seeds violated, as they must{}",
+            summary.overlaps(),
+            summary.seeds,
+            if summary.overlaps() == 0 {
+                ": THE CHECKERS ARE BLIND"
+            } else {
+                ""
+            },
+        ),
+        Law::Kept => {
+            if let Some((seed, at, violation)) = summary.violations.first() {
+                println!(
+                    "    seed {seed}, at {}: {:?}: {}",
+                    seconds(*at),
+                    violation.property,
+                    violation.what
+                );
+                println!(
+                    "    cargo run --release -p leasehold-sim -- --seed {seed} --scenario {} --trace",
+                    scenario.name
+                );
+            }
+        }
+    }
+}

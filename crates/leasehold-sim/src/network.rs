@@ -1,0 +1,419 @@
+//! What lies between clients and nodes.
+//!
+//! Two laws are known here. By default a connection keeps the promise of the production link: requests
+//! take effect in order or not at all, each is answered at most once, and a break is told after the
+//! answers that it cost. The lawless network promises nothing: each message travels alone, and may be
+//! lost, doubled or overtaken. Safety must not need the first one; being tidy may.
+
+use crate::{
+    client::Input,
+    queue::{Echo, Event},
+    setting::Links,
+    time::{MILLISECOND, Moment},
+    world::World,
+};
+use leasehold_core::{Fault, FaultKind, NodeId, Request, Tag, Vote};
+use std::{collections::VecDeque, rc::Rc};
+
+/// A request on its way; one for all the nodes that are asked.
+#[derive(Debug)]
+pub(crate) struct Parcel {
+    pub(crate) client: usize,
+    pub(crate) tag: Tag,
+    pub(crate) request: Request,
+}
+
+/// All connections, and what is cut.
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub(crate) law: Links,
+    nodes: usize,
+    connections: Vec<Connection>,
+    down: Fault,
+    busy: Fault,
+    disconnected: Fault,
+}
+
+/// The connection of a client to a node.
+#[derive(Debug)]
+struct Connection {
+    /// Counts the changes of `state` that the client knows of: events of former epochs are stale.
+    epoch: u32,
+    state: State,
+    requests: VecDeque<Rc<Parcel>>,
+    replies: VecDeque<(Tag, Vote)>,
+    /// Sent and not answered, in order, and whether it is a release.
+    pending: VecDeque<(Tag, bool)>,
+    /// Before which nothing more arrives, since nothing overtakes.
+    last_arrival: Moment,
+    last_return: Moment,
+    /// Until when nothing gets through, to the node and from it.
+    cut_there: Moment,
+    cut_back: Moment,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Up,
+    /// Broken, and the client does not know yet.
+    Dead,
+    Down,
+}
+
+impl Network {
+    pub(crate) fn new(law: Links, clients: usize, nodes: usize) -> Self {
+        let connection = |_| Connection {
+            epoch: 0,
+            state: State::Down,
+            requests: VecDeque::new(),
+            replies: VecDeque::new(),
+            pending: VecDeque::new(),
+            last_arrival: Moment::START,
+            last_return: Moment::START,
+            cut_there: Moment::START,
+            cut_back: Moment::START,
+        };
+        Self {
+            law,
+            nodes,
+            connections: (0..clients * nodes).map(connection).collect(),
+            down: Fault::new(FaultKind::Down, "no connection"),
+            busy: Fault::new(FaultKind::Busy, "too many requests wait"),
+            disconnected: Fault::new(FaultKind::Disconnected, "the connection broke"),
+        }
+    }
+
+    pub(crate) const fn link(&self, client: usize, node: usize) -> usize {
+        client * self.nodes + node
+    }
+
+    /// The client and the node of a connection.
+    pub(crate) const fn ends(&self, link: usize) -> (usize, usize) {
+        (link / self.nodes, link % self.nodes)
+    }
+
+    pub(crate) fn links(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// Whether the client can reach the node, and nothing is on its way any more.
+    pub(crate) fn is_quiet(&self, link: usize) -> bool {
+        let connection = &self.connections[link];
+        self.law.lawless || (connection.state == State::Up && connection.pending.is_empty())
+    }
+
+    /// Nothing goes wrong any more with what is sent from now on.
+    pub(crate) fn heal(&mut self) {
+        let law = &mut self.law;
+        (law.loss, law.lost_replies, law.doubles, law.tail) = (0, 0, 0, 0);
+        // A way that is longer than the nodes' time limit lets nobody win.
+        law.delay_ns.1 = law.delay_ns.1.min(MILLISECOND);
+        law.room = Links::ROOM;
+    }
+
+    /// Cuts one direction, or both.
+    pub(crate) fn cut(&mut self, link: usize, there: bool, back: bool, until: Moment) {
+        let connection = &mut self.connections[link];
+        if there {
+            connection.cut_there = connection.cut_there.max(until);
+        }
+        if back {
+            connection.cut_back = connection.cut_back.max(until);
+        }
+    }
+}
+
+impl Connection {
+    /// Releases have a reserve of their own, as in the production link.
+    fn is_full(&self, request: &Request, room: usize) -> bool {
+        let release = is_release(request);
+        let alike = self.pending.iter().filter(|(_, other)| *other == release);
+        alike.count() >= if release { 2 * room } else { room }
+    }
+}
+
+const fn is_release(request: &Request) -> bool {
+    matches!(request, Request::Release { .. })
+}
+
+impl World {
+    /// Sends a request over the client's connection. What cannot be sent is answered at once.
+    pub(crate) fn send(&mut self, link: usize, parcel: &Rc<Parcel>) {
+        if self.network.law.lawless {
+            return self.send_alone(link, parcel);
+        }
+        let law = &self.network.law;
+        let connection = &mut self.network.connections[link];
+        if connection.state == State::Down || connection.is_full(&parcel.request, law.room) {
+            let is_down = connection.state == State::Down;
+            let fault = if is_down {
+                &self.network.down
+            } else {
+                &self.network.busy
+            };
+            let vote = Vote::Unknown(fault.clone());
+            self.input(link, |node| Input::Reply(node, parcel.tag, vote));
+            return;
+        }
+        connection
+            .pending
+            .push_back((parcel.tag, is_release(&parcel.request)));
+        if connection.state == State::Dead {
+            return;
+        }
+        connection.requests.push_back(Rc::clone(parcel));
+        let (epoch, loss) = (connection.epoch, law.loss);
+        let leaves = self.now.max(connection.cut_there);
+        let at = leaves
+            .after(self.delay_ns())
+            .max(self.network.connections[link].last_arrival);
+        self.network.connections[link].last_arrival = at;
+        self.queue.plan(at, Event::Arrive { link, epoch });
+        if self.rng.chance(loss) {
+            let at = self.now.after(2 * self.delay_ns());
+            self.queue.plan(at, Event::Break { link, epoch });
+        }
+    }
+
+    pub(crate) fn arrive(&mut self, link: usize, epoch: u32) {
+        let (client, node) = self.network.ends(link);
+        let hung_until = self.nodes[node].hung_until;
+        if self.network.connections[link].epoch == epoch && self.now < hung_until {
+            // The request keeps its place; only the occasion to take one is put off.
+            return self.queue.plan(hung_until, Event::Arrive { link, epoch });
+        }
+        let connection = &mut self.network.connections[link];
+        if connection.epoch != epoch || connection.state != State::Up {
+            return;
+        }
+        let Some(parcel) = connection.requests.pop_front() else {
+            return;
+        };
+        let vote = self.execute(node, &parcel);
+        if self.rng.chance(self.network.law.lost_replies) {
+            let now = self.now;
+            self.trace
+                .tell(now, || format!("n{node} → c{client}  the answer is lost"));
+            return self.break_connection(link);
+        }
+        let connection = &mut self.network.connections[link];
+        connection.replies.push_back((parcel.tag, vote));
+        let leaves = self.now.max(connection.cut_back);
+        let at = leaves
+            .after(self.delay_ns())
+            .max(self.network.connections[link].last_return);
+        self.network.connections[link].last_return = at;
+        self.queue.plan(at, Event::Return { link, epoch });
+    }
+
+    pub(crate) fn return_reply(&mut self, link: usize, epoch: u32) {
+        let connection = &mut self.network.connections[link];
+        if connection.epoch != epoch {
+            return;
+        }
+        let Some((tag, vote)) = connection.replies.pop_front() else {
+            return;
+        };
+        assert_eq!(
+            connection.pending.pop_front().map(|(tag, _)| tag),
+            Some(tag),
+            "answers come in order"
+        );
+        self.input(link, |node| Input::Reply(node, tag, vote));
+    }
+
+    /// Breaks a connection, unless it is broken already. What the node has in its buffer it may still
+    /// carry out: at once, or as a ghost, when newer requests may have come over another connection.
+    pub(crate) fn break_connection(&mut self, link: usize) {
+        let (client, node) = self.network.ends(link);
+        let connection = &mut self.network.connections[link];
+        if connection.state != State::Up {
+            return;
+        }
+        connection.state = State::Dead;
+        let epoch = connection.epoch;
+        let requests = std::mem::take(&mut connection.requests);
+        if self.rng.coin() {
+            connection.replies.clear();
+        }
+        let carried_out = self.rng.index(requests.len() + 1);
+        let now = self.now;
+        self.trace.tell(now, || {
+            let lost = requests.len() - carried_out;
+            format!("c{client} ⇹ n{node}  the connection breaks: {carried_out} in the buffer, {lost} lost")
+        });
+        self.leave_behind(node, requests.into_iter().take(carried_out));
+        let detected = self.rng.between(0, self.network.law.detect_ns);
+        let at = self.now.after(detected);
+        self.queue.plan(at, Event::Detect { link, epoch });
+    }
+
+    fn leave_behind(&mut self, node: usize, requests: impl Iterator<Item = Rc<Parcel>>) {
+        if !self.nodes[node].is_up {
+            return;
+        }
+        let mut at = self.now.max(self.nodes[node].hung_until);
+        for parcel in requests {
+            if self.network.law.ghosts {
+                at = at.after(self.rng.between(0, 100 * MILLISECOND));
+            }
+            if at == self.now {
+                self.execute(node, &parcel);
+            } else {
+                self.queue.plan(at, Event::Ghost { node, parcel });
+            }
+        }
+    }
+
+    /// The client learns that its connection is gone: first what that cost, then that it is so.
+    pub(crate) fn detect(&mut self, link: usize, epoch: u32) {
+        let connection = &mut self.network.connections[link];
+        if connection.epoch != epoch || connection.state == State::Down {
+            return;
+        }
+        connection.epoch += 1;
+        connection.state = State::Down;
+        connection.replies.clear();
+        let pending = std::mem::take(&mut connection.pending);
+        let next = connection.epoch;
+        for (tag, _) in pending {
+            let vote = Vote::Unknown(self.network.disconnected.clone());
+            self.input(link, |node| Input::Reply(node, tag, vote));
+        }
+        self.input(link, Input::Down);
+        self.connect_later(link, next);
+    }
+
+    fn connect_later(&mut self, link: usize, epoch: u32) {
+        let at = self
+            .now
+            .after(self.rng.between(MILLISECOND, 100 * MILLISECOND));
+        self.queue.plan(at, Event::Connect { link, epoch });
+    }
+
+    pub(crate) fn connect(&mut self, link: usize, epoch: u32) {
+        let (client, node) = self.network.ends(link);
+        let answers = self.nodes[node].is_up && self.now > self.nodes[node].hung_until;
+        let connection = &mut self.network.connections[link];
+        if connection.epoch != epoch || connection.state != State::Down {
+            return;
+        }
+        let is_cut = self.now < connection.cut_there.max(connection.cut_back);
+        if !answers || is_cut {
+            return self.connect_later(link, epoch);
+        }
+        connection.epoch += 1;
+        connection.state = State::Up;
+        let now = self.now;
+        self.trace
+            .tell(now, || format!("c{client} ⇄ n{node}  connected"));
+        self.input(link, Input::Up);
+    }
+
+    /// The process at the client's end is gone: its kernel closes the connection.
+    pub(crate) fn hang_up(&mut self, link: usize) {
+        self.break_connection(link);
+        let connection = &mut self.network.connections[link];
+        connection.epoch += 1;
+        connection.state = State::Down;
+        connection.replies.clear();
+        connection.pending.clear();
+    }
+
+    /// A new process connects.
+    pub(crate) fn dial(&mut self, link: usize) {
+        let epoch = self.network.connections[link].epoch;
+        self.connect(link, epoch);
+    }
+
+    fn send_alone(&mut self, link: usize, parcel: &Rc<Parcel>) {
+        let generation = self.clients[self.network.ends(link).0].generation;
+        let copies = if self.rng.chance(self.network.law.doubles) {
+            2
+        } else {
+            1
+        };
+        for _ in 0..copies {
+            if self.rng.chance(self.network.law.loss) {
+                continue;
+            }
+            let at = self.now.after(self.delay_ns());
+            let parcel = Rc::clone(parcel);
+            self.queue.plan(
+                at,
+                Event::Datagram {
+                    link,
+                    generation,
+                    parcel,
+                },
+            );
+        }
+    }
+
+    pub(crate) fn datagram(&mut self, link: usize, generation: u32, parcel: Rc<Parcel>) {
+        let (_, node) = self.network.ends(link);
+        let hung_until = self.nodes[node].hung_until;
+        if self.now < hung_until {
+            let event = Event::Datagram {
+                link,
+                generation,
+                parcel,
+            };
+            return self.queue.plan(hung_until, event);
+        }
+        if !self.nodes[node].is_up || self.now < self.network.connections[link].cut_there {
+            return;
+        }
+        let vote = self.execute(node, &parcel);
+        let law = &self.network.law;
+        let is_cut = self.now < self.network.connections[link].cut_back;
+        let lost = law.loss.max(law.lost_replies);
+        let copies = if self.rng.chance(law.doubles) { 2 } else { 1 };
+        for _ in 0..copies {
+            if is_cut || self.rng.chance(lost) {
+                continue;
+            }
+            let at = self.now.after(self.delay_ns());
+            let (tag, vote) = (parcel.tag, vote.clone());
+            let echo = Echo {
+                link,
+                generation,
+                tag,
+                vote,
+            };
+            self.queue.plan(at, Event::Echo(Box::new(echo)));
+        }
+    }
+
+    pub(crate) fn echo(&mut self, echo: Echo) {
+        let (client, _) = self.network.ends(echo.link);
+        if self.clients[client].generation == echo.generation {
+            self.input(echo.link, |node| Input::Reply(node, echo.tag, echo.vote));
+        }
+    }
+
+    /// Puts what the link tells before the client.
+    fn input(&mut self, link: usize, input: impl FnOnce(NodeId) -> Input) {
+        let (client, node) = self.network.ends(link);
+        let node = NodeId::new(node).expect("there are few nodes");
+        self.clients[client].inbox.push_back(input(node));
+        self.touched = Some(client);
+    }
+
+    /// The connection breaks, if it is still the same one.
+    pub(crate) fn break_if(&mut self, link: usize, epoch: u32) {
+        if self.network.connections[link].epoch == epoch {
+            self.break_connection(link);
+        }
+    }
+
+    fn delay_ns(&mut self) -> u64 {
+        let law = &self.network.law;
+        let delay = self.rng.between(law.delay_ns.0, law.delay_ns.1);
+        if self.rng.chance(law.tail) {
+            delay + self.rng.below(law.tail_ns)
+        } else {
+            delay
+        }
+    }
+}

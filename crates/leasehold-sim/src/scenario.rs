@@ -1,0 +1,50 @@
+//! The ways in which a world goes wrong.
+//!
+//! In a lawful world every assumption of docs/SAFETY.md holds, however hostile it is otherwise, and nothing
+//! may be found. In a control one assumption is broken on purpose; there, violations must be found, or the
+//! checkers are blind.
+
+use crate::{rng::Rng, setting::Setting};
+
+mod broken;
+mod lawful;
+
+/// A kind of world.
+#[derive(Debug)]
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) law: Law,
+    arrange: fn(&mut Setting, &mut Rng),
+}
+
+/// What must be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Law {
+    /// Every assumption holds: no violation.
+    Kept,
+    /// An assumption is broken: two holders at once in some seed.
+    Broken,
+}
+
+impl Scenario {
+    pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
+        lawful::ALL.iter().chain(&broken::ALL)
+    }
+
+    pub(crate) fn find(name: &str) -> Option<&'static Self> {
+        Self::all().find(|scenario| scenario.name == name)
+    }
+
+    /// The world that a seed of this scenario begins with. The scenario's name is part of the chance: the
+    /// same seed is another world elsewhere.
+    pub(crate) fn draw(&self, seed: u64) -> (Setting, Rng) {
+        let name = self.name.bytes().fold(seed, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        let mut rng = Rng::new(name);
+        let mut setting = Setting::draw(&mut rng);
+        (self.arrange)(&mut setting, &mut rng);
+        (setting, rng)
+    }
+}

@@ -1,0 +1,251 @@
+//! Worlds in which every assumption holds.
+
+use super::{Law, Scenario};
+use crate::{
+    fault::Kind,
+    rng::Rng,
+    setting::{Crash, Keeps, Setting},
+    time::{MILLISECOND, SECOND},
+};
+
+/// From the quiet to the worst.
+pub(super) static ALL: [Scenario; 23] = [
+    lawful("calm", "nothing goes wrong", |_, _| {}),
+    lawful("contention", "six clients want the same", contention),
+    lawful("loss", "messages break their connections", loss),
+    lawful(
+        "reorder",
+        "messages overtake each other, none is lost",
+        reorder,
+    ),
+    lawful(
+        "lawless",
+        "messages are lost, doubled and overtaken",
+        lawless,
+    ),
+    lawful("delay", "some messages take longer than the TTL", delay),
+    lawful("partition", "directions are cut, one by one", partition),
+    lawful(
+        "lost-replies",
+        "nodes act, and the answer is lost",
+        lost_replies,
+    ),
+    lawful("ghosts", "dead connections still act, late", ghosts),
+    lawful("hung", "nodes stop for a while, and go on", hung),
+    lawful(
+        "rejecting",
+        "nodes refuse to act; links are full",
+        rejecting,
+    ),
+    lawful("restart", "nodes crash, and know all afterwards", restart),
+    lawful(
+        "delayed-restart",
+        "nodes forget, and stay away for the TTL",
+        delayed_restart,
+    ),
+    lawful("pause", "processes stop, applications starve", pause),
+    lawful(
+        "client-crash",
+        "processes die with leases in hand",
+        client_crash,
+    ),
+    lawful("cancel", "callers give up all the time", cancel),
+    lawful("suspend", "machines sleep; their clocks count on", suspend),
+    lawful(
+        "drift",
+        "clocks differ by nearly the allowance, step back",
+        drift,
+    ),
+    lawful(
+        "foreign",
+        "others use SET NX PX, and a key of another type",
+        foreign,
+    ),
+    lawful(
+        "extension",
+        "leases are held for long, by extension",
+        extension,
+    ),
+    lawful("one-node", "a single node", one_node),
+    lawful("even", "four nodes", even),
+    lawful(
+        "everything",
+        "all of it, in a mix that the seed draws",
+        everything,
+    ),
+];
+
+const fn lawful(
+    name: &'static str,
+    about: &'static str,
+    arrange: fn(&mut Setting, &mut Rng),
+) -> Scenario {
+    Scenario {
+        name,
+        about,
+        law: Law::Kept,
+        arrange,
+    }
+}
+
+fn contention(setting: &mut Setting, _rng: &mut Rng) {
+    setting.clients = 6;
+    setting.resources = 1;
+    setting.slots = 1;
+    setting.tries = None;
+    setting.pause_ns = (setting.ttl_ns / 32, setting.ttl_ns / 4);
+    setting.habits.idle_ns = setting.ttl_ns / 32;
+}
+
+fn loss(setting: &mut Setting, rng: &mut Rng) {
+    setting.links.loss = rng.pick(&[2_000, 20_000, 100_000]);
+}
+
+fn reorder(setting: &mut Setting, rng: &mut Rng) {
+    setting.links.lawless = true;
+    setting.links.delay_ns.1 = rng.pick(&[5, 50]) * MILLISECOND;
+    setting.links.tail = rng.pick(&[0, 20_000]);
+    setting.links.tail_ns = setting.ttl_ns / 4;
+}
+
+fn lawless(setting: &mut Setting, rng: &mut Rng) {
+    reorder(setting, rng);
+    setting.links.loss = rng.pick(&[2_000, 20_000, 100_000]);
+    setting.links.doubles = rng.pick(&[0, 20_000, 200_000]);
+    setting.links.tail = rng.pick(&[10_000, 50_000]);
+    setting.links.tail_ns = setting.ttl_ns * rng.pick(&[1, 2, 3]);
+}
+
+fn delay(setting: &mut Setting, rng: &mut Rng) {
+    setting.links.tail = rng.pick(&[5_000, 30_000, 100_000]);
+    setting.links.tail_ns = setting.ttl_ns * rng.pick(&[1, 2, 5]) / 2;
+}
+
+fn partition(setting: &mut Setting, rng: &mut Rng) {
+    setting.add(rng, Kind::Partition, SECOND / 4, 3 * SECOND);
+}
+
+fn lost_replies(setting: &mut Setting, rng: &mut Rng) {
+    setting.links.lost_replies = rng.pick(&[10_000, 50_000, 200_000]);
+}
+
+fn ghosts(setting: &mut Setting, rng: &mut Rng) {
+    loss(setting, rng);
+    setting.links.ghosts = true;
+    setting.add(rng, Kind::Break, SECOND / 8, SECOND);
+    setting.links.tail = 20_000;
+    setting.links.tail_ns = setting.ttl_ns;
+}
+
+fn hung(setting: &mut Setting, rng: &mut Rng) {
+    setting.add(rng, Kind::Hang, SECOND / 2, 4 * SECOND);
+    if rng.coin() {
+        setting.add(rng, Kind::Break, SECOND, 4 * SECOND);
+    }
+}
+
+fn rejecting(setting: &mut Setting, rng: &mut Rng) {
+    setting.add(rng, Kind::Reject, SECOND / 2, 2 * SECOND);
+    setting.links.room = rng.pick(&[1, 2, 4]);
+}
+
+fn restart(setting: &mut Setting, rng: &mut Rng) {
+    setting.add(rng, Kind::Crash, SECOND / 2, 4 * SECOND);
+}
+
+fn delayed_restart(setting: &mut Setting, rng: &mut Rng) {
+    setting.add(rng, Kind::Crash, SECOND, 4 * SECOND);
+    setting.add(rng, Kind::Snapshot, setting.ttl_ns / 4, setting.ttl_ns);
+    setting.crash = Crash {
+        keeps: rng.pick(&[Keeps::Nothing, Keeps::Snapshot]),
+        delayed: true,
+    };
+}
+
+fn pause(setting: &mut Setting, rng: &mut Rng) {
+    // Votes that take their time, so that many a pause falls into one.
+    setting.links.delay_ns.1 = setting.ttl_ns / 100;
+    setting.habits.extends = 500_000;
+    setting.add(rng, Kind::Pause, SECOND / 2, 4 * SECOND);
+    setting.add(rng, Kind::Starve, SECOND / 2, 4 * SECOND);
+}
+
+fn client_crash(setting: &mut Setting, rng: &mut Rng) {
+    setting.add(rng, Kind::Die, SECOND / 2, 4 * SECOND);
+}
+
+fn cancel(setting: &mut Setting, _rng: &mut Rng) {
+    setting.habits.cancels = 700_000;
+    setting.habits.idle_ns = 10 * MILLISECOND;
+    setting.links.delay_ns.1 = 20 * MILLISECOND;
+}
+
+fn suspend(setting: &mut Setting, rng: &mut Rng) {
+    setting.links.delay_ns.1 = setting.ttl_ns / 100;
+    setting.add(rng, Kind::Suspend, SECOND, 4 * SECOND);
+}
+
+fn drift(setting: &mut Setting, rng: &mut Rng) {
+    // Two clocks that differ by 4,900 millionths each way differ by less than 1 % from each other.
+    setting.clocks.drift_ppm = 4_900;
+    setting.habits.hold_ns = (setting.ttl_ns, setting.ttl_ns * 3 / 2);
+    if rng.coin() {
+        setting.clocks.step_ns = setting.ttl_ns / 4;
+        setting.add(rng, Kind::StepBack, SECOND, 4 * SECOND);
+    }
+}
+
+fn foreign(setting: &mut Setting, rng: &mut Rng) {
+    setting.add(rng, Kind::ForeignLock, SECOND / 4, 2 * SECOND);
+    setting.foreign_type = rng.coin();
+}
+
+fn extension(setting: &mut Setting, rng: &mut Rng) {
+    setting.habits.extends = 1_000_000;
+    setting.habits.hold_ns = (setting.ttl_ns, setting.ttl_ns * 4);
+    // The last ones come when the lease is nearly over.
+    setting.habits.extend_every_ns = setting.ttl_ns * rng.pick(&[10, 33, 90, 97]) / 100;
+    setting.links.tail = rng.pick(&[0, 50_000]);
+    setting.links.tail_ns = setting.ttl_ns / 2;
+}
+
+fn one_node(setting: &mut Setting, rng: &mut Rng) {
+    loss(setting, rng);
+    setting.nodes = 1;
+}
+
+fn even(setting: &mut Setting, rng: &mut Rng) {
+    delay(setting, rng);
+    setting.nodes = 4;
+}
+
+fn everything(setting: &mut Setting, rng: &mut Rng) {
+    let faults = [
+        contention,
+        loss,
+        delay,
+        partition,
+        lost_replies,
+        ghosts,
+        hung,
+        rejecting,
+        pause,
+        client_crash,
+        cancel,
+        suspend,
+        drift,
+        foreign,
+        extension,
+        lawless,
+    ];
+    for fault in faults {
+        if rng.chance(400_000) {
+            fault(setting, rng);
+        }
+    }
+    let crash = rng.pick(&[restart, delayed_restart, calm]);
+    crash(setting, rng);
+    setting.nodes = rng.pick(&[1, 2, 3, 4, 5]);
+}
+
+fn calm(_setting: &mut Setting, _rng: &mut Rng) {}

@@ -1,0 +1,189 @@
+//! What a seed has drawn: the world before anything happens.
+
+use crate::{
+    fault::Kind,
+    rng::{Ppm, Rng},
+    time::{MICROSECOND, MILLISECOND, SECOND},
+};
+
+/// A world without faults, to which a scenario adds its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting {
+    pub(crate) nodes: usize,
+    pub(crate) clients: usize,
+    /// How many operations each client's application has under way at once.
+    pub(crate) slots: usize,
+    pub(crate) resources: usize,
+    pub(crate) ttl_ns: u64,
+    pub(crate) tries: Option<u32>,
+    pub(crate) pause_ns: (u64, u64),
+    pub(crate) habits: Habits,
+    pub(crate) links: Links,
+    pub(crate) clocks: Clocks,
+    /// What goes wrong, and how often on average.
+    pub(crate) faults: Vec<(Kind, u64)>,
+    pub(crate) crash: Crash,
+    /// A foreign key of another type stands under the first resource on as many nodes as a quorum can
+    /// do without.
+    pub(crate) foreign_type: bool,
+    /// Whether a paused or suspended machine's clock counts on.
+    pub(crate) clock_counts_in_suspend: bool,
+}
+
+/// How the applications use their locks. Rates in millionths, times in nanoseconds.
+#[derive(Clone, Debug)]
+pub(crate) struct Habits {
+    pub(crate) idle_ns: u64,
+    pub(crate) hold_ns: (u64, u64),
+    /// How often a lease is extended while it is held, as a share of the leases.
+    pub(crate) extends: Ppm,
+    pub(crate) extend_every_ns: u64,
+    pub(crate) cancels: Ppm,
+    pub(crate) patience: Ppm,
+}
+
+/// How requests and answers travel.
+#[derive(Clone, Debug)]
+pub(crate) struct Links {
+    /// Whether each message travels alone: may be lost, doubled, overtaken. Otherwise the link's promise
+    /// holds: in order or not at all.
+    pub(crate) lawless: bool,
+    pub(crate) delay_ns: (u64, u64),
+    /// How many messages take up to `tail_ns` longer.
+    pub(crate) tail: Ppm,
+    pub(crate) tail_ns: u64,
+    /// How many messages break their connection; how many are lost, if they travel alone.
+    pub(crate) loss: Ppm,
+    /// How many answers are lost after the node has acted, together with the connection.
+    pub(crate) lost_replies: Ppm,
+    pub(crate) doubles: Ppm,
+    /// Whether a node may carry out what stands in the buffer of a dead connection after what comes over
+    /// the next one.
+    pub(crate) ghosts: bool,
+    /// How long it takes at most until a client notices that a connection is dead.
+    pub(crate) detect_ns: u64,
+    /// How many unanswered requests a link takes.
+    pub(crate) room: usize,
+}
+
+/// How clocks differ from true time.
+#[derive(Clone, Debug)]
+pub(crate) struct Clocks {
+    /// By how many millionths they are fast or slow at most.
+    pub(crate) drift_ppm: u64,
+    /// How far a node's clock is stepped at most.
+    pub(crate) step_ns: u64,
+}
+
+/// What a node's crash means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Crash {
+    pub(crate) keeps: Keeps,
+    /// Whether the node is kept away until every lease that it may have forgotten has ended: the delayed
+    /// restart of the Redlock page.
+    pub(crate) delayed: bool,
+}
+
+/// What a node still knows after a crash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeps {
+    /// Every vote was on disk before it was told.
+    All,
+    /// What the last snapshot had.
+    Snapshot,
+    Nothing,
+}
+
+impl Links {
+    /// More than anybody needs.
+    pub(crate) const ROOM: usize = 1_000;
+}
+
+impl Setting {
+    /// A calm world. Clocks are off, as all clocks are, up to what the default drift allowance covers.
+    pub(crate) fn draw(rng: &mut Rng) -> Self {
+        let ttl_ns = rng.pick(&[400, 1_000, 2_000, 3_000, 5_000]) * MILLISECOND;
+        Self {
+            nodes: rng.pick(&[3, 3, 3, 5]),
+            clients: 3,
+            slots: rng.pick(&[1, 1, 2]),
+            resources: rng.pick(&[1, 1, 2]),
+            ttl_ns,
+            tries: rng.pick(&[None, Some(1), Some(8), Some(32)]),
+            pause_ns: (ttl_ns / 16, ttl_ns / 16 + rng.between(ttl_ns / 8, ttl_ns)),
+            habits: Habits {
+                idle_ns: rng.between(MILLISECOND, ttl_ns),
+                hold_ns: (MILLISECOND, rng.between(ttl_ns / 4, ttl_ns * 3 / 2)),
+                extends: rng.pick(&[0, 200_000, 500_000]),
+                extend_every_ns: ttl_ns / 3,
+                cancels: rng.pick(&[0, 50_000]),
+                patience: rng.pick(&[0, 300_000]),
+            },
+            links: Links {
+                lawless: false,
+                delay_ns: (50 * MICROSECOND, rng.pick(&[200, 2_000]) * MICROSECOND),
+                tail: 0,
+                tail_ns: 0,
+                loss: 0,
+                lost_replies: 0,
+                doubles: 0,
+                ghosts: false,
+                detect_ns: rng.pick(&[2 * MILLISECOND, 100 * MILLISECOND, 2 * SECOND]),
+                room: Links::ROOM,
+            },
+            clocks: Clocks {
+                drift_ppm: 1_000,
+                step_ns: 0,
+            },
+            faults: Vec::new(),
+            crash: Crash {
+                keeps: Keeps::All,
+                delayed: false,
+            },
+            foreign_type: false,
+            clock_counts_in_suspend: true,
+        }
+    }
+
+    /// Lets this go wrong every `least_ns` to `most_ns` on average, by the seed.
+    pub(crate) fn add(&mut self, rng: &mut Rng, kind: Kind, least_ns: u64, most_ns: u64) {
+        self.faults.push((kind, rng.between(least_ns, most_ns)));
+    }
+
+    pub(crate) fn has(&self, kind: Kind) -> bool {
+        self.faults.iter().any(|(other, _)| *other == kind)
+    }
+
+    /// Whether links misbehave, callers give up all the time, or more than one kind of fault strikes.
+    pub(crate) fn has_several_faults(&self) -> bool {
+        let links = &self.links;
+        self.faults.len() > 1
+            || links.loss + links.lost_replies + links.tail > 0
+            || self.habits.cancels > 100_000
+    }
+
+    /// A quorum by the book, not by the core's word.
+    pub(crate) const fn needed(&self) -> usize {
+        self.nodes / 2 + 1
+    }
+
+    /// What a client must not rely on: 1 % of the TTL and 2 ms, by the book.
+    pub(crate) const fn allowance_ns(&self) -> u64 {
+        self.ttl_ns.div_ceil(100) + 2 * MILLISECOND
+    }
+
+    /// After how long a key set now is gone, by true time, whatever its node's clock does.
+    pub(crate) fn longest_life_ns(&self) -> u64 {
+        self.ttl_ns + self.ttl_ns * (self.clocks.drift_ppm + 1_000) / 1_000_000 + 5 * MILLISECOND
+    }
+
+    /// Whether a client can take back all that it set: it hears of every grant, however late, and its
+    /// releases are not lost without its knowing.
+    pub(crate) fn can_be_tidy(&self) -> bool {
+        let silent = [Kind::Partition, Kind::Crash]
+            .iter()
+            .any(|kind| self.has(*kind));
+        let links = &self.links;
+        !links.lawless || (links.loss == 0 && links.doubles == 0 && !silent)
+    }
+}

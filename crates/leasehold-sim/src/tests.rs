@@ -1,0 +1,136 @@
+//! The world itself, and every scenario for a few seeds.
+
+use crate::{
+    campaign,
+    check::Property,
+    course::Phase,
+    scenario::{Law, Scenario},
+    trace::Trace,
+    world::World,
+};
+use leasehold_core::{Owner, Request, Vote};
+
+fn story(scenario: &Scenario, seed: u64) -> String {
+    let mut world = World::new(scenario, seed, Trace::Keep(String::new()));
+    world.run();
+    match world.trace {
+        Trace::Keep(text) => text,
+        Trace::Off | Trace::Print => unreachable!("the story is kept"),
+    }
+}
+
+#[test]
+fn a_seed_is_a_story_to_the_byte() {
+    for name in ["everything", "lawless", "control-restart"] {
+        let scenario = Scenario::find(name).expect("a scenario of this name");
+        for seed in 0..5 {
+            assert_eq!(
+                story(scenario, seed),
+                story(scenario, seed),
+                "{name} {seed}"
+            );
+        }
+        assert_ne!(story(scenario, 0), story(scenario, 1), "{name}");
+    }
+}
+
+#[test]
+fn telling_the_story_does_not_change_it() {
+    let scenario = Scenario::find("everything").expect("it is there");
+    for seed in 0..5 {
+        let told = World::new(scenario, seed, Trace::Keep(String::new())).run();
+        let untold = World::new(scenario, seed, Trace::Off).run();
+        assert_eq!(told.events, untold.events, "{seed}");
+        assert_eq!(told.leases, untold.leases, "{seed}");
+    }
+}
+
+#[test]
+fn every_scenario_is_as_it_must_be_for_thirty_seeds() {
+    for scenario in Scenario::all() {
+        let summary = campaign::run(scenario, 0, 30, None);
+        assert!(
+            summary.is_as_it_must_be(scenario.law),
+            "{}: {:?}",
+            scenario.name,
+            summary.violations.first()
+        );
+        assert!(
+            summary.leases > 0,
+            "{}: nobody ever acquired",
+            scenario.name
+        );
+    }
+}
+
+/// A line of seeds.txt: scenario, seed, reason.
+#[test]
+fn seeds_that_once_failed_hold() {
+    for line in include_str!("../seeds.txt").lines() {
+        if line.starts_with('#') || line.is_empty() {
+            continue;
+        }
+        let mut words = line.splitn(3, ' ');
+        let (name, seed, reason) = (words.next(), words.next(), words.next());
+        let scenario = name
+            .and_then(Scenario::find)
+            .expect("a scenario comes first");
+        let seed = seed
+            .and_then(|seed| seed.parse().ok())
+            .expect("a seed comes second");
+        assert!(
+            reason.is_some_and(|reason| reason.len() > 10),
+            "no reason: {line}"
+        );
+        assert_eq!(
+            scenario.law,
+            Law::Kept,
+            "a control fails as it must: {line}"
+        );
+        let report = campaign::one(scenario, seed, None, Trace::Off);
+        assert_eq!(report.violation, None, "{line}");
+    }
+}
+
+#[test]
+fn a_key_that_nobody_takes_back_is_found() {
+    let calm = Scenario::find("calm").expect("it is there");
+    let long_ttl = (0..).find(|seed| calm.draw(*seed).0.ttl_ns > 3_000_000_000);
+    let mut world = World::new(calm, long_ttl.expect("some seed draws it"), Trace::Off);
+    let resource = world.resources[0].clone();
+    while world.phase != Phase::Silence || world.nodes[0].key(world.now, &resource).is_some() {
+        world.step();
+    }
+    let plan = world.plan(0);
+    let request = Request::Acquire {
+        resource,
+        owner: plan.owners.owner(&[9; 20]).expect("not empty"),
+        ttl: plan.terms.ttl(),
+    };
+    assert_eq!(world.nodes[0].execute(world.now, &request), Vote::Granted);
+    let (_, violation) = world.run().violation.expect("the key is found");
+    assert_eq!(violation.property, Property::Leftovers);
+}
+
+#[test]
+fn a_world_in_which_nobody_can_acquire_is_found() {
+    let calm = Scenario::find("calm").expect("it is there");
+    let single = (0..).find(|seed| calm.draw(*seed).0.resources == 1);
+    let mut world = World::new(calm, single.expect("some seed draws it"), Trace::Off);
+    for node in &mut world.nodes {
+        node.foreign_type = Some(world.resources[0].clone());
+    }
+    let (_, violation) = world.run().violation.expect("nobody acquires");
+    assert_eq!(violation.property, Property::Progress);
+}
+
+#[test]
+fn the_owner_tells_who_signed() {
+    let scenario = Scenario::find("calm").expect("it is there");
+    let mut world = World::new(scenario, 1, Trace::Off);
+    world.clients[2].generation = 300;
+    let owner = world.plan(2).owners.owner(&[9; 20]).expect("not empty");
+    assert_eq!(crate::world::signer(&owner), Some((2, 300)));
+    let foreign = Owner::from_bytes(b"foreign").expect("seven bytes");
+    assert_eq!(crate::world::signer(&foreign), None);
+}

@@ -1,0 +1,42 @@
+//! The story of a run, in lines, for whoever wants to read it.
+
+use crate::time::{MICROSECOND, Moment};
+use std::fmt;
+
+/// Where the lines go.
+#[derive(Debug)]
+pub(crate) enum Trace {
+    /// Nowhere. Nothing is formatted.
+    Off,
+    /// To the standard output, at once: a run that panics has told its story.
+    Print,
+    /// Into a text.
+    #[cfg(test)]
+    Keep(String),
+}
+
+impl Trace {
+    /// Tells one line. Formatting is put off: most runs have no reader.
+    pub(crate) fn tell(&mut self, now: Moment, line: impl FnOnce() -> String) {
+        if matches!(self, Self::Off) {
+            return;
+        }
+        self.write(now, format_args!("{}", line()));
+    }
+
+    #[cold]
+    #[expect(clippy::print_stdout, reason = "the story is what was asked for")]
+    fn write(&mut self, now: Moment, line: fmt::Arguments<'_>) {
+        let micros = now.ns() / MICROSECOND;
+        let (seconds, rest) = (micros / 1_000_000, micros % 1_000_000);
+        match self {
+            Self::Off => {}
+            Self::Print => println!("{seconds:>3}.{rest:06} s  {line}"),
+            #[cfg(test)]
+            Self::Keep(text) => {
+                use fmt::Write;
+                let _ = writeln!(text, "{seconds:>3}.{rest:06} s  {line}");
+            }
+        }
+    }
+}
