@@ -1,4 +1,4 @@
-//! Everything a contributor types: `cargo xtask test` and `cargo xtask tidy`.
+//! Everything a contributor types: `cargo xtask test`, `sim` and `tidy`.
 
 #![expect(clippy::print_stdout, reason = "this is what its output is for")]
 
@@ -10,7 +10,7 @@ mod tidy;
 use std::{
     env,
     path::{Path, PathBuf},
-    process::ExitCode,
+    process::{Command, ExitCode},
 };
 
 fn main() -> ExitCode {
@@ -19,6 +19,7 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["test"] => test::run(&root(), &[]),
         ["test", "--", further @ ..] => test::run(&root(), further),
+        ["sim", further @ ..] => simulate(further),
         ["tidy"] => {
             let findings = tidy::run(&root());
             findings.iter().for_each(|finding| println!("{finding}"));
@@ -29,6 +30,28 @@ fn main() -> ExitCode {
             println!("{USAGE}");
             let asked = matches!(words.as_slice(), ["help" | "--help" | "-h"]);
             ExitCode::from(if asked { 0 } else { 2 })
+        }
+    }
+}
+
+/// Runs the simulator.
+fn simulate(further: &[&str]) -> ExitCode {
+    let further = if further.is_empty() {
+        &["--seeds", "2000", "--scenario", "all"]
+    } else {
+        further
+    };
+    let status = Command::new(env!("CARGO"))
+        .current_dir(root())
+        .args(["run", "--quiet", "--release", "-p", "leasehold-sim", "--"])
+        .args(further)
+        .status();
+    match status {
+        Ok(status) if status.success() => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            println!("cargo cannot be run: {error}");
+            ExitCode::FAILURE
         }
     }
 }
@@ -45,4 +68,5 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test [-- ARGUMENTS]   set up what is missing and check everything; ARGUMENTS go to `cargo test`
+  sim [ARGUMENTS]       run the simulator, built for speed; without arguments, 2000 seeds of everything
   tidy                  check the rules of the house that no compiler checks";

@@ -137,6 +137,8 @@ impl Withdrawal {
 
     /// The node can be asked again.
     pub(crate) fn handle_up(&mut self, node: NodeId, outbox: &mut Outbox) {
+        // Whatever it refused before, it may be ready now.
+        self.postponed = 0;
         if self.failed.contains(node) {
             self.ask(NodeSet::from_iter([node]), outbox);
         }

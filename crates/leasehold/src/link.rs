@@ -18,7 +18,9 @@ pub mod redis;
 /// A link knows [`Request`] and [`Vote`] and nothing else of the algorithm. What it promises:
 ///
 /// * Every request that was given to [`send`](Self::send) is answered at most once, and is answered
-///   exactly once unless it is still in the hands of a node that does not answer.
+///   exactly once unless it is still in the hands of a node that does not answer. What is never answered
+///   is never forgotten: a release stays with the manager until the link has said what became of it, so
+///   a link must bound how much it lets wait.
 /// * Requests take effect on the node in the order in which they were given, or not at all. In
 ///   particular a release that was given after an acquire never takes effect before it.
 /// * A request is never sent a second time by the link itself once it may have taken effect.
