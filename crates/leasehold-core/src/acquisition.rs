@@ -289,16 +289,26 @@ impl Acquisition {
         if let Some(deadline) = self.deadline
             && until >= deadline
         {
-            // The pause does not fit: one last try, with as much time as a node may take.
             self.last_try = true;
-            until = deadline
-                .saturating_sub(self.plan.terms.node_limit())
-                .max(now);
+            until = self.last_try_at(now, deadline);
         }
         // Even without a pause the next attempt waits for the next look at the clock: the release of
         // this one goes out first, or its keys would refuse the next attempt.
         self.state = State::Resting(until);
         Turn::default()
+    }
+
+    /// When to begin the last try, if a pause does not fit before the deadline: with as much time left as a
+    /// node may take, or, if there is less, with half of it.
+    #[expect(clippy::arithmetic_side_effects, reason = "the divisor is not zero")]
+    fn last_try_at(&self, now: Instant, deadline: Instant) -> Instant {
+        let in_full = deadline.saturating_sub(self.plan.terms.node_limit());
+        let half = deadline.saturating_since(now) / 2;
+        if in_full > now {
+            in_full
+        } else {
+            now.saturating_add(half)
+        }
     }
 
     fn end(&self, now: Instant, cause: Cause, ended: Ended) -> Turn {

@@ -89,8 +89,8 @@ impl Mutex {
 
     /// Waits until the lock is won, for `patience` at most, however many attempts that takes.
     ///
-    /// At least one attempt is made, so a patience below the nodes' time limit lasts as long as that
-    /// limit.
+    /// The last attempt is cut short by the end of the patience; no patience at all means one attempt
+    /// that is not, as [`try_acquire`](Self::try_acquire) makes it.
     ///
     /// # Errors
     /// [`TimedOut`](AcquireError::TimedOut) if `patience` ran out, with what the last attempt failed of;
@@ -100,11 +100,13 @@ impl Mutex {
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
     pub async fn acquire_within(&self, patience: Duration) -> Result<LeaseGuard, AcquireError> {
+        if patience.is_zero() {
+            return self.try_acquire().await;
+        }
         let plan = Plan {
             retry: self.plan.retry.clone().with_tries(None),
             ..(*self.plan).clone()
         };
-        let patience = patience.max(plan.terms.node_limit());
         self.wish(Arc::new(plan), Some(patience)).await
     }
 

@@ -43,6 +43,7 @@ macro_rules! stories {
 stories! {
     a_decided_loss_is_released_everywhere_at_once
     a_failed_extension_counts_nodes_and_changes_nothing
+    a_hurried_caller_rests_for_half_of_the_time_before_its_last_try
     a_late_grant_of_the_winner_is_kept
     a_lease_that_was_over_is_not_called_released
     a_node_that_cannot_be_asked_is_no_reason_to_wait_for_the_others
