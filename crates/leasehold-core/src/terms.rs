@@ -64,7 +64,11 @@ impl Drift {
         fixed: Duration::from_millis(2),
     };
 
-    /// A share of the TTL in millionths, and a fixed time on top.
+    /// The least fixed part: nodes count whole milliseconds, and may be early by one.
+    pub const LEAST_FIXED: Duration = Duration::from_millis(1);
+
+    /// A share of the TTL in millionths, and a fixed time on top, at least
+    /// [`LEAST_FIXED`](Self::LEAST_FIXED); less is refused where the drift is used.
     #[must_use]
     pub const fn new(parts_per_million: u32, fixed: Duration) -> Self {
         Self {
@@ -98,9 +102,14 @@ impl Terms {
     /// means 5 % of the TTL, at least 20 ms and at most 500 ms.
     ///
     /// # Errors
-    /// [`TermsError::Drift`] if the drift allowance eats the TTL, [`TermsError::NodeLimit`] if the time
+    /// [`TermsError::FixedDrift`] if the drift has no fixed part, [`TermsError::Drift`] if its allowance
+    /// eats the TTL, [`TermsError::NodeLimit`] if the time
     /// limit is zero or not below the validity that is left.
     pub fn new(ttl: Ttl, drift: Drift, node_limit: Option<Duration>) -> Result<Self, TermsError> {
+        // Argument S2: by the node's clock the key lives for the TTL, but counted in whole milliseconds.
+        if drift.fixed < Drift::LEAST_FIXED {
+            return Err(TermsError::FixedDrift { fixed: drift.fixed });
+        }
         let allowance = drift.allowance(ttl);
         let Some(validity) = ttl
             .as_duration()
@@ -177,6 +186,11 @@ pub enum TermsError {
         /// What was asked for.
         ttl: Duration,
     },
+    /// The fixed part of the drift is below what the nodes' whole milliseconds need.
+    FixedDrift {
+        /// What was asked for.
+        fixed: Duration,
+    },
     /// The drift allowance leaves nothing of the TTL.
     Drift {
         /// The TTL.
@@ -200,6 +214,12 @@ impl fmt::Display for TermsError {
                 out,
                 "a TTL of {ttl:?} is out of range: {:?} to 30 days",
                 Ttl::SHORTEST.as_duration()
+            ),
+            Self::FixedDrift { fixed } => write!(
+                out,
+                "a fixed drift of {fixed:?} is too little: nodes count whole milliseconds, so take {:?} \
+                 or more",
+                Drift::LEAST_FIXED
             ),
             Self::Drift { ttl, allowance } => write!(
                 out,
@@ -277,11 +297,20 @@ mod tests {
 
     #[test]
     fn a_drift_that_eats_the_ttl_is_refused() {
-        let all = Drift::new(1_000_000, Duration::ZERO);
+        let all = Drift::new(1_000_000, ms(1));
         assert!(matches!(
             Terms::new(Ttl::DEFAULT, all, None),
             Err(TermsError::Drift { .. })
         ));
+    }
+
+    #[test]
+    fn a_drift_below_what_whole_milliseconds_need_is_refused() {
+        let none = Drift::new(10_000, Duration::from_micros(999));
+        let refused = Terms::new(Ttl::DEFAULT, none, None);
+        assert!(matches!(refused, Err(TermsError::FixedDrift { .. })));
+        let least = Drift::new(0, Drift::LEAST_FIXED);
+        assert!(Terms::new(Ttl::DEFAULT, least, None).is_ok());
     }
 
     #[test]

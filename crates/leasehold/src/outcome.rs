@@ -14,15 +14,15 @@ use std::fmt;
 pub enum ReleaseOutcome {
     /// The lock was ours to the end and is given back.
     Released,
-    /// The TTL had ended before, and nobody else has the lock.
+    /// The lease was over before its release began, or its keys were gone; nobody else has the lock.
     AlreadyExpired,
-    /// The TTL had ended before, and a quorum of nodes carries another's key.
+    /// The lease was over, and a quorum of nodes carries another's key.
     TakenByAnother {
         /// Who has it now.
         holder: Owner,
     },
-    /// Too few nodes answered to say. They are asked again in the background until the TTL has ended;
-    /// then the lock is free at the latest.
+    /// Too few nodes answered to say. The release goes on in the background; a key that it does not reach
+    /// ends with its TTL, which on a node that hangs begins when the node wakes.
     Unknown {
         /// What is known about the nodes that did not answer.
         faults: Vec<NodeFault>,

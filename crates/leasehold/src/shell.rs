@@ -323,7 +323,8 @@ impl Shell {
 }
 
 /// Whether nothing is left to wait for: every release is confirmed, or the nodes that have not confirmed
-/// had their time. What was sent to them is on its way, whether or not they tell.
+/// had their time. A node that hangs with much before it may not have been sent the last releases yet;
+/// what it keeps ends with the TTL.
 fn is_drained(engine: &Engine, now: Instant, until: Instant) -> bool {
     now >= until || engine.awaited_withdrawals(now) == 0
 }
