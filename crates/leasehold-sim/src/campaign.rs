@@ -8,6 +8,7 @@ use crate::{
     world::{Report, World},
 };
 use std::{
+    num::NonZeroUsize,
     panic::{self, AssertUnwindSafe},
     sync::{
         Mutex, PoisonError,
@@ -16,8 +17,6 @@ use std::{
     thread,
     time::Duration,
 };
-
-const THREADS: usize = 2;
 
 /// What many seeds of one scenario came to.
 #[derive(Debug, Default)]
@@ -57,25 +56,49 @@ impl Summary {
     }
 }
 
-/// Runs the seeds from `from` on.
+/// Runs the seeds from `from` on, and tells from time to time how many are done.
 pub(crate) fn run(
     scenario: &'static Scenario,
     from: u64,
     count: u64,
     only: Option<Property>,
+    mut progress: impl FnMut(u64),
 ) -> Summary {
     let begun = stopwatch();
-    let next = AtomicU64::new(from);
+    let mut total = Summary::default();
+    while total.seeds < count {
+        let chunk = CHUNK.min(count - total.seeds);
+        total.merge(run_chunk(
+            scenario,
+            from.wrapping_add(total.seeds),
+            chunk,
+            only,
+        ));
+        progress(total.seeds);
+    }
+    total.violations.sort_by_key(|(seed, ..)| *seed);
+    total.took = begun.elapsed();
+    total
+}
+
+fn run_chunk(
+    scenario: &'static Scenario,
+    from: u64,
+    count: u64,
+    only: Option<Property>,
+) -> Summary {
+    let next = AtomicU64::new(0);
     let total = Mutex::new(Summary::default());
     thread::scope(|scope| {
-        for _ in 0..THREADS {
+        for _ in 0..threads() {
             scope.spawn(|| {
                 let mut mine = Summary::default();
                 loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= from + count {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count {
                         break;
                     }
+                    let seed = from.wrapping_add(number);
                     mine.add(seed, one(scenario, seed, only, Trace::Off));
                 }
                 let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
@@ -83,11 +106,15 @@ pub(crate) fn run(
             });
         }
     });
-    let mut total = total.into_inner().unwrap_or_else(PoisonError::into_inner);
-    total.violations.sort_by_key(|(seed, ..)| *seed);
-    total.took = begun.elapsed();
-    total
+    total.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
+
+fn threads() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// How many seeds go by between two words about the progress.
+const CHUNK: u64 = 10_000;
 
 impl Summary {
     fn merge(&mut self, other: Self) {

@@ -107,7 +107,11 @@ fn many(
     );
     let mut failed = false;
     for scenario in scenarios {
-        let summary = campaign::run(scenario, from, count, only);
+        let summary = campaign::run(scenario, from, count, only, |done| {
+            if done < count {
+                eprintln!("{:<18} {done:>8} of {count} seeds", scenario.name);
+            }
+        });
         tell(scenario, &summary);
         failed |= !summary.is_as_it_must_be(scenario.law);
     }

@@ -48,7 +48,7 @@ fn telling_the_story_does_not_change_it() {
 #[test]
 fn every_scenario_is_as_it_must_be_for_thirty_seeds() {
     for scenario in Scenario::all() {
-        let summary = campaign::run(scenario, 0, 30, None);
+        let summary = campaign::run(scenario, 0, 30, None, |_| {});
         assert!(
             summary.is_as_it_must_be(scenario.law),
             "{}: {:?}",
