@@ -44,6 +44,8 @@ struct Connection {
     replies: VecDeque<(Tag, Vote)>,
     /// Sent and not answered, in order, and whether it is a release.
     pending: VecDeque<(Tag, bool)>,
+    /// How many messages that travel alone are on their way.
+    airborne: usize,
     /// Before which nothing more arrives, since nothing overtakes.
     last_arrival: Moment,
     last_return: Moment,
@@ -68,6 +70,7 @@ impl Network {
             requests: VecDeque::new(),
             replies: VecDeque::new(),
             pending: VecDeque::new(),
+            airborne: 0,
             last_arrival: Moment::START,
             last_return: Moment::START,
             cut_there: Moment::START,
@@ -99,7 +102,8 @@ impl Network {
     /// Whether the client can reach the node, and nothing is on its way any more.
     pub(crate) fn is_quiet(&self, link: usize) -> bool {
         let connection = &self.connections[link];
-        self.law.lawless || (connection.state == State::Up && connection.pending.is_empty())
+        let is_up = self.law.lawless || connection.state == State::Up;
+        is_up && connection.pending.is_empty() && connection.airborne == 0
     }
 
     /// Nothing goes wrong any more with what is sent from now on.
@@ -338,6 +342,7 @@ impl World {
                 continue;
             }
             let at = self.now.after(self.delay_ns());
+            self.network.connections[link].airborne += 1;
             let parcel = Rc::clone(parcel);
             self.queue.plan(
                 at,
@@ -361,6 +366,7 @@ impl World {
             };
             return self.queue.plan(hung_until, event);
         }
+        self.network.connections[link].airborne -= 1;
         if !self.nodes[node].is_up || self.now < self.network.connections[link].cut_there {
             return;
         }
@@ -374,6 +380,7 @@ impl World {
                 continue;
             }
             let at = self.now.after(self.delay_ns());
+            self.network.connections[link].airborne += 1;
             let (tag, vote) = (parcel.tag, vote.clone());
             let echo = Echo {
                 link,
@@ -387,6 +394,7 @@ impl World {
 
     pub(crate) fn echo(&mut self, echo: Echo) {
         let (client, _) = self.network.ends(echo.link);
+        self.network.connections[echo.link].airborne -= 1;
         if self.clients[client].generation == echo.generation {
             self.input(echo.link, |node| Input::Reply(node, echo.tag, echo.vote));
         }
