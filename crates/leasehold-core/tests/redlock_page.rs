@@ -12,7 +12,8 @@ use leasehold_core::{
 };
 use std::sync::Arc;
 
-/// "Correct implementation with a single instance": only the one who signed a key may delete it.
+/// "Correct implementation with a single instance": only the one who signed a key may delete it
+/// (argument S3).
 #[test]
 fn a_key_is_deleted_only_by_the_one_who_signed_it() {
     let (mut table, ttl) = (Table::new(), Ttl::DEFAULT);
@@ -36,7 +37,8 @@ fn a_key_is_deleted_only_by_the_one_who_signed_it() {
     assert_eq!(table.key(at(4), &resource()), None);
 }
 
-/// The same section: the value is unique across all clients and all requests for a lock.
+/// The same section: the value is unique across all clients and all requests for a lock
+/// (argument S8).
 #[test]
 fn every_attempt_signs_with_a_value_of_its_own() {
     let (mut engine, _) = begin();
@@ -120,7 +122,8 @@ fn a_majority_that_took_the_whole_validity_does_not_win() {
     assert_eq!(releases(&mut engine), NodeSet::first(5));
 }
 
-/// Step 4 and the safety argument: the validity at T2 is at most TTL − (T2 − T1) − drift.
+/// Step 4 and the safety argument: the validity at T2 is at most TTL − (T2 − T1) − drift
+/// (argument S2).
 #[test]
 fn the_validity_is_the_ttl_less_the_elapsed_time_and_the_drift() {
     for elapsed in [1, 100, 499, 9_897] {
@@ -134,7 +137,8 @@ fn the_validity_is_the_ttl_less_the_elapsed_time_and_the_drift() {
     }
 }
 
-/// Step 5: who fails unlocks all nodes, also those that it believes it did not lock.
+/// Step 5: who fails unlocks all nodes, also those that it believes it did not lock
+/// (argument S5).
 #[test]
 fn a_failed_attempt_unlocks_every_node() {
     let (mut engine, tag) = begin();
