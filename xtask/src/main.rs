@@ -1,8 +1,9 @@
-//! Everything a contributor types: `cargo xtask test`, `sim` and `tidy`.
+//! Everything a contributor types: `cargo xtask test`, `sim`, `mutants` and `tidy`.
 
 #![expect(clippy::print_stdout, reason = "this is what its output is for")]
 
 mod install;
+mod mutants;
 mod skips;
 mod test;
 mod tidy;
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(&root(), &[]),
         ["test", "--", further @ ..] => test::run(&root(), further),
         ["sim", further @ ..] => simulate(further),
+        ["mutants", further @ ..] => mutants::run(&root(), further),
         ["tidy"] => {
             let findings = tidy::run(&root());
             findings.iter().for_each(|finding| println!("{finding}"));
@@ -69,4 +71,6 @@ usage: cargo xtask COMMAND
 
   test [-- ARGUMENTS]   set up what is missing and check everything; ARGUMENTS go to `cargo test`
   sim [ARGUMENTS]       run the simulator, built for speed; without arguments, 2000 seeds of everything
+  mutants [NAME ...]    spoil one line after the other, and see that the checks notice; by name, by argument
+                        (`S5`), or all of them; --list names them, --table prints them for docs/SAFETY.md
   tidy                  check the rules of the house that no compiler checks";

@@ -12,7 +12,8 @@ use leasehold_core::{
 };
 use std::sync::Arc;
 
-/// "Correct implementation with a single instance": only the one who signed a key may delete it.
+/// "Correct implementation with a single instance": only the one who signed a key may delete it
+/// (argument S3).
 #[test]
 fn a_key_is_deleted_only_by_the_one_who_signed_it() {
     let (mut table, ttl) = (Table::new(), Ttl::DEFAULT);
@@ -36,7 +37,8 @@ fn a_key_is_deleted_only_by_the_one_who_signed_it() {
     assert_eq!(table.key(at(4), &resource()), None);
 }
 
-/// The same section: the value is unique across all clients and all requests for a lock.
+/// The same section: the value is unique across all clients and all requests for a lock
+/// (argument S8).
 #[test]
 fn every_attempt_signs_with_a_value_of_its_own() {
     let (mut engine, _) = begin();
@@ -47,6 +49,29 @@ fn every_attempt_signs_with_a_value_of_its_own() {
     engine.handle_timeout(rest);
     let second = sent(&mut engine).remove(0);
     assert_ne!(first.request.owner(), second.request.owner());
+}
+
+/// And if the source of values repeats itself, nothing is signed (argument S8).
+#[test]
+fn a_value_that_was_used_is_not_used_again() {
+    let mut wish = wish();
+    let owners = OwnerSource::new(|_| b"worker-1".to_vec());
+    wish.plan = Arc::new(Plan {
+        owners,
+        ..Plan::clone(&wish.plan)
+    });
+    let mut engine = Engine::new(five());
+    engine.submit(at(0), seed(1), Operation::Acquire(wish));
+    let first = sent(&mut engine).remove(0);
+    refuse(&mut engine, at(1), [0, 1, 2], first.tag);
+    sent(&mut engine);
+    let rest = engine.poll_timeout().expect("it rests");
+    engine.handle_timeout(rest);
+    assert_eq!(engine.poll_send(), None);
+    let Some((_, Event::NotAcquired(failure))) = engine.poll_event() else {
+        panic!("it ends");
+    };
+    assert_eq!(failure.cause, Cause::OwnerRepeated);
 }
 
 /// Steps 1 and 2: the time is read first; every node is asked for the same key with the same value. The
@@ -97,7 +122,8 @@ fn a_majority_that_took_the_whole_validity_does_not_win() {
     assert_eq!(releases(&mut engine), NodeSet::first(5));
 }
 
-/// Step 4 and the safety argument: the validity at T2 is at most TTL − (T2 − T1) − drift.
+/// Step 4 and the safety argument: the validity at T2 is at most TTL − (T2 − T1) − drift
+/// (argument S2).
 #[test]
 fn the_validity_is_the_ttl_less_the_elapsed_time_and_the_drift() {
     for elapsed in [1, 100, 499, 9_897] {
@@ -111,7 +137,8 @@ fn the_validity_is_the_ttl_less_the_elapsed_time_and_the_drift() {
     }
 }
 
-/// Step 5: who fails unlocks all nodes, also those that it believes it did not lock.
+/// Step 5: who fails unlocks all nodes, also those that it believes it did not lock
+/// (argument S5).
 #[test]
 fn a_failed_attempt_unlocks_every_node() {
     let (mut engine, tag) = begin();
@@ -119,6 +146,20 @@ fn a_failed_attempt_unlocks_every_node() {
     grant(&mut engine, at(1), [0], tag);
     refuse(&mut engine, at(2), [1, 2, 3], tag);
     assert_eq!(releases(&mut engine), NodeSet::first(5));
+}
+
+/// Step 5 for a caller who gives up before anything has left. A release that came first would find nothing,
+/// and the key of the acquire behind it would stay.
+#[test]
+fn a_release_leaves_after_the_acquire_that_it_takes_back() {
+    let (mut engine, tag) = begin();
+    engine.submit(at(0), seed(2), Operation::Cancel(tag.attempt.operation));
+    let sends = sent(&mut engine);
+    let [first, second] = sends.as_slice() else {
+        panic!("an acquire and its release, not {sends:?}");
+    };
+    assert!(matches!(first.request, Request::Acquire { .. }));
+    assert!(matches!(second.request, Request::Release { .. }));
 }
 
 /// "Retry on failure": after a random delay, so that clients that met do not meet again.

@@ -47,19 +47,25 @@ stories! {
     a_late_grant_of_the_winner_is_kept
     a_lease_that_was_over_is_not_called_released
     a_node_that_cannot_be_asked_is_no_reason_to_wait_for_the_others
+    a_node_that_refused_is_asked_to_release_again
     a_patient_caller_gets_one_last_try_before_the_deadline
     a_refusing_node_is_asked_to_release_with_growing_pauses
     a_release_is_told_at_a_quorum_of_deletions
     a_release_of_what_another_holds_says_so
+    a_release_that_too_few_answered_is_not_called_done
     a_silent_quorum_is_unreachable_and_names_the_faults
     a_straggler_after_the_loss_is_released_when_it_lands
+    a_straggler_undoes_an_answered_release
     a_timer_that_is_late_for_the_deadline_begins_no_try
+    a_ttl_begins_when_a_hung_node_acts
     acknowledgements_after_the_old_deadline_are_too_late
     all_grants_after_the_validity_are_too_late
     an_acknowledgement_of_an_earlier_extension_does_not_count
+    an_answer_to_an_earlier_attempt_does_not_count
     an_answer_to_an_earlier_release_ends_nothing
     an_extended_key_is_cleaned_up_for_a_ttl_from_its_extension
     an_extension_counts_from_its_own_start
+    an_extension_that_waits_in_a_hung_node_is_not_forgotten
     an_uncontended_resource_is_won_by_the_first_quorum
     cancelling_in_mid_vote_releases_everywhere
     four_nodes_need_three

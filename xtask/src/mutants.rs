@@ -1,0 +1,186 @@
+//! `cargo xtask mutants`: what the checks would notice.
+//!
+//! A safety argument is tested when a program without it is found out. A mutant is the project with one
+//! wrong line; each names the argument it attacks, and the checks that must fail of it. All of them are
+//! run, on a copy, so the table in docs/SAFETY.md is a measurement and not a promise.
+//!
+//! A check that fails of everything proves nothing: every check is run on the project as it is first. A
+//! mutant that does not compile proves nothing either, and is told apart.
+
+mod check;
+mod kind;
+mod mutant;
+mod parse;
+mod process;
+mod report;
+mod tree;
+mod trial;
+
+pub(crate) use mutant::Mutant;
+
+use std::{fs, path::Path, process::ExitCode};
+use trial::Trial;
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Wish<'a> {
+    Table,
+    List,
+    /// These mutants, by name or argument; all, if none is named.
+    Run(Vec<&'a str>),
+}
+
+/// Does what the words ask for.
+pub(crate) fn run(root: &Path, words: &[&str]) -> ExitCode {
+    let wish = match parse_words(words) {
+        Ok(wish) => wish,
+        Err(wrong) => return refuse(&wrong),
+    };
+    let mutants = match load(root) {
+        Ok(mutants) => mutants,
+        Err(wrong) => {
+            println!("{wrong}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match wish {
+        Wish::Table => {
+            println!("{}", report::table(&mutants));
+            ExitCode::SUCCESS
+        }
+        Wish::List => {
+            for mutant in &mutants {
+                println!("{:<8} {}", mutant.argument, mutant.name);
+            }
+            ExitCode::SUCCESS
+        }
+        Wish::Run(names) => match chosen(&mutants, &names) {
+            Ok(chosen) => try_out(root, &chosen),
+            Err(wrong) => refuse(&wrong),
+        },
+    }
+}
+
+fn try_out(root: &Path, mutants: &[&Mutant]) -> ExitCode {
+    let outdated = outdated(root, mutants);
+    if !outdated.is_empty() {
+        println!("{}", outdated.join("\n"));
+        return ExitCode::FAILURE;
+    }
+    match Trial::new(root, mutants).and_then(|trial| trial.run(mutants)) {
+        Ok(code) => code,
+        Err(wrong) => {
+            println!("FAILED: {wrong}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What the mutants say about the project that is not so any more: lines that moved, checks that are gone.
+fn outdated(root: &Path, mutants: &[&Mutant]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for mutant in mutants {
+        let text = fs::read_to_string(root.join(&mutant.file)).unwrap_or_default();
+        wrong.extend(mutant.apply(&text).err());
+        let checks = mutant.killers.iter().map(|killer| &killer.check);
+        let gone = checks.filter_map(|check| check.exists(root).err());
+        wrong.extend(gone.map(|what| format!("{}: {what}", mutant.place)));
+    }
+    wrong
+}
+
+/// The mutants of the project, in the order of the arguments.
+pub(crate) fn load(root: &Path) -> Result<Vec<Mutant>, String> {
+    let entries = fs::read_dir(root.join(FOLDER)).map_err(|error| format!("{FOLDER}: {error}"))?;
+    let mut names: Vec<_> = entries
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| name.ends_with(".txt"))
+        .collect();
+    names.sort();
+    let mut mutants = Vec::new();
+    for name in names {
+        let path = format!("{FOLDER}/{name}");
+        let text =
+            fs::read_to_string(root.join(&path)).map_err(|error| format!("{path}: {error}"))?;
+        mutants.extend(parse::mutants(&path, &text)?);
+    }
+    for (number, mutant) in mutants.iter().enumerate() {
+        let twin = mutants
+            .iter()
+            .take(number)
+            .find(|other| other.name == mutant.name);
+        if let Some(twin) = twin {
+            let (name, place) = (&mutant.name, &mutant.place);
+            return Err(format!("{place}: `{name}` is at {} already", twin.place));
+        }
+    }
+    Ok(mutants)
+}
+
+fn parse_words<'a>(words: &[&'a str]) -> Result<Wish<'a>, String> {
+    match words {
+        ["--table"] => Ok(Wish::Table),
+        ["--list"] => Ok(Wish::List),
+        names => match names.iter().find(|name| name.starts_with('-')) {
+            Some(wrong) => Err(format!("unknown or misplaced argument `{wrong}`")),
+            None => Ok(Wish::Run(names.to_vec())),
+        },
+    }
+}
+
+fn chosen<'a>(mutants: &'a [Mutant], names: &[&str]) -> Result<Vec<&'a Mutant>, String> {
+    let is_called = |mutant: &Mutant, name: &str| mutant.name == name || mutant.argument == name;
+    for name in names {
+        if !mutants.iter().any(|mutant| is_called(mutant, name)) {
+            return Err(format!("there is no mutant `{name}`; `--list` shows all"));
+        }
+    }
+    let is_chosen =
+        |mutant: &&Mutant| names.is_empty() || names.iter().any(|name| is_called(mutant, name));
+    Ok(mutants.iter().filter(is_chosen).collect())
+}
+
+fn refuse(wrong: &str) -> ExitCode {
+    println!("{wrong}\nusage: cargo xtask mutants [NAME or ARGUMENT ...] | --table | --list");
+    ExitCode::from(2)
+}
+
+const FOLDER: &str = "xtask/mutants";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_ask_for_one_thing() {
+        assert_eq!(parse_words(&["--table"]), Ok(Wish::Table));
+        assert_eq!(parse_words(&["--list"]), Ok(Wish::List));
+        assert_eq!(parse_words(&[]), Ok(Wish::Run(vec![])));
+        assert_eq!(parse_words(&["a", "S5"]), Ok(Wish::Run(vec!["a", "S5"])));
+        assert!(parse_words(&["--table", "a"]).is_err());
+        assert!(parse_words(&["--fast"]).is_err());
+    }
+
+    #[test]
+    fn every_mutant_still_applies_and_its_checks_exist() {
+        let root = crate::root();
+        let mutants = load(&root).expect("they can be read");
+        let all: Vec<&Mutant> = mutants.iter().collect();
+        let outdated = outdated(&root, &all);
+        assert!(outdated.is_empty(), "{}", outdated.join("\n"));
+    }
+
+    #[test]
+    fn mutants_are_chosen_by_name_or_by_argument() {
+        let mutants = load(&crate::root()).expect("they can be read");
+        assert_eq!(
+            chosen(&mutants, &[]).map(|all| all.len()),
+            Ok(mutants.len())
+        );
+        let first = &mutants[0];
+        assert_eq!(chosen(&mutants, &[&first.name]).map(|one| one.len()), Ok(1));
+        assert!(chosen(&mutants, &[&first.argument]).is_ok_and(|some| some.contains(&first)));
+        assert!(chosen(&mutants, &["nobody"]).is_err());
+    }
+}

@@ -1,0 +1,298 @@
+//! The checks that mutants name.
+
+use super::kind::Kind;
+use std::{fmt, fs, path::Path};
+
+/// Something that can fail.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Check {
+    /// A test, by its full name.
+    Test(&'static Kind, String),
+    /// Seeds 0 and on of a lawful scenario of the simulator. Any violation counts, or only those of one
+    /// property.
+    Sim {
+        scenario: String,
+        seeds: u64,
+        only: Option<&'static str>,
+    },
+    /// A shape of the model, searched exhaustively.
+    Model { shape: String },
+}
+
+impl Check {
+    /// A check as mutants name it: `timeline NAME`, `sim SCENARIO SEEDS`.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        match words.as_slice() {
+            ["sim", scenario, seeds, only @ ..] => Ok(Self::Sim {
+                scenario: (*scenario).to_owned(),
+                seeds: seeds
+                    .parse()
+                    .map_err(|_| format!("`{seeds}` is not a number of seeds"))?,
+                only: property(only)?,
+            }),
+            ["model", shape] => Ok(Self::Model {
+                shape: (*shape).to_owned(),
+            }),
+            [word, name] => match Kind::find(word) {
+                Some(kind) => Ok(Self::Test(kind, (*name).to_owned())),
+                None => Err(unknown(text)),
+            },
+            _ => Err(unknown(text)),
+        }
+    }
+
+    /// What cargo does before the check can run.
+    pub(super) fn build(&self) -> Vec<&str> {
+        match self {
+            Self::Test(kind, _) => {
+                let mut words = vec!["test", "--no-run", "-p", kind.package];
+                words.extend(kind.target);
+                words
+            }
+            Self::Sim { .. } => vec!["build", "--profile", "mutants", "-p", "leasehold-sim"],
+            Self::Model { .. } => vec!["build", "--release", "-p", "leasehold-model"],
+        }
+    }
+
+    /// What cargo does to run it, one after the other until one fails.
+    pub(super) fn runs(&self) -> Vec<Vec<String>> {
+        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+        match self {
+            Self::Test(kind, name) => {
+                let mut all = vec!["test", "-p", kind.package];
+                all.extend(kind.target);
+                all.extend(["--", "--exact", name, "--test-threads", "1"]);
+                vec![words(&all)]
+            }
+            Self::Sim {
+                scenario,
+                seeds,
+                only,
+            } => batches(*seeds)
+                .into_iter()
+                .map(|(from, count)| {
+                    let (from, count) = (from.to_string(), count.to_string());
+                    let mut all = vec!["run", "--profile", "mutants", "-p", "leasehold-sim", "--"];
+                    all.extend(["--scenario", scenario, "--from", &from, "--seeds", &count]);
+                    all.extend(only.iter().flat_map(|property| ["--only", property]));
+                    words(&all)
+                })
+                .collect(),
+            Self::Model { shape } => {
+                let all = [
+                    "run",
+                    "--release",
+                    "-p",
+                    "leasehold-model",
+                    "--",
+                    "--shape",
+                    shape,
+                ];
+                vec![words(&all)]
+            }
+        }
+    }
+
+    /// What a run came to, by its exit code and what it printed: the reason if it failed, none if it
+    /// passed. An error if it did not run at all.
+    pub(super) fn verdict(
+        &self,
+        code: Option<i32>,
+        output: &str,
+    ) -> Result<Option<String>, String> {
+        match self {
+            // A test may abort, so its end is no witness; that it began is.
+            Self::Test(_, name) if !output.contains("running 1 test\n") => {
+                Err(format!("there is no test `{name}`"))
+            }
+            Self::Test(..) if code == Some(0) => {
+                let ran = output.contains("test result: ok. 1 passed");
+                ran.then_some(None)
+                    .ok_or_else(|| "the test is ignored".to_owned())
+            }
+            Self::Test(..) => Ok(Some(String::new())),
+            Self::Sim { .. } | Self::Model { .. } => match code {
+                Some(0) => Ok(None),
+                Some(1) => Ok(Some(first_seed(output).unwrap_or_default())),
+                _ => Err(format!("it ended with {code:?}")),
+            },
+        }
+    }
+
+    /// Whether it needs a server to run against.
+    pub(super) const fn needs_server(&self) -> bool {
+        matches!(self, Self::Test(Kind { server: true, .. }, _))
+    }
+
+    /// An error if what it names is not in the project any more.
+    pub(super) fn exists(&self, root: &Path) -> Result<(), String> {
+        let is_there = match self {
+            Self::Test(kind, name) => {
+                let name = name.rsplit("::").next().unwrap_or_default();
+                let function = format!("fn {name}(");
+                let story = root.join("crates/leasehold-core/testdata").join(name);
+                kind.word == "timeline" && story.with_extension("txt").exists()
+                    || is_below(&root.join(kind.folder), &function)
+            }
+            Self::Sim { scenario, .. } => {
+                let lawful = root.join("crates/leasehold-sim/src/scenario/lawful.rs");
+                let text = fs::read_to_string(lawful).unwrap_or_default();
+                text.contains(&format!("\"{scenario}\","))
+            }
+            Self::Model { .. } => root.join("crates/leasehold-model").exists(),
+        };
+        is_there
+            .then_some(())
+            .ok_or_else(|| format!("there is no `{self}` any more"))
+    }
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Test(kind, name) => {
+                // The modules of a test tell its place, not what it says.
+                write!(
+                    out,
+                    "{} {}",
+                    kind.word,
+                    name.rsplit("::").next().unwrap_or_default()
+                )
+            }
+            Self::Sim {
+                scenario,
+                seeds,
+                only,
+            } => {
+                write!(out, "sim {scenario} {seeds}")?;
+                only.map_or(Ok(()), |property| write!(out, " {property}"))
+            }
+            Self::Model { shape } => write!(out, "model {shape}"),
+        }
+    }
+}
+
+/// A property of the simulator, if one is named.
+fn property(words: &[&str]) -> Result<Option<&'static str>, String> {
+    let word = match words {
+        [] => return Ok(None),
+        [word] => word,
+        more => return Err(format!("one property at most, not `{}`", more.join(" "))),
+    };
+    let found = PROPERTIES.into_iter().find(|property| property == word);
+    let unknown = || format!("`{word}` is none of {}", PROPERTIES.join(", "));
+    found.map(Some).ok_or_else(unknown)
+}
+
+/// Seeds in growing portions: most mutants are found by the first few.
+fn batches(seeds: u64) -> Vec<(u64, u64)> {
+    let (mut all, mut from, mut size) = (Vec::new(), 0, 50);
+    while from < seeds {
+        let count = size.min(seeds - from);
+        all.push((from, count));
+        from += count;
+        size *= 4;
+    }
+    all
+}
+
+/// `seed 12: Exclusion` out of `    seed 12, at 3.000000 s: Exclusion: …`.
+fn first_seed(output: &str) -> Option<String> {
+    let line = output
+        .lines()
+        .find(|line| line.trim_start().starts_with("seed "))?;
+    let mut parts = line.trim_start().splitn(3, ": ");
+    let seed = parts.next()?.split(',').next()?;
+    Some(format!("{seed}: {}", parts.next()?))
+}
+
+fn is_below(folder: &Path, text: &str) -> bool {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).any(|path| {
+        if path.is_dir() {
+            return is_below(&path, text);
+        }
+        fs::read_to_string(path).is_ok_and(|content| content.contains(text))
+    })
+}
+
+fn unknown(text: &str) -> String {
+    let kinds = Kind::words().join(" TEST, ");
+    format!("`{text}` is none of {kinds} TEST, sim SCENARIO SEEDS [PROPERTY], model SHAPE")
+}
+
+const PROPERTIES: [&str; 4] = ["exclusion", "validity", "leftovers", "progress"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_is_read_and_named_alike() {
+        for text in [
+            "timeline a_b",
+            "sim calm 2000",
+            "model two-clients",
+            "suite x",
+        ] {
+            let check = Check::parse(text).expect("it is known");
+            assert_eq!(check.to_string(), text);
+        }
+        assert_eq!(
+            Check::parse("unit a::tests::b").unwrap().to_string(),
+            "unit b"
+        );
+        for text in [
+            "",
+            "sim calm",
+            "sim calm many",
+            "sim calm 9 luck",
+            "sim calm 9 validity progress",
+            "guess a",
+            "unit",
+        ] {
+            assert!(Check::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn seeds_come_in_growing_portions() {
+        assert_eq!(batches(50), [(0, 50)]);
+        assert_eq!(batches(300), [(0, 50), (50, 200), (250, 50)]);
+    }
+
+    #[test]
+    fn a_test_that_did_not_run_is_no_verdict() {
+        let check = Check::parse("unit a").unwrap();
+        assert!(check.verdict(Some(0), "running 0 tests\n").is_err());
+        let passed = "running 1 test\ntest result: ok. 1 passed; 0 failed";
+        assert_eq!(check.verdict(Some(0), passed), Ok(None));
+        assert_eq!(
+            check.verdict(None, "running 1 test\n"),
+            Ok(Some(String::new()))
+        );
+        assert!(
+            check
+                .verdict(Some(0), "running 1 test\nok. 0 passed; 0 failed; 1 ignored")
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn the_simulator_says_which_seed() {
+        let check = Check::parse("sim calm 9").unwrap();
+        let output = "calm 9\n    seed 12, at 3.5 s: Exclusion: two: at once\n    cargo run\n";
+        assert_eq!(
+            check.verdict(Some(1), output),
+            Ok(Some("seed 12: Exclusion".to_owned()))
+        );
+        assert_eq!(check.verdict(Some(0), ""), Ok(None));
+        assert!(check.verdict(Some(2), "usage").is_err());
+        assert!(
+            check
+                .verdict(Some(101), "error: could not compile")
+                .is_err()
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! Where the tests are that mutants name.
+
+/// Tests of one kind: one program of cargo's.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Kind {
+    /// What mutants call them.
+    pub(super) word: &'static str,
+    pub(super) package: &'static str,
+    /// The program, as cargo's arguments name it.
+    pub(super) target: &'static [&'static str],
+    /// Where their sources are.
+    pub(super) folder: &'static str,
+    /// Whether some of them need a real server.
+    pub(super) server: bool,
+}
+
+impl Kind {
+    pub(super) fn find(word: &str) -> Option<&'static Self> {
+        KINDS.iter().find(|kind| kind.word == word)
+    }
+
+    /// What they are all called.
+    pub(super) fn words() -> Vec<&'static str> {
+        KINDS.iter().map(|kind| kind.word).collect()
+    }
+}
+
+const fn core(word: &'static str, target: &'static [&'static str], folder: &'static str) -> Kind {
+    Kind {
+        word,
+        package: "leasehold-core",
+        target,
+        folder,
+        server: false,
+    }
+}
+
+const KINDS: &[Kind] = &[
+    core("unit", &["--lib"], "crates/leasehold-core/src"),
+    core(
+        "page",
+        &["--test", "redlock_page"],
+        "crates/leasehold-core/tests",
+    ),
+    core(
+        "timeline",
+        &["--test", "timelines"],
+        "crates/leasehold-core/tests/timelines",
+    ),
+    core(
+        "exhaustive",
+        &["--test", "exhaustive"],
+        "crates/leasehold-core/tests/exhaustive",
+    ),
+    core(
+        "property",
+        &["--test", "properties"],
+        "crates/leasehold-core/tests/properties",
+    ),
+    Kind {
+        word: "conformance",
+        package: "leasehold",
+        target: &["--test", "conformance"],
+        folder: "crates/leasehold/tests",
+        server: true,
+    },
+    Kind {
+        word: "suite",
+        package: "leasehold",
+        target: &["--test", "suite"],
+        folder: "crates/leasehold/tests/suite",
+        server: true,
+    },
+];

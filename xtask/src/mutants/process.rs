@@ -1,0 +1,106 @@
+//! Commands that leave nothing behind.
+
+use std::{
+    fs::File,
+    io,
+    os::unix::process::CommandExt,
+    process::{Command, ExitStatus, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+/// How a command ended.
+#[derive(Debug)]
+pub(super) enum End {
+    /// By itself.
+    Own(ExitStatus),
+    /// By force, with everything that it had started: its time was over.
+    OutOfTime,
+}
+
+/// Runs `command`, for `limit` at most, and writes all that it prints to `output`.
+///
+/// It runs on a leash: in a process group of its own, in which one process waits for the end of a pipe
+/// that we hold, and then kills the group. So it is gone with all its children when its time is over, and
+/// also if it is us who are interrupted or killed.
+pub(super) fn run(command: &Command, output: &File, limit: Duration) -> io::Result<End> {
+    let mut leashed = Command::new("sh");
+    leashed.args(["-c", LEASH, "sh"]).arg(command.get_program());
+    leashed.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => leashed.env(name, value),
+            None => leashed.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        leashed.current_dir(folder);
+    }
+    let mut child = leashed
+        .stdin(Stdio::piped())
+        .stdout(output.try_clone()?)
+        .stderr(output.try_clone()?)
+        .process_group(0)
+        .spawn()?;
+    let leash = child.stdin.take();
+    let (ended, end) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(move || ended.send(child.wait()));
+        let in_time = end.recv_timeout(limit);
+        drop(leash);
+        match in_time {
+            Ok(status) => Ok(End::Own(status?)),
+            // Killed now, it ends at once.
+            Err(_) => end.recv().map(|_| End::OutOfTime).map_err(io::Error::other),
+        }
+    })
+}
+
+/// The first process of the group becomes the command; its child holds the other end of the pipe.
+const LEASH: &str = r#"
+exec 3<&0
+{ cat <&3 >/dev/null 2>&1; kill -KILL 0; } >/dev/null 2>&1 &
+exec "$@" </dev/null 3<&-
+"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{env, fs};
+
+    fn run_script(name: &str, script: &str, limit: Duration) -> (End, String) {
+        let path = env::temp_dir().join(format!("xtask-process-{name}-{}", std::process::id()));
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).env("GREETING", "hello");
+        let file = File::create(&path).expect("there is room for a file");
+        let end = run(&command, &file, limit).expect("sh can be run");
+        let output = fs::read_to_string(&path).expect("it was written");
+        fs::remove_file(path).expect("it is ours");
+        (end, output)
+    }
+
+    #[test]
+    fn a_command_ends_by_itself_and_its_words_are_kept() {
+        let (end, output) = run_script("own", "echo $GREETING; exit 7", Duration::from_secs(60));
+        assert!(matches!(end, End::Own(status) if status.code() == Some(7)));
+        assert_eq!(output, "hello\n");
+    }
+
+    #[test]
+    fn a_command_that_takes_too_long_is_ended_with_its_children() {
+        let script = "sleep 600 & echo $!; sleep 600";
+        let (end, output) = run_script("late", script, Duration::from_millis(300));
+        assert!(matches!(end, End::OutOfTime));
+        let child = output.trim();
+        let is_there = || {
+            let state = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+            // What nobody has buried yet is dead all the same.
+            !state.is_empty() && !state.contains(") Z ")
+        };
+        assert!((0..500).any(|_| {
+            thread::park_timeout(Duration::from_millis(10));
+            !is_there()
+        }));
+    }
+}
