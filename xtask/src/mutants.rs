@@ -172,6 +172,17 @@ mod tests {
     }
 
     #[test]
+    fn the_published_table_is_that_of_the_mutants() {
+        let root = crate::root();
+        let page = fs::read_to_string(root.join("docs/SAFETY.md")).expect("the page is there");
+        let mutants = load(&root).expect("they can be read");
+        assert!(
+            page.contains(report::table(&mutants).trim()),
+            "`cargo xtask mutants --table` prints the one that belongs in docs/SAFETY.md"
+        );
+    }
+
+    #[test]
     fn mutants_are_chosen_by_name_or_by_argument() {
         let mutants = load(&crate::root()).expect("they can be read");
         assert_eq!(
