@@ -1,7 +1,8 @@
-//! Everything a contributor types: `cargo xtask test`, `sim` and `tidy`.
+//! Everything a contributor types: `cargo xtask test`, `sim`, `chaos` and `tidy`.
 
 #![expect(clippy::print_stdout, reason = "this is what its output is for")]
 
+mod chaos;
 mod install;
 mod skips;
 mod test;
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(&root(), &[]),
         ["test", "--", further @ ..] => test::run(&root(), further),
         ["sim", further @ ..] => simulate(further),
+        ["chaos", further @ ..] => chaos::run(&root(), further),
         ["tidy"] => {
             let findings = tidy::run(&root());
             findings.iter().for_each(|finding| println!("{finding}"));
@@ -69,4 +71,6 @@ usage: cargo xtask COMMAND
 
   test [-- ARGUMENTS]   set up what is missing and check everything; ARGUMENTS go to `cargo test`
   sim [ARGUMENTS]       run the simulator, built for speed; without arguments, 2000 seeds of everything
+  chaos [ARGUMENTS]     break real servers and clients for a minute; `--servers redis-8.2,valkey-9.1`
+                        gets what is missing; `--help` tells more
   tidy                  check the rules of the house that no compiler checks";
