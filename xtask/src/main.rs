@@ -1,7 +1,8 @@
-//! Everything a contributor types: `cargo xtask test`, `sim`, `mutants` and `tidy`.
+//! Everything a contributor types: `cargo xtask test`, `sim`, `mutants`, `chaos` and `tidy`.
 
 #![expect(clippy::print_stdout, reason = "this is what its output is for")]
 
+mod chaos;
 mod install;
 mod mutants;
 mod skips;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         ["test", "--", further @ ..] => test::run(&root(), further),
         ["sim", further @ ..] => simulate(further),
         ["mutants", further @ ..] => mutants::run(&root(), further),
+        ["chaos", further @ ..] => chaos::run(&root(), further),
         ["tidy"] => {
             let findings = tidy::run(&root());
             findings.iter().for_each(|finding| println!("{finding}"));
@@ -73,4 +75,6 @@ usage: cargo xtask COMMAND
   sim [ARGUMENTS]       run the simulator, built for speed; without arguments, 2000 seeds of everything
   mutants [NAME ...]    spoil one line after the other, and see that the checks notice; by name, by argument
                         (`S5`), or all of them; --list names them, --table prints them for docs/SAFETY.md
+  chaos [ARGUMENTS]     break real servers and clients for a minute; `--servers redis-8.2,valkey-9.1`
+                        gets what is missing; `--help` tells more
   tidy                  check the rules of the house that no compiler checks";

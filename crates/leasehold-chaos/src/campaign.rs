@@ -1,0 +1,155 @@
+//! All scenarios on each server program.
+
+use crate::{
+    args::Run,
+    bell,
+    moment::Moment,
+    report,
+    scenario::{Law, Scenario},
+    trial::{self, Outcome, Verdict},
+};
+use leasehold_servers::{ServerBinary, stop_leftovers};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+/// Runs everything that was asked for.
+///
+/// # Errors
+/// If nothing could be run.
+pub(crate) fn run(run: &Run) -> Result<ExitCode, String> {
+    let binaries = binaries(&run.servers)?;
+    bell::note_interrupts().map_err(|error| error.to_string())?;
+    // What an earlier run left behind when it was killed would take time from this one.
+    stop_leftovers().map_err(|error| error.to_string())?;
+    let seed = run
+        .seed
+        .unwrap_or_else(|| Moment::now().nanos() % 1_000_000);
+    let folder = target()
+        .join("chaos")
+        .join(format!("{seed}-{}", std::process::id()));
+    println!(
+        "seed {seed}, {:?} on each of: {}",
+        run.time,
+        names(&binaries)
+    );
+    let mut summary = Vec::new();
+    for (name, binary) in &binaries {
+        println!(
+            "\n{name}, {}\n{}",
+            binary.path().display(),
+            report::heading()
+        );
+        let outcomes = each(run, binary, seed, &folder.join(name.replace(' ', "-")));
+        let is_interrupted = outcomes.last().is_some_and(is_interrupted);
+        summary.push((name, outcomes));
+        // Only if it is empty: the journals of what failed stay.
+        drop(fs::remove_dir(&folder));
+        if is_interrupted {
+            // As the shell has it for a program that SIGINT ended.
+            println!("interrupted");
+            return Ok(ExitCode::from(130));
+        }
+    }
+    println!();
+    let mut is_good = true;
+    for (name, outcomes) in summary {
+        let good = outcomes
+            .iter()
+            .filter(|outcome| outcome.verdict.is_good())
+            .count();
+        is_good &= good == outcomes.len();
+        let sum = |count: fn(&Outcome) -> usize| outcomes.iter().map(count).sum::<usize>();
+        println!(
+            "{name:<15} {good} of {} scenarios as they must be; {} acquisitions, {} strikes",
+            outcomes.len(),
+            sum(|outcome| outcome.findings.acquisitions),
+            sum(|outcome| outcome.strikes.0),
+        );
+    }
+    Ok(ExitCode::from(u8::from(!is_good)))
+}
+
+/// Runs all scenarios on one server program and prints what comes of each.
+fn each(run: &Run, binary: &ServerBinary, seed: u64, folder: &Path) -> Vec<Outcome> {
+    let end = Moment::now().plus(run.time);
+    let mut outcomes = Vec::new();
+    // First that the checks see, then that there is nothing to see. The controls end early, which leaves
+    // the more time to the others.
+    let is_control = |scenario: &&&Scenario| scenario.law == Law::Control;
+    let scenarios = run.scenarios.iter();
+    let lawful = scenarios.clone().filter(|scenario| !is_control(scenario));
+    let ordered = scenarios.filter(is_control).chain(lawful);
+    for (number, scenario) in ordered.enumerate() {
+        let left = u32::try_from(run.scenarios.len() - number).unwrap_or(u32::MAX);
+        let share = end.since(Moment::now()) / left;
+        let time = match scenario.law {
+            // Whether it meets its moment is a matter of luck, which may be late.
+            Law::Control if left > 1 => share * 2,
+            _ => share,
+        };
+        outcomes.push(one(scenario, binary, time, seed, folder));
+        if outcomes.last().is_some_and(is_interrupted) {
+            break;
+        }
+    }
+    drop(fs::remove_dir(folder));
+    outcomes
+}
+
+fn one(
+    scenario: &'static Scenario,
+    binary: &ServerBinary,
+    time: Duration,
+    seed: u64,
+    folder: &Path,
+) -> Outcome {
+    let folder = folder.join(scenario.name);
+    let outcome = trial::run(scenario, binary, time, seed, &folder);
+    println!("{}", report::line(&outcome));
+    if outcome.verdict.is_good() || is_interrupted(&outcome) {
+        drop(fs::remove_dir_all(&folder));
+    } else {
+        print!("{}", report::story(&outcome, &folder));
+    }
+    outcome
+}
+
+fn is_interrupted(outcome: &Outcome) -> bool {
+    outcome.verdict == Verdict::Interrupted
+}
+
+/// The programs, each with its name and version.
+fn binaries(paths: &[PathBuf]) -> Result<Vec<(String, ServerBinary)>, String> {
+    let mut binaries: Vec<ServerBinary> = paths.iter().map(ServerBinary::at).collect();
+    if binaries.is_empty() {
+        binaries.push(ServerBinary::find().map_err(|error| error.to_string())?);
+    }
+    let named = binaries.into_iter().map(|binary| {
+        let path = binary.path().display().to_string();
+        let version = binary
+            .version()
+            .map_err(|error| format!("{path}: {error}"))?;
+        Ok((version.to_string(), binary))
+    });
+    named.collect()
+}
+
+fn names(binaries: &[(String, ServerBinary)]) -> String {
+    let names: Vec<&str> = binaries.iter().map(|(name, _)| name.as_str()).collect();
+    names.join(", ")
+}
+
+/// Where what is built goes, and what is kept of a failed run.
+fn target() -> PathBuf {
+    match env::var_os("CARGO_TARGET_DIR") {
+        Some(folder) => PathBuf::from(folder),
+        None => {
+            let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+            here.ancestors().nth(2).unwrap_or(here).join("target")
+        }
+    }
+}

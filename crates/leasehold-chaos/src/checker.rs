@@ -1,0 +1,153 @@
+//! Finds two that held the same resource at the same time.
+//!
+//! A client claims a resource from the moment at which its acquisition returned until the earliest of:
+//! its own end, which it writes before it begins to release; the end of the validity that it was
+//! promised; its death. A client that is stopped claims only what it was promised: what it does when it
+//! goes on is not asked of a lock.
+
+use crate::{
+    journal::{Entry, Step},
+    moment::Moment,
+};
+use std::{collections::BTreeMap, time::Duration};
+
+/// All that one process wrote.
+#[derive(Clone, Debug)]
+pub(crate) struct Journal {
+    /// `client-3.2`: the second life of the third client.
+    pub(crate) name: String,
+    pub(crate) entries: Vec<Entry>,
+    /// When it was killed.
+    pub(crate) death: Option<Moment>,
+}
+
+/// A time in which a client relied on a lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Claim {
+    pub(crate) journal: String,
+    pub(crate) owner: String,
+    pub(crate) from: Moment,
+    /// The first moment that is not claimed any more.
+    pub(crate) until: Moment,
+}
+
+/// Two claims of one resource that have a time in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Overlap {
+    pub(crate) resource: String,
+    pub(crate) first: Claim,
+    pub(crate) second: Claim,
+}
+
+impl Overlap {
+    /// For how long both claimed.
+    pub(crate) fn length(&self) -> Duration {
+        let end = self.first.until.min(self.second.until);
+        end.since(self.second.from)
+    }
+}
+
+/// What the journals tell.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Findings {
+    /// By resource, in the order in which they began.
+    pub(crate) claims: BTreeMap<String, Vec<Claim>>,
+    pub(crate) acquisitions: usize,
+    /// How often a claim followed one of another process.
+    pub(crate) hand_overs: usize,
+    pub(crate) overlaps: Vec<Overlap>,
+}
+
+impl Findings {
+    /// Whether somebody claimed anything at this moment.
+    pub(crate) fn is_claimed(&self, at: Moment) -> bool {
+        self.claims
+            .values()
+            .flatten()
+            .any(|claim| claim.from <= at && at < claim.until)
+    }
+}
+
+/// Compares the journals, as far as they tell of the time before `horizon`: what was written later may
+/// be in one journal and not yet in the other.
+pub(crate) fn check(journals: &[Journal], horizon: Moment) -> Findings {
+    let mut findings = Findings::default();
+    for journal in journals {
+        for (resource, claim) in claims(journal, horizon) {
+            findings.acquisitions += 1;
+            // A lease that was over before its holder knew of it claims nothing.
+            if claim.from < claim.until {
+                findings.claims.entry(resource).or_default().push(claim);
+            }
+        }
+    }
+    for (resource, claims) in &mut findings.claims {
+        claims.sort_by_key(|claim| (claim.from, claim.until));
+        let hand_overs = claims.windows(2);
+        findings.hand_overs += hand_overs
+            .filter(|pair| pair[0].journal != pair[1].journal)
+            .count();
+        findings.overlaps.extend(overlaps(resource, claims));
+    }
+    findings
+}
+
+/// Every claim that began while an earlier one was in force, with that one.
+fn overlaps(resource: &str, claims: &[Claim]) -> Vec<Overlap> {
+    let mut found = Vec::new();
+    let mut longest: Option<&Claim> = None;
+    for claim in claims {
+        if let Some(first) = longest
+            && claim.from < first.until
+        {
+            found.push(Overlap {
+                resource: resource.to_owned(),
+                first: first.clone(),
+                second: claim.clone(),
+            });
+        }
+        if longest.is_none_or(|first| first.until < claim.until) {
+            longest = Some(claim);
+        }
+    }
+    found
+}
+
+/// What a process claimed, with the resource, in the order of its acquisitions.
+fn claims(journal: &Journal, horizon: Moment) -> Vec<(String, Claim)> {
+    let latest = journal.death.unwrap_or(Moment::NEVER).min(horizon);
+    let mut claims: Vec<(String, Claim)> = Vec::new();
+    // A process holds one lease at a time, and the last acquisition tells which.
+    for entry in &journal.entries {
+        if entry.at >= horizon {
+            break;
+        }
+        match entry.step {
+            Step::Acquired { valid_until } => claims.push((
+                entry.resource.clone(),
+                Claim {
+                    journal: journal.name.clone(),
+                    owner: entry.owner.clone(),
+                    from: entry.at,
+                    until: valid_until.min(latest),
+                },
+            )),
+            Step::Extended { valid_until } => {
+                if let Some((_, claim)) = claims.last_mut() {
+                    // Also where the old validity was over when this was written: the holder may have
+                    // been stopped between the confirmation and the line.
+                    claim.until = claim.until.max(valid_until.min(latest));
+                }
+            }
+            Step::Ended => {
+                if let Some((_, claim)) = claims.last_mut() {
+                    claim.until = claim.until.min(entry.at);
+                }
+            }
+        }
+    }
+    claims
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+use super::*;
+use crate::journal;
+
+fn journal(name: &str, text: &str) -> Journal {
+    Journal {
+        name: name.to_owned(),
+        entries: journal::parse(text).unwrap(),
+        death: None,
+    }
+}
+
+fn killed(name: &str, text: &str, death: u64) -> Journal {
+    Journal {
+        death: Some(Moment::from_nanos(death)),
+        ..journal(name, text)
+    }
+}
+
+fn checked(journals: &[Journal]) -> Findings {
+    check(journals, Moment::NEVER)
+}
+
+#[test]
+fn two_holders_at_once_are_found_and_measured() {
+    let first = journal("a", "10 acquired r0 x 100\n80 ended r0 x\n");
+    let second = journal("b", "50 acquired r0 y 150\n60 ended r0 y\n");
+    let findings = checked(&[second, first]);
+    assert_eq!((findings.acquisitions, findings.hand_overs), (2, 1));
+    let [overlap] = findings.overlaps.as_slice() else {
+        panic!("{:?}", findings.overlaps);
+    };
+    assert_eq!(
+        (&*overlap.first.journal, &*overlap.second.journal),
+        ("a", "b")
+    );
+    assert_eq!(overlap.length(), Duration::from_nanos(10));
+}
+
+#[test]
+fn claims_that_touch_do_not_overlap() {
+    let first = journal(
+        "a",
+        "10 acquired r0 x 100\n50 ended r0 x\n90 acquired r0 z 200\n",
+    );
+    let second = journal("b", "50 acquired r0 y 90\n");
+    assert_eq!(checked(&[first, second]).overlaps, []);
+}
+
+#[test]
+fn different_resources_do_not_overlap() {
+    let first = journal("a", "10 acquired r0 x 100\n");
+    let second = journal("b", "10 acquired r1 y 100\n");
+    assert_eq!(checked(&[first, second]).overlaps, []);
+}
+
+#[test]
+fn a_client_stopped_beyond_its_validity_claims_nothing_there() {
+    let stopped = journal("a", "10 acquired r0 x 100\n500 ended r0 x\n");
+    let other = journal("b", "100 acquired r0 y 200\n");
+    assert_eq!(checked(&[stopped, other.clone()]).overlaps, []);
+    // Stopped before it could even read that it had won.
+    let late = journal("c", "150 acquired r0 z 140\n");
+    let findings = checked(&[late, other]);
+    assert_eq!((findings.acquisitions, findings.overlaps.len()), (2, 0));
+}
+
+#[test]
+fn an_extension_prolongs_the_claim() {
+    let holder = journal("a", "10 acquired r0 x 100\n90 extended r0 x 300\n");
+    let other = journal("b", "200 acquired r0 y 250\n");
+    assert_eq!(checked(&[holder, other]).overlaps.len(), 1);
+}
+
+#[test]
+fn the_dead_claim_nothing() {
+    let holder = killed("a", "10 acquired r0 x 100\n", 40);
+    let early = journal("b", "39 acquired r0 y 40\n");
+    let late = journal("c", "40 acquired r0 z 90\n");
+    let findings = checked(&[holder, early, late]);
+    assert_eq!(findings.overlaps.len(), 1);
+    assert_eq!(findings.overlaps[0].second.journal, "b");
+}
+
+#[test]
+fn who_never_looks_at_validity_claims_until_it_ends_or_dies() {
+    let holder = killed("a", "10 acquired r0 x never\n", 400);
+    let other = journal("b", "300 acquired r0 y 350\n");
+    assert_eq!(checked(&[holder, other]).overlaps.len(), 1);
+}
+
+#[test]
+fn a_short_claim_does_not_hide_a_long_one() {
+    let long = journal("a", "10 acquired r0 x 100\n");
+    let short = journal("b", "20 acquired r0 y 30\n");
+    let third = journal("c", "40 acquired r0 z 60\n");
+    let overlaps = checked(&[long, short, third]).overlaps;
+    assert_eq!(overlaps.len(), 2);
+    assert!(overlaps.iter().all(|overlap| overlap.first.journal == "a"));
+}
+
+#[test]
+fn what_is_beyond_the_horizon_is_left_for_later() {
+    // The end of the first is not in its journal yet, the beginning of the second is.
+    let first = journal("a", "10 acquired r0 x 100\n");
+    let second = journal("b", "50 acquired r0 y 150\n");
+    let horizon = Moment::from_nanos(50);
+    assert_eq!(check(&[first, second], horizon).overlaps, []);
+}
+
+#[test]
+fn a_moment_is_claimed_or_not() {
+    let findings = checked(&[journal("a", "10 acquired r0 x 20\n")]);
+    let at = |nanos| findings.is_claimed(Moment::from_nanos(nanos));
+    assert!(!at(9) && at(10) && at(19) && !at(20));
+}

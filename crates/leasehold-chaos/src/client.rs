@@ -1,0 +1,172 @@
+//! The client process: acquires, writes it down, holds, looks at its validity, writes down the end,
+//! releases, over and over, until it is killed.
+
+use crate::{
+    draw::Draw,
+    journal::{Entry, Step, Writer},
+    moment::Moment,
+    reckless,
+    scenario::Kind,
+};
+use leasehold::{LeaseGuard, LockManager, LockOptions, Mutex};
+use std::{
+    io::{self, Read},
+    path::PathBuf,
+    process::ExitCode,
+    time::Duration,
+};
+
+/// What a client process is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Orders {
+    pub(crate) kind: Kind,
+    pub(crate) journal: PathBuf,
+    /// Where the nodes listen on loopback.
+    pub(crate) ports: Vec<u16>,
+    pub(crate) ttl: Duration,
+    pub(crate) seed: u64,
+}
+
+impl Orders {
+    /// The command line that says all this.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let ports: Vec<String> = self.ports.iter().map(u16::to_string).collect();
+        let mut words = vec!["client".to_owned()];
+        for (name, value) in [
+            ("--kind", self.kind.name().to_owned()),
+            ("--journal", self.journal.display().to_string()),
+            ("--ports", ports.join(",")),
+            ("--ttl", format!("{}ms", self.ttl.as_millis())),
+            ("--seed", self.seed.to_string()),
+        ] {
+            words.extend([name.to_owned(), value]);
+        }
+        words
+    }
+}
+
+/// What the clients contend for: fewer than they are, so that they do.
+pub(crate) const RESOURCES: [&str; 3] = ["r0", "r1", "r2"];
+
+/// Runs a client until it is killed, or until its starter is gone.
+pub(crate) fn run(orders: &Orders) -> ExitCode {
+    std::thread::spawn(|| {
+        // The starter writes nothing; its end is the end of this.
+        drop(io::stdin().read_to_end(&mut Vec::new()));
+        std::process::exit(0);
+    });
+    let result = match orders.kind {
+        Kind::Careful => careful(orders),
+        Kind::Reckless(missing) => reckless::run(orders, missing),
+    };
+    match result {
+        Ok(never) => match never {},
+        Err(error) => {
+            complain(&error.to_string());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "the starter keeps it and tells it")]
+fn complain(text: &str) {
+    eprintln!("client: {text}");
+}
+
+type Failure = Box<dyn std::error::Error>;
+
+/// The library, used as it is meant to be.
+fn careful(orders: &Orders) -> Result<std::convert::Infallible, Failure> {
+    let mut draw = Draw::new(orders.seed);
+    let mut journal = Writer::create(&orders.journal)?;
+    // A long time limit lets late answers win as well.
+    let limit = draw.pick(&[20, 50, 90]);
+    let options = LockOptions::new()
+        .ttl(orders.ttl)
+        .node_limit(orders.ttl * limit / 100)
+        .pause(Duration::from_millis(1)..=Duration::from_millis(20));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()?;
+    loop {
+        let urls = orders.ports.iter();
+        let urls = urls.map(|port| format!("redis://127.0.0.1:{port}"));
+        let builder = LockManager::builder().nodes(urls);
+        let manager = builder.defaults(options.clone()).build()?;
+        runtime.block_on(contend(&manager, orders.ttl, &mut draw, &mut journal))?;
+    }
+}
+
+/// Acquires and holds, until no quorum answers for a while: then one starts anew, as a program under
+/// supervision would.
+async fn contend(
+    manager: &LockManager,
+    ttl: Duration,
+    draw: &mut Draw,
+    journal: &mut Writer,
+) -> Result<(), Failure> {
+    let mutexes = RESOURCES.map(|resource| manager.mutex(resource));
+    let mutexes = mutexes.into_iter().collect::<Result<Vec<Mutex>, _>>()?;
+    loop {
+        let mutex = &mutexes[draw.below(mutexes.len())];
+        match mutex.acquire_within(ttl * 2).await {
+            Ok(guard) => hold(guard, ttl, draw, journal).await?,
+            Err(error) if error.is_contention() => {}
+            Err(_) => return Ok(()),
+        }
+    }
+}
+
+/// Holds for a while, writes everything down, and lets go.
+async fn hold(
+    guard: LeaseGuard,
+    ttl: Duration,
+    draw: &mut Draw,
+    journal: &mut Writer,
+) -> io::Result<()> {
+    let acquired = Step::Acquired {
+        valid_until: guard.valid_until().into(),
+    };
+    journal.write(&entry(&guard, acquired))?;
+    let until = Moment::now().plus(hold_time(draw, ttl));
+    // Few enough that a long hold meets the end of what the last one promised.
+    let mut extensions = draw.pick(&[0, 0, 0, 1, 2]);
+    while guard.is_valid() && Moment::now() < until {
+        tokio::time::sleep(STEP.min(until.since(Moment::now()))).await;
+        // What fails changes nothing: the lease is as valid as it was.
+        if extensions > 0 && guard.remaining() < ttl / 2 && guard.extend().await.is_ok() {
+            extensions -= 1;
+            let extended = Step::Extended {
+                valid_until: guard.valid_until().into(),
+            };
+            journal.write(&entry(&guard, extended))?;
+        }
+    }
+    // Before the release begins: from then on another may win.
+    journal.write(&entry(&guard, Step::Ended))?;
+    if draw.percent(70) {
+        guard.release().await;
+    }
+    Ok(())
+}
+
+/// Mostly short, so that there are many hand-overs; sometimes beyond the TTL.
+pub(crate) fn hold_time(draw: &mut Draw, ttl: Duration) -> Duration {
+    match draw.below(8) {
+        0..=3 => draw.share(ttl, 0..5),
+        4 | 5 => draw.share(ttl, 5..50),
+        6 => draw.share(ttl, 70..130),
+        _ => draw.share(ttl, 130..250),
+    }
+}
+
+fn entry(guard: &LeaseGuard, step: Step) -> Entry {
+    Entry {
+        at: Moment::now(),
+        step,
+        resource: guard.resource().as_str().to_owned(),
+        owner: guard.owner().to_string(),
+    }
+}
+
+const STEP: Duration = Duration::from_millis(10);

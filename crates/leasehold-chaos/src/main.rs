@@ -1,0 +1,64 @@
+//! Chaos on real servers: processes that lock, a nemesis that kills, stops, restarts and cuts, and a check
+//! that no two of them held the same resource at the same time.
+//!
+//! Each lawful scenario has a control in which one defence is off. There overlaps *must* be found: what
+//! cannot fail proves nothing.
+//!
+//! From the ground up: `moment`, `draw` and `bell` are tools; a `client` (or a `reckless` one) writes a
+//! `journal`; the `checker` reads them all. A `scenario` says what is on a `site`, where the `nemesis`
+//! strikes the `worker`s and servers and keeps its `chronicle`; a `trial` is one scenario from start to
+//! verdict, a `campaign` is all of them on each server, and the `report` tells it.
+
+#![expect(
+    clippy::print_stdout,
+    reason = "the results are what the command is for"
+)]
+#![expect(
+    clippy::print_stderr,
+    reason = "a wrong command line is told where errors are"
+)]
+
+mod args;
+mod bell;
+mod campaign;
+mod checker;
+mod chronicle;
+mod client;
+mod draw;
+mod journal;
+mod moment;
+mod nemesis;
+mod reckless;
+mod report;
+mod scenario;
+mod site;
+mod trial;
+mod worker;
+
+use args::Command;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match args::parse(std::env::args().skip(1)) {
+        Err(wrong) => {
+            eprintln!("leasehold-chaos: {wrong}\n{}", args::USAGE);
+            ExitCode::from(2)
+        }
+        Ok(Command::Help) => {
+            println!("{}", args::USAGE);
+            ExitCode::SUCCESS
+        }
+        Ok(Command::List) => {
+            print!("{}", report::list());
+            ExitCode::SUCCESS
+        }
+        Ok(Command::Client(orders)) => client::run(&orders),
+        Ok(Command::Run(run)) => match campaign::run(&run) {
+            Ok(code) => code,
+            Err(why) => {
+                eprintln!("leasehold-chaos: {why}");
+                ExitCode::FAILURE
+            }
+        },
+    }
+}

@@ -1,0 +1,239 @@
+//! What breaks things. One thread for each kind of strike, each with draws of its own, so that strikes of
+//! different kinds meet.
+
+use crate::{draw::Draw, scenario::Strike, site::Site};
+use leasehold_servers::{Mode, Server, StartError};
+use rustix::process::Signal;
+use std::{ops::Range, thread, time::Duration};
+
+/// Strikes, and heals, until the scenario is over.
+pub(crate) fn run(site: &Site, strike: Strike, seed: u64) {
+    let draw = Draw::named(seed, &format!("{strike:?}"));
+    let mut nemesis = Nemesis { site, draw };
+    let mut pause = pauses(strike);
+    // Who is struck from all sides is given more time for each, so that the lock still moves. Where it must
+    // be broken there is no such mercy.
+    if strike != Strike::RestartWithoutData {
+        pause.end *= u32::try_from(site.scenario.strikes.len().div_ceil(2)).unwrap_or(1);
+    }
+    // The first one comes when the clients are at work.
+    let mut next = pause.start + FIRST;
+    while site.bell.rest(next) {
+        match strike {
+            Strike::KillClients => nemesis.kill_clients(),
+            Strike::StopClients => nemesis.stop_clients(),
+            Strike::RestartWithData => nemesis.restart(1, "with", Server::restart),
+            Strike::RestartWithoutData => {
+                let most = nemesis.nodes() / 2 + 1;
+                nemesis.restart(most, "without", Server::restart_empty);
+            }
+            Strike::RestartDelayed => nemesis.restart_delayed(),
+            Strike::Network => nemesis.network(),
+            Strike::HangServers => nemesis.hang_servers(),
+        }
+        next = nemesis.draw.time(&pause);
+    }
+}
+
+/// How long the nemesis rests between two strikes of a kind.
+fn pauses(strike: Strike) -> Range<Duration> {
+    let (least, most) = match strike {
+        Strike::KillClients | Strike::StopClients => (20, 200),
+        Strike::Network | Strike::HangServers => (20, 150),
+        Strike::RestartWithoutData => (80, 500),
+        Strike::RestartWithData => (150, 900),
+        Strike::RestartDelayed => (100, 500),
+    };
+    Duration::from_millis(least)..Duration::from_millis(most)
+}
+
+struct Nemesis<'a> {
+    site: &'a Site,
+    draw: Draw,
+}
+
+impl Nemesis<'_> {
+    fn kill_clients(&mut self) {
+        let victims = self.draw.some(1..=2, self.site.clients());
+        self.site
+            .chronicle
+            .strike(&format!("kill clients {victims:?}"));
+        for &victim in &victims {
+            self.site.worker(victim).kill(&self.site.chronicle);
+        }
+        let dead = self.draw.time(&(Duration::ZERO..Duration::from_millis(30)));
+        if !self.site.bell.rest(dead) {
+            return;
+        }
+        for victim in victims {
+            if let Err(error) = self.site.worker(victim).start() {
+                let why = format!("client {victim} cannot be started: {error}");
+                self.site.chronicle.fail(why);
+            }
+        }
+    }
+
+    fn stop_clients(&mut self) {
+        let victims = self.draw.some(1..=3, self.site.clients());
+        let time = self.draw.share(self.site.scenario.ttl, 50..300);
+        self.site
+            .chronicle
+            .strike(&format!("stop clients {victims:?} for {time:?}"));
+        let signal_all = |signal| {
+            for &victim in &victims {
+                self.site.worker(victim).signal(signal);
+            }
+        };
+        signal_all(Signal::STOP);
+        // Healed in any case: the caller sees that it is over.
+        let _ = self.site.bell.rest(time);
+        signal_all(Signal::CONT);
+        self.site
+            .chronicle
+            .tell(&format!("clients {victims:?} go on"));
+    }
+
+    fn restart(
+        &mut self,
+        least: usize,
+        data: &str,
+        restart: fn(&Server) -> Result<(), StartError>,
+    ) {
+        let victims = self.draw.some(least..=self.nodes(), self.nodes());
+        let what = format!("kill -9 of servers {victims:?}, to restart {data} their data");
+        self.site.chronicle.strike(&what);
+        self.each(&victims, |server| {
+            restart(server).map_err(|error| error.to_string())
+        });
+        self.site
+            .chronicle
+            .tell(&format!("servers {victims:?} are back"));
+    }
+
+    fn restart_delayed(&mut self) {
+        // A minority, which leaves the others to work, or a majority, which alone could elect another.
+        let minority = (self.nodes() - 1) / 2;
+        let count = match self.draw.percent(40) {
+            true => 1..=minority,
+            false => minority + 1..=self.nodes(),
+        };
+        let victims = self.draw.some(count, self.nodes());
+        // Assumption A3: what a server voted for before it died is over by then.
+        let ttl = self.site.scenario.ttl;
+        let delay = ttl + self.draw.time(&(GRACE..ttl / 4));
+        let what = format!("kill -9 of servers {victims:?}, to restart without data in {delay:?}");
+        self.site.chronicle.strike(&what);
+        self.each(&victims, |server| {
+            server.kill().map_err(|error| error.to_string())?;
+            if !self.site.bell.rest(delay) {
+                return Ok(());
+            }
+            server.restart_empty().map_err(|error| error.to_string())
+        });
+        self.site
+            .chronicle
+            .tell(&format!("servers {victims:?} are back, and empty"));
+    }
+
+    /// Does something to several servers at the same time, of which each is given to nobody else meanwhile.
+    fn each(&self, victims: &[usize], act: impl Fn(&Server) -> Result<(), String> + Sync) {
+        thread::scope(|scope| {
+            for &victim in victims {
+                let act = &act;
+                scope.spawn(move || {
+                    let _mine = self.site.restart_of(victim);
+                    if let Err(error) = act(&self.site.servers()[victim]) {
+                        self.site
+                            .chronicle
+                            .fail(format!("server {victim}: {error}"));
+                    }
+                });
+            }
+        });
+    }
+
+    fn network(&mut self) {
+        let ttl = self.site.scenario.ttl;
+        let mut chosen = Vec::new();
+        for (place, proxies) in self.site.places().iter().enumerate() {
+            let links = proxies.len();
+            // A whole place is bad in one way, or some of its links are, each in its own, or it is good.
+            let (least, same) = match self.draw.below(10) {
+                0..=4 => (links, Some(self.fault())),
+                5..=6 => (1, None),
+                _ => continue,
+            };
+            for link in self.draw.some(least..=links, links) {
+                let fault = same.unwrap_or_else(|| self.fault());
+                chosen.push((place, link, fault));
+            }
+        }
+        let time = self.draw.share(ttl, 60..220);
+        let told: Vec<String> = chosen
+            .iter()
+            .map(|(place, link, fault)| format!("{place}-{link} {fault:?}"))
+            .collect();
+        let told = told.join(", ");
+        self.site
+            .chronicle
+            .strike(&format!("network for {time:?}: {told}"));
+        for &(place, link, fault) in &chosen {
+            let proxy = &self.site.places()[place][link];
+            match fault {
+                Some(mode) => proxy.set(mode),
+                None => proxy.cut(),
+            }
+        }
+        // Healed in any case: the caller sees that it is over.
+        let _ = self.site.bell.rest(time);
+        for &(place, link, _) in &chosen {
+            self.site.places()[place][link].set(Mode::Pass);
+        }
+        self.site.chronicle.tell("the network is good");
+    }
+
+    /// What is wrong with a link; none means that its connections are cut, once.
+    fn fault(&mut self) -> Option<Mode> {
+        let ttl = self.site.scenario.ttl;
+        match self.draw.below(13) {
+            0 => None,
+            1 => Some(Mode::DropReplies),
+            2 => Some(Mode::DropRepliesThenClose),
+            3 => Some(Mode::BlackHole),
+            4 => Some(Mode::Refuse),
+            // Slow, but in time to win with.
+            5..=7 => Some(Mode::Delay(self.draw.share(ttl, 5..45))),
+            // Too late for everybody who looks at the clock.
+            _ => Some(Mode::Delay(self.draw.share(ttl, 45..130))),
+        }
+    }
+
+    fn hang_servers(&mut self) {
+        let victims = self.draw.some(1..=self.nodes(), self.nodes());
+        let time = self.draw.share(self.site.scenario.ttl, 20..200);
+        self.site
+            .chronicle
+            .strike(&format!("stop servers {victims:?} for {time:?}"));
+        for &victim in &victims {
+            // One that is killed at this moment cannot be stopped.
+            drop(self.site.servers()[victim].pause());
+        }
+        // Healed in any case: the caller sees that it is over.
+        let _ = self.site.bell.rest(time);
+        for &victim in &victims {
+            drop(self.site.servers()[victim].resume());
+        }
+        self.site
+            .chronicle
+            .tell(&format!("servers {victims:?} go on"));
+    }
+
+    fn nodes(&self) -> usize {
+        self.site.servers().len()
+    }
+}
+
+/// Nodes count whole milliseconds, and a process takes a moment to be killed.
+const GRACE: Duration = Duration::from_millis(5);
+/// Clients need this long to start.
+const FIRST: Duration = Duration::from_millis(100);

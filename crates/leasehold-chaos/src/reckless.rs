@@ -1,0 +1,199 @@
+//! Clients that do without one of the library's defences, which the library itself does not allow.
+//!
+//! A plain Redlock on blocking connections, right but for what it [misses](Missing). If the nemesis gets
+//! no two of these to hold together, it would not have found the defence missing in the library either.
+
+use crate::{
+    client::{Orders, RESOURCES, hold_time},
+    draw::Draw,
+    journal::{Entry, Step, Writer},
+    moment::{Moment, rest},
+    scenario::Missing,
+};
+use leasehold_servers::{Connection, Reply};
+use std::{convert::Infallible, io, time::Duration};
+
+/// Runs such a client for ever.
+///
+/// # Errors
+/// If the journal cannot be written.
+pub(crate) fn run(
+    orders: &Orders,
+    missing: Missing,
+) -> Result<Infallible, Box<dyn std::error::Error>> {
+    let name = orders.journal.file_stem().unwrap_or_default();
+    let mut client = Reckless {
+        missing,
+        name: name.to_string_lossy().into_owned(),
+        ttl: orders.ttl,
+        nodes: orders.ports.iter().map(|&port| Node::new(port)).collect(),
+        draw: Draw::new(orders.seed),
+        journal: Writer::create(&orders.journal)?,
+        attempts: 0,
+        unconfirmed: Vec::new(),
+    };
+    if missing == Missing::Comparison {
+        let [a, b, c] = RESOURCES;
+        client.ask(&["DEL", a, b, c]);
+    }
+    loop {
+        client.attempt()?;
+    }
+}
+
+struct Reckless {
+    missing: Missing,
+    name: String,
+    ttl: Duration,
+    nodes: Vec<Node>,
+    draw: Draw,
+    journal: Writer,
+    attempts: u64,
+    /// Releases that not every node has answered: resource and owner.
+    unconfirmed: Vec<(&'static str, String)>,
+}
+
+impl Reckless {
+    /// Votes once, and holds if it won.
+    fn attempt(&mut self) -> io::Result<()> {
+        self.attempts += 1;
+        let resource = self.draw.pick(&RESOURCES);
+        let owner = match self.missing {
+            Missing::FreshOwner => self.name.clone(),
+            _ => format!("{}-{}", self.name, self.attempts),
+        };
+        let ttl = self.ttl.as_millis().to_string();
+        let started = Moment::now();
+        let votes = self.ask(&["SET", resource, &owner, "NX", "PX", &ttl]);
+        let granted = votes
+            .iter()
+            .flatten()
+            .filter(|vote| vote.text() == Some("OK"));
+        let is_quorum = granted.count() > self.nodes.len() / 2;
+        let counted_from = match self.missing {
+            Missing::SendTime => Moment::now(),
+            _ => started,
+        };
+        let valid_until = match self.missing {
+            Missing::Deadline => Moment::NEVER,
+            _ => counted_from
+                .plus(self.ttl)
+                .minus(self.ttl / 100 + Duration::from_millis(2)),
+        };
+        if is_quorum && Moment::now() < valid_until {
+            let voted_for = Moment::now().since(started);
+            self.hold(resource, &owner, voted_for, valid_until)?;
+        }
+        self.release(resource, owner);
+        rest(
+            self.draw
+                .time(&(Duration::from_millis(1)..Duration::from_millis(20))),
+        );
+        Ok(())
+    }
+
+    fn hold(
+        &mut self,
+        resource: &'static str,
+        owner: &str,
+        voted_for: Duration,
+        valid_until: Moment,
+    ) -> io::Result<()> {
+        self.write(resource, owner, Step::Acquired { valid_until })?;
+        let time = match self.missing {
+            // The slower the vote, the wronger the end of the validity. What was won fast makes room.
+            Missing::SendTime if voted_for > self.ttl / 10 => self.ttl * 2,
+            _ => hold_time(&mut self.draw, self.ttl),
+        };
+        let until = Moment::now().plus(time);
+        let (again, others) = std::mem::take(&mut self.unconfirmed)
+            .into_iter()
+            .partition(|(other, _)| *other == resource);
+        self.unconfirmed = others;
+        let again: Vec<_> = again;
+        for (resource, owner) in again {
+            // Harmless, unless that owner is this one.
+            self.release(resource, owner);
+        }
+        while Moment::now() < until.min(valid_until) {
+            rest(Duration::from_millis(5).min(until.since(Moment::now())));
+        }
+        self.write(resource, owner, Step::Ended)
+    }
+
+    /// Compares and deletes on every node.
+    fn release(&mut self, resource: &'static str, owner: String) {
+        let answers = self.ask(&["EVAL", COMPARE_AND_DELETE, "1", resource, &owner]);
+        let entry = (resource, owner);
+        if answers.iter().any(Option::is_none) && !self.unconfirmed.contains(&entry) {
+            self.unconfirmed.push(entry);
+        }
+    }
+
+    /// Sends to all nodes, then waits for all answers.
+    fn ask(&mut self, words: &[&str]) -> Vec<Option<Reply>> {
+        let patience = match self.missing {
+            // Who counts from the reply has all the time in the world.
+            Missing::SendTime => self.ttl * 2,
+            _ => self.ttl / 5,
+        };
+        for node in &mut self.nodes {
+            node.send(words);
+        }
+        let end = Moment::now().plus(patience);
+        let nodes = self.nodes.iter_mut();
+        nodes.map(|node| node.receive(end)).collect()
+    }
+
+    fn write(&mut self, resource: &str, owner: &str, step: Step) -> io::Result<()> {
+        self.journal.write(&Entry {
+            at: Moment::now(),
+            step,
+            resource: resource.to_owned(),
+            owner: owner.to_owned(),
+        })
+    }
+}
+
+/// A node, and the connection to it as long as it is good.
+struct Node {
+    port: u16,
+    connection: Option<Connection>,
+}
+
+impl Node {
+    const fn new(port: u16) -> Self {
+        Self {
+            port,
+            connection: None,
+        }
+    }
+
+    fn send(&mut self, words: &[&str]) {
+        if self.connection.is_none() {
+            self.connection = Connection::open(self.port).ok();
+        }
+        if let Some(connection) = &mut self.connection
+            && connection.send(words).is_err()
+        {
+            self.connection = None;
+        }
+    }
+
+    fn receive(&mut self, end: Moment) -> Option<Reply> {
+        // What is there already is taken in any case.
+        let patience = end.since(Moment::now()).max(Duration::from_millis(1));
+        let connection = self.connection.as_mut()?;
+        let answer = connection
+            .set_patience(patience)
+            .and_then(|()| connection.receive());
+        if answer.is_err() {
+            // An answer that comes later would be taken for that of the next request.
+            self.connection = None;
+        }
+        answer.ok()
+    }
+}
+
+const COMPARE_AND_DELETE: &str =
+    "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";

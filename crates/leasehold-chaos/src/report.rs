@@ -1,0 +1,138 @@
+//! What a person reads.
+
+use crate::{
+    checker::{Claim, Overlap},
+    chronicle, journal,
+    moment::Moment,
+    scenario::{Law, Scenario},
+    trial::{Outcome, Verdict},
+};
+use std::{fmt::Write, fs, path::Path, time::Duration};
+
+/// The line above the outcomes.
+pub(crate) fn heading() -> String {
+    format!(
+        "{:<20} {:>8} {:>12} {:>10} {:>8} {:>12} {:>8}  verdict",
+        "scenario", "seconds", "acquisitions", "hand-overs", "strikes", "on a holder", "overlaps"
+    )
+}
+
+/// One scenario.
+pub(crate) fn line(outcome: &Outcome) -> String {
+    let (strikes, struck) = outcome.strikes;
+    format!(
+        "{:<20} {:>8.1} {:>12} {:>10} {strikes:>8} {struck:>12} {:>8}  {}",
+        outcome.scenario.name,
+        outcome.took.as_secs_f64(),
+        outcome.findings.acquisitions,
+        outcome.findings.hand_overs,
+        outcome.findings.overlaps.len(),
+        verdict(outcome),
+    )
+}
+
+fn verdict(outcome: &Outcome) -> String {
+    match &outcome.verdict {
+        Verdict::Safe => "safe".to_owned(),
+        Verdict::Caught => "control: violated, as it must".to_owned(),
+        Verdict::Overlap => "VIOLATED".to_owned(),
+        Verdict::Blind => "CONTROL WITHOUT AN OVERLAP: the checks are blind".to_owned(),
+        Verdict::Nothing => "PROVED NOTHING: too few hand-overs or strikes".to_owned(),
+        Verdict::Failed(why) => format!("FAILED: {why}"),
+        Verdict::Interrupted => "interrupted".to_owned(),
+    }
+}
+
+/// All scenarios, with what they are for.
+pub(crate) fn list() -> String {
+    let mut text = String::new();
+    for scenario in Scenario::all() {
+        let Scenario { name, about, .. } = scenario;
+        let law = match scenario.law {
+            Law::Lawful { control } => format!("its control: {control}"),
+            Law::Control => "a control: overlaps must be found".to_owned(),
+        };
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "{name:<20} {about}\n{:<20} {law}", "");
+    }
+    text
+}
+
+/// The first overlaps of an outcome, and what the journals say about them.
+pub(crate) fn story(outcome: &Outcome, folder: &Path) -> String {
+    let overlaps = &outcome.findings.overlaps;
+    let mut text = String::new();
+    for overlap in overlaps.iter().take(STORIES) {
+        let _ = write!(text, "{}", one(overlap, folder));
+    }
+    if let Some(more) = overlaps.len().checked_sub(STORIES).filter(|&more| more > 0) {
+        let _ = writeln!(text, "  … and {more} more");
+    }
+    let _ = writeln!(text, "  journals: {}", folder.display());
+    text
+}
+
+fn one(overlap: &Overlap, folder: &Path) -> String {
+    let Overlap {
+        resource,
+        first,
+        second,
+    } = overlap;
+    let mut text = format!(
+        "  {resource}: {} and {} held together for {:.3} ms\n",
+        first.journal,
+        second.journal,
+        millis(overlap.length()),
+    );
+    for claim in [first, second] {
+        let _ = write!(text, "{}", lines_of(claim, second.from, folder));
+    }
+    let range = first.from.minus(BEFORE)..first.until.max(second.until).plus(BEFORE);
+    let log = fs::read_to_string(folder.join(chronicle::FILE)).unwrap_or_default();
+    for line in log.lines() {
+        let at = line.split(' ').next().and_then(|word| word.parse().ok());
+        if let Some(at) = at.map(Moment::from_nanos)
+            && range.contains(&at)
+        {
+            let _ = writeln!(text, "    nemesis     {}", told(line, second.from));
+        }
+    }
+    text
+}
+
+/// What a journal says about a claim.
+fn lines_of(claim: &Claim, zero: Moment, folder: &Path) -> String {
+    let path = folder.join(format!("{}.journal", claim.journal));
+    let entries = journal::parse(&fs::read_to_string(path).unwrap_or_default());
+    let mut text = String::new();
+    let entries = entries.unwrap_or_default().into_iter();
+    let near = entries.filter(|entry| {
+        entry.owner == claim.owner && entry.at >= claim.from && entry.at <= claim.until.plus(BEFORE)
+    });
+    for entry in near {
+        let line = told(&entry.to_string(), zero);
+        let _ = writeln!(text, "    {:<11} {line}", claim.journal);
+    }
+    text
+}
+
+/// A line with its time counted from when the second claim began.
+fn told(line: &str, zero: Moment) -> String {
+    let (at, rest) = line.split_once(' ').unwrap_or(("0", line));
+    let at = Moment::from_nanos(at.parse().unwrap_or(0));
+    let time = if at >= zero {
+        format!("+{:.3}", millis(at.since(zero)))
+    } else {
+        format!("-{:.3}", millis(zero.since(at)))
+    };
+    format!("{time:>10} ms  {} {rest}", at.nanos())
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
+}
+
+/// How many overlaps are told in full.
+const STORIES: usize = 2;
+/// How much of the time around is told with them.
+const BEFORE: Duration = Duration::from_millis(300);

@@ -1,0 +1,102 @@
+//! One place for a client: the process that is there now, and those that were there before.
+
+use crate::{chronicle::Chronicle, client::Orders};
+use rustix::process::{Pid, Signal, kill_process};
+use std::{
+    env,
+    fs::{self, File},
+    io,
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+/// A client process, killed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    orders: Orders,
+    folder: PathBuf,
+    number: usize,
+    life: usize,
+    child: Option<Child>,
+}
+
+impl Worker {
+    /// A place where no process is yet.
+    pub(crate) fn new(number: usize, folder: &Path, orders: Orders) -> Self {
+        Self {
+            orders,
+            folder: folder.to_owned(),
+            number,
+            life: 0,
+            child: None,
+        }
+    }
+
+    /// The name of the process and its journal: `client-3.2`.
+    fn name(&self) -> String {
+        format!("client-{}.{}", self.number, self.life)
+    }
+
+    /// Starts the next process.
+    pub(crate) fn start(&mut self) -> io::Result<()> {
+        self.life += 1;
+        self.orders.journal = self.folder.join(format!("{}.journal", self.name()));
+        self.orders.seed = self.orders.seed.wrapping_add(1);
+        let complaints = File::create(self.complaints())?;
+        let mut command = Command::new(env::current_exe()?);
+        command
+            .args(self.orders.words())
+            // It ends when this end of the pipe is closed, which no death of ours can prevent.
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(complaints)
+            // A group without a parent is woken by the kernel: so a stopped one ends as well.
+            .process_group(0);
+        self.child = Some(command.spawn()?);
+        Ok(())
+    }
+
+    /// Kills the process, and waits until it is gone. That it had ended by itself is a failure.
+    pub(crate) fn kill(&mut self, chronicle: &Chronicle) {
+        let name = self.name();
+        let Some(mut child) = self.child.take() else {
+            return;
+        };
+        if let Ok(Some(status)) = child.try_wait() {
+            let complaints = fs::read_to_string(self.complaints()).unwrap_or_default();
+            let last = complaints.lines().last().unwrap_or("it said nothing");
+            chronicle.fail(format!("{name} ended by itself ({status}): {last}"));
+            return;
+        }
+        chronicle.death(&name);
+        end(&mut child);
+    }
+
+    /// Stops the process where it is, or lets it go on.
+    pub(crate) fn signal(&self, signal: Signal) {
+        if let Some(child) = &self.child {
+            // It may have ended by itself, which `kill` will find.
+            let _ = kill_process(Pid::from_child(child), signal);
+        }
+    }
+
+    /// Where the process writes its panics.
+    fn complaints(&self) -> PathBuf {
+        self.folder.join(format!("{}.stderr", self.name()))
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            end(child);
+        }
+    }
+}
+
+fn end(child: &mut Child) {
+    // It may have ended by itself; it is ours to bury in any case.
+    drop(child.kill());
+    drop(child.wait());
+}
