@@ -1,4 +1,4 @@
-//! Everything a contributor types: `cargo xtask test`, `sim` and `tidy`.
+//! Everything a contributor types: `cargo xtask test`, `sim`, `model` and `tidy`.
 
 #![expect(clippy::print_stdout, reason = "this is what its output is for")]
 
@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(&root(), &[]),
         ["test", "--", further @ ..] => test::run(&root(), further),
         ["sim", further @ ..] => simulate(further),
+        ["model", further @ ..] => run_fast("leasehold-model", further),
         ["tidy"] => {
             let findings = tidy::run(&root());
             findings.iter().for_each(|finding| println!("{finding}"));
@@ -41,14 +42,21 @@ fn simulate(further: &[&str]) -> ExitCode {
     } else {
         further
     };
+    run_fast("leasehold-sim", further)
+}
+
+/// Runs a program of the workspace, built for speed, and ends as it does.
+fn run_fast(program: &str, arguments: &[&str]) -> ExitCode {
     let status = Command::new(env!("CARGO"))
         .current_dir(root())
-        .args(["run", "--quiet", "--release", "-p", "leasehold-sim", "--"])
-        .args(further)
+        .args(["run", "--quiet", "--release", "-p", program, "--"])
+        .args(arguments)
         .status();
     match status {
-        Ok(status) if status.success() => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
+        Ok(status) => {
+            let code = status.code().and_then(|code| u8::try_from(code).ok());
+            code.map_or(ExitCode::FAILURE, ExitCode::from)
+        }
         Err(error) => {
             println!("cargo cannot be run: {error}");
             ExitCode::FAILURE
@@ -69,4 +77,5 @@ usage: cargo xtask COMMAND
 
   test [-- ARGUMENTS]   set up what is missing and check everything; ARGUMENTS go to `cargo test`
   sim [ARGUMENTS]       run the simulator, built for speed; without arguments, 2000 seeds of everything
+  model [ARGUMENTS]     explore every course of small worlds; `--large` for larger ones
   tidy                  check the rules of the house that no compiler checks";
