@@ -23,6 +23,8 @@ pub(crate) struct Client {
     /// for it.
     pub(crate) held: Vec<Held>,
     pub(crate) attempts: Vec<Attempt>,
+    /// Whether the process stands still.
+    pub(crate) is_stopped: bool,
     pub(crate) left: Left,
 }
 
@@ -33,6 +35,7 @@ pub(crate) struct Left {
     pub(crate) extends: u8,
     pub(crate) cancels: u8,
     pub(crate) releases_again: u8,
+    pub(crate) stops: u8,
 }
 
 /// An operation that has not ended.
@@ -85,11 +88,13 @@ impl Client {
             open: Vec::new(),
             held: Vec::new(),
             attempts: Vec::new(),
+            is_stopped: false,
             left: Left {
                 acquires: habit.acquires,
                 extends: habit.extends,
                 cancels: habit.cancels,
                 releases_again: habit.releases_again,
+                stops: habit.stops,
             },
         }
     }
@@ -100,7 +105,7 @@ impl Client {
         let mut seed = [0; Seed::LENGTH];
         seed[0] = number;
         seed[1] = habit.acquires - self.left.acquires - 1;
-        let wish = wish(habit.tries);
+        let wish = wish(habit);
         let operation = self
             .engine
             .submit(now, Seed::new(seed), Operation::Acquire(wish));
@@ -214,11 +219,13 @@ static PLANS: LazyLock<[Arc<Plan>; 3]> = LazyLock::new(|| {
     })
 });
 
-fn wish(tries: u32) -> Wish {
-    let plan = (tries as usize).saturating_sub(1).min(PLANS.len() - 1);
+fn wish(habit: &Habit) -> Wish {
+    let plan = (habit.tries as usize)
+        .saturating_sub(1)
+        .min(PLANS.len() - 1);
     Wish {
         resource: RESOURCE.clone(),
         plan: Arc::clone(&PLANS[plan]),
-        patience: None,
+        patience: habit.patience.map(|ticks| TICK * ticks),
     }
 }

@@ -63,9 +63,9 @@ impl Link {
         self.replies.pop_front()
     }
 
-    /// Whether something is on its way that does not take a tick.
-    pub(crate) fn holds_up_time(&self) -> bool {
-        !self.is_slow && self.has_requests()
+    /// Whether something is on its way that does not take a tick, if the client `is_stopped` or not.
+    pub(crate) fn holds_up_time(&self, is_stopped: bool) -> bool {
+        !self.is_slow && (self.has_requests() || (self.has_replies() && !is_stopped))
     }
 
     pub(crate) const fn is_slow(&self) -> bool {

@@ -91,7 +91,8 @@ fn tell(shape: &'static Shape, outcome: &Outcome) {
         outcome.took.as_secs_f64()
     );
     if let (Law::Kept(_), Some((_, steps))) = (shape.law, &outcome.broken) {
-        run::retell(shape, steps)
+        let shortest = run::shortest(shape);
+        run::retell(shape, shortest.as_ref().unwrap_or(steps))
             .iter()
             .for_each(|line| println!("    {line}"));
     }

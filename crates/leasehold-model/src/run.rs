@@ -9,7 +9,7 @@ use crate::{
     story::Story,
     world::World,
 };
-use stateright::{Checker, HasDiscoveries, Model as _};
+use stateright::{Checker, CheckerBuilder, HasDiscoveries, Model as _};
 use std::{
     collections::BTreeSet,
     thread,
@@ -45,17 +45,26 @@ impl Outcome {
 
 /// Explores, and tells from time to time how far it has come.
 pub(crate) fn explore(shape: &'static Shape, progress: impl FnMut(usize, usize)) -> Outcome {
-    let model = Model { shape };
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    let builder = model
-        .checker()
-        .threads(threads)
-        .finish_when(HasDiscoveries::AnyFailures);
-    // Depth first needs the least memory; breadth first finds the shortest way to what must be there.
     match shape.law {
-        Law::Kept(_) => watch(shape, builder.spawn_dfs(), progress),
-        Law::Broken(_) => watch(shape, builder.spawn_bfs(), progress),
+        // Depth first needs little memory, whatever the size.
+        Law::Kept(_) => watch(shape, builder(shape).spawn_dfs(), progress),
+        // Breadth first finds what must be there soon, by a short way.
+        Law::Broken(_) => watch(shape, builder(shape).spawn_bfs(), progress),
     }
+}
+
+/// Looks for the shortest way to a broken promise, where a longer one is known; none if it is too far.
+pub(crate) fn shortest(shape: &'static Shape) -> Option<Vec<Step>> {
+    let builder = builder(shape).target_state_count(SHORT);
+    let outcome = watch(shape, builder.spawn_bfs(), |_, _| {});
+    outcome.broken.map(|(_, steps)| steps)
+}
+
+fn builder(shape: &'static Shape) -> CheckerBuilder<Model> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let builder = Model { shape }.checker().threads(threads);
+    // What happens sometimes is no reason to stop.
+    builder.finish_when(HasDiscoveries::AnyFailures)
 }
 
 #[expect(
@@ -113,5 +122,7 @@ pub(crate) fn retell(shape: &'static Shape, steps: &[Step]) -> Vec<String> {
     }
 }
 
+/// How many states are worth a short story.
+const SHORT: usize = 3_000_000;
 const LOOK: Duration = Duration::from_millis(10);
 const TELL: Duration = Duration::from_secs(10);

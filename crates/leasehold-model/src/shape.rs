@@ -38,10 +38,13 @@ pub(crate) struct Habit {
     pub(crate) cancels: u8,
     /// How often it may release what it has released.
     pub(crate) releases_again: u8,
+    /// For how many ticks it waits for a lease at most.
+    pub(crate) patience: Option<u32>,
+    /// How often the whole process may stop, for any time: it neither hears nor asks until it goes on.
+    pub(crate) stops: u8,
     /// Whether it may begin an acquisition while another goes on.
     pub(crate) is_greedy: bool,
-    /// Whether its timers are heard in the tick in which they are due. If not, it may stop at any moment, for any
-    /// time.
+    /// Whether its timers are heard in the tick in which they are due. If not, at any time from then on.
     pub(crate) is_punctual: bool,
 }
 
@@ -72,6 +75,8 @@ impl Habit {
         extends: 0,
         cancels: 0,
         releases_again: 0,
+        patience: None,
+        stops: 0,
         is_greedy: false,
         is_punctual: true,
     };

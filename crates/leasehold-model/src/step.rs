@@ -15,6 +15,9 @@ pub(crate) enum Step {
     Cancel(usize, OperationId),
     /// A client's engine looks at the clock.
     Wake(usize),
+    /// A client's process stops, or goes on.
+    Stop(usize),
+    GoOn(usize),
     /// A node carries out the next request of a client. If the link is not slow, the client hears the answer.
     CarryOut(usize, usize),
     /// A client hears a node's next answer.
@@ -61,17 +64,26 @@ impl Step {
 fn may_time_pass(shape: &Shape, world: &World) -> bool {
     // A course that begins later is the same course.
     let has_begun = world.clients.iter().any(|client| client.has_begun());
-    has_begun && !world.is_held_up() && !is_anybody_late(shape, world)
+    has_begun && !world.is_held_up(shape) && !is_anybody_late(shape, world)
 }
 
 /// Time does not pass a punctual client's timer by.
 fn is_anybody_late(shape: &Shape, world: &World) -> bool {
     let mut clients = world.clients.iter().zip(shape.clients);
-    clients.any(|(client, habit)| habit.is_punctual && client.is_due(world.client_time()))
+    clients.any(|(client, habit)| {
+        habit.is_punctual && !client.is_stopped && client.is_due(world.client_time())
+    })
 }
 
 fn of_client(shape: &Shape, world: &World, number: usize, steps: &mut Vec<Step>) {
     let (client, habit) = (&world.clients[number], &shape.clients[number]);
+    if client.is_stopped {
+        steps.push(Step::GoOn(number));
+        return;
+    }
+    if client.left.stops > 0 && client.has_begun() {
+        steps.push(Step::Stop(number));
+    }
     let is_free = habit.is_greedy || client.is_idle();
     // Clients of one habit that have not begun are alike, so that only the first of them may begin.
     let is_next =
@@ -101,11 +113,14 @@ fn of_client(shape: &Shape, world: &World, number: usize, steps: &mut Vec<Step>)
 
 fn of_node(shape: &Shape, world: &World, node: usize, steps: &mut Vec<Step>) {
     for client in 0..shape.clients.len() {
-        let link = world.link(shape, client, node);
+        let (link, is_stopped) = (
+            world.link(shape, client, node),
+            world.clients[client].is_stopped,
+        );
         if link.has_ghosts() {
             steps.push(Step::Haunt(client, node));
         }
-        if link.is_down() {
+        if link.is_down() && !is_stopped {
             steps.push(Step::ComeUp(client, node));
             continue;
         }
@@ -115,13 +130,13 @@ fn of_node(shape: &Shape, world: &World, node: usize, steps: &mut Vec<Step>) {
         if link.has_requests() && !link.is_slow() && world.left.slow > 0 {
             steps.push(Step::SlowDown(client, node));
         }
-        if link.has_replies() {
+        if link.has_replies() && !is_stopped {
             steps.push(Step::Hear(client, node));
         }
-        if world.left.breaks > 0 && (link.has_requests() || link.has_replies()) {
+        if world.left.breaks > 0 && !is_stopped && (link.has_requests() || link.has_replies()) {
             steps.push(Step::BreakOff(client, node));
         }
-        if world.left.refusals > 0 && link.has_requests() {
+        if world.left.refusals > 0 && !is_stopped && link.has_requests() {
             steps.push(Step::Refuse(client, node));
         }
     }

@@ -118,6 +118,16 @@ impl World {
                 self.clients[client].open().engine.handle_timeout(now);
                 self.settle(shape, client, VecDeque::new(), story);
             }
+            Step::Stop(client) => {
+                story.tell(self.tick, || format!("c{client} stops"));
+                let client = self.clients[client].open();
+                client.left.stops -= 1;
+                client.is_stopped = true;
+            }
+            Step::GoOn(client) => {
+                story.tell(self.tick, || format!("c{client} goes on"));
+                self.clients[client].open().is_stopped = false;
+            }
             Step::CarryOut(client, node)
             | Step::Hear(client, node)
             | Step::BreakOff(client, node)
@@ -181,8 +191,9 @@ impl World {
     }
 
     /// Whether something is on its way that does not take a tick.
-    pub(crate) fn is_held_up(&self) -> bool {
-        self.links.iter().any(|link| link.holds_up_time())
+    pub(crate) fn is_held_up(&self, shape: &Shape) -> bool {
+        let mut links = self.links.iter().enumerate();
+        links.any(|(index, link)| link.holds_up_time(self.clients[index / shape.nodes].is_stopped))
     }
 
     fn true_time(&self) -> Duration {

@@ -7,7 +7,7 @@ use super::{Habit, Law, Shape, Way};
 use crate::{clock::Rate, news::News, world::Faults};
 
 /// Explored always: some millions of states.
-pub(super) static SMALL: [Shape; 12] = [
+pub(super) static SMALL: [Shape; 13] = [
     Shape {
         name: "lone",
         about: "one client that may cancel, and release twice; all its links slow at once",
@@ -86,8 +86,15 @@ pub(super) static SMALL: [Shape; 12] = [
     },
     Shape {
         name: "stops",
-        about: "two clients that may stop at any moment, for any time; one link slow",
-        clients: &[STOPS, STOPS],
+        about: "a client whose process may stop at any moment, for any time, and a rival",
+        clients: &[STOPS, Habit::ONCE],
+        law: Law::Kept(&[News::TooLate, News::Succeeded, News::Straggler, News::Ended]),
+        ..PLAIN
+    },
+    Shape {
+        name: "late",
+        about: "two clients whose timers are heard at any time; one link slow",
+        clients: &[LATE, LATE],
         faults: slow(1),
         law: Law::Kept(&[News::TooLate, News::Succeeded, News::Straggler, News::Ended]),
         ..PLAIN
@@ -143,11 +150,12 @@ pub(super) static SMALL: [Shape; 12] = [
     },
     Shape {
         name: "changes",
-        about: "a client that tries twice and may cancel, extend and stop, and a rival",
+        about: "a client that tries twice, cancels, extends, has little patience and hears its timers late",
         clients: &[
             Habit {
                 cancels: 1,
                 extends: 1,
+                patience: Some(2),
                 is_punctual: false,
                 ..TWICE
             },
@@ -189,14 +197,14 @@ pub(super) static LARGE: [Shape; 5] = [
     },
     Shape {
         name: "extend-large",
-        about: "as extend, but both stop at any moment, and the lease is extended twice",
+        about: "as extend, but the lease is extended twice, and timers are heard at any time",
         clients: &[
             Habit {
                 extends: 2,
                 is_punctual: false,
                 ..Habit::ONCE
             },
-            STOPS,
+            LATE,
         ],
         rates: (Rate::FASTEST, Rate::FASTEST),
         faults: slow(1),
@@ -278,6 +286,11 @@ const EXTENDS: Habit = Habit {
 };
 
 const STOPS: Habit = Habit {
+    stops: 1,
+    ..Habit::ONCE
+};
+
+const LATE: Habit = Habit {
     is_punctual: false,
     ..Habit::ONCE
 };

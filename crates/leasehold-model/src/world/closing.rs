@@ -15,6 +15,11 @@ impl World {
         story.tell(self.tick, || {
             "all let go, and nothing is in the way any more".to_owned()
         });
+        for client in 0..shape.clients.len() {
+            if self.clients[client].is_stopped {
+                self.act(shape, Step::GoOn(client), story);
+            }
+        }
         for _ in 0..PATIENCE {
             while self.flaw.is_none() && self.move_all(shape, story) {}
             if self.flaw.is_some() {

@@ -190,8 +190,9 @@ impl World {
             // Nodes need not know it, and nothing is decided by it: worlds that differ in it alone are one.
             *remaining = None;
         }
+        let is_stopped = self.clients[client].is_stopped;
         let link = &mut self.links[index(shape, client, node)];
-        if !link.is_slow() {
+        if !link.is_slow() && !link.has_replies() && !is_stopped {
             return Some((node, send.tag, vote));
         }
         link.open().answer(send.tag, vote);
