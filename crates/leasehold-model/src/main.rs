@@ -4,6 +4,10 @@
 //! requests, answers, timers, wishes and faults can come, up to a horizon of a few ticks. What the simulator
 //! finds by chance in large worlds, this finds for certain in small ones.
 //!
+//! Exhaustive within bounds that each shape states: attempts, ticks, faults, and how many links are slow at the
+//! same time. There is one resource, and all clients have the same terms. Worlds are told apart by hashes of
+//! 64 bits: that among ten million one is taken for another has a chance of a few in a million.
+//!
 //! From the ground up: `clock`, `part`, `story`, `news` and `flaw` are words; a `shape` says what is modelled;
 //! `client` and `link` make up a `world`, which a `step` leads to the next; the `model` is how the checker sees
 //! them; a `run` explores one shape.

@@ -51,7 +51,9 @@ pub(crate) struct Habit {
 /// When a release is carried out for which nothing is in the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// As soon as it is given. Whatever could come between comes before it.
+    /// As soon as it is given. What another client does between the two could as well come before both, unless
+    /// it does it because it saw the release of another node: for that, and for releases that are lost, there
+    /// are shapes in which they wait for their turn.
     AtOnce,
     /// When its turn comes, as that of any other request.
     InTurn,

@@ -43,6 +43,10 @@ impl World {
             (Kind::Extend, Event::NotExtended(failure)) => match failure {
                 ExtendFailure::Unreachable { .. } => self.tidings.add(News::ExtensionFailed),
                 ExtendFailure::Lost => self.tidings.add(News::ExtensionLate),
+                // Of a valid lease this cannot be true, and of another it is not told.
+                ExtendFailure::Gone(_) => self.fail(shape, Flaw::Standing, story, || {
+                    format!("c{client} is told that the keys of a valid lease are gone")
+                }),
                 _ => {}
             },
             (Kind::Release, Event::Released(outcome)) => {
