@@ -100,10 +100,10 @@ impl Client {
     }
 
     /// Client `number` begins an acquisition.
-    pub(crate) fn acquire(&mut self, now: Instant, number: u8, habit: &Habit) {
+    pub(crate) fn acquire(&mut self, now: Instant, number: usize, habit: &Habit) {
         self.left.acquires -= 1;
         let mut seed = [0; Seed::LENGTH];
-        seed[0] = number;
+        seed[0] = u8::try_from(number).expect("clients are few");
         seed[1] = habit.acquires - self.left.acquires - 1;
         let wish = wish(habit);
         let operation = self
@@ -137,6 +137,12 @@ impl Client {
     pub(crate) fn cancel(&mut self, now: Instant, about: OperationId) {
         self.left.cancels -= 1;
         self.engine.submit(now, SEED, Operation::Cancel(about));
+    }
+
+    /// The process stands still from here on.
+    pub(crate) fn stop(&mut self) {
+        self.left.stops -= 1;
+        self.is_stopped = true;
     }
 
     fn begun(&mut self, operation: OperationId, kind: Kind, about: OperationId) {

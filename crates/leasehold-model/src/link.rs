@@ -30,6 +30,11 @@ impl Link {
         None
     }
 
+    /// The next request that the node carries out.
+    pub(crate) fn next_request(&self) -> Option<Arc<Send>> {
+        self.requests.front().cloned()
+    }
+
     /// Takes the next request to the node.
     pub(crate) fn take_request(&mut self) -> Option<Arc<Send>> {
         self.requests.pop_front()
@@ -39,6 +44,15 @@ impl Link {
     pub(crate) fn refuse_last(&mut self) -> Option<(Tag, Vote)> {
         let send = self.requests.pop_back()?;
         Some((send.tag, unknown(FaultKind::Busy)))
+    }
+
+    /// Lets the second request overtake the first.
+    pub(crate) fn overtake(&mut self) {
+        self.requests.swap(0, 1);
+    }
+
+    pub(crate) fn has_two_requests(&self) -> bool {
+        self.requests.len() > 1
     }
 
     pub(crate) fn has_one_request(&self) -> bool {

@@ -26,9 +26,13 @@ pub(crate) enum Step {
     SlowDown(usize, usize),
     /// A connection is lost, or found again.
     BreakOff(usize, usize),
+    /// A connection is lost when the node has carried out the next request.
+    BreakAfter(usize, usize),
     ComeUp(usize, usize),
     /// A link has no room for the last request that it was given.
     Refuse(usize, usize),
+    /// The next request but one becomes the next. No lawful link does that, but the engine bears it.
+    Overtake(usize, usize),
     /// A node carries out a request that was given up with its connection. No lawful link allows it.
     Haunt(usize, usize),
     /// A node forgets its keys. No lawful node does.
@@ -133,8 +137,15 @@ fn of_node(shape: &Shape, world: &World, node: usize, steps: &mut Vec<Step>) {
         if link.has_replies() && !is_stopped {
             steps.push(Step::Hear(client, node));
         }
+        if world.left.overtakings > 0 && link.has_two_requests() {
+            steps.push(Step::Overtake(client, node));
+        }
         if world.left.breaks > 0 && !is_stopped && (link.has_requests() || link.has_replies()) {
             steps.push(Step::BreakOff(client, node));
+            // On a slow link these are two steps.
+            if !link.is_slow() && link.has_requests() {
+                steps.push(Step::BreakAfter(client, node));
+            }
         }
         if world.left.refusals > 0 && !is_stopped && link.has_requests() {
             steps.push(Step::Refuse(client, node));

@@ -49,6 +49,8 @@ pub(crate) struct Faults {
     pub(crate) breaks: u8,
     /// Requests for which a link has no room.
     pub(crate) refusals: u8,
+    /// Requests that overtake another.
+    pub(crate) overtakings: u8,
     /// Nodes that forget their keys.
     pub(crate) losses: u8,
     /// Keys that somebody deletes blindly.
@@ -86,54 +88,23 @@ impl World {
     }
 
     fn act(&mut self, shape: &Shape, step: Step, story: &mut Story) {
-        let now = self.client_time();
         match step {
             Step::Tick => self.pass(shape),
-            Step::Acquire(client) => {
-                story.tell(self.tick, || format!("c{client} wants the lease"));
-                let number = u8::try_from(client).expect("clients are few");
-                self.clients[client]
-                    .open()
-                    .acquire(now, number, &shape.clients[client]);
-                self.settle(shape, client, VecDeque::new(), story);
-            }
-            Step::Extend(client, about) => {
-                story.tell(self.tick, || format!("c{client} wants to extend its lease"));
-                self.clients[client].open().extend(now, about);
-                self.settle(shape, client, VecDeque::new(), story);
-            }
-            Step::Release(client, about) => {
-                story.tell(self.tick, || format!("c{client} lets go of its lease"));
-                self.clients[client].open().release(now, about);
-                self.settle(shape, client, VecDeque::new(), story);
-            }
-            Step::Cancel(client, about) => {
-                story.tell(self.tick, || format!("c{client} does not want it any more"));
-                self.tidings.add(News::Cancelled);
-                self.clients[client].open().cancel(now, about);
-                self.settle(shape, client, VecDeque::new(), story);
-            }
-            Step::Wake(client) => {
-                story.tell(self.tick, || format!("c{client} looks at the clock"));
-                self.clients[client].open().engine.handle_timeout(now);
-                self.settle(shape, client, VecDeque::new(), story);
-            }
-            Step::Stop(client) => {
-                story.tell(self.tick, || format!("c{client} stops"));
-                let client = self.clients[client].open();
-                client.left.stops -= 1;
-                client.is_stopped = true;
-            }
-            Step::GoOn(client) => {
-                story.tell(self.tick, || format!("c{client} goes on"));
-                self.clients[client].open().is_stopped = false;
-            }
+            Step::Acquire(client)
+            | Step::Extend(client, _)
+            | Step::Release(client, _)
+            | Step::Cancel(client, _)
+            | Step::Wake(client)
+            | Step::Stop(client)
+            | Step::GoOn(client) => self.on_client(shape, step, client, story),
             Step::CarryOut(client, node)
             | Step::Hear(client, node)
-            | Step::BreakOff(client, node)
-            | Step::ComeUp(client, node)
             | Step::SlowDown(client, node)
+            | Step::BreakOff(client, node)
+            | Step::BreakAfter(client, node)
+            | Step::ComeUp(client, node)
             | Step::Refuse(client, node)
+            | Step::Overtake(client, node)
             | Step::Haunt(client, node) => self.on_link(shape, step, client, node, story),
             Step::Forget(node) => {
                 story.tell(self.tick, || format!("n{node} forgets its keys"));
@@ -144,6 +115,35 @@ impl World {
             Step::Delete(node) => self.delete(shape, node, story),
             Step::LetGo => self.let_go(shape, story),
         }
+    }
+
+    /// Takes a step of one client, and everything that follows from it without delay.
+    fn on_client(&mut self, shape: &Shape, step: Step, number: usize, story: &mut Story) {
+        let now = self.client_time();
+        let what = match step {
+            Step::Acquire(_) => "wants the lease",
+            Step::Extend(..) => "wants to extend its lease",
+            Step::Release(..) => "lets go of its lease",
+            Step::Cancel(..) => "does not want it any more",
+            Step::Stop(_) => "stops",
+            Step::GoOn(_) => "goes on",
+            _ => "looks at the clock",
+        };
+        story.tell(self.tick, || format!("c{number} {what}"));
+        let client = self.clients[number].open();
+        match step {
+            Step::Acquire(_) => client.acquire(now, number, &shape.clients[number]),
+            Step::Extend(_, about) => client.extend(now, about),
+            Step::Release(_, about) => client.release(now, about),
+            Step::Cancel(_, about) => {
+                self.tidings.add(News::Cancelled);
+                client.cancel(now, about);
+            }
+            Step::Stop(_) => client.stop(),
+            Step::GoOn(_) => client.is_stopped = false,
+            _ => client.engine.handle_timeout(now),
+        }
+        self.settle(shape, number, VecDeque::new(), story);
     }
 
     fn pass(&mut self, shape: &Shape) {

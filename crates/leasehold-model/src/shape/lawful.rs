@@ -7,7 +7,7 @@ use super::{Habit, Law, Shape, Way};
 use crate::{clock::Rate, news::News, world::Faults};
 
 /// Explored always: some millions of states.
-pub(super) static SMALL: [Shape; 13] = [
+pub(super) static SMALL: [Shape; 14] = [
     Shape {
         name: "lone",
         about: "one client that may cancel, and release twice; all its links slow at once",
@@ -149,6 +149,22 @@ pub(super) static SMALL: [Shape; 13] = [
         ..PLAIN
     },
     Shape {
+        name: "disorder",
+        about: "beyond what links promise: two releases that overtake their acquires",
+        releases: Way::InTurn,
+        faults: Faults {
+            overtakings: 2,
+            ..NO_FAULTS
+        },
+        law: Law::Kept(&[
+            News::Succeeded,
+            News::Straggler,
+            News::TakenBack,
+            News::Ended,
+        ]),
+        ..PLAIN
+    },
+    Shape {
         name: "changes",
         about: "a client that tries twice, cancels, extends, has little patience and hears its timers late",
         clients: &[
@@ -176,6 +192,7 @@ pub(super) static LARGE: [Shape; 5] = [
     Shape {
         name: "3x3-large",
         about: "as 3x3, but two links slow at once",
+        horizon: 4,
         clients: &[TWICE, Habit::ONCE],
         faults: slow(2),
         law: Law::Kept(&[
@@ -261,6 +278,7 @@ pub(super) const PLAIN: Shape = Shape {
 pub(super) const NO_FAULTS: Faults = Faults {
     slow: 0,
     breaks: 0,
+    overtakings: 0,
     refusals: 0,
     losses: 0,
     deletes: 0,

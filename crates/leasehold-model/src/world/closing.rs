@@ -1,6 +1,6 @@
 //! The end of every course: all let go, nothing is in the way, and time passes until nothing goes on.
 //!
-//! What is left then would be left for ever, so nothing must be. One way to the end is taken from each
+//! What is left then would be left for ever, so nothing must be, and no key must wait for its TTL to end. One way to the end is taken from each
 //! world, not all.
 
 use super::World;
@@ -24,6 +24,11 @@ impl World {
             while self.flaw.is_none() && self.move_all(shape, story) {}
             if self.flaw.is_some() {
                 return;
+            }
+            // Argument S5: a key that can be released is, and is not left to its TTL. Only a link that had no
+            // room is given time before it is asked again.
+            if shape.faults.refusals == 0 || self.is_quiet() {
+                self.look_for_keys(shape, story);
             }
             if self.is_quiet() {
                 return self.look_round(shape, story);
@@ -91,13 +96,6 @@ impl World {
                 });
             }
         }
-        for node in 0..shape.nodes {
-            if let Some(key) = self.key(shape, node).cloned() {
-                self.fail(shape, Flaw::Rest, story, || {
-                    format!("n{node} still has {}'s key of {}", key.owner, *RESOURCE)
-                });
-            }
-        }
         if self.flaw.is_none() {
             // Ends that are well are all one.
             (self.clients, self.tables, self.links) = (Vec::new(), Vec::new(), Vec::new());
@@ -105,6 +103,16 @@ impl World {
             self.tidings = Default::default();
             self.tidings.add(News::Ended);
             self.has_ended = true;
+        }
+    }
+
+    fn look_for_keys(&mut self, shape: &Shape, story: &mut Story) {
+        for node in 0..shape.nodes {
+            if let Some(key) = self.key(shape, node).cloned() {
+                self.fail(shape, Flaw::Rest, story, || {
+                    format!("n{node} still has {}'s key of {}", key.owner, *RESOURCE)
+                });
+            }
         }
     }
 }

@@ -28,6 +28,7 @@ impl World {
                     heard.extend(self.carry_out(shape, client, node, &send, story));
                 }
             }
+            Step::Overtake(..) => self.overtake(client, node, index, story),
             Step::Haunt(..) => self.haunt(shape, client, node, story),
             Step::Hear(..) => {
                 let reply = self.links[index].open().take_reply();
@@ -42,11 +43,11 @@ impl World {
                 self.left.slow -= 1;
                 self.links[index].open().slow_down();
             }
-            Step::BreakOff(..) => {
-                story.tell(self.tick, || {
-                    format!("the link of c{client} to n{node} breaks")
-                });
-                self.left.breaks -= 1;
+            Step::BreakOff(..) | Step::BreakAfter(..) => {
+                if let (Step::BreakAfter(..), Some(send)) = (step, self.links[index].next_request())
+                {
+                    self.carry_out_unheard(shape, node, &send, story);
+                }
                 self.break_off(shape, client, node, story);
             }
             _ => {
@@ -70,6 +71,10 @@ impl World {
     /// requests are taken from it.
     fn break_off(&mut self, shape: &Shape, client: usize, node: usize, story: &mut Story) {
         let now = self.client_time();
+        self.left.breaks -= 1;
+        story.tell(self.tick, || {
+            format!("the link of c{client} to n{node} breaks")
+        });
         let link = &mut self.links[index(shape, client, node)];
         let answers = link.open().break_off(shape.is_haunted);
         for (tag, vote) in answers {
@@ -83,17 +88,29 @@ impl World {
         engine.handle_link(now, node_id(node), LinkChange::Down);
     }
 
-    /// A node does what was given up. Nobody hears of it.
+    fn overtake(&mut self, client: usize, node: usize, index: usize, story: &mut Story) {
+        story.tell(self.tick, || {
+            format!("a request of c{client} to n{node} overtakes another")
+        });
+        self.left.overtakings -= 1;
+        self.links[index].open().overtake();
+    }
+
+    /// A node does what was given up with its connection.
     fn haunt(&mut self, shape: &Shape, client: usize, node: usize, story: &mut Story) {
+        let ghost = self.links[index(shape, client, node)].open().take_ghost();
+        if let Some(send) = ghost {
+            self.carry_out_unheard(shape, node, &send, story);
+        }
+    }
+
+    fn carry_out_unheard(&mut self, shape: &Shape, node: usize, send: &Send, story: &mut Story) {
         let now = self.node_time(shape, node);
-        let Some(send) = self.links[index(shape, client, node)].open().take_ghost() else {
-            return;
-        };
         let vote = self.tables[node].open().apply(now, &send.request);
         story.tell(self.tick, || {
             format!(
-                "n{node} does what was given up: {}: {}",
-                asked(&send),
+                "n{node} does, and nobody will hear of it: {}: {}",
+                asked(send),
                 said(&vote)
             )
         });
