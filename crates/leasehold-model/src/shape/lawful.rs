@@ -188,12 +188,21 @@ pub(super) static SMALL: [Shape; 14] = [
 ];
 
 /// Explored when asked for: tens of millions of states.
-pub(super) static LARGE: [Shape; 5] = [
+pub(super) static LARGE: [Shape; 6] = [
     Shape {
         name: "3x3-large",
-        about: "as 3x3, but two links slow at once",
+        about: "as 3x3, but two links slow at once, and a tick less at the end",
         horizon: 4,
-        clients: &[TWICE, Habit::ONCE],
+        clients: &[
+            Habit {
+                begins_by: 0,
+                ..TWICE
+            },
+            Habit {
+                begins_by: 2,
+                ..Habit::ONCE
+            },
+        ],
         faults: slow(2),
         law: Law::Kept(&[
             News::Succeeded,
@@ -248,6 +257,16 @@ pub(super) static LARGE: [Shape; 5] = [
             News::Succeeded,
             News::Ended,
         ]),
+        ..PLAIN
+    },
+    Shape {
+        name: "hung-large",
+        about: "a link that is slow, and a connection that is lost: requests that take effect late, and nobody is told",
+        faults: Faults {
+            breaks: 1,
+            ..slow(1)
+        },
+        law: Law::Kept(&[News::Succeeded, News::Straggler, News::Ended]),
         ..PLAIN
     },
     Shape {
