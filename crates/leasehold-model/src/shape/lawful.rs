@@ -191,19 +191,11 @@ pub(super) static SMALL: [Shape; 14] = [
 pub(super) static LARGE: [Shape; 6] = [
     Shape {
         name: "3x3-large",
-        about: "as 3x3, but two links slow at once, and a tick less at the end",
-        horizon: 4,
-        clients: &[
-            Habit {
-                begins_by: 0,
-                ..TWICE
-            },
-            Habit {
-                begins_by: 2,
-                ..Habit::ONCE
-            },
-        ],
-        faults: slow(2),
+        about: "as 3x3, but two ticks longer, and keys that are over left in place",
+        clients: &[TWICE, Habit::ONCE],
+        horizon: 7,
+        sweeps: false,
+        faults: slow(1),
         law: Law::Kept(&[
             News::Succeeded,
             News::Split,
