@@ -1,4 +1,4 @@
-//! Everything a contributor types: `cargo xtask test`, `sim`, `mutants`, `chaos` and `tidy`.
+//! Everything a contributor types: `cargo xtask test`, `sim`, `model`, `mutants`, `chaos` and `tidy`.
 
 #![expect(clippy::print_stdout, reason = "this is what its output is for")]
 
@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(&root(), &[]),
         ["test", "--", further @ ..] => test::run(&root(), further),
         ["sim", further @ ..] => simulate(further),
+        ["model", further @ ..] => run_fast("leasehold-model", further),
         ["mutants", further @ ..] => mutants::run(&root(), further),
         ["chaos", further @ ..] => chaos::run(&root(), further),
         ["tidy"] => {
@@ -45,14 +46,21 @@ fn simulate(further: &[&str]) -> ExitCode {
     } else {
         further
     };
+    run_fast("leasehold-sim", further)
+}
+
+/// Runs a program of the workspace, built for speed, and ends as it does.
+fn run_fast(program: &str, arguments: &[&str]) -> ExitCode {
     let status = Command::new(env!("CARGO"))
         .current_dir(root())
-        .args(["run", "--quiet", "--release", "-p", "leasehold-sim", "--"])
-        .args(further)
+        .args(["run", "--quiet", "--release", "-p", program, "--"])
+        .args(arguments)
         .status();
     match status {
-        Ok(status) if status.success() => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
+        Ok(status) => {
+            let code = status.code().and_then(|code| u8::try_from(code).ok());
+            code.map_or(ExitCode::FAILURE, ExitCode::from)
+        }
         Err(error) => {
             println!("cargo cannot be run: {error}");
             ExitCode::FAILURE
@@ -73,6 +81,7 @@ usage: cargo xtask COMMAND
 
   test [-- ARGUMENTS]   set up what is missing and check everything; ARGUMENTS go to `cargo test`
   sim [ARGUMENTS]       run the simulator, built for speed; without arguments, 2000 seeds of everything
+  model [ARGUMENTS]     explore every course of small worlds; `--large` for larger ones
   mutants [NAME ...]    spoil one line after the other, and see that the checks notice; by name, by argument
                         (`S5`), or all of them; --list names them, --table prints them for docs/SAFETY.md
   chaos [ARGUMENTS]     break real servers and clients for a minute; `--servers redis-8.2,valkey-9.1`

@@ -54,7 +54,7 @@ struct Failure {
 
 type Step = fn(&mut Run) -> Result<(), Failure>;
 
-const STEPS: [(&str, Step); 8] = [
+const STEPS: [(&str, Step); 10] = [
     ("a server to test against", Run::server),
     ("formatting", Run::formatting),
     ("lints", Run::lints),
@@ -62,6 +62,8 @@ const STEPS: [(&str, Step); 8] = [
     ("the core without std", Run::core_without_std),
     ("sets of features", Run::features),
     ("tests", Run::tests),
+    ("the model of the core", Run::model),
+    ("simulated worlds", Run::simulator),
     ("documentation", Run::documentation),
 ];
 
@@ -154,6 +156,19 @@ impl Run {
         outcome
     }
 
+    fn model(&mut self) -> Result<(), Failure> {
+        self.cargo(&["run", "--quiet", "--release", "-p", "leasehold-model"])
+    }
+
+    /// Another commit tries other worlds, and the same commit the same ones.
+    fn simulator(&mut self) -> Result<(), Failure> {
+        let from = first_seed(&self.root).to_string();
+        let run = ["run", "--quiet", "--release", "-p", "leasehold-sim", "--"];
+        let words = ["--seeds", SEEDS, "--from", &from];
+        println!("seeds from {from}");
+        self.cargo(&[&run[..], &words[..]].concat())
+    }
+
     fn documentation(&mut self) -> Result<(), Failure> {
         // Libraries only: the command has the library's name, and its page would replace the library's.
         self.cargo(&["doc", "--workspace", "--no-deps", "--lib"])
@@ -208,6 +223,21 @@ fn is_installed(target: &str) -> bool {
         output.status.success() && Path::new(folder.trim()).is_dir()
     })
 }
+
+/// The first eight digits of the commit as a number; 0 where there is none.
+fn first_seed(root: &Path) -> u64 {
+    let output = Command::new("git")
+        .args(["rev-parse", "HEAD"])
+        .current_dir(root)
+        .output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    text.ok()
+        .and_then(|text| u64::from_str_radix(text.get(..8)?, 16).ok())
+        .unwrap_or(0)
+}
+
+/// How many worlds of each scenario.
+const SEEDS: &str = "2000";
 
 /// Targets that have no std at all, so that a hidden use of it cannot compile.
 const BARE_TARGETS: [&str; 3] = [

@@ -16,7 +16,10 @@ use crate::{
     time::Instant,
 };
 use alloc::sync::Arc;
-use core::time::Duration;
+use core::{
+    hash::{Hash, Hasher},
+    time::Duration,
+};
 
 /// How a resource is to be acquired: the checked options of one lock.
 #[derive(Clone, Debug)]
@@ -49,7 +52,7 @@ pub struct Wish {
 }
 
 /// One wish on its way.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Acquisition {
     operation: OperationId,
     resource: Resource,
@@ -68,7 +71,7 @@ pub(crate) struct Acquisition {
     state: State,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 #[expect(
     clippy::large_enum_variant,
     reason = "an acquisition votes most of the time; a box would cost an allocation per attempt"
@@ -76,6 +79,32 @@ pub(crate) struct Acquisition {
 enum State {
     Voting(Claim, Round),
     Resting(Instant),
+}
+
+/// Everything but the plan. It holds functions, which have no hash, and needs none: an acquisition keeps the
+/// plan that it was submitted with, so of one operation there are no two acquisitions that differ in
+/// nothing else.
+impl Hash for Acquisition {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Taken apart, so that a further field is not forgotten.
+        let Self {
+            operation,
+            resource,
+            plan: _,
+            quorum,
+            seed,
+            begun,
+            deadline,
+            tried,
+            last_try,
+            reached,
+            last_owner,
+            last_cause,
+            state: now,
+        } = self;
+        (operation, resource, quorum, seed, begun, deadline).hash(state);
+        (tried, last_try, reached, last_owner, last_cause, now).hash(state);
+    }
 }
 
 /// What the engine must do after it moved an acquisition.

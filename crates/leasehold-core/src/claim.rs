@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 /// A claim begins with the attempt's first request and ends when every key is known to be gone or has
 /// outlived its TTL (argument S5). A TTL begins when a request takes effect, not when it is sent: a
 /// request that waits in the buffer of a hung node may set its key long after.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Claim {
     id: AttemptId,
     resource: Resource,

@@ -45,7 +45,7 @@ pub enum Operation {
 }
 
 /// The end of an operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "whoever drives the engine must know them all"
@@ -75,7 +75,7 @@ pub enum LinkChange {
 
 /// All that a manager is doing. After every call that begins with `submit` or `handle`, poll until
 /// there is nothing left.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Engine {
     quorum: Quorum,
     operations: u64,
@@ -90,7 +90,7 @@ pub struct Engine {
 }
 
 /// Whose timer it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Machine {
     Acquisition(OperationId),
     Renewal(AttemptId),

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 /// Why an acquisition ended without a lease.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct AcquireFailure {
     /// What the last attempt failed of.
@@ -25,7 +25,7 @@ pub struct AcquireFailure {
 }
 
 /// What an attempt failed of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Cause {
     /// Nodes refused that could not be spared, beside those that did not answer: somebody else holds the
@@ -52,7 +52,7 @@ pub enum Cause {
 }
 
 /// What the nodes that refused told.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Opposition {
     /// How many nodes had refused when the vote was decided.
@@ -66,7 +66,7 @@ pub struct Opposition {
 }
 
 /// Why there was no further attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Ended {
     /// All tries were used up.
@@ -82,7 +82,7 @@ pub enum Ended {
 }
 
 /// Why an extension changed nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ExtendFailure {
     /// The lease was not valid any more.

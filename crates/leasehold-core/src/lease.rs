@@ -3,7 +3,7 @@
 use crate::{owner::Owner, resource::Resource, time::Instant};
 
 /// The right to a resource until a moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Lease {
     /// What is held.

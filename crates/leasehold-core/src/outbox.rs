@@ -7,7 +7,7 @@ use crate::{
 use alloc::collections::VecDeque;
 
 /// A request and the nodes that it is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "the shell takes it apart")]
 pub struct Send {
     /// Who is asked.
@@ -20,7 +20,7 @@ pub struct Send {
 
 /// Requests on their way out, in the order in which they must leave: a release that follows an acquire
 /// must not overtake it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Outbox(VecDeque<Send>);
 
 impl Outbox {

@@ -8,7 +8,7 @@ use core::fmt;
 /// The first 16 bytes go into every owner of the operation unchanged, so two operations share an owner
 /// only if the operating system repeats 128 random bits; the next 4, mixed with the attempt's number,
 /// tell the operation's attempts apart by construction (argument S8). The last 8 seed the jitter.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Seed([u8; Seed::LENGTH]);
 
 impl Seed {

@@ -3,7 +3,7 @@
 use crate::node_set::{NodeId, NodeSet};
 
 /// The nodes of a manager and how many of them must agree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quorum {
     nodes: NodeSet,
     needed: usize,
@@ -41,7 +41,7 @@ impl Quorum {
 }
 
 /// How the nodes have voted so far. Nodes are counted, not answers (argument S7).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Tally {
     granted: NodeSet,
     refused: NodeSet,

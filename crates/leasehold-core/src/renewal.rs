@@ -14,7 +14,7 @@ use crate::{
 use alloc::{vec, vec::Vec};
 
 /// A lease in somebody's hands, and its extensions.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Renewal {
     lease: Lease,
     claim: Claim,
@@ -22,7 +22,7 @@ pub(crate) struct Renewal {
     extension: Option<Extension>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Extension {
     round: Round,
     callers: Vec<OperationId>,

@@ -5,7 +5,7 @@ use alloc::{string::ToString, sync::Arc};
 use core::{fmt, time::Duration};
 
 /// One atomic step that a node is asked to take.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "a link must carry out every request, or not compile"
@@ -106,7 +106,7 @@ impl OperationId {
 }
 
 /// What a node answered. *Yes* and *no* are certain; whatever may or may not have happened is *unknown*.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "three values, no fourth: that is the point"
@@ -121,7 +121,7 @@ pub enum Vote {
 }
 
 /// What a node told about the key when it refused.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "links make it, field by field")]
 pub struct Refusal {
     /// Whom the key belongs to; none if there is no key, or one that is no lock of this kind.
@@ -131,7 +131,7 @@ pub struct Refusal {
 }
 
 /// Why a node's vote is not known.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fault {
     kind: FaultKind,
     detail: Arc<str>,

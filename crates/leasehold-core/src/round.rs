@@ -9,7 +9,7 @@ use crate::{
 use alloc::vec::Vec;
 
 /// One vote: every node is asked the same, each answers once, and at the deadline silence is an answer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Round {
     quorum: Quorum,
     step: u32,

@@ -13,13 +13,13 @@ use alloc::collections::BTreeMap;
 use core::time::Duration;
 
 /// The keys of one node.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Table {
     keys: BTreeMap<Resource, Key>,
 }
 
 /// One key: whose it is and until when.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[expect(
     clippy::exhaustive_structs,
     reason = "stores write it down and read it back"

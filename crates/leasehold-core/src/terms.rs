@@ -90,7 +90,7 @@ impl Drift {
 }
 
 /// TTL, drift and time limit of one lock, checked against each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Terms {
     ttl: Ttl,
     allowance: Duration,

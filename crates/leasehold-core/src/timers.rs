@@ -4,7 +4,7 @@ use crate::time::Instant;
 use alloc::collections::{BTreeMap, BTreeSet};
 
 /// At most one timer for each `K`.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Timers<K> {
     queue: BTreeSet<(Instant, K)>,
     set: BTreeMap<K, Instant>,

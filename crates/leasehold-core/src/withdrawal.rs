@@ -19,7 +19,7 @@ use alloc::{vec, vec::Vec};
 /// It has two ends. The caller's comes first: as soon as a quorum is known to carry the keys no more, or
 /// the nodes' time limit is over, the outcome is told. The other is the nodes': a node that refused to
 /// act or was away is asked again, and an acquire that lands late is released when it lands.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Withdrawal {
     claim: Claim,
     quorum: Quorum,
@@ -40,7 +40,7 @@ pub(crate) struct Withdrawal {
 }
 
 /// Who waits for the outcome of a release.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Report {
     pub(crate) to: OperationId,
     /// Whether the lease was valid when its release began.
@@ -48,7 +48,7 @@ pub(crate) struct Report {
 }
 
 /// What became of a release.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReleaseOutcome {
     /// The keys were ours to the end, and a quorum is known to be free of them.

@@ -1,0 +1,237 @@
+//! One client: its engine, and the books of the application that uses it.
+
+use crate::{
+    clock::{self, TICK},
+    shape::Habit,
+};
+use leasehold_core::{
+    AttemptId, Engine, Instant, Operation, OperationId, Owner, OwnerSource, Pause, Plan, Quorum,
+    Resource, Retry, Seed, Wish,
+};
+use std::{
+    num::NonZeroU32,
+    sync::{Arc, LazyLock},
+};
+
+/// An engine and what its application knows and may still do.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Client {
+    pub(crate) engine: Engine,
+    /// Operations that have not ended.
+    open: Vec<Open>,
+    /// Leases that the application was given. One that was released stays while something may still be asked
+    /// for it.
+    pub(crate) held: Vec<Held>,
+    pub(crate) attempts: Vec<Attempt>,
+    /// Whether the process stands still.
+    pub(crate) is_stopped: bool,
+    pub(crate) left: Left,
+}
+
+/// How often the application may still do what.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Left {
+    pub(crate) acquires: u8,
+    pub(crate) extends: u8,
+    pub(crate) cancels: u8,
+    pub(crate) releases_again: u8,
+    pub(crate) stops: u8,
+}
+
+/// An operation that has not ended.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(crate) struct Open {
+    pub(crate) operation: OperationId,
+    pub(crate) kind: Kind,
+    /// The acquisition that it is about.
+    pub(crate) about: OperationId,
+}
+
+/// What kind of operation it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Acquire,
+    Extend,
+    Release,
+    /// Of what was released before.
+    ReleaseAgain,
+}
+
+/// An attempt that was begun.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Attempt {
+    pub(crate) id: AttemptId,
+    pub(crate) owner: Owner,
+    pub(crate) is_won: bool,
+}
+
+/// A lease in the application's hands.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Held {
+    pub(crate) operation: OperationId,
+    pub(crate) owner: Owner,
+    pub(crate) valid_until: Instant,
+    pub(crate) is_released: bool,
+}
+
+impl Held {
+    /// Whether the application believes in it when its clock shows `now`.
+    pub(crate) fn is_believed(&self, now: Instant) -> bool {
+        !self.is_released && now < self.valid_until
+    }
+}
+
+impl Client {
+    pub(crate) fn new(habit: &Habit, quorum: Quorum) -> Self {
+        Self {
+            engine: Engine::new(quorum),
+            open: Vec::new(),
+            held: Vec::new(),
+            attempts: Vec::new(),
+            is_stopped: false,
+            left: Left {
+                acquires: habit.acquires,
+                extends: habit.extends,
+                cancels: habit.cancels,
+                releases_again: habit.releases_again,
+                stops: habit.stops,
+            },
+        }
+    }
+
+    /// Client `number` begins an acquisition.
+    pub(crate) fn acquire(&mut self, now: Instant, number: usize, habit: &Habit) {
+        self.left.acquires -= 1;
+        let mut seed = [0; Seed::LENGTH];
+        seed[0] = u8::try_from(number).expect("clients are few");
+        seed[1] = habit.acquires - self.left.acquires - 1;
+        let wish = wish(habit);
+        let operation = self
+            .engine
+            .submit(now, Seed::new(seed), Operation::Acquire(wish));
+        self.begun(operation, Kind::Acquire, operation);
+    }
+
+    /// Extends the lease that `about` won.
+    pub(crate) fn extend(&mut self, now: Instant, about: OperationId) {
+        self.left.extends -= 1;
+        let operation = self.engine.submit(now, SEED, Operation::Extend(about));
+        self.begun(operation, Kind::Extend, about);
+    }
+
+    /// Releases the lease that `about` won. From here on nobody believes in it.
+    pub(crate) fn release(&mut self, now: Instant, about: OperationId) {
+        let mut kind = Kind::Release;
+        for held in self.held.iter_mut().filter(|held| held.operation == about) {
+            if held.is_released {
+                self.left.releases_again -= 1;
+                kind = Kind::ReleaseAgain;
+            }
+            held.is_released = true;
+        }
+        let operation = self.engine.submit(now, SEED, Operation::Release(about));
+        self.begun(operation, kind, about);
+    }
+
+    /// Gives up the acquisition. Ends without an event of its own.
+    pub(crate) fn cancel(&mut self, now: Instant, about: OperationId) {
+        self.left.cancels -= 1;
+        self.engine.submit(now, SEED, Operation::Cancel(about));
+    }
+
+    /// The process stands still from here on.
+    pub(crate) fn stop(&mut self) {
+        self.left.stops -= 1;
+        self.is_stopped = true;
+    }
+
+    fn begun(&mut self, operation: OperationId, kind: Kind, about: OperationId) {
+        self.open.push(Open {
+            operation,
+            kind,
+            about,
+        });
+    }
+
+    /// An operation has ended; which one was it? None if it had ended before.
+    pub(crate) fn ended(&mut self, operation: OperationId) -> Option<Open> {
+        let mut open = self.open.iter();
+        let at = open.position(|open| open.operation == operation)?;
+        Some(self.open.remove(at))
+    }
+
+    /// Forgets what nobody can ask for any more.
+    pub(crate) fn tidy(&mut self) {
+        let left = &self.left;
+        if left.extends > 0 || left.releases_again > 0 {
+            return;
+        }
+        let open = &self.open;
+        self.held.retain(|held| {
+            !held.is_released || open.iter().any(|open| open.about == held.operation)
+        });
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
+        !self.attempts.is_empty()
+    }
+
+    /// Whether the application waits for nothing and has nothing.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.open.is_empty() && self.held.iter().all(|held| held.is_released)
+    }
+
+    /// Operations that have not ended.
+    pub(crate) fn open_operations(&self) -> impl Iterator<Item = &Open> {
+        self.open.iter()
+    }
+
+    /// The acquisitions that have not ended.
+    pub(crate) fn acquiring(&self) -> impl Iterator<Item = OperationId> {
+        let open = self.open.iter();
+        open.filter(|open| open.kind == Kind::Acquire)
+            .map(|open| open.operation)
+    }
+
+    /// Whether the engine wants to look at the clock.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.engine.poll_timeout().is_some_and(|at| at <= now)
+    }
+}
+
+/// Operations other than acquisitions need no randomness.
+const SEED: Seed = Seed::new([0; Seed::LENGTH]);
+
+/// The resource that all want.
+pub(crate) static RESOURCE: LazyLock<Resource> =
+    LazyLock::new(|| Resource::new("r").expect("a name"));
+
+/// Plans by their tries, made once: a plan's identity is no part of a world.
+static PLANS: LazyLock<[Arc<Plan>; 3]> = LazyLock::new(|| {
+    [1, 2, 3].map(|tries| {
+        Arc::new(Plan {
+            terms: clock::terms(),
+            retry: Retry::default()
+                .with_tries(NonZeroU32::new(tries))
+                .with_pause(Pause::Between {
+                    least: TICK,
+                    most: TICK,
+                }),
+            owners: OwnerSource::new(|random| {
+                // Client, acquisition, attempt: all that differs between the seeds, in words for people.
+                format!("c{}.{}.{}", random[0], random[1], random[19]).into_bytes()
+            }),
+        })
+    })
+});
+
+fn wish(habit: &Habit) -> Wish {
+    let plan = (habit.tries as usize)
+        .saturating_sub(1)
+        .min(PLANS.len() - 1);
+    Wish {
+        resource: RESOURCE.clone(),
+        plan: Arc::clone(&PLANS[plan]),
+        patience: habit.patience.map(|ticks| TICK * ticks),
+    }
+}

@@ -1,0 +1,59 @@
+//! Small worlds, to the end.
+
+use crate::{
+    flaw::Flaw,
+    run::{self, Outcome},
+    shape::Shape,
+};
+
+fn explored(name: &str) -> (&'static Shape, Outcome) {
+    let shape = Shape::find(name).expect("a shape of this name");
+    (shape, run::explore(shape, |_, _| {}))
+}
+
+#[test]
+fn a_small_world_is_explored_in_full_and_nothing_breaks() {
+    let (shape, outcome) = explored("busy");
+    assert!(outcome.is_as_it_must_be(shape.law), "{outcome:?}");
+    // Another number is no defect, but something has changed that every course depends on.
+    assert_eq!(outcome.unique, 10_187);
+}
+
+#[test]
+fn a_node_that_forgets_is_found_and_the_story_told() {
+    let (shape, outcome) = explored("forgets");
+    let (property, steps) = outcome.broken.expect("two leases at once");
+    assert_eq!(property, Flaw::Exclusion.property());
+    let story = run::retell(shape, &steps).join("\n");
+    for part in [
+        "n0 forgets its keys",
+        "c0 is told: acquired",
+        "c1 is told: acquired",
+        "BROKEN",
+    ] {
+        assert!(story.contains(part), "{part} is not in:\n{story}");
+    }
+}
+
+#[test]
+fn every_control_breaks() {
+    for shape in Shape::usual(false) {
+        if matches!(shape.law, crate::shape::Law::Broken(_)) {
+            let (_, outcome) = explored(shape.name);
+            assert!(
+                outcome.is_as_it_must_be(shape.law),
+                "{}: {outcome:?}",
+                shape.name
+            );
+        }
+    }
+}
+
+#[test]
+fn names_are_not_used_twice() {
+    let mut names: Vec<&str> = Shape::usual(true).iter().map(|shape| shape.name).collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}

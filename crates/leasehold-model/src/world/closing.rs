@@ -1,0 +1,118 @@
+//! The end of every course: all let go, nothing is in the way, and time passes until nothing goes on.
+//!
+//! What is left then would be left for ever, so nothing must be, and no key must wait for its TTL to end. One way to the end is taken from each
+//! world, not all.
+
+use super::World;
+use crate::{client::RESOURCE, flaw::Flaw, news::News, shape::Shape, step::Step, story::Story};
+
+/// After how many ticks nothing may go on any more: enough for every attempt that is left, and then for all
+/// pauses between releases that were refused.
+const PATIENCE: u8 = 60;
+
+impl World {
+    pub(super) fn let_go(&mut self, shape: &Shape, story: &mut Story) {
+        story.tell(self.tick, || {
+            "all let go, and nothing is in the way any more".to_owned()
+        });
+        for client in 0..shape.clients.len() {
+            if self.clients[client].is_stopped {
+                self.act(shape, Step::GoOn(client), story);
+            }
+        }
+        for _ in 0..PATIENCE {
+            while self.flaw.is_none() && self.move_all(shape, story) {}
+            if self.flaw.is_some() {
+                return;
+            }
+            // Argument S5: a key that can be released is, and is not left to its TTL. Only a link that had no
+            // room is given time before it is asked again.
+            if shape.faults.refusals == 0 || self.is_quiet() {
+                self.look_for_keys(shape, story);
+            }
+            if self.is_quiet() {
+                return self.look_round(shape, story);
+            }
+            self.pass(shape);
+            self.look(shape, story);
+        }
+        self.fail(shape, Flaw::Rest, story, || {
+            "something still goes on, long after".to_owned()
+        });
+    }
+
+    /// Takes every step that can be taken, once each. Says whether there was any.
+    fn move_all(&mut self, shape: &Shape, story: &mut Story) -> bool {
+        let mut moved = false;
+        for client in 0..shape.clients.len() {
+            for node in 0..shape.nodes {
+                let link = self.link(shape, client, node);
+                let step = if link.is_down() {
+                    Step::ComeUp(client, node)
+                } else if link.has_requests() {
+                    Step::CarryOut(client, node)
+                } else if link.has_replies() {
+                    Step::Hear(client, node)
+                } else {
+                    continue;
+                };
+                self.act(shape, step, story);
+                moved = true;
+            }
+            let held = self.clients[client].held.iter();
+            let held = held
+                .filter(|held| !held.is_released)
+                .map(|held| held.operation);
+            for operation in held.collect::<Vec<_>>() {
+                self.act(shape, Step::Release(client, operation), story);
+                moved = true;
+            }
+            if self.clients[client].is_due(self.client_time()) {
+                self.act(shape, Step::Wake(client), story);
+                moved = true;
+            }
+        }
+        moved
+    }
+
+    /// Whether no engine waits for anything any more.
+    fn is_quiet(&self) -> bool {
+        let mut clients = self.clients.iter();
+        clients.all(|client| client.engine.poll_timeout().is_none())
+    }
+
+    fn look_round(&mut self, shape: &Shape, story: &mut Story) {
+        for number in 0..shape.clients.len() {
+            let client = &self.clients[number];
+            let (withdrawals, open) = (
+                client.engine.withdrawals(),
+                client.open_operations().count(),
+            );
+            if withdrawals > 0 || open > 0 {
+                self.fail(shape, Flaw::Rest, story, || {
+                    format!(
+                        "c{number} has {open} operations and {withdrawals} releases that never end"
+                    )
+                });
+            }
+        }
+        if self.flaw.is_none() {
+            // Ends that are well are all one.
+            (self.clients, self.tables, self.links) = (Vec::new(), Vec::new(), Vec::new());
+            (self.left, self.touched, self.leases, self.tick) = Default::default();
+            self.tidings = Default::default();
+            self.tidings.add(News::Ended);
+            self.has_ended = true;
+        }
+    }
+
+    fn look_for_keys(&mut self, shape: &Shape, story: &mut Story) {
+        for node in 0..shape.nodes {
+            if let Some(key) = self.key(shape, node).cloned() {
+                self.fail(shape, Flaw::Rest, story, || {
+                    format!("n{node} still has {}'s key of {}", key.owner, *RESOURCE)
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! What moves between engines, links and nodes.
+
+use super::{World, index};
+use crate::{
+    shape::{Shape, Way},
+    step::Step,
+    story::Story,
+};
+use leasehold_core::{LinkChange, NodeId, Refusal, Request, Send, Tag, Vote, claim::Claim};
+use std::{collections::VecDeque, sync::Arc};
+
+impl World {
+    /// Takes a step that happens on a link, and everything that follows from it without delay.
+    pub(super) fn on_link(
+        &mut self,
+        shape: &Shape,
+        step: Step,
+        client: usize,
+        node: usize,
+        story: &mut Story,
+    ) {
+        self.touch(node);
+        let index = index(shape, client, node);
+        let mut heard = VecDeque::new();
+        match step {
+            Step::CarryOut(..) => {
+                if let Some(send) = self.links[index].open().take_request() {
+                    heard.extend(self.carry_out(shape, client, node, &send, story));
+                }
+            }
+            Step::Overtake(..) => self.overtake(client, node, index, story),
+            Step::Haunt(..) => self.haunt(shape, client, node, story),
+            Step::Hear(..) => {
+                let reply = self.links[index].open().take_reply();
+                heard.extend(reply.map(|(tag, vote)| (node, tag, vote)));
+            }
+            Step::Refuse(..) => {
+                self.left.refusals -= 1;
+                let refused = self.links[index].open().refuse_last();
+                heard.extend(refused.map(|(tag, vote)| (node, tag, vote)));
+            }
+            Step::SlowDown(..) => {
+                self.left.slow -= 1;
+                self.links[index].open().slow_down();
+            }
+            Step::BreakOff(..) | Step::BreakAfter(..) => {
+                if let (Step::BreakAfter(..), Some(send)) = (step, self.links[index].next_request())
+                {
+                    self.carry_out_unheard(shape, node, &send, story);
+                }
+                self.break_off(shape, client, node, story);
+            }
+            _ => {
+                story.tell(self.tick, || {
+                    format!("the link of c{client} to n{node} is back")
+                });
+                self.links[index].open().come_up();
+                let now = self.client_time();
+                let engine = &mut self.clients[client].open().engine;
+                engine.handle_link(now, node_id(node), LinkChange::Up);
+            }
+        }
+        self.settle(shape, client, heard, story);
+        if self.links[index].is_slow() && self.links[index].is_empty() {
+            self.links[index].open().speed_up();
+            self.left.slow += 1;
+        }
+    }
+
+    /// The link answers for everything that was lost, then tells that it is down: all before the engine's next
+    /// requests are taken from it.
+    fn break_off(&mut self, shape: &Shape, client: usize, node: usize, story: &mut Story) {
+        let now = self.client_time();
+        self.left.breaks -= 1;
+        story.tell(self.tick, || {
+            format!("the link of c{client} to n{node} breaks")
+        });
+        let link = &mut self.links[index(shape, client, node)];
+        let answers = link.open().break_off(shape.is_haunted);
+        for (tag, vote) in answers {
+            story.tell(self.tick, || {
+                format!("c{client} hears of n{node}: {} is lost", name(tag))
+            });
+            let engine = &mut self.clients[client].open().engine;
+            engine.handle_reply(now, node_id(node), tag, vote);
+        }
+        let engine = &mut self.clients[client].open().engine;
+        engine.handle_link(now, node_id(node), LinkChange::Down);
+    }
+
+    fn overtake(&mut self, client: usize, node: usize, index: usize, story: &mut Story) {
+        story.tell(self.tick, || {
+            format!("a request of c{client} to n{node} overtakes another")
+        });
+        self.left.overtakings -= 1;
+        self.links[index].open().overtake();
+    }
+
+    /// A node does what was given up with its connection.
+    fn haunt(&mut self, shape: &Shape, client: usize, node: usize, story: &mut Story) {
+        let ghost = self.links[index(shape, client, node)].open().take_ghost();
+        if let Some(send) = ghost {
+            self.carry_out_unheard(shape, node, &send, story);
+        }
+    }
+
+    fn carry_out_unheard(&mut self, shape: &Shape, node: usize, send: &Send, story: &mut Story) {
+        let now = self.node_time(shape, node);
+        let vote = self.tables[node].open().apply(now, &send.request);
+        story.tell(self.tick, || {
+            format!(
+                "n{node} does, and nobody will hear of it: {}: {}",
+                asked(send),
+                said(&vote)
+            )
+        });
+    }
+
+    /// Moves everything between an engine, its links and its application that moves without delay. `heard` are
+    /// the answers that reach the engine first.
+    pub(super) fn settle(
+        &mut self,
+        shape: &Shape,
+        client: usize,
+        mut heard: VecDeque<(usize, Tag, Vote)>,
+        story: &mut Story,
+    ) {
+        let now = self.client_time();
+        loop {
+            if let Some((node, tag, vote)) = heard.pop_front() {
+                story.tell(self.tick, || {
+                    format!("c{client} hears of n{node}: {} {}", name(tag), said(&vote))
+                });
+                let is_grant = tag.step == Claim::ACQUIRE_STEP && vote == Vote::Granted;
+                let engine = &mut self.clients[client].open().engine;
+                engine.handle_reply(now, node_id(node), tag, vote);
+                if is_grant {
+                    self.watch_straggler(client, tag);
+                }
+            } else if let Some(send) = self.clients[client].open().engine.poll_send() {
+                heard.extend(self.send(shape, client, send, story));
+            } else if let Some((operation, event)) = self.clients[client].open().engine.poll_event()
+            {
+                self.hear(shape, client, operation, event, story);
+            } else {
+                break;
+            }
+        }
+        self.clients[client].open().tidy();
+    }
+
+    /// Hands a request to the links of its nodes. Gives back the answers that are there at once.
+    fn send(
+        &mut self,
+        shape: &Shape,
+        client: usize,
+        send: Send,
+        story: &mut Story,
+    ) -> Vec<(usize, Tag, Vote)> {
+        story.tell(self.tick, || {
+            format!("c{client} asks {:?}: {}", send.nodes, asked(&send))
+        });
+        if matches!(send.request, Request::Acquire { .. }) {
+            self.watch_owner(shape, client, &send, story);
+        }
+        let is_release = matches!(send.request, Request::Release { .. });
+        let send = Arc::new(send);
+        let mut heard = Vec::new();
+        for node in send.nodes.iter().map(NodeId::index) {
+            let link = self.links[index(shape, client, node)].open();
+            if let Some(vote) = link.send(&send) {
+                heard.push((node, send.tag, vote));
+            } else if shape.releases == Way::AtOnce
+                && is_release
+                && link.has_one_request()
+                && !link.is_slow()
+            {
+                let _ = link.take_request();
+                heard.extend(self.carry_out(shape, client, node, &send, story));
+            }
+        }
+        heard
+    }
+
+    /// A node does what it is asked. Gives back the answer if it is there at once.
+    fn carry_out(
+        &mut self,
+        shape: &Shape,
+        client: usize,
+        node: usize,
+        send: &Send,
+        story: &mut Story,
+    ) -> Option<(usize, Tag, Vote)> {
+        let now = self.node_time(shape, node);
+        let mut vote = self.tables[node].open().apply(now, &send.request);
+        story.tell(self.tick, || {
+            format!(
+                "n{node} does for c{client}: {}: {}",
+                asked(send),
+                said(&vote)
+            )
+        });
+        if vote == Vote::Granted && matches!(send.request, Request::Release { .. }) {
+            self.watch_taken_back(client, send);
+        }
+        if let Vote::Refused(Refusal { remaining, .. }) = &mut vote {
+            // Nodes need not know it, and nothing is decided by it: worlds that differ in it alone are one.
+            *remaining = None;
+        }
+        let is_stopped = self.clients[client].is_stopped;
+        let link = &mut self.links[index(shape, client, node)];
+        if !link.is_slow() && !link.has_replies() && !is_stopped {
+            return Some((node, send.tag, vote));
+        }
+        link.open().answer(send.tag, vote);
+        None
+    }
+}
+
+fn node_id(node: usize) -> NodeId {
+    NodeId::new(node).expect("nodes are few")
+}
+
+/// A request by its place: acquisition, attempt and step.
+fn name(tag: Tag) -> String {
+    let attempt = tag.attempt;
+    format!(
+        "request {}.{}.{}",
+        attempt.operation.number(),
+        attempt.number,
+        tag.step
+    )
+}
+
+fn asked(send: &Send) -> String {
+    let what = match send.request {
+        Request::Acquire { .. } => "acquire",
+        Request::Extend { .. } => "extend",
+        Request::Release { .. } => "release",
+    };
+    format!("{what} {} ({})", send.request.owner(), name(send.tag))
+}
+
+fn said(vote: &Vote) -> String {
+    match vote {
+        Vote::Granted => "granted".to_owned(),
+        Vote::Refused(Refusal {
+            holder: Some(holder),
+            ..
+        }) => format!("refused, it is {holder}'s"),
+        Vote::Refused(_) => "refused, there is no key".to_owned(),
+        Vote::Unknown(fault) => format!("unknown ({:?})", fault.kind()),
+    }
+}
