@@ -9,6 +9,7 @@ usage: leasehold-model [--large] [--shape NAME]
 /// What is to be done.
 #[derive(Debug)]
 pub(crate) enum Command {
+    Help,
     List,
     Explore(Vec<&'static Shape>),
 }
@@ -19,6 +20,7 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, Strin
     let mut args = args;
     while let Some(arg) = args.next() {
         match arg.as_str() {
+            "--help" | "-h" => return Ok(Command::Help),
             "--list" => list = true,
             "--large" => large = true,
             "--shape" => named.push(find(args.next().as_deref())?),

@@ -4,9 +4,20 @@
 //! requests, answers, timers, wishes and faults can come, up to a horizon of a few ticks. What the simulator
 //! finds by chance in large worlds, this finds for certain in small ones.
 //!
-//! Exhaustive within bounds that each shape states: attempts, ticks, faults, and how many links are slow at the
-//! same time. There is one resource, and all clients have the same terms. Worlds are told apart by hashes of
-//! 64 bits: that among ten million one is taken for another has a chance of a few in a million.
+//! Exhaustive within bounds:
+//! * Each shape states its attempts, ticks and faults. Faults come one kind at a time, except in
+//!   `hung-large`.
+//! * One resource, the same terms for all, fixed pauses; owners are the model's, in words for people.
+//! * At most one link is slow (two in `lone`): only there do request and answer travel apart, over any
+//!   time. On the others a request is carried out and answered in one step, in any order with everything
+//!   else, within its tick.
+//! * In most shapes a release for which nothing is in the way is carried out at once. `turns`, `busy`,
+//!   `changes`, `lone`, `breaks` and `disorder` let releases wait for their turn.
+//! * Clients' clocks run alike; nodes' clocks run true, or as fast as the allowance permits. Slow ones only
+//!   help the holder.
+//! * When a course is at its end, all let go, and one way from there is taken, not all.
+//! * Worlds are told apart by hashes of 64 bits: that among ten million one is taken for another has a
+//!   chance of a few in a million.
 //!
 //! From the ground up: `clock`, `part`, `story`, `news` and `flaw` are words; a `shape` says what is modelled;
 //! `client` and `link` make up a `world`, which a `step` leads to the next; the `model` is how the checker sees
@@ -43,10 +54,15 @@ use shape::{Law, Shape};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match args::parse(std::env::args().skip(1)) {
+    let words = std::env::args_os().skip(1);
+    match args::parse(words.map(|word| word.to_string_lossy().into_owned())) {
         Err(wrong) => {
             eprintln!("leasehold-model: {wrong}\n{}", args::USAGE);
             ExitCode::from(2)
+        }
+        Ok(Command::Help) => {
+            println!("{}", args::USAGE);
+            ExitCode::SUCCESS
         }
         Ok(Command::List) => {
             for shape in Shape::usual(true) {
@@ -59,8 +75,7 @@ fn main() -> ExitCode {
 }
 
 fn explore(shapes: &[&'static Shape]) -> ExitCode {
-    // Failed assertions are told in the table, with the way there.
-    std::panic::set_hook(Box::new(|_| {}));
+    model::quieten_panics();
     println!(
         "{:<14} {:>12} {:>12} {:>6} {:>8}  verdict",
         "shape", "states", "unique", "depth", "seconds"

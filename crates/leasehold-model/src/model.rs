@@ -9,7 +9,25 @@ use crate::{
     world::World,
 };
 use stateright::Property;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    cell::Cell,
+    panic::{self, AssertUnwindSafe, catch_unwind},
+};
+
+thread_local! {
+    /// Whether a panic of this thread is told as a flaw.
+    static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Panics of the engine are told in the table, with the way there; others where they happen.
+pub(crate) fn quieten_panics() {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if !IS_CAUGHT.get() {
+            usual(info);
+        }
+    }));
+}
 
 /// One shape, to be explored.
 #[derive(Clone, Copy, Debug)]
@@ -20,11 +38,13 @@ pub(crate) struct Model {
 impl Model {
     /// The world after a step. An assertion of the engine that fails is a flaw like any other.
     pub(crate) fn after(&self, world: &World, step: Step, story: &mut Story) -> World {
+        IS_CAUGHT.set(true);
         let taken = catch_unwind(AssertUnwindSafe(|| {
             let mut next = world.clone();
             next.take(self.shape, step, story);
             next
         }));
+        IS_CAUGHT.set(false);
         taken.unwrap_or_else(|_| {
             let mut next = world.clone();
             next.fail(self.shape, Flaw::Assertion, story, || {

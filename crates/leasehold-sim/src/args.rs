@@ -11,6 +11,7 @@ properties: exclusion, validity, leftovers, progress";
 /// What is to be done.
 #[derive(Debug)]
 pub(crate) enum Command {
+    Help,
     List,
     One {
         scenario: &'static Scenario,
@@ -34,6 +35,7 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, Strin
     let mut args = args;
     while let Some(arg) = args.next() {
         match arg.as_str() {
+            "--help" | "-h" => return Ok(Command::Help),
             "--list" => list = true,
             "--trace" => trace = true,
             "--seed" => seed = Some(number(&arg, args.next())?),
@@ -55,6 +57,7 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, Strin
             }),
             _ => Err("`--seed` needs one `--scenario`".to_owned()),
         },
+        (false, None, Some(0)) => Err("`--seeds 0` tries nothing".to_owned()),
         (false, None, Some(count)) if !trace => Ok(Command::Many {
             scenarios,
             from,
@@ -122,6 +125,7 @@ mod tests {
             "",
             "--seed 7",
             "--seed x --scenario calm",
+            "--seeds 0",
             "--seeds 1 --seed 1",
             "--scenario",
         ] {

@@ -46,10 +46,15 @@ use std::process::ExitCode;
 use trace::Trace;
 
 fn main() -> ExitCode {
-    match args::parse(std::env::args().skip(1)) {
+    let words = std::env::args_os().skip(1);
+    match args::parse(words.map(|word| word.to_string_lossy().into_owned())) {
         Err(wrong) => {
             eprintln!("leasehold-sim: {wrong}\n{}", args::USAGE);
             ExitCode::from(2)
+        }
+        Ok(Command::Help) => {
+            println!("{}", args::USAGE);
+            ExitCode::SUCCESS
         }
         Ok(Command::List) => {
             for scenario in Scenario::all() {
@@ -99,8 +104,7 @@ fn many(
     count: u64,
     only: Option<Property>,
 ) -> ExitCode {
-    // Failed assertions are told in the table, with their seeds.
-    std::panic::set_hook(Box::new(|_| {}));
+    campaign::quieten_panics();
     println!(
         "{:<18} {:>8} {:>11} {:>9} {:>10} {:>8} {:>11}",
         "scenario", "seeds", "events", "leases", "violations", "seconds", "events/s"
@@ -142,6 +146,9 @@ fn tell(scenario: &Scenario, summary: &Summary) {
             },
         ),
         Law::Kept => {
+            if summary.leases == 0 {
+                println!("    nobody ever held anything: nothing is proved");
+            }
             if let Some((seed, at, violation)) = summary.violations.first() {
                 println!(
                     "    seed {seed}, at {}: {:?}: {}",

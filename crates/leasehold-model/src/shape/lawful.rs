@@ -1,7 +1,7 @@
 //! Worlds in which the assumptions hold: nothing may break.
 //!
-//! Each is explored in full. Together they cover what one alone would be too large for: delays, retries, rivals,
-//! extensions, clients that stop, links that break.
+//! Each is explored in full. Together they cover what one alone would be too large for: delays, retries,
+//! rivals, extensions, clients that stop, links that break.
 
 use super::{Habit, Law, Shape, Way};
 use crate::{clock::Rate, news::News, world::Faults};
@@ -141,6 +141,7 @@ pub(super) static SMALL: [Shape; 14] = [
     Shape {
         name: "busy",
         about: "two requests for which a link has no room",
+        releases: Way::InTurn,
         faults: Faults {
             refusals: 2,
             ..NO_FAULTS
@@ -167,6 +168,7 @@ pub(super) static SMALL: [Shape; 14] = [
     Shape {
         name: "changes",
         about: "a client that tries twice, cancels, extends, has little patience and hears its timers late",
+        releases: Way::InTurn,
         clients: &[
             Habit {
                 cancels: 1,

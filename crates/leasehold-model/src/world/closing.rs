@@ -1,7 +1,7 @@
 //! The end of every course: all let go, nothing is in the way, and time passes until nothing goes on.
 //!
-//! What is left then would be left for ever, so nothing must be, and no key must wait for its TTL to end. One way to the end is taken from each
-//! world, not all.
+//! What is left then would be left for ever, so nothing must be, and no key must wait for its TTL to end. One
+//! way to the end is taken from each world, not all.
 
 use super::World;
 use crate::{client::RESOURCE, flaw::Flaw, news::News, shape::Shape, step::Step, story::Story};
