@@ -8,7 +8,7 @@ use crate::{
     reckless,
     scenario::Kind,
 };
-use leasehold::{LeaseGuard, LockManager, LockOptions, Mutex};
+use leasehold::{AcquireError, LeaseGuard, LockManager, LockOptions, Mutex};
 use std::{
     io::{self, Read},
     path::PathBuf,
@@ -97,8 +97,11 @@ fn careful(orders: &Orders) -> Result<std::convert::Infallible, Failure> {
     }
 }
 
-/// Acquires and holds, until no quorum answers for a while: then one starts anew, as a program under
+/// Acquires and holds, until no quorum answers in time: then one starts anew, as a program under
 /// supervision would.
+///
+/// # Errors
+/// If the journal cannot be written, or the lock failed in a way that no trouble around it explains.
 async fn contend(
     manager: &LockManager,
     ttl: Duration,
@@ -111,9 +114,31 @@ async fn contend(
         let mutex = &mutexes[draw.below(mutexes.len())];
         match mutex.acquire_within(ttl * 2).await {
             Ok(guard) => hold(guard, ttl, draw, journal).await?,
-            Err(error) if error.is_contention() => {}
-            Err(_) => return Ok(()),
+            Err(error) => match what_now(&error) {
+                Now::GoOn => {}
+                Now::StartAnew => return Ok(()),
+                Now::End => return Err(error.into()),
+            },
         }
+    }
+}
+
+/// What a client does when it did not get the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Now {
+    GoOn,
+    StartAnew,
+    /// The library gave up, as it does after a panic of its own thread.
+    End,
+}
+
+fn what_now(error: &AcquireError) -> Now {
+    match error {
+        AcquireError::TimedOut { last, .. } => what_now(last),
+        AcquireError::Held(_) => Now::GoOn,
+        // Too late is who won slowly, or was stopped until nothing was left: part of the game.
+        AcquireError::Unreachable(_) | AcquireError::TooLate { .. } => Now::StartAnew,
+        _ => Now::End,
     }
 }
 
@@ -170,3 +195,39 @@ fn entry(guard: &LeaseGuard, step: Step) -> Entry {
 }
 
 const STEP: Duration = Duration::from_millis(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use leasehold::Resource;
+
+    fn timed_out(last: AcquireError) -> AcquireError {
+        AcquireError::TimedOut {
+            resource: last.resource().clone(),
+            waited: Duration::ZERO,
+            last: Box::new(last),
+        }
+    }
+
+    #[test]
+    fn a_lock_that_gave_up_ends_the_client_and_trouble_around_it_does_not() {
+        let resource = || Resource::new("r0").unwrap();
+        let shut_down = || AcquireError::ShutDown {
+            resource: resource(),
+        };
+        let repeated = AcquireError::OwnerRepeated {
+            resource: resource(),
+        };
+        let late = || AcquireError::TooLate {
+            resource: resource(),
+            elapsed: Duration::from_millis(2),
+            ttl: Duration::from_millis(1),
+        };
+        for error in [shut_down(), timed_out(shut_down()), repeated] {
+            assert_eq!(what_now(&error), Now::End, "{error}");
+        }
+        for error in [late(), timed_out(late())] {
+            assert_eq!(what_now(&error), Now::StartAnew, "{error}");
+        }
+    }
+}

@@ -98,9 +98,7 @@ fn play(
         Ok::<(), String>(())
     })?;
     site.kill_clients();
-    if let Some(failure) = site.chronicle.failure() {
-        return Err(failure);
-    }
+    // A failed run tells the overlaps that it found as well: they may have the same cause.
     let journals = chronicle::journals(folder, &site.chronicle)?;
     outcome.findings = checker::check(&journals, Moment::NEVER);
     let strikes = site.chronicle.strikes();
@@ -108,7 +106,11 @@ fn play(
         .iter()
         .filter(|&&at| outcome.findings.is_claimed(at));
     outcome.strikes = (strikes.len(), struck.count());
-    Ok(())
+    // What a client says is why it ended, where both are told.
+    match chronicle::complaint(folder)?.or_else(|| site.chronicle.failure()) {
+        Some(failure) => Err(failure),
+        None => Ok(()),
+    }
 }
 
 /// Whether a control has violated often enough that no line which is still to be written can change it.

@@ -1,10 +1,13 @@
 //! One place for a client: the process that is there now, and those that were there before.
 
-use crate::{chronicle::Chronicle, client::Orders};
+use crate::{
+    chronicle::{COMPLAINTS, Chronicle},
+    client::Orders,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     env,
-    fs::{self, File},
+    fs::File,
     io,
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
@@ -64,9 +67,8 @@ impl Worker {
             return;
         };
         if let Ok(Some(status)) = child.try_wait() {
-            let complaints = fs::read_to_string(self.complaints()).unwrap_or_default();
-            let last = complaints.lines().last().unwrap_or("it said nothing");
-            chronicle.fail(format!("{name} ended by itself ({status}): {last}"));
+            // What it complained of goes before this: see `complaint`.
+            chronicle.fail(format!("{name} ended by itself ({status})"));
             return;
         }
         chronicle.death(&name);
@@ -83,7 +85,7 @@ impl Worker {
 
     /// Where the process writes its panics.
     fn complaints(&self) -> PathBuf {
-        self.folder.join(format!("{}.stderr", self.name()))
+        self.folder.join(format!("{}.{COMPLAINTS}", self.name()))
     }
 }
 
