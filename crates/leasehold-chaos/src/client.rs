@@ -149,20 +149,22 @@ async fn hold(
     draw: &mut Draw,
     journal: &mut Writer,
 ) -> io::Result<()> {
+    let mut promised: Moment = guard.valid_until().into();
     let acquired = Step::Acquired {
-        valid_until: guard.valid_until().into(),
+        valid_until: promised,
     };
     journal.write(&entry(&guard, acquired))?;
     let until = Moment::now().plus(hold_time(draw, ttl));
     // Few enough that a long hold meets the end of what the last one promised.
     let mut extensions = draw.pick(&[0, 0, 0, 1, 2]);
-    while guard.is_valid() && Moment::now() < until {
+    while relies(&guard, promised, journal)? && Moment::now() < until {
         tokio::time::sleep(STEP.min(until.since(Moment::now()))).await;
         // What fails changes nothing: the lease is as valid as it was.
         if extensions > 0 && guard.remaining() < ttl / 2 && guard.extend().await.is_ok() {
             extensions -= 1;
+            promised = guard.valid_until().into();
             let extended = Step::Extended {
-                valid_until: guard.valid_until().into(),
+                valid_until: promised,
             };
             journal.write(&entry(&guard, extended))?;
         }
@@ -173,6 +175,24 @@ async fn hold(
         guard.release().await;
     }
     Ok(())
+}
+
+/// Asks the guard whether it is valid, and believes it.
+///
+/// A yes within what was promised claims nothing new. Every other one is written down: so a guard that
+/// says yes for too long is found, and not only one that promised too much.
+fn relies(guard: &LeaseGuard, promised: Moment, journal: &mut Writer) -> io::Result<bool> {
+    // The clock first. The answer is then about a later moment, however long the process is stopped in
+    // between, and a yes that was true of that one is true of this.
+    let at = Moment::now();
+    let is_valid = guard.is_valid();
+    if is_valid && at >= promised {
+        journal.write(&Entry {
+            at,
+            ..entry(guard, Step::Relied)
+        })?;
+    }
+    Ok(is_valid)
 }
 
 /// Mostly short, so that there are many hand-overs; sometimes beyond the TTL.
