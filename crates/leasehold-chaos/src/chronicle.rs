@@ -1,6 +1,6 @@
 //! What the runner did, when, and to whom.
 
-use crate::{journal, moment::Moment};
+use crate::{journal, moment::Moment, scenario::Strike};
 use std::{
     fs::{self, File},
     io::{self, Write},
@@ -20,7 +20,7 @@ pub(crate) struct Chronicle(Mutex<Book>);
 #[derive(Debug)]
 struct Book {
     file: File,
-    strikes: Vec<Moment>,
+    strikes: Vec<(Strike, Moment)>,
     deaths: Vec<(String, Moment)>,
     failures: Vec<String>,
 }
@@ -35,13 +35,12 @@ impl Chronicle {
         })))
     }
 
-    /// Notes a disturbance that begins now.
-    pub(crate) fn strike(&self, what: &str) {
-        let at = self.tell(what);
-        self.book().strikes.push(at);
+    /// Notes that a disturbance that began at this moment was carried out.
+    pub(crate) fn strike(&self, strike: Strike, began: Moment) {
+        self.book().strikes.push((strike, began));
     }
 
-    /// Notes something else, such as the end of a disturbance. Returns when.
+    /// Notes something for the reader, such as the beginning or the end of a disturbance. Returns when.
     pub(crate) fn tell(&self, what: &str) -> Moment {
         let mut book = self.book();
         let at = Moment::now();
@@ -69,7 +68,8 @@ impl Chronicle {
         death.map(|(_, at)| *at)
     }
 
-    pub(crate) fn strikes(&self) -> Vec<Moment> {
+    /// What was carried out, and when it had begun.
+    pub(crate) fn strikes(&self) -> Vec<(Strike, Moment)> {
         self.book().strikes.clone()
     }
 
