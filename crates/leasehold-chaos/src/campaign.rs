@@ -67,7 +67,7 @@ pub(crate) fn run(run: &Run) -> Result<ExitCode, String> {
             "{name:<15} {good} of {} scenarios as they must be; {} acquisitions, {} strikes",
             outcomes.len(),
             sum(|outcome| outcome.findings.acquisitions),
-            sum(|outcome| outcome.strikes.0),
+            sum(|outcome| outcome.strikes.iter().map(|struck| struck.count).sum()),
         );
     }
     Ok(ExitCode::from(u8::from(!is_good)))

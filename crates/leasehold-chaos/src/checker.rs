@@ -4,6 +4,9 @@
 //! its own end, which it writes before it begins to release; the end of the validity that it was
 //! promised; its death. A client that is stopped claims only what it was promised: what it does when it
 //! goes on is not asked of a lock.
+//!
+//! But if it asks its guard again and is told that it is still valid, it relied on the lease up to then,
+//! whatever was promised.
 
 use crate::{
     journal::{Entry, Step},
@@ -137,6 +140,11 @@ fn claims(journal: &Journal, horizon: Moment) -> Vec<(String, Claim)> {
                     // Also where the old validity was over when this was written: the holder may have
                     // been stopped between the confirmation and the line.
                     claim.until = claim.until.max(valid_until.min(latest));
+                }
+            }
+            Step::Relied => {
+                if let Some((_, claim)) = claims.last_mut() {
+                    claim.until = claim.until.max(entry.at.min(latest));
                 }
             }
             Step::Ended => {

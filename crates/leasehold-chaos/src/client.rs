@@ -8,7 +8,7 @@ use crate::{
     reckless,
     scenario::Kind,
 };
-use leasehold::{LeaseGuard, LockManager, LockOptions, Mutex};
+use leasehold::{AcquireError, LeaseGuard, LockManager, LockOptions, Mutex};
 use std::{
     io::{self, Read},
     path::PathBuf,
@@ -97,8 +97,11 @@ fn careful(orders: &Orders) -> Result<std::convert::Infallible, Failure> {
     }
 }
 
-/// Acquires and holds, until no quorum answers for a while: then one starts anew, as a program under
+/// Acquires and holds, until no quorum answers in time: then one starts anew, as a program under
 /// supervision would.
+///
+/// # Errors
+/// If the journal cannot be written, or the lock failed in a way that no trouble around it explains.
 async fn contend(
     manager: &LockManager,
     ttl: Duration,
@@ -111,9 +114,31 @@ async fn contend(
         let mutex = &mutexes[draw.below(mutexes.len())];
         match mutex.acquire_within(ttl * 2).await {
             Ok(guard) => hold(guard, ttl, draw, journal).await?,
-            Err(error) if error.is_contention() => {}
-            Err(_) => return Ok(()),
+            Err(error) => match what_now(&error) {
+                Now::GoOn => {}
+                Now::StartAnew => return Ok(()),
+                Now::End => return Err(error.into()),
+            },
         }
+    }
+}
+
+/// What a client does when it did not get the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Now {
+    GoOn,
+    StartAnew,
+    /// The library gave up, as it does after a panic of its own thread.
+    End,
+}
+
+fn what_now(error: &AcquireError) -> Now {
+    match error {
+        AcquireError::TimedOut { last, .. } => what_now(last),
+        AcquireError::Held(_) => Now::GoOn,
+        // Too late is who won slowly, or was stopped until nothing was left: part of the game.
+        AcquireError::Unreachable(_) | AcquireError::TooLate { .. } => Now::StartAnew,
+        _ => Now::End,
     }
 }
 
@@ -124,20 +149,22 @@ async fn hold(
     draw: &mut Draw,
     journal: &mut Writer,
 ) -> io::Result<()> {
+    let mut promised: Moment = guard.valid_until().into();
     let acquired = Step::Acquired {
-        valid_until: guard.valid_until().into(),
+        valid_until: promised,
     };
     journal.write(&entry(&guard, acquired))?;
     let until = Moment::now().plus(hold_time(draw, ttl));
     // Few enough that a long hold meets the end of what the last one promised.
     let mut extensions = draw.pick(&[0, 0, 0, 1, 2]);
-    while guard.is_valid() && Moment::now() < until {
+    while relies(&guard, promised, journal)? && Moment::now() < until {
         tokio::time::sleep(STEP.min(until.since(Moment::now()))).await;
         // What fails changes nothing: the lease is as valid as it was.
         if extensions > 0 && guard.remaining() < ttl / 2 && guard.extend().await.is_ok() {
             extensions -= 1;
+            promised = guard.valid_until().into();
             let extended = Step::Extended {
-                valid_until: guard.valid_until().into(),
+                valid_until: promised,
             };
             journal.write(&entry(&guard, extended))?;
         }
@@ -148,6 +175,24 @@ async fn hold(
         guard.release().await;
     }
     Ok(())
+}
+
+/// Asks the guard whether it is valid, and believes it.
+///
+/// A yes within what was promised claims nothing new. Every other one is written down: so a guard that
+/// says yes for too long is found, and not only one that promised too much.
+fn relies(guard: &LeaseGuard, promised: Moment, journal: &mut Writer) -> io::Result<bool> {
+    // The clock first. The answer is then about a later moment, however long the process is stopped in
+    // between, and a yes that was true of that one is true of this.
+    let at = Moment::now();
+    let is_valid = guard.is_valid();
+    if is_valid && at >= promised {
+        journal.write(&Entry {
+            at,
+            ..entry(guard, Step::Relied)
+        })?;
+    }
+    Ok(is_valid)
 }
 
 /// Mostly short, so that there are many hand-overs; sometimes beyond the TTL.
@@ -170,3 +215,39 @@ fn entry(guard: &LeaseGuard, step: Step) -> Entry {
 }
 
 const STEP: Duration = Duration::from_millis(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use leasehold::Resource;
+
+    fn timed_out(last: AcquireError) -> AcquireError {
+        AcquireError::TimedOut {
+            resource: last.resource().clone(),
+            waited: Duration::ZERO,
+            last: Box::new(last),
+        }
+    }
+
+    #[test]
+    fn a_lock_that_gave_up_ends_the_client_and_trouble_around_it_does_not() {
+        let resource = || Resource::new("r0").unwrap();
+        let shut_down = || AcquireError::ShutDown {
+            resource: resource(),
+        };
+        let repeated = AcquireError::OwnerRepeated {
+            resource: resource(),
+        };
+        let late = || AcquireError::TooLate {
+            resource: resource(),
+            elapsed: Duration::from_millis(2),
+            ttl: Duration::from_millis(1),
+        };
+        for error in [shut_down(), timed_out(shut_down()), repeated] {
+            assert_eq!(what_now(&error), Now::End, "{error}");
+        }
+        for error in [late(), timed_out(late())] {
+            assert_eq!(what_now(&error), Now::StartAnew, "{error}");
+        }
+    }
+}

@@ -3,11 +3,12 @@
 //! ```text
 //! 8123456789 acquired r0 5f0c… 8423456789
 //! 8200000000 extended r0 5f0c… 8498000000
-//! 8300000000 ended r0 5f0c…
+//! 8498000007 relied r0 5f0c…
+//! 8500000000 ended r0 5f0c…
 //! ```
 //!
-//! The first number is when, the last until when the lease may be relied upon, in nanoseconds. A client
-//! that is killed while it writes leaves a last line without an end, which counts as not written.
+//! The first number is when, the last until when the lease may be relied upon, in nanoseconds. No line
+//! like the third is ever written if the library is right. A client that is killed while it writes leaves a last line without an end, which counts as not written.
 
 use crate::moment::Moment;
 use std::{
@@ -34,6 +35,8 @@ pub(crate) enum Step {
     Acquired { valid_until: Moment },
     /// An extension returned.
     Extended { valid_until: Moment },
+    /// The guard said yes, asked at this moment or later, although what it had promised was over.
+    Relied,
     /// The client claims nothing any more. Written before it begins to release.
     Ended,
 }
@@ -53,6 +56,7 @@ impl fmt::Display for Entry {
             Step::Extended { valid_until } => {
                 write!(out, "{at} extended {resource} {owner} {valid_until}")
             }
+            Step::Relied => write!(out, "{at} relied {resource} {owner}"),
             Step::Ended => write!(out, "{at} ended {resource} {owner}"),
         }
     }
@@ -105,6 +109,7 @@ fn entry(line: &str) -> Option<Entry> {
         "extended" => Step::Extended {
             valid_until: moment(words.next()?)?,
         },
+        "relied" => Step::Relied,
         "ended" => Step::Ended,
         _ => return None,
     };
@@ -127,13 +132,13 @@ fn moment(word: &str) -> Option<Moment> {
 mod tests {
     use super::*;
 
-    const WHOLE: &str =
-        "10 acquired r0 abc 90\n20 extended r0 abc never\n30 ended r0 abc\n40 acquired r1 d 50\n";
+    const WHOLE: &str = "10 acquired r0 abc 90\n20 extended r0 abc never\n25 relied r0 abc\n\
+                         30 ended r0 abc\n40 acquired r1 d 50\n";
 
     #[test]
     fn what_is_written_is_read() {
         let entries = parse(WHOLE).unwrap();
-        assert_eq!(entries.len(), 4);
+        assert_eq!(entries.len(), 5);
         let written: String = entries.iter().map(|entry| format!("{entry}\n")).collect();
         assert_eq!(written, WHOLE);
     }
@@ -141,9 +146,9 @@ mod tests {
     #[test]
     fn a_torn_last_line_counts_as_not_written() {
         let torn = &WHOLE[..WHOLE.len() - 1];
-        assert_eq!(parse(torn).unwrap().len(), 3);
+        assert_eq!(parse(torn).unwrap().len(), 4);
         // `5` of `50` would have been a number as well.
-        assert_eq!(parse(&WHOLE[..WHOLE.len() - 2]).unwrap().len(), 3);
+        assert_eq!(parse(&WHOLE[..WHOLE.len() - 2]).unwrap().len(), 4);
         assert_eq!(parse("").unwrap(), []);
     }
 
@@ -155,6 +160,8 @@ mod tests {
             "10 won r0 abc 90\n",
             "10 acquired r0 abc\n",
             "x ended r0 abc\n",
+            "10 relied r0\n",
+            "10 relied r0 abc 90\n",
             "10 ended r0 abc 90\n",
             "10 ended r0 abc\n9 ended r0 abc\n",
         ] {

@@ -1,10 +1,16 @@
 //! What breaks things. One thread for each kind of strike, each with draws of its own, so that strikes of
 //! different kinds meet.
 
-use crate::{draw::Draw, scenario::Strike, site::Site};
+use crate::{draw::Draw, moment::Moment, scenario::Strike, site::Site};
 use leasehold_servers::{Mode, Server, StartError};
 use rustix::process::Signal;
-use std::{ops::Range, thread, time::Duration};
+use std::{
+    io,
+    ops::Range,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+    time::Duration,
+};
 
 /// Strikes, and heals, until the scenario is over.
 pub(crate) fn run(site: &Site, strike: Strike, seed: u64) {
@@ -19,17 +25,20 @@ pub(crate) fn run(site: &Site, strike: Strike, seed: u64) {
     // The first one comes when the clients are at work.
     let mut next = pause.start + FIRST;
     while site.bell.rest(next) {
-        match strike {
+        let carried_out = match strike {
             Strike::KillClients => nemesis.kill_clients(),
             Strike::StopClients => nemesis.stop_clients(),
             Strike::RestartWithData => nemesis.restart(1, "with", Server::restart),
             Strike::RestartWithoutData => {
                 let most = nemesis.nodes() / 2 + 1;
-                nemesis.restart(most, "without", Server::restart_empty);
+                nemesis.restart(most, "without", Server::restart_empty)
             }
             Strike::RestartDelayed => nemesis.restart_delayed(),
             Strike::Network => nemesis.network(),
             Strike::HangServers => nemesis.hang_servers(),
+        };
+        if let Some(began) = carried_out {
+            site.chronicle.strike(strike, began);
         }
         next = nemesis.draw.time(&pause);
     }
@@ -52,18 +61,19 @@ struct Nemesis<'a> {
     draw: Draw,
 }
 
+/// Every strike tells when it began, if it was carried out on at least one victim. What could not be done
+/// is no strike: a run in which nothing was disturbed proves nothing.
 impl Nemesis<'_> {
-    fn kill_clients(&mut self) {
+    fn kill_clients(&mut self) -> Option<Moment> {
         let victims = self.draw.some(1..=2, self.site.clients());
-        self.site
-            .chronicle
-            .strike(&format!("kill clients {victims:?}"));
+        let began = self.tell(&format!("kill clients {victims:?}"));
+        let mut killed = 0;
         for &victim in &victims {
-            self.site.worker(victim).kill(&self.site.chronicle);
+            killed += usize::from(self.site.worker(victim).kill(&self.site.chronicle));
         }
         let dead = self.draw.time(&(Duration::ZERO..Duration::from_millis(30)));
         if !self.site.bell.rest(dead) {
-            return;
+            return None;
         }
         for victim in victims {
             if let Err(error) = self.site.worker(victim).start() {
@@ -71,26 +81,28 @@ impl Nemesis<'_> {
                 self.site.chronicle.fail(why);
             }
         }
+        (killed > 0).then_some(began)
     }
 
-    fn stop_clients(&mut self) {
+    fn stop_clients(&mut self) -> Option<Moment> {
         let victims = self.draw.some(1..=3, self.site.clients());
         let time = self.draw.share(self.site.scenario.ttl, 50..300);
-        self.site
-            .chronicle
-            .strike(&format!("stop clients {victims:?} for {time:?}"));
-        let signal_all = |signal| {
-            for &victim in &victims {
-                self.site.worker(victim).signal(signal);
-            }
-        };
-        signal_all(Signal::STOP);
+        let began = self.tell(&format!("stop clients {victims:?} for {time:?}"));
+        let stopped = self.signal_all(&victims, Signal::STOP);
         // Healed in any case: the caller sees that it is over.
         let _ = self.site.bell.rest(time);
-        signal_all(Signal::CONT);
-        self.site
-            .chronicle
-            .tell(&format!("clients {victims:?} go on"));
+        self.signal_all(&victims, Signal::CONT);
+        self.tell(&format!("clients {victims:?} go on"));
+        (stopped > 0).then_some(began)
+    }
+
+    /// Signals clients; tells how many were there to be signalled.
+    fn signal_all(&self, victims: &[usize], signal: Signal) -> usize {
+        let signalled = victims.iter().filter(|&&victim| {
+            let result = self.site.worker(victim).signal(signal);
+            self.was_done(&format!("client {victim}"), result)
+        });
+        signalled.count()
     }
 
     fn restart(
@@ -98,19 +110,19 @@ impl Nemesis<'_> {
         least: usize,
         data: &str,
         restart: fn(&Server) -> Result<(), StartError>,
-    ) {
+    ) -> Option<Moment> {
         let victims = self.draw.some(least..=self.nodes(), self.nodes());
         let what = format!("kill -9 of servers {victims:?}, to restart {data} their data");
-        self.site.chronicle.strike(&what);
-        self.each(&victims, |server| {
-            restart(server).map_err(|error| error.to_string())
+        let began = self.tell(&what);
+        let restarted = self.each(&victims, |server| {
+            restart(server).map_err(|error| error.to_string())?;
+            Ok(true)
         });
-        self.site
-            .chronicle
-            .tell(&format!("servers {victims:?} are back"));
+        self.tell(&format!("servers {victims:?} are back"));
+        (restarted > 0).then_some(began)
     }
 
-    fn restart_delayed(&mut self) {
+    fn restart_delayed(&mut self) -> Option<Moment> {
         // A minority, which leaves the others to work, or a majority, which alone could elect another.
         let minority = (self.nodes() - 1) / 2;
         let count = match self.draw.percent(40) {
@@ -122,37 +134,48 @@ impl Nemesis<'_> {
         let ttl = self.site.scenario.ttl;
         let delay = ttl + self.draw.time(&(GRACE..ttl / 4));
         let what = format!("kill -9 of servers {victims:?}, to restart without data in {delay:?}");
-        self.site.chronicle.strike(&what);
-        self.each(&victims, |server| {
+        let began = self.tell(&what);
+        let restarted = self.each(&victims, |server| {
             server.kill().map_err(|error| error.to_string())?;
             if !self.site.bell.rest(delay) {
-                return Ok(());
+                return Ok(false);
             }
-            server.restart_empty().map_err(|error| error.to_string())
+            server.restart_empty().map_err(|error| error.to_string())?;
+            Ok(true)
         });
-        self.site
-            .chronicle
-            .tell(&format!("servers {victims:?} are back, and empty"));
+        self.tell(&format!("servers {victims:?} are back, and empty"));
+        (restarted > 0).then_some(began)
     }
 
     /// Does something to several servers at the same time, of which each is given to nobody else meanwhile.
-    fn each(&self, victims: &[usize], act: impl Fn(&Server) -> Result<(), String> + Sync) {
+    /// Tells to how many it was done: `act` says whether, if the end does not come first.
+    fn each(
+        &self,
+        victims: &[usize],
+        act: impl Fn(&Server) -> Result<bool, String> + Sync,
+    ) -> usize {
+        let done = AtomicUsize::new(0);
         thread::scope(|scope| {
             for &victim in victims {
-                let act = &act;
+                let (act, done) = (&act, &done);
                 scope.spawn(move || {
                     let _mine = self.site.restart_of(victim);
-                    if let Err(error) = act(&self.site.servers()[victim]) {
-                        self.site
-                            .chronicle
-                            .fail(format!("server {victim}: {error}"));
+                    match act(&self.site.servers()[victim]) {
+                        Ok(was_done) => {
+                            done.fetch_add(usize::from(was_done), Ordering::Relaxed);
+                        }
+                        Err(error) => {
+                            let why = format!("server {victim}: {error}");
+                            self.site.chronicle.fail(why);
+                        }
                     }
                 });
             }
         });
+        done.into_inner()
     }
 
-    fn network(&mut self) {
+    fn network(&mut self) -> Option<Moment> {
         let ttl = self.site.scenario.ttl;
         let mut chosen = Vec::new();
         for (place, proxies) in self.site.places().iter().enumerate() {
@@ -174,9 +197,12 @@ impl Nemesis<'_> {
             .map(|(place, link, fault)| format!("{place}-{link} {fault:?}"))
             .collect();
         let told = told.join(", ");
-        self.site
-            .chronicle
-            .strike(&format!("network for {time:?}: {told}"));
+        let began = self.tell(&format!("network for {time:?}: {told}"));
+        // A link that nobody ever went through disturbs nobody.
+        let used = chosen
+            .iter()
+            .filter(|&&(place, link, _)| self.site.places()[place][link].accepted() > 0)
+            .count();
         for &(place, link, fault) in &chosen {
             let proxy = &self.site.places()[place][link];
             match fault {
@@ -189,7 +215,8 @@ impl Nemesis<'_> {
         for &(place, link, _) in &chosen {
             self.site.places()[place][link].set(Mode::Pass);
         }
-        self.site.chronicle.tell("the network is good");
+        self.tell("the network is good");
+        (used > 0).then_some(began)
     }
 
     /// What is wrong with a link; none means that its connections are cut, once.
@@ -208,24 +235,41 @@ impl Nemesis<'_> {
         }
     }
 
-    fn hang_servers(&mut self) {
+    fn hang_servers(&mut self) -> Option<Moment> {
         let victims = self.draw.some(1..=self.nodes(), self.nodes());
         let time = self.draw.share(self.site.scenario.ttl, 20..200);
-        self.site
-            .chronicle
-            .strike(&format!("stop servers {victims:?} for {time:?}"));
-        for &victim in &victims {
-            // One that is killed at this moment cannot be stopped.
-            drop(self.site.servers()[victim].pause());
-        }
+        let began = self.tell(&format!("stop servers {victims:?} for {time:?}"));
+        let stopped = self.pause_all(&victims, Server::pause);
         // Healed in any case: the caller sees that it is over.
         let _ = self.site.bell.rest(time);
-        for &victim in &victims {
-            drop(self.site.servers()[victim].resume());
+        self.pause_all(&victims, Server::resume);
+        self.tell(&format!("servers {victims:?} go on"));
+        (stopped > 0).then_some(began)
+    }
+
+    /// Stops servers, or lets them go on; tells how many were there.
+    fn pause_all(&self, victims: &[usize], act: fn(&Server) -> io::Result<()>) -> usize {
+        let done = victims.iter().filter(|&&victim| {
+            let result = act(&self.site.servers()[victim]);
+            self.was_done(&format!("server {victim}"), result)
+        });
+        done.count()
+    }
+
+    /// Who is dead at this moment can be neither stopped nor woken; all else that goes wrong ends the run.
+    fn was_done(&self, victim: &str, result: io::Result<()>) -> bool {
+        match result {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => {
+                self.site.chronicle.fail(format!("{victim}: {error}"));
+                false
+            }
         }
-        self.site
-            .chronicle
-            .tell(&format!("servers {victims:?} go on"));
+    }
+
+    fn tell(&self, what: &str) -> Moment {
+        self.site.chronicle.tell(what)
     }
 
     fn nodes(&self) -> usize {

@@ -5,23 +5,24 @@ use crate::{
     chronicle, journal,
     moment::Moment,
     scenario::{Law, Scenario},
-    trial::{Outcome, Verdict},
+    trial::{Lack, Outcome, Verdict},
 };
 use std::{fmt::Write, fs, path::Path, time::Duration};
 
 /// The line above the outcomes.
 pub(crate) fn heading() -> String {
     format!(
-        "{:<20} {:>8} {:>12} {:>10} {:>8} {:>12} {:>8}  verdict",
-        "scenario", "seconds", "acquisitions", "hand-overs", "strikes", "on a holder", "overlaps"
+        "{:<20} {:>8} {:>12} {:>10} {:>8} {:>10} {:>8}  verdict",
+        "scenario", "seconds", "acquisitions", "hand-overs", "strikes", "while held", "overlaps"
     )
 }
 
 /// One scenario.
 pub(crate) fn line(outcome: &Outcome) -> String {
-    let (strikes, struck) = outcome.strikes;
+    let strikes: usize = outcome.strikes.iter().map(|struck| struck.count).sum();
+    let held: usize = outcome.strikes.iter().map(|struck| struck.while_held).sum();
     format!(
-        "{:<20} {:>8.1} {:>12} {:>10} {strikes:>8} {struck:>12} {:>8}  {}",
+        "{:<20} {:>8.1} {:>12} {:>10} {strikes:>8} {held:>10} {:>8}  {}",
         outcome.scenario.name,
         outcome.took.as_secs_f64(),
         outcome.findings.acquisitions,
@@ -37,9 +38,19 @@ fn verdict(outcome: &Outcome) -> String {
         Verdict::Caught => "control: violated, as it must".to_owned(),
         Verdict::Overlap => "VIOLATED".to_owned(),
         Verdict::Blind => "CONTROL WITHOUT AN OVERLAP: the checks are blind".to_owned(),
-        Verdict::Nothing => "PROVED NOTHING: too few hand-overs or strikes".to_owned(),
+        Verdict::Nothing(lacks) => {
+            let missing: Vec<String> = lacks.iter().map(lack).collect();
+            format!("PROVED NOTHING: {}", missing.join(", "))
+        }
         Verdict::Failed(why) => format!("FAILED: {why}"),
         Verdict::Interrupted => "interrupted".to_owned(),
+    }
+}
+
+fn lack(lack: &Lack) -> String {
+    match lack {
+        Lack::HandOvers(needed) => format!("fewer than {needed} hand-overs"),
+        Lack::Strike(strike) => format!("no strike while held of the kind: {}", strike.name()),
     }
 }
 

@@ -69,6 +69,21 @@ pub(crate) enum Strike {
     HangServers,
 }
 
+impl Strike {
+    /// As a person is told of it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::KillClients => "killed clients",
+            Self::StopClients => "stopped clients",
+            Self::RestartWithData => "restart with data",
+            Self::RestartWithoutData => "restart without data",
+            Self::RestartDelayed => "delayed restart",
+            Self::Network => "bad network",
+            Self::HangServers => "stopped servers",
+        }
+    }
+}
+
 impl Kind {
     pub(crate) const ALL: [(&'static str, Self); 5] = [
         ("careful", Self::Careful),

@@ -6,7 +6,7 @@ use crate::{
     chronicle,
     moment::Moment,
     nemesis,
-    scenario::{Law, Scenario},
+    scenario::{Law, Scenario, Strike},
     site::Site,
 };
 use leasehold_servers::ServerBinary;
@@ -17,10 +17,19 @@ use std::{fs, path::Path, thread, time::Duration};
 pub(crate) struct Outcome {
     pub(crate) scenario: &'static Scenario,
     pub(crate) findings: Findings,
-    /// Strikes, and those among them that came while somebody held.
-    pub(crate) strikes: (usize, usize),
+    /// One for each kind of the scenario.
+    pub(crate) strikes: Vec<Struck>,
     pub(crate) took: Duration,
     pub(crate) verdict: Verdict,
+}
+
+/// How often a strike was carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Struck {
+    pub(crate) strike: Strike,
+    pub(crate) count: usize,
+    /// Those that began while somebody held: the others disturb only who waits.
+    pub(crate) while_held: usize,
 }
 
 /// What is thought of it.
@@ -34,12 +43,21 @@ pub(crate) enum Verdict {
     Overlap,
     /// A control, and no overlap was found: nobody knows what the lawful scenario is worth.
     Blind,
-    /// Too little happened.
-    Nothing,
+    /// Too little happened: this is missing.
+    Nothing(Vec<Lack>),
     /// It could not be run or judged.
     Failed(String),
     /// Somebody wanted to end it.
     Interrupted,
+}
+
+/// What a run must have to prove anything, and had not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lack {
+    /// At least so many.
+    HandOvers(usize),
+    /// One that was carried out while somebody held.
+    Strike(Strike),
 }
 
 impl Verdict {
@@ -60,16 +78,17 @@ pub(crate) fn run(
     let mut outcome = Outcome {
         scenario,
         findings: Findings::default(),
-        strikes: (0, 0),
+        strikes: Vec::new(),
         took: Duration::ZERO,
-        verdict: Verdict::Nothing,
+        verdict: Verdict::Nothing(Vec::new()),
     };
-    outcome.verdict = match play(&mut outcome, binary, begun.plus(time), seed, folder) {
+    let played = play(&mut outcome, binary, begun.plus(time), seed, folder);
+    outcome.took = Moment::now().since(begun);
+    outcome.verdict = match played {
         _ if is_interrupted() => Verdict::Interrupted,
         Err(why) => Verdict::Failed(why),
         Ok(()) => judge(&outcome),
     };
-    outcome.took = Moment::now().since(begun);
     outcome
 }
 
@@ -98,17 +117,29 @@ fn play(
         Ok::<(), String>(())
     })?;
     site.kill_clients();
-    if let Some(failure) = site.chronicle.failure() {
-        return Err(failure);
-    }
+    // A failed run tells the overlaps that it found as well: they may have the same cause.
     let journals = chronicle::journals(folder, &site.chronicle)?;
     outcome.findings = checker::check(&journals, Moment::NEVER);
-    let strikes = site.chronicle.strikes();
-    let struck = strikes
-        .iter()
-        .filter(|&&at| outcome.findings.is_claimed(at));
-    outcome.strikes = (strikes.len(), struck.count());
-    Ok(())
+    outcome.strikes = count(scenario, &site.chronicle.strikes(), &outcome.findings);
+    // What a client says is why it ended, where both are told.
+    match chronicle::complaint(folder)?.or_else(|| site.chronicle.failure()) {
+        Some(failure) => Err(failure),
+        None => Ok(()),
+    }
+}
+
+fn count(scenario: &Scenario, strikes: &[(Strike, Moment)], findings: &Findings) -> Vec<Struck> {
+    let kinds = scenario.strikes.iter();
+    let counted = kinds.map(|&strike| {
+        let began = strikes.iter().filter(|(other, _)| *other == strike);
+        let held = began.clone().filter(|(_, at)| findings.is_claimed(*at));
+        Struck {
+            strike,
+            count: began.count(),
+            while_held: held.count(),
+        }
+    });
+    counted.collect()
 }
 
 /// Whether a control has violated often enough that no line which is still to be written can change it.
@@ -119,21 +150,34 @@ fn has_shown_enough(site: &Site, folder: &Path) -> Result<bool, String> {
 }
 
 fn judge(outcome: &Outcome) -> Verdict {
-    let (strikes, struck) = outcome.strikes;
     let has_overlaps = !outcome.findings.overlaps.is_empty();
-    let has_proved = outcome.findings.hand_overs >= HAND_OVERS && strikes > 0 && struck > 0;
     match (outcome.scenario.law, has_overlaps) {
         (Law::Lawful { .. }, true) => Verdict::Overlap,
-        (Law::Lawful { .. }, false) if has_proved => Verdict::Safe,
-        (Law::Lawful { .. }, false) => Verdict::Nothing,
+        (Law::Lawful { .. }, false) => match lacks(outcome) {
+            nothing if nothing.is_empty() => Verdict::Safe,
+            lacks => Verdict::Nothing(lacks),
+        },
         (Law::Control, true) => Verdict::Caught,
         (Law::Control, false) => Verdict::Blind,
     }
 }
 
+/// What a lawful run must have, and has not.
+fn lacks(outcome: &Outcome) -> Vec<Lack> {
+    let seconds = usize::try_from(outcome.took.as_secs()).unwrap_or(usize::MAX);
+    let needed = HAND_OVERS.max(seconds);
+    let hand_overs = (outcome.findings.hand_overs < needed).then_some(Lack::HandOvers(needed));
+    let strikes = outcome.strikes.iter();
+    let missing = strikes.filter(|struck| struck.while_held == 0);
+    hand_overs
+        .into_iter()
+        .chain(missing.map(|struck| Lack::Strike(struck.strike)))
+        .collect()
+}
+
 const GLANCE: Duration = Duration::from_millis(200);
 const ENOUGH: usize = 3;
-/// Below this the lock hardly moved, and its safety was not tried.
+/// Below this, or one a second, the lock hardly moved, and its safety was not tried.
 const HAND_OVERS: usize = 5;
 
 #[cfg(test)]
@@ -141,42 +185,92 @@ mod tests {
     use super::*;
     use crate::{checker::Journal, journal};
 
-    fn judged(name: &str, text: [&str; 2], hand_overs: usize, strikes: (usize, usize)) -> Verdict {
+    const APART: [&str; 2] = ["10 acquired r0 x 20\n", "20 acquired r0 y 30\n"];
+    const TOGETHER: [&str; 2] = ["10 acquired r0 x 21\n", "20 acquired r0 y 30\n"];
+
+    fn found(text: [&str; 2]) -> Findings {
         let journals = text.map(|text| Journal {
             name: text.to_owned(),
             entries: journal::parse(text).unwrap(),
             death: None,
         });
-        let mut findings = checker::check(&journals, Moment::NEVER);
-        findings.hand_overs = hand_overs;
-        judge(&Outcome {
-            scenario: Scenario::find(name).unwrap(),
+        checker::check(&journals, Moment::NEVER)
+    }
+
+    /// A run in which there was enough of everything.
+    fn outcome(name: &str, text: [&str; 2]) -> Outcome {
+        let scenario = Scenario::find(name).unwrap();
+        let mut findings = found(text);
+        findings.hand_overs = 9;
+        let strikes = scenario.strikes.iter().map(|&strike| Struck {
+            strike,
+            count: 9,
+            while_held: 1,
+        });
+        Outcome {
+            scenario,
             findings,
-            strikes,
+            strikes: strikes.collect(),
             took: Duration::ZERO,
-            verdict: Verdict::Nothing,
-        })
+            verdict: Verdict::Nothing(Vec::new()),
+        }
     }
 
     #[test]
     fn overlaps_condemn_the_lawful_and_acquit_the_controls() {
-        let apart = ["10 acquired r0 x 20\n", "20 acquired r0 y 30\n"];
-        let together = ["10 acquired r0 x 21\n", "20 acquired r0 y 30\n"];
-        let many = (9, 9);
-        assert_eq!(judged("kill-clients", apart, 9, many), Verdict::Safe);
-        assert_eq!(judged("kill-clients", together, 9, many), Verdict::Overlap);
-        assert_eq!(judged("blind-tidying", apart, 9, many), Verdict::Blind);
-        assert_eq!(judged("blind-tidying", together, 9, many), Verdict::Caught);
+        let judged = |name, text| judge(&outcome(name, text));
+        assert_eq!(judged("kill-clients", APART), Verdict::Safe);
+        assert_eq!(judged("kill-clients", TOGETHER), Verdict::Overlap);
+        assert_eq!(judged("blind-tidying", APART), Verdict::Blind);
+        assert_eq!(judged("blind-tidying", TOGETHER), Verdict::Caught);
     }
 
     #[test]
-    fn a_run_in_which_little_happened_proves_nothing() {
-        let apart = ["10 acquired r0 x 20\n", "20 acquired r0 y 30\n"];
-        assert_eq!(judged("kill-clients", apart, 4, (9, 9)), Verdict::Nothing);
-        assert_eq!(
-            judged("kill-clients", ["", ""], 0, (9, 0)),
-            Verdict::Nothing
-        );
-        assert_eq!(judged("kill-clients", apart, 9, (0, 0)), Verdict::Nothing);
+    fn a_lock_that_hardly_moved_proves_nothing() {
+        let judged = |hand_overs, seconds| {
+            let mut outcome = outcome("kill-clients", APART);
+            outcome.findings.hand_overs = hand_overs;
+            outcome.took = Duration::from_secs(seconds);
+            judge(&outcome)
+        };
+        let lacking = |needed| Verdict::Nothing(vec![Lack::HandOvers(needed)]);
+        assert_eq!(judged(4, 1), lacking(5));
+        assert_eq!(judged(5, 5), Verdict::Safe);
+        assert_eq!(judged(59, 60), lacking(60));
+        assert_eq!(judged(60, 60), Verdict::Safe);
+    }
+
+    #[test]
+    fn a_kind_of_strike_that_never_met_a_holder_is_missed() {
+        let mut outcome = outcome("everything", APART);
+        assert_eq!(judge(&outcome), Verdict::Safe);
+        let mut missed = Vec::new();
+        for number in [1, 4] {
+            outcome.strikes[number].while_held = 0;
+            missed.push(Lack::Strike(outcome.strikes[number].strike));
+        }
+        assert_eq!(judge(&outcome), Verdict::Nothing(missed));
+    }
+
+    #[test]
+    fn strikes_are_counted_by_their_kind() {
+        let scenario = Scenario::find("everything").unwrap();
+        let at = |strike, nanos| (strike, Moment::from_nanos(nanos));
+        let strikes = [
+            at(Strike::Network, 9),
+            at(Strike::Network, 10),
+            at(Strike::Network, 29),
+            at(Strike::HangServers, 30),
+        ];
+        let counted = count(scenario, &strikes, &found(APART));
+        assert_eq!(counted.len(), scenario.strikes.len());
+        for struck in counted {
+            let expected = match struck.strike {
+                Strike::Network => (3, 2),
+                Strike::HangServers => (1, 0),
+                _ => (0, 0),
+            };
+            assert_eq!((struck.count, struck.while_held), expected, "{struck:?}");
+        }
     }
 }

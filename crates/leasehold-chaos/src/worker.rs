@@ -1,10 +1,13 @@
 //! One place for a client: the process that is there now, and those that were there before.
 
-use crate::{chronicle::Chronicle, client::Orders};
+use crate::{
+    chronicle::{COMPLAINTS, Chronicle},
+    client::Orders,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     env,
-    fs::{self, File},
+    fs::File,
     io,
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
@@ -57,33 +60,36 @@ impl Worker {
         Ok(())
     }
 
-    /// Kills the process, and waits until it is gone. That it had ended by itself is a failure.
-    pub(crate) fn kill(&mut self, chronicle: &Chronicle) {
+    /// Kills the process, and waits until it is gone. That it had ended by itself is a failure. False if
+    /// there was none to kill.
+    pub(crate) fn kill(&mut self, chronicle: &Chronicle) -> bool {
         let name = self.name();
         let Some(mut child) = self.child.take() else {
-            return;
+            return false;
         };
         if let Ok(Some(status)) = child.try_wait() {
-            let complaints = fs::read_to_string(self.complaints()).unwrap_or_default();
-            let last = complaints.lines().last().unwrap_or("it said nothing");
-            chronicle.fail(format!("{name} ended by itself ({status}): {last}"));
-            return;
+            // What it complained of goes before this: see `complaint`.
+            chronicle.fail(format!("{name} ended by itself ({status})"));
+            return false;
         }
         chronicle.death(&name);
         end(&mut child);
+        true
     }
 
     /// Stops the process where it is, or lets it go on.
-    pub(crate) fn signal(&self, signal: Signal) {
-        if let Some(child) = &self.child {
-            // It may have ended by itself, which `kill` will find.
-            let _ = kill_process(Pid::from_child(child), signal);
-        }
+    ///
+    /// # Errors
+    /// [`NotFound`](io::ErrorKind::NotFound) if it is killed, or that the operating system refuses.
+    pub(crate) fn signal(&self, signal: Signal) -> io::Result<()> {
+        let child = self.child.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        // It may have ended by itself, which `kill` will find.
+        Ok(kill_process(Pid::from_child(child), signal)?)
     }
 
     /// Where the process writes its panics.
     fn complaints(&self) -> PathBuf {
-        self.folder.join(format!("{}.stderr", self.name()))
+        self.folder.join(format!("{}.{COMPLAINTS}", self.name()))
     }
 }
 

@@ -72,6 +72,29 @@ fn an_extension_prolongs_the_claim() {
 }
 
 #[test]
+fn who_is_told_that_it_is_valid_claims_beyond_the_promise() {
+    let other = journal("b", "120 acquired r0 y 140\n");
+    let told = journal(
+        "a",
+        "10 acquired r0 x 100\n130 relied r0 x\n150 ended r0 x\n",
+    );
+    let overlaps = checked(&[told, other.clone()]).overlaps;
+    assert_eq!(overlaps.len(), 1);
+    assert_eq!(overlaps[0].length(), Duration::from_nanos(10));
+    // It was asked before the other won: the answer is none about the time after.
+    let early = journal(
+        "a",
+        "10 acquired r0 x 100\n120 relied r0 x\n500 ended r0 x\n",
+    );
+    assert_eq!(checked(&[early, other.clone()]).overlaps, []);
+    // Neither does a yes take anything from the promise, nor give anything to the dead.
+    let within = journal("a", "10 acquired r0 x 130\n60 relied r0 x\n");
+    assert_eq!(checked(&[within, other.clone()]).overlaps.len(), 1);
+    let dead = killed("a", "10 acquired r0 x 100\n130 relied r0 x\n", 110);
+    assert_eq!(checked(&[dead, other]).overlaps, []);
+}
+
+#[test]
 fn the_dead_claim_nothing() {
     let holder = killed("a", "10 acquired r0 x 100\n", 40);
     let early = journal("b", "39 acquired r0 y 40\n");
