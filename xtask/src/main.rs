@@ -35,8 +35,11 @@ fn main() -> ExitCode {
             ExitCode::from(u8::from(!findings.is_empty()))
         }
         _ => {
-            println!("{USAGE}");
             let asked = matches!(words.as_slice(), ["help" | "--help" | "-h"]);
+            if !asked && !words.is_empty() {
+                println!("there is no command `{}`\n", words.join(" "));
+            }
+            println!("{USAGE}");
             ExitCode::from(if asked { 0 } else { 2 })
         }
     }
@@ -56,7 +59,7 @@ fn simulate(further: &[&str]) -> ExitCode {
 fn run_fast(program: &str, arguments: &[&str]) -> ExitCode {
     let status = Command::new(env!("CARGO"))
         .current_dir(root())
-        .args(["run", "--quiet", "--release", "-p", program, "--"])
+        .args(["run", "--release", "-p", program, "--"])
         .args(arguments)
         .status();
     match status {

@@ -25,6 +25,17 @@ pub(crate) enum Phase {
     Over,
 }
 
+impl Phase {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Faults => "the time of faults",
+            Self::Silence | Self::LastSilence => "silence",
+            Self::Recovery(_) => "recovery",
+            Self::Over => "nothing",
+        }
+    }
+}
+
 /// No fault begins or lasts beyond this.
 pub(crate) const FAULTS_END: Moment = Moment::from_ns(14 * SECOND);
 const SILENCE_NS: u64 = SECOND;
@@ -55,8 +66,9 @@ impl World {
         };
         let (now, to) = (self.now, self.phase);
         if to != from {
-            self.trace
-                .tell(now, || format!("-- {from:?} is over, {to:?} begins"));
+            self.trace.tell(now, || {
+                format!("-- {} is over, {} begins", from.name(), to.name())
+            });
         }
         let last = Moment::from_ns(END.ns() - SILENCE_NS);
         let next = match to {

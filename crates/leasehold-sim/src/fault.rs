@@ -1,6 +1,7 @@
 //! What goes wrong in the world, and for how long.
 
 use crate::{
+    check::seconds,
     client::answer,
     course::FAULTS_END,
     queue::Event,
@@ -120,7 +121,7 @@ impl World {
             return;
         }
         self.trace.tell(now, || {
-            format!("c{client}       {kind:?} until {:?}", until.ns())
+            format!("c{client}       {kind:?} until {}", seconds(until))
         });
         match kind {
             Kind::Pause => self.stop(client, until),
@@ -171,7 +172,10 @@ impl World {
         if !this.is_up || now <= this.hung_until {
             return;
         }
-        self.trace.tell(now, || format!("n{node}       {kind:?}"));
+        self.trace.tell(now, || match kind {
+            Kind::Hang => format!("n{node}       hangs until {}", seconds(until)),
+            _ => format!("n{node}       {kind:?}"),
+        });
         match kind {
             Kind::Hang => this.hung_until = until,
             // Who was refused asks again after pauses that grow with the time of refusal: short enough
@@ -219,6 +223,14 @@ impl World {
             self.now
                 .after(until.since_ns(self.now).min(self.setting.ttl_ns / 4))
         };
+        self.trace.tell(self.now, || {
+            let keeps = match crash.keeps {
+                Keeps::All => "keeps all it knew",
+                Keeps::Snapshot => "goes back to its last snapshot",
+                Keeps::Nothing => "forgets everything",
+            };
+            format!("n{node}       {keeps}, and is back at {}", seconds(back))
+        });
         self.nodes_back = self.nodes_back.max(back);
         self.queue.plan(back, Event::NodeBack { node });
     }

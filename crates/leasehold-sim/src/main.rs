@@ -109,7 +109,7 @@ fn many(
         "{:<18} {:>8} {:>11} {:>9} {:>10} {:>8} {:>11}",
         "scenario", "seeds", "events", "leases", "violations", "seconds", "events/s"
     );
-    let mut failed = false;
+    let mut failed = 0;
     for scenario in scenarios {
         let summary = campaign::run(scenario, from, count, only, |done| {
             if done < count {
@@ -117,9 +117,13 @@ fn many(
             }
         });
         tell(scenario, &summary);
-        failed |= !summary.is_as_it_must_be(scenario.law);
+        failed += usize::from(!summary.is_as_it_must_be(scenario.law));
     }
-    ExitCode::from(u8::from(failed))
+    match failed {
+        0 => println!("all scenarios are as they must be"),
+        _ => println!("FAILED: {failed} scenarios are not as they must be"),
+    }
+    ExitCode::from(u8::from(failed > 0))
 }
 
 fn tell(scenario: &Scenario, summary: &Summary) {
@@ -157,7 +161,7 @@ fn tell(scenario: &Scenario, summary: &Summary) {
                     violation.what
                 );
                 println!(
-                    "    cargo run --release -p leasehold-sim -- --seed {seed} --scenario {} --trace",
+                    "    cargo xtask sim --seed {seed} --scenario {} --trace",
                     scenario.name
                 );
             }
