@@ -1,4 +1,4 @@
-//! When a lease is extended, and when the command has to go.
+//! When a lease is in danger, and when the command has to go.
 //!
 //! Everything here is counted back from the lease's end, by what the guard says remains: a timer only
 //! wakes, and may do so late.
@@ -39,17 +39,10 @@ impl Upkeep {
         }
     }
 
-    /// Whether the lease should be extended: a third of it has passed.
-    pub(crate) fn is_extension_due(self, remaining: Duration) -> bool {
-        remaining <= self.extend_before()
-    }
-
-    /// How long to rest after an extension before the next, won or not.
-    ///
-    /// A part of the TTL, however short that is: a pause beyond the time between two extensions would
-    /// lose every lease.
-    pub(crate) fn pause(self) -> Duration {
-        (self.ttl / 12).max(Duration::from_millis(1))
+    /// How much of the lease is left when the user is told that it is in danger: it should have been
+    /// extended by then.
+    pub(crate) fn warn_before(self) -> Duration {
+        self.ttl * 3 / 5
     }
 
     /// How long nothing has to be done about the lease.
@@ -57,11 +50,7 @@ impl Upkeep {
     /// Never more than half a second: timers stand still while the machine is suspended and the lease
     /// does not, so after waking up this bounds how long a lost lease goes unnoticed.
     pub(crate) fn rest(self, remaining: Duration) -> Duration {
-        let marks = [
-            self.extend_before(),
-            self.terminate_before(),
-            self.kill_before(),
-        ];
+        let marks = [self.terminate_before(), self.kill_before()];
         let next = marks.into_iter().find(|mark| *mark < remaining);
         remaining
             .saturating_sub(next.unwrap_or_default())
@@ -71,10 +60,6 @@ impl Upkeep {
     /// How long the command has between SIGTERM and SIGKILL.
     pub(crate) fn grace(self) -> Duration {
         self.terminate_before().saturating_sub(self.kill_before())
-    }
-
-    fn extend_before(self) -> Duration {
-        self.ttl * 2 / 3
     }
 
     fn terminate_before(self) -> Duration {
@@ -118,28 +103,10 @@ mod tests {
     }
 
     #[test]
-    fn an_extension_is_due_after_a_third() {
-        let upkeep = Upkeep::new(millis(3000));
-        assert!(!upkeep.is_extension_due(millis(2001)));
-        assert!(upkeep.is_extension_due(millis(2000)));
-        assert_eq!(upkeep.pause(), millis(250));
-    }
-
-    #[test]
-    fn a_failed_extension_is_tried_again_in_time_whatever_the_ttl() {
-        for ttl in [12, 70, 200, 2000, 3_600_000] {
-            let upkeep = Upkeep::new(millis(ttl));
-            let left = upkeep.extend_before().saturating_sub(upkeep.pause() * 4);
-            assert_eq!(upkeep.stage(left), Stage::Held, "{ttl}");
-        }
-        assert_eq!(Upkeep::new(millis(1)).pause(), millis(1));
-    }
-
-    #[test]
     fn rest_ends_at_the_next_mark_and_never_spins() {
         let upkeep = Upkeep::new(millis(1200));
         let rests = [
-            (1180, 380),
+            (1180, 500),
             (800, 500),
             (310, 10),
             (300, 180),
