@@ -116,7 +116,7 @@ impl<'a> Wait<'a> {
         let mut options = LockOptions::new()
             .ttl(self.ttl)
             .tries_unlimited()
-            .warn_before(Upkeep::new(self.ttl).warn_before())
+            .warn_before(Upkeep::new(self.ttl, self.max_hold).warn_before())
             .owner_source(OwnerSource::new(move |random| label.owner(random)));
         options = match self.max_hold {
             Some(most) => options.max_hold(most),

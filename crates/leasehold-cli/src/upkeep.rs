@@ -23,8 +23,9 @@ pub(crate) enum Stage {
 }
 
 impl Upkeep {
-    /// The rules for this TTL.
-    pub(crate) fn new(ttl: Duration) -> Self {
+    /// The rules for this TTL, or for a hold that may not even last so long.
+    pub(crate) fn new(ttl: Duration, max_hold: Option<Duration>) -> Self {
+        let ttl = max_hold.map_or(ttl, |most| most.min(ttl));
         Self { ttl }
     }
 
@@ -81,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_command_is_asked_first_and_killed_before_the_lease_ends() {
-        let upkeep = Upkeep::new(millis(2000));
+        let upkeep = Upkeep::new(millis(2000), None);
         let stages = [
             (1980, Stage::Held),
             (501, Stage::Held),
@@ -97,14 +98,22 @@ mod tests {
 
     #[test]
     fn long_leases_do_not_give_up_early() {
-        let upkeep = Upkeep::new(Duration::from_secs(3600));
+        let upkeep = Upkeep::new(Duration::from_secs(3600), None);
         assert_eq!(upkeep.stage(millis(5001)), Stage::Held);
         assert_eq!(upkeep.stage(millis(1001)), Stage::Leaving);
     }
 
     #[test]
+    fn a_hold_that_is_shorter_than_the_ttl_leaves_time_to_work() {
+        let upkeep = Upkeep::new(millis(10_000), Some(millis(1_000)));
+        assert_eq!(upkeep.stage(millis(1_000)), Stage::Held);
+        assert_eq!(upkeep.stage(millis(250)), Stage::Leaving);
+        assert_eq!(upkeep.stage(millis(100)), Stage::Over);
+    }
+
+    #[test]
     fn rest_ends_at_the_next_mark_and_never_spins() {
-        let upkeep = Upkeep::new(millis(1200));
+        let upkeep = Upkeep::new(millis(1200), None);
         let rests = [
             (1180, 500),
             (800, 500),

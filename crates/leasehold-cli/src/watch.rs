@@ -63,7 +63,7 @@ impl<'a> Watch<'a> {
         let now = Instant::now();
         Self {
             guard,
-            upkeep: Upkeep::new(ttl),
+            upkeep: Upkeep::new(ttl, max_hold),
             max_hold,
             signals,
             terminal: Terminal::controlling(),

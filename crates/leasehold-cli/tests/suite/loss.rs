@@ -106,6 +106,13 @@ fn a_command_that_holds_for_longer_than_it_may_is_ended_in_time() {
 }
 
 #[test]
+fn a_command_that_is_done_in_time_is_left_alone() {
+    let user = User::new();
+    let words = ["run", "--max-hold", "2s", "demo", "--", "true"];
+    assert_eq!(user.run(&words).end().code, 0);
+}
+
+#[test]
 fn a_hold_that_is_too_short_to_look_after_is_refused() {
     let user = User::new();
     let run = user.run(&["run", "--max-hold", "10ms", "demo", "--", "true"]);
