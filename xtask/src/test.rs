@@ -247,4 +247,4 @@ const BARE_TARGETS: [&str; 3] = [
 ];
 
 /// `tls` contains `redis`; the default set is what the tests are compiled with.
-const FEATURE_SETS: [&str; 5] = ["", "file", "redis", "tls", "file,redis"];
+const FEATURE_SETS: [&str; 6] = ["", "file", "redis", "tls", "cancellation", "file,redis"];

@@ -85,6 +85,11 @@ fn careful(orders: &Orders) -> Result<std::convert::Infallible, Failure> {
         .ttl(orders.ttl)
         .node_limit(orders.ttl * limit / 100)
         .pause(Duration::from_millis(1)..=Duration::from_millis(20));
+    let options = if draw.percent(50) {
+        options.no_renewal()
+    } else {
+        options
+    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()?;
@@ -162,7 +167,11 @@ async fn hold(
         // What fails changes nothing: the lease is as valid as it was.
         if extensions > 0 && guard.remaining() < ttl / 2 && guard.extend().await.is_ok() {
             extensions -= 1;
-            promised = guard.valid_until().into();
+        }
+        // By this extension, or by itself.
+        let now_promised: Moment = guard.valid_until().into();
+        if now_promised > promised {
+            promised = now_promised;
             let extended = Step::Extended {
                 valid_until: promised,
             };

@@ -54,6 +54,10 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = ttl)]
     pub(crate) ttl: Duration,
 
+    /// Hold the lock so long at most: the command is ended before, with exit code 123
+    #[arg(long, value_name = "DURATION", value_parser = max_hold)]
+    pub(crate) max_hold: Option<Duration>,
+
     /// Wait so long for the lock at most, then exit with 124; without it, wait for ever
     #[arg(
         long,
@@ -126,6 +130,16 @@ fn ttl(text: &str) -> Result<Duration, String> {
             Shown(SHORTEST_TTL)
         )),
         ttl => Ok(ttl),
+    }
+}
+
+fn max_hold(text: &str) -> Result<Duration, String> {
+    match duration::parse(text)? {
+        most if most < SHORTEST_TTL => Err(format!(
+            "shorter than {}: a command cannot be started, watched and ended in less",
+            Shown(SHORTEST_TTL)
+        )),
+        most => Ok(most),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::{
     label::{Holder, Label},
     nodes::{Nodes, misused},
     output,
+    upkeep::Upkeep,
 };
 use leasehold::{AcquireError, LeaseGuard, LockManager, LockOptions, Mutex, OwnerSource};
 use std::time::Duration;
@@ -31,6 +32,7 @@ pub(crate) struct Wait<'a> {
     nodes: &'a Nodes,
     resource: &'a str,
     ttl: Duration,
+    max_hold: Option<Duration>,
     patience: Patience,
 }
 
@@ -51,6 +53,7 @@ impl<'a> Wait<'a> {
             nodes,
             resource: &arguments.resource,
             ttl: arguments.ttl,
+            max_hold: arguments.max_hold,
             patience,
         }
     }
@@ -113,7 +116,12 @@ impl<'a> Wait<'a> {
         let mut options = LockOptions::new()
             .ttl(self.ttl)
             .tries_unlimited()
+            .warn_before(Upkeep::new(self.ttl, self.max_hold).warn_before())
             .owner_source(OwnerSource::new(move |random| label.owner(random)));
+        options = match self.max_hold {
+            Some(most) => options.max_hold(most),
+            None => options.max_hold_unlimited(),
+        };
         if let Some(patience) = unreachable_for {
             options = options.give_up_unreachable_after(patience);
         }

@@ -1,4 +1,4 @@
-//! When a lease is extended, and when the command has to go.
+//! When a lease is in danger, and when the command has to go.
 //!
 //! Everything here is counted back from the lease's end, by what the guard says remains: a timer only
 //! wakes, and may do so late.
@@ -23,8 +23,9 @@ pub(crate) enum Stage {
 }
 
 impl Upkeep {
-    /// The rules for this TTL.
-    pub(crate) fn new(ttl: Duration) -> Self {
+    /// The rules for this TTL, or for a hold that may not even last so long.
+    pub(crate) fn new(ttl: Duration, max_hold: Option<Duration>) -> Self {
+        let ttl = max_hold.map_or(ttl, |most| most.min(ttl));
         Self { ttl }
     }
 
@@ -39,17 +40,10 @@ impl Upkeep {
         }
     }
 
-    /// Whether the lease should be extended: a third of it has passed.
-    pub(crate) fn is_extension_due(self, remaining: Duration) -> bool {
-        remaining <= self.extend_before()
-    }
-
-    /// How long to rest after an extension before the next, won or not.
-    ///
-    /// A part of the TTL, however short that is: a pause beyond the time between two extensions would
-    /// lose every lease.
-    pub(crate) fn pause(self) -> Duration {
-        (self.ttl / 12).max(Duration::from_millis(1))
+    /// How much of the lease is left when the user is told that it is in danger: it should have been
+    /// extended by then.
+    pub(crate) fn warn_before(self) -> Duration {
+        self.ttl * 3 / 5
     }
 
     /// How long nothing has to be done about the lease.
@@ -57,11 +51,7 @@ impl Upkeep {
     /// Never more than half a second: timers stand still while the machine is suspended and the lease
     /// does not, so after waking up this bounds how long a lost lease goes unnoticed.
     pub(crate) fn rest(self, remaining: Duration) -> Duration {
-        let marks = [
-            self.extend_before(),
-            self.terminate_before(),
-            self.kill_before(),
-        ];
+        let marks = [self.terminate_before(), self.kill_before()];
         let next = marks.into_iter().find(|mark| *mark < remaining);
         remaining
             .saturating_sub(next.unwrap_or_default())
@@ -71,10 +61,6 @@ impl Upkeep {
     /// How long the command has between SIGTERM and SIGKILL.
     pub(crate) fn grace(self) -> Duration {
         self.terminate_before().saturating_sub(self.kill_before())
-    }
-
-    fn extend_before(self) -> Duration {
-        self.ttl * 2 / 3
     }
 
     fn terminate_before(self) -> Duration {
@@ -96,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_command_is_asked_first_and_killed_before_the_lease_ends() {
-        let upkeep = Upkeep::new(millis(2000));
+        let upkeep = Upkeep::new(millis(2000), None);
         let stages = [
             (1980, Stage::Held),
             (501, Stage::Held),
@@ -112,34 +98,24 @@ mod tests {
 
     #[test]
     fn long_leases_do_not_give_up_early() {
-        let upkeep = Upkeep::new(Duration::from_secs(3600));
+        let upkeep = Upkeep::new(Duration::from_secs(3600), None);
         assert_eq!(upkeep.stage(millis(5001)), Stage::Held);
         assert_eq!(upkeep.stage(millis(1001)), Stage::Leaving);
     }
 
     #[test]
-    fn an_extension_is_due_after_a_third() {
-        let upkeep = Upkeep::new(millis(3000));
-        assert!(!upkeep.is_extension_due(millis(2001)));
-        assert!(upkeep.is_extension_due(millis(2000)));
-        assert_eq!(upkeep.pause(), millis(250));
-    }
-
-    #[test]
-    fn a_failed_extension_is_tried_again_in_time_whatever_the_ttl() {
-        for ttl in [12, 70, 200, 2000, 3_600_000] {
-            let upkeep = Upkeep::new(millis(ttl));
-            let left = upkeep.extend_before().saturating_sub(upkeep.pause() * 4);
-            assert_eq!(upkeep.stage(left), Stage::Held, "{ttl}");
-        }
-        assert_eq!(Upkeep::new(millis(1)).pause(), millis(1));
+    fn a_hold_that_is_shorter_than_the_ttl_leaves_time_to_work() {
+        let upkeep = Upkeep::new(millis(10_000), Some(millis(1_000)));
+        assert_eq!(upkeep.stage(millis(1_000)), Stage::Held);
+        assert_eq!(upkeep.stage(millis(250)), Stage::Leaving);
+        assert_eq!(upkeep.stage(millis(100)), Stage::Over);
     }
 
     #[test]
     fn rest_ends_at_the_next_mark_and_never_spins() {
-        let upkeep = Upkeep::new(millis(1200));
+        let upkeep = Upkeep::new(millis(1200), None);
         let rests = [
-            (1180, 380),
+            (1180, 500),
             (800, 500),
             (310, 10),
             (300, 180),

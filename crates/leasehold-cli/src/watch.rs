@@ -8,9 +8,9 @@ use crate::{
     terminal::Terminal,
     upkeep::{Stage, Upkeep},
 };
-use leasehold::{ExtendError, LeaseGuard};
+use leasehold::{Danger, LeaseGuard, LeaseState, LossCause};
 use rustix::process::{Signal, kill_current_process_group};
-use std::{io, pin::Pin, process::ExitStatus, time::Duration};
+use std::{io, process::ExitStatus, time::Duration};
 use tokio::{
     select,
     time::{Instant, sleep},
@@ -22,6 +22,7 @@ use tokio::{
 pub(crate) struct Watch<'a> {
     guard: &'a LeaseGuard,
     upkeep: Upkeep,
+    max_hold: Option<Duration>,
     signals: &'a mut Signals,
     terminal: Option<Terminal>,
     child: Child,
@@ -29,7 +30,8 @@ pub(crate) struct Watch<'a> {
     stage: Stage,
     /// When the present stage began.
     stage_since: Instant,
-    no_extension_before: Instant,
+    /// What the user was told of the lease last.
+    told: LeaseState,
     trouble: Option<Trouble>,
 }
 
@@ -42,34 +44,34 @@ pub(crate) enum End {
     Lost(String),
 }
 
-/// Extensions have failed, since then and last for this reason.
+/// Extensions have failed since then, the last for this reason.
 #[derive(Debug)]
 struct Trouble {
     since: Instant,
     why: String,
 }
 
-type Extension<'a> = Pin<Box<dyn Future<Output = Result<(), ExtendError>> + 'a>>;
-
 impl<'a> Watch<'a> {
     /// Begins to watch.
     pub(crate) fn new(
         guard: &'a LeaseGuard,
         ttl: Duration,
+        max_hold: Option<Duration>,
         signals: &'a mut Signals,
         child: Child,
     ) -> Self {
         let now = Instant::now();
         Self {
             guard,
-            upkeep: Upkeep::new(ttl),
+            upkeep: Upkeep::new(ttl, max_hold),
+            max_hold,
             signals,
             terminal: Terminal::controlling(),
             child,
             ended: None,
             stage: Stage::Held,
             stage_since: now,
-            no_extension_before: now,
+            told: LeaseState::Held,
             trouble: None,
         }
     }
@@ -98,24 +100,18 @@ impl<'a> Watch<'a> {
 
     async fn watch(&mut self) -> io::Result<End> {
         let guard = self.guard;
-        let mut extension: Option<Extension<'_>> = None;
         loop {
             self.look()?;
+            self.note(guard.state());
             self.advance();
             if let Some(end) = self.end() {
                 return Ok(end);
             }
-            if extension.is_none() && self.is_extension_due() {
-                extension = Some(Box::pin(guard.extend()));
-            }
-            let rest = self.rest(extension.is_some());
+            let rest = self.rest();
             select! {
                 biased;
                 signal = self.signals.next() => self.pass(signal),
-                result = answer(&mut extension) => {
-                    extension = None;
-                    self.note(result);
-                }
+                _ = guard.changed(), if !self.told.is_lost() => {}
                 () = sleep(rest) => {}
             }
         }
@@ -154,7 +150,15 @@ impl<'a> Watch<'a> {
         if self.stage == Stage::Held && self.ended.is_some() && self.guard.is_valid() {
             return;
         }
-        let mut stage = self.upkeep.stage(self.guard.remaining()).max(self.stage);
+        // Keys that are gone leave no time to count; the command still gets its grace, since whoever has
+        // them now may be waiting for what it does last.
+        let by_the_clock = match &self.told {
+            LeaseState::Lost(lost) if matches!(lost.cause, LossCause::Gone { .. }) => {
+                Stage::Leaving
+            }
+            _ => self.upkeep.stage(self.guard.remaining()),
+        };
+        let mut stage = by_the_clock.max(self.stage);
         if self.stage == Stage::Leaving && self.stage_since.elapsed() >= self.upkeep.grace() {
             stage = Stage::Over;
         }
@@ -197,15 +201,26 @@ impl<'a> Watch<'a> {
 
     fn why(&self) -> String {
         let resource = self.guard.resource().as_str();
-        match &self.trouble {
-            Some(Trouble { since, why }) => {
-                let since = Shown(since.elapsed());
-                format!(
-                    "lost the lock while the command ran: for {since} could not {why}; the command \
-                     was ended"
-                )
-            }
-            None => format!(
+        if let Some(Trouble { since, why }) = &self.trouble {
+            let since = Shown(since.elapsed());
+            return format!(
+                "lost the lock while the command ran: for {since} could not {why}; the command was ended"
+            );
+        }
+        let cause = match &self.told {
+            LeaseState::Lost(lost) => Some(&lost.cause),
+            _ => None,
+        };
+        match (cause, self.max_hold) {
+            (Some(cause @ LossCause::Gone { .. }), _) => format!(
+                "lost the lock {resource:?} while the command ran: {cause}; the command was ended"
+            ),
+            (_, Some(most)) => format!(
+                "the command held the lock {resource:?} for {}, as long as --max-hold allows; it was \
+                 ended",
+                Shown(most)
+            ),
+            _ => format!(
                 "lost the lock {resource:?} while the command ran: the lease ended before it could \
                  be extended (was this machine suspended, or leasehold stopped?); the command was \
                  ended"
@@ -213,60 +228,43 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn is_extension_due(&self) -> bool {
-        self.stage == Stage::Held
-            && self.upkeep.is_extension_due(self.guard.remaining())
-            && Instant::now() >= self.no_extension_before
-    }
-
-    fn note(&mut self, result: Result<(), ExtendError>) {
-        let now = Instant::now();
-        self.no_extension_before = now + self.upkeep.pause();
-        let Err(error) = result else {
-            if self.trouble.take().is_some() {
+    /// Takes note of how safe the lease is, and tells the user what is new.
+    fn note(&mut self, state: LeaseState) {
+        if state == self.told {
+            return;
+        }
+        match &state {
+            LeaseState::Held if self.trouble.take().is_some() => {
                 output::talk("the lock is extended again");
             }
-            return;
-        };
-        let since = match &self.trouble {
-            Some(trouble) => trouble.since,
-            None => {
-                let left = Shown(self.guard.remaining());
-                output::talk(format_args!("cannot {error}; trying again for {left}"));
-                now
+            LeaseState::InDanger(Danger {
+                trouble: Some(trouble),
+                ..
+            }) => {
+                let why = trouble.last.to_string();
+                if self.trouble.is_none() {
+                    let left = Shown(self.guard.remaining());
+                    output::talk(format_args!("cannot {why}; trying again for {left}"));
+                }
+                let since = Instant::now() - trouble.lasting;
+                self.trouble = Some(Trouble { since, why });
             }
-        };
-        let over = match error {
-            // So many nodes have no such key any more that no quorum is left to extend it on: somebody
-            // else may have theirs there already, whatever is left of our time. And what is lost does
-            // not come back.
-            ExtendError::Gone { .. } | ExtendError::Lost { .. } => true,
-            // May go better the next time, as long as there is time.
-            _ => false,
-        };
-        self.trouble = Some(Trouble {
-            since,
-            why: error.to_string(),
-        });
-        if over && self.stage == Stage::Held {
-            self.enter(Stage::Leaving);
+            // What is lost does not come back: so many nodes have no such key any more, or its time is up.
+            LeaseState::Lost(_) if self.stage == Stage::Held && self.ended.is_none() => {
+                self.enter(Stage::Leaving);
+            }
+            _ => {}
         }
+        self.told = state;
     }
 
     /// How long to wait for something to happen.
-    fn rest(&self, extending: bool) -> Duration {
+    fn rest(&self) -> Duration {
         if self.stage != Stage::Held {
             // The end of a process that is not our child is told by nobody.
             return TURN;
         }
-        let remaining = self.guard.remaining();
-        let rest = self.upkeep.rest(remaining);
-        // While one is under way, the next is not waited for: its answer wakes us.
-        if !extending && self.upkeep.is_extension_due(remaining) {
-            let pause = self.no_extension_before - Instant::now();
-            return rest.min(pause.max(Duration::from_millis(1)));
-        }
-        rest
+        self.upkeep.rest(self.guard.remaining())
     }
 
     fn pass(&mut self, signal: Signal) {
@@ -296,14 +294,6 @@ impl<'a> Watch<'a> {
         if self.guard.is_valid() {
             self.child.signal(Signal::CONT);
         }
-    }
-}
-
-/// The answer of the extension that is under way; without one, never.
-async fn answer(extension: &mut Option<Extension<'_>>) -> Result<(), ExtendError> {
-    match extension {
-        Some(extension) => extension.await,
-        None => std::future::pending().await,
     }
 }
 
@@ -340,7 +330,7 @@ mod tests {
             waitpid(Some(group), WaitOptions::UNTRACED).expect("it is ours");
             kill_process(group, Signal::KILL).expect("it is there");
             waitpid(Some(group), WaitOptions::empty()).expect("it is ours");
-            let mut watch = Watch::new(&guard, Duration::from_secs(10), &mut signals, child);
+            let mut watch = Watch::new(&guard, Duration::from_secs(10), None, &mut signals, child);
             assert!(watch.has_group(), "the other runs on");
             watch
                 .until_the_end()

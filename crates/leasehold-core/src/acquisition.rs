@@ -6,56 +6,22 @@ use crate::{
     lease::Lease,
     node_set::NodeId,
     outbox::Outbox,
-    owner::{Owner, OwnerSource, Seed},
+    owner::{Owner, Seed},
+    plan::{Plan, Wish},
     quorum::{Decision, Quorum},
     request::{AttemptId, OperationId, Tag, Vote},
     resource::Resource,
-    retry::Retry,
     round::Round,
-    terms::Terms,
     time::Instant,
 };
 use alloc::sync::Arc;
-use core::{
-    hash::{Hash, Hasher},
-    time::Duration,
-};
-
-/// How a resource is to be acquired: the checked options of one lock.
-#[derive(Clone, Debug)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "the facade makes it, field by field"
-)]
-pub struct Plan {
-    /// TTL, drift and the nodes' time limit.
-    pub terms: Terms,
-    /// How often to try.
-    pub retry: Retry,
-    /// Where owners come from.
-    pub owners: OwnerSource,
-}
-
-/// What a caller wants: a resource, in some way, within some time.
-#[derive(Clone, Debug)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "the facade makes it, field by field"
-)]
-pub struct Wish {
-    /// What is to be locked.
-    pub resource: Resource,
-    /// How.
-    pub plan: Arc<Plan>,
-    /// For how long the caller waits at most, on top of the plan's tries.
-    pub patience: Option<Duration>,
-}
 
 /// One wish on its way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Acquisition {
     operation: OperationId,
     resource: Resource,
+    from: Option<Owner>,
     plan: Arc<Plan>,
     quorum: Quorum,
     seed: Seed,
@@ -81,32 +47,6 @@ enum State {
     Resting(Instant),
 }
 
-/// Everything but the plan. It holds functions, which have no hash, and needs none: an acquisition keeps the
-/// plan that it was submitted with, so of one operation there are no two acquisitions that differ in
-/// nothing else.
-impl Hash for Acquisition {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        // Taken apart, so that a further field is not forgotten.
-        let Self {
-            operation,
-            resource,
-            plan: _,
-            quorum,
-            seed,
-            begun,
-            deadline,
-            tried,
-            last_try,
-            reached,
-            last_owner,
-            last_cause,
-            state: now,
-        } = self;
-        (operation, resource, quorum, seed, begun, deadline).hash(state);
-        (tried, last_try, reached, last_owner, last_cause, now).hash(state);
-    }
-}
-
 /// What the engine must do after it moved an acquisition.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
@@ -118,9 +58,24 @@ pub(crate) struct Turn {
 
 /// How an acquisition ended.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it lives for one call; a box would cost an allocation per lease"
+)]
 pub(crate) enum Outcome {
-    Won(Lease, Claim),
+    Won(Won),
     Failed(AcquireFailure),
+}
+
+/// A lease, and what is needed to keep it.
+#[derive(Debug)]
+pub(crate) struct Won {
+    pub(crate) lease: Lease,
+    pub(crate) claim: Claim,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) seed: Seed,
+    /// Before the first request of the attempt left.
+    pub(crate) begun: Instant,
 }
 
 impl Acquisition {
@@ -135,6 +90,7 @@ impl Acquisition {
         Self {
             operation,
             resource: wish.resource,
+            from: wish.from,
             plan: wish.plan,
             quorum,
             seed,
@@ -229,7 +185,8 @@ impl Acquisition {
             number,
         };
         let terms = self.plan.terms;
-        let claim = Claim::new(id, self.resource.clone(), owner, terms, self.quorum, now);
+        let claim = Claim::new(id, self.resource.clone(), owner, terms, self.quorum, now)
+            .taking_over(self.from.clone());
         // Step 1: `now` was read before the first request leaves; validity counts from it.
         let closes = now.saturating_add(terms.node_limit());
         let closes = self
@@ -240,7 +197,7 @@ impl Acquisition {
         outbox.send(
             self.quorum.nodes(),
             claim.tag(Claim::ACQUIRE_STEP),
-            claim.acquire(),
+            claim.first(),
         );
         self.state = State::Voting(claim, round);
         Turn::default()
@@ -259,7 +216,8 @@ impl Acquisition {
             unreachable!("the state was looked at above");
         };
         // Step 3: a quorum, and in time.
-        let valid_until = self.plan.terms.valid_until(round.started());
+        let must_end = self.plan.upkeep.ends_at(round.started());
+        let valid_until = self.plan.terms.valid_until(round.started()).min(must_end);
         let in_full =
             round.closes().saturating_since(round.started()) == claim.terms().node_limit();
         let cause = match decision {
@@ -295,9 +253,16 @@ impl Acquisition {
             owner,
             valid_until,
         };
+        let won = Won {
+            lease,
+            claim,
+            plan: Arc::clone(&self.plan),
+            seed: self.seed,
+            begun: round.started(),
+        };
         Turn {
             abandoned: None,
-            outcome: Some(Outcome::Won(lease, claim)),
+            outcome: Some(Outcome::Won(won)),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::{
     quorum::Quorum,
     request::{AttemptId, Request, Tag, Vote},
     resource::Resource,
-    terms::Terms,
+    terms::{Terms, Ttl},
     time::Instant,
 };
 use alloc::vec::Vec;
@@ -21,21 +21,35 @@ pub struct Claim {
     id: AttemptId,
     resource: Resource,
     owner: Owner,
+    /// From whom the keys were taken over, if they were.
+    from: Option<Owner>,
     terms: Terms,
+    /// Those of the first request.
+    first: Terms,
     nodes: NodeSet,
     /// Where the key was surely never set.
     untouched: NodeSet,
     /// Where the first request may still take effect, as far as we know.
     unanswered: NodeSet,
-    /// Where extensions may still take effect, by the numbers of their requests.
-    extensions: Vec<(u32, NodeSet)>,
+    /// Later requests that may still take effect.
+    further: Vec<Further>,
     steps: u32,
-    /// Every request that is not unanswered took effect at this time or earlier, or never will.
-    effective_by: Instant,
+    /// Whatever the requests that are answered have set is gone by then.
+    gone_by: Instant,
+}
+
+/// A request after the first that sets keys or lets them live on.
+#[derive(Clone, Debug, Hash)]
+struct Further {
+    step: u32,
+    /// Whether it sets keys where there are none.
+    creates: bool,
+    terms: Terms,
+    unanswered: NodeSet,
 }
 
 impl Claim {
-    /// The step under which the keys are asked for; it is the only one that can create them.
+    /// The step under which the keys are asked for first.
     pub const ACQUIRE_STEP: u32 = 0;
 
     /// The claim of an attempt whose acquire request leaves for all nodes now.
@@ -55,39 +69,70 @@ impl Claim {
             id,
             resource,
             owner,
+            from: None,
             terms,
+            first: terms,
             nodes,
             untouched,
             unanswered,
-            extensions: Vec::new(),
+            further: Vec::new(),
             steps,
-            effective_by: now,
+            gone_by: terms.gone_by(now),
+        }
+    }
+
+    /// The same, but of an attempt that takes the keys over from another owner.
+    #[must_use]
+    pub fn taking_over(self, from: Option<Owner>) -> Self {
+        Self { from, ..self }
+    }
+
+    /// The claim on the keys of another's attempt, of whose requests nothing is known.
+    #[must_use]
+    pub fn on_foreign(
+        id: AttemptId,
+        resource: Resource,
+        owner: Owner,
+        terms: Terms,
+        quorum: Quorum,
+        now: Instant,
+    ) -> Self {
+        let unanswered = NodeSet::EMPTY;
+        let claim = Self::new(id, resource, owner, terms, quorum, now);
+        Self {
+            unanswered,
+            ..claim
         }
     }
 
     /// Takes note of what a node answered to request number `step`. Answers to releases change nothing.
     pub fn settle(&mut self, now: Instant, node: NodeId, step: u32, vote: &Vote) {
-        let awaited = if step == Self::ACQUIRE_STEP {
-            self.unanswered.remove(node)
+        let terms = if step == Self::ACQUIRE_STEP {
+            self.unanswered.remove(node).then_some(self.first)
         } else {
-            let mut extensions = self.extensions.iter_mut();
-            let extension = extensions.find(|(number, _)| *number == step);
-            extension.is_some_and(|(_, unanswered)| unanswered.remove(node))
+            let mut further = self.further.iter_mut();
+            let request = further.find(|request| request.step == step);
+            request
+                .filter(|request| request.unanswered.contains(node))
+                .map(|request| {
+                    request.unanswered.remove(node);
+                    request.terms
+                })
         };
-        self.extensions
-            .retain(|(_, unanswered)| !unanswered.is_empty());
-        if !awaited {
+        let Some(terms) = terms else {
             return;
-        }
-        match vote {
-            Vote::Granted => self.effective_by = self.effective_by.max(now),
-            Vote::Unknown(fault) if fault.may_have_happened() => {
-                self.effective_by = self.effective_by.max(now);
-            }
-            Vote::Unknown(_) if step == Self::ACQUIRE_STEP => {
-                self.untouched.insert(node);
-            }
-            Vote::Refused(_) | Vote::Unknown(_) => {}
+        };
+        self.further
+            .retain(|request| !request.unanswered.is_empty());
+        let effective = match vote {
+            Vote::Granted => true,
+            Vote::Unknown(fault) => fault.may_have_happened(),
+            Vote::Refused(_) => false,
+        };
+        if effective {
+            self.gone_by = self.gone_by.max(terms.gone_by(now));
+        } else if step == Self::ACQUIRE_STEP && matches!(vote, Vote::Unknown(_)) {
+            self.untouched.insert(node);
         }
     }
 
@@ -98,10 +143,39 @@ impl Claim {
         step
     }
 
-    /// Takes note that request number `step`, which leaves for all nodes now, makes the keys live on.
-    pub fn extended_at(&mut self, now: Instant, step: u32) {
-        self.extensions.push((step, self.nodes));
-        self.effective_by = self.effective_by.max(now);
+    /// Takes note that request number `step`, which leaves for all nodes now, makes the keys live on for
+    /// these terms.
+    pub fn extended_at(&mut self, now: Instant, step: u32, terms: Terms) {
+        self.terms = terms;
+        self.gone_by = self.gone_by.max(terms.gone_by(now));
+        self.further.push(Further {
+            step,
+            creates: false,
+            terms,
+            unanswered: self.nodes,
+        });
+    }
+
+    /// Takes note that request number `step`, which leaves for `nodes` now, sets the key where there is
+    /// none.
+    pub fn repaired_at(&mut self, now: Instant, step: u32, nodes: NodeSet) {
+        self.gone_by = self.gone_by.max(self.terms.gone_by(now));
+        self.untouched = self.untouched.without(nodes);
+        self.further.push(Further {
+            step,
+            creates: true,
+            terms: self.terms,
+            unanswered: nodes,
+        });
+    }
+
+    /// Whether request number `step` sets keys where there are none, and a node has not answered it.
+    #[must_use]
+    pub fn creates(&self, node: NodeId, step: u32) -> bool {
+        let awaited = |request: &Further| {
+            request.creates && request.step == step && request.unanswered.contains(node)
+        };
+        step == Self::ACQUIRE_STEP || self.further.iter().any(awaited)
     }
 
     /// The tag of request number `step`.
@@ -113,13 +187,27 @@ impl Claim {
         }
     }
 
-    /// The request that sets the keys.
+    /// The attempt's first request: sets the keys, or takes them over.
+    #[must_use]
+    pub fn first(&self) -> Request {
+        match &self.from {
+            None => self.acquire(),
+            Some(from) => Request::Transfer {
+                resource: self.resource.clone(),
+                from: from.clone(),
+                owner: self.owner.clone(),
+                ttl: self.terms.key_ttl(),
+            },
+        }
+    }
+
+    /// The request that sets the keys where there are none.
     #[must_use]
     pub fn acquire(&self) -> Request {
         Request::Acquire {
             resource: self.resource.clone(),
             owner: self.owner.clone(),
-            ttl: self.terms.ttl(),
+            ttl: self.terms.key_ttl(),
         }
     }
 
@@ -129,16 +217,17 @@ impl Claim {
         Request::Extend {
             resource: self.resource.clone(),
             owner: self.owner.clone(),
-            ttl: self.terms.ttl(),
+            ttl: self.terms.key_ttl(),
         }
     }
 
-    /// The request that deletes the keys.
+    /// The request that deletes the keys, or lets them live for a last time.
     #[must_use]
-    pub fn release(&self) -> Request {
+    pub fn release(&self, keep: Option<Ttl>) -> Request {
         Request::Release {
             resource: self.resource.clone(),
             owner: self.owner.clone(),
+            keep,
         }
     }
 
@@ -175,13 +264,13 @@ impl Claim {
     /// Whether every request that sets keys has been answered by every node.
     #[must_use]
     pub const fn is_answered(&self) -> bool {
-        self.unanswered.is_empty() && self.extensions.is_empty()
+        self.unanswered.is_empty() && self.further.is_empty()
     }
 
     /// From when on the keys are gone by themselves, where every request was answered.
     #[must_use]
     pub const fn gone_by(&self) -> Instant {
-        self.terms.gone_by(self.effective_by)
+        self.gone_by
     }
 }
 
@@ -233,13 +322,38 @@ mod tests {
     }
 
     #[test]
+    fn a_late_grant_sets_its_key_for_the_ttl_that_it_was_asked_for() {
+        let mut claim = claim();
+        let step = claim.next_step();
+        let short = Ttl::new(Duration::from_secs(1)).expect("in range");
+        let terms = claim.terms().with_ttl(short).expect("it fits");
+        claim.extended_at(at(3_000), step, terms);
+        claim.settle(at(20_000), node(0), 0, &Vote::Granted);
+        assert_eq!(claim.gone_by(), at(20_000 + 10_000 + 102));
+    }
+
+    #[test]
+    fn a_node_that_gets_the_key_later_is_touched() {
+        let mut claim = claim();
+        let busy = Vote::Unknown(Fault::new(FaultKind::Busy, "full"));
+        claim.settle(at(1), node(2), 0, &busy);
+        assert!(!claim.touched().contains(node(2)));
+        let step = claim.next_step();
+        claim.repaired_at(at(3_000), step, NodeSet::from_iter([node(2)]));
+        assert!(claim.touched().contains(node(2)));
+        assert!(claim.creates(node(2), step));
+        claim.settle(at(3_001), node(2), step, &Vote::Granted);
+        assert!(!claim.creates(node(2), step), "it was told once");
+    }
+
+    #[test]
     fn an_extension_that_is_not_answered_may_take_effect_yet() {
         let mut claim = claim();
         for index in 0..3 {
             claim.settle(at(1), node(index), 0, &Vote::Granted);
         }
         let step = claim.next_step();
-        claim.extended_at(at(3_000), step);
+        claim.extended_at(at(3_000), step, *claim.clone().terms());
         claim.settle(at(3_001), node(0), step, &Vote::Granted);
         let busy = Vote::Unknown(Fault::new(FaultKind::Busy, "full"));
         claim.settle(at(3_002), node(1), step, &busy);

@@ -8,70 +8,25 @@
 //! Timers only wake: whether time is up is decided by the machines, from the `now` that they are given.
 
 use crate::{
-    acquisition::{Acquisition, Outcome, Turn, Wish},
+    acquisition::{Acquisition, Outcome, Turn, Won},
     claim::Claim,
-    failure::{AcquireFailure, ExtendFailure},
-    lease::Lease,
+    failure::ExtendFailure,
+    inquiry::Inquiry,
     node_set::NodeId,
+    operation::{Event, LinkChange, Operation},
     outbox::{Outbox, Send},
-    owner::Seed,
+    owner::{Owner, Seed},
     quorum::Quorum,
-    renewal::{Ended, Extended, Renewal},
-    request::{AttemptId, OperationId, Tag, Vote},
+    renewal::{self, Ended, Renewal},
+    request::{AttemptId, OperationId, Request, Tag, Vote},
+    resource::Resource,
+    terms::{Terms, Ttl},
     time::Instant,
     timers::Timers,
     withdrawal::{ReleaseOutcome, Report, Withdrawal},
 };
 use alloc::collections::{BTreeMap, VecDeque};
-
-/// Something to do.
-#[derive(Clone, Debug)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "whoever drives the engine submits them all"
-)]
-pub enum Operation {
-    /// Acquire a resource. Ends with [`Event::Acquired`] or [`Event::NotAcquired`].
-    Acquire(Wish),
-    /// Extend the lease that this acquisition won. Ends with [`Event::Extended`] or
-    /// [`Event::NotExtended`].
-    Extend(OperationId),
-    /// Release the lease that this acquisition won. Ends with [`Event::Released`], and goes on in the
-    /// background where nodes did not answer.
-    Release(OperationId),
-    /// Give up this acquisition. The acquisition ends with [`Event::NotAcquired`], this operation
-    /// without an event. Does nothing to an acquisition that has ended.
-    Cancel(OperationId),
-}
-
-/// The end of an operation.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "whoever drives the engine must know them all"
-)]
-pub enum Event {
-    /// The resource is ours until the lease's end.
-    Acquired(Lease),
-    /// The resource is not ours.
-    NotAcquired(AcquireFailure),
-    /// The lease is valid until then.
-    Extended(Instant),
-    /// The lease is as valid as it was.
-    NotExtended(ExtendFailure),
-    /// The lease was given back.
-    Released(ReleaseOutcome),
-}
-
-/// What happened to the connection to a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "a connection is there or not")]
-pub enum LinkChange {
-    /// The node can be asked.
-    Up,
-    /// The node cannot be asked.
-    Down,
-}
+use core::time::Duration;
 
 /// All that a manager is doing. After every call that begins with `submit` or `handle`, poll until
 /// there is nothing left.
@@ -82,8 +37,11 @@ pub struct Engine {
     acquisitions: BTreeMap<OperationId, Acquisition>,
     renewals: BTreeMap<AttemptId, Renewal>,
     withdrawals: BTreeMap<AttemptId, Withdrawal>,
+    inquiries: BTreeMap<OperationId, Inquiry>,
     /// Which attempt won the acquisition.
     winners: BTreeMap<OperationId, AttemptId>,
+    /// And which of these are being released.
+    released: BTreeMap<OperationId, AttemptId>,
     timers: Timers<Machine>,
     outbox: Outbox,
     events: VecDeque<(OperationId, Event)>,
@@ -95,6 +53,7 @@ enum Machine {
     Acquisition(OperationId),
     Renewal(AttemptId),
     Withdrawal(AttemptId),
+    Inquiry(OperationId),
 }
 
 impl Engine {
@@ -107,7 +66,9 @@ impl Engine {
             acquisitions: BTreeMap::new(),
             renewals: BTreeMap::new(),
             withdrawals: BTreeMap::new(),
+            inquiries: BTreeMap::new(),
             winners: BTreeMap::new(),
+            released: BTreeMap::new(),
             timers: Timers::default(),
             outbox: Outbox::default(),
             events: VecDeque::new(),
@@ -125,8 +86,16 @@ impl Engine {
                 self.acquisitions.insert(id, acquisition);
                 self.after_turn(now, id, turn);
             }
-            Operation::Extend(lease) => self.extend(now, id, lease),
+            Operation::Extend { lease, ttl } => self.extend(now, id, lease, ttl),
+            Operation::Heartbeat(lease) => self.heartbeat(now, lease),
             Operation::Release(lease) => self.release(now, id, lease),
+            Operation::HandOver(lease) => self.hand_over(now, id, lease),
+            Operation::Inspect { resource, limit } => self.inspect(now, id, resource, limit),
+            Operation::Evict {
+                resource,
+                owner,
+                terms,
+            } => self.evict(now, id, resource, owner, terms),
             Operation::Cancel(acquisition) => self.cancel(now, acquisition),
         }
         id
@@ -142,20 +111,27 @@ impl Engine {
             withdrawal.handle_reply(now, node, tag, vote, &mut self.outbox);
             self.after_withdrawal(now, attempt);
         } else if let Some(renewal) = self.renewals.get_mut(&attempt) {
-            let extended = renewal.handle_reply(now, node, tag, vote);
-            self.after_renewal(attempt, extended);
+            let turn = renewal.handle_reply(now, node, tag, vote, &mut self.outbox);
+            self.after_renewal(attempt, turn);
         } else if let Some(acquisition) = self.acquisitions.get_mut(&attempt.operation) {
             let turn = acquisition.handle_reply(now, node, tag, vote);
             self.after_turn(now, attempt.operation, turn);
+        } else if let Some(inquiry) = self.inquiries.get_mut(&attempt.operation) {
+            inquiry.handle_reply(node, vote);
+            self.after_inquiry(now, attempt.operation);
         }
     }
 
     /// Takes note that a connection came or went.
-    pub fn handle_link(&mut self, _now: Instant, node: NodeId, change: LinkChange) {
+    pub fn handle_link(&mut self, now: Instant, node: NodeId, change: LinkChange) {
         match change {
             LinkChange::Up => {
                 for withdrawal in self.withdrawals.values_mut() {
-                    withdrawal.handle_up(node, &mut self.outbox);
+                    withdrawal.handle_up(now, node, &mut self.outbox);
+                }
+                for (id, renewal) in &mut self.renewals {
+                    renewal.handle_up(now);
+                    self.timers.set(Machine::Renewal(*id), renewal.wake_at());
                 }
             }
             // The link has answered every request that was lost; those answers say all there is.
@@ -175,8 +151,8 @@ impl Engine {
                 }
                 Machine::Renewal(id) => {
                     if let Some(renewal) = self.renewals.get_mut(&id) {
-                        let extended = renewal.handle_timeout(now);
-                        self.after_renewal(id, extended);
+                        let turn = renewal.handle_timeout(now, &mut self.outbox);
+                        self.after_renewal(id, turn);
                     }
                 }
                 Machine::Withdrawal(id) => {
@@ -185,6 +161,7 @@ impl Engine {
                         self.after_withdrawal(now, id);
                     }
                 }
+                Machine::Inquiry(id) => self.after_inquiry(now, id),
             }
         }
     }
@@ -221,7 +198,7 @@ impl Engine {
             .count()
     }
 
-    fn extend(&mut self, now: Instant, id: OperationId, lease: OperationId) {
+    fn extend(&mut self, now: Instant, id: OperationId, lease: OperationId, ttl: Option<Ttl>) {
         let Some(attempt) = self.winners.get(&lease).copied() else {
             self.events
                 .push_back((id, Event::NotExtended(ExtendFailure::Released)));
@@ -231,28 +208,85 @@ impl Engine {
             .renewals
             .get_mut(&attempt)
             .expect("a winner's lease has a renewal");
-        let extended = renewal.extend(now, id, &mut self.outbox);
-        self.after_renewal(attempt, extended);
+        let turn = renewal.extend(now, id, ttl, &mut self.outbox);
+        self.after_renewal(attempt, turn);
+    }
+
+    fn heartbeat(&mut self, now: Instant, lease: OperationId) {
+        let attempt = self.winners.get(&lease);
+        if let Some((id, renewal)) = attempt.and_then(|id| Some((*id, self.renewals.get_mut(id)?)))
+        {
+            renewal.heartbeat(now);
+            self.timers.set(Machine::Renewal(id), renewal.wake_at());
+        }
     }
 
     fn release(&mut self, now: Instant, id: OperationId, lease: OperationId) {
-        let Some(attempt) = self.winners.remove(&lease) else {
-            self.events
-                .push_back((id, Event::Released(ReleaseOutcome::AlreadyExpired)));
-            return;
+        if let Some(attempt) = self.released.get(&lease).copied() {
+            if let Some(withdrawal) = self.withdrawals.get_mut(&attempt) {
+                withdrawal.repeat(now, id, &mut self.outbox);
+            }
+            return self.after_withdrawal(now, attempt);
+        }
+        let ended = self.end_lease(now, lease);
+        let Some((claim, keep, in_time)) =
+            ended.and_then(|ended| Some((ended.claim?, ended.keep, ended.in_time)))
+        else {
+            let expired = Event::Released(ReleaseOutcome::AlreadyExpired);
+            return self.events.push_back((id, expired));
         };
+        self.released.insert(lease, claim.id());
+        self.withdraw(now, claim, keep, Some(Report { to: id, in_time }));
+    }
+
+    fn hand_over(&mut self, now: Instant, id: OperationId, lease: OperationId) {
+        let ended = self.end_lease(now, lease);
+        let in_time = ended.as_ref().is_some_and(|ended| ended.in_time);
+        self.events.push_back((id, Event::HandedOver(in_time)));
+        // What was lost is nobody's to take over.
+        if let Some(claim) = ended.and_then(|ended| ended.claim).filter(|_| !in_time) {
+            self.withdraw(now, claim, None, None);
+        }
+    }
+
+    /// Takes the lease out of the holder's hands.
+    fn end_lease(&mut self, now: Instant, lease: OperationId) -> Option<Ended> {
+        let attempt = self.winners.remove(&lease)?;
         self.timers.clear(Machine::Renewal(attempt));
         let renewal = self
             .renewals
             .remove(&attempt)
             .expect("a winner's lease has a renewal");
-        let Ended {
-            claim,
-            in_time,
-            extended,
-        } = renewal.end(now);
-        self.tell_extended(extended);
-        self.withdraw(now, claim, Some(Report { to: id, in_time }));
+        let mut ended = renewal.end(now);
+        let turn = core::mem::take(&mut ended.turn);
+        self.tell(attempt, turn);
+        Some(ended)
+    }
+
+    fn inspect(&mut self, now: Instant, id: OperationId, resource: Resource, limit: Duration) {
+        let tag = Tag {
+            attempt: only_attempt(id),
+            step: 0,
+        };
+        self.outbox
+            .send(self.quorum.nodes(), tag, Request::Inspect { resource });
+        let inquiry = Inquiry::new(self.quorum, now, limit);
+        self.inquiries.insert(id, inquiry);
+        self.after_inquiry(now, id);
+    }
+
+    fn evict(
+        &mut self,
+        now: Instant,
+        id: OperationId,
+        resource: Resource,
+        owner: Owner,
+        terms: Terms,
+    ) {
+        let attempt = only_attempt(id);
+        let claim = Claim::on_foreign(attempt, resource, owner, terms, self.quorum, now);
+        let (to, in_time) = (id, true);
+        self.withdraw(now, claim, None, Some(Report { to, in_time }));
     }
 
     fn cancel(&mut self, now: Instant, id: OperationId) {
@@ -263,13 +297,13 @@ impl Engine {
         let (failure, claim) = acquisition.cancel(now);
         self.events.push_back((id, Event::NotAcquired(failure)));
         if let Some(claim) = claim {
-            self.withdraw(now, claim, None);
+            self.withdraw(now, claim, None, None);
         }
     }
 
     fn after_turn(&mut self, now: Instant, id: OperationId, turn: Turn) {
         if let Some(claim) = turn.abandoned {
-            self.withdraw(now, claim, None);
+            self.withdraw(now, claim, None, None);
         }
         match turn.outcome {
             None => {
@@ -288,28 +322,38 @@ impl Engine {
     fn acquired(&mut self, id: OperationId, outcome: Outcome) -> Event {
         match outcome {
             Outcome::Failed(failure) => Event::NotAcquired(failure),
-            Outcome::Won(lease, claim) => {
+            Outcome::Won(won) => {
+                let Won {
+                    lease,
+                    claim,
+                    plan,
+                    seed,
+                    begun,
+                } = won;
                 let attempt = claim.id();
+                let renewal = Renewal::new(lease.clone(), claim, self.quorum, plan, seed, begun);
+                self.timers
+                    .set(Machine::Renewal(attempt), renewal.wake_at());
                 self.winners.insert(id, attempt);
-                self.renewals
-                    .insert(attempt, Renewal::new(lease.clone(), claim, self.quorum));
+                self.renewals.insert(attempt, renewal);
                 Event::Acquired(lease)
             }
         }
     }
 
-    fn after_renewal(&mut self, id: AttemptId, extended: Option<Extended>) {
-        self.tell_extended(extended);
+    fn after_renewal(&mut self, id: AttemptId, turn: renewal::Turn) {
+        self.tell(id, turn);
         let wake_at = self.renewals.get(&id).and_then(Renewal::wake_at);
         self.timers.set(Machine::Renewal(id), wake_at);
     }
 
-    fn tell_extended(&mut self, extended: Option<Extended>) {
-        let Some(Extended { callers, result }) = extended else {
-            return;
-        };
-        for caller in callers {
-            let event = match result.clone() {
+    fn tell(&mut self, id: AttemptId, turn: renewal::Turn) {
+        for change in turn.changes {
+            self.events
+                .push_back((id.operation, Event::Changed(change)));
+        }
+        for (caller, result) in turn.extended {
+            let event = match result {
                 Ok(valid_until) => Event::Extended(valid_until),
                 Err(failure) => Event::NotExtended(failure),
             };
@@ -317,9 +361,32 @@ impl Engine {
         }
     }
 
-    fn withdraw(&mut self, now: Instant, claim: Claim, report: Option<Report>) {
-        let id = claim.id();
-        let withdrawal = Withdrawal::begin(now, claim, self.quorum, report, &mut self.outbox);
+    fn after_inquiry(&mut self, now: Instant, id: OperationId) {
+        let Some(inquiry) = self.inquiries.get_mut(&id) else {
+            return;
+        };
+        match inquiry.take_answers(now) {
+            Some(answers) => {
+                self.inquiries.remove(&id);
+                self.timers.clear(Machine::Inquiry(id));
+                self.events.push_back((id, Event::Inspected(answers)));
+            }
+            None => {
+                let closes = Some(inquiry.closes());
+                self.timers.set(Machine::Inquiry(id), closes);
+            }
+        }
+    }
+
+    fn withdraw(
+        &mut self,
+        now: Instant,
+        claim: Claim,
+        keep: Option<Instant>,
+        report: Option<Report>,
+    ) {
+        let (id, quorum) = (claim.id(), self.quorum);
+        let withdrawal = Withdrawal::begin(now, claim, quorum, keep, report, &mut self.outbox);
         self.withdrawals.insert(id, withdrawal);
         self.after_withdrawal(now, id);
     }
@@ -328,15 +395,27 @@ impl Engine {
         let Some(withdrawal) = self.withdrawals.get_mut(&id) else {
             return;
         };
-        if let Some((operation, outcome)) = withdrawal.take_outcome() {
-            self.events.push_back((operation, Event::Released(outcome)));
+        if let Some((waiting, outcome)) = withdrawal.take_outcome() {
+            let told = |id| (id, Event::Released(outcome.clone()));
+            self.events.extend(waiting.into_iter().map(told));
         }
         if withdrawal.is_over(now) {
             self.withdrawals.remove(&id);
+            if self.released.get(&id.operation) == Some(&id) {
+                self.released.remove(&id.operation);
+            }
             self.timers.clear(Machine::Withdrawal(id));
         } else {
             let wake_at = withdrawal.wake_at(now);
             self.timers.set(Machine::Withdrawal(id), wake_at);
         }
+    }
+}
+
+/// The attempt of an operation that has only one.
+const fn only_attempt(operation: OperationId) -> AttemptId {
+    AttemptId {
+        operation,
+        number: 0,
     }
 }

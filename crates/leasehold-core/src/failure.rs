@@ -6,6 +6,7 @@ use crate::{
     quorum::Quorum,
     request::{Fault, Refusal},
     round::Round,
+    terms::TermsError,
 };
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -100,6 +101,10 @@ pub enum ExtendFailure {
     },
     /// The lease was released meanwhile.
     Released,
+    /// The lease has been extended as often, or is held for as long, as it may be.
+    Limit,
+    /// No lease can have the TTL that was asked for.
+    Terms(TermsError),
 }
 
 impl Cause {

@@ -4,11 +4,11 @@
 //! time comes in as an argument, randomness as a [`Seed`], answers as [`Vote`]s; what it wants done
 //! goes out as [`Request`]s. The `leasehold` crate acts, and is the one to depend on.
 //!
-//! From the ground up: [`time`], [`node_set`], [`resource`], [`owner`] are words; [`terms`], [`quorum`]
-//! and [`retry`] are rules; [`request`] is what goes over the wire and [`table`] what a node does with
+//! From the ground up: [`time`], [`node_set`], [`resource`], [`owner`] are words; [`terms`], [`quorum`],
+//! [`retry`] and [`upkeep`] are rules, and a [`plan`] is all of them for one lock; [`request`] is what goes over the wire and [`table`] what a node does with
 //! it. A [`round`] is one vote; a [`claim`] is what one owner may have on the nodes. On them stand the
-//! machines: the acquisition, which ends in a [`lease`] or a [`failure`], the renewal and the
-//! withdrawal. The [`engine`] runs them all.
+//! machines: the acquisition, which ends in a [`lease`] or a [`failure`], the renewal, which may end in
+//! a [`loss`], and the withdrawal. The [`engine`] runs them all.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -20,10 +20,14 @@ mod acquisition;
 pub mod claim;
 pub mod engine;
 pub mod failure;
+mod inquiry;
 pub mod lease;
+pub mod loss;
 pub mod node_set;
+pub mod operation;
 mod outbox;
 pub mod owner;
+pub mod plan;
 pub mod quorum;
 mod renewal;
 pub mod request;
@@ -34,15 +38,18 @@ pub mod table;
 pub mod terms;
 pub mod time;
 mod timers;
+pub mod upkeep;
 mod withdrawal;
 
-pub use acquisition::{Plan, Wish};
-pub use engine::{Engine, Event, LinkChange, Operation};
+pub use engine::Engine;
 pub use failure::{AcquireFailure, Cause, Ended, ExtendFailure, Opposition};
 pub use lease::Lease;
+pub use loss::{Danger, LeaseChange, Loss, Trouble};
 pub use node_set::{NodeId, NodeSet};
+pub use operation::{Event, LinkChange, Operation};
 pub use outbox::Send;
 pub use owner::{Owner, OwnerSource, Seed};
+pub use plan::{Plan, Wish};
 pub use quorum::{Decision, Quorum, Tally};
 pub use request::{AttemptId, Fault, FaultKind, OperationId, Refusal, Request, Tag, Vote};
 pub use resource::{Resource, ResourceError};
@@ -51,4 +58,5 @@ pub use round::Round;
 pub use table::Table;
 pub use terms::{Drift, Terms, TermsError, Ttl};
 pub use time::Instant;
+pub use upkeep::{AutoRenewal, Upkeep};
 pub use withdrawal::ReleaseOutcome;

@@ -77,6 +77,16 @@ impl Owner {
             .then(|| Self(bytes.into()))
     }
 
+    /// What stands behind the digits and a dot, if the owner is made so: by
+    /// [`OwnerSource::labelled`], or by the `leasehold` command.
+    #[must_use]
+    pub fn label(&self) -> Option<&str> {
+        let (digits, rest) = self.0.split_at_checked(DIGITS)?;
+        let label = core::str::from_utf8(rest).ok()?.strip_prefix('.')?;
+        let is_ours = digits.iter().all(u8::is_ascii_hexdigit) && !label.is_empty();
+        is_ours.then_some(label)
+    }
+
     /// The bytes, as they stand on the nodes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
@@ -114,6 +124,14 @@ impl OwnerSource {
         Self(Some(Arc::new(function)))
     }
 
+    /// The default's digits, a dot, and `label`: for people who look at the nodes, and for messages. Cut at
+    /// [`Owner::LONGEST`] bytes.
+    #[must_use]
+    pub fn labelled(label: &str) -> Self {
+        let label = alloc::format!(".{label}");
+        Self::new(move |random| [hexadecimal(random).as_bytes(), label.as_bytes()].concat())
+    }
+
     /// Whether the owners that this makes differ whenever the random bytes differ in any one byte, so far
     /// as one try can tell. A source that fails this would sign two attempts alike (argument S8).
     #[must_use]
@@ -149,6 +167,9 @@ impl fmt::Debug for OwnerSource {
         })
     }
 }
+
+/// How many digits the default makes of the random bytes.
+const DIGITS: usize = 40;
 
 /// Bytes as lower-case hexadecimal digits.
 #[must_use]
@@ -201,6 +222,22 @@ mod tests {
         assert!(!OwnerSource::new(|_| Vec::new()).keeps_randomness());
         let behind = |random: &[u8; 20]| [&[b'x'; 250][..], random].concat();
         assert!(!OwnerSource::new(behind).keeps_randomness());
+    }
+
+    #[test]
+    fn a_label_stands_behind_the_digits() {
+        let source = OwnerSource::labelled("nightly on db1");
+        assert!(source.keeps_randomness());
+        let owner = source.owner(&[7; 20]).expect("not empty");
+        assert_eq!(owner.label(), Some("nightly on db1"));
+        for plain in [
+            &b"0123.x"[..],
+            &[b'a'; 40],
+            b"not hexadecimal, but forty letters, dot..x",
+        ] {
+            let owner = Owner::from_bytes(plain).expect("not empty");
+            assert_eq!(owner.label(), None, "{owner}");
+        }
     }
 
     #[test]

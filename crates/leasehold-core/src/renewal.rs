@@ -1,96 +1,174 @@
 //! What happens to a lease between acquire and release.
+//!
+//! The renewal extends the lease, when the holder asks and by itself; it repairs nodes that lost the key;
+//! it tells when the lease is in danger, safe again, or lost. Lost is the end: what comes later changes
+//! nothing any more, and the keys are left to their TTL until the holder lets go.
 
 use crate::{
     claim::Claim,
     failure::ExtendFailure,
     lease::Lease,
-    node_set::NodeId,
+    loss::{Danger, LeaseChange, Loss, Trouble},
+    node_set::{NodeId, NodeSet},
     outbox::Outbox,
+    owner::Seed,
+    plan::Plan,
     quorum::{Decision, Quorum},
-    request::{OperationId, Tag, Vote},
+    request::{OperationId, Refusal, Tag, Vote},
     round::Round,
+    terms::{Terms, Ttl},
     time::Instant,
 };
-use alloc::{vec, vec::Vec};
+use alloc::{sync::Arc, vec, vec::Vec};
 
-/// A lease in somebody's hands, and its extensions.
+/// A lease in somebody's hands.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Renewal {
     lease: Lease,
     claim: Claim,
     quorum: Quorum,
+    plan: Arc<Plan>,
+    seed: Seed,
+    /// Before the first request of the acquisition left.
+    begun: Instant,
+    /// The terms that a quorum has last confirmed.
+    terms: Terms,
+    state: State,
     extension: Option<Extension>,
+    /// Who asked for another TTL while an extension was under way.
+    queued: Vec<(OperationId, Terms)>,
+    /// When to extend by itself.
+    next: Option<Instant>,
+    /// How often the lease was extended.
+    extensions: u32,
+    trouble: Option<Trouble>,
+    /// When the holder last reported progress.
+    heard: Instant,
+    /// Whether an extension was left out because the holder reported none.
+    stalled: bool,
+    repair: Repair,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum State {
+    Held,
+    InDanger,
+    Lost,
 }
 
 #[derive(Clone, Debug, Hash)]
 struct Extension {
     round: Round,
+    terms: Terms,
     callers: Vec<OperationId>,
 }
 
-/// The result of an extension and those who wait for it.
-#[derive(Debug)]
-pub(crate) struct Extended {
-    pub(crate) callers: Vec<OperationId>,
-    pub(crate) result: Result<Instant, ExtendFailure>,
+/// The nodes that lost the key, as the last extension found them.
+#[derive(Clone, Debug, Default, Hash)]
+struct Repair {
+    /// The request of that extension.
+    step: u32,
+    missing: NodeSet,
+    /// Whether a quorum confirmed the lease, so that the others may be given the key again.
+    is_due: bool,
+}
+
+/// What follows from a move.
+#[derive(Debug, Default)]
+pub(crate) struct Turn {
+    /// The extensions that ended, and those who wait for them.
+    pub(crate) extended: Vec<(OperationId, Result<Instant, ExtendFailure>)>,
+    /// What the holder must be told.
+    pub(crate) changes: Vec<LeaseChange>,
 }
 
 /// What a lease leaves behind.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// What may stand on the nodes.
-    pub(crate) claim: Claim,
+    /// What may stand on the nodes; none if it is to be left there.
+    pub(crate) claim: Option<Claim>,
+    /// For how long the keys must stay.
+    pub(crate) keep: Option<Instant>,
     /// Whether the lease was valid to the end.
     pub(crate) in_time: bool,
-    /// Those who still waited for an extension.
-    pub(crate) extended: Option<Extended>,
+    /// The extensions that ended with it.
+    pub(crate) turn: Turn,
 }
 
 impl Renewal {
-    pub(crate) const fn new(lease: Lease, claim: Claim, quorum: Quorum) -> Self {
-        Self {
+    /// A lease that was just won by an attempt that began at `begun`.
+    pub(crate) fn new(
+        lease: Lease,
+        claim: Claim,
+        quorum: Quorum,
+        plan: Arc<Plan>,
+        seed: Seed,
+        begun: Instant,
+    ) -> Self {
+        let mut renewal = Self {
+            heard: begun,
+            terms: *claim.terms(),
             lease,
             claim,
             quorum,
+            plan,
+            seed,
+            begun,
+            state: State::Held,
             extension: None,
-        }
+            queued: Vec::new(),
+            next: None,
+            extensions: 0,
+            trouble: None,
+            stalled: false,
+            repair: Repair::default(),
+        };
+        renewal.plan_next(begun);
+        renewal
     }
 
-    /// Asks every node to let the key live on. A caller who comes while an extension is under way
-    /// shares its result.
+    /// Asks every node to let the key live on, for `ttl` if that is given. A caller who comes while an
+    /// extension is under way shares its result, unless another TTL is wanted.
     pub(crate) fn extend(
         &mut self,
         now: Instant,
         caller: OperationId,
+        ttl: Option<Ttl>,
         outbox: &mut Outbox,
-    ) -> Option<Extended> {
-        if !self.lease.is_valid(now) {
-            return Some(Extended {
-                callers: vec![caller],
-                result: Err(ExtendFailure::Lost),
-            });
+    ) -> Turn {
+        let mut turn = Turn::default();
+        self.look_at_the_end(now, &mut turn);
+        self.heard = now;
+        let terms = match ttl.map(|ttl| self.terms.with_ttl(ttl)) {
+            None => Ok(self.terms),
+            Some(Ok(terms)) => Ok(terms),
+            Some(Err(wrong)) => Err(ExtendFailure::Terms(wrong)),
+        };
+        let refused = if self.state == State::Lost {
+            Some(ExtendFailure::Lost)
+        } else if self.is_at_a_limit() {
+            Some(ExtendFailure::Limit)
+        } else {
+            None
+        };
+        match (refused, terms) {
+            (Some(failure), _) | (None, Err(failure)) => turn.extended.push((caller, Err(failure))),
+            (None, Ok(terms)) => match &mut self.extension {
+                None => self.begin(now, terms, vec![caller], outbox),
+                Some(extension) if extension.terms == terms => extension.callers.push(caller),
+                Some(_) => self.queued.push((caller, terms)),
+            },
         }
-        if let Some(extension) = &mut self.extension {
-            extension.callers.push(caller);
-            return None;
+        turn
+    }
+
+    /// The holder reports progress.
+    pub(crate) fn heartbeat(&mut self, now: Instant) {
+        self.heard = now;
+        if self.stalled {
+            self.stalled = false;
+            self.next = Some(now);
         }
-        let step = self.claim.next_step();
-        // What comes after the lease's end does not count, so there is no use in waiting for it.
-        let closes = now
-            .saturating_add(self.claim.terms().node_limit())
-            .min(self.lease.valid_until);
-        let round = Round::new(self.quorum, step, now, closes);
-        outbox.send(
-            self.quorum.nodes(),
-            self.claim.tag(step),
-            self.claim.extend(),
-        );
-        self.claim.extended_at(now, step);
-        self.extension = Some(Extension {
-            round,
-            callers: vec![caller],
-        });
-        None
     }
 
     /// Takes a node's answer.
@@ -100,61 +178,281 @@ impl Renewal {
         node: NodeId,
         tag: Tag,
         vote: Vote,
-    ) -> Option<Extended> {
+        outbox: &mut Outbox,
+    ) -> Turn {
+        let mut turn = Turn::default();
         self.claim.settle(now, node, tag.step, &vote);
+        if tag.step == self.repair.step && vote == Vote::Refused(Refusal::default()) {
+            self.repair.missing.insert(node);
+        }
         // The round counts the answers to its own request only.
-        self.extension.as_mut()?.round.handle(node, tag.step, vote);
-        self.decide(now)
+        if let Some(extension) = &mut self.extension {
+            extension.round.handle(node, tag.step, vote);
+            self.decide(now, &mut turn, outbox);
+        }
+        self.repair(now, outbox);
+        turn
+    }
+
+    /// A node that could not be asked can be asked again.
+    pub(crate) fn handle_up(&mut self, now: Instant) {
+        if self.trouble.is_some() && self.next.is_some() {
+            self.next = Some(now);
+        }
     }
 
     /// Looks at the clock.
-    pub(crate) fn handle_timeout(&mut self, now: Instant) -> Option<Extended> {
-        self.extension.as_mut()?.round.handle_timeout(now);
-        self.decide(now)
+    pub(crate) fn handle_timeout(&mut self, now: Instant, outbox: &mut Outbox) -> Turn {
+        let mut turn = Turn::default();
+        if let Some(extension) = &mut self.extension {
+            extension.round.handle_timeout(now);
+            self.decide(now, &mut turn, outbox);
+        }
+        self.look_at_the_end(now, &mut turn);
+        let is_due = self.next.is_some_and(|next| now >= next);
+        if is_due && self.extension.is_none() && self.state != State::Lost {
+            self.next = None;
+            self.renew(now, outbox);
+        }
+        turn
     }
 
     /// The end of the lease.
-    pub(crate) fn end(self, now: Instant) -> Ended {
-        let extended = self.extension.map(|extension| Extended {
-            callers: extension.callers,
-            result: Err(ExtendFailure::Released),
-        });
+    pub(crate) fn end(mut self, now: Instant) -> Ended {
+        let mut turn = Turn::default();
+        let in_time = self.state != State::Lost && self.lease.is_valid(now);
+        self.fail_callers(&ExtendFailure::Released, &mut turn);
+        let upkeep = &self.plan.upkeep;
+        let keep = upkeep.keep(self.begun, now);
+        let keep = keep
+            .map(|keep| now.saturating_add(keep))
+            .filter(|_| in_time);
+        // After an unclean end the keys stay for the delay, so that what the holder had begun can end.
+        let is_left = !in_time && !self.claim.terms().delay().is_zero();
         Ended {
-            in_time: self.lease.is_valid(now),
-            claim: self.claim,
-            extended,
+            claim: Some(self.claim).filter(|_| !is_left),
+            keep,
+            in_time,
+            turn,
         }
     }
 
     /// When to look at the clock again.
     pub(crate) fn wake_at(&self) -> Option<Instant> {
-        self.extension
-            .as_ref()
-            .map(|extension| extension.round.closes())
+        let warn_at = match self.state {
+            State::Held => self.in_danger_at(),
+            State::InDanger => self.lease.valid_until,
+            State::Lost => return None,
+        };
+        let next = match &self.extension {
+            Some(extension) => Some(extension.round.closes()),
+            None => self.next,
+        };
+        next.into_iter().chain([warn_at]).min()
     }
 
-    fn decide(&mut self, now: Instant) -> Option<Extended> {
-        let decision = self.extension.as_ref()?.round.decision();
-        if decision == Decision::Pending {
-            return None;
+    /// Extends by itself, unless it must not.
+    fn renew(&mut self, now: Instant, outbox: &mut Outbox) {
+        let silent = now.saturating_since(self.heard);
+        if self.is_at_a_limit() {
+            return;
         }
-        let Extension { round, callers } = self.extension.take()?;
-        let result = match decision {
-            // Argument S6: past the old deadline the lease is lost for good, even if every key is still
-            // there, since somebody may have been told so.
-            _ if !self.lease.is_valid(now) => Err(ExtendFailure::Lost),
-            Decision::Won => {
-                assert!(
-                    round.tally().granted().len() >= self.quorum.needed(),
-                    "an extended lease stands on a quorum of distinct nodes"
-                );
-                // Argument S7: validity counts from before this round's first request, for the TTL
-                // that this round set.
-                self.lease.valid_until = self.claim.terms().valid_until(round.started());
-                Ok(self.lease.valid_until)
-            }
-            Decision::Pending | Decision::Lost => Err(ExtendFailure::of_lost(self.quorum, round)),
+        let patience = self.plan.upkeep.heartbeat;
+        if patience.is_some_and(|patience| silent >= patience) {
+            self.stalled = true;
+            return;
+        }
+        self.begin(now, self.terms, Vec::new(), outbox);
+    }
+
+    fn begin(
+        &mut self,
+        now: Instant,
+        terms: Terms,
+        callers: Vec<OperationId>,
+        outbox: &mut Outbox,
+    ) {
+        let step = self.claim.next_step();
+        // What comes after the lease's end does not count, so there is no use in waiting for it.
+        let closes = now
+            .saturating_add(terms.node_limit())
+            .min(self.lease.valid_until);
+        let round = Round::new(self.quorum, step, now, closes);
+        self.claim.extended_at(now, step, terms);
+        outbox.send(
+            self.quorum.nodes(),
+            self.claim.tag(step),
+            self.claim.extend(),
+        );
+        self.repair = Repair {
+            step,
+            ..Repair::default()
         };
-        Some(Extended { callers, result })
+        self.extension = Some(Extension {
+            round,
+            terms,
+            callers,
+        });
+    }
+
+    fn decide(&mut self, now: Instant, turn: &mut Turn, outbox: &mut Outbox) {
+        // Argument S6: past the old end the lease is lost for good, even if every key is still there,
+        // since somebody may have been told so.
+        self.look_at_the_end(now, turn);
+        let decided = |extension: &mut Extension| extension.round.decision() != Decision::Pending;
+        let Some(extension) = self.extension.take_if(decided) else {
+            return;
+        };
+        let result = if extension.round.decision() == Decision::Won {
+            Ok(self.won(&extension, turn))
+        } else {
+            let started = extension.round.started();
+            let failure = ExtendFailure::of_lost(self.quorum, extension.round);
+            self.failed(now, started, &failure, turn);
+            Err(failure)
+        };
+        for caller in extension.callers {
+            turn.extended.push((caller, result.clone()));
+        }
+        // The extension that was just won may have been the last one.
+        if self.is_at_a_limit() {
+            self.fail_callers(&ExtendFailure::Limit, turn);
+        }
+        if self.state != State::Lost
+            && let Some((_, terms)) = self.queued.first().copied()
+        {
+            // Whoever comes later and wants yet another TTL waits for the next one.
+            let wish = |queued: &mut (OperationId, Terms)| queued.1 == terms;
+            let callers = self.queued.extract_if(.., wish).map(|(caller, _)| caller);
+            let callers = callers.collect();
+            self.begin(now, terms, callers, outbox);
+        }
+    }
+
+    fn won(&mut self, extension: &Extension, turn: &mut Turn) -> Instant {
+        let Extension { round, terms, .. } = extension;
+        assert!(
+            round.tally().granted().len() >= self.quorum.needed(),
+            "an extended lease stands on a quorum of distinct nodes"
+        );
+        // Argument S7: validity counts from before this round's first request, for the TTL that this
+        // round set. What was confirmed before stays confirmed.
+        let until = terms
+            .valid_until(round.started())
+            .min(self.plan.upkeep.ends_at(self.begun));
+        self.lease.valid_until = self.lease.valid_until.max(until);
+        self.terms = *terms;
+        self.extensions = self.extensions.saturating_add(1);
+        self.trouble = None;
+        self.stalled = false;
+        self.repair.is_due = true;
+        self.state = State::Held;
+        self.plan_next(round.started());
+        let valid_until = self.lease.valid_until;
+        turn.changes.push(LeaseChange::Confirmed { valid_until });
+        valid_until
+    }
+
+    fn failed(&mut self, now: Instant, started: Instant, failure: &ExtendFailure, turn: &mut Turn) {
+        if let ExtendFailure::Gone(opposition) = failure {
+            // Fewer nodes than a quorum carry the key, and none of them gets it back by itself: others
+            // may hold the resource already.
+            return self.lose(Loss::Gone(opposition.clone()), turn);
+        }
+        let since = self.trouble.as_ref().map_or(now, |trouble| trouble.since);
+        let failure = failure.clone();
+        self.trouble = Some(Trouble { since, failure });
+        self.next = self.plan.upkeep.next_try(&self.terms, started, now);
+        if self.state == State::InDanger {
+            self.warn(turn);
+        }
+    }
+
+    /// Tells that the lease is in danger or lost, if it is.
+    fn look_at_the_end(&mut self, now: Instant, turn: &mut Turn) {
+        if self.state == State::Lost {
+            return;
+        }
+        if !self.lease.is_valid(now) {
+            let loss = self.why_over();
+            self.lose(loss, turn);
+        } else if self.state == State::Held && now >= self.in_danger_at() {
+            self.state = State::InDanger;
+            self.warn(turn);
+        }
+    }
+
+    fn warn(&self, turn: &mut Turn) {
+        turn.changes.push(LeaseChange::InDanger(Danger {
+            valid_until: self.lease.valid_until,
+            trouble: self.trouble.clone(),
+        }));
+    }
+
+    fn lose(&mut self, loss: Loss, turn: &mut Turn) {
+        self.state = State::Lost;
+        self.next = None;
+        self.repair = Repair::default();
+        self.fail_callers(&ExtendFailure::Lost, turn);
+        turn.changes.push(LeaseChange::Lost(loss));
+    }
+
+    fn why_over(&self) -> Loss {
+        let upkeep = &self.plan.upkeep;
+        if self.lease.valid_until == upkeep.ends_at(self.begun) {
+            let held = upkeep.most_hold.unwrap_or_default();
+            Loss::HoldLimit { held }
+        } else if self.is_at_a_limit() {
+            let extensions = self.extensions;
+            Loss::ExtensionLimit { extensions }
+        } else if self.stalled {
+            Loss::NoProgress { heard: self.heard }
+        } else {
+            let trouble = self.trouble.clone();
+            Loss::TimedOut { trouble }
+        }
+    }
+
+    fn fail_callers(&mut self, failure: &ExtendFailure, turn: &mut Turn) {
+        let callers = self.extension.take().map(|extension| extension.callers);
+        let queued = self.queued.drain(..).map(|(caller, _)| caller);
+        for caller in callers.into_iter().flatten().chain(queued) {
+            turn.extended.push((caller, Err(failure.clone())));
+        }
+    }
+
+    /// Gives the key again to the nodes that lost it, once the others have confirmed the lease: so a long
+    /// lease stands on all nodes, not on the last quorum. Such a key counts from the next extension on.
+    fn repair(&mut self, now: Instant, outbox: &mut Outbox) {
+        let missing = self.repair.missing;
+        // Argument S5: what is over sets no keys, even if nobody has noticed yet that it is over.
+        if !self.repair.is_due || missing.is_empty() || !self.lease.is_valid(now) {
+            return;
+        }
+        self.repair.missing = NodeSet::EMPTY;
+        let step = self.claim.next_step();
+        self.claim.repaired_at(now, step, missing);
+        outbox.send(missing, self.claim.tag(step), self.claim.acquire());
+    }
+
+    fn plan_next(&mut self, started: Instant) {
+        let random = self.seed.jitter(JITTER.wrapping_add(self.extensions));
+        self.next = self.plan.upkeep.next_renewal(&self.terms, started, random);
+    }
+
+    fn in_danger_at(&self) -> Instant {
+        let upkeep = &self.plan.upkeep;
+        upkeep.in_danger_at(&self.terms, self.lease.valid_until)
+    }
+
+    fn is_at_a_limit(&self) -> bool {
+        let upkeep = &self.plan.upkeep;
+        upkeep
+            .most_extensions
+            .is_some_and(|most| self.extensions >= most)
+            || self.lease.valid_until >= upkeep.ends_at(self.begun)
     }
 }
+
+/// Where the throws for extensions begin; those for pauses between tries begin at 0.
+const JITTER: u32 = 1 << 31;

@@ -21,7 +21,8 @@ pub enum Request {
         /// How long the key shall live.
         ttl: Ttl,
     },
-    /// Let the key live for `ttl` from now on if it carries this owner (argument S3).
+    /// Let the key live for at least `ttl` from now on if it carries this owner (argument S3). A key that
+    /// lives longer already is left as it is.
     Extend {
         /// Which key.
         resource: Resource,
@@ -30,12 +31,32 @@ pub enum Request {
         /// How long the key shall live.
         ttl: Ttl,
     },
-    /// Delete the key if it carries this owner (argument S3).
+    /// Let the key carry another owner, for `ttl` from now on, if it carries this one (argument S3). A key
+    /// that already carries the other counts as set.
+    Transfer {
+        /// Which key.
+        resource: Resource,
+        /// The value that it must carry.
+        from: Owner,
+        /// The value to set.
+        owner: Owner,
+        /// How long the key shall live.
+        ttl: Ttl,
+    },
+    /// Say what the key is, and change nothing: [`Vote::Granted`] if there is none, else
+    /// [`Vote::Refused`] with what it is.
+    Inspect {
+        /// Which key.
+        resource: Resource,
+    },
+    /// Delete the key if it carries this owner (argument S3), or let it live for a last time.
     Release {
         /// Which key.
         resource: Resource,
         /// The value that it must carry.
         owner: Owner,
+        /// How long the key shall still live, instead of being deleted: neither more nor less.
+        keep: Option<Ttl>,
     },
 }
 
@@ -46,17 +67,21 @@ impl Request {
         match self {
             Self::Acquire { resource, .. }
             | Self::Extend { resource, .. }
+            | Self::Transfer { resource, .. }
+            | Self::Inspect { resource }
             | Self::Release { resource, .. } => resource,
         }
     }
 
     /// The owner that it acts for.
     #[must_use]
-    pub const fn owner(&self) -> &Owner {
+    pub const fn owner(&self) -> Option<&Owner> {
         match self {
             Self::Acquire { owner, .. }
             | Self::Extend { owner, .. }
-            | Self::Release { owner, .. } => owner,
+            | Self::Transfer { owner, .. }
+            | Self::Release { owner, .. } => Some(owner),
+            Self::Inspect { .. } => None,
         }
     }
 }

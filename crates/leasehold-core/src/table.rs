@@ -10,7 +10,6 @@ use crate::{
     time::Instant,
 };
 use alloc::collections::BTreeMap;
-use core::time::Duration;
 
 /// The keys of one node.
 #[derive(Clone, Debug, Default, Hash)]
@@ -89,24 +88,46 @@ pub enum Change {
 pub fn decide(stored: Option<&Key>, now: Instant, request: &Request) -> (Vote, Change) {
     let live = stored.filter(|key| key.expires_at > now);
     // Argument S3: the comparison and the change are one step.
-    let ours = live.is_some_and(|key| key.owner == *request.owner());
-    let set = |owner: &Owner, ttl: Duration| {
-        Change::Set(Key {
-            owner: owner.clone(),
-            expires_at: now.saturating_add(ttl),
-        })
+    let ours = live.is_some_and(|key| Some(&key.owner) == request.owner());
+    let set = |owner: &Owner, expires_at: Instant| {
+        let owner = owner.clone();
+        Change::Set(Key { owner, expires_at })
     };
     match request {
-        Request::Acquire { owner, ttl, .. } if live.is_none() => {
-            (Vote::Granted, set(owner, ttl.as_duration()))
-        }
+        Request::Acquire { owner, ttl, .. } if live.is_none() => (
+            Vote::Granted,
+            set(owner, now.saturating_add(ttl.as_duration())),
+        ),
         // A request that arrives twice changes nothing: the first one's TTL is the one that counts.
-        Request::Acquire { .. } if ours => (Vote::Granted, Change::Keep),
+        Request::Acquire { .. } | Request::Transfer { .. } if ours => (Vote::Granted, Change::Keep),
+        Request::Transfer {
+            from, owner, ttl, ..
+        } if live.is_some_and(|key| key.owner == *from) => (
+            Vote::Granted,
+            set(owner, now.saturating_add(ttl.as_duration())),
+        ),
+        Request::Inspect { .. } if live.is_none() => (Vote::Granted, Change::Keep),
         Request::Extend { owner, ttl, .. } if ours => {
-            (Vote::Granted, set(owner, ttl.as_duration()))
+            let wanted = now.saturating_add(ttl.as_duration());
+            // Argument S7: what somebody may rely on is never cut short, not even by an extension with
+            // a shorter TTL that comes late.
+            let at_least = live.map_or(wanted, |key| key.expires_at.max(wanted));
+            (Vote::Granted, set(owner, at_least))
         }
-        Request::Release { .. } if ours => (Vote::Granted, Change::Delete),
-        Request::Acquire { .. } | Request::Extend { .. } | Request::Release { .. } => {
+        Request::Release { keep: None, .. } if ours => (Vote::Granted, Change::Delete),
+        Request::Release {
+            owner,
+            keep: Some(keep),
+            ..
+        } if ours => (
+            Vote::Granted,
+            set(owner, now.saturating_add(keep.as_duration())),
+        ),
+        Request::Acquire { .. }
+        | Request::Extend { .. }
+        | Request::Transfer { .. }
+        | Request::Inspect { .. }
+        | Request::Release { .. } => {
             let refusal = Refusal {
                 holder: live.map(|key| key.owner.clone()),
                 remaining: live.map(|key| key.expires_at.saturating_since(now)),

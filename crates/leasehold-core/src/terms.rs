@@ -36,6 +36,13 @@ impl Ttl {
         }
     }
 
+    /// The shortest TTL that is not below `span`, within the range.
+    #[must_use]
+    pub fn at_least(span: Duration) -> Self {
+        let millis = u64::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
+        Self { millis }.clamp(Self::SHORTEST, Self::LONGEST)
+    }
+
     /// The TTL as a duration.
     #[must_use]
     pub const fn as_duration(self) -> Duration {
@@ -50,7 +57,7 @@ impl Ttl {
 }
 
 /// What is taken off a TTL because clocks do not run alike (assumption A1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Drift {
     parts_per_million: u32,
     fixed: Duration,
@@ -89,11 +96,15 @@ impl Drift {
     }
 }
 
-/// TTL, drift and time limit of one lock, checked against each other.
+/// TTL, drift, margin and time limit of one lock, checked against each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Terms {
     ttl: Ttl,
-    allowance: Duration,
+    drift: Drift,
+    /// Taken off the validity on top of the drift.
+    margin: Duration,
+    /// For how much longer the keys live than the TTL says.
+    delay: Duration,
     node_limit: Duration,
 }
 
@@ -110,14 +121,7 @@ impl Terms {
         if drift.fixed < Drift::LEAST_FIXED {
             return Err(TermsError::FixedDrift { fixed: drift.fixed });
         }
-        let allowance = drift.allowance(ttl);
-        let Some(validity) = ttl
-            .as_duration()
-            .checked_sub(allowance)
-            .filter(|left| !left.is_zero())
-        else {
-            return Err(TermsError::Drift { ttl, allowance });
-        };
+        let validity = validity(ttl, drift.allowance(ttl))?;
         let node_limit = match node_limit {
             None => default_node_limit(ttl, validity),
             Some(limit) if limit.is_zero() || limit >= validity => {
@@ -127,15 +131,80 @@ impl Terms {
         };
         Ok(Self {
             ttl,
-            allowance,
+            drift,
+            margin: Duration::ZERO,
+            delay: Duration::ZERO,
             node_limit,
         })
     }
 
-    /// The TTL set on the keys.
+    /// The same, with a lease that ends `margin` earlier: so much sooner is its loss told.
+    ///
+    /// # Errors
+    /// [`TermsError::Drift`] if nothing is left of the TTL, [`TermsError::NodeLimit`] if less is left than
+    /// a node may take.
+    pub fn with_margin(self, margin: Duration) -> Result<Self, TermsError> {
+        let limit = self.node_limit;
+        let terms = Self { margin, ..self };
+        let validity = validity(self.ttl, terms.allowance())?;
+        if limit >= validity {
+            return Err(TermsError::NodeLimit { limit, validity });
+        }
+        Ok(terms)
+    }
+
+    /// The same, with keys that live for `delay` longer than the lease may use: if it is not released,
+    /// nobody else gets the resource for so long.
+    ///
+    /// # Errors
+    /// [`TermsError::Ttl`] if the keys would live longer than [`Ttl::LONGEST`].
+    pub fn with_delay(self, delay: Duration) -> Result<Self, TermsError> {
+        Ttl::new(self.ttl.as_duration().saturating_add(delay))?;
+        Ok(Self { delay, ..self })
+    }
+
+    /// The same for another TTL. The nodes' time limit becomes shorter if the TTL asks for it.
+    ///
+    /// # Errors
+    /// [`TermsError`] if the drift and the margin leave nothing of the TTL.
+    pub fn with_ttl(self, ttl: Ttl) -> Result<Self, TermsError> {
+        let terms = Self { ttl, ..self };
+        let validity = validity(ttl, terms.allowance())?;
+        let node_limit = self.node_limit.min(half(validity));
+        Self {
+            node_limit,
+            ..terms
+        }
+        .with_delay(self.delay)
+    }
+
+    /// The TTL that the lease counts on.
     #[must_use]
     pub const fn ttl(&self) -> Ttl {
         self.ttl
+    }
+
+    /// The TTL set on the keys: longer by the delay after an unclean end.
+    #[must_use]
+    pub fn key_ttl(&self) -> Ttl {
+        Ttl::at_least(self.ttl.as_duration().saturating_add(self.delay))
+    }
+
+    /// For how long the keys outlive a lease that was lost.
+    #[must_use]
+    pub const fn delay(&self) -> Duration {
+        self.delay
+    }
+
+    /// For how long a lease is valid, from before its first request.
+    #[must_use]
+    pub fn validity(&self) -> Duration {
+        self.ttl.as_duration().saturating_sub(self.allowance())
+    }
+
+    /// All that is taken off the TTL.
+    fn allowance(&self) -> Duration {
+        self.drift.allowance(self.ttl).saturating_add(self.margin)
     }
 
     /// How long one node may take to answer before its vote counts as unknown.
@@ -149,22 +218,34 @@ impl Terms {
     /// # Source
     /// Redlock steps 3 and 4.
     #[must_use]
-    pub const fn valid_until(&self, started: Instant) -> Instant {
+    pub fn valid_until(&self, started: Instant) -> Instant {
         // Argument S2: no node can have set the key before `started`, since no request had left. So by
         // a node's clock the key lives at least to `started + TTL`, by ours to that less the allowance.
         started
             .saturating_add(self.ttl.as_duration())
-            .saturating_sub(self.allowance)
+            .saturating_sub(self.allowance())
     }
 
     /// From when on no key of a request that took effect at `effective` or earlier can still be there:
     /// when to stop cleaning up.
     #[must_use]
-    pub const fn gone_by(&self, effective: Instant) -> Instant {
+    pub fn gone_by(&self, effective: Instant) -> Instant {
+        let ttl = self.key_ttl();
         effective
-            .saturating_add(self.ttl.as_duration())
-            .saturating_add(self.allowance)
+            .saturating_add(ttl.as_duration())
+            .saturating_add(self.drift.allowance(ttl))
     }
+}
+
+fn validity(ttl: Ttl, allowance: Duration) -> Result<Duration, TermsError> {
+    let left = ttl.as_duration().checked_sub(allowance);
+    left.filter(|left| !left.is_zero())
+        .ok_or(TermsError::Drift { ttl, allowance })
+}
+
+#[expect(clippy::arithmetic_side_effects, reason = "the divisor is not zero")]
+fn half(span: Duration) -> Duration {
+    span / 2
 }
 
 /// 5 % of the TTL between floor and ceiling, but never more than half of what can be held.
@@ -174,11 +255,11 @@ fn default_node_limit(ttl: Ttl, validity: Duration) -> Duration {
     const CEILING: Duration = Duration::from_millis(500);
     (ttl.as_duration() / 20)
         .clamp(FLOOR, CEILING)
-        .min(validity / 2)
+        .min(half(validity))
 }
 
 /// Why a TTL, a drift or a time limit cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TermsError {
     /// The TTL is out of range.
@@ -257,6 +338,17 @@ mod tests {
             started.saturating_add(ms(9_898))
         );
         assert_eq!(terms.node_limit(), ms(500));
+    }
+
+    #[test]
+    fn a_delay_lets_the_keys_live_longer_and_not_the_lease() {
+        let terms = Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("defaults fit");
+        let delayed = terms.with_delay(ms(5_000)).expect("it fits");
+        let started = Instant::from_origin(ms(1_000));
+        assert_eq!(delayed.valid_until(started), terms.valid_until(started));
+        assert_eq!(delayed.key_ttl(), ttl(15_000));
+        let gone_by = started.saturating_add(ms(15_000 + 152));
+        assert_eq!(delayed.gone_by(started), gone_by);
     }
 
     #[test]

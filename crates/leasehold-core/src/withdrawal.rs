@@ -9,6 +9,7 @@ use crate::{
     quorum::{Decision, Quorum},
     request::{Fault, FaultKind, OperationId, Tag, Vote},
     round::Round,
+    terms::Ttl,
     time::Instant,
 };
 use alloc::{vec, vec::Vec};
@@ -25,7 +26,7 @@ pub(crate) struct Withdrawal {
     quorum: Quorum,
     round: Round,
     /// Whom to tell the outcome; nobody, if nobody waits or it was told.
-    report: Option<Report>,
+    waiting: Vec<OperationId>,
     /// Where the key is known to be gone.
     gone: NodeSet,
     /// Where the last release failed.
@@ -37,6 +38,12 @@ pub(crate) struct Withdrawal {
     again: Option<Instant>,
     /// How often that was put off.
     postponed: u32,
+    /// Whether any node has deleted a key of ours.
+    has_deleted: bool,
+    /// Whether the lease was valid when its release began.
+    was_in_time: bool,
+    /// Until when the keys are to stay, instead of being deleted.
+    keep: Option<Instant>,
 }
 
 /// Who waits for the outcome of a release.
@@ -76,6 +83,7 @@ impl Withdrawal {
         now: Instant,
         mut claim: Claim,
         quorum: Quorum,
+        keep: Option<Instant>,
         report: Option<Report>,
         outbox: &mut Outbox,
     ) -> Self {
@@ -84,23 +92,41 @@ impl Withdrawal {
         let round = Round::new(quorum, step, now, closes);
         // Step 5: release on every node, even where the answer was no. A refusal may be the echo of
         // our own first write, whose answer was lost.
-        outbox.send(quorum.nodes(), claim.tag(step), claim.release());
+        outbox.send(
+            quorum.nodes(),
+            claim.tag(step),
+            claim.release(left(keep, now)),
+        );
         let latest = vec![step; quorum.nodes().len()];
         let (gone, failed, again) = (NodeSet::EMPTY, NodeSet::EMPTY, None);
         Self {
             claim,
             quorum,
             round,
-            report,
+            waiting: report.iter().map(|report| report.to).collect(),
             gone,
             failed,
             latest,
             again,
             postponed: 0,
+            has_deleted: false,
+            was_in_time: report.is_some_and(|report| report.in_time),
+            keep,
         }
     }
 
-    /// Takes a node's answer to a release, or the late answer to an acquire.
+    /// Tells one more of the outcome. If it was told already, every node is asked once more.
+    pub(crate) fn repeat(&mut self, now: Instant, to: OperationId, outbox: &mut Outbox) {
+        if self.waiting.is_empty() {
+            self.ask(now, self.quorum.nodes(), outbox);
+            let step = self.latest.first().copied().unwrap_or_default();
+            let closes = now.saturating_add(self.claim.terms().node_limit());
+            self.round = Round::new(self.quorum, step, now, closes);
+        }
+        self.waiting.push(to);
+    }
+
+    /// Takes a node's answer to a release, or the late answer to a request that sets keys.
     pub(crate) fn handle_reply(
         &mut self,
         now: Instant,
@@ -109,15 +135,17 @@ impl Withdrawal {
         vote: Vote,
         outbox: &mut Outbox,
     ) {
+        let creates = self.claim.creates(node, tag.step);
         self.claim.settle(now, node, tag.step, &vote);
-        if tag.step == Claim::ACQUIRE_STEP {
+        if creates {
             if vote == Vote::Granted {
                 // Argument S5: a straggler is released when it lands, in case the release that was sent
                 // before it landed before it.
-                self.ask(NodeSet::from_iter([node]), outbox);
+                self.ask(now, NodeSet::from_iter([node]), outbox);
             }
             return;
         }
+        self.has_deleted |= vote == Vote::Granted;
         if self.latest.get(node.index()) == Some(&tag.step) {
             match &vote {
                 Vote::Granted | Vote::Refused(_) => {
@@ -136,11 +164,11 @@ impl Withdrawal {
     }
 
     /// The node can be asked again.
-    pub(crate) fn handle_up(&mut self, node: NodeId, outbox: &mut Outbox) {
+    pub(crate) fn handle_up(&mut self, now: Instant, node: NodeId, outbox: &mut Outbox) {
         // Whatever it refused before, it may be ready now.
         self.postponed = 0;
         if self.failed.contains(node) {
-            self.ask(NodeSet::from_iter([node]), outbox);
+            self.ask(now, NodeSet::from_iter([node]), outbox);
         }
     }
 
@@ -149,17 +177,18 @@ impl Withdrawal {
         self.round.handle_timeout(now);
         if self.again.is_some_and(|at| now >= at) {
             self.again = None;
-            self.ask(self.failed.intersection(self.claim.touched()), outbox);
+            let nodes = self.failed.intersection(self.claim.touched());
+            self.ask(now, nodes, outbox);
         }
     }
 
-    /// The outcome for the one who waits for it, once.
-    pub(crate) fn take_outcome(&mut self) -> Option<(OperationId, ReleaseOutcome)> {
-        if !self.is_decided() {
+    /// The outcome, once there is one, and those who wait for it, once.
+    pub(crate) fn take_outcome(&mut self) -> Option<(Vec<OperationId>, ReleaseOutcome)> {
+        if self.waiting.is_empty() || !self.is_decided() {
             return None;
         }
-        let report = self.report.take()?;
-        Some((report.to, self.outcome(report.in_time)))
+        let outcome = self.outcome();
+        Some((core::mem::take(&mut self.waiting), outcome))
     }
 
     /// Whether nothing is left to do.
@@ -167,7 +196,7 @@ impl Withdrawal {
         let all_gone = self.claim.touched().without(self.gone).is_empty();
         // Argument S5: what still waits in the buffer of a hung node begins its TTL when the node wakes.
         // Links answer every request in the end, and only so many wait for a node at once.
-        self.report.is_none()
+        self.waiting.is_empty()
             && self.claim.is_answered()
             && (all_gone || now >= self.claim.gone_by())
     }
@@ -179,7 +208,7 @@ impl Withdrawal {
 
     /// When to look at the clock again; none if only an answer changes anything.
     pub(crate) fn wake_at(&self, now: Instant) -> Option<Instant> {
-        let end = if self.report.is_some() {
+        let end = if !self.waiting.is_empty() {
             Some(self.round.closes())
         } else {
             Some(self.claim.gone_by()).filter(|at| *at > now)
@@ -187,14 +216,15 @@ impl Withdrawal {
         end.into_iter().chain(self.again).min()
     }
 
-    fn ask(&mut self, nodes: NodeSet, outbox: &mut Outbox) {
+    fn ask(&mut self, now: Instant, nodes: NodeSet, outbox: &mut Outbox) {
         let step = self.claim.next_step();
         for node in nodes.iter() {
             self.latest[node.index()] = step;
         }
         self.gone = self.gone.without(nodes);
         self.failed = self.failed.without(nodes);
-        outbox.send(nodes, self.claim.tag(step), self.claim.release());
+        let release = self.claim.release(left(self.keep, now));
+        outbox.send(nodes, self.claim.tag(step), release);
     }
 
     /// The first pause is the nodes' time limit, and every further one twice as long.
@@ -216,7 +246,7 @@ impl Withdrawal {
         self.round.decision() == Decision::Won || tally.answered() == self.quorum.nodes()
     }
 
-    fn outcome(&self, in_time: bool) -> ReleaseOutcome {
+    fn outcome(&self) -> ReleaseOutcome {
         let tally = self.round.tally();
         let settled = tally.granted().union(tally.refused()).len();
         if settled < self.quorum.needed() {
@@ -229,8 +259,14 @@ impl Withdrawal {
             Some((holder, nodes)) if nodes >= self.quorum.needed() => {
                 ReleaseOutcome::TakenByAnother { holder }
             }
-            _ if in_time && !tally.granted().is_empty() => ReleaseOutcome::Released,
+            _ if self.was_in_time && self.has_deleted => ReleaseOutcome::Released,
             _ => ReleaseOutcome::AlreadyExpired,
         }
     }
+}
+
+/// For how long a key that is to stay until then must live.
+fn left(keep: Option<Instant>, now: Instant) -> Option<Ttl> {
+    let left = keep?.saturating_since(now);
+    (!left.is_zero()).then(|| Ttl::at_least(left))
 }

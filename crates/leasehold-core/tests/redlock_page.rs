@@ -6,9 +6,9 @@
 
 use core::{num::NonZeroU32, time::Duration};
 use leasehold_core::{
-    Cause, Drift, Engine, Event, ExtendFailure, Instant, NodeId, NodeSet, Operation, OperationId,
-    Owner, OwnerSource, Pause, Plan, Quorum, Refusal, Request, Resource, Retry, Seed, Send, Table,
-    Tag, Terms, Ttl, Vote, Wish,
+    AutoRenewal, Cause, Drift, Engine, Event, ExtendFailure, Instant, LeaseChange, Loss, NodeId,
+    NodeSet, Operation, OperationId, Owner, OwnerSource, Pause, Plan, Quorum, Refusal, Request,
+    Resource, Retry, Seed, Send, Table, Tag, Terms, Ttl, Upkeep, Vote, Wish,
 };
 use std::sync::Arc;
 
@@ -21,6 +21,7 @@ fn a_key_is_deleted_only_by_the_one_who_signed_it() {
     let release = |name| Request::Release {
         resource: resource(),
         owner: owner(name),
+        keep: None,
     };
     let acquire = Request::Acquire {
         resource: resource(),
@@ -41,7 +42,7 @@ fn a_key_is_deleted_only_by_the_one_who_signed_it() {
 /// (argument S8).
 #[test]
 fn every_attempt_signs_with_a_value_of_its_own() {
-    let (mut engine, _) = begin();
+    let (mut engine, _) = begin(Upkeep::default());
     let first = sent(&mut engine).remove(0);
     refuse(&mut engine, at(1), [0, 1, 2], first.tag);
     sent(&mut engine);
@@ -78,7 +79,7 @@ fn a_value_that_was_used_is_not_used_again() {
 /// page's later advice to ask all at once is taken: it is one request for all.
 #[test]
 fn all_nodes_are_asked_the_same_at_once() {
-    let (mut engine, _) = begin();
+    let (mut engine, _) = begin(Upkeep::default());
     let sends = sent(&mut engine);
     assert_eq!(sends.len(), 1);
     assert_eq!(sends[0].nodes, NodeSet::first(5));
@@ -94,7 +95,7 @@ fn all_nodes_are_asked_the_same_at_once() {
 /// Step 2: the time limit of a node is small compared to the TTL, and a dead node costs no more.
 #[test]
 fn a_silent_node_is_waited_for_a_fraction_of_the_ttl() {
-    let (mut engine, _) = begin();
+    let (mut engine, _) = begin(Upkeep::default());
     let limit = engine.poll_timeout().expect("silence has a limit");
     assert!(limit.since_origin() <= Ttl::DEFAULT.as_duration() / 20);
     engine.handle_timeout(limit);
@@ -104,7 +105,7 @@ fn a_silent_node_is_waited_for_a_fraction_of_the_ttl() {
 /// Step 3: a majority, at least three of five, and not one less.
 #[test]
 fn three_of_five_nodes_win_and_two_do_not() {
-    let (mut engine, tag) = begin();
+    let (mut engine, tag) = begin(Upkeep::default());
     grant(&mut engine, at(1), [0, 1], tag);
     assert_eq!(engine.poll_event(), None);
     grant(&mut engine, at(2), [4], tag);
@@ -115,7 +116,7 @@ fn three_of_five_nodes_win_and_two_do_not() {
 /// the lock would have been valid is no lock.
 #[test]
 fn a_majority_that_took_the_whole_validity_does_not_win() {
-    let (mut engine, tag) = begin();
+    let (mut engine, tag) = begin(Upkeep::default());
     grant(&mut engine, at(9_898), [0, 1, 2], tag);
     let event = engine.poll_event();
     assert!(event.is_none(), "there are tries left: {event:?}");
@@ -127,7 +128,7 @@ fn a_majority_that_took_the_whole_validity_does_not_win() {
 #[test]
 fn the_validity_is_the_ttl_less_the_elapsed_time_and_the_drift() {
     for elapsed in [1, 100, 499, 9_897] {
-        let (mut engine, tag) = begin();
+        let (mut engine, tag) = begin(Upkeep::default());
         grant(&mut engine, at(elapsed), [0, 1, 2], tag);
         let Some((_, Event::Acquired(lease))) = engine.poll_event() else {
             panic!("a majority within the validity wins");
@@ -141,7 +142,7 @@ fn the_validity_is_the_ttl_less_the_elapsed_time_and_the_drift() {
 /// (argument S5).
 #[test]
 fn a_failed_attempt_unlocks_every_node() {
-    let (mut engine, tag) = begin();
+    let (mut engine, tag) = begin(Upkeep::default());
     sent(&mut engine);
     grant(&mut engine, at(1), [0], tag);
     refuse(&mut engine, at(2), [1, 2, 3], tag);
@@ -152,7 +153,7 @@ fn a_failed_attempt_unlocks_every_node() {
 /// and the key of the acquire behind it would stay.
 #[test]
 fn a_release_leaves_after_the_acquire_that_it_takes_back() {
-    let (mut engine, tag) = begin();
+    let (mut engine, tag) = begin(Upkeep::default());
     engine.submit(at(0), seed(2), Operation::Cancel(tag.attempt.operation));
     let sends = sent(&mut engine);
     let [first, second] = sends.as_slice() else {
@@ -183,7 +184,7 @@ fn clients_that_lost_together_rest_for_different_times() {
 /// "Releasing the lock": on all nodes, whether or not the lock was believed to be set there.
 #[test]
 fn a_lock_is_released_on_every_node() {
-    let (mut engine, id) = won();
+    let (mut engine, id) = won(Upkeep::default());
     engine.submit(at(10), seed(9), Operation::Release(id));
     assert_eq!(releases(&mut engine), NodeSet::first(5));
 }
@@ -194,7 +195,8 @@ fn a_second_client_cannot_win_while_the_first_one_is_valid() {
     let mut tables: [Table; 5] = Default::default();
     let mut ask = |now: Instant, random: u8| {
         let mut engine = Engine::new(five());
-        let wish = wish_with(Retry::default().with_tries(NonZeroU32::new(1)));
+        let retry = Retry::default().with_tries(NonZeroU32::new(1));
+        let wish = wish_with(retry, Upkeep::default());
         engine.submit(now, seed(random), Operation::Acquire(wish));
         let send = sent(&mut engine).remove(0);
         for node in send
@@ -234,8 +236,15 @@ fn an_extension_needs_a_majority_within_the_validity() {
         ),
         (&[0, 1, 1, 1], 9_897, None),
     ] {
-        let (mut engine, id) = won();
-        engine.submit(at(9_500), seed(9), Operation::Extend(id));
+        let (mut engine, id) = won(Upkeep::default());
+        engine.submit(
+            at(9_500),
+            seed(9),
+            Operation::Extend {
+                lease: id,
+                ttl: None,
+            },
+        );
         let send = sent(&mut engine).remove(0);
         assert_eq!(send.nodes, NodeSet::first(5));
         assert!(matches!(send.request, Request::Extend { .. }));
@@ -245,22 +254,51 @@ fn an_extension_needs_a_majority_within_the_validity() {
             nodes.iter().copied(),
             send.tag,
         );
-        assert_eq!(engine.poll_event().map(|(_, event)| event), expected);
+        let mut ends = std::iter::from_fn(|| engine.poll_event())
+            .map(|(_, event)| event)
+            .filter(|event| !matches!(event, Event::Changed(_)));
+        assert_eq!(ends.next(), expected);
     }
 }
 
-/// The same section, its limit: the number of extensions must be bounded. The core extends only when it
-/// is told to, so a lock that nobody extends ends by itself.
+/// The same section, its limit: the number of extensions must be bounded. A lock that nobody extends ends
+/// by itself.
 #[test]
 fn nothing_is_extended_that_nobody_asked_to_extend() {
-    let (mut engine, _) = won();
-    assert_eq!(engine.poll_timeout(), None);
+    let (mut engine, _) = won(Upkeep::default());
     engine.handle_timeout(at(60_000));
     assert_eq!(engine.poll_send(), None);
 }
 
-fn won() -> (Engine, OperationId) {
-    let (mut engine, tag) = begin();
+/// And one that extends itself does so for as often as it may.
+#[test]
+fn the_number_of_extensions_is_limited() {
+    let (mut engine, id) = won(Upkeep {
+        renewal: AutoRenewal::Thirds,
+        most_extensions: Some(7),
+        ..Upkeep::default()
+    });
+    let mut extensions = 0;
+    while let Some(next) = engine.poll_timeout() {
+        engine.handle_timeout(next);
+        for send in sent(&mut engine) {
+            extensions += 1;
+            grant(&mut engine, next, 0..5, send.tag);
+        }
+    }
+    assert_eq!(extensions, 7);
+    let events = std::iter::from_fn(|| engine.poll_event());
+    assert_eq!(
+        events.last(),
+        Some((
+            id,
+            Event::Changed(LeaseChange::Lost(Loss::ExtensionLimit { extensions: 7 }))
+        ))
+    );
+}
+
+fn won(upkeep: Upkeep) -> (Engine, OperationId) {
+    let (mut engine, tag) = begin(upkeep);
     sent(&mut engine);
     grant(&mut engine, at(1), 0..5, tag);
     let (id, _) = engine.poll_event().expect("five of five grant");
@@ -268,9 +306,10 @@ fn won() -> (Engine, OperationId) {
 }
 
 /// An engine that has just asked five nodes, and the tag of what it asked; the request is not taken yet.
-fn begin() -> (Engine, Tag) {
+fn begin(upkeep: Upkeep) -> (Engine, Tag) {
     let mut engine = Engine::new(five());
-    let operation = engine.submit(at(0), seed(1), Operation::Acquire(wish()));
+    let wish = wish_with(Retry::default(), upkeep);
+    let operation = engine.submit(at(0), seed(1), Operation::Acquire(wish));
     let attempt = leasehold_core::AttemptId {
         operation,
         number: 0,
@@ -317,10 +356,13 @@ fn resource() -> Resource {
 }
 
 fn wish() -> Wish {
-    wish_with(Retry::default().with_pause(Pause::default()))
+    wish_with(
+        Retry::default().with_pause(Pause::default()),
+        Upkeep::default(),
+    )
 }
 
-fn wish_with(retry: Retry) -> Wish {
+fn wish_with(retry: Retry, upkeep: Upkeep) -> Wish {
     let terms = Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("defaults fit");
     let owners = OwnerSource::default();
     Wish {
@@ -329,7 +371,9 @@ fn wish_with(retry: Retry) -> Wish {
             terms,
             retry,
             owners,
+            upkeep,
         }),
+        from: None,
         patience: None,
     }
 }

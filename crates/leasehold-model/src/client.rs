@@ -6,11 +6,12 @@ use crate::{
 };
 use leasehold_core::{
     AttemptId, Engine, Instant, Operation, OperationId, Owner, OwnerSource, Pause, Plan, Quorum,
-    Resource, Retry, Seed, Wish,
+    Resource, Retry, Seed, Upkeep, Wish,
 };
 use std::{
     num::NonZeroU32,
     sync::{Arc, LazyLock},
+    time::Duration,
 };
 
 /// An engine and what its application knows and may still do.
@@ -72,12 +73,14 @@ pub(crate) struct Held {
     pub(crate) owner: Owner,
     pub(crate) valid_until: Instant,
     pub(crate) is_released: bool,
+    /// Whether the holder was told that it is over.
+    pub(crate) is_lost: bool,
 }
 
 impl Held {
     /// Whether the application believes in it when its clock shows `now`.
     pub(crate) fn is_believed(&self, now: Instant) -> bool {
-        !self.is_released && now < self.valid_until
+        !self.is_released && !self.is_lost && now < self.valid_until
     }
 }
 
@@ -115,7 +118,14 @@ impl Client {
     /// Extends the lease that `about` won.
     pub(crate) fn extend(&mut self, now: Instant, about: OperationId) {
         self.left.extends -= 1;
-        let operation = self.engine.submit(now, SEED, Operation::Extend(about));
+        let operation = self.engine.submit(
+            now,
+            SEED,
+            Operation::Extend {
+                lease: about,
+                ttl: None,
+            },
+        );
         self.begun(operation, Kind::Extend, about);
     }
 
@@ -221,6 +231,11 @@ static PLANS: LazyLock<[Arc<Plan>; 3]> = LazyLock::new(|| {
                 // Client, acquisition, attempt: all that differs between the seeds, in words for people.
                 format!("c{}.{}.{}", random[0], random[1], random[19]).into_bytes()
             }),
+            upkeep: Upkeep {
+                // A warning changes nothing, and would be one more moment to look at.
+                danger: Some(Duration::ZERO),
+                ..Upkeep::default()
+            },
         })
     })
 });
@@ -232,6 +247,7 @@ fn wish(habit: &Habit) -> Wish {
     Wish {
         resource: RESOURCE.clone(),
         plan: Arc::clone(&PLANS[plan]),
+        from: None,
         patience: habit.patience.map(|ticks| TICK * ticks),
     }
 }

@@ -168,6 +168,7 @@ impl World {
         let blind = Request::Release {
             resource: RESOURCE.clone(),
             owner: key.owner.clone(),
+            keep: None,
         };
         let now = self.node_time(shape, node);
         self.tables[node].open().apply(now, &blind);

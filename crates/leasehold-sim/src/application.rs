@@ -6,7 +6,9 @@ use crate::{
     time::{MILLISECOND, Moment},
     world::World,
 };
-use leasehold_core::{Event as Told, Instant, Lease, Operation, OperationId, Wish};
+use leasehold_core::{
+    Event as Told, Instant, Lease, LeaseChange, Operation, OperationId, Owner, Resource, Ttl, Wish,
+};
 use std::{sync::Arc, time::Duration};
 
 /// One thread of the application: at any time it wants at most one resource.
@@ -24,6 +26,7 @@ pub(crate) enum State {
     Acquiring(OperationId),
     Holding(Guard),
     Releasing(OperationId),
+    HandingOver(OperationId, Lease),
 }
 
 /// A lease in the application's hands, as the facade's guard is.
@@ -76,9 +79,15 @@ impl World {
             State::Idle if self.is_resting => {}
             State::Idle => self.acquire(client, slot),
             State::Acquiring(_) => self.cancel(client, slot),
-            State::Holding(guard) if self.now >= guard.until => self.release(client, slot),
+            State::Holding(guard) if self.now >= guard.until => {
+                if self.rng.chance(self.setting.habits.hands_over) {
+                    self.hand_over(client, slot);
+                } else {
+                    self.release(client, slot);
+                }
+            }
             State::Holding(_) => self.extend(client, slot),
-            State::Releasing(_) => {}
+            State::Releasing(_) | State::HandingOver(..) => {}
         }
     }
 
@@ -93,9 +102,13 @@ impl World {
         let now = self.now;
         self.trace
             .tell(now, || format!("c{client}.{slot}     wants {resource}"));
+        let offered = |(offered, _): &(Resource, Owner)| *offered == resource;
+        let at = self.offers.iter().position(offered);
+        let from = at.map(|at| self.offers.swap_remove(at).1);
         let wish = Wish {
             resource,
             plan,
+            from,
             patience,
         };
         let operation = self.submit(client, Operation::Acquire(wish));
@@ -130,9 +143,16 @@ impl World {
         let State::Holding(guard) = &self.clients[client].slots[slot].state else {
             return;
         };
-        let (operation, until, busy) = (guard.operation, guard.until, guard.extending.is_some());
-        if guard.extends && !busy {
-            let id = self.submit(client, Operation::Extend(operation));
+        let (lease, until, busy) = (guard.operation, guard.until, guard.extending.is_some());
+        let extends = guard.extends;
+        let habits = &self.setting.habits;
+        if self.rng.chance(habits.heartbeats) {
+            self.submit(client, Operation::Heartbeat(lease));
+        }
+        if extends && !busy {
+            let other = self.rng.chance(self.setting.habits.other_ttls);
+            let ttl = other.then(|| self.other_ttl());
+            let id = self.submit(client, Operation::Extend { lease, ttl });
             if let State::Holding(guard) = &mut self.clients[client].slots[slot].state {
                 guard.extending = Some(id);
             }
@@ -143,6 +163,13 @@ impl World {
         self.act_later(client, slot, next_ns.max(MILLISECOND));
     }
 
+    /// From half the TTL of the world to twice that.
+    fn other_ttl(&mut self) -> Ttl {
+        let ttl_ns = self.setting.ttl_ns;
+        let other_ns = self.rng.between(ttl_ns / 2, 2 * ttl_ns);
+        Ttl::new(Duration::from_nanos(other_ns)).expect("0.2 to 10 seconds")
+    }
+
     pub(crate) fn release(&mut self, client: usize, slot: usize) {
         let this = &mut self.clients[client].slots[slot];
         let State::Holding(guard) = &this.state else {
@@ -151,6 +178,7 @@ impl World {
         let operation = guard.operation;
         // From here on nobody can ask the guard any more.
         self.checks.exclusion.ends(Holder { client, operation });
+        self.checks.loss.ended(Holder { client, operation });
         let now = self.now;
         self.trace.tell(now, || {
             format!("c{client}.{slot}     releases op {}", operation.number())
@@ -167,9 +195,61 @@ impl World {
         }
     }
 
+    /// Gives the lease out of hand. The guard ends with that.
+    fn hand_over(&mut self, client: usize, slot: usize) {
+        let this = &mut self.clients[client].slots[slot];
+        let State::Holding(guard) = &this.state else {
+            return;
+        };
+        let (operation, lease) = (guard.operation, guard.lease.clone());
+        self.checks.exclusion.ends(Holder { client, operation });
+        self.checks.loss.ended(Holder { client, operation });
+        let id = self.submit(client, Operation::HandOver(operation));
+        self.clients[client].slots[slot].state = State::HandingOver(id, lease);
+    }
+
+    /// A lease has changed: the guard knows at once, whether or not the application runs.
+    pub(crate) fn changed(&mut self, client: usize, operation: OperationId, change: &LeaseChange) {
+        self.check_change(client, operation, change);
+        match change {
+            LeaseChange::Confirmed { valid_until } => {
+                self.clients[client]
+                    .valid_until
+                    .insert(operation, *valid_until);
+                let holds = self.clients[client]
+                    .slots
+                    .iter()
+                    .find_map(|slot| match &slot.state {
+                        State::Holding(guard) if guard.operation == operation => {
+                            Some(guard.lease.resource.clone())
+                        }
+                        _ => None,
+                    });
+                if let Some(resource) = holds {
+                    self.guard_says(client, operation, &resource, *valid_until);
+                }
+            }
+            LeaseChange::InDanger(_) => {}
+            LeaseChange::Lost(_) => {
+                self.clients[client]
+                    .valid_until
+                    .insert(operation, Instant::ORIGIN);
+            }
+        }
+    }
+
     /// An operation has ended: the application is told as soon as it runs.
     pub(crate) fn ended(&mut self, client: usize, operation: OperationId, told: Told) {
         self.check_end(client, operation, &told);
+        if let Told::Acquired(lease) = &told {
+            let valid_until = lease.valid_until;
+            self.clients[client]
+                .valid_until
+                .insert(operation, valid_until);
+            self.checks
+                .loss
+                .acquired(Holder { client, operation }, valid_until);
+        }
         let this = &mut self.clients[client];
         if self.now < this.starved_until || !this.mail.is_empty() {
             this.mail.push_back((operation, told));
@@ -202,7 +282,9 @@ impl World {
         let slots = &self.clients[client].slots;
         let slot = slots.iter().position(|slot| match &slot.state {
             State::Idle => false,
-            State::Acquiring(id) | State::Releasing(id) => *id == operation,
+            State::Acquiring(id) | State::Releasing(id) | State::HandingOver(id, _) => {
+                *id == operation
+            }
             State::Holding(guard) => guard.extending == Some(operation),
         });
         match (slot, told) {
@@ -211,13 +293,29 @@ impl World {
                 self.clients[client].slots[slot].state = State::Idle;
                 self.rest(client, slot);
             }
-            (Some(slot), Told::Extended(until)) => self.extended(client, slot, Some(until)),
-            (Some(slot), Told::NotExtended(_)) => self.extended(client, slot, None),
+            (Some(slot), Told::Extended(_)) => self.extended(client, slot, true),
+            (Some(slot), Told::NotExtended(_)) => self.extended(client, slot, false),
             // Nobody wants it any more: a lease that is dropped is released.
             (None, Told::Acquired(_)) => {
+                self.checks.loss.ended(Holder { client, operation });
                 self.submit(client, Operation::Release(operation));
             }
-            (None, _) => {}
+            (Some(slot), Told::HandedOver(in_time)) => {
+                let this = &mut self.clients[client].slots[slot];
+                if let State::HandingOver(_, lease) = std::mem::take(&mut this.state)
+                    && in_time
+                {
+                    // Some texts are used twice: at most one of the two gets anything.
+                    let times = if self.rng.coin() { 1 } else { 2 };
+                    for _ in 0..times {
+                        let (resource, owner) = (lease.resource.clone(), lease.owner.clone());
+                        self.offers.push((resource, owner));
+                    }
+                    self.handed_over.push(lease.owner);
+                }
+                self.rest(client, slot);
+            }
+            (_, Told::Changed(_) | Told::Inspected(_)) | (None, _) => {}
         }
     }
 
@@ -226,15 +324,16 @@ impl World {
         let until = self
             .now
             .after(self.rng.between(habits.hold_ns.0, habits.hold_ns.1));
-        let extends = self.rng.chance(habits.extends);
+        let (extends, beats) = (self.rng.chance(habits.extends), habits.heartbeats > 0);
         let first_ns = until.since_ns(self.now);
-        let first_ns = if extends {
+        let first_ns = if extends || beats {
             first_ns.min(habits.extend_every_ns)
         } else {
             first_ns
         };
         self.leases += 1;
-        self.guard_says(client, operation, &lease.resource, lease.valid_until);
+        let valid_until = self.clients[client].valid_until[&operation];
+        self.guard_says(client, operation, &lease.resource, valid_until);
         let guard = Guard {
             operation,
             lease,
@@ -250,24 +349,14 @@ impl World {
         }
     }
 
-    fn extended(&mut self, client: usize, slot: usize, until: Option<Instant>) {
+    fn extended(&mut self, client: usize, slot: usize, is_confirmed: bool) {
         let State::Holding(guard) = &mut self.clients[client].slots[slot].state else {
             return;
         };
         guard.extending = None;
-        match until {
-            Some(valid_until) => {
-                guard.lease.valid_until = guard.lease.valid_until.max(valid_until);
-                let lease = guard.lease.clone();
-                let operation = guard.operation;
-                self.guard_says(client, operation, &lease.resource, lease.valid_until);
-            }
-            None => {
-                // Some give up at once, some hold on as long as the guard is valid, and longer.
-                if self.rng.chance(300_000) {
-                    self.release(client, slot);
-                }
-            }
+        // Some give up at once, some hold on as long as the guard is valid, and longer.
+        if !is_confirmed && self.rng.chance(300_000) {
+            self.release(client, slot);
         }
     }
 

@@ -8,10 +8,12 @@ use leasehold_core::{Instant, OperationId, Send};
 
 pub(crate) mod exclusion;
 pub(crate) mod leftovers;
+pub(crate) mod loss;
 pub(crate) mod progress;
 pub(crate) mod validity;
 
 use exclusion::Exclusion;
+use loss::Loss;
 use progress::Progress;
 use validity::Validity;
 
@@ -31,6 +33,8 @@ pub(crate) enum Property {
     Validity,
     /// No key outlives its TTL, and none that could be taken back is left.
     Leftovers,
+    /// The holder is told of a loss in time, and of no other.
+    Loss,
     /// Operations end, and once the faults are over somebody acquires.
     Progress,
     /// The engine's own assertions.
@@ -43,6 +47,7 @@ impl Property {
             ("exclusion", Self::Exclusion),
             ("validity", Self::Validity),
             ("leftovers", Self::Leftovers),
+            ("loss", Self::Loss),
             ("progress", Self::Progress),
         ];
         let mut all = all.into_iter();
@@ -63,6 +68,7 @@ pub(crate) struct Holder {
 pub(crate) struct Checks {
     pub(crate) exclusion: Exclusion,
     pub(crate) validity: Validity,
+    pub(crate) loss: Loss,
     pub(crate) progress: Progress,
 }
 
@@ -71,6 +77,7 @@ impl Checks {
         Self {
             exclusion: Exclusion::default(),
             validity: Validity::new(setting),
+            loss: Loss::new(setting),
             progress: Progress::new(setting),
         }
     }
@@ -83,6 +90,7 @@ impl Checks {
     pub(crate) fn died(&mut self, client: usize) {
         self.exclusion.died(client);
         self.validity.died(client);
+        self.loss.died(client);
         self.progress.died(client);
     }
 }

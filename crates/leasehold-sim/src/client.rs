@@ -12,7 +12,10 @@ use leasehold_core::{
     Engine, Event as Told, Instant, LinkChange, NodeId, Operation, OperationId, Quorum, Seed, Tag,
     Vote, owner,
 };
-use std::{collections::VecDeque, rc::Rc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    rc::Rc,
+};
 
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -30,6 +33,9 @@ pub(crate) struct Client {
     /// What the application was told and has not seen yet.
     pub(crate) mail: VecDeque<(OperationId, Told)>,
     pub(crate) slots: Vec<Slot>,
+    /// Until when the leases that were handed out are valid, as the guards see it: written by the engine's
+    /// side, whether or not the application runs.
+    pub(crate) valid_until: BTreeMap<OperationId, Instant>,
     /// When the engine will be woken.
     wakes_at: Moment,
 }
@@ -54,6 +60,7 @@ impl Client {
             inbox: VecDeque::new(),
             mail: VecDeque::new(),
             slots: (0..slots).map(|_| Slot::default()).collect(),
+            valid_until: BTreeMap::new(),
             wakes_at: Moment::NEVER,
         }
     }
@@ -74,6 +81,7 @@ impl Client {
         self.engine = Engine::new(quorum);
         self.inbox.clear();
         self.mail.clear();
+        self.valid_until.clear();
         for slot in &mut self.slots {
             slot.forget();
         }
@@ -126,8 +134,13 @@ impl World {
         }
         while let Some((operation, told)) = self.clients[client].engine.poll_event() {
             moved = true;
-            self.ended(client, operation, told);
+            match told {
+                Told::Changed(change) => self.changed(client, operation, &change),
+                told => self.ended(client, operation, told),
+            }
         }
+        let told_in_time = self.checks.loss.nothing_untold(client, now);
+        self.note(told_in_time);
         moved
     }
 
@@ -159,12 +172,15 @@ impl World {
     /// Submits an operation of the application. What follows from it happens in the client's turn.
     pub(crate) fn submit(&mut self, client: usize, operation: Operation) -> OperationId {
         let about = match operation {
-            Operation::Acquire(_) => None,
-            Operation::Extend(lease) | Operation::Release(lease) | Operation::Cancel(lease) => {
-                Some(lease)
-            }
+            Operation::Acquire(_) | Operation::Inspect { .. } | Operation::Evict { .. } => None,
+            Operation::Extend { lease, .. }
+            | Operation::Heartbeat(lease)
+            | Operation::HandOver(lease)
+            | Operation::Release(lease)
+            | Operation::Cancel(lease) => Some(lease),
         };
-        let ends_with_an_event = !matches!(operation, Operation::Cancel(_));
+        let ends_with_an_event =
+            !matches!(operation, Operation::Cancel(_) | Operation::Heartbeat(_));
         let mut bytes = [0; Seed::LENGTH];
         for chunk in bytes.chunks_mut(8) {
             chunk.copy_from_slice(&self.rng.next().to_le_bytes()[..chunk.len()]);

@@ -81,12 +81,13 @@ impl World {
 
     fn everybody_lets_go(&mut self) {
         self.is_resting = true;
+        self.offers.clear();
         for client in 0..self.clients.len() {
             for slot in 0..self.setting.slots {
                 match self.clients[client].slots[slot].state {
                     State::Acquiring(_) => self.cancel(client, slot),
                     State::Holding(_) => self.release(client, slot),
-                    State::Idle | State::Releasing(_) => {}
+                    State::Idle | State::Releasing(_) | State::HandingOver(..) => {}
                 }
             }
             self.turn(client);
@@ -127,6 +128,7 @@ impl World {
                 };
                 let owner = &self.clients[client];
                 let could = !self.haunted.contains(&key.owner)
+                    && !self.handed_over.contains(&key.owner)
                     && owner.is_alive
                     && owner.generation == generation
                     && self.network.is_quiet(self.network.link(client, index));

@@ -63,7 +63,11 @@ impl Node {
         };
         let resource = resource.clone();
         let time = self.time(now);
-        self.table
-            .apply(time, &Request::Release { resource, owner });
+        let release = Request::Release {
+            resource,
+            owner,
+            keep: None,
+        };
+        self.table.apply(time, &release);
     }
 }

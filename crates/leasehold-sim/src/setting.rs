@@ -5,6 +5,7 @@ use crate::{
     rng::{Ppm, Rng},
     time::{MICROSECOND, MILLISECOND, SECOND},
 };
+use leasehold_core::Upkeep;
 
 /// A world without faults, to which a scenario adds its own.
 #[derive(Clone, Debug)]
@@ -17,6 +18,12 @@ pub(crate) struct Setting {
     pub(crate) ttl_ns: u64,
     pub(crate) tries: Option<u32>,
     pub(crate) pause_ns: (u64, u64),
+    /// How leases are kept.
+    pub(crate) upkeep: Upkeep,
+    /// Taken off every lease.
+    pub(crate) margin_ns: u64,
+    /// For how long keys outlive a lease that was lost.
+    pub(crate) delay_ns: u64,
     pub(crate) habits: Habits,
     pub(crate) links: Links,
     pub(crate) clocks: Clocks,
@@ -38,6 +45,12 @@ pub(crate) struct Habits {
     /// How often a lease is extended while it is held, as a share of the leases.
     pub(crate) extends: Ppm,
     pub(crate) extend_every_ns: u64,
+    /// How many of the extensions ask for another TTL.
+    pub(crate) other_ttls: Ppm,
+    /// How many of the leases are handed over to another process.
+    pub(crate) hands_over: Ppm,
+    /// How often a holder reports progress, if anybody wants to know.
+    pub(crate) heartbeats: Ppm,
     pub(crate) cancels: Ppm,
     pub(crate) patience: Ppm,
 }
@@ -110,12 +123,18 @@ impl Setting {
             resources: rng.pick(&[1, 1, 2]),
             ttl_ns,
             tries: rng.pick(&[None, Some(1), Some(8), Some(32)]),
+            upkeep: Upkeep::default(),
+            margin_ns: 0,
+            delay_ns: 0,
             pause_ns: (ttl_ns / 16, ttl_ns / 16 + rng.between(ttl_ns / 8, ttl_ns)),
             habits: Habits {
                 idle_ns: rng.between(MILLISECOND, ttl_ns),
                 hold_ns: (MILLISECOND, rng.between(ttl_ns / 4, ttl_ns * 3 / 2)),
                 extends: rng.pick(&[0, 200_000, 500_000]),
                 extend_every_ns: ttl_ns / 3,
+                other_ttls: 0,
+                hands_over: 0,
+                heartbeats: 0,
                 cancels: rng.pick(&[0, 50_000]),
                 patience: rng.pick(&[0, 300_000]),
             },
@@ -167,14 +186,31 @@ impl Setting {
         self.nodes / 2 + 1
     }
 
-    /// What a client must not rely on: 1 % of the TTL and 2 ms, by the book.
-    pub(crate) const fn allowance_ns(&self) -> u64 {
-        self.ttl_ns.div_ceil(100) + 2 * MILLISECOND
+    /// For how long a client may rely on a key that is set for `key_ttl_ns`: less 1 % of the TTL and 2 ms,
+    /// and the margin, by the book.
+    pub(crate) const fn relied_on_ns(&self, key_ttl_ns: u64) -> u64 {
+        let ttl_ns = key_ttl_ns - self.delay_ns;
+        ttl_ns - ttl_ns.div_ceil(100) - 2 * MILLISECOND - self.margin_ns
+    }
+
+    /// The longest TTL that a key is set for.
+    pub(crate) fn longest_ttl_ns(&self) -> u64 {
+        let most = if self.habits.other_ttls > 0 { 2 } else { 1 };
+        let kept_ns = self.upkeep.least_hold.map_or(0, |least| {
+            u64::try_from(least.as_nanos()).expect("a few seconds")
+        });
+        (self.ttl_ns * most + self.delay_ns).max(kept_ns)
     }
 
     /// After how long a key set now is gone, by true time, whatever its node's clock does.
     pub(crate) fn longest_life_ns(&self) -> u64 {
-        self.ttl_ns + self.ttl_ns * (self.clocks.drift_ppm + 1_000) / 1_000_000 + 5 * MILLISECOND
+        let ttl_ns = self.longest_ttl_ns();
+        ttl_ns + ttl_ns * (self.clocks.drift_ppm + 1_000) / 1_000_000 + 5 * MILLISECOND
+    }
+
+    /// Whether keys stay on purpose when their owner has let go.
+    pub(crate) const fn keeps_keys(&self) -> bool {
+        self.delay_ns > 0 || self.upkeep.least_hold.is_some()
     }
 
     /// Whether a client can take back all that it set: it hears of every grant, however late, and its
@@ -184,6 +220,9 @@ impl Setting {
             .iter()
             .any(|kind| self.has(*kind));
         let links = &self.links;
+        if self.keeps_keys() {
+            return false;
+        }
         !links.lawless || (links.loss == 0 && links.doubles == 0 && !silent)
     }
 }

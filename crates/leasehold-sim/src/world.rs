@@ -17,8 +17,8 @@ use crate::{
     trace::Trace,
 };
 use leasehold_core::{
-    Drift, Event as Told, Instant, NodeSet, OperationId, Owner, OwnerSource, Pause, Plan, Quorum,
-    ReleaseOutcome, Request, Resource, Retry, Terms, Ttl, Vote,
+    Drift, Event as Told, Instant, LeaseChange, NodeSet, OperationId, Owner, OwnerSource, Pause,
+    Plan, Quorum, ReleaseOutcome, Request, Resource, Retry, Terms, Ttl, Vote,
 };
 use std::{num::NonZeroU32, rc::Rc, sync::Arc, time::Duration};
 
@@ -43,6 +43,10 @@ pub(crate) struct World {
     pub(crate) touched: Option<usize>,
     /// Whether the applications have let go of everything and want nothing.
     pub(crate) is_resting: bool,
+    /// Leases that were given out of hand: what is locked, and the owner.
+    pub(crate) offers: Vec<(Resource, Owner)>,
+    /// Whose keys were left to whoever takes them over.
+    pub(crate) handed_over: Vec<Owner>,
     /// Whose requests were carried out after their connection had died: nobody can take their keys back
     /// in time.
     pub(crate) haunted: Vec<Owner>,
@@ -105,6 +109,8 @@ impl World {
             leases: 0,
             touched: None,
             is_resting: false,
+            offers: Vec::new(),
+            handed_over: Vec::new(),
             haunted: Vec::new(),
             nodes_back: Moment::START,
             phase: Phase::Faults,
@@ -146,12 +152,16 @@ impl World {
             most: Duration::from_nanos(most),
         };
         let label = label(client, self.clients[client].generation);
+        let terms = Terms::new(ttl, Drift::DEFAULT, None)
+            .and_then(|terms| terms.with_margin(Duration::from_nanos(self.setting.margin_ns)))
+            .and_then(|terms| terms.with_delay(Duration::from_nanos(self.setting.delay_ns)));
         Arc::new(Plan {
-            terms: Terms::new(ttl, Drift::DEFAULT, None).expect("the defaults fit"),
+            terms: terms.expect("margins and delays are small"),
             retry: Retry::default()
                 .with_tries(self.setting.tries.and_then(NonZeroU32::new))
                 .with_pause(pause),
             owners: OwnerSource::new(move |random| [&random[..], &label].concat()),
+            upkeep: self.setting.upkeep.clone(),
         })
     }
 
@@ -244,7 +254,7 @@ impl World {
             self.queue
                 .plan(this.hung_until, Event::Ghost { node, parcel });
         } else if this.is_up {
-            self.haunted.push(parcel.request.owner().clone());
+            self.haunted.extend(parcel.request.owner().cloned());
             self.execute(node, &parcel);
         }
     }
@@ -279,13 +289,58 @@ impl World {
             }
             Told::NotAcquired(_) => self.checks.validity.forget(client, operation),
             Told::Extended(valid_until) => {
-                let validity = &mut self.checks.validity;
-                let extended = validity.extended(client, now, about, *valid_until);
-                self.note(extended);
-                self.check_backing(client, about);
+                let stands = self.checks.validity.stands(client, about, *valid_until);
+                self.note(stands);
             }
             Told::Released(outcome) => self.check_release(client, about, outcome),
-            Told::NotExtended(_) => {}
+            Told::HandedOver(_) => self.checks.validity.forget(client, about),
+            Told::NotExtended(_) | Told::Inspected(_) | Told::Changed(_) => {}
+        }
+    }
+
+    /// Checks what the engine says about a lease that is held.
+    pub(crate) fn check_change(
+        &mut self,
+        client: usize,
+        operation: OperationId,
+        change: &LeaseChange,
+    ) {
+        let now = self.clients[client].time(self.now);
+        self.trace.tell(self.now, || {
+            format!("c{client}       lease {}: {change:?}", operation.number())
+        });
+        let holder = Holder { client, operation };
+        match change {
+            LeaseChange::Confirmed { valid_until } => {
+                let validity = &mut self.checks.validity;
+                let extended = validity.extended(client, now, operation, *valid_until);
+                self.note(extended);
+                self.checks.loss.confirmed(holder, *valid_until);
+                self.check_backing(client, operation);
+            }
+            LeaseChange::InDanger(danger) => {
+                let warned = self.checks.loss.warned(client, now, danger);
+                self.note(warned);
+            }
+            LeaseChange::Lost(loss) => {
+                let lease = self.checks.validity.lease(client, operation);
+                let carriers = lease.map(|lease| {
+                    let ours = |node: &&Node| {
+                        let key = node.key(self.now, &lease.resource);
+                        !node.is_up || key.is_some_and(|key| key.owner == lease.owner)
+                    };
+                    self.nodes.iter().filter(ours).count()
+                });
+                let valid_until = lease.map(|lease| lease.valid_until);
+                let is_certain = !self.network.law.lawless;
+                let carriers = carriers.filter(|_| is_certain);
+                let lost = self
+                    .checks
+                    .loss
+                    .lost(holder, now, loss, valid_until, carriers);
+                self.note(lost);
+                self.checks.exclusion.ends(holder);
+            }
         }
     }
 
@@ -303,6 +358,7 @@ impl World {
     fn check_release(&mut self, client: usize, acquisition: OperationId, outcome: &ReleaseOutcome) {
         // On a lawless network the first request may land after the release.
         if !self.network.law.lawless
+            && !self.setting.keeps_keys()
             && *outcome == ReleaseOutcome::Released
             && let Some(lease) = self.checks.validity.lease(client, acquisition)
             && !self.haunted.contains(&lease.owner)
@@ -383,6 +439,8 @@ const fn verb(request: &Request) -> &'static str {
     match request {
         Request::Acquire { .. } => "acquire",
         Request::Extend { .. } => "extend",
+        Request::Transfer { .. } => "take over",
+        Request::Inspect { .. } => "inspect",
         Request::Release { .. } => "release",
     }
 }

@@ -1,12 +1,19 @@
 //! The only file that reads clocks and draws entropy.
 
 use leasehold_core::{Instant, Seed};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{
+    sync::atomic::{AtomicI64, AtomicU64, Ordering},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 /// The clock that leases are held by: it goes on while the machine is suspended.
 ///
 /// On Linux and Android this is `CLOCK_BOOTTIME`. The usual monotonic clock, which `std::time::Instant`
 /// reads, stands still in suspend, while the keys on the nodes go on expiring (assumption A4).
+///
+/// A virtual machine that is paused stops every clock but the wall clock, which is set right when it goes
+/// on. So when the wall clock has gone ahead of this one by more than 20 ms, this one jumps after it, and
+/// never back: if that was somebody who set the time, leases end early, which is safe.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock(());
 
@@ -20,20 +27,99 @@ impl Clock {
     /// Now.
     #[must_use]
     pub fn now(self) -> Instant {
+        let (boot, wall) = both();
+        PAUSES.now(boot, wall)
+    }
+
+    /// The time since the machine was started, the same for all of its processes.
+    #[cfg(all(feature = "file", any(target_os = "linux", target_os = "android")))]
+    #[must_use]
+    pub(crate) fn of_the_machine(self) -> Instant {
         Instant::from_origin(since_boot())
     }
 
     /// Now, as the wall clock has it, as time since 1970. For display only: no lease stands on it.
     #[must_use]
     pub fn wall(self) -> Duration {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "this is the file that reads the wall clock"
-        )]
-        SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default()
+        wall()
     }
+}
+
+/// The pauses of the machine that this process has lived through.
+static PAUSES: Pauses = Pauses::new();
+
+/// What the wall clock tells of time in which every other clock stood still.
+#[derive(Debug)]
+struct Pauses {
+    /// How far the wall clock has gone ahead of the other while nobody could see it.
+    skipped_ns: AtomicU64,
+    /// By how much the wall clock was ahead of the other when last seen; `i64::MIN` before.
+    ahead_ns: AtomicI64,
+}
+
+/// Clocks that are slewed differ by less than this between two looks while a lease is held.
+const TOLERANCE_NS: i64 = 20_000_000;
+
+/// Both clocks at the same moment, to a millisecond; without the wall clock, if this thread was
+/// interrupted again and again.
+fn both() -> (Duration, Option<Duration>) {
+    let mut before = since_boot();
+    for _ in 0..4 {
+        let wall = wall();
+        let after = since_boot();
+        if after.saturating_sub(before) < Duration::from_millis(1) {
+            return (after, Some(wall));
+        }
+        before = after;
+    }
+    (before, None)
+}
+
+fn ahead(wall: Duration, boot: Duration) -> i64 {
+    let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+    nanos(wall).saturating_sub(nanos(boot))
+}
+
+impl Pauses {
+    const fn new() -> Self {
+        Self {
+            skipped_ns: AtomicU64::new(0),
+            ahead_ns: AtomicI64::new(i64::MIN),
+        }
+    }
+
+    /// The time by both clocks, of which the wall clock may not be known.
+    fn now(&self, boot: Duration, wall: Option<Duration>) -> Instant {
+        if let Some(wall) = wall {
+            self.notice(ahead(wall, boot));
+        }
+        // Argument S6: no clock of the process counted the pause, but the nodes' did.
+        let skipped = Duration::from_nanos(self.skipped_ns.load(Ordering::Acquire));
+        Instant::from_origin(boot.saturating_add(skipped))
+    }
+
+    /// Takes note of how far the wall clock is ahead now.
+    fn notice(&self, ahead_ns: i64) {
+        // The jump is counted first and noted then: whoever finds it noted finds it counted. Two threads
+        // that look at the same moment may count one jump twice, which is safe as well.
+        let before_ns = self.ahead_ns.load(Ordering::Acquire);
+        let gained_ns = ahead_ns.saturating_sub(before_ns);
+        if before_ns != i64::MIN && gained_ns > TOLERANCE_NS {
+            self.skipped_ns
+                .fetch_add(gained_ns.unsigned_abs(), Ordering::AcqRel);
+        }
+        self.ahead_ns.store(ahead_ns, Ordering::Release);
+    }
+}
+
+fn wall() -> Duration {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the file that reads the wall clock"
+    )]
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
 }
 
 /// Draws a seed from the operating system.
@@ -82,6 +168,65 @@ mod tests {
         let clock = Clock::system();
         let first = clock.now();
         assert!(clock.now() >= first);
+    }
+
+    const fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_origin(ms(millis))
+    }
+
+    /// Each row: the usual clock, the wall clock, what both come to, all in milliseconds.
+    fn readings(rows: &[(u64, u64, u64)]) {
+        let pauses = Pauses::new();
+        for &(boot, wall, now) in rows {
+            let wall = Some(ms(wall)).filter(|wall| !wall.is_zero());
+            assert_eq!(pauses.now(ms(boot), wall), at(now), "at {boot} ms");
+        }
+    }
+
+    #[test]
+    fn a_pause_of_the_machine_is_counted_and_stays_counted() {
+        // Three seconds pass, of which the usual clock sees ten milliseconds.
+        readings(&[
+            (1_000, 50_000, 1_000),
+            (1_010, 53_000, 3_990 + 10),
+            (1_020, 53_010, 3_990 + 20),
+            // A second one.
+            (1_030, 54_010, 3_990 + 990 + 30),
+        ]);
+    }
+
+    #[test]
+    fn a_wall_clock_that_is_set_back_moves_nothing() {
+        readings(&[
+            (1_000, 50_000, 1_000),
+            (1_010, 20_000, 1_010),
+            (1_020, 20_010, 1_020),
+        ]);
+    }
+
+    #[test]
+    fn a_wall_clock_that_is_ahead_from_the_start_or_slewed_moves_nothing() {
+        readings(&[(1_000, 1_700_000_000_000, 1_000)]);
+        readings(&[
+            (1_000, 50_000, 1_000),
+            (1_100, 50_120, 1_100),
+            (1_200, 50_240, 1_200),
+            (1_300, 50_360, 1_300),
+        ]);
+    }
+
+    #[test]
+    fn a_pause_is_counted_by_the_next_look_at_the_wall_clock() {
+        // No wall clock: the thread was interrupted again and again.
+        readings(&[
+            (1_000, 50_000, 1_000),
+            (1_010, 0, 1_010),
+            (1_020, 53_020, 4_020),
+        ]);
     }
 
     #[test]

@@ -1,15 +1,21 @@
 //! What can go wrong, by what the caller can do about it.
 
 mod acquire;
+mod adopt;
 mod config;
 mod extend;
 mod fault;
+mod inspect;
+mod lost;
 mod span;
 
 pub use acquire::{AcquireError, Held, Unreachable};
+pub use adopt::AdoptError;
 pub use config::ConfigError;
 pub use extend::ExtendError;
 pub use fault::NodeFault;
+pub use inspect::InspectError;
+pub use lost::{Danger, LeaseLost, LossCause, Trouble};
 
-pub(crate) use fault::{Faults, name_faults};
+pub(crate) use fault::{Faults, Gone, Nodes, name_faults};
 pub(crate) use span::Span;

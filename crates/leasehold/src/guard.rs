@@ -1,21 +1,21 @@
 //! A lease in somebody's hands.
 
 use crate::{
-    error::{ExtendError, name_faults},
+    error::{ExtendError, LeaseLost},
     handle::HeldLease,
     outcome::ReleaseOutcome,
+    state::LeaseState,
 };
-use leasehold_core::{ExtendFailure, Instant, Owner, Resource};
-use std::{
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
+use leasehold_core::{Instant, Owner, Resource, TermsError, Ttl};
+use std::time::Duration;
 
 /// The right to a resource until [`valid_until`](Self::valid_until).
 ///
-/// The guard tells the truth about its validity at any moment, from the clock, whether or not anything
-/// else of the program runs. It does **not** keep the lease alive by itself: see
-/// [`extend`](Self::extend).
+/// While the guard lives, the manager's thread extends the lease, unless the options say
+/// [`no_renewal`](crate::LockOptions::no_renewal). If that fails for too long the lease is lost, and stays
+/// lost. The guard tells so at any moment, from the clock, whether or not anything else of the program
+/// runs: [`is_valid`](Self::is_valid) and [`state`](Self::state) to ask, [`lost`](Self::lost) to wait,
+/// [`run`](Self::run) to have work dropped.
 ///
 /// Dropping it releases the lock in the background, by the manager's thread. To know what became of the
 /// release, call [`release`](Self::release).
@@ -23,17 +23,15 @@ use std::{
 #[must_use = "dropping the guard releases the lock"]
 pub struct LeaseGuard {
     held: HeldLease,
-    /// In nanoseconds since the clock's origin. Only ever moves forward.
-    valid_until_ns: AtomicU64,
 }
 
 impl LeaseGuard {
-    pub(crate) fn new(held: HeldLease) -> Self {
-        let valid_until_ns = AtomicU64::new(nanoseconds(held.lease().valid_until));
-        Self {
-            held,
-            valid_until_ns,
-        }
+    pub(crate) const fn new(held: HeldLease) -> Self {
+        Self { held }
+    }
+
+    pub(crate) fn into_held(self) -> HeldLease {
+        self.held
     }
 
     /// What is held.
@@ -48,20 +46,17 @@ impl LeaseGuard {
         &self.held.lease().owner
     }
 
-    /// Until when the lease may be relied upon, by the manager's [`clock`](crate::LockManager::clock).
+    /// Until when the lease may be relied upon, by the manager's [`clock`](crate::LockManager::clock): later
+    /// with each extension, and the clock's origin once the lease is lost.
     #[must_use]
     pub fn valid_until(&self) -> Instant {
-        Instant::from_origin(Duration::from_nanos(
-            self.valid_until_ns.load(Ordering::Acquire),
-        ))
+        self.held.status().valid_until()
     }
 
     /// How long the lease may still be relied upon; zero when it may not. Reads the clock.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        // Argument S6: from the clock, at the moment of the question.
-        self.valid_until()
-            .saturating_since(self.held.handle().clock().now())
+        self.held.status().remaining()
     }
 
     /// Whether the lease may be relied upon now. Reads the clock.
@@ -72,8 +67,98 @@ impl LeaseGuard {
         !self.remaining().is_zero()
     }
 
+    /// How safe the lease is, by the clock and by what the last extensions met with.
+    #[must_use]
+    pub fn state(&self) -> LeaseState {
+        self.held.status().state()
+    }
+
+    /// Waits until the lease is lost, and tells why. Told by the end of its validity, which is before
+    /// anybody else can have the lock, or as soon as the nodes are known to have lost it.
+    ///
+    /// The future borrows nothing: it can be kept, and is ready at once if the lease is lost already. It is
+    /// never ready for a lease that is released.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use std::time::Duration;
+    /// use leasehold::{LockManager, LockOptions};
+    ///
+    /// let manager = LockManager::builder().memory(3).build()?;
+    /// let options = LockOptions::new().ttl(Duration::from_millis(100)).no_renewal();
+    /// let guard = manager.mutex_with("report", options)?.acquire().await?;
+    /// let lost = guard.lost().await;
+    /// assert!(!guard.is_valid());
+    /// assert_eq!(lost.to_string(), r#"lost the lock "report": its time was up, and it was not extended"#);
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    ///
+    /// # Source
+    /// Argument S6.
+    pub fn lost(&self) -> impl Future<Output = LeaseLost> + Send + Sync + use<> {
+        self.held.lost()
+    }
+
+    /// A token that is cancelled when the lease is lost, for code that takes one. It is not cancelled by a
+    /// release.
+    #[cfg(feature = "cancellation")]
+    #[must_use]
+    pub fn cancellation_token(&self) -> tokio_util::sync::CancellationToken {
+        self.held.status().token()
+    }
+
+    /// Waits for the next change of the state: from held to in danger, back, or to lost. A danger is told
+    /// again with each extension that fails. Once the lease is lost, this is ready at once.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing. What comes between two calls is not told, but a loss is.
+    pub async fn changed(&self) -> LeaseState {
+        let mut states = self.held.status().subscribe();
+        let state = self.state();
+        if !state.is_lost() {
+            // The guard keeps the sender, so it is not gone.
+            let _ = states.changed().await;
+        }
+        self.state()
+    }
+
+    /// Makes sure that the lease may be relied upon for at least `remaining`: extends it if less is left.
+    ///
+    /// # Errors
+    /// As [`extend`](Self::extend), if it was tried; [`TooShort`](ExtendError::TooShort) if the lease never
+    /// lasts so long.
+    ///
+    /// # Cancel safety
+    /// As [`extend`](Self::extend).
+    pub async fn ensure(&self, remaining: Duration) -> Result<(), ExtendError> {
+        if self.remaining() >= remaining && self.is_valid() {
+            return Ok(());
+        }
+        self.extend().await?;
+        let left = self.remaining();
+        if left >= remaining {
+            return Ok(());
+        }
+        let resource = self.resource().clone();
+        Err(ExtendError::TooShort { resource, left })
+    }
+
+    /// Says that the work goes on. Needed only with
+    /// [`progress_within`](crate::LockOptions::progress_within), free otherwise, and cheap enough to be
+    /// called for every step.
+    pub fn heartbeat(&self) {
+        self.held.heartbeat();
+    }
+
     /// Lets the lease live for its full TTL from when the request leaves, which is now, or when the
-    /// extension that is under way already began.
+    /// extension that is under way already began. Needed only where the lease is not extended by itself, or
+    /// before work that must not be interrupted.
     ///
     /// Asks all nodes and waits for a quorum of confirmations, for the nodes' time limit at most. What
     /// fails changes nothing: the lease is as valid as it was, and another try may succeed as long as it
@@ -105,25 +190,7 @@ impl LeaseGuard {
     /// # Source
     /// Redlock, "making the algorithm more reliable"; arguments S3, S6, S7.
     pub async fn extend(&self) -> Result<(), ExtendError> {
-        let resource = || self.resource().clone();
-        match self.held.handle().extend(self.held.id()).await {
-            None => Err(ExtendError::ShutDown {
-                resource: resource(),
-            }),
-            Some(Err(failure)) => Err(self.error(failure)),
-            Some(Ok(valid_until)) => {
-                self.valid_until_ns
-                    .fetch_max(nanoseconds(valid_until), Ordering::AcqRel);
-                // Argument S6: the confirmation may have come long before this task ran again.
-                if self.is_valid() {
-                    Ok(())
-                } else {
-                    Err(ExtendError::Lost {
-                        resource: resource(),
-                    })
-                }
-            }
-        }
+        self.extend_for(None).await
     }
 
     /// Gives the lock back on every node, and tells what became of it.
@@ -142,32 +209,38 @@ impl LeaseGuard {
         ReleaseOutcome::from_core(outcome, handle.nodes())
     }
 
-    fn error(&self, failure: ExtendFailure) -> ExtendError {
-        let handle = self.held.handle();
-        let (quorum, nodes) = (handle.quorum().needed(), handle.nodes().len());
-        let resource = self.resource().clone();
-        match failure {
-            ExtendFailure::Gone(opposition) => ExtendError::Gone {
-                resource,
-                refused: opposition.refused,
-                quorum,
-                nodes,
-                holder: opposition.holder,
-            },
-            ExtendFailure::Unreachable {
-                refused, faults, ..
-            } => ExtendError::Unreachable {
-                resource,
-                refused,
-                quorum,
-                nodes,
-                faults: name_faults(handle.nodes(), faults),
-            },
-            _ => ExtendError::Lost { resource },
+    /// As [`extend`](Self::extend), with another TTL for this and all further extensions. A lease that
+    /// lasts longer already is not shortened.
+    ///
+    /// # Errors
+    /// As [`extend`](Self::extend), and [`Terms`](ExtendError::Terms) if no lease can have this TTL.
+    ///
+    /// # Cancel safety
+    /// As [`extend`](Self::extend).
+    pub async fn extend_to(&self, ttl: Duration) -> Result<(), ExtendError> {
+        match Ttl::new(ttl) {
+            Ok(ttl) => self.extend_for(Some(ttl)).await,
+            Err(wrong) => Err(self.wrong(wrong)),
         }
     }
-}
 
-fn nanoseconds(instant: Instant) -> u64 {
-    u64::try_from(instant.since_origin().as_nanos()).unwrap_or(u64::MAX)
+    fn wrong(&self, wrong: TermsError) -> ExtendError {
+        let resource = self.resource().clone();
+        ExtendError::Terms { resource, wrong }
+    }
+
+    async fn extend_for(&self, ttl: Option<Ttl>) -> Result<(), ExtendError> {
+        let (handle, resource) = (self.held.handle(), self.resource());
+        match handle.extend(self.held.id(), ttl).await {
+            None => Err(ExtendError::ShutDown {
+                resource: resource.clone(),
+            }),
+            Some(Err(failure)) => Err(ExtendError::from_core(failure, resource, &handle.names())),
+            // Argument S6: the confirmation may have come long before this task ran again.
+            Some(Ok(_)) if self.is_valid() => Ok(()),
+            Some(Ok(_)) => Err(ExtendError::Lost {
+                resource: resource.clone(),
+            }),
+        }
+    }
 }

@@ -1,12 +1,21 @@
 //! Posting an operation to the shell, and being woken once.
 
-use crate::{clock::Clock, error::ConfigError, link::NodeName};
-use leasehold_core::{
-    AcquireFailure, ExtendFailure, Instant, Lease, OperationId, Quorum, ReleaseOutcome, Wish,
+use crate::{
+    clock::Clock,
+    error::{ConfigError, LeaseLost, Nodes},
+    link::NodeName,
+    state::LeaseStatus,
 };
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use leasehold_core::{
+    AcquireFailure, ExtendFailure, Instant, Lease, NodeId, OperationId, Owner, Quorum,
+    ReleaseOutcome, Resource, Terms, Ttl, Vote, Wish,
+};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -35,7 +44,24 @@ pub(crate) enum Command {
     Cancel(Ticket),
     Extend {
         lease: OperationId,
+        ttl: Option<Ttl>,
         answer: oneshot::Sender<Result<Instant, ExtendFailure>>,
+    },
+    Heartbeat(OperationId),
+    HandOver {
+        lease: OperationId,
+        answer: oneshot::Sender<bool>,
+    },
+    Inspect {
+        resource: Resource,
+        limit: Duration,
+        answer: oneshot::Sender<Vec<(NodeId, Vote)>>,
+    },
+    Evict {
+        resource: Resource,
+        owner: Owner,
+        terms: Terms,
+        answer: oneshot::Sender<ReleaseOutcome>,
     },
     Release {
         lease: OperationId,
@@ -87,6 +113,14 @@ impl Handle {
         &self.0.nodes
     }
 
+    /// The nodes as errors call them.
+    pub(crate) fn names(&self) -> Nodes<'_> {
+        Nodes {
+            names: &self.0.nodes,
+            quorum: self.0.quorum,
+        }
+    }
+
     /// Wishes for a resource; none means that there is no shell any more.
     pub(crate) async fn acquire(&self, wish: Wish) -> Option<AcquireAnswer> {
         let ticket = Ticket(self.0.tickets.fetch_add(1, Ordering::Relaxed));
@@ -108,9 +142,46 @@ impl Handle {
     pub(crate) async fn extend(
         &self,
         lease: OperationId,
+        ttl: Option<Ttl>,
     ) -> Option<Result<Instant, ExtendFailure>> {
         let (answer, answered) = oneshot::channel();
-        self.post(Command::Extend { lease, answer });
+        self.post(Command::Extend { lease, ttl, answer });
+        answered.await.ok()
+    }
+
+    pub(crate) fn heartbeat(&self, lease: OperationId) {
+        self.post(Command::Heartbeat(lease));
+    }
+
+    /// What each node says about a key; none means that there is no shell any more.
+    pub(crate) async fn inspect(
+        &self,
+        resource: Resource,
+        limit: Duration,
+    ) -> Option<Vec<(NodeId, Vote)>> {
+        let (answer, answered) = oneshot::channel();
+        self.post(Command::Inspect {
+            resource,
+            limit,
+            answer,
+        });
+        answered.await.ok()
+    }
+
+    /// Releases the keys of another owner; none means that there is no shell any more.
+    pub(crate) async fn evict(
+        &self,
+        resource: Resource,
+        owner: Owner,
+        terms: Terms,
+    ) -> Option<ReleaseOutcome> {
+        let (answer, answered) = oneshot::channel();
+        self.post(Command::Evict {
+            resource,
+            owner,
+            terms,
+            answer,
+        });
         answered.await.ok()
     }
 
@@ -161,17 +232,28 @@ pub(crate) struct HeldLease {
     handle: Handle,
     id: OperationId,
     lease: Lease,
+    status: Arc<LeaseStatus>,
     released: bool,
 }
 
 impl HeldLease {
-    pub(crate) const fn new(handle: Handle, id: OperationId, lease: Lease) -> Self {
+    pub(crate) const fn new(
+        handle: Handle,
+        id: OperationId,
+        lease: Lease,
+        status: Arc<LeaseStatus>,
+    ) -> Self {
         Self {
             handle,
             id,
             lease,
+            status,
             released: false,
         }
+    }
+
+    pub(crate) fn status(&self) -> &LeaseStatus {
+        &self.status
     }
 
     pub(crate) const fn handle(&self) -> &Handle {
@@ -186,9 +268,49 @@ impl HeldLease {
         &self.lease
     }
 
+    /// Says that the holder is at work; not more often than the shell can make use of.
+    pub(crate) fn heartbeat(&self) {
+        let now = self.handle.clock().now();
+        if self.status.is_heartbeat_news(now) {
+            self.handle.heartbeat(self.id);
+        }
+    }
+
+    /// Waits for the loss.
+    pub(crate) fn lost(&self) -> impl Future<Output = LeaseLost> + Send + Sync + use<> {
+        let status = Arc::clone(&self.status);
+        async move {
+            let mut states = status.subscribe();
+            loop {
+                if let Some(lost) = status.loss() {
+                    return lost;
+                }
+                // The status keeps the sender, so it is not gone.
+                let _ = states.changed().await;
+            }
+        }
+    }
+
+    /// From now on nothing is lost that was not lost before.
+    fn let_go(&mut self) {
+        self.released = true;
+        self.status.let_go();
+    }
+
+    /// Ends the lease, but leaves the keys; false if it was lost before.
+    pub(crate) async fn hand_over(mut self) -> bool {
+        self.let_go();
+        let (answer, answered) = oneshot::channel();
+        self.handle.post(Command::HandOver {
+            lease: self.id,
+            answer,
+        });
+        answered.await.unwrap_or(false)
+    }
+
     /// Releases, and waits for the outcome; none means that there is no shell any more.
     pub(crate) async fn release(mut self) -> Option<ReleaseOutcome> {
-        self.released = true;
+        self.let_go();
         let (answer, answered) = oneshot::channel();
         self.handle.post(Command::Release {
             lease: self.id,
@@ -201,6 +323,7 @@ impl HeldLease {
 impl Drop for HeldLease {
     fn drop(&mut self) {
         if !self.released {
+            self.let_go();
             self.handle.post(Command::Release {
                 lease: self.id,
                 answer: None,

@@ -17,19 +17,28 @@ mod builder;
 pub mod clock;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+mod deadline;
 mod error;
 mod guard;
+mod hand_over;
 mod handle;
+mod inspection;
 pub mod link;
 mod manager;
 mod mutex;
 mod options;
 mod outcome;
 mod shell;
+mod state;
+mod work;
 
 pub use builder::ManagerBuilder;
-pub use error::{AcquireError, ConfigError, ExtendError, Held, NodeFault, Unreachable};
+pub use error::{
+    AcquireError, AdoptError, ConfigError, Danger, ExtendError, Held, InspectError, LeaseLost,
+    LossCause, NodeFault, Trouble, Unreachable,
+};
 pub use guard::LeaseGuard;
+pub use inspection::{Eviction, Inspection, Key, NodeKey};
 pub use leasehold_core::{
     Drift, FaultKind, Instant, Owner, OwnerSource, Pause, Resource, ResourceError, TermsError, Ttl,
 };
@@ -38,3 +47,5 @@ pub use manager::LockManager;
 pub use mutex::Mutex;
 pub use options::LockOptions;
 pub use outcome::ReleaseOutcome;
+pub use state::LeaseState;
+pub use work::Done;

@@ -4,7 +4,7 @@ use crate::{
     builder::ManagerBuilder, clock::Clock, error::ConfigError, handle::Handle, link::NodeName,
     mutex::Mutex, options::LockOptions,
 };
-use leasehold_core::Resource;
+use leasehold_core::{Resource, Terms};
 use std::sync::Arc;
 
 /// Locks over one set of nodes.
@@ -70,6 +70,19 @@ impl LockManager {
             resource,
             Arc::new(options.plan()?),
         ))
+    }
+
+    pub(crate) const fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    pub(crate) const fn defaults(&self) -> &LockOptions {
+        &self.defaults
+    }
+
+    /// The terms of the default options.
+    pub(crate) fn terms(&self) -> Result<Terms, ConfigError> {
+        self.defaults.plan().map(|plan| plan.terms)
     }
 
     /// The nodes, in the order in which they were given.

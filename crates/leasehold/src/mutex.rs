@@ -5,7 +5,7 @@ use crate::{
     guard::LeaseGuard,
     handle::Handle,
 };
-use leasehold_core::{AcquireFailure, Cause, Ended, Plan, Resource, Wish};
+use leasehold_core::{AcquireFailure, Cause, Ended, Owner, Plan, Resource, Wish};
 use std::{sync::Arc, time::Duration};
 
 /// One resource that at most one holder has at a time.
@@ -68,7 +68,7 @@ impl Mutex {
     /// # Source
     /// Redlock steps 1 to 5; arguments S2, S5, S8.
     pub async fn acquire(&self) -> Result<LeaseGuard, AcquireError> {
-        self.wish(self.plan.clone(), None).await
+        self.wish(self.plan.clone(), None, None).await
     }
 
     /// Makes one attempt. It waits for the nodes' answers, for their time limit at most.
@@ -79,12 +79,7 @@ impl Mutex {
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
     pub async fn try_acquire(&self) -> Result<LeaseGuard, AcquireError> {
-        let once = std::num::NonZeroU32::new(1);
-        let plan = Plan {
-            retry: self.plan.retry.clone().with_tries(once),
-            ..(*self.plan).clone()
-        };
-        self.wish(Arc::new(plan), None).await
+        self.wish(self.once(), None, None).await
     }
 
     /// Waits until the lock is won, for `patience` at most, however many attempts that takes.
@@ -107,12 +102,26 @@ impl Mutex {
             retry: self.plan.retry.clone().with_tries(None),
             ..(*self.plan).clone()
         };
-        self.wish(Arc::new(plan), Some(patience)).await
+        self.wish(Arc::new(plan), None, Some(patience)).await
+    }
+
+    /// Makes one attempt to take the lock over from this owner.
+    pub(crate) async fn take_over(&self, from: Owner) -> Result<LeaseGuard, AcquireError> {
+        self.wish(self.once(), Some(from), None).await
+    }
+
+    fn once(&self) -> Arc<Plan> {
+        let once = std::num::NonZeroU32::new(1);
+        Arc::new(Plan {
+            retry: self.plan.retry.clone().with_tries(once),
+            ..(*self.plan).clone()
+        })
     }
 
     async fn wish(
         &self,
         plan: Arc<Plan>,
+        from: Option<Owner>,
         patience: Option<Duration>,
     ) -> Result<LeaseGuard, AcquireError> {
         let resource = self.resource.clone();
@@ -122,6 +131,7 @@ impl Mutex {
             .acquire(Wish {
                 resource,
                 plan,
+                from,
                 patience,
             })
             .await;

@@ -1,7 +1,9 @@
 //! The options of one lock.
 
 use crate::error::ConfigError;
-use leasehold_core::{Drift, OwnerSource, Pause, Plan, Retry, Terms, Ttl};
+use leasehold_core::{
+    AutoRenewal, Drift, OwnerSource, Pause, Plan, Retry, Terms, TermsError, Ttl, Upkeep,
+};
 use std::{num::NonZeroU32, ops::RangeInclusive, time::Duration};
 
 /// How a lock behaves. Every option has a default that the Redlock page or the field gives.
@@ -14,6 +16,15 @@ use std::{num::NonZeroU32, ops::RangeInclusive, time::Duration};
 /// | [`tries`](Self::tries) | 32 |
 /// | [`pause`](Self::pause) | 50 to 250 ms, random |
 /// | [`owner_source`](Self::owner_source) | 160 random bits as 40 hexadecimal digits |
+/// | [`label`](Self::label) | none |
+/// | [`renew_every`](Self::renew_every) | a third of the TTL; off: [`no_renewal`](Self::no_renewal) |
+/// | [`max_hold`](Self::max_hold) | 24 h; off: [`max_hold_unlimited`](Self::max_hold_unlimited) |
+/// | [`max_extensions`](Self::max_extensions) | no limit |
+/// | [`progress_within`](Self::progress_within) | not asked for |
+/// | [`warn_before`](Self::warn_before) | a third of the TTL |
+/// | [`margin`](Self::margin) | 5 ms, at most a quarter of the validity |
+/// | [`min_hold`](Self::min_hold) | none |
+/// | [`lock_delay`](Self::lock_delay) | none |
 ///
 /// There is no option to return before slow nodes have answered: every vote is decided as soon as its
 /// result cannot change, whatever the others do.
@@ -39,6 +50,9 @@ pub struct LockOptions {
     pause: Pause,
     unreachable_for: Option<Duration>,
     owners: OwnerSource,
+    upkeep: Upkeep,
+    margin: Option<Duration>,
+    lock_delay: Duration,
 }
 
 impl Default for LockOptions {
@@ -51,6 +65,13 @@ impl Default for LockOptions {
             pause: Pause::default(),
             unreachable_for: None,
             owners: OwnerSource::default(),
+            upkeep: Upkeep {
+                renewal: AutoRenewal::Thirds,
+                most_hold: Some(Duration::from_secs(24 * 60 * 60)),
+                ..Upkeep::default()
+            },
+            margin: None,
+            lock_delay: Duration::ZERO,
         }
     }
 }
@@ -152,9 +173,159 @@ impl LockOptions {
         Self { owners, ..self }
     }
 
+    /// How often the lease is extended by itself: every third of the TTL, give or take a tenth, unless
+    /// chosen here. At most half of the validity counts, so that one failure costs nothing.
+    ///
+    /// The manager's thread does it, for as long as the guard lives. An extension that fails is tried again
+    /// until the lease ends.
+    pub fn renew_every(mut self, every: Duration) -> Self {
+        self.upkeep.renewal = AutoRenewal::Every(every);
+        self
+    }
+
+    /// The lease is not extended by itself: it ends a TTL after it was acquired, unless the holder calls
+    /// [`extend`](crate::LeaseGuard::extend).
+    pub fn no_renewal(mut self) -> Self {
+        self.upkeep.renewal = AutoRenewal::Off;
+        self
+    }
+
+    /// For how long the lock is held at most. Then the lease is lost, and the guard says so. It keeps a
+    /// holder that hangs from keeping everybody else out for ever.
+    ///
+    /// # Source
+    /// Redlock, "making the algorithm more reliable": the number of extensions must be limited.
+    pub fn max_hold(mut self, most: Duration) -> Self {
+        self.upkeep.most_hold = Some(most);
+        self
+    }
+
+    /// The lock is held until it is released, or lost. A holder that hangs, but whose process lives, keeps
+    /// everybody else out; consider [`progress_within`](Self::progress_within).
+    pub fn max_hold_unlimited(mut self) -> Self {
+        self.upkeep.most_hold = None;
+        self
+    }
+
+    /// How many extensions there are at most, by themselves and by the holder together.
+    ///
+    /// # Source
+    /// Redlock, "making the algorithm more reliable".
+    pub fn max_extensions(mut self, most: u32) -> Self {
+        self.upkeep.most_extensions = Some(most);
+        self
+    }
+
+    /// The lease is extended by itself only if the holder has called
+    /// [`heartbeat`](crate::LeaseGuard::heartbeat) within this time: so one that hangs loses it.
+    pub fn progress_within(mut self, patience: Duration) -> Self {
+        self.upkeep.heartbeat = Some(patience);
+        self
+    }
+
+    /// How much of its validity a lease has left when it is told to be
+    /// [in danger](crate::LeaseState::InDanger), unless it is extended before.
+    pub fn warn_before(mut self, left: Duration) -> Self {
+        self.upkeep.danger = Some(left);
+        self
+    }
+
+    /// What is taken off the validity, beside the drift, so that a loss is told that much before the keys
+    /// can be gone. Take more if what you do upon a loss takes time.
+    pub fn margin(self, margin: Duration) -> Self {
+        Self {
+            margin: Some(margin),
+            ..self
+        }
+    }
+
+    /// For how long the resource stays locked at least, from the start of the attempt that won it. A release
+    /// that comes earlier lets the keys live for the rest, so a short job does not run twice because clocks
+    /// differ.
+    pub fn min_hold(mut self, least: Duration) -> Self {
+        self.upkeep.least_hold = Some(least);
+        self
+    }
+
+    /// For how long the resource stays locked after a lease that was lost, so that what its holder had begun
+    /// can end. A lease that is released in time frees the resource at once. The price: if the holder dies,
+    /// others wait for TTL and delay.
+    pub fn lock_delay(self, delay: Duration) -> Self {
+        Self {
+            lock_delay: delay,
+            ..self
+        }
+    }
+
+    /// Puts `label` behind the random part of the owner, with a dot between: whoever looks at the nodes, or
+    /// is refused, sees who has the lock. Off by default, and replaces an
+    /// [`owner_source`](Self::owner_source).
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::{LockManager, LockOptions};
+    ///
+    /// let manager = LockManager::builder().memory(3).build()?;
+    /// let options = LockOptions::new().label("nightly report on db1");
+    /// let guard = manager.mutex_with("report", options)?.acquire().await?;
+    /// assert_eq!(guard.owner().label(), Some("nightly report on db1"));
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn label(self, label: &str) -> Self {
+        Self {
+            owners: OwnerSource::labelled(label),
+            ..self
+        }
+    }
+
+    fn terms(&self) -> Result<Terms, ConfigError> {
+        let terms = Terms::new(Ttl::new(self.ttl)?, self.drift, self.node_limit)?;
+        let margin = self
+            .margin
+            .unwrap_or_else(|| DEFAULT_MARGIN.min(terms.validity() / 4));
+        let terms = match terms.with_margin(margin) {
+            // A time limit that leaves no room for the margin that nobody asked for.
+            Err(_) if self.margin.is_none() => terms,
+            terms => terms?,
+        };
+        Ok(terms.with_delay(self.lock_delay)?)
+    }
+
+    fn check_upkeep(&self) -> Result<(), ConfigError> {
+        let Upkeep {
+            renewal,
+            most_hold,
+            least_hold,
+            heartbeat,
+            ..
+        } = &self.upkeep;
+        let zero = |option, value: Option<Duration>| match value {
+            Some(Duration::ZERO) => Err(ConfigError::NoTime { option }),
+            _ => Ok(()),
+        };
+        let every = match renewal {
+            AutoRenewal::Every(every) => Some(*every),
+            AutoRenewal::Off | AutoRenewal::Thirds => None,
+        };
+        zero("renew_every", every)?;
+        zero("max_hold", *most_hold)?;
+        zero("progress_within", *heartbeat)?;
+        match (*least_hold, *most_hold) {
+            (Some(least), Some(most)) if least > most => Err(ConfigError::Holds { least, most }),
+            (Some(least), _) if least > Ttl::LONGEST.as_duration() => {
+                Err(TermsError::Ttl { ttl: least }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Checks the options against each other.
     pub(crate) fn plan(&self) -> Result<Plan, ConfigError> {
-        let terms = Terms::new(Ttl::new(self.ttl)?, self.drift, self.node_limit)?;
+        let terms = self.terms()?;
+        self.check_upkeep()?;
         if let Pause::Between { least, most } = self.pause
             && least > most
         {
@@ -177,9 +348,12 @@ impl LockOptions {
             terms,
             retry,
             owners: self.owners.clone(),
+            upkeep: self.upkeep.clone(),
         })
     }
 }
+
+const DEFAULT_MARGIN: Duration = Duration::from_millis(5);
 
 /// A function of the user's must not take the manager's thread, and all its leases, with it.
 fn guarded(function: impl Fn(u32) -> Duration + Send + Sync + 'static) -> Pause {

@@ -7,15 +7,22 @@
 
 use crate::{
     clock::{self, Clock},
+    deadline::Deadlines,
+    error::{Danger, LossCause},
     handle::{Command, HeldLease, Ticket, WeakHandle},
     link::{Link, LinkEvent, Parcel},
+    state::LeaseStatus,
 };
-use leasehold_core::{Engine, Event, Instant, LinkChange, NodeId, Operation, OperationId, Quorum};
+use leasehold_core::{
+    Engine, Event, Instant, Lease, LeaseChange, LinkChange, NodeId, Operation, OperationId, Quorum,
+    Vote,
+};
 use std::{
     collections::HashMap,
     future::poll_fn,
     io,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
     thread,
     time::Duration,
@@ -44,6 +51,9 @@ pub(crate) struct Shell {
     engine: Engine,
     links: Vec<Box<dyn Link>>,
     answers: HashMap<OperationId, Answer>,
+    /// The leases that somebody has, by the acquisitions that won them.
+    leases: HashMap<OperationId, Arc<LeaseStatus>>,
+    deadlines: &'static Deadlines,
     tickets: HashMap<Ticket, OperationId>,
     sleep: Pin<Box<Sleep>>,
     sleeps_until: Instant,
@@ -55,6 +65,8 @@ enum Answer {
     Acquire(Ticket, oneshot::Sender<crate::handle::AcquireAnswer>),
     Extend(oneshot::Sender<Result<Instant, leasehold_core::ExtendFailure>>),
     Release(oneshot::Sender<leasehold_core::ReleaseOutcome>),
+    HandOver(oneshot::Sender<bool>),
+    Inspect(oneshot::Sender<Vec<(NodeId, Vote)>>),
 }
 
 /// Whether the shell is to end.
@@ -75,6 +87,7 @@ pub(crate) fn spawn(
     commands: mpsc::UnboundedReceiver<Command>,
     links: Vec<MakeLink>,
 ) -> io::Result<()> {
+    let deadlines = Deadlines::start()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -89,6 +102,8 @@ pub(crate) fn spawn(
                     engine: Engine::new(quorum),
                     links: links.into_iter().map(|make| make(clock)).collect(),
                     answers: HashMap::new(),
+                    leases: HashMap::new(),
+                    deadlines,
                     tickets: HashMap::new(),
                     sleep: Box::pin(tokio::time::sleep(Duration::ZERO)),
                     sleeps_until: Instant::ORIGIN,
@@ -150,28 +165,65 @@ impl Shell {
                 answer,
             } => {
                 let id = self.submit(Operation::Acquire(wish));
-                self.answers.insert(id, Answer::Acquire(ticket, answer));
                 self.tickets.insert(ticket, id);
+                self.answers.insert(id, Answer::Acquire(ticket, answer));
             }
-            Command::Cancel(ticket) => {
-                // A lease that is on its way to a caller who has gone releases itself.
-                if let Some(id) = self.tickets.remove(&ticket) {
-                    self.answers.remove(&id);
-                    self.submit(Operation::Cancel(id));
-                }
+            Command::Cancel(ticket) => self.cancel(ticket),
+            Command::Extend { lease, ttl, answer } => {
+                self.submit_for(Operation::Extend { lease, ttl }, Answer::Extend(answer));
             }
-            Command::Extend { lease, answer } => {
-                let id = self.submit(Operation::Extend(lease));
-                self.answers.insert(id, Answer::Extend(answer));
+            Command::Heartbeat(lease) => {
+                self.submit(Operation::Heartbeat(lease));
             }
+            Command::HandOver { lease, answer } => {
+                self.leases.remove(&lease);
+                self.submit_for(Operation::HandOver(lease), Answer::HandOver(answer));
+            }
+            Command::Inspect {
+                resource,
+                limit,
+                answer,
+            } => self.submit_for(
+                Operation::Inspect { resource, limit },
+                Answer::Inspect(answer),
+            ),
+            Command::Evict {
+                resource,
+                owner,
+                terms,
+                answer,
+            } => self.submit_for(
+                Operation::Evict {
+                    resource,
+                    owner,
+                    terms,
+                },
+                Answer::Release(answer),
+            ),
             Command::Release { lease, answer } => {
-                let id = self.submit(Operation::Release(lease));
-                if let Some(answer) = answer {
-                    self.answers.insert(id, Answer::Release(answer));
+                self.leases.remove(&lease);
+                match answer {
+                    Some(answer) => {
+                        self.submit_for(Operation::Release(lease), Answer::Release(answer));
+                    }
+                    None => drop(self.submit(Operation::Release(lease))),
                 }
             }
             Command::ShutDown { answer } => self.shut_down(answer),
         }
+    }
+
+    /// A lease that is on its way to a caller who has gone releases itself.
+    fn cancel(&mut self, ticket: Ticket) {
+        if let Some(id) = self.tickets.remove(&ticket) {
+            self.answers.remove(&id);
+            self.submit(Operation::Cancel(id));
+        }
+    }
+
+    fn submit_for(&mut self, operation: Operation, answer: Answer) {
+        let id = self.submit(operation);
+        self.answers.insert(id, answer);
     }
 
     fn submit(&mut self, operation: Operation) -> OperationId {
@@ -242,13 +294,17 @@ impl Shell {
     /// Tells callers how their operations ended.
     fn tell(&mut self) {
         while let Some((id, event)) = self.engine.poll_event() {
+            if let Event::Changed(change) = event {
+                self.change(id, change);
+                continue;
+            }
             match (self.answers.remove(&id), event) {
                 (Some(Answer::Acquire(ticket, answer)), Event::Acquired(lease)) => {
                     self.tickets.remove(&ticket);
                     // Whoever drops the lease releases it: the caller, or this line if the caller has
                     // gone.
-                    match self.handle.upgrade() {
-                        Some(handle) => drop(answer.send(Ok(HeldLease::new(handle, id, lease)))),
+                    match self.hold(id, lease) {
+                        Some(held) => drop(answer.send(Ok(held))),
                         None => drop(self.submit(Operation::Release(id))),
                     }
                 }
@@ -265,12 +321,45 @@ impl Shell {
                 (Some(Answer::Release(answer)), Event::Released(outcome)) => {
                     let _ = answer.send(outcome);
                 }
+                (Some(Answer::HandOver(answer)), Event::HandedOver(in_time)) => {
+                    let _ = answer.send(in_time);
+                }
+                (Some(Answer::Inspect(answer)), Event::Inspected(votes)) => {
+                    let _ = answer.send(votes);
+                }
                 // A cancelled acquisition that had won in the same moment.
                 (None, Event::Acquired(_)) => {
                     self.submit(Operation::Release(id));
                 }
                 (None, _) => {}
                 (Some(_), event) => unreachable!("an operation ended as {event:?}"),
+            }
+        }
+    }
+
+    /// A lease that was just won, as its holder gets it; none if there can be no holder any more.
+    fn hold(&mut self, id: OperationId, lease: Lease) -> Option<HeldLease> {
+        let handle = self.handle.upgrade()?;
+        let (resource, valid_until) = (lease.resource.clone(), lease.valid_until);
+        let status = Arc::new(LeaseStatus::new(resource, self.clock, valid_until));
+        self.deadlines.add(&status);
+        self.leases.insert(id, Arc::clone(&status));
+        Some(HeldLease::new(handle, id, lease, status))
+    }
+
+    /// Tells the holder what became of the lease.
+    fn change(&mut self, id: OperationId, change: LeaseChange) {
+        let (Some(lease), Some(handle)) = (self.leases.get(&id), self.handle.upgrade()) else {
+            return;
+        };
+        let (now, names, resource) = (self.clock.now(), handle.names(), lease.resource());
+        match change {
+            LeaseChange::Confirmed { valid_until } => lease.confirm(valid_until),
+            LeaseChange::InDanger(danger) => {
+                lease.endanger(Danger::from_core(danger, now, resource, &names));
+            }
+            LeaseChange::Lost(loss) => {
+                lease.lose(LossCause::from_core(loss, now, resource, &names));
             }
         }
     }
@@ -327,4 +416,13 @@ impl Shell {
 /// what it keeps ends with the TTL.
 fn is_drained(engine: &Engine, now: Instant, until: Instant) -> bool {
     now >= until || engine.awaited_withdrawals(now) == 0
+}
+
+/// A shell that ends while leases are held has a bug: they are lost, since nobody keeps them any more.
+impl Drop for Shell {
+    fn drop(&mut self) {
+        for lease in self.leases.values() {
+            lease.lose(LossCause::Stopped);
+        }
+    }
 }

@@ -79,7 +79,12 @@ impl Broken {
             table.key(now, resource).map(|key| key.owner.clone())
         };
         match (self.how, &mut request) {
-            (How::AnyoneReleases, Request::Release { resource, owner })
+            (
+                How::AnyoneReleases,
+                Request::Release {
+                    resource, owner, ..
+                },
+            )
             | (
                 How::AnyoneExtends,
                 Request::Extend {

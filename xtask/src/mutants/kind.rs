@@ -58,6 +58,13 @@ const KINDS: &[Kind] = &[
         "crates/leasehold-core/tests/properties",
     ),
     Kind {
+        word: "facade",
+        package: "leasehold",
+        target: &["--lib"],
+        folder: "crates/leasehold/src",
+        server: false,
+    },
+    Kind {
         word: "conformance",
         package: "leasehold",
         target: &["--test", "conformance"],

@@ -118,22 +118,24 @@ const LINKS: [&str; 3] = ["memory", "file", "redis"];
 /// From the ground up. Where the page shows one floor with an arrow inside, here are two.
 const CRATES: [(&str, Floors); 2] = [("leasehold-core", &CORE), ("leasehold", &LIBRARY)];
 
-const CORE: [&[&str]; 8] = [
+const CORE: [&[&str]; 10] = [
     &["time", "node_set", "resource", "owner", "fence"],
     &["quorum", "terms", "retry", "timers"],
-    &["request", "lease"],
-    &["claim", "outbox"],
-    &["round", "table", "quarantine"],
+    &["request", "lease", "upkeep"],
+    &["claim", "outbox", "plan"],
+    &["round", "inquiry", "table", "quarantine"],
     &["failure"],
+    &["loss"],
     &["acquisition", "renewal", "withdrawal", "contend"],
+    &["operation"],
     &["engine"],
 ];
 
-const LIBRARY: [&[&str]; 10] = [
+const LIBRARY: [&[&str]; 11] = [
     &["clock", "link"],
     &["error", "observe"],
-    &["options", "outcome", "config"],
-    &["link::memory", "link::file", "link::redis"],
+    &["options", "outcome", "config", "state"],
+    &["deadline", "link::memory", "link::file", "link::redis"],
     &["handle", "conformance"],
     &["shell"],
     &["guard"],
@@ -146,6 +148,7 @@ const LIBRARY: [&[&str]; 10] = [
         "blocking",
     ],
     &["manager"],
+    &["hand_over", "inspection", "work"],
     &["builder"],
 ];
 

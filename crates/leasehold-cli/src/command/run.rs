@@ -53,7 +53,13 @@ async fn under_lock(
             return Err(failure);
         }
     };
-    let mut watch = Watch::new(&guard, arguments.ttl, &mut signals, child);
+    let mut watch = Watch::new(
+        &guard,
+        arguments.ttl,
+        arguments.max_hold,
+        &mut signals,
+        child,
+    );
     match watch.until_the_end().await {
         Ok(End::Free(status)) => {
             release(guard).await;

@@ -78,3 +78,44 @@ fn a_run_that_was_stopped_for_too_long_kills_its_command_at_once() {
     run.end()
         .assert_says(123, &["the lease ended before it could be extended"]);
 }
+
+#[test]
+fn a_command_that_holds_for_longer_than_it_may_is_ended_in_time() {
+    let user = User::new();
+    let words = [
+        "run",
+        "--ttl",
+        "300ms",
+        "--max-hold",
+        "800ms",
+        "demo",
+        "--",
+        "sh",
+        "-c",
+        "echo $$; exec sleep 30",
+    ];
+    let mut run = user.run(&words).start();
+    let group = run.pid();
+    let started = now();
+    wait_until(|| !lives(group));
+    assert!(started.elapsed() < Duration::from_millis(800));
+    run.end().assert_says(
+        123,
+        &["leasehold: the command held the lock \"demo\" for 800 ms, as long as --max-hold allows; it was ended"],
+    );
+}
+
+#[test]
+fn a_command_that_is_done_in_time_is_left_alone() {
+    let user = User::new();
+    let words = ["run", "--max-hold", "2s", "demo", "--", "true"];
+    assert_eq!(user.run(&words).end().code, 0);
+}
+
+#[test]
+fn a_hold_that_is_too_short_to_look_after_is_refused() {
+    let user = User::new();
+    let run = user.run(&["run", "--max-hold", "10ms", "demo", "--", "true"]);
+    run.end()
+        .assert_says(2, &["--max-hold", "shorter than 200 ms"]);
+}

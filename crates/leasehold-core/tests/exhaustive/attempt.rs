@@ -3,7 +3,8 @@
 use core::{num::NonZeroU32, time::Duration};
 use leasehold_core::{
     Drift, Engine, Event, Fault, FaultKind, Instant, LinkChange, NodeId, NodeSet, Operation, Owner,
-    OwnerSource, Plan, Quorum, Request, Resource, Retry, Seed, Table, Tag, Terms, Ttl, Vote, Wish,
+    OwnerSource, Plan, Quorum, Request, Resource, Retry, Seed, Table, Tag, Terms, Ttl, Upkeep,
+    Vote, Wish,
 };
 use std::{collections::VecDeque, sync::Arc};
 
@@ -283,7 +284,9 @@ fn wish() -> Wish {
             terms: Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("defaults fit"),
             retry: Retry::default().with_tries(NonZeroU32::new(1)),
             owners: OwnerSource::default(),
+            upkeep: Upkeep::default(),
         }),
+        from: None,
         patience: None,
     }
 }

@@ -7,9 +7,9 @@ mod world;
 
 use core::{num::NonZeroU32, time::Duration};
 use leasehold_core::{
-    AttemptId, Drift, Engine, Fault, FaultKind, Instant, LinkChange, NodeId, Operation,
-    OperationId, OwnerSource, Pause, Plan, Quorum, Resource, Retry, Seed, Tag, Terms, Ttl, Vote,
-    Wish,
+    AttemptId, AutoRenewal, Drift, Engine, Fault, FaultKind, Instant, LinkChange, NodeId,
+    Operation, OperationId, Owner, OwnerSource, Pause, Plan, Quorum, Resource, Retry, Seed, Tag,
+    Terms, Ttl, Upkeep, Vote, Wish,
 };
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -54,9 +54,13 @@ proptest! {
 #[derive(Clone, Debug)]
 enum Call {
     Acquire(Option<u64>),
-    Extend(u64),
+    Extend(u64, Option<u64>),
+    Heartbeat(u64),
     Release(u64),
     Cancel(u64),
+    HandOver(u64),
+    Inspect,
+    Evict,
     Reply(usize, Tag, Vote),
     Link(usize, LinkChange),
     Timeout,
@@ -80,9 +84,13 @@ fn call() -> impl Strategy<Value = (u64, Call)> {
     let link = prop::sample::select(vec![LinkChange::Up, LinkChange::Down]);
     let call = prop_oneof![
         3 => prop::option::of(0_u64..500).prop_map(Call::Acquire),
-        2 => (0_u64..8).prop_map(Call::Extend),
+        2 => (0_u64..8, prop::option::of(10_u64..2_000)).prop_map(|(id, ttl)| Call::Extend(id, ttl)),
+        1 => (0_u64..8).prop_map(Call::Heartbeat),
         2 => (0_u64..8).prop_map(Call::Release),
         1 => (0_u64..8).prop_map(Call::Cancel),
+        1 => (0_u64..8).prop_map(Call::HandOver),
+        1 => Just(Call::Inspect),
+        1 => Just(Call::Evict),
         20 => (0_usize..32, tag, vote).prop_map(|(node, tag, vote)| Call::Reply(node % 7, tag, vote)),
         1 => (0_usize..32, link).prop_map(|(node, change)| Call::Link(node, change)),
         3 => Just(Call::Timeout),
@@ -96,16 +104,50 @@ fn make(engine: &mut Engine, now: Instant, call: Call) {
     match call {
         Call::Acquire(patience) => {
             let patience = patience.map(Duration::from_millis);
-            engine.submit(now, seed, Operation::Acquire(wish(patience)));
+            // Some of them renew, and all of them have limits.
+            let renewal = if patience.is_none() {
+                AutoRenewal::Thirds
+            } else {
+                AutoRenewal::Off
+            };
+            let upkeep = Upkeep {
+                renewal,
+                most_extensions: Some(5),
+                most_hold: Some(Duration::from_secs(2)),
+                least_hold: Some(Duration::from_millis(50)),
+                heartbeat: Some(Duration::from_millis(700)),
+                danger: None,
+            };
+            engine.submit(now, seed, Operation::Acquire(wish(patience, upkeep)));
         }
-        Call::Extend(id) => {
-            engine.submit(now, seed, Operation::Extend(OperationId::new(id)));
+        Call::Extend(id, ttl) => {
+            let (lease, ttl) = (OperationId::new(id), ttl.map(Duration::from_millis));
+            let ttl = ttl.map(|ttl| Ttl::new(ttl).expect("in range"));
+            engine.submit(now, seed, Operation::Extend { lease, ttl });
+        }
+        Call::Heartbeat(id) => {
+            engine.submit(now, seed, Operation::Heartbeat(OperationId::new(id)));
         }
         Call::Release(id) => {
             engine.submit(now, seed, Operation::Release(OperationId::new(id)));
         }
         Call::Cancel(id) => {
             engine.submit(now, seed, Operation::Cancel(OperationId::new(id)));
+        }
+        Call::HandOver(id) => {
+            engine.submit(now, seed, Operation::HandOver(OperationId::new(id)));
+        }
+        Call::Inspect => {
+            let (resource, limit) = (resource(), Duration::from_millis(100));
+            engine.submit(now, seed, Operation::Inspect { resource, limit });
+        }
+        Call::Evict => {
+            let evict = Operation::Evict {
+                resource: resource(),
+                owner: Owner::from_bytes(b"bob").expect("three bytes"),
+                terms: terms(),
+            };
+            engine.submit(now, seed, evict);
         }
         Call::Reply(index, tag, vote) => engine.handle_reply(now, node(index), tag, vote),
         Call::Link(index, change) => engine.handle_link(now, node(index), change),
@@ -114,13 +156,12 @@ fn make(engine: &mut Engine, now: Instant, call: Call) {
 }
 
 /// A TTL of a second, an allowance of 12 ms, three tries with 30 ms between them.
-fn wish(patience: Option<Duration>) -> Wish {
-    let ttl = Ttl::new(world::TTL).expect("in range");
+fn wish(patience: Option<Duration>, upkeep: Upkeep) -> Wish {
     let pause = Duration::from_millis(30);
     Wish {
-        resource: Resource::new("r").expect("a plain name"),
+        resource: resource(),
         plan: Arc::new(Plan {
-            terms: Terms::new(ttl, Drift::DEFAULT, None).expect("they fit"),
+            terms: terms(),
             retry: Retry::default()
                 .with_tries(NonZeroU32::new(3))
                 .with_pause(Pause::Between {
@@ -128,7 +169,18 @@ fn wish(patience: Option<Duration>) -> Wish {
                     most: pause * 2,
                 }),
             owners: OwnerSource::default(),
+            upkeep,
         }),
+        from: None,
         patience,
     }
+}
+
+fn resource() -> Resource {
+    Resource::new("r").expect("a plain name")
+}
+
+fn terms() -> Terms {
+    let ttl = Ttl::new(world::TTL).expect("in range");
+    Terms::new(ttl, Drift::DEFAULT, None).expect("they fit")
 }

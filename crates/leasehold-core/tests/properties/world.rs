@@ -3,8 +3,9 @@
 use crate::wish;
 use core::time::Duration;
 use leasehold_core::{
-    AttemptId, Engine, Event, Fault, FaultKind, Instant, LinkChange, NodeId, NodeSet, Operation,
-    OperationId, Owner, Quorum, Request, Resource, Seed, Table, Tag, Vote,
+    AttemptId, AutoRenewal, Engine, Event, Fault, FaultKind, Instant, LeaseChange, LinkChange,
+    NodeId, NodeSet, Operation, OperationId, Owner, Quorum, Request, Resource, Seed, Table, Tag,
+    Upkeep, Vote,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -170,7 +171,13 @@ impl World {
             Happening::Wake(client) => self.clients[client].engine.handle_timeout(now),
             Happening::Want(client) => self.want(client),
             Happening::Extend(client, id) => {
-                let extension = self.submit(client, Operation::Extend(id));
+                let extension = self.submit(
+                    client,
+                    Operation::Extend {
+                        lease: id,
+                        ttl: None,
+                    },
+                );
                 self.note_extension(client, extension);
             }
             Happening::Release(client, id) => {
@@ -201,7 +208,15 @@ impl World {
         }
         self.clients[client].wishes -= 1;
         let patience = (self.die() > 200).then_some(Duration::from_millis(90));
-        let id = self.submit(client, Operation::Acquire(wish(patience)));
+        let upkeep = Upkeep {
+            renewal: if self.die() > 150 {
+                AutoRenewal::Thirds
+            } else {
+                AutoRenewal::Off
+            },
+            ..Upkeep::default()
+        };
+        let id = self.submit(client, Operation::Acquire(wish(patience, upkeep)));
         if self.die() > 230 {
             let delay = self.delay();
             self.soon(delay, Happening::Cancel(client, id));
@@ -211,17 +226,12 @@ impl World {
     /// Which request belongs to an extension that was just submitted: its own, or, if it sent none, that
     /// of the extension under way, whose result it shares.
     fn note_extension(&mut self, client: usize, extension: OperationId) {
-        let mut sends = Vec::new();
-        let it = &mut self.clients[client];
-        while let Some(send) = it.engine.poll_send() {
-            it.last_extension = Some(send.tag);
-            sends.push(send);
+        while let Some(send) = self.clients[client].engine.poll_send() {
+            self.send(client, &send);
         }
+        let it = &mut self.clients[client];
         if let Some(tag) = it.last_extension {
             it.extending.insert(extension, tag);
-        }
-        for send in sends {
-            self.send(client, &send);
         }
     }
 
@@ -257,7 +267,8 @@ impl World {
             Request::Acquire { owner, .. } => {
                 it.attempts.insert(tag.attempt, owner.clone());
             }
-            Request::Extend { .. } => {}
+            Request::Transfer { .. } | Request::Inspect { .. } => {}
+            Request::Extend { .. } => it.last_extension = Some(tag),
             Request::Release { owner, .. } => {
                 let nodes = it.released.entry(tag.attempt).or_default();
                 *nodes = nodes.union(send.nodes);
@@ -327,13 +338,23 @@ impl World {
             Event::Extended(valid_until) => {
                 let tag = self.clients[client].extending[&id];
                 self.stands(client, tag, valid_until);
+            }
+            Event::Changed(LeaseChange::Confirmed { valid_until }) => {
+                let extension = self.clients[client].last_extension;
+                self.stands(client, extension.expect("it was asked for"), valid_until);
                 if let Some((_, until)) = &mut self.clients[client].held {
                     assert!(self.now < *until, "what was lost is never revived");
                     *until = valid_until;
                 }
             }
-            Event::NotExtended(_) => {}
             Event::Released(_) => self.soon(5, Happening::Want(client)),
+            Event::Changed(LeaseChange::Lost(_)) => {
+                self.clients[client].held.take_if(|(held, _)| *held == id);
+            }
+            Event::NotExtended(_)
+            | Event::HandedOver(_)
+            | Event::Inspected(_)
+            | Event::Changed(LeaseChange::InDanger(_)) => {}
         }
     }
 

@@ -2,8 +2,8 @@
 
 use core::time::Duration;
 use leasehold_core::{
-    AcquireFailure, Cause, Ended, Event, ExtendFailure, Fault, Instant, NodeId, NodeSet,
-    Opposition, Quorum, ReleaseOutcome, Request,
+    AcquireFailure, Cause, Danger, Ended, Event, ExtendFailure, Fault, Instant, LeaseChange, Loss,
+    NodeId, NodeSet, Opposition, Quorum, ReleaseOutcome, Request, Trouble, Ttl, Vote,
 };
 
 pub(crate) fn moment(at: Instant) -> String {
@@ -27,11 +27,18 @@ pub(crate) fn nodes(nodes: NodeSet, quorum: Quorum) -> String {
     names.join(" ")
 }
 
-pub(crate) const fn verb(request: &Request) -> &'static str {
-    match request {
-        Request::Acquire { .. } => "acquire",
-        Request::Extend { .. } => "extend",
-        Request::Release { .. } => "release",
+/// What is asked, with the time that the key shall live where that is not the plan's TTL.
+pub(crate) fn verb(request: &Request, usual: Ttl) -> String {
+    let (verb, ttl) = match request {
+        Request::Acquire { ttl, .. } => ("acquire", Some(*ttl)),
+        Request::Extend { ttl, .. } => ("extend", Some(*ttl)),
+        Request::Transfer { ttl, .. } => ("take over", Some(*ttl)),
+        Request::Inspect { .. } => ("inspect", None),
+        Request::Release { keep, .. } => ("release", *keep),
+    };
+    match ttl.filter(|ttl| *ttl != usual) {
+        None => verb.to_owned(),
+        Some(ttl) => format!("{verb} for {}", time(ttl.as_duration())),
     }
 }
 
@@ -42,7 +49,62 @@ pub(crate) fn event(event: &Event) -> String {
         Event::Extended(valid_until) => format!("extended, valid until {}", moment(*valid_until)),
         Event::NotExtended(failure) => format!("not extended: {}", not_extended(failure)),
         Event::Released(outcome) => released(outcome),
+        Event::HandedOver(true) => "handed over".into(),
+        Event::HandedOver(false) => "not handed over: lost".into(),
+        Event::Inspected(votes) => inspected(votes),
+        Event::Changed(change) => changed(change),
     }
+}
+
+fn inspected(votes: &[(NodeId, Vote)]) -> String {
+    let words = votes.iter().map(|(node, vote)| match vote {
+        Vote::Granted => format!("{node} free"),
+        Vote::Unknown(fault) => format!("{node} {fault}"),
+        Vote::Refused(refusal) => match &refusal.holder {
+            Some(holder) => format!("{node} by={holder}"),
+            None => format!("{node} foreign"),
+        },
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn changed(change: &LeaseChange) -> String {
+    match change {
+        LeaseChange::InDanger(Danger {
+            valid_until,
+            trouble: why,
+            ..
+        }) => format!(
+            "in danger, valid until {}{}",
+            moment(*valid_until),
+            trouble(why.as_ref())
+        ),
+        LeaseChange::Confirmed { valid_until } => {
+            format!("confirmed, valid until {}", moment(*valid_until))
+        }
+        LeaseChange::Lost(loss) => format!("lost: {}", lost(loss)),
+    }
+}
+
+fn lost(loss: &Loss) -> String {
+    match loss {
+        Loss::TimedOut { trouble: why } => format!("timed out{}", trouble(why.as_ref())),
+        Loss::Gone(opposition) => format!("gone, {}", opposed(opposition)),
+        Loss::ExtensionLimit { extensions } => format!("extended {extensions} times, the limit"),
+        Loss::HoldLimit { held } => format!("held for {}, the limit", time(*held)),
+        Loss::NoProgress { heard } => format!("no progress since {}", moment(*heard)),
+        _ => "unheard of".into(),
+    }
+}
+
+fn trouble(trouble: Option<&Trouble>) -> String {
+    trouble.map_or_else(String::new, |trouble| {
+        let since = moment(trouble.since);
+        format!(
+            ", in trouble since {since}: {}",
+            not_extended(&trouble.failure)
+        )
+    })
 }
 
 fn not_acquired(failure: &AcquireFailure) -> String {
@@ -97,6 +159,8 @@ fn not_extended(failure: &ExtendFailure) -> String {
             )
         }
         ExtendFailure::Released => "released meanwhile".into(),
+        ExtendFailure::Limit => "at its limit".into(),
+        ExtendFailure::Terms(wrong) => wrong.to_string(),
         _ => "unheard of".into(),
     }
 }

@@ -2,8 +2,8 @@
 
 use core::{num::NonZeroU32, time::Duration};
 use leasehold_core::{
-    Drift, Fault, FaultKind, Instant, LinkChange, NodeId, Owner, OwnerSource, Pause, Plan, Quorum,
-    Refusal, Retry, Terms, Ttl, Vote,
+    AutoRenewal, Drift, Fault, FaultKind, Instant, LinkChange, NodeId, Owner, OwnerSource, Pause,
+    Plan, Quorum, Refusal, Retry, Terms, Ttl, Upkeep, Vote,
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -19,7 +19,12 @@ pub(crate) struct Script {
 /// What happens at a moment.
 pub(crate) enum Act {
     Acquire(String),
-    Extend(String),
+    Extend(String, Option<Ttl>),
+    Heartbeat(String),
+    HandOver(String),
+    TakeOver(String, Owner),
+    Inspect(String),
+    Evict(String, Owner),
     Release(String),
     Cancel(String),
     Answer(Vec<NodeId>, Vote, To),
@@ -86,6 +91,14 @@ fn setup(options: &BTreeMap<&str, &str>) -> Parsed<(Quorum, Plan, Option<Duratio
         "pause",
         "patience",
         "unreachable",
+        "renew",
+        "most",
+        "hold",
+        "least",
+        "heartbeat",
+        "danger",
+        "margin",
+        "delay",
     ];
     if let Some(unknown) = options.keys().find(|key| !KNOWN.contains(key)) {
         return Err(format!("{unknown}: no such option"));
@@ -93,10 +106,13 @@ fn setup(options: &BTreeMap<&str, &str>) -> Parsed<(Quorum, Plan, Option<Duratio
     let needed = |key: &str| options.get(key).ok_or(format!("{key} is missing"));
     let time = |key: &str| options.get(key).map(|value| duration(value)).transpose();
     let quorum = Quorum::majority(number(needed("nodes")?)?).ok_or("no such number of nodes")?;
-    let ttl = Ttl::new(duration(needed("ttl")?)?).map_err(|why| why.to_string())?;
+    let ttl = ttl(needed("ttl")?)?;
     let (percent, fixed) = needed("drift")?.split_once("%+").ok_or("drift is 1%+2ms")?;
     let drift = Drift::new(number::<u32>(percent)? * 10_000, duration(fixed)?);
-    let terms = Terms::new(ttl, drift, time("limit")?).map_err(|why| why.to_string())?;
+    let terms = Terms::new(ttl, drift, time("limit")?)
+        .and_then(|terms| terms.with_margin(time("margin").ok().flatten().unwrap_or_default()))
+        .and_then(|terms| terms.with_delay(time("delay").ok().flatten().unwrap_or_default()))
+        .map_err(|why| why.to_string())?;
     let tries = NonZeroU32::new(number(needed("tries")?)?);
     let pause = time("pause")?.unwrap_or_default();
     let mut retry = Retry::default()
@@ -108,16 +124,33 @@ fn setup(options: &BTreeMap<&str, &str>) -> Parsed<(Quorum, Plan, Option<Duratio
     if let Some(unreachable) = time("unreachable")? {
         retry = retry.give_up_unreachable_after(unreachable);
     }
-    let owners = OwnerSource::default();
-    Ok((
-        quorum,
-        Plan {
-            terms,
-            retry,
-            owners,
+    let plan = Plan {
+        terms,
+        retry,
+        owners: OwnerSource::default(),
+        upkeep: upkeep(options)?,
+    };
+    Ok((quorum, plan, time("patience")?))
+}
+
+fn upkeep(options: &BTreeMap<&str, &str>) -> Parsed<Upkeep> {
+    let time = |key: &str| options.get(key).map(|value| duration(value)).transpose();
+    Ok(Upkeep {
+        renewal: match options.get("renew") {
+            None => AutoRenewal::Off,
+            Some(&"thirds") => AutoRenewal::Thirds,
+            Some(every) => AutoRenewal::Every(duration(every)?),
         },
-        time("patience")?,
-    ))
+        most_extensions: options.get("most").map(|most| number(most)).transpose()?,
+        most_hold: time("hold")?,
+        least_hold: time("least")?,
+        heartbeat: time("heartbeat")?,
+        danger: time("danger")?,
+    })
+}
+
+fn ttl(word: &str) -> Parsed<Ttl> {
+    Ttl::new(duration(word)?).map_err(|why| why.to_string())
 }
 
 fn act(line: &str) -> Parsed<(Instant, Act)> {
@@ -125,7 +158,16 @@ fn act(line: &str) -> Parsed<(Instant, Act)> {
     let at = Instant::from_origin(duration(words[0])?);
     let act = match words[1..] {
         ["acquire", name] => Act::Acquire(name.into()),
-        ["extend", name] => Act::Extend(name.into()),
+        ["extend", name] => Act::Extend(name.into(), None),
+        ["extend", name, to] => {
+            let to = to.strip_prefix("ttl=").ok_or("extend a ttl=20s")?;
+            Act::Extend(name.into(), Some(ttl(to)?))
+        }
+        ["handover", name] => Act::HandOver(name.into()),
+        ["takeover", name, by] => Act::TakeOver(name.into(), owner(by)?),
+        ["inspect", name] => Act::Inspect(name.into()),
+        ["evict", name, by] => Act::Evict(name.into(), owner(by)?),
+        ["heartbeat", name] => Act::Heartbeat(name.into()),
         ["release", name] => Act::Release(name.into()),
         ["cancel", name] => Act::Cancel(name.into()),
         ["asleep"] => Act::Asleep,
@@ -180,6 +222,13 @@ fn refusal(facts: &[&str]) -> Parsed<Refusal> {
         }
     }
     Ok(refusal)
+}
+
+/// `by=bob`
+fn owner(word: &str) -> Parsed<Owner> {
+    word.strip_prefix("by=")
+        .and_then(|name| Owner::from_bytes(name.as_bytes()))
+        .ok_or(format!("{word}: no owner"))
 }
 
 fn node(word: &str) -> Parsed<NodeId> {

@@ -5,7 +5,7 @@ use crate::{
     script::{Act, Script, To},
 };
 use leasehold_core::{
-    Engine, Instant, NodeId, Operation, OperationId, Resource, Seed, Tag, Vote, Wish,
+    Engine, Instant, NodeId, Operation, OperationId, Owner, Resource, Seed, Tag, Vote, Wish,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -62,18 +62,33 @@ impl Stage<'_> {
 
     fn play(&mut self, at: Instant, act: &Act) {
         match act {
-            Act::Acquire(name) => {
-                let wish = Wish {
-                    resource: Resource::new(name).expect("a story's names are plain"),
-                    plan: self.script.plan.clone(),
-                    patience: self.script.patience,
-                };
-                let id = self.submit(at, name.clone(), Operation::Acquire(wish));
-                self.operations.insert(name.clone(), id);
+            Act::Acquire(name) => self.wish(at, name, None),
+            Act::TakeOver(name, from) => self.wish(at, name, Some(from)),
+            Act::HandOver(name) => {
+                let operation = Operation::HandOver(self.operations[name]);
+                self.submit(at, format!("hand over {name}"), operation);
             }
-            Act::Extend(name) => {
-                let operation = Operation::Extend(self.operations[name]);
+            Act::Inspect(name) => {
+                let (resource, limit) = (resource(name), self.script.plan.terms.node_limit());
+                let operation = Operation::Inspect { resource, limit };
+                self.submit(at, format!("inspect {name}"), operation);
+            }
+            Act::Evict(name, owner) => {
+                let operation = Operation::Evict {
+                    resource: resource(name),
+                    owner: owner.clone(),
+                    terms: self.script.plan.terms,
+                };
+                self.submit(at, format!("evict {name}"), operation);
+            }
+            Act::Extend(name, ttl) => {
+                let (lease, ttl) = (self.operations[name], *ttl);
+                let operation = Operation::Extend { lease, ttl };
                 self.submit(at, format!("extend {name}"), operation);
+            }
+            Act::Heartbeat(name) => {
+                let operation = Operation::Heartbeat(self.operations[name]);
+                self.submit(at, format!("heartbeat {name}"), operation);
             }
             Act::Release(name) => {
                 let operation = Operation::Release(self.operations[name]);
@@ -96,6 +111,17 @@ impl Stage<'_> {
             }
             Act::Wait => self.hear_timers(at.saturating_add(core::time::Duration::from_nanos(1))),
         }
+    }
+
+    fn wish(&mut self, at: Instant, name: &str, from: Option<&Owner>) {
+        let wish = Wish {
+            resource: resource(name),
+            plan: self.script.plan.clone(),
+            from: from.cloned(),
+            patience: self.script.patience,
+        };
+        let id = self.submit(at, name.to_owned(), Operation::Acquire(wish));
+        self.operations.insert(name.to_owned(), id);
     }
 
     fn submit(&mut self, at: Instant, name: String, operation: Operation) -> OperationId {
@@ -133,7 +159,8 @@ impl Stage<'_> {
                 self.open.entry(node).or_default().push_back(send.tag);
             }
             let nodes = picture::nodes(send.nodes, self.script.quorum);
-            let (verb, tag) = (picture::verb(&send.request), label(&self.names, send.tag));
+            let verb = picture::verb(&send.request, self.script.plan.terms.key_ttl());
+            let tag = label(&self.names, send.tag);
             self.picture.push(format!("{at} ask {nodes}: {verb} {tag}"));
         }
         while let Some((id, event)) = self.engine.poll_event() {
@@ -156,6 +183,10 @@ impl Stage<'_> {
         self.picture
             .push(format!("{} end: {left}, {wake}", picture::moment(end)));
     }
+}
+
+fn resource(name: &str) -> Resource {
+    Resource::new(name).expect("a story's names are plain")
 }
 
 fn label(names: &BTreeMap<OperationId, String>, tag: Tag) -> String {

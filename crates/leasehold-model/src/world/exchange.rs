@@ -160,7 +160,7 @@ impl World {
         story.tell(self.tick, || {
             format!("c{client} asks {:?}: {}", send.nodes, asked(&send))
         });
-        if matches!(send.request, Request::Acquire { .. }) {
+        if matches!(send.request, Request::Acquire { .. }) && send.tag.step == 0 {
             self.watch_owner(shape, client, &send, story);
         }
         let is_release = matches!(send.request, Request::Release { .. });
@@ -236,9 +236,12 @@ fn asked(send: &Send) -> String {
     let what = match send.request {
         Request::Acquire { .. } => "acquire",
         Request::Extend { .. } => "extend",
+        Request::Transfer { .. } => "take over",
+        Request::Inspect { .. } => "inspect",
         Request::Release { .. } => "release",
     };
-    format!("{what} {} ({})", send.request.owner(), name(send.tag))
+    let owner = send.request.owner().map(ToString::to_string);
+    format!("{what} {} ({})", owner.unwrap_or_default(), name(send.tag))
 }
 
 fn said(vote: &Vote) -> String {

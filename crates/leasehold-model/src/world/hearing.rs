@@ -10,7 +10,7 @@ use crate::{
     story::Story,
 };
 use leasehold_core::{
-    AcquireFailure, Cause, Event, ExtendFailure, Instant, Lease, OperationId, Owner,
+    AcquireFailure, Cause, Event, ExtendFailure, Instant, Lease, LeaseChange, OperationId, Owner,
     ReleaseOutcome, Send, Tag,
 };
 
@@ -25,6 +25,9 @@ impl World {
         story: &mut Story,
     ) {
         story.tell(self.tick, || format!("c{client} is told: {}", told(&event)));
+        if let Event::Changed(change) = event {
+            return self.changed(shape, client, operation, &change, story);
+        }
         let Some(open) = self.clients[client].open().ended(operation) else {
             return self.fail(shape, Flaw::End, story, || {
                 format!("c{client}'s operation has ended before")
@@ -52,8 +55,10 @@ impl World {
             (Kind::Release, Event::Released(outcome)) => {
                 self.released(shape, client, open, &outcome, story);
             }
-            // The engine has forgotten the lease, and says so: nothing about its keys.
-            (Kind::ReleaseAgain, Event::Released(_)) => self.tidings.add(News::ReleasedAgain),
+            (Kind::ReleaseAgain, Event::Released(outcome)) => {
+                self.tidings.add(News::ReleasedAgain);
+                self.released(shape, client, open, &outcome, story);
+            }
             _ => self.fail(shape, Flaw::End, story, || {
                 "it ended as no operation of its kind".to_owned()
             }),
@@ -96,7 +101,41 @@ impl World {
             owner: lease.owner,
             valid_until: lease.valid_until,
             is_released: false,
+            is_lost: false,
         });
+    }
+
+    /// A lease has changed, as its holder is told.
+    fn changed(
+        &mut self,
+        shape: &Shape,
+        client: usize,
+        lease: OperationId,
+        change: &LeaseChange,
+        story: &mut Story,
+    ) {
+        let now = self.client_time();
+        let mut held = self.clients[client].held.iter();
+        let Some(held) = held.find(|held| held.operation == lease) else {
+            return;
+        };
+        let is_believed = held.is_believed(now);
+        match change {
+            LeaseChange::Confirmed { valid_until } => {
+                self.confirmed(shape, client, lease, *valid_until, story);
+            }
+            LeaseChange::InDanger(_) => {}
+            // Of a valid lease this cannot be true.
+            LeaseChange::Lost(_) if is_believed => self.fail(shape, Flaw::Standing, story, || {
+                format!("c{client} is told that a valid lease is lost")
+            }),
+            LeaseChange::Lost(_) => {
+                let mut held = self.clients[client].open().held.iter_mut();
+                if let Some(held) = held.find(|held| held.operation == lease) {
+                    held.is_lost = true;
+                }
+            }
+        }
     }
 
     fn not_acquired(
@@ -134,10 +173,27 @@ impl World {
         until: Instant,
         story: &mut Story,
     ) {
-        let now = self.client_time();
         self.tidings.add(News::Extended);
-        let mut held = self.clients[client].open().held.iter_mut();
+        let mut held = self.clients[client].held.iter();
         let held = held.find(|held| held.operation == open.about);
+        if held.is_none_or(|held| held.valid_until != until) {
+            self.fail(shape, Flaw::Extension, story, || {
+                format!("the lease of c{client} ends otherwise")
+            });
+        }
+    }
+
+    fn confirmed(
+        &mut self,
+        shape: &Shape,
+        client: usize,
+        lease: OperationId,
+        until: Instant,
+        story: &mut Story,
+    ) {
+        let now = self.client_time();
+        let mut held = self.clients[client].open().held.iter_mut();
+        let held = held.find(|held| held.operation == lease);
         let may_be = match held {
             Some(held) if held.is_believed(now) && until >= held.valid_until => {
                 held.valid_until = until;
@@ -185,7 +241,7 @@ impl World {
         send: &Send,
         story: &mut Story,
     ) {
-        let owner = send.request.owner();
+        let owner = send.request.owner().expect("an attempt has an owner");
         let mut all = self
             .clients
             .iter()
@@ -308,6 +364,15 @@ fn told(event: &Event) -> String {
             ReleaseOutcome::AlreadyExpired => "released: it was over".to_owned(),
             ReleaseOutcome::TakenByAnother { holder } => format!("released: it is {holder}'s"),
             _ => "released: unknown".to_owned(),
+        },
+        Event::HandedOver(_) => "handed over".to_owned(),
+        Event::Inspected(_) => "inspected".to_owned(),
+        Event::Changed(change) => match change {
+            LeaseChange::Confirmed { valid_until } => {
+                format!("confirmed until {}", until(*valid_until))
+            }
+            LeaseChange::InDanger(_) => "in danger".to_owned(),
+            LeaseChange::Lost(_) => "lost".to_owned(),
         },
     }
 }

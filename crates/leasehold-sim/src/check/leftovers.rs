@@ -15,20 +15,34 @@ pub(crate) fn after_grant(
 ) -> Result<(), Violation> {
     let key = node.key(now, request.resource());
     let ttl = match request {
-        Request::Release { .. } if key.is_some() => {
+        Request::Release { keep: None, .. } if key.is_some() => {
             return Err(violation("a released key is still there".to_owned()));
         }
-        Request::Release { .. } => return Ok(()),
-        Request::Acquire { ttl, .. } | Request::Extend { ttl, .. } => ttl.as_duration(),
+        Request::Release { keep: None, .. } | Request::Inspect { .. } => return Ok(()),
+        Request::Release {
+            keep: Some(ttl), ..
+        }
+        | Request::Acquire { ttl, .. }
+        | Request::Transfer { ttl, .. }
+        | Request::Extend { ttl, .. } => ttl.as_duration(),
     };
-    let ours = key.filter(|key| key.owner == *request.owner());
+    let ours = key.filter(|key| Some(&key.owner) == request.owner());
     let Some(key) = ours else {
         return Err(violation("a granted key is not there".to_owned()));
     };
     let left = key.expires_at.saturating_since(node.time(now));
-    // A request that arrives twice changes nothing, whatever the clock did meanwhile.
-    let repeated = before.filter(|_| matches!(request, Request::Acquire { .. }));
-    if repeated.map_or(left > ttl, |before| before != key) {
+    let is_wrong = match (request, before) {
+        // A request that arrives twice changes nothing, whatever the clock did meanwhile.
+        (Request::Acquire { .. } | Request::Transfer { .. }, Some(before))
+            if Some(&before.owner) == request.owner() =>
+        {
+            before != key
+        }
+        // An extension takes nothing away.
+        (Request::Extend { .. }, Some(before)) if before.expires_at == key.expires_at => left < ttl,
+        _ => left != ttl,
+    };
+    if is_wrong {
         let what = format!("a key lives for {left:?}, its TTL is {ttl:?}");
         return Err(violation(what));
     }
@@ -117,6 +131,7 @@ mod tests {
             &Request::Release {
                 resource: resource(),
                 owner: owner(b"a"),
+                keep: None,
             },
         );
         node.execute(later, &acquire(b"a", 5));

@@ -6,14 +6,19 @@
 //! the old end. And by true time, a quorum of keys must outlive the lease.
 
 use super::{Property, Violation};
-use crate::{clock::Clock, node::Node, setting::Setting, time::Moment};
+use crate::{
+    clock::Clock,
+    node::Node,
+    setting::Setting,
+    time::{MILLISECOND, Moment},
+};
 use leasehold_core::{Instant, Lease, NodeId, NodeSet, OperationId, Request, Send, Tag, Vote};
 use std::time::Duration;
 
 #[derive(Debug)]
 pub(crate) struct Validity {
     needed: usize,
-    relied_on: Duration,
+    setting: Setting,
     watched: Vec<Watched>,
 }
 
@@ -32,7 +37,8 @@ struct Watched {
 #[derive(Debug)]
 struct Votes {
     step: u32,
-    left_at: Instant,
+    /// Until when a lease may be relied upon that stands on these votes.
+    limit: Instant,
     granted: NodeSet,
     /// When the last one that a quorum needs was heard.
     quorum_at: Option<Instant>,
@@ -40,27 +46,32 @@ struct Votes {
 
 impl Validity {
     pub(crate) fn new(setting: &Setting) -> Self {
-        let relied_on_ns = setting.ttl_ns - setting.allowance_ns();
         Self {
             needed: setting.needed(),
-            relied_on: Duration::from_nanos(relied_on_ns),
+            setting: setting.clone(),
             watched: Vec::new(),
         }
     }
 
     /// A request leaves.
     pub(crate) fn sent(&mut self, client: usize, now: Instant, send: &Send) {
-        if matches!(send.request, Request::Release { .. }) {
-            return;
-        }
+        let (ttl, is_first) = match &send.request {
+            Request::Acquire { ttl, .. } | Request::Transfer { ttl, .. } if send.tag.step == 0 => {
+                (ttl, true)
+            }
+            Request::Extend { ttl, .. } => (ttl, false),
+            // What repairs or releases supports no lease.
+            _ => return,
+        };
+        let key_ttl_ns = ttl.as_millis() * MILLISECOND;
+        let relied_on = Duration::from_nanos(self.setting.relied_on_ns(key_ttl_ns));
         let attempt = send.tag.attempt;
         let votes = Votes {
             step: send.tag.step,
-            left_at: now,
+            limit: now.saturating_add(relied_on),
             granted: NodeSet::EMPTY,
             quorum_at: None,
         };
-        let is_first = matches!(send.request, Request::Acquire { .. });
         match self.find(client, attempt.operation) {
             Some(watched) if watched.attempt == attempt.number => watched.rounds.push(votes),
             Some(watched) => {
@@ -118,7 +129,7 @@ impl Validity {
         operation: OperationId,
         lease: &Lease,
     ) -> Result<(), Violation> {
-        let (needed, relied_on) = (self.needed, self.relied_on);
+        let needed = self.needed;
         let Some(watched) = self.find(client, operation) else {
             return Err(violation(format!("c{client} acquired without asking")));
         };
@@ -130,7 +141,7 @@ impl Validity {
                 "c{client} acquired by the grants of {granted:?}, needed are {needed}"
             )));
         };
-        let limit = votes.left_at.saturating_add(relied_on);
+        let limit = votes.limit;
         if lease.valid_until > limit || now >= lease.valid_until {
             return Err(too_long(client, lease.valid_until, limit, now));
         }
@@ -146,7 +157,6 @@ impl Validity {
         operation: OperationId,
         valid_until: Instant,
     ) -> Result<(), Violation> {
-        let relied_on = self.relied_on;
         let Some(watched) = self.find(client, operation) else {
             return Err(violation(format!(
                 "c{client} extended what it does not hold"
@@ -167,14 +177,28 @@ impl Validity {
             .rounds
             .iter()
             .filter(in_time)
-            .map(|votes| votes.left_at)
+            .map(|votes| votes.limit)
             .max();
-        let limit = limit.map(|left_at| left_at.saturating_add(relied_on));
         if limit.is_none_or(|limit| valid_until > limit) || now >= old {
             let limit = limit.unwrap_or(Instant::ORIGIN);
             return Err(too_long(client, valid_until, limit, now));
         }
         Ok(())
+    }
+
+    /// The engine tells a caller that the lease was extended: to what it told the guard.
+    pub(crate) fn stands(
+        &self,
+        client: usize,
+        operation: OperationId,
+        valid_until: Instant,
+    ) -> Result<(), Violation> {
+        match self.lease(client, operation) {
+            Some(lease) if lease.valid_until == valid_until => Ok(()),
+            lease => Err(violation(format!(
+                "c{client} is told an end of {valid_until:?}, its lease is {lease:?}"
+            ))),
+        }
     }
 
     /// Whether enough keys outlive the lease, by true time. A node that is down cannot give the

@@ -7,9 +7,11 @@ use crate::{
     setting::{Crash, Keeps, Setting},
     time::{MILLISECOND, SECOND},
 };
+use leasehold_core::AutoRenewal;
+use std::time::Duration;
 
 /// From the quiet to the worst.
-pub(super) static ALL: [Scenario; 23] = [
+pub(super) static ALL: [Scenario; 30] = [
     lawful("calm", "nothing goes wrong", |_, _| {}),
     lawful("contention", "six clients want the same", contention),
     lawful("loss", "messages break their connections", loss),
@@ -65,6 +67,29 @@ pub(super) static ALL: [Scenario; 23] = [
         "extension",
         "leases are held for long, by extension",
         extension,
+    ),
+    lawful(
+        "renewal",
+        "leases extend themselves over bad links",
+        renewal,
+    ),
+    lawful(
+        "asleep",
+        "self-extended leases; processes stop, machines sleep",
+        asleep,
+    ),
+    lawful(
+        "repair",
+        "nodes forget, and are given the keys again",
+        repair,
+    ),
+    lawful("limits", "leases that may live for so long only", limits),
+    lawful("ttls", "extensions to longer and shorter TTLs", ttls),
+    lawful("kept", "keys that stay after a short hold or a loss", kept),
+    lawful(
+        "hand-over",
+        "leases go from process to process, texts are used twice",
+        hand_over,
     ),
     lawful("one-node", "a single node", one_node),
     lawful("even", "four nodes", even),
@@ -209,6 +234,84 @@ fn extension(setting: &mut Setting, rng: &mut Rng) {
     setting.links.tail_ns = setting.ttl_ns / 2;
 }
 
+fn renews(setting: &mut Setting, rng: &mut Rng) {
+    let ttl = Duration::from_nanos(setting.ttl_ns);
+    setting.upkeep.renewal = rng.pick(&[
+        AutoRenewal::Thirds,
+        AutoRenewal::Thirds,
+        AutoRenewal::Every(ttl / 10),
+        AutoRenewal::Every(ttl * 2),
+    ]);
+    setting.upkeep.danger = rng.pick(&[None, Some(ttl / 10), Some(ttl)]);
+    setting.margin_ns = rng.pick(&[0, 5 * MILLISECOND, setting.ttl_ns / 10]);
+    setting.habits.hold_ns = (MILLISECOND, setting.ttl_ns * 4);
+}
+
+fn renewal(setting: &mut Setting, rng: &mut Rng) {
+    renews(setting, rng);
+    setting.links.loss = rng.pick(&[0, 20_000, 100_000]);
+    setting.links.tail = rng.pick(&[0, 50_000]);
+    setting.links.tail_ns = setting.ttl_ns;
+    if rng.coin() {
+        setting.add(rng, Kind::Partition, SECOND / 4, 3 * SECOND);
+    }
+    if rng.coin() {
+        setting.add(rng, Kind::Hang, SECOND / 2, 4 * SECOND);
+    }
+}
+
+fn asleep(setting: &mut Setting, rng: &mut Rng) {
+    renews(setting, rng);
+    pause(setting, rng);
+    suspend(setting, rng);
+}
+
+fn repair(setting: &mut Setting, rng: &mut Rng) {
+    renews(setting, rng);
+    delayed_restart(setting, rng);
+    setting.habits.hold_ns = (setting.ttl_ns, setting.ttl_ns * 8);
+    setting.links.loss = rng.pick(&[0, 20_000]);
+    setting.links.ghosts = rng.coin();
+    setting.links.lawless = rng.chance(200_000);
+}
+
+fn limits(setting: &mut Setting, rng: &mut Rng) {
+    renews(setting, rng);
+    let ttl = Duration::from_nanos(setting.ttl_ns);
+    let upkeep = &mut setting.upkeep;
+    upkeep.most_extensions = rng.pick(&[None, Some(0), Some(1), Some(5)]);
+    upkeep.most_hold = rng.pick(&[None, Some(ttl / 2), Some(ttl * 2)]);
+    upkeep.heartbeat = rng.pick(&[None, Some(ttl / 4), Some(ttl)]);
+    setting.habits.heartbeats = rng.pick(&[100_000, 900_000]);
+    setting.habits.extend_every_ns = setting.ttl_ns * rng.pick(&[10, 33, 90]) / 100;
+}
+
+fn ttls(setting: &mut Setting, rng: &mut Rng) {
+    extension(setting, rng);
+    setting.habits.other_ttls = rng.pick(&[200_000, 800_000]);
+    if rng.coin() {
+        renews(setting, rng);
+    }
+    setting.links.ghosts = rng.coin();
+    setting.links.loss = rng.pick(&[0, 20_000]);
+    setting.links.lawless = rng.chance(200_000);
+}
+
+fn kept(setting: &mut Setting, rng: &mut Rng) {
+    delay(setting, rng);
+    let ttl = Duration::from_nanos(setting.ttl_ns);
+    setting.upkeep.least_hold = rng.pick(&[None, Some(ttl / 3), Some(ttl * 2)]);
+    setting.delay_ns = rng.pick(&[0, setting.ttl_ns / 2]);
+}
+
+fn hand_over(setting: &mut Setting, rng: &mut Rng) {
+    renewal(setting, rng);
+    setting.habits.hold_ns = (MILLISECOND, setting.ttl_ns / 2);
+    setting.habits.idle_ns = setting.ttl_ns / 8;
+    setting.habits.hands_over = rng.pick(&[200_000, 800_000]);
+    setting.links.ghosts = rng.coin();
+}
+
 fn one_node(setting: &mut Setting, rng: &mut Rng) {
     loss(setting, rng);
     setting.nodes = 1;
@@ -237,6 +340,10 @@ fn everything(setting: &mut Setting, rng: &mut Rng) {
         foreign,
         extension,
         lawless,
+        renewal,
+        limits,
+        ttls,
+        hand_over,
     ];
     for fault in faults {
         if rng.chance(400_000) {

@@ -12,6 +12,8 @@ pub(super) async fn check<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
     repeating(suite).await;
     extending(suite).await;
     releasing(suite).await;
+    taking_over(suite).await;
+    inspecting(suite).await;
     two_links(suite).await;
 }
 
@@ -68,11 +70,6 @@ async fn extending<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
         "{}: the granted extension moved the end beyond the first TTL of {short:?}; {left:?} were left",
         peer.case
     );
-    peer.expect_granted(peer.extend("a", short), "an extension may shorten")
-        .await;
-    let shortened = "a shortened key keeps others out";
-    peer.expect_held(peer.acquire("b", LONG), &owner("a"), short, shortened)
-        .await;
     peer.expect_granted(peer.release("a"), "the owner releases its key")
         .await;
 }
@@ -97,6 +94,45 @@ async fn releasing<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
         .await;
     peer.expect_granted(peer.release("b"), "the owner releases its key")
         .await;
+}
+
+async fn taking_over<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
+    let mut peer = suite.case("transfer").await;
+    let (short, absent) = (LONG / 4, "a key that is not there cannot be taken over");
+    peer.expect_absent(peer.transfer("a", "b", LONG), absent)
+        .await;
+    peer.expect_granted(peer.acquire("a", LONG), "the refused transfer left no key")
+        .await;
+    let other = "a key is taken over from its owner only";
+    peer.expect_held(peer.transfer("x", "b", LONG), &owner("a"), LONG, other)
+        .await;
+    let moved = "a key is taken over from its owner";
+    peer.expect_granted(peer.transfer("a", "b", short), moved)
+        .await;
+    let again = "a transfer that arrives twice is granted twice";
+    peer.expect_granted(peer.transfer("a", "b", LONG), again)
+        .await;
+    let first = "the first arrival's TTL is the one that counts";
+    peer.expect_held(peer.release("a"), &owner("b"), short, first)
+        .await;
+    let second = "a key that was taken over is not its former owner's to give";
+    peer.expect_held(peer.transfer("a", "c", LONG), &owner("b"), short, second)
+        .await;
+    peer.expect_granted(peer.release("b"), "the new owner releases the key")
+        .await;
+}
+
+async fn inspecting<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
+    let mut peer = suite.case("inspect").await;
+    peer.expect_granted(peer.inspect(), "there is no key").await;
+    peer.expect_granted(peer.acquire("a", LONG), "looking leaves no key")
+        .await;
+    let seen = "a look tells the owner";
+    peer.expect_held(peer.inspect(), &owner("a"), LONG, seen)
+        .await;
+    peer.expect_granted(peer.release("a"), "looking changes no owner")
+        .await;
+    peer.expect_granted(peer.inspect(), "the key is gone").await;
 }
 
 async fn two_links<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {

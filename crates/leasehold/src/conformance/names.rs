@@ -87,6 +87,7 @@ async fn release<L: Link>(peer: &mut Peer<L>, resource: &Resource, owner: &Owner
     let request = Request::Release {
         resource: resource.clone(),
         owner: owner.clone(),
+        keep: None,
     };
     peer.expect_granted(request, "the owner releases its key")
         .await;

@@ -42,7 +42,11 @@ async fn pipelined<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
             owner: owner.clone(),
             ttl: checked(LONG),
         };
-        let release = Request::Release { resource, owner };
+        let release = Request::Release {
+            resource,
+            owner,
+            keep: None,
+        };
         // Granted, granted, refused: an answer that was given to a neighbour would show.
         for request in [acquire, release.clone(), release] {
             expected.push(peer.send(request));

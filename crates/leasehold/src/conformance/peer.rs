@@ -63,10 +63,34 @@ impl<L: Link> Peer<L> {
         }
     }
 
+    pub(super) fn transfer(&self, from: &str, to: &str, ttl: Duration) -> Request {
+        Request::Transfer {
+            resource: self.resource(0),
+            from: owner(from),
+            owner: owner(to),
+            ttl: checked(ttl),
+        }
+    }
+
+    pub(super) fn inspect(&self) -> Request {
+        Request::Inspect {
+            resource: self.resource(0),
+        }
+    }
+
     pub(super) fn release(&self, by: &str) -> Request {
         Request::Release {
             resource: self.resource(0),
             owner: owner(by),
+            keep: None,
+        }
+    }
+
+    pub(super) fn release_later(&self, by: &str, keep: Duration) -> Request {
+        Request::Release {
+            resource: self.resource(0),
+            owner: owner(by),
+            keep: Some(checked(keep)),
         }
     }
 

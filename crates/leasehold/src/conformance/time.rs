@@ -20,6 +20,8 @@ const LATEST: Duration = Duration::from_secs(10);
 pub(super) async fn check<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
     a_ttl_ends(suite).await;
     an_extension_counts_from_its_own_time(suite).await;
+    an_extension_takes_nothing_away(suite).await;
+    a_release_may_let_the_key_live_for_a_last_time(suite).await;
     an_ended_key_is_not_revived(suite).await;
 }
 
@@ -35,10 +37,52 @@ async fn a_ttl_ends<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
 
 async fn an_extension_counts_from_its_own_time<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
     let mut peer = suite.case("extended-ttl").await;
-    peer.expect_granted(peer.acquire("a", LONG), "a free resource is granted")
+    peer.expect_granted(peer.acquire("a", SHORT), "a free resource is granted")
         .await;
+    tokio::time::sleep(SHORT / 4).await;
     let sent = peer.clock.now();
     peer.expect_granted(peer.extend("a", SHORT), "the owner extends its key")
+        .await;
+    next_grant(&mut peer, sent, SHORT).await;
+    peer.expect_granted(peer.release("b"), "the owner releases its key")
+        .await;
+}
+
+async fn an_extension_takes_nothing_away<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
+    let mut peer = suite.case("shorter-ttl").await;
+    peer.expect_granted(peer.acquire("a", LONG), "a free resource is granted")
+        .await;
+    peer.expect_granted(peer.extend("a", SHORT), "the owner extends its key")
+        .await;
+    match peer.ask(peer.acquire("b", LONG)).await {
+        Vote::Refused(refusal) => assert!(
+            refusal.remaining.is_some_and(|left| left > SHORT),
+            "{}: an extension must not shorten, but {:?} are left",
+            peer.case,
+            refusal.remaining
+        ),
+        vote => panic!("{}: a held key is refused, not {vote:?}", peer.case),
+    }
+    peer.expect_granted(peer.release("a"), "the owner releases its key")
+        .await;
+}
+
+async fn a_release_may_let_the_key_live_for_a_last_time<L: Link, F: FnMut() -> L>(
+    suite: &mut Suite<F>,
+) {
+    let mut peer = suite.case("last-time").await;
+    peer.expect_granted(peer.acquire("a", LONG), "a free resource is granted")
+        .await;
+    match peer.ask(peer.release_later("b", SHORT)).await {
+        Vote::Refused(_) => {}
+        vote => panic!(
+            "{}: a stranger's release is refused, not {vote:?}",
+            peer.case
+        ),
+    }
+    let sent = peer.clock.now();
+    let later = "the owner lets its key live for a last time";
+    peer.expect_granted(peer.release_later("a", SHORT), later)
         .await;
     next_grant(&mut peer, sent, SHORT).await;
     peer.expect_granted(peer.release("b"), "the owner releases its key")

@@ -38,6 +38,18 @@ pub enum ConfigError {
     OwnerSource,
     /// Zero tries were asked for.
     NoTries,
+    /// An option that is a time was given none.
+    NoTime {
+        /// Which one.
+        option: &'static str,
+    },
+    /// The shortest hold is longer than the longest.
+    Holds {
+        /// The shortest.
+        least: Duration,
+        /// The longest.
+        most: Duration,
+    },
     /// The manager's thread could not be started.
     Thread(io::Error),
 }
@@ -74,6 +86,15 @@ impl fmt::Display for ConfigError {
                 "the owner source does not keep all of the random bytes; put labels behind them",
             ),
             Self::NoTries => out.write_str("zero tries cannot acquire anything; give at least one"),
+            Self::NoTime { option } => {
+                write!(out, "{option} is zero; leave it out if it shall not count")
+            }
+            Self::Holds { least, most } => write!(
+                out,
+                "min_hold of {} is longer than max_hold of {}",
+                Span(*least),
+                Span(*most)
+            ),
             Self::Thread(error) => write!(out, "the lock manager's thread did not start: {error}"),
         }
     }

@@ -1,11 +1,11 @@
 //! Why a lease was not extended.
 
-use super::{Faults, NodeFault};
-use leasehold_core::{Owner, Resource};
-use std::{error::Error, fmt};
+use super::{Faults, Gone, NodeFault, Nodes, Span, name_faults};
+use leasehold_core::{ExtendFailure, Owner, Resource, TermsError};
+use std::{error::Error, fmt, time::Duration};
 
-/// Why a lease was not extended. Unless it is [`Lost`](Self::Lost), it is as valid as it was, and
-/// another try may succeed.
+/// Why a lease was not extended. Unless it is lost (see [`is_lost`](Self::is_lost)), it is as valid as it
+/// was, and another try may succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExtendError {
@@ -40,6 +40,25 @@ pub enum ExtendError {
         /// The nodes that did not vote.
         faults: Vec<NodeFault>,
     },
+    /// The lease has been extended as often, or is held for as long, as its options allow.
+    Limit {
+        /// What is held.
+        resource: Resource,
+    },
+    /// The lease was extended, but does not last as long as was asked for.
+    TooShort {
+        /// What is held.
+        resource: Resource,
+        /// How long it lasts.
+        left: Duration,
+    },
+    /// No lease can have the TTL that was asked for.
+    Terms {
+        /// What is held.
+        resource: Resource,
+        /// What is wrong with the TTL.
+        wrong: TermsError,
+    },
     /// The manager's thread has ended. The lease is as valid as it was, and runs out.
     ShutDown {
         /// What is held.
@@ -55,14 +74,47 @@ impl ExtendError {
             Self::Lost { resource }
             | Self::Gone { resource, .. }
             | Self::Unreachable { resource, .. }
+            | Self::Limit { resource }
+            | Self::TooShort { resource, .. }
+            | Self::Terms { resource, .. }
             | Self::ShutDown { resource } => resource,
         }
     }
 
-    /// Whether the lease is over for good.
+    /// Whether the lease is over for good: its time is up, or its keys are gone.
     #[must_use]
     pub const fn is_lost(&self) -> bool {
-        matches!(self, Self::Lost { .. })
+        matches!(self, Self::Lost { .. } | Self::Gone { .. })
+    }
+
+    pub(crate) fn from_core(
+        failure: ExtendFailure,
+        resource: &Resource,
+        names: &Nodes<'_>,
+    ) -> Self {
+        let resource = resource.clone();
+        let (quorum, nodes) = (names.quorum.needed(), names.names.len());
+        match failure {
+            ExtendFailure::Gone(opposition) => Self::Gone {
+                resource,
+                refused: opposition.refused,
+                quorum,
+                nodes,
+                holder: opposition.holder,
+            },
+            ExtendFailure::Unreachable {
+                refused, faults, ..
+            } => Self::Unreachable {
+                resource,
+                refused,
+                quorum,
+                nodes,
+                faults: name_faults(names.names, faults),
+            },
+            ExtendFailure::Limit => Self::Limit { resource },
+            ExtendFailure::Terms(wrong) => Self::Terms { resource, wrong },
+            _ => Self::Lost { resource },
+        }
     }
 }
 
@@ -77,16 +129,13 @@ impl fmt::Display for ExtendError {
                 nodes,
                 holder,
                 ..
-            } => {
-                write!(
-                    out,
-                    "{refused} of {nodes} nodes do not carry it any more (quorum {quorum})"
-                )?;
-                match holder {
-                    Some(holder) => write!(out, "; it is now held by {holder}"),
-                    None => Ok(()),
-                }
+            } => Gone {
+                refused: *refused,
+                quorum: *quorum,
+                nodes: *nodes,
+                holder: holder.as_ref(),
             }
+            .fmt(out),
             Self::Unreachable {
                 refused,
                 quorum,
@@ -104,6 +153,13 @@ impl fmt::Display for ExtendError {
                 }
                 write!(out, " (quorum {quorum}): {}", Faults(faults))
             }
+            Self::Limit { .. } => {
+                out.write_str("it has been extended or held for as long as it may be")
+            }
+            Self::TooShort { left, .. } => {
+                write!(out, "it lasts for {} only; take a longer TTL", Span(*left))
+            }
+            Self::Terms { wrong, .. } => wrong.fmt(out),
             Self::ShutDown { .. } => out.write_str("the lock manager was shut down"),
         }
     }

@@ -1,7 +1,7 @@
 //! What a node that did not vote has to say for itself.
 
 use crate::link::NodeName;
-use leasehold_core::{Fault, FaultKind, NodeId};
+use leasehold_core::{Fault, FaultKind, NodeId, Owner, Quorum};
 use std::fmt;
 
 /// A node whose vote is not known, and why.
@@ -31,6 +31,13 @@ impl fmt::Display for NodeFault {
     }
 }
 
+/// The nodes as they are called, and how many of them are enough.
+#[derive(Clone, Copy)]
+pub(crate) struct Nodes<'a> {
+    pub(crate) names: &'a [NodeName],
+    pub(crate) quorum: Quorum,
+}
+
 /// Gives the nodes their names.
 pub(crate) fn name_faults(names: &[NodeName], faults: Vec<(NodeId, Fault)>) -> Vec<NodeFault> {
     let name = |node: NodeId| names[node.index()].clone();
@@ -41,6 +48,33 @@ pub(crate) fn name_faults(names: &[NodeName], faults: Vec<(NodeId, Fault)>) -> V
             fault,
         })
         .collect()
+}
+
+/// A key that too many nodes do not carry any more, in one line.
+pub(crate) struct Gone<'a> {
+    pub(crate) refused: usize,
+    pub(crate) quorum: usize,
+    pub(crate) nodes: usize,
+    pub(crate) holder: Option<&'a Owner>,
+}
+
+impl fmt::Display for Gone<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            refused,
+            quorum,
+            nodes,
+            holder,
+        } = self;
+        write!(
+            out,
+            "{refused} of {nodes} nodes do not carry it any more (quorum {quorum})"
+        )?;
+        match holder {
+            Some(holder) => write!(out, "; it is now held by {holder}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Faults in one line, in the order of the nodes' names.

@@ -84,6 +84,7 @@ impl Client {
         self.ask(Request::Release {
             resource: Resource::new(name).expect("a plain name"),
             owner: self.owner.clone(),
+            keep: None,
         })
     }
 
@@ -92,6 +93,7 @@ impl Client {
         let request = Request::Release {
             resource: Resource::new(name).expect("a plain name"),
             owner: self.owner.clone(),
+            keep: None,
         };
         let tag = self.tag();
         self.link.send(&Parcel::new(tag, request));

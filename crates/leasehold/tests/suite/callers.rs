@@ -44,7 +44,12 @@ fn a_caller_who_wakes_after_the_end_gets_no_lease_and_no_extension() {
         .expect("the same node");
     let gated = LockManager::builder()
         .link(NodeName::new("gated"), move |clock| door.link(&node, clock))
-        .defaults(LockOptions::new().ttl(500 * MS).node_limit(400 * MS))
+        .defaults(
+            LockOptions::new()
+                .ttl(500 * MS)
+                .node_limit(400 * MS)
+                .no_renewal(),
+        )
         .build()
         .expect("one node");
     // It ends because the other one gets it, which it can once the lock is not held any more.

@@ -3,6 +3,8 @@
 mod callers;
 mod critical_sections;
 mod faults_redis;
+mod lease;
 mod link_redis;
 mod manager;
+mod stopped;
 mod support;

@@ -146,7 +146,7 @@ fn every_attempt_signs_with_an_owner_of_its_own() {
         .seen()
         .into_iter()
         .filter(|request| matches!(request, Request::Acquire { .. }))
-        .map(|request| request.owner().to_string())
+        .filter_map(|request| request.owner().map(ToString::to_string))
         .collect();
     assert_eq!(owners.len(), 4);
     owners.sort();
@@ -321,7 +321,8 @@ fn failing_fast_does_not_wait_for_nodes_to_come_back() {
 #[test]
 fn an_extension_moves_the_end_and_a_lost_lease_does_not_come_back() {
     let nodes = nodes();
-    let manager = manager_with(&nodes, LockOptions::new().ttl(100 * MS));
+    let options = LockOptions::new().ttl(100 * MS).no_renewal();
+    let manager = manager_with(&nodes, options);
     let guard = acquire(&manager).expect("it is free");
     let before = guard.valid_until();
     block_on(guard.extend()).expect("all nodes answer");

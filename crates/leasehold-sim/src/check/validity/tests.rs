@@ -25,16 +25,19 @@ fn tag(step: u32) -> Tag {
 fn lease(valid_until: Instant) -> Lease {
     // A lease can only be had from an engine: have it by one node that grants at once.
     use leasehold_core::{
-        Drift, Engine, Event, Operation, OwnerSource, Plan, Quorum, Retry, Seed, Terms, Wish,
+        Drift, Engine, Event, Operation, OwnerSource, Plan, Quorum, Retry, Seed, Terms, Upkeep,
+        Wish,
     };
     let plan = Plan {
         terms: Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("the defaults fit"),
         retry: Retry::default(),
         owners: OwnerSource::default(),
+        upkeep: Upkeep::default(),
     };
     let wish = Wish {
         resource: Resource::new("r").expect("a name"),
         plan: plan.into(),
+        from: None,
         patience: None,
     };
     let mut engine = Engine::new(Quorum::majority(1).expect("one node"));

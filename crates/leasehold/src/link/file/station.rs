@@ -99,7 +99,7 @@ impl Station {
         let mut queue = lock(&self.queue);
         let room = match job.request {
             Request::Release { .. } => 2 * LONGEST_QUEUE,
-            Request::Acquire { .. } | Request::Extend { .. } => LONGEST_QUEUE,
+            _ => LONGEST_QUEUE,
         };
         let fault = if let Some(reason) = &queue.dead {
             Fault::new(FaultKind::Down, reason)

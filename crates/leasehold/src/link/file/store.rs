@@ -301,7 +301,7 @@ const FLUSHING: EnvFlags = EnvFlags::empty();
 /// The time that TTLs are counted by: the same for all processes of the machine.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn node_time(clock: Clock) -> Instant {
-    clock.now()
+    clock.of_the_machine()
 }
 
 /// Elsewhere every process has another origin for its clock; the wall is all that they share.

@@ -20,7 +20,7 @@ pub(super) struct Backlog {
     releases: usize,
     /// How many requests wait for each lock. A node that has forgotten its scripts says so to every
     /// request of a full backlog; to look through all the others each time would be quadratic.
-    locks: HashMap<(Resource, Owner), usize>,
+    locks: HashMap<(Resource, Option<Owner>), usize>,
 }
 
 /// A request without an answer.
@@ -48,7 +48,7 @@ impl Backlog {
     pub(super) fn refuse(&self, request: &Request) -> Option<Fault> {
         let (waiting, limit) = match request {
             Request::Release { .. } => (self.releases, MOST_RELEASES),
-            Request::Acquire { .. } | Request::Extend { .. } => (self.votes, MOST_VOTES),
+            _ => (self.votes, MOST_VOTES),
         };
         (waiting >= limit).then(|| {
             Fault::new(
@@ -176,14 +176,14 @@ impl Backlog {
     fn count(&mut self, request: &Request) -> &mut usize {
         match request {
             Request::Release { .. } => &mut self.releases,
-            Request::Acquire { .. } | Request::Extend { .. } => &mut self.votes,
+            _ => &mut self.votes,
         }
     }
 }
 
 /// What two requests have in common if they act on one key of ours.
-fn lock(request: &Request) -> (Resource, Owner) {
-    (request.resource().clone(), request.owner().clone())
+fn lock(request: &Request) -> (Resource, Option<Owner>) {
+    (request.resource().clone(), request.owner().cloned())
 }
 
 const MOST_VOTES: usize = 4_096;

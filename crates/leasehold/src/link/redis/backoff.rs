@@ -9,6 +9,8 @@ use std::time::Duration;
 pub(super) struct Backoff {
     clock: Clock,
     failures: u32,
+    /// How long the last rest was.
+    rested: Duration,
     up_since: Option<Instant>,
 }
 
@@ -17,6 +19,7 @@ impl Backoff {
         Self {
             clock,
             failures: 0,
+            rested: Duration::ZERO,
             up_since: None,
         }
     }
@@ -29,15 +32,21 @@ impl Backoff {
     /// A try failed or a connection was lost. How long to rest before the next try.
     pub(super) fn failed(&mut self) -> Duration {
         let now = self.clock.now();
+        let up = self.up_since.take();
+        let up = up.map_or(Duration::ZERO, |since| now.saturating_since(since));
+        self.failed_after(up, now.since_origin().subsec_nanos())
+    }
+
+    fn failed_after(&mut self, up: Duration, noise: u32) -> Duration {
         // A node that accepts and hangs up at once must not be dialled in a tight circle, so only a
-        // connection that lasted makes the failures before it forgotten.
-        if let Some(since) = self.up_since.take()
-            && now.saturating_since(since) >= LONGEST
-        {
+        // connection that lasted makes the failures before it forgotten: for longer than was waited for it,
+        // or a node that restarts every second would be waited for most of the time.
+        if up >= self.rested.max(SHORTEST) {
             self.failures = 0;
         }
         self.failures = self.failures.saturating_add(1);
-        pause(self.failures, now.since_origin().subsec_nanos())
+        self.rested = pause(self.failures, noise);
+        self.rested
     }
 }
 
@@ -78,6 +87,18 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_node_that_is_up_for_longer_than_it_was_waited_for_is_dialled_at_once() {
+        let mut backoff = Backoff::new(Clock::system());
+        let up = Duration::from_millis(300);
+        for _ in 0..20 {
+            assert_eq!(backoff.failed_after(up, 7), Duration::ZERO);
+        }
+        // One that hangs up at once is waited for ever longer, and not forgiven for a moment.
+        while backoff.failed_after(Duration::ZERO, 7) < LONGEST / 2 {}
+        assert!(backoff.failed_after(up, 7) > up);
     }
 
     #[test]

@@ -158,6 +158,7 @@ mod tests {
         let request = Request::Release {
             resource: Resource::new("r").expect("a name"),
             owner: Owner::from_bytes(b"me").expect("an owner"),
+            keep: None,
         };
         let mut backlog = Backlog::default();
         backlog.push(tag, request, b"0123456789");

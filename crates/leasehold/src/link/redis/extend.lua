@@ -4,7 +4,10 @@
 local holder = redis.pcall('GET', KEYS[1])
 -- Argument S3: the comparison and the change are one step.
 if holder == ARGV[1] then
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  -- Argument S7: a key that lives longer already is left as it is. One without a TTL (-1) gets one.
+  if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  end
   return 1
 end
 if type(holder) == 'table' then

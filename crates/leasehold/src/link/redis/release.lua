@@ -1,10 +1,15 @@
 #!lua flags=allow-oom
--- KEYS[1] the lock, ARGV[1] owner. 1: granted; {holder or nil, PTTL}: refused.
+-- KEYS[1] the lock, ARGV[1] owner, ARGV[2] how long the key shall still live in ms, or nothing.
+-- 1: granted; {holder or nil, PTTL}: refused.
 -- Nothing can fail behind a write, so an error means that the key was not touched.
 local holder = redis.pcall('GET', KEYS[1])
 -- Argument S3: the comparison and the change are one step.
 if holder == ARGV[1] then
-  redis.call('DEL', KEYS[1])
+  if ARGV[2] then
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  else
+    redis.call('DEL', KEYS[1])
+  end
   return 1
 end
 if type(holder) == 'table' then

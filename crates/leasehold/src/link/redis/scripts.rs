@@ -1,4 +1,4 @@
-//! The three scripts and how a request becomes a call of one.
+//! The scripts and how a request becomes a call of one.
 //!
 //! They declare themselves with `#!lua`, so that the node checks before the first line whether it may
 //! write at all: a replica then refuses as a whole, where a bare script would read, find a key that is
@@ -6,7 +6,7 @@
 //! that is out of memory: they need none.
 
 use super::codec;
-use leasehold_core::Request;
+use leasehold_core::{Owner, Request};
 
 /// A script and the name that the nodes know it by.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(super) struct Script {
 }
 
 /// All of them, to be loaded into a node before it is first used.
-pub(super) const SCRIPTS: [Script; 3] = [ACQUIRE, EXTEND, RELEASE];
+pub(super) const SCRIPTS: [Script; 5] = [ACQUIRE, EXTEND, TRANSFER, INSPECT, RELEASE];
 
 /// `request` as a call of a script that the node should know.
 pub(super) fn by_hash(request: &Request) -> Vec<u8> {
@@ -32,21 +32,32 @@ const fn script(request: &Request) -> &'static Script {
     match request {
         Request::Acquire { .. } => &ACQUIRE,
         Request::Extend { .. } => &EXTEND,
+        Request::Transfer { .. } => &TRANSFER,
+        Request::Inspect { .. } => &INSPECT,
         Request::Release { .. } => &RELEASE,
     }
 }
 
 fn call(command: &[u8], script: &str, request: &Request) -> Vec<u8> {
     let ttl_ms = match request {
-        Request::Acquire { ttl, .. } | Request::Extend { ttl, .. } => {
-            Some(ttl.as_millis().to_string())
-        }
-        Request::Release { .. } => None,
+        Request::Acquire { ttl, .. }
+        | Request::Extend { ttl, .. }
+        | Request::Transfer { ttl, .. } => Some(*ttl),
+        Request::Release { keep, .. } => *keep,
+        Request::Inspect { .. } => None,
     };
-    let (key, owner) = (request.resource().as_bytes(), request.owner().as_bytes());
-    let mut parts = vec![command, script.as_bytes(), b"1", key, owner];
+    let ttl_ms = ttl_ms.map(|ttl| ttl.as_millis().to_string());
+    let from = match request {
+        Request::Transfer { from, .. } => Some(from.as_bytes()),
+        _ => None,
+    };
+    let key = request.resource().as_bytes();
+    let mut parts = vec![command, script.as_bytes(), b"1", key];
+    parts.extend(request.owner().map(Owner::as_bytes));
     parts.extend(ttl_ms.as_ref().map(String::as_bytes));
-    let mut wire = Vec::with_capacity(script.len() + key.len() + owner.len() + 64);
+    parts.extend(from);
+    let length: usize = parts.iter().map(|part| part.len() + 16).sum();
+    let mut wire = Vec::with_capacity(length);
     codec::encode(&mut wire, &parts);
     wire
 }
@@ -57,17 +68,25 @@ const ACQUIRE: Script = Script {
 };
 const EXTEND: Script = Script {
     text: include_str!("extend.lua"),
-    sha1: "4edad05a6fed87755d45676993e6e26853fbde01",
+    sha1: "4656e512ca3910be09549026120ce4f9be91c63e",
+};
+const TRANSFER: Script = Script {
+    text: include_str!("transfer.lua"),
+    sha1: "eb1733e7b525b46aa34ad9448e371356901faa22",
+};
+const INSPECT: Script = Script {
+    text: include_str!("inspect.lua"),
+    sha1: "3f5936e49f42e86e0654d7052f5273aff996cf12",
 };
 const RELEASE: Script = Script {
     text: include_str!("release.lua"),
-    sha1: "3070a076572aae2a430eeeeac62b547a3bdf44bd",
+    sha1: "b8df66c62f78903f630e14dc09d283208fa9a34b",
 };
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use leasehold_core::{Owner, Resource, Ttl, owner::hexadecimal};
+    use leasehold_core::{Resource, Ttl, owner::hexadecimal};
 
     #[test]
     fn the_hashes_are_those_of_the_texts() {

@@ -140,6 +140,7 @@ pub(crate) fn release(key: &str, owner: &str) -> Request {
     Request::Release {
         resource: name(key),
         owner: by(owner),
+        keep: None,
     }
 }
 

@@ -51,7 +51,11 @@ fn parcel(number: u64, release: bool) -> Parcel {
     let resource = Resource::new(&format!("r{number}")).expect("a plain name");
     let owner = Owner::from_bytes(b"a").expect("not empty");
     let request = match release {
-        true => Request::Release { resource, owner },
+        true => Request::Release {
+            resource,
+            owner,
+            keep: None,
+        },
         false => Request::Acquire {
             resource,
             owner,

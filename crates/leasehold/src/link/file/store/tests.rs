@@ -216,6 +216,7 @@ fn a_full_store_refuses_new_keys_and_still_releases() {
         let release = Request::Release {
             resource: resource(&name(number)),
             owner: owner("a"),
+            keep: None,
         };
         assert_eq!(
             store.one(release),
@@ -289,7 +290,11 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
                 owner,
                 ttl,
             },
-            _ => Request::Release { resource, owner },
+            _ => Request::Release {
+                resource,
+                owner,
+                keep: None,
+            },
         }
     });
     proptest::collection::vec(request, 1..60)

@@ -39,6 +39,7 @@ fn release(name: &str) -> Request {
     Request::Release {
         resource: resource(),
         owner: owner(name),
+        keep: None,
     }
 }
 

@@ -1,0 +1,60 @@
+//! What the nodes say about a key, without changing it.
+
+use crate::{
+    node_set::{NodeId, NodeSet},
+    quorum::Quorum,
+    request::{Fault, Vote},
+    time::Instant,
+};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+/// One question to all nodes. Unlike a vote it is over only when all have answered, or their time is.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Inquiry {
+    quorum: Quorum,
+    asked: Instant,
+    closes: Instant,
+    answers: Vec<(NodeId, Vote)>,
+}
+
+impl Inquiry {
+    pub(crate) const fn new(quorum: Quorum, now: Instant, limit: Duration) -> Self {
+        Self {
+            quorum,
+            asked: now,
+            closes: now.saturating_add(limit),
+            answers: Vec::new(),
+        }
+    }
+
+    /// Takes a node's answer; only the first one counts.
+    pub(crate) fn handle_reply(&mut self, node: NodeId, vote: Vote) {
+        if !self.answered().contains(node) {
+            self.answers.push((node, vote));
+        }
+    }
+
+    /// The answers in the order of the nodes, if it is over.
+    pub(crate) fn take_answers(&mut self, now: Instant) -> Option<Vec<(NodeId, Vote)>> {
+        let silent = self.quorum.nodes().without(self.answered());
+        if !silent.is_empty() && now < self.closes {
+            return None;
+        }
+        let limit = self.closes.saturating_since(self.asked);
+        for node in silent.iter() {
+            self.answers
+                .push((node, Vote::Unknown(Fault::silent(limit))));
+        }
+        self.answers.sort_by_key(|(node, _)| *node);
+        Some(core::mem::take(&mut self.answers))
+    }
+
+    pub(crate) const fn closes(&self) -> Instant {
+        self.closes
+    }
+
+    fn answered(&self) -> NodeSet {
+        self.answers.iter().map(|(node, _)| *node).collect()
+    }
+}

@@ -1,0 +1,184 @@
+//! How a lease is kept between acquire and release: the rule, without the machine that follows it.
+
+use crate::{terms::Terms, time::Instant};
+use core::time::Duration;
+
+/// When a lease is extended by itself, how long it may be held, and when its danger is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "the facade makes it, field by field"
+)]
+pub struct Upkeep {
+    /// Whether the lease is extended by itself.
+    pub renewal: AutoRenewal,
+    /// How many extensions there are at most, by itself and by the holder together.
+    pub most_extensions: Option<u32>,
+    /// For how long the resource is held at most, from when the winning attempt began.
+    pub most_hold: Option<Duration>,
+    /// For how long the resource stays locked at least, even if it is released before: from when the
+    /// winning attempt began.
+    pub least_hold: Option<Duration>,
+    /// The lease is extended by itself only if the holder reported progress within this time.
+    pub heartbeat: Option<Duration>,
+    /// How much validity must be left for a lease that nobody confirmed not to be in danger; none means
+    /// a third of the TTL.
+    pub danger: Option<Duration>,
+}
+
+/// Whether and how often a lease is extended by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the facade chooses one")]
+pub enum AutoRenewal {
+    /// Never: the holder extends, or the lease ends.
+    #[default]
+    Off,
+    /// Every third of the TTL.
+    Thirds,
+    /// This often, and at least twice in the validity.
+    Every(Duration),
+}
+
+impl Upkeep {
+    /// When to extend after an extension, or the acquisition, that began at `started`, by the die's throw
+    /// `random`; none if the lease is not extended by itself.
+    ///
+    /// The time is spread by a tenth to either side, so that leases that were acquired together are not
+    /// extended together for ever.
+    #[must_use]
+    pub fn next_renewal(&self, terms: &Terms, started: Instant, random: u64) -> Option<Instant> {
+        let every = self.pace(terms)?;
+        let tenth = share(every, 10);
+        let wide = tenth.saturating_mul(2);
+        let spread = share_of(wide, random);
+        let at = started
+            .saturating_add(every)
+            .saturating_sub(tenth)
+            .saturating_add(spread);
+        // Leases that are due at nearly the same time are extended at the same time: one wake-up and one
+        // write for each node.
+        Some(on_grid(at, share(every, 32)))
+    }
+
+    /// When to try again after an extension that began at `started` and failed at `now`; none if the lease
+    /// is not extended by itself. One try for each time limit of the nodes: silence has had its pause,
+    /// a quick refusal gets one.
+    #[must_use]
+    pub fn next_try(&self, terms: &Terms, started: Instant, now: Instant) -> Option<Instant> {
+        let pause = self.pace(terms)?.min(terms.node_limit());
+        let soon = now.saturating_add(Duration::from_millis(1));
+        Some(started.saturating_add(pause).max(soon))
+    }
+
+    /// From when on a lease that ends at `valid_until` is in danger.
+    #[must_use]
+    pub fn in_danger_at(&self, terms: &Terms, valid_until: Instant) -> Instant {
+        let danger = self
+            .danger
+            .unwrap_or_else(|| share(terms.ttl().as_duration(), 3));
+        valid_until.saturating_sub(danger)
+    }
+
+    /// When a lease whose attempt began at `begun` must end.
+    #[must_use]
+    pub fn ends_at(&self, begun: Instant) -> Instant {
+        self.most_hold
+            .map_or(Instant::NEVER, |most| begun.saturating_add(most))
+    }
+
+    /// For how long a resource that is released at `now` must stay locked.
+    #[must_use]
+    pub fn keep(&self, begun: Instant, now: Instant) -> Option<Duration> {
+        let until = begun.saturating_add(self.least_hold?);
+        Some(until.saturating_since(now)).filter(|left| !left.is_zero())
+    }
+
+    fn pace(&self, terms: &Terms) -> Option<Duration> {
+        let third = share(terms.ttl().as_duration(), 3);
+        match self.renewal {
+            AutoRenewal::Off => None,
+            AutoRenewal::Thirds => Some(third),
+            AutoRenewal::Every(every) => Some(every.min(share(terms.validity(), 2))),
+        }
+    }
+}
+
+#[expect(clippy::arithmetic_side_effects, reason = "no divisor here is zero")]
+fn share(span: Duration, parts: u32) -> Duration {
+    span / parts
+}
+
+/// The share of `span` that `random` is of all numbers.
+fn share_of(span: Duration, random: u64) -> Duration {
+    let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+    let scaled = u128::from(random).saturating_mul(u128::from(nanos)) >> 64;
+    Duration::from_nanos(u64::try_from(scaled).unwrap_or(nanos))
+}
+
+/// The last point of the grid of this width that is not after `at`.
+fn on_grid(at: Instant, width: Duration) -> Instant {
+    let over = at
+        .since_origin()
+        .as_nanos()
+        .checked_rem(width.as_nanos())
+        .unwrap_or(0);
+    at.saturating_sub(Duration::from_nanos(u64::try_from(over).unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terms::{Drift, Ttl};
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_origin(Duration::from_millis(millis))
+    }
+
+    fn terms() -> Terms {
+        let ttl = Ttl::new(Duration::from_millis(9_600)).expect("in range");
+        Terms::new(ttl, Drift::DEFAULT, None).expect("it fits")
+    }
+
+    fn every(renewal: AutoRenewal) -> Upkeep {
+        Upkeep {
+            renewal,
+            ..Upkeep::default()
+        }
+    }
+
+    #[test]
+    fn renewals_come_every_third_of_the_ttl_give_or_take_a_tenth() {
+        let thirds = every(AutoRenewal::Thirds);
+        assert_eq!(thirds.next_renewal(&terms(), at(0), 0), Some(at(2_800)));
+        // 3,520 ms, and down to the grid of 100 ms.
+        assert_eq!(
+            thirds.next_renewal(&terms(), at(0), u64::MAX),
+            Some(at(3_500))
+        );
+        let off = every(AutoRenewal::Off);
+        assert_eq!(off.next_renewal(&terms(), at(0), 0), None);
+        assert_eq!(off.next_try(&terms(), at(0), at(0)), None);
+    }
+
+    #[test]
+    fn a_pace_of_ones_own_leaves_room_for_a_second_try() {
+        let slow = every(AutoRenewal::Every(Duration::from_secs(60)));
+        let next = slow.next_renewal(&terms(), at(0), u64::MAX);
+        assert!(next.is_some_and(|next| next < at(5_300)), "{next:?}");
+        let limit = terms().node_limit();
+        let next_try = |now| slow.next_try(&terms(), at(7), now);
+        assert_eq!(next_try(at(8)), Some(at(7).saturating_add(limit)));
+        assert_eq!(next_try(at(900)), Some(at(901)));
+    }
+
+    #[test]
+    fn a_short_hold_keeps_the_rest() {
+        let upkeep = Upkeep {
+            least_hold: Some(Duration::from_secs(5)),
+            ..Upkeep::default()
+        };
+        assert_eq!(upkeep.keep(at(0), at(4_000)), Some(Duration::from_secs(1)));
+        assert_eq!(upkeep.keep(at(0), at(5_000)), None);
+        assert_eq!(Upkeep::default().keep(at(0), at(0)), None);
+    }
+}

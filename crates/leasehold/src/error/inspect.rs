@@ -1,0 +1,38 @@
+//! Why nothing is known about a lock.
+
+use super::ConfigError;
+use leasehold_core::ResourceError;
+use std::{error::Error, fmt};
+
+/// Why nothing is known about a lock.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum InspectError {
+    /// The resource's name cannot be used.
+    Resource(ResourceError),
+    /// The manager's default options cannot be used.
+    Config(ConfigError),
+    /// The manager's thread has ended.
+    ShutDown,
+}
+
+impl fmt::Display for InspectError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("look at the lock: ")?;
+        match self {
+            Self::Resource(error) => error.fmt(out),
+            Self::Config(error) => error.fmt(out),
+            Self::ShutDown => out.write_str("the lock manager was shut down"),
+        }
+    }
+}
+
+impl Error for InspectError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Resource(error) => Some(error),
+            Self::Config(error) => Some(error),
+            Self::ShutDown => None,
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! What the nodes say about a lock.
+
+use crate::{
+    error::{InspectError, NodeFault, name_faults},
+    link::NodeName,
+    manager::LockManager,
+    outcome::ReleaseOutcome,
+};
+use leasehold_core::{NodeId, Owner, Quorum, Refusal, Resource, Vote};
+use std::time::Duration;
+
+/// What each node said about a lock, at about the same time. It may be over already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inspection {
+    resource: Resource,
+    quorum: Quorum,
+    nodes: Vec<NodeKey>,
+}
+
+/// What one node said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NodeKey {
+    /// The node.
+    pub node: NodeName,
+    /// What it has under the resource's name.
+    pub key: Key,
+}
+
+/// What a node has under a resource's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Key {
+    /// Nothing.
+    Free,
+    /// A lock.
+    Held {
+        /// Whose.
+        holder: Owner,
+        /// How long it lives if nobody extends it; none if for ever.
+        remaining: Option<Duration>,
+    },
+    /// A key that is no lock of this kind.
+    Foreign {
+        /// How long it lives; none if for ever.
+        remaining: Option<Duration>,
+    },
+    /// Not known: the node did not answer.
+    Unknown(NodeFault),
+}
+
+impl Inspection {
+    /// What was looked at.
+    #[must_use]
+    pub const fn resource(&self) -> &Resource {
+        &self.resource
+    }
+
+    /// Every node's word, in the order of the manager's nodes.
+    #[must_use]
+    pub fn nodes(&self) -> &[NodeKey] {
+        &self.nodes
+    }
+
+    /// Who holds the lock, by the word of a quorum. None if nobody does, or too few nodes agree.
+    #[must_use]
+    pub fn holder(&self) -> Option<&Owner> {
+        let needed = self.quorum.needed();
+        self.holders()
+            .find(|holder| self.count(|key| key.holder() == Some(*holder)) >= needed)
+    }
+
+    /// Whether a quorum of nodes has nothing under the name: whoever tries now may win.
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        self.count(|key| *key == Key::Free) >= self.quorum.needed()
+    }
+
+    /// How long the holder's lock lives at least, on a quorum of nodes, if nobody extends it. None if nobody
+    /// holds it, or if it lives for ever.
+    #[must_use]
+    pub fn remaining(&self) -> Option<Duration> {
+        let holder = self.holder()?;
+        let times = self.nodes.iter().filter_map(|node| match &node.key {
+            Key::Held {
+                holder: other,
+                remaining,
+            } if other == holder => Some(remaining.unwrap_or(Duration::MAX)),
+            _ => None,
+        });
+        let mut times: Vec<_> = times.collect();
+        // The quorum that lasts longest is as strong as its weakest member.
+        times.sort_unstable_by(|one, other| other.cmp(one));
+        let quorums = times.get(self.quorum.needed() - 1).copied();
+        quorums.filter(|time| *time < Duration::MAX)
+    }
+
+    /// The nodes that do not say what a quorum says: leftovers of others, keys that were lost, nodes that
+    /// did not answer.
+    pub fn differing(&self) -> impl Iterator<Item = &NodeKey> {
+        let holder = self.holder();
+        self.nodes.iter().filter(move |node| match holder {
+            Some(_) => node.key.holder() != holder,
+            None => self.is_free() && node.key != Key::Free,
+        })
+    }
+
+    /// Everybody who has a key on some node.
+    fn holders(&self) -> impl Iterator<Item = &Owner> {
+        self.nodes.iter().filter_map(|node| node.key.holder())
+    }
+
+    fn count(&self, is_so: impl Fn(&Key) -> bool) -> usize {
+        self.nodes.iter().filter(|node| is_so(&node.key)).count()
+    }
+}
+
+impl Key {
+    /// Whose lock it is.
+    #[must_use]
+    pub const fn holder(&self) -> Option<&Owner> {
+        match self {
+            Self::Held { holder, .. } => Some(holder),
+            _ => None,
+        }
+    }
+
+    fn from_core(names: &[NodeName], node: NodeId, vote: Vote) -> Self {
+        match vote {
+            Vote::Granted => Self::Free,
+            Vote::Refused(Refusal {
+                holder: Some(holder),
+                remaining,
+            }) => Self::Held { holder, remaining },
+            Vote::Refused(Refusal {
+                holder: None,
+                remaining,
+            }) => Self::Foreign { remaining },
+            Vote::Unknown(fault) => {
+                let mut named = name_faults(names, vec![(node, fault)]);
+                Self::Unknown(named.remove(0))
+            }
+        }
+    }
+}
+
+/// Whom a forced release put out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[must_use]
+pub struct Eviction {
+    /// What the nodes said before.
+    pub before: Inspection,
+    /// Everybody whose keys were deleted, and what became of that. The first is the holder, if a quorum
+    /// had one.
+    pub evicted: Vec<(Owner, ReleaseOutcome)>,
+}
+
+impl LockManager {
+    /// Asks every node what it has under the resource's name. Changes nothing.
+    ///
+    /// Waits for all nodes, for the time limit of the manager's default options at most.
+    ///
+    /// # Errors
+    /// [`InspectError`] if the name cannot be used, or the manager's thread has ended. Nodes that do not
+    /// answer are part of the result.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let manager = leasehold::LockManager::builder().memory(3).build()?;
+    /// assert!(manager.inspect("report").await?.is_free());
+    /// let guard = manager.mutex("report")?.acquire().await?;
+    /// let seen = manager.inspect("report").await?;
+    /// assert_eq!(seen.holder(), Some(guard.owner()));
+    /// assert_eq!(seen.differing().count(), 0);
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub async fn inspect(&self, resource: &str) -> Result<Inspection, InspectError> {
+        let resource = Resource::new(resource).map_err(InspectError::Resource)?;
+        let handle = self.handle();
+        let limit = self.terms().map_err(InspectError::Config)?.node_limit();
+        let answers = handle.inspect(resource.clone(), limit).await;
+        let names = handle.nodes();
+        let node_key = |(node, vote): (NodeId, Vote)| NodeKey {
+            node: names[node.index()].clone(),
+            key: Key::from_core(names, node, vote),
+        };
+        Ok(Inspection {
+            resource,
+            quorum: handle.quorum(),
+            nodes: answers
+                .ok_or(InspectError::ShutDown)?
+                .into_iter()
+                .map(node_key)
+                .collect(),
+        })
+    }
+
+    /// Releases the lock, whoever holds it, and the leftovers of others, on every node that answers: the
+    /// operator's way out. **Two may hold the lock afterwards**: the one who is put out does not know it
+    /// before the next extension.
+    ///
+    /// Each key is deleted only if it still is as it was seen: a lock that changes hands meanwhile stays.
+    /// Keys that are no locks stay as well. Waits for the nodes' time limit twice at most.
+    ///
+    /// # Errors
+    /// As [`inspect`](Self::inspect).
+    ///
+    /// # Cancel safety
+    /// Dropping the future stops before the next owner's keys; what was begun goes on in the background.
+    pub async fn force_release(&self, resource: &str) -> Result<Eviction, InspectError> {
+        let before = self.inspect(resource).await?;
+        let terms = self.terms().map_err(InspectError::Config)?;
+        let mut owners: Vec<Owner> = before.holder().into_iter().cloned().collect();
+        for owner in before.holders() {
+            if !owners.contains(owner) {
+                owners.push(owner.clone());
+            }
+        }
+        let mut evicted = Vec::new();
+        for owner in owners {
+            let resource = before.resource.clone();
+            let outcome = self.handle().evict(resource, owner.clone(), terms).await;
+            let outcome = ReleaseOutcome::from_core(outcome, self.handle().nodes());
+            evicted.push((owner, outcome));
+        }
+        Ok(Eviction { before, evicted })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inspection(keys: &[(&str, u64)]) -> Inspection {
+        let key = |(holder, left): &(&str, u64)| match Owner::from_bytes(holder.as_bytes()) {
+            None => Key::Free,
+            Some(holder) => Key::Held {
+                holder,
+                remaining: Some(Duration::from_secs(*left)),
+            },
+        };
+        let named = |key| NodeKey {
+            node: NodeName::new("n"),
+            key,
+        };
+        Inspection {
+            resource: Resource::new("r").expect("a name"),
+            quorum: Quorum::majority(keys.len()).expect("a few nodes"),
+            nodes: keys.iter().map(key).map(named).collect(),
+        }
+    }
+
+    #[test]
+    fn a_lock_is_held_by_whom_a_quorum_names() {
+        let held = inspection(&[("a", 9), ("", 0), ("a", 4), ("b", 99), ("a", 7)]);
+        assert_eq!(held.holder().map(Owner::as_bytes), Some(&b"a"[..]));
+        assert_eq!(held.remaining(), Some(Duration::from_secs(4)));
+        assert!(!held.is_free());
+        assert_eq!(held.differing().count(), 2);
+    }
+
+    #[test]
+    fn a_lock_is_free_where_a_quorum_has_nothing() {
+        let free = inspection(&[("", 0), ("a", 4), ("", 0)]);
+        assert!(free.is_free());
+        assert_eq!(free.holder(), None);
+        assert_eq!(free.differing().count(), 1);
+        let split = inspection(&[("a", 1), ("b", 1), ("", 0)]);
+        assert!(!split.is_free());
+        assert_eq!((split.holder(), split.remaining()), (None, None));
+    }
+}

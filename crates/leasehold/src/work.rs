@@ -1,0 +1,98 @@
+//! Work that is done under a lease, and dropped when the lease is lost.
+
+use crate::{
+    error::{AcquireError, LeaseLost},
+    guard::LeaseGuard,
+    mutex::Mutex,
+    outcome::ReleaseOutcome,
+};
+use std::{
+    future::poll_fn,
+    pin::pin,
+    task::{Context, Poll},
+};
+
+/// What became of work that was done under a lease, and of the lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+#[non_exhaustive]
+pub struct Done<T> {
+    /// The result of the work, or why it was dropped before it had one.
+    pub work: Result<T, LeaseLost>,
+    /// What became of the lock.
+    pub release: ReleaseOutcome,
+}
+
+impl LeaseGuard {
+    /// Does `work` as long as the lease is held, and releases it then. If the lease is lost, the work is
+    /// dropped where it stands, at its last `await`.
+    ///
+    /// Work that computes for long without an `await` is not interrupted; let it ask
+    /// [`is_valid`](Self::is_valid).
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the work and releases in the background; so does a panic of the work.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let manager = leasehold::LockManager::builder().memory(3).build()?;
+    /// let guard = manager.mutex("report")?.acquire().await?;
+    /// let done = guard.run(async { 6 * 7 }).await;
+    /// assert_eq!(done.work, Ok(42));
+    /// assert!(done.release.is_released());
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub async fn run<T>(self, work: impl Future<Output = T>) -> Done<T> {
+        let work = unless_lost(&self, work).await;
+        let release = self.release().await;
+        Done { work, release }
+    }
+}
+
+impl Mutex {
+    /// Waits until the lock is won, as [`acquire`](Self::acquire) does, does `work` under it, and releases
+    /// it: after success, after an error, after a panic, and when this future is dropped. If the lease is
+    /// lost, the work is dropped where it stands. The work's own result is never masked by that of the
+    /// lock.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire); then nothing of the work was begun.
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives up the wait, or drops the work and releases in the background.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let manager = leasehold::LockManager::builder().memory(3).build()?;
+    /// let mutex = manager.mutex("report")?;
+    /// let done = mutex.hold(async |lease| lease.remaining()).await?;
+    /// assert!(done.work.is_ok_and(|left| !left.is_zero()));
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub async fn hold<T>(
+        &self,
+        work: impl AsyncFnOnce(&LeaseGuard) -> T,
+    ) -> Result<Done<T>, AcquireError> {
+        let guard = self.acquire().await?;
+        let work = unless_lost(&guard, work(&guard)).await;
+        let release = guard.release().await;
+        Ok(Done { work, release })
+    }
+}
+
+/// The work, unless the lease is lost before it is done.
+async fn unless_lost<T>(guard: &LeaseGuard, work: impl Future<Output = T>) -> Result<T, LeaseLost> {
+    let (mut lost, mut work) = (pin!(guard.lost()), pin!(work));
+    // The loss first: work must not take another step when its lease is over.
+    let either = |cx: &mut Context<'_>| match lost.as_mut().poll(cx) {
+        Poll::Ready(lost) => Poll::Ready(Err(lost)),
+        Poll::Pending => work.as_mut().poll(cx).map(Ok),
+    };
+    poll_fn(either).await
+}

@@ -1,0 +1,345 @@
+//! A lease between acquire and release, on nodes in memory and on real servers.
+
+use crate::support::{begin, block_on, cluster::Cluster, eventually};
+use leasehold::{
+    AdoptError, ExtendError, Key, LeaseGuard, LeaseState, LockManager, LockOptions, LossCause,
+    clock::Clock, link::memory::MemoryNode,
+};
+use leasehold_servers::require_server;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    time::Duration,
+};
+
+const MS: Duration = Duration::from_millis(1);
+
+fn hold(manager: &LockManager, options: LockOptions) -> LeaseGuard {
+    let mutex = manager.mutex_with("r", options).expect("a plain name");
+    block_on(mutex.acquire()).expect("it is free")
+}
+
+fn memory() -> LockManager {
+    LockManager::builder()
+        .memory(3)
+        .build()
+        .expect("three nodes")
+}
+
+#[test]
+fn a_lease_lives_on_by_itself() {
+    let manager = memory();
+    let guard = hold(&manager, LockOptions::new().ttl(100 * MS));
+    let clock = Clock::system();
+    let started = clock.now();
+    eventually("five TTLs have passed", || {
+        assert!(guard.is_valid(), "{:?}", guard.state());
+        clock.now().saturating_since(started) > 500 * MS
+    });
+    assert!(block_on(guard.release()).is_released());
+}
+
+#[test]
+fn a_lease_that_nobody_extends_is_lost_and_says_why() {
+    let manager = memory();
+    let guard = hold(&manager, LockOptions::new().ttl(100 * MS).no_renewal());
+    let lost = block_on(guard.lost());
+    assert_eq!(lost.cause, LossCause::TimedOut { trouble: None });
+    assert!(!guard.is_valid());
+    assert_eq!(guard.state(), LeaseState::Lost(lost));
+    assert!(matches!(
+        block_on(guard.extend()),
+        Err(ExtendError::Lost { .. })
+    ));
+}
+
+#[test]
+fn a_token_is_cancelled_by_the_loss_and_by_nothing_else() {
+    let manager = memory();
+    let guard = hold(&manager, LockOptions::new().ttl(50 * MS).no_renewal());
+    let (token, other) = (guard.cancellation_token(), guard.cancellation_token());
+    other.cancel();
+    assert!(!token.is_cancelled(), "each has its own");
+    block_on(guard.lost());
+    assert!(token.is_cancelled());
+    assert!(guard.cancellation_token().is_cancelled());
+    drop(guard);
+    let guard = hold(&manager, LockOptions::new());
+    let token = guard.cancellation_token();
+    assert!(block_on(guard.release()).is_released());
+    assert!(!token.is_cancelled());
+}
+
+#[test]
+fn a_lease_that_was_released_is_never_told_to_be_lost() {
+    let manager = memory();
+    let options = LockOptions::new().ttl(300 * MS).no_renewal();
+    let released = hold(&manager, options.clone());
+    let mut lost = Box::pin(released.lost());
+    begin(&mut lost);
+    assert!(block_on(released.release()).is_released());
+    // By the time that the next one is lost, the end of the first has long passed.
+    let next = hold(&manager, options.ttl(400 * MS));
+    block_on(next.lost());
+    begin(&mut lost);
+}
+
+#[test]
+fn a_loss_is_told_while_the_managers_thread_is_stuck() {
+    let manager = memory();
+    let guard = hold(&manager, LockOptions::new().ttl(500 * MS).no_renewal());
+    let (tell, told) = mpsc::channel();
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    // What it must not do: it waits, and the thread with it.
+    let options = LockOptions::new().tries(2).pause_function(move |_| {
+        let _ = tell.send("stuck");
+        let wait = wait.lock().expect("nobody panics with it");
+        let _ = wait.recv_timeout(Duration::from_secs(5));
+        let _ = tell.send("goes on");
+        MS
+    });
+    let mutex = manager.mutex_with("r", options).expect("a plain name");
+    let mut second = Box::pin(mutex.acquire());
+    begin(&mut second);
+    assert_eq!(told.recv_timeout(Duration::from_secs(10)), Ok("stuck"));
+    let lost = block_on(guard.lost());
+    assert_eq!(lost.cause, LossCause::TimedOut { trouble: None });
+    assert!(told.try_recv().is_err(), "the thread is still stuck");
+    go.send(()).expect("it waits for this");
+    drop((guard, second));
+}
+
+#[test]
+fn limits_end_a_lease_and_are_named() {
+    // On a busy machine the clock's word comes first, and the manager's, which knows why, replaces it.
+    let why = |guard: &LeaseGuard, is_it: &dyn Fn(&LossCause) -> bool| {
+        block_on(guard.lost());
+        eventually("the cause is told", || match guard.state() {
+            LeaseState::Lost(lost) => is_it(&lost.cause),
+            _ => false,
+        });
+    };
+    let manager = memory();
+    let options = LockOptions::new().ttl(60 * MS);
+    let held = hold(&manager, options.clone().max_hold(150 * MS));
+    why(&held, &|cause| {
+        *cause == LossCause::HoldLimit { held: 150 * MS }
+    });
+    drop(held);
+    let often = hold(&manager, options.clone().max_extensions(2));
+    why(&often, &|cause| {
+        *cause == LossCause::ExtensionLimit { extensions: 2 }
+    });
+    assert_eq!(
+        block_on(often.lost()).to_string(),
+        r#"lost the lock "r": it had been extended 2 times, as often as it may be"#
+    );
+    drop(often);
+    let silent = hold(&manager, options.progress_within(10 * MS));
+    why(&silent, &|cause| {
+        matches!(cause, LossCause::NoProgress { .. })
+    });
+}
+
+#[test]
+fn a_holder_at_work_keeps_its_lease() {
+    let manager = memory();
+    let options = LockOptions::new().ttl(100 * MS).progress_within(50 * MS);
+    let guard = hold(&manager, options);
+    let clock = Clock::system();
+    let started = clock.now();
+    eventually("three TTLs have passed", || {
+        guard.heartbeat();
+        assert!(guard.is_valid(), "{:?}", guard.state());
+        clock.now().saturating_since(started) > 300 * MS
+    });
+}
+
+#[test]
+fn work_is_dropped_when_the_lease_is_lost() {
+    struct Dropped(Arc<AtomicBool>);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Release);
+        }
+    }
+    let manager = memory();
+    let guard = hold(&manager, LockOptions::new().ttl(50 * MS).no_renewal());
+    let dropped = Arc::new(AtomicBool::new(false));
+    let inside = Dropped(Arc::clone(&dropped));
+    let done = block_on(guard.run(async move {
+        std::future::pending::<()>().await;
+        drop(inside);
+    }));
+    assert!(done.work.is_err_and(|lost| lost.resource.as_str() == "r"));
+    assert!(
+        dropped.load(Ordering::Acquire),
+        "it was dropped, not forgotten"
+    );
+    assert!(!done.release.is_released());
+}
+
+#[test]
+fn a_hold_releases_after_success_error_panic_and_cancellation() {
+    let manager = memory();
+    let mutex = manager.mutex("r").expect("a plain name");
+    let free = || block_on(mutex.try_acquire()).is_ok();
+    let done = block_on(mutex.hold(async |_| 7)).expect("it is free");
+    assert_eq!((done.work, done.release.is_released()), (Ok(7), true));
+    assert!(free());
+    let done = block_on(mutex.hold(async |_| Err::<(), _>("its own"))).expect("it is free");
+    assert_eq!(
+        done.work,
+        Ok(Err("its own")),
+        "the work's result is not masked"
+    );
+    eventually("it is free after an error", free);
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        block_on(mutex.hold(async |_| -> () { panic!("the work failed") }))
+    }));
+    assert!(panicked.is_err());
+    eventually("it is free after a panic", free);
+    let mut cancelled = Box::pin(mutex.hold(async |_| std::future::pending::<()>().await));
+    begin(&mut cancelled);
+    drop(cancelled);
+    eventually("it is free after a cancellation", free);
+}
+
+#[test]
+fn a_short_hold_stays_locked_for_the_rest() {
+    let manager = memory();
+    let guard = hold(
+        &manager,
+        LockOptions::new().min_hold(Duration::from_secs(60)),
+    );
+    assert!(block_on(guard.release()).is_released());
+    let error = block_on(manager.mutex("r").expect("a plain name").try_acquire());
+    let error = error.expect_err("it stays locked");
+    let left = error.remaining().expect("the nodes tell");
+    assert!(left > Duration::from_secs(50), "{left:?}");
+}
+
+#[test]
+fn after_a_loss_the_resource_stays_locked_for_the_delay() {
+    let manager = memory();
+    let options = LockOptions::new().ttl(50 * MS).no_renewal();
+    let guard = hold(&manager, options.lock_delay(Duration::from_secs(60)));
+    block_on(guard.lost());
+    drop(guard);
+    let error = block_on(manager.mutex("r").expect("a plain name").try_acquire());
+    assert!(error.expect_err("it stays locked").is_contention());
+    // A clean release frees it at once.
+    let options = LockOptions::new().lock_delay(Duration::from_secs(60));
+    let mutex = manager.mutex_with("s", options).expect("a plain name");
+    assert!(block_on(block_on(mutex.acquire()).expect("free").release()).is_released());
+    assert!(block_on(mutex.try_acquire()).is_ok());
+}
+
+#[test]
+fn a_text_is_good_for_one_adoption() {
+    let manager = memory();
+    let guard = hold(&manager, LockOptions::new());
+    let before = guard.owner().clone();
+    let text = block_on(guard.hand_over()).expect("it is held");
+    let mutex = manager.mutex("r").expect("a plain name");
+    assert!(block_on(mutex.try_acquire()).is_err(), "it stays locked");
+    let guard = block_on(manager.adopt(&text)).expect("it was handed over");
+    assert!(guard.is_valid());
+    assert_ne!(*guard.owner(), before);
+    assert!(matches!(
+        block_on(manager.adopt(&text)),
+        Err(AdoptError::Gone { holder: Some(holder), .. }) if holder == *guard.owner()
+    ));
+    assert!(matches!(
+        block_on(manager.adopt("something else")),
+        Err(AdoptError::Malformed)
+    ));
+    assert!(block_on(guard.release()).is_released());
+}
+
+#[test]
+fn an_inspection_tells_holder_and_leftovers_and_force_puts_them_out() {
+    let nodes: [MemoryNode; 3] = std::array::from_fn(|_| MemoryNode::new());
+    let of = |nodes: &[MemoryNode]| {
+        let builder = LockManager::builder();
+        let builder = nodes
+            .iter()
+            .fold(builder, leasehold::ManagerBuilder::memory_node);
+        builder.build().expect("a few nodes")
+    };
+    let manager = of(&nodes);
+    let stray = hold(&of(&nodes[..1]), LockOptions::new());
+    let options = LockOptions::new().label("db1");
+    let guard = hold(&manager, options);
+    let seen = block_on(manager.inspect("r")).expect("a plain name");
+    assert_eq!(seen.holder(), Some(guard.owner()));
+    assert_eq!(seen.holder().and_then(leasehold::Owner::label), Some("db1"));
+    let differing: Vec<_> = seen.differing().map(|node| &node.key).collect();
+    assert!(
+        matches!(differing[..], [Key::Held { holder, .. }] if holder == stray.owner()),
+        "{differing:?}"
+    );
+    let eviction = block_on(manager.force_release("r")).expect("a plain name");
+    let evicted: Vec<_> = eviction.evicted.iter().map(|(owner, _)| owner).collect();
+    assert_eq!(evicted, [guard.owner(), stray.owner()]);
+    assert!(block_on(manager.inspect("r")).expect("still").is_free());
+    // The holder learns of it by the next extension.
+    assert!(block_on(guard.extend()).expect_err("gone").is_lost());
+    assert!(matches!(
+        block_on(guard.lost()).cause,
+        LossCause::Gone { refused: 2, .. }
+    ));
+}
+
+#[test]
+fn two_of_three_servers_stopped_for_a_while_lose_nothing() {
+    require_server();
+    let cluster = Cluster::start(3);
+    let (one, other) = (
+        cluster.direct(LockOptions::new()),
+        cluster.direct(LockOptions::new()),
+    );
+    let guard = hold(&one, LockOptions::new());
+    for server in &cluster.servers[..2] {
+        server.pause().expect("it runs");
+    }
+    assert!(block_on(guard.extend()).is_err(), "no quorum answers");
+    assert!(guard.is_valid(), "a failed extension takes nothing away");
+    let mutex = other.mutex("r").expect("a plain name");
+    assert!(block_on(mutex.acquire_within(700 * MS)).is_err());
+    for server in &cluster.servers[..2] {
+        server.resume().expect("it is stopped");
+    }
+    eventually("the lease is extended again", || {
+        block_on(guard.extend()).is_ok()
+    });
+    assert!(
+        block_on(mutex.try_acquire())
+            .expect_err("held")
+            .is_contention()
+    );
+    assert!(block_on(guard.release()).is_released());
+}
+
+#[test]
+fn a_lease_survives_the_restart_of_a_server_without_its_data() {
+    require_server();
+    let cluster = Cluster::start(3);
+    let options = LockOptions::new().ttl(Duration::from_secs(3));
+    let manager = cluster.direct(options.clone());
+    let guard = hold(&manager, options);
+    cluster.servers[1].restart_empty().expect("it starts again");
+    // It is given the key again, and the next server may go.
+    eventually("the restarted server has the key again", || {
+        let seen = block_on(manager.inspect("r")).expect("a plain name");
+        seen.nodes()
+            .iter()
+            .all(|node| node.key.holder() == Some(guard.owner()))
+    });
+    assert!(guard.is_valid());
+    assert!(block_on(guard.release()).is_released());
+}
