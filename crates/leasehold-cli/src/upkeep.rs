@@ -63,7 +63,8 @@ impl Upkeep {
         self.terminate_before().saturating_sub(self.kill_before())
     }
 
-    fn terminate_before(self) -> Duration {
+    /// How much of the lease is left when the command is asked to go.
+    pub(crate) fn terminate_before(self) -> Duration {
         (self.ttl / 4).min(Duration::from_secs(5))
     }
 

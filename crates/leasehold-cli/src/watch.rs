@@ -28,6 +28,8 @@ pub(crate) struct Watch<'a> {
     child: Child,
     ended: Option<ExitStatus>,
     stage: Stage,
+    /// When the command began.
+    begun: Instant,
     /// When the present stage began.
     stage_since: Instant,
     /// What the user was told of the lease last.
@@ -70,6 +72,7 @@ impl<'a> Watch<'a> {
             child,
             ended: None,
             stage: Stage::Held,
+            begun: now,
             stage_since: now,
             told: LeaseState::Held,
             trouble: None,
@@ -211,7 +214,9 @@ impl<'a> Watch<'a> {
             LeaseState::Lost(lost) => Some(&lost.cause),
             _ => None,
         };
-        match (cause, self.max_hold) {
+        // The time to leave begins before the limit is reached. A suspended machine's time does not count here.
+        let held = self.begun.elapsed() + self.upkeep.terminate_before();
+        match (cause, self.max_hold.filter(|most| held >= *most)) {
             (Some(cause @ LossCause::Gone { .. }), _) => format!(
                 "lost the lock {resource:?} while the command ran: {cause}; the command was ended"
             ),

@@ -139,7 +139,8 @@ impl Renewal {
         let mut turn = Turn::default();
         self.look_at_the_end(now, &mut turn);
         self.heard = now;
-        let terms = match ttl.map(|ttl| self.terms.with_ttl(ttl)) {
+        // From the options' own time limit, which a shorter TTL before may have cut.
+        let terms = match ttl.map(|ttl| self.plan.terms.with_ttl(ttl)) {
             None => Ok(self.terms),
             Some(Ok(terms)) => Ok(terms),
             Some(Err(wrong)) => Err(ExtendFailure::Terms(wrong)),

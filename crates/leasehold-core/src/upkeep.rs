@@ -57,7 +57,7 @@ impl Upkeep {
             .saturating_add(spread);
         // Leases that are due at nearly the same time are extended at the same time: one wake-up and one
         // write for each node.
-        Some(on_grid(at, share(every, 32)))
+        Some(on_grid(at, share(every, 32)).max(started.saturating_add(SHORTEST_REST)))
     }
 
     /// When to try again after an extension that began at `started` and failed at `now`; none if the lease
@@ -66,7 +66,7 @@ impl Upkeep {
     #[must_use]
     pub fn next_try(&self, terms: &Terms, started: Instant, now: Instant) -> Option<Instant> {
         let pause = self.pace(terms)?.min(terms.node_limit());
-        let soon = now.saturating_add(Duration::from_millis(1));
+        let soon = now.saturating_add(SHORTEST_REST);
         Some(started.saturating_add(pause).max(soon))
     }
 
@@ -102,6 +102,9 @@ impl Upkeep {
         }
     }
 }
+
+/// Between two extensions of one lease, however short its pace is.
+const SHORTEST_REST: Duration = Duration::from_millis(1);
 
 #[expect(clippy::arithmetic_side_effects, reason = "no divisor here is zero")]
 fn share(span: Duration, parts: u32) -> Duration {

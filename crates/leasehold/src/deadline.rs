@@ -31,6 +31,8 @@ pub(crate) struct Deadlines {
 struct Queue {
     heap: BinaryHeap<Reverse<Entry>>,
     number: u64,
+    /// At how many entries those of leases that are gone are thrown out.
+    sweep_at: usize,
 }
 
 #[derive(Debug)]
@@ -39,6 +41,9 @@ struct Entry {
     number: u64,
     lease: Weak<LeaseStatus>,
 }
+
+/// How many entries are worth no sweep.
+const SWEEP: usize = 1_024;
 
 /// How long a change of the clock can stay unnoticed.
 const LOOK: Duration = Duration::from_millis(500);
@@ -105,6 +110,11 @@ impl Queue {
     fn push(&mut self, at: Instant, lease: Weak<LeaseStatus>) {
         let number = self.number;
         self.number += 1;
+        if self.heap.len() >= self.sweep_at {
+            self.heap
+                .retain(|Reverse(entry)| entry.lease.strong_count() > 0);
+            self.sweep_at = SWEEP.max(2 * self.heap.len());
+        }
         self.heap.push(Reverse(Entry { at, number, lease }));
     }
 

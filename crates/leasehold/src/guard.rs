@@ -73,8 +73,9 @@ impl LeaseGuard {
         self.held.status().state()
     }
 
-    /// Waits until the lease is lost, and tells why. Told by the end of its validity, which is before
-    /// anybody else can have the lock, or as soon as the nodes are known to have lost it.
+    /// Waits until the lease is lost, and tells why. Told at the end of its validity, or within the 5 ms of the
+    /// default margin after it, which is before anybody else can have the lock; or as soon as the nodes are
+    /// known to have lost the key.
     ///
     /// The future borrows nothing: it can be kept, and is ready at once if the lease is lost already. It is
     /// never ready for a lease that is released.
@@ -168,6 +169,7 @@ impl LeaseGuard {
     /// [`Lost`](ExtendError::Lost) if the lease was over before a quorum had confirmed,
     /// [`Gone`](ExtendError::Gone) if too many nodes do not carry the key any more,
     /// [`Unreachable`](ExtendError::Unreachable) if too few answered,
+    /// [`Limit`](ExtendError::Limit) if it has been extended or held for as long as it may be,
     /// [`ShutDown`](ExtendError::ShutDown) if the manager's thread has ended.
     ///
     /// # Cancel safety

@@ -14,6 +14,11 @@ impl LeaseGuard {
     /// [`LockManager::adopt`]. The lock stays held meanwhile, and nobody extends it: the other process has
     /// what is left of the TTL, so the lease is extended once more before.
     ///
+    /// **The text names the owner, and whoever knows an owner can take its lease over**, also one that nobody
+    /// handed over: then two hold the lock until the first extension of the former. Owners are told to those who
+    /// are refused, and by [`inspect`](LockManager::inspect), so among programs that share a lock this is a
+    /// matter of trust, as [`force_release`](LockManager::force_release) is.
+    ///
     /// The text is good for one adoption: it carries the value that signs the lock, so keep it from those
     /// who must not have the lock. If nobody adopts the lease, it ends with its TTL; in the
     /// store of one machine also with this process, so let that live until the other has taken over.
@@ -24,7 +29,7 @@ impl LeaseGuard {
     /// [`LeaseLost`] if there is nothing to hand over any more.
     ///
     /// # Cancel safety
-    /// Dropping the future releases the lock in the background, unless the text was ready: then the lock
+    /// Dropping the future releases the lock in the background, unless the text was nearly ready: then the lock
     /// ends with its TTL.
     ///
     /// # Examples
@@ -75,7 +80,7 @@ impl LockManager {
     /// # Errors
     /// [`AdoptError::Malformed`] if the text is none of a hand-over, [`AdoptError::Gone`] if the lease has
     /// ended or somebody was faster, [`AdoptError::Failed`] if too few nodes answered: then it is gone as
-    /// well.
+    /// well, unless no node was reached at all. Limits and a minimum hold begin anew.
     ///
     /// # Cancel safety
     /// Dropping the future gives up and releases on every node in the background.
@@ -113,7 +118,11 @@ impl LockManager {
 }
 
 fn parse(text: &str) -> Option<(Owner, &str)> {
-    let (digits, resource) = text.trim().strip_prefix(PREFIX)?.split_once(':')?;
+    let (digits, resource) = text
+        .trim_start()
+        .trim_end_matches(['\r', '\n'])
+        .strip_prefix(PREFIX)?
+        .split_once(':')?;
     let pairs = digits.as_bytes().chunks(2);
     let byte = |pair: &[u8]| {
         // The standard library reads a sign as well.
@@ -135,7 +144,7 @@ mod tests {
     fn a_text_is_read_as_it_was_written() {
         let (owner, resource) = parse("leasehold-lease:1:00ff:a:b \n").expect("it is one");
         assert_eq!(owner.as_bytes(), [0, 255]);
-        assert_eq!(resource, "a:b");
+        assert_eq!(resource, "a:b ", "a name may end in a space");
         for wrong in [
             "",
             "leasehold-lease:1:",

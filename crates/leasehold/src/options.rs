@@ -18,11 +18,11 @@ use std::{num::NonZeroU32, ops::RangeInclusive, time::Duration};
 /// | [`owner_source`](Self::owner_source) | 160 random bits as 40 hexadecimal digits |
 /// | [`label`](Self::label) | none |
 /// | [`renew_every`](Self::renew_every) | a third of the TTL; off: [`no_renewal`](Self::no_renewal) |
-/// | [`max_hold`](Self::max_hold) | 24 h; off: [`max_hold_unlimited`](Self::max_hold_unlimited) |
+/// | [`max_hold`](Self::max_hold) | 24 h, or the TTL or `min_hold` if that is longer; off: [`max_hold_unlimited`](Self::max_hold_unlimited) |
 /// | [`max_extensions`](Self::max_extensions) | no limit |
 /// | [`progress_within`](Self::progress_within) | not asked for |
 /// | [`warn_before`](Self::warn_before) | a third of the TTL |
-/// | [`margin`](Self::margin) | 5 ms, at most a quarter of the validity |
+/// | [`margin`](Self::margin) | 5 ms, at most a quarter of the validity; none where `node_limit` leaves no room |
 /// | [`min_hold`](Self::min_hold) | none |
 /// | [`lock_delay`](Self::lock_delay) | none |
 ///
@@ -51,6 +51,7 @@ pub struct LockOptions {
     unreachable_for: Option<Duration>,
     owners: OwnerSource,
     upkeep: Upkeep,
+    max_hold: MaxHold,
     margin: Option<Duration>,
     lock_delay: Duration,
 }
@@ -67,9 +68,9 @@ impl Default for LockOptions {
             owners: OwnerSource::default(),
             upkeep: Upkeep {
                 renewal: AutoRenewal::Thirds,
-                most_hold: Some(Duration::from_secs(24 * 60 * 60)),
                 ..Upkeep::default()
             },
+            max_hold: MaxHold::Default,
             margin: None,
             lock_delay: Duration::ZERO,
         }
@@ -196,14 +197,14 @@ impl LockOptions {
     /// # Source
     /// Redlock, "making the algorithm more reliable": the number of extensions must be limited.
     pub fn max_hold(mut self, most: Duration) -> Self {
-        self.upkeep.most_hold = Some(most);
+        self.max_hold = MaxHold::Most(most);
         self
     }
 
     /// The lock is held until it is released, or lost. A holder that hangs, but whose process lives, keeps
     /// everybody else out; consider [`progress_within`](Self::progress_within).
     pub fn max_hold_unlimited(mut self) -> Self {
-        self.upkeep.most_hold = None;
+        self.max_hold = MaxHold::Unlimited;
         self
     }
 
@@ -241,14 +242,15 @@ impl LockOptions {
 
     /// For how long the resource stays locked at least, from the start of the attempt that won it. A release
     /// that comes earlier lets the keys live for the rest, so a short job does not run twice because clocks
-    /// differ.
+    /// differ. Not after a loss, and not if the holder dies: then the TTL counts. If the caller of `acquire`
+    /// goes away in the very moment of the win, the resource stays locked as well.
     pub fn min_hold(mut self, least: Duration) -> Self {
         self.upkeep.least_hold = Some(least);
         self
     }
 
-    /// For how long the resource stays locked after a lease that was lost, so that what its holder had begun
-    /// can end. A lease that is released in time frees the resource at once. The price: if the holder dies,
+    /// For how long the resource stays locked after a lease whose time ran out, so that what its holder had
+    /// begun can end. Keys that were deleted or forgotten cannot stay. A lease that is released in time frees the resource at once. The price: if the holder dies,
     /// others wait for TTL and delay.
     pub fn lock_delay(self, delay: Duration) -> Self {
         Self {
@@ -294,14 +296,28 @@ impl LockOptions {
         Ok(terms.with_delay(self.lock_delay)?)
     }
 
-    fn check_upkeep(&self) -> Result<(), ConfigError> {
+    /// A day, unless something else was asked for, or would not fit into a day.
+    fn upkeep(&self) -> Upkeep {
+        let least = self.upkeep.least_hold.unwrap_or_default();
+        let most_hold = match self.max_hold {
+            MaxHold::Default => Some(DEFAULT_MAX_HOLD.max(self.ttl).max(least)),
+            MaxHold::Most(most) => Some(most),
+            MaxHold::Unlimited => None,
+        };
+        Upkeep {
+            most_hold,
+            ..self.upkeep.clone()
+        }
+    }
+
+    fn check_upkeep(upkeep: &Upkeep) -> Result<(), ConfigError> {
         let Upkeep {
             renewal,
             most_hold,
             least_hold,
             heartbeat,
             ..
-        } = &self.upkeep;
+        } = upkeep;
         let zero = |option, value: Option<Duration>| match value {
             Some(Duration::ZERO) => Err(ConfigError::NoTime { option }),
             _ => Ok(()),
@@ -325,7 +341,8 @@ impl LockOptions {
     /// Checks the options against each other.
     pub(crate) fn plan(&self) -> Result<Plan, ConfigError> {
         let terms = self.terms()?;
-        self.check_upkeep()?;
+        let upkeep = self.upkeep();
+        Self::check_upkeep(&upkeep)?;
         if let Pause::Between { least, most } = self.pause
             && least > most
         {
@@ -348,10 +365,20 @@ impl LockOptions {
             terms,
             retry,
             owners: self.owners.clone(),
-            upkeep: self.upkeep.clone(),
+            upkeep,
         })
     }
 }
+
+/// For how long a lock is held at most.
+#[derive(Clone, Copy, Debug)]
+enum MaxHold {
+    Default,
+    Most(Duration),
+    Unlimited,
+}
+
+const DEFAULT_MAX_HOLD: Duration = Duration::from_secs(24 * 60 * 60);
 
 const DEFAULT_MARGIN: Duration = Duration::from_millis(5);
 

@@ -41,6 +41,9 @@ const MOST_TURNS: usize = 64;
 /// How often a shell that is to end looks whether it may.
 const DRAIN_LOOK: Duration = Duration::from_millis(5);
 
+/// How long the shell sleeps at most while leases are held.
+const LOOK: Duration = Duration::from_millis(500);
+
 /// Makes a link on the shell's thread.
 pub(crate) type MakeLink = Box<dyn FnOnce(Clock) -> Box<dyn Link> + Send>;
 
@@ -175,10 +178,7 @@ impl Shell {
             Command::Heartbeat(lease) => {
                 self.submit(Operation::Heartbeat(lease));
             }
-            Command::HandOver { lease, answer } => {
-                self.leases.remove(&lease);
-                self.submit_for(Operation::HandOver(lease), Answer::HandOver(answer));
-            }
+            Command::HandOver { lease, answer } => self.hand_lease_over(lease, answer),
             Command::Inspect {
                 resource,
                 limit,
@@ -218,6 +218,16 @@ impl Shell {
         if let Some(id) = self.tickets.remove(&ticket) {
             self.answers.remove(&id);
             self.submit(Operation::Cancel(id));
+        }
+    }
+
+    fn hand_lease_over(&mut self, lease: OperationId, answer: oneshot::Sender<bool>) {
+        self.leases.remove(&lease);
+        if answer.is_closed() {
+            // Nobody waits for the text any more.
+            self.submit(Operation::Release(lease));
+        } else {
+            self.submit_for(Operation::HandOver(lease), Answer::HandOver(answer));
         }
     }
 
@@ -399,6 +409,12 @@ impl Shell {
         if self.sleeps_until != until {
             self.sleeps_until = until;
             let left = until.saturating_since(now);
+            // The timer stands still while the machine sleeps, and the leases do not.
+            let left = if self.leases.is_empty() {
+                left
+            } else {
+                left.min(LOOK)
+            };
             let timer = tokio::time::Instant::now() + left;
             self.sleep.as_mut().reset(timer);
         }

@@ -159,19 +159,20 @@ impl LeaseStatus {
 
     /// Ends the lease. Only the first cause counts, but a cause counts more than the clock's word.
     pub(crate) fn lose(&self, cause: LossCause) {
-        self.state.send_if_modified(|state| {
+        let is_told = self.state.send_if_modified(|state| {
             let changes = !state.is_lost() || self.is_by_clock.swap(false, Ordering::Relaxed);
             if changes {
                 self.end(state, cause);
             }
             changes
         });
+        self.cancel_if(is_told);
     }
 
     /// Ends the lease if its time was up `since` so long; says when to look again if it was not.
     pub(crate) fn look(&self, since: Duration) -> Option<Instant> {
         let mut next = None;
-        self.state.send_if_modified(|state| {
+        let is_told = self.state.send_if_modified(|state| {
             if state.is_lost() || self.is_let_go.load(Ordering::Relaxed) {
                 return false;
             }
@@ -189,6 +190,7 @@ impl LeaseStatus {
             self.end(state, LossCause::TimedOut { trouble });
             true
         });
+        self.cancel_if(is_told);
         next
     }
 
@@ -199,10 +201,18 @@ impl LeaseStatus {
 
     fn end(&self, state: &mut LeaseState, cause: LossCause) {
         self.valid_until_ns.store(0, Ordering::Release);
-        #[cfg(feature = "cancellation")]
-        self.token.cancel();
         let resource = self.resource.clone();
         *state = LeaseState::Lost(LeaseLost { resource, cause });
+    }
+
+    /// Whoever is woken by the token may ask for the state: only when nothing is locked any more.
+    fn cancel_if(&self, is_told: bool) {
+        #[cfg(feature = "cancellation")]
+        if is_told {
+            self.token.cancel();
+        }
+        #[cfg(not(feature = "cancellation"))]
+        let _ = is_told;
     }
 
     /// The token that is cancelled with the loss.

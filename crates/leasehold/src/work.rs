@@ -5,6 +5,7 @@ use crate::{
     guard::LeaseGuard,
     mutex::Mutex,
     outcome::ReleaseOutcome,
+    state::LeaseState,
 };
 use std::{
     future::poll_fn,
@@ -92,7 +93,11 @@ async fn unless_lost<T>(guard: &LeaseGuard, work: impl Future<Output = T>) -> Re
     // The loss first: work must not take another step when its lease is over.
     let either = |cx: &mut Context<'_>| match lost.as_mut().poll(cx) {
         Poll::Ready(lost) => Poll::Ready(Err(lost)),
-        Poll::Pending => work.as_mut().poll(cx).map(Ok),
+        // By the clock, even if nobody has told yet.
+        Poll::Pending => match guard.state() {
+            LeaseState::Lost(lost) => Poll::Ready(Err(lost)),
+            LeaseState::Held | LeaseState::InDanger(_) => work.as_mut().poll(cx).map(Ok),
+        },
     };
     poll_fn(either).await
 }

@@ -5,7 +5,7 @@ use leasehold_core::{ExtendFailure, Owner, Resource, TermsError};
 use std::{error::Error, fmt, time::Duration};
 
 /// Why a lease was not extended. Unless it is lost (see [`is_lost`](Self::is_lost)), it is as valid as it
-/// was, and another try may succeed.
+/// was, and, but for a limit or a wrong TTL, another try may succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExtendError {
