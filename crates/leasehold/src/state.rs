@@ -110,10 +110,13 @@ impl LeaseStatus {
     /// Why the lease is lost, if it is. The shell has a moment to tell, since it knows best.
     pub(crate) fn loss(&self) -> Option<LeaseLost> {
         self.look(MOMENT);
-        match &*self.state.borrow() {
+        let loss = match &*self.state.borrow() {
             LeaseState::Lost(lost) => Some(lost.clone()),
             LeaseState::Held | LeaseState::InDanger(_) => None,
-        }
+        };
+        // Whoever hears of the loss here finds the token cancelled, also if another is about to do it.
+        self.cancel_if(loss.is_some());
+        loss
     }
 
     /// Waits for a change of the state after `seen`.
