@@ -214,8 +214,9 @@ impl<'a> Watch<'a> {
             LeaseState::Lost(lost) => Some(&lost.cause),
             _ => None,
         };
-        // The time to leave begins before the limit is reached. A suspended machine's time does not count here.
-        let held = self.begun.elapsed() + self.upkeep.terminate_before();
+        // The time to leave begins before the limit is reached, and the hold began before the command. A
+        // suspended machine's time does not count here.
+        let held = self.begun.elapsed() + 2 * self.upkeep.terminate_before();
         match (cause, self.max_hold.filter(|most| held >= *most)) {
             (Some(cause @ LossCause::Gone { .. }), _) => format!(
                 "lost the lock {resource:?} while the command ran: {cause}; the command was ended"
