@@ -39,7 +39,8 @@ use args::Command;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match args::parse(std::env::args().skip(1)) {
+    let words = std::env::args_os().skip(1);
+    match args::parse(words.map(|word| word.to_string_lossy().into_owned())) {
         Err(wrong) => {
             eprintln!("leasehold-chaos: {wrong}\n{}", args::USAGE);
             ExitCode::from(2)

@@ -192,7 +192,7 @@ Exit codes:
   2      the arguments cannot be understood
   121    --no-wait, and the lock is held elsewhere
   122    too few nodes can be reached; without --wait, for 3 seconds
-  123    the lease was lost while the command ran
+  123    the lease was lost while the command ran, or --max-hold was over
   124    the lock stayed held elsewhere for all of --wait
   125    leasehold itself failed
   126    the command cannot be executed

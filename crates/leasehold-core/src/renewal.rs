@@ -140,11 +140,7 @@ impl Renewal {
         self.look_at_the_end(now, &mut turn);
         self.heard = now;
         // From the options' own time limit, which a shorter TTL before may have cut.
-        let terms = match ttl.map(|ttl| self.plan.terms.with_ttl(ttl)) {
-            None => Ok(self.terms),
-            Some(Ok(terms)) => Ok(terms),
-            Some(Err(wrong)) => Err(ExtendFailure::Terms(wrong)),
-        };
+        let terms = ttl.map_or(Ok(self.terms), |ttl| self.plan.terms.with_ttl(ttl));
         let refused = if self.state == State::Lost {
             Some(ExtendFailure::Lost)
         } else if self.is_at_a_limit() {
@@ -153,7 +149,11 @@ impl Renewal {
             None
         };
         match (refused, terms) {
-            (Some(failure), _) | (None, Err(failure)) => turn.extended.push((caller, Err(failure))),
+            (Some(failure), _) => turn.extended.push((caller, Err(failure))),
+            (None, Err(wrong)) => {
+                turn.extended
+                    .push((caller, Err(ExtendFailure::Terms(wrong))));
+            }
             (None, Ok(terms)) => match &mut self.extension {
                 None => self.begin(now, terms, vec![caller], outbox),
                 Some(extension) if extension.terms == terms => extension.callers.push(caller),

@@ -175,6 +175,12 @@ mod tests {
     }
 
     #[test]
+    fn no_pace_is_so_quick_that_extensions_follow_each_other_at_once() {
+        let hasty = every(AutoRenewal::Every(Duration::from_nanos(1)));
+        assert_eq!(hasty.next_renewal(&terms(), at(5), 0), Some(at(6)));
+    }
+
+    #[test]
     fn a_short_hold_keeps_the_rest() {
         let upkeep = Upkeep {
             least_hold: Some(Duration::from_secs(5)),

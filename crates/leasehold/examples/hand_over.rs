@@ -1,7 +1,7 @@
 //! A lease that goes from one process to another: this program hands it to a second one of itself.
 //!
 //! ```sh
-//! cargo run --example hand_over
+//! cargo run -p leasehold --example hand_over
 //! ```
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]

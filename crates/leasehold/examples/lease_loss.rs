@@ -4,7 +4,7 @@
 //! Starts three servers of its own (needs `redis-server` or `valkey-server`), and stops two of them.
 //!
 //! ```sh
-//! cargo run --example lease_loss
+//! cargo run -p leasehold --example lease_loss
 //! ```
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]

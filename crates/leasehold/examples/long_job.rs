@@ -2,8 +2,8 @@
 //! dropped if the lease is lost.
 //!
 //! ```sh
-//! cargo run --example long_job                                   # on nodes in memory
-//! cargo run --example long_job -- redis://db1 redis://db2 redis://db3
+//! cargo run -p leasehold --example long_job              # on nodes in memory
+//! cargo run -p leasehold --example long_job -- redis://db1 redis://db2 redis://db3
 //! ```
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]

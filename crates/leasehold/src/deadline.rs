@@ -11,11 +11,10 @@ use crate::{
 };
 use leasehold_core::Instant;
 use std::{
-    cmp::{Ordering, Reverse},
-    collections::BinaryHeap,
+    collections::BTreeMap,
     io,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak},
+    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
     thread,
     time::Duration,
 };
@@ -29,20 +28,14 @@ pub(crate) struct Deadlines {
 
 #[derive(Debug, Default)]
 struct Queue {
-    heap: BinaryHeap<Reverse<Entry>>,
+    /// By when to look, and a number for those of one moment.
+    leases: BTreeMap<(Instant, u64), Weak<LeaseStatus>>,
     number: u64,
-    /// At how many entries those of leases that are gone are thrown out.
+    /// At how many leases those that nobody has any more are thrown out.
     sweep_at: usize,
 }
 
-#[derive(Debug)]
-struct Entry {
-    at: Instant,
-    number: u64,
-    lease: Weak<LeaseStatus>,
-}
-
-/// How many entries are worth no sweep.
+/// So few are worth no sweep.
 const SWEEP: usize = 1_024;
 
 /// How long a change of the clock can stay unnoticed.
@@ -71,8 +64,8 @@ impl Deadlines {
 
     /// Watches over this lease, until nobody has it any more.
     pub(crate) fn add(&self, lease: &Arc<LeaseStatus>) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let earliest = queue.heap.peek().map(|Reverse(entry)| entry.at);
+        let mut queue = self.lock();
+        let earliest = queue.next();
         let at = lease.valid_until();
         queue.push(at, Arc::downgrade(lease));
         drop(queue);
@@ -83,13 +76,20 @@ impl Deadlines {
 
     fn watch(&self) {
         let clock = Clock::system();
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.lock();
         loop {
-            queue.look(clock.now());
+            while let Some(lease) = queue.take_due(clock.now()) {
+                // Whoever is told may take its time, ask for a lease, or panic: nobody else waits for that.
+                drop(queue);
+                let next = look(&lease);
+                queue = self.lock();
+                if let Some(next) = next {
+                    queue.push(next, lease);
+                }
+            }
             let rest = queue
-                .heap
-                .peek()
-                .map(|Reverse(entry)| entry.at.saturating_since(clock.now()).min(LOOK));
+                .next()
+                .map(|at| at.saturating_since(clock.now()).min(LOOK));
             queue = match rest {
                 None => self
                     .added
@@ -104,58 +104,39 @@ impl Deadlines {
             };
         }
     }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells the loss, or says when to look again. Most leases were extended since, or are gone.
+fn look(lease: &Weak<LeaseStatus>) -> Option<Instant> {
+    let look = || lease.upgrade().and_then(|lease| lease.look(MOMENT));
+    catch_unwind(AssertUnwindSafe(look)).unwrap_or_default()
 }
 
 impl Queue {
     fn push(&mut self, at: Instant, lease: Weak<LeaseStatus>) {
         let number = self.number;
         self.number += 1;
-        if self.heap.len() >= self.sweep_at {
-            self.heap
-                .retain(|Reverse(entry)| entry.lease.strong_count() > 0);
-            self.sweep_at = SWEEP.max(2 * self.heap.len());
+        if self.leases.len() >= self.sweep_at {
+            self.leases.retain(|_, lease| lease.strong_count() > 0);
+            self.sweep_at = SWEEP.max(2 * self.leases.len());
         }
-        self.heap.push(Reverse(Entry { at, number, lease }));
+        self.leases.insert((at, number), lease);
     }
 
-    fn look(&mut self, now: Instant) {
-        while self
-            .heap
-            .peek()
-            .is_some_and(|Reverse(entry)| entry.at <= now)
-        {
-            let Some(Reverse(Entry { lease, .. })) = self.heap.pop() else {
-                return;
-            };
-            // Most leases were extended since, or are gone. Who is told may panic: that must not cost the
-            // others their word.
-            let look = || lease.upgrade().and_then(|lease| lease.look(MOMENT));
-            if let Ok(Some(next)) = catch_unwind(AssertUnwindSafe(look)) {
-                self.push(next, lease);
-            }
-        }
+    fn take_due(&mut self, now: Instant) -> Option<Weak<LeaseStatus>> {
+        let first = self.leases.first_entry()?;
+        (first.key().0 <= now).then(|| first.remove())
+    }
+
+    /// When to look next.
+    fn next(&self) -> Option<Instant> {
+        self.leases.first_key_value().map(|((at, _), _)| *at)
     }
 }
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
-    }
-}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Entry {}
 
 #[cfg(test)]
 mod tests {
@@ -174,39 +155,44 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_that_is_over_is_told_to_be_lost() {
+    fn leases_are_due_at_their_ends_and_not_before() {
         let (mut queue, now) = (Queue::default(), Clock::system().now());
         let over = status(Instant::ORIGIN);
         let lasts = status(now.saturating_add(Duration::from_secs(60)));
-        for lease in [&over, &lasts] {
+        for lease in [&lasts, &over] {
             queue.push(lease.valid_until(), Arc::downgrade(lease));
         }
-        queue.look(now);
+        let due = queue.take_due(now).expect("one is over");
+        assert_eq!(look(&due), None, "what was told is not watched any more");
         assert!(is_told(&over));
-        assert!(!is_told(&lasts));
-        assert_eq!(queue.heap.len(), 1, "what was told is not watched any more");
+        assert!(queue.take_due(now).is_none());
+        assert_eq!(queue.next(), Some(lasts.valid_until()));
     }
 
     #[test]
     fn a_lease_that_was_extended_is_watched_to_its_new_end() {
-        let (mut queue, now) = (Queue::default(), Clock::system().now());
-        let end = now.saturating_add(Duration::from_secs(60));
+        let end = Clock::system()
+            .now()
+            .saturating_add(Duration::from_secs(60));
         let lease = status(end);
-        queue.push(now, Arc::downgrade(&lease));
-        queue.look(now);
+        let next = look(&Arc::downgrade(&lease));
         assert!(!is_told(&lease));
-        let next = queue.heap.peek().map(|Reverse(entry)| entry.at);
         assert_eq!(next, Some(end.saturating_add(MOMENT)));
     }
 
     #[test]
-    fn a_lease_that_nobody_has_is_forgotten() {
-        let (mut queue, now) = (Queue::default(), Clock::system().now());
-        let lease = status(now.saturating_add(Duration::from_secs(60)));
-        queue.push(now, Arc::downgrade(&lease));
-        drop(lease);
-        queue.look(now);
-        assert!(queue.heap.is_empty());
+    fn leases_that_nobody_has_are_thrown_out_long_before_their_ends() {
+        let mut queue = Queue::default();
+        let end = Clock::system()
+            .now()
+            .saturating_add(Duration::from_secs(3_600));
+        let kept = status(end);
+        queue.push(end, Arc::downgrade(&kept));
+        for _ in 0..10 * SWEEP {
+            queue.push(end, Arc::downgrade(&status(end)));
+            assert!(queue.leases.len() <= SWEEP);
+        }
+        assert!(queue.leases.values().any(|lease| lease.strong_count() > 0));
     }
 
     #[test]

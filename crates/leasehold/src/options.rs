@@ -389,3 +389,42 @@ fn guarded(function: impl Fn(u32) -> Duration + Send + Sync + 'static) -> Pause 
         std::panic::catch_unwind(asked).unwrap_or(Duration::from_millis(250))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(60 * 60);
+
+    fn most_hold(options: &LockOptions) -> Option<Duration> {
+        options.plan().expect("they go together").upkeep.most_hold
+    }
+
+    #[test]
+    fn the_limit_that_nobody_set_is_a_day_and_cuts_nothing() {
+        let options = LockOptions::new();
+        assert_eq!(most_hold(&options), Some(24 * HOUR));
+        assert_eq!(most_hold(&options.clone().ttl(48 * HOUR)), Some(48 * HOUR));
+        assert_eq!(
+            most_hold(&options.clone().min_hold(36 * HOUR)),
+            Some(36 * HOUR)
+        );
+        assert_eq!(most_hold(&options.clone().max_hold(HOUR)), Some(HOUR));
+        assert_eq!(most_hold(&options.clone().max_hold_unlimited()), None);
+        let wrong = options.max_hold(HOUR).min_hold(2 * HOUR).plan();
+        assert!(matches!(wrong, Err(ConfigError::Holds { .. })));
+    }
+
+    #[test]
+    fn no_time_at_all_is_refused_by_name() {
+        let none = Duration::ZERO;
+        for (options, name) in [
+            (LockOptions::new().renew_every(none), "renew_every"),
+            (LockOptions::new().max_hold(none), "max_hold"),
+            (LockOptions::new().progress_within(none), "progress_within"),
+        ] {
+            let wrong = options.plan().expect_err("it is no time");
+            assert!(matches!(wrong, ConfigError::NoTime { option } if option == name));
+        }
+    }
+}

@@ -75,6 +75,7 @@ stories! {
     a_renewal_that_fails_is_tried_again_until_it_succeeds
     a_repair_that_lands_after_the_release_is_released
     a_short_hold_keeps_the_keys_for_the_rest
+    a_short_ttl_does_not_hurry_the_nodes_for_ever
     a_shorter_extension_takes_nothing_away
     a_silent_quorum_is_unreachable_and_names_the_faults
     a_straggler_after_the_loss_is_released_when_it_lands

@@ -262,6 +262,18 @@ fn a_text_is_good_for_one_adoption() {
 }
 
 #[test]
+fn a_hand_over_that_nobody_waits_for_frees_the_lock() {
+    let manager = memory();
+    let guard = hold(&manager, LockOptions::new().ttl(Duration::from_secs(60)));
+    let mut handing = Box::pin(guard.hand_over());
+    // It waits for the extension that comes first.
+    begin(&mut handing);
+    drop(handing);
+    let mutex = manager.mutex("r").expect("a plain name");
+    eventually("it is free", || block_on(mutex.try_acquire()).is_ok());
+}
+
+#[test]
 fn an_inspection_tells_holder_and_leftovers_and_force_puts_them_out() {
     let nodes: [MemoryNode; 3] = std::array::from_fn(|_| MemoryNode::new());
     let of = |nodes: &[MemoryNode]| {
