@@ -1,6 +1,7 @@
 //! What may stand on the nodes under one owner.
 
 use crate::{
+    fence::FencingToken,
     node_set::{NodeId, NodeSet},
     owner::Owner,
     quorum::Quorum,
@@ -23,6 +24,8 @@ pub struct Claim {
     owner: Owner,
     /// From whom the keys were taken over, if they were.
     from: Option<Owner>,
+    /// What the counters shall become at least with a grant, if there is to be a fencing token.
+    proposal: Option<FencingToken>,
     terms: Terms,
     /// Those of the first request.
     first: Terms,
@@ -70,6 +73,7 @@ impl Claim {
             resource,
             owner,
             from: None,
+            proposal: None,
             terms,
             first: terms,
             nodes,
@@ -85,6 +89,12 @@ impl Claim {
     #[must_use]
     pub fn taking_over(self, from: Option<Owner>) -> Self {
         Self { from, ..self }
+    }
+
+    /// The same, with a proposal for the counters: of an attempt that is to have a fencing token.
+    #[must_use]
+    pub fn proposing(self, proposal: Option<FencingToken>) -> Self {
+        Self { proposal, ..self }
     }
 
     /// The claim on the keys of another's attempt, of whose requests nothing is known.
@@ -125,7 +135,7 @@ impl Claim {
         self.further
             .retain(|request| !request.unanswered.is_empty());
         let effective = match vote {
-            Vote::Granted => true,
+            Vote::Granted { .. } => true,
             Vote::Unknown(fault) => fault.may_have_happened(),
             Vote::Refused(_) => false,
         };
@@ -197,6 +207,7 @@ impl Claim {
                 from: from.clone(),
                 owner: self.owner.clone(),
                 ttl: self.terms.key_ttl(),
+                proposal: self.proposal,
             },
         }
     }
@@ -208,6 +219,17 @@ impl Claim {
             resource: self.resource.clone(),
             owner: self.owner.clone(),
             ttl: self.terms.key_ttl(),
+            proposal: self.proposal,
+        }
+    }
+
+    /// The request that raises the counters of nodes that carry the keys.
+    #[must_use]
+    pub fn raise(&self, token: FencingToken) -> Request {
+        Request::Raise {
+            resource: self.resource.clone(),
+            owner: self.owner.clone(),
+            token,
         }
     }
 
@@ -311,8 +333,8 @@ mod tests {
     #[test]
     fn a_ttl_begins_when_a_hung_node_may_have_acted() {
         let mut claim = claim();
-        claim.settle(at(1), node(0), 0, &Vote::Granted);
-        claim.settle(at(1), node(1), 0, &Vote::Granted);
+        claim.settle(at(1), node(0), 0, &Vote::GRANTED);
+        claim.settle(at(1), node(1), 0, &Vote::GRANTED);
         assert!(!claim.is_answered());
         let cut = Vote::Unknown(Fault::new(FaultKind::Disconnected, "cut"));
         claim.settle(at(60_000), node(2), 0, &cut);
@@ -328,7 +350,7 @@ mod tests {
         let short = Ttl::new(Duration::from_secs(1)).expect("in range");
         let terms = claim.terms().with_ttl(short).expect("it fits");
         claim.extended_at(at(3_000), step, terms);
-        claim.settle(at(20_000), node(0), 0, &Vote::Granted);
+        claim.settle(at(20_000), node(0), 0, &Vote::GRANTED);
         assert_eq!(claim.gone_by(), at(20_000 + 10_000 + 102));
     }
 
@@ -342,7 +364,7 @@ mod tests {
         claim.repaired_at(at(3_000), step, NodeSet::from_iter([node(2)]));
         assert!(claim.touched().contains(node(2)));
         assert!(claim.creates(node(2), step));
-        claim.settle(at(3_001), node(2), step, &Vote::Granted);
+        claim.settle(at(3_001), node(2), step, &Vote::GRANTED);
         assert!(!claim.creates(node(2), step), "it was told once");
     }
 
@@ -350,11 +372,11 @@ mod tests {
     fn an_extension_that_is_not_answered_may_take_effect_yet() {
         let mut claim = claim();
         for index in 0..3 {
-            claim.settle(at(1), node(index), 0, &Vote::Granted);
+            claim.settle(at(1), node(index), 0, &Vote::GRANTED);
         }
         let step = claim.next_step();
         claim.extended_at(at(3_000), step, *claim.clone().terms());
-        claim.settle(at(3_001), node(0), step, &Vote::Granted);
+        claim.settle(at(3_001), node(0), step, &Vote::GRANTED);
         let busy = Vote::Unknown(Fault::new(FaultKind::Busy, "full"));
         claim.settle(at(3_002), node(1), step, &busy);
         assert!(!claim.is_answered());

@@ -8,11 +8,13 @@
 //! Timers only wake: whether time is up is decided by the machines, from the `now` that they are given.
 
 use crate::{
-    acquisition::{Acquisition, Outcome, Turn, Won},
+    acquisition::{Acquisition, Outcome, Turn},
     claim::Claim,
     failure::ExtendFailure,
     inquiry::Inquiry,
+    node_clock::{ClockStep, Reading},
     node_set::NodeId,
+    nodes::Nodes,
     operation::{Event, LinkChange, Operation},
     outbox::{Outbox, Send},
     owner::{Owner, Seed},
@@ -20,12 +22,15 @@ use crate::{
     renewal::{self, Ended, Renewal},
     request::{AttemptId, OperationId, Request, Tag, Vote},
     resource::Resource,
-    terms::{Terms, Ttl},
+    terms::{Drift, Terms, Ttl},
     time::Instant,
     timers::Timers,
     withdrawal::{ReleaseOutcome, Report, Withdrawal},
 };
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::{
+    collections::{BTreeMap, VecDeque},
+    vec::Vec,
+};
 use core::time::Duration;
 
 /// All that a manager is doing. After every call that begins with `submit` or `handle`, poll until
@@ -33,6 +38,11 @@ use core::time::Duration;
 #[derive(Clone, Debug, Hash)]
 pub struct Engine {
     quorum: Quorum,
+    /// What the wall clock shows at the clock's origin.
+    epoch: Duration,
+    /// By how much clocks may drift apart, as the plans have it.
+    drift: Drift,
+    nodes: Nodes,
     operations: u64,
     acquisitions: BTreeMap<OperationId, Acquisition>,
     renewals: BTreeMap<AttemptId, Renewal>,
@@ -62,6 +72,9 @@ impl Engine {
     pub fn new(quorum: Quorum) -> Self {
         Self {
             quorum,
+            epoch: Duration::ZERO,
+            drift: Drift::DEFAULT,
+            nodes: Nodes::new(quorum.nodes()),
             operations: 0,
             acquisitions: BTreeMap::new(),
             renewals: BTreeMap::new(),
@@ -75,14 +88,21 @@ impl Engine {
         }
     }
 
+    /// Tells what the wall clock shows at the origin of the clock, from which fencing tokens are proposed. No
+    /// safety depends on it.
+    pub const fn set_epoch(&mut self, epoch: Duration) {
+        self.epoch = epoch;
+    }
+
     /// Begins an operation at `now`, read before anything is sent for it. `seed` must be fresh.
     pub fn submit(&mut self, now: Instant, seed: Seed, operation: Operation) -> OperationId {
         let id = OperationId::new(self.operations);
         self.operations = self.operations.saturating_add(1);
         match operation {
             Operation::Acquire(wish) => {
+                self.drift = self.drift.or_wider(wish.plan.terms.drift());
                 let mut acquisition = Acquisition::new(now, id, wish, self.quorum, seed);
-                let turn = acquisition.handle_timeout(now, &mut self.outbox);
+                let turn = acquisition.handle_timeout(now, self.epoch, &mut self.outbox);
                 self.acquisitions.insert(id, acquisition);
                 self.after_turn(now, id, turn);
             }
@@ -109,12 +129,14 @@ impl Engine {
         let attempt = tag.attempt;
         if let Some(withdrawal) = self.withdrawals.get_mut(&attempt) {
             withdrawal.handle_reply(now, node, tag, vote, &mut self.outbox);
-            self.after_withdrawal(now, attempt);
-        } else if let Some(renewal) = self.renewals.get_mut(&attempt) {
+            return self.after_withdrawal(now, attempt);
+        }
+        let vote = self.nodes.counted(node, vote);
+        if let Some(renewal) = self.renewals.get_mut(&attempt) {
             let turn = renewal.handle_reply(now, node, tag, vote, &mut self.outbox);
             self.after_renewal(attempt, turn);
         } else if let Some(acquisition) = self.acquisitions.get_mut(&attempt.operation) {
-            let turn = acquisition.handle_reply(now, node, tag, vote);
+            let turn = acquisition.handle_reply(now, node, tag, vote, &mut self.outbox);
             self.after_turn(now, attempt.operation, turn);
         } else if let Some(inquiry) = self.inquiries.get_mut(&attempt.operation) {
             inquiry.handle_reply(node, vote);
@@ -122,10 +144,25 @@ impl Engine {
         }
     }
 
+    /// Takes note of what a node's clock showed. Says whether it has been set since the last time.
+    pub fn handle_clock(
+        &mut self,
+        now: Instant,
+        node: NodeId,
+        reading: Reading,
+    ) -> Option<ClockStep> {
+        let step = self.nodes.read(now, node, reading, self.drift);
+        if let Some(ClockStep::Forward(step)) = step {
+            self.set_forward(now, node, step);
+        }
+        step
+    }
+
     /// Takes note that a connection came or went.
     pub fn handle_link(&mut self, now: Instant, node: NodeId, change: LinkChange) {
         match change {
-            LinkChange::Up => {
+            LinkChange::Up(identity) => {
+                self.nodes.meet(node, identity);
                 for withdrawal in self.withdrawals.values_mut() {
                     withdrawal.handle_up(now, node, &mut self.outbox);
                 }
@@ -134,8 +171,9 @@ impl Engine {
                     self.timers.set(Machine::Renewal(*id), renewal.wake_at());
                 }
             }
-            // The link has answered every request that was lost; those answers say all there is.
-            LinkChange::Down => {}
+            // The link has answered every request that was lost; those answers say all there is. Another server may
+            // have the identity now.
+            LinkChange::Down => self.nodes.meet(node, None),
         }
     }
 
@@ -145,7 +183,7 @@ impl Engine {
             match machine {
                 Machine::Acquisition(id) => {
                     if let Some(acquisition) = self.acquisitions.get_mut(&id) {
-                        let turn = acquisition.handle_timeout(now, &mut self.outbox);
+                        let turn = acquisition.handle_timeout(now, self.epoch, &mut self.outbox);
                         self.after_turn(now, id, turn);
                     }
                 }
@@ -196,6 +234,24 @@ impl Engine {
             .values()
             .filter(|withdrawal| withdrawal.is_awaited(now))
             .count()
+    }
+
+    /// A node's clock was set forward: what it has granted ends before its time.
+    fn set_forward(&mut self, now: Instant, node: NodeId, step: Duration) {
+        let acquisitions: Vec<_> = self.acquisitions.keys().copied().collect();
+        for id in acquisitions {
+            if let Some(acquisition) = self.acquisitions.get_mut(&id) {
+                let turn = acquisition.handle_step(now, node, step, &mut self.outbox);
+                self.after_turn(now, id, turn);
+            }
+        }
+        let attempts: Vec<_> = self.renewals.keys().copied().collect();
+        for attempt in attempts {
+            if let Some(renewal) = self.renewals.get_mut(&attempt) {
+                let turn = renewal.handle_step(now, node, step, &mut self.outbox);
+                self.after_renewal(attempt, turn);
+            }
+        }
     }
 
     fn extend(&mut self, now: Instant, id: OperationId, lease: OperationId, ttl: Option<Ttl>) {
@@ -323,15 +379,8 @@ impl Engine {
         match outcome {
             Outcome::Failed(failure) => Event::NotAcquired(failure),
             Outcome::Won(won) => {
-                let Won {
-                    lease,
-                    claim,
-                    plan,
-                    seed,
-                    begun,
-                } = won;
-                let attempt = claim.id();
-                let renewal = Renewal::new(lease.clone(), claim, self.quorum, plan, seed, begun);
+                let (attempt, lease) = (won.claim.id(), won.lease.clone());
+                let renewal = Renewal::new(won, self.quorum);
                 self.timers
                     .set(Machine::Renewal(attempt), renewal.wake_at());
                 self.winners.insert(id, attempt);

@@ -4,7 +4,7 @@ use crate::{
     node_set::NodeId,
     owner::Owner,
     quorum::Quorum,
-    request::{Fault, Refusal},
+    request::{Fault, FaultKind, Refusal},
     round::Round,
     terms::TermsError,
 };
@@ -39,6 +39,22 @@ pub enum Cause {
         /// How many nodes refused.
         refused: usize,
         /// What is known about the others.
+        faults: Vec<(NodeId, Fault)>,
+    },
+    /// Too many nodes do not vote for a while, because they may have forgotten votes (argument S9).
+    Abstained {
+        /// How long it takes until a quorum votes again.
+        left: Duration,
+        /// How many nodes granted.
+        granted: usize,
+        /// How many nodes refused.
+        refused: usize,
+        /// What is known about the others.
+        faults: Vec<(NodeId, Fault)>,
+    },
+    /// Too many nodes are used by others with another configuration. Trying again does not help.
+    Disagreement {
+        /// What is known about the nodes that did not vote.
         faults: Vec<(NodeId, Fault)>,
     },
     /// A quorum granted when the validity was over already.
@@ -113,12 +129,25 @@ impl Cause {
     pub(crate) fn of_lost(quorum: Quorum, round: Round) -> Self {
         let tally = round.tally();
         let (granted, refused) = (tally.granted().len(), tally.refused().len());
-        if tally.unknown().len() > quorum.spare() {
+        let (unknown, spare) = (tally.unknown().len(), quorum.spare());
+        if unknown > spare {
             let faults = round.into_faults();
-            Self::Unreachable {
-                granted,
-                refused,
-                faults,
+            let is_disagreement = |fault: &Fault| fault.kind() == FaultKind::Disagrees;
+            if count(&faults, is_disagreement) > spare {
+                return Self::Disagreement { faults };
+            }
+            match abstains(&faults, unknown.saturating_sub(spare)) {
+                Some(left) => Self::Abstained {
+                    left,
+                    granted,
+                    refused,
+                    faults,
+                },
+                None => Self::Unreachable {
+                    granted,
+                    refused,
+                    faults,
+                },
             }
         } else {
             Self::Held(Opposition::of(round))
@@ -149,6 +178,18 @@ impl ExtendFailure {
             }
         }
     }
+}
+
+fn count(faults: &[(NodeId, Fault)], is_so: impl Fn(&Fault) -> bool) -> usize {
+    faults.iter().filter(|(_, fault)| is_so(fault)).count()
+}
+
+/// How long it takes until so many of these nodes vote again; none if fewer of them will by themselves.
+fn abstains(faults: &[(NodeId, Fault)], nodes: usize) -> Option<Duration> {
+    let left = faults.iter().filter_map(|(_, fault)| fault.abstains());
+    let mut left: Vec<_> = left.collect();
+    left.sort_unstable();
+    left.get(nodes.checked_sub(1)?).copied()
 }
 
 impl Opposition {

@@ -1,6 +1,6 @@
 //! What one holds.
 
-use crate::{owner::Owner, resource::Resource, time::Instant};
+use crate::{fence::FencingToken, owner::Owner, resource::Resource, time::Instant};
 
 /// The right to a resource until a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -10,6 +10,8 @@ pub struct Lease {
     pub resource: Resource,
     /// The value that signs its keys.
     pub owner: Owner,
+    /// Its place among all holders of the resource; none if it was not asked for.
+    pub token: Option<FencingToken>,
     /// Until when it may be relied upon, by the clock that the engine is given.
     pub valid_until: Instant,
 }

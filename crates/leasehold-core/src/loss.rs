@@ -2,6 +2,7 @@
 
 use crate::{
     failure::{ExtendFailure, Opposition},
+    node_set::NodeId,
     time::Instant,
 };
 use core::time::Duration;
@@ -20,6 +21,15 @@ pub enum LeaseChange {
     Confirmed {
         /// When it ends now.
         valid_until: Instant,
+    },
+    /// The lease ends sooner than was said, because the clock of a node was set forward.
+    Cut {
+        /// When it ends now.
+        valid_until: Instant,
+        /// Whose clock.
+        node: NodeId,
+        /// By how much it was set forward at least.
+        step: Duration,
     },
     /// The lease is over, for good.
     Lost(Loss),
@@ -56,6 +66,13 @@ pub enum Loss {
     },
     /// Too many nodes do not carry its key any more: it was deleted, or forgotten, or is another's.
     Gone(Opposition),
+    /// The clocks of nodes were set forward, so that too few keys live on.
+    ClockStepped {
+        /// The last of these nodes.
+        node: NodeId,
+        /// By how much its clock was set forward at least.
+        step: Duration,
+    },
     /// It had been extended as often as it may.
     ExtensionLimit {
         /// How often.

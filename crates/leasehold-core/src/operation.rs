@@ -7,6 +7,7 @@ use crate::{
     node_set::NodeId,
     owner::Owner,
     plan::Wish,
+    quarantine::Identity,
     request::{OperationId, Vote},
     resource::Resource,
     terms::{Terms, Ttl},
@@ -81,7 +82,7 @@ pub enum Event {
     Released(ReleaseOutcome),
     /// The lease is not ours any more, and may be taken over; false if it was lost before.
     HandedOver(bool),
-    /// What each node said about the key, in the order of the nodes: [`Vote::Granted`] if there is none.
+    /// What each node said about the key, in the order of the nodes: [`Vote::GRANTED`] if there is none.
     Inspected(Vec<(NodeId, Vote)>),
     /// The lease that this acquisition won is less safe than before, or safer, or over. No end of an
     /// operation: it may come often, or never.
@@ -89,11 +90,11 @@ pub enum Event {
 }
 
 /// What happened to the connection to a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a connection is there or not")]
 pub enum LinkChange {
-    /// The node can be asked.
-    Up,
+    /// The node can be asked. Its identity, if it tells one: two nodes of one identity are one node.
+    Up(Option<Identity>),
     /// The node cannot be asked.
     Down,
 }

@@ -28,6 +28,8 @@ pub struct Plan {
     pub owners: OwnerSource,
     /// How the lease is kept.
     pub upkeep: Upkeep,
+    /// Whether there is to be a fencing token.
+    pub is_fenced: bool,
 }
 
 /// What a caller wants: a resource, in some way, within some time.

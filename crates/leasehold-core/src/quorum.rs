@@ -21,6 +21,21 @@ impl Quorum {
         })
     }
 
+    /// So many of `nodes` nodes that locks are safe even if `forgetful` of them forget votes at the wrong moment,
+    /// or step their clocks. None if there are too few or too many nodes for that.
+    ///
+    /// With five nodes and two forgetful ones four are needed; one may then be away.
+    #[must_use]
+    pub fn tolerate_forgetful(nodes: usize, forgetful: usize) -> Option<Self> {
+        // Argument S1: two sets of so many nodes share more than `forgetful`, so one that forgets nothing.
+        let needed = (nodes.checked_add(forgetful)? >> 1).checked_add(1)?;
+        let quorum = Self {
+            nodes: NodeSet::first(nodes),
+            needed,
+        };
+        ((1..=NodeId::MOST).contains(&nodes) && needed <= nodes).then_some(quorum)
+    }
+
     /// All nodes.
     #[must_use]
     pub const fn nodes(self) -> NodeSet {
@@ -66,6 +81,11 @@ impl Tally {
             Ballot::Refused => self.refused.insert(node),
             Ballot::Unknown => self.unknown.insert(node),
         }
+    }
+
+    /// Takes back a yes that cannot be relied upon any more; says whether there was one.
+    pub fn doubt(&mut self, node: NodeId) -> bool {
+        self.granted.remove(node) && self.unknown.insert(node)
     }
 
     /// The nodes that said yes.

@@ -6,20 +6,25 @@
 
 use crate::{
     claim::Claim,
+    extension::Extension,
     failure::ExtendFailure,
     lease::Lease,
     loss::{Danger, LeaseChange, Loss, Trouble},
-    node_set::{NodeId, NodeSet},
+    node_set::NodeId,
     outbox::Outbox,
     owner::Seed,
     plan::Plan,
     quorum::{Decision, Quorum},
-    request::{OperationId, Refusal, Tag, Vote},
+    repair::Repair,
+    request::{OperationId, Tag, Vote},
     round::Round,
+    standing::Standing,
     terms::{Terms, Ttl},
     time::Instant,
+    won::Won,
 };
 use alloc::{sync::Arc, vec, vec::Vec};
+use core::{mem, time::Duration};
 
 /// A lease in somebody's hands.
 #[derive(Clone, Debug, Hash)]
@@ -33,6 +38,10 @@ pub(crate) struct Renewal {
     begun: Instant,
     /// The terms that a quorum has last confirmed.
     terms: Terms,
+    /// The keys that the lease stands on.
+    standing: Standing,
+    /// By how much the clock of a node was last set forward, if the lease is the shorter for it.
+    stepped: Option<(NodeId, Duration)>,
     state: State,
     extension: Option<Extension>,
     /// Who asked for another TTL while an extension was under way.
@@ -54,23 +63,6 @@ enum State {
     Held,
     InDanger,
     Lost,
-}
-
-#[derive(Clone, Debug, Hash)]
-struct Extension {
-    round: Round,
-    terms: Terms,
-    callers: Vec<OperationId>,
-}
-
-/// The nodes that lost the key, as the last extension found them.
-#[derive(Clone, Debug, Default, Hash)]
-struct Repair {
-    /// The request of that extension.
-    step: u32,
-    missing: NodeSet,
-    /// Whether a quorum confirmed the lease, so that the others may be given the key again.
-    is_due: bool,
 }
 
 /// What follows from a move.
@@ -96,18 +88,23 @@ pub(crate) struct Ended {
 }
 
 impl Renewal {
-    /// A lease that was just won by an attempt that began at `begun`.
-    pub(crate) fn new(
-        lease: Lease,
-        claim: Claim,
-        quorum: Quorum,
-        plan: Arc<Plan>,
-        seed: Seed,
-        begun: Instant,
-    ) -> Self {
+    /// A lease that was just won.
+    pub(crate) fn new(won: Won, quorum: Quorum) -> Self {
+        let Won {
+            lease,
+            claim,
+            plan,
+            seed,
+            standing,
+            steps,
+            begun,
+        } = won;
+        let until = claim.terms().valid_until(begun);
         let mut renewal = Self {
             heard: begun,
             terms: *claim.terms(),
+            standing: Standing::new(Claim::ACQUIRE_STEP, standing, until, steps),
+            stepped: None,
             lease,
             claim,
             quorum,
@@ -183,15 +180,57 @@ impl Renewal {
     ) -> Turn {
         let mut turn = Turn::default();
         self.claim.settle(now, node, tag.step, &vote);
-        if tag.step == self.repair.step && vote == Vote::Refused(Refusal::default()) {
-            self.repair.missing.insert(node);
+        self.repair.handle_reply(node, tag.step, &vote);
+        if vote.is_granted() {
+            self.standing.confirmed(node, tag.step);
         }
         // The round counts the answers to its own request only.
         if let Some(extension) = &mut self.extension {
             extension.round.handle(node, tag.step, vote);
             self.decide(now, &mut turn, outbox);
         }
-        self.repair(now, outbox);
+        let valid = self.lease.is_valid(now);
+        self.repair.send(now, valid, &mut self.claim, outbox);
+        turn
+    }
+
+    /// A node's clock was set forward by `step`: the keys that it has set before end sooner.
+    pub(crate) fn handle_step(
+        &mut self,
+        now: Instant,
+        node: NodeId,
+        step: Duration,
+        outbox: &mut Outbox,
+    ) -> Turn {
+        let mut turn = Turn::default();
+        self.look_at_the_end(now, &mut turn);
+        if self.state == State::Lost {
+            return turn;
+        }
+        self.standing.set_forward(node, step);
+        let valid_until = self
+            .standing
+            .valid_until(self.quorum, &self.terms)
+            .min(self.plan.upkeep.ends_at(self.begun));
+        if valid_until < self.lease.valid_until {
+            self.lease.valid_until = valid_until;
+            self.stepped = Some((node, step));
+            // The next extension makes up for it, and comes at once if there is much to make up for. Every answer
+            // tells of a clock that runs away, and must not lead to another extension.
+            if step >= MUCH {
+                self.next = self.next.map(|_| now);
+            }
+            turn.changes.push(LeaseChange::Cut {
+                valid_until,
+                node,
+                step,
+            });
+            self.look_at_the_end(now, &mut turn);
+        }
+        if let Some(extension) = &mut self.extension {
+            extension.set_forward(node, step);
+            self.decide(now, &mut turn, outbox);
+        }
         turn
     }
 
@@ -285,15 +324,8 @@ impl Renewal {
             self.claim.tag(step),
             self.claim.extend(),
         );
-        self.repair = Repair {
-            step,
-            ..Repair::default()
-        };
-        self.extension = Some(Extension {
-            round,
-            terms,
-            callers,
-        });
+        self.repair = Repair::of(step);
+        self.extension = Some(Extension::new(round, terms, callers));
     }
 
     fn decide(&mut self, now: Instant, turn: &mut Turn, outbox: &mut Outbox) {
@@ -301,11 +333,11 @@ impl Renewal {
         // since somebody may have been told so.
         self.look_at_the_end(now, turn);
         let decided = |extension: &mut Extension| extension.round.decision() != Decision::Pending;
-        let Some(extension) = self.extension.take_if(decided) else {
+        let Some(mut extension) = self.extension.take_if(decided) else {
             return;
         };
         let result = if extension.round.decision() == Decision::Won {
-            Ok(self.won(&extension, turn))
+            Ok(self.won(&mut extension, turn))
         } else {
             let started = extension.round.started();
             let failure = ExtendFailure::of_lost(self.quorum, extension.round);
@@ -330,7 +362,8 @@ impl Renewal {
         }
     }
 
-    fn won(&mut self, extension: &Extension, turn: &mut Turn) -> Instant {
+    fn won(&mut self, extension: &mut Extension, turn: &mut Turn) -> Instant {
+        let steps = mem::take(&mut extension.steps);
         let Extension { round, terms, .. } = extension;
         assert!(
             round.tally().granted().len() >= self.quorum.needed(),
@@ -338,15 +371,19 @@ impl Renewal {
         );
         // Argument S7: validity counts from before this round's first request, for the TTL that this
         // round set. What was confirmed before stays confirmed.
-        let until = terms
-            .valid_until(round.started())
-            .min(self.plan.upkeep.ends_at(self.begun));
-        self.lease.valid_until = self.lease.valid_until.max(until);
+        let keys_until = terms.valid_until(round.started());
+        let until = keys_until.min(self.plan.upkeep.ends_at(self.begun));
+        if until >= self.lease.valid_until {
+            self.lease.valid_until = until;
+            let granted = round.tally().granted();
+            self.standing = Standing::new(round.step(), granted, keys_until, steps);
+            self.stepped = None;
+        }
         self.terms = *terms;
         self.extensions = self.extensions.saturating_add(1);
         self.trouble = None;
         self.stalled = false;
-        self.repair.is_due = true;
+        self.repair.confirmed();
         self.state = State::Held;
         self.plan_next(round.started());
         let valid_until = self.lease.valid_until;
@@ -403,6 +440,8 @@ impl Renewal {
         if self.lease.valid_until == upkeep.ends_at(self.begun) {
             let held = upkeep.most_hold.unwrap_or_default();
             Loss::HoldLimit { held }
+        } else if let Some((node, step)) = self.stepped {
+            Loss::ClockStepped { node, step }
         } else if self.is_at_a_limit() {
             let extensions = self.extensions;
             Loss::ExtensionLimit { extensions }
@@ -420,20 +459,6 @@ impl Renewal {
         for caller in callers.into_iter().flatten().chain(queued) {
             turn.extended.push((caller, Err(failure.clone())));
         }
-    }
-
-    /// Gives the key again to the nodes that lost it, once the others have confirmed the lease: so a long
-    /// lease stands on all nodes, not on the last quorum. Such a key counts from the next extension on.
-    fn repair(&mut self, now: Instant, outbox: &mut Outbox) {
-        let missing = self.repair.missing;
-        // Argument S5: what is over sets no keys, even if nobody has noticed yet that it is over.
-        if !self.repair.is_due || missing.is_empty() || !self.lease.is_valid(now) {
-            return;
-        }
-        self.repair.missing = NodeSet::EMPTY;
-        let step = self.claim.next_step();
-        self.claim.repaired_at(now, step, missing);
-        outbox.send(missing, self.claim.tag(step), self.claim.acquire());
     }
 
     fn plan_next(&mut self, started: Instant) {
@@ -454,6 +479,9 @@ impl Renewal {
             || self.lease.valid_until >= upkeep.ends_at(self.begun)
     }
 }
+
+/// By how much a clock must be set forward for an extension at once.
+const MUCH: Duration = Duration::from_millis(10);
 
 /// Where the throws for extensions begin; those for pauses between tries begin at 0.
 const JITTER: u32 = 1 << 31;

@@ -1,6 +1,8 @@
 //! What is asked of a node, and what it answers.
 
-use crate::{owner::Owner, resource::Resource, terms::Ttl};
+use crate::{
+    fence::FencingToken, owner::Owner, quarantine::Abstention, resource::Resource, terms::Ttl,
+};
 use alloc::{string::ToString, sync::Arc};
 use core::{fmt, time::Duration};
 
@@ -20,6 +22,18 @@ pub enum Request {
         owner: Owner,
         /// How long the key shall live.
         ttl: Ttl,
+        /// What the node's counter shall become at least with the grant; none if nobody wants a fencing token.
+        proposal: Option<FencingToken>,
+    },
+    /// Let the counter be `token` if the key carries this owner and the counter is not beyond that (arguments S3
+    /// and S4).
+    Raise {
+        /// Which key, and so which counter.
+        resource: Resource,
+        /// The value that it must carry.
+        owner: Owner,
+        /// What the counter shall be.
+        token: FencingToken,
     },
     /// Let the key live for at least `ttl` from now on if it carries this owner (argument S3). A key that
     /// lives longer already is left as it is.
@@ -42,6 +56,8 @@ pub enum Request {
         owner: Owner,
         /// How long the key shall live.
         ttl: Ttl,
+        /// What the node's counter shall become at least with the grant; none if nobody wants a fencing token.
+        proposal: Option<FencingToken>,
     },
     /// Say what the key is, and change nothing: [`Vote::Granted`] if there is none, else
     /// [`Vote::Refused`] with what it is.
@@ -66,6 +82,7 @@ impl Request {
     pub const fn resource(&self) -> &Resource {
         match self {
             Self::Acquire { resource, .. }
+            | Self::Raise { resource, .. }
             | Self::Extend { resource, .. }
             | Self::Transfer { resource, .. }
             | Self::Inspect { resource }
@@ -73,11 +90,22 @@ impl Request {
         }
     }
 
+    /// The request as a node with this wall clock takes it: its proposal not further ahead than
+    /// [`FencingToken::LEAD`].
+    #[must_use]
+    pub fn as_seen_at(mut self, wall: Duration) -> Self {
+        if let Self::Acquire { proposal, .. } | Self::Transfer { proposal, .. } = &mut self {
+            *proposal = proposal.map(|proposal| proposal.as_seen_at(wall));
+        }
+        self
+    }
+
     /// The owner that it acts for.
     #[must_use]
     pub const fn owner(&self) -> Option<&Owner> {
         match self {
             Self::Acquire { owner, .. }
+            | Self::Raise { owner, .. }
             | Self::Extend { owner, .. }
             | Self::Transfer { owner, .. }
             | Self::Release { owner, .. } => Some(owner),
@@ -138,11 +166,25 @@ impl OperationId {
 )]
 pub enum Vote {
     /// The step was taken.
-    Granted,
+    Granted {
+        /// The node's counter after it, if the request had a proposal.
+        counter: Option<FencingToken>,
+    },
     /// The step was not taken, because of what the key is.
     Refused(Refusal),
     /// No answer that could be relied upon.
     Unknown(Fault),
+}
+
+impl Vote {
+    /// The step was taken, and there is no counter to tell.
+    pub const GRANTED: Self = Self::Granted { counter: None };
+
+    /// Whether the step was taken.
+    #[must_use]
+    pub const fn is_granted(&self) -> bool {
+        matches!(self, Self::Granted { .. })
+    }
 }
 
 /// What a node told about the key when it refused.
@@ -160,6 +202,8 @@ pub struct Refusal {
 pub struct Fault {
     kind: FaultKind,
     detail: Arc<str>,
+    /// Why and for how long the node does not vote.
+    abstention: Option<Abstention>,
 }
 
 impl Fault {
@@ -169,7 +213,38 @@ impl Fault {
         Self {
             kind,
             detail: detail.to_string().into(),
+            abstention: None,
         }
+    }
+
+    /// The node granted, but its clock was set forward by `step` since.
+    #[must_use]
+    pub fn stepped(step: Duration) -> Self {
+        Self::new(
+            FaultKind::ClockStepped,
+            &format_args!("its clock was set forward by {step:?}, so its keys end early"),
+        )
+    }
+
+    /// The node does not vote for a while.
+    #[must_use]
+    pub fn abstained(abstention: &Abstention) -> Self {
+        Self {
+            abstention: Some(*abstention),
+            ..Self::new(FaultKind::Abstained, abstention)
+        }
+    }
+
+    /// For how long the node does not vote, if it said so.
+    #[must_use]
+    pub fn abstains(&self) -> Option<Duration> {
+        self.abstention.map(|abstention| abstention.left)
+    }
+
+    /// Why and for how long the node does not vote, if it said so.
+    #[must_use]
+    pub const fn abstention(&self) -> Option<Abstention> {
+        self.abstention
     }
 
     /// The node did not answer within `limit`.
@@ -190,7 +265,13 @@ impl Fault {
     /// Whether the request may have taken effect all the same.
     #[must_use]
     pub const fn may_have_happened(&self) -> bool {
-        matches!(self.kind, FaultKind::TimedOut | FaultKind::Disconnected)
+        matches!(
+            self.kind,
+            FaultKind::TimedOut
+                | FaultKind::Disconnected
+                | FaultKind::SameNode
+                | FaultKind::ClockStepped
+        )
     }
 }
 
@@ -208,6 +289,14 @@ pub enum FaultKind {
     Down,
     /// Too many requests wait for this node already: the request was never sent.
     Busy,
+    /// The node may have forgotten votes, and does not vote until those have ended (argument S9).
+    Abstained,
+    /// The node is used by others with another configuration, whose quorums need not meet ours.
+    Disagrees,
+    /// The node is one that we ask already under another address: its vote counts once.
+    SameNode,
+    /// The node's clock was set forward after it had granted.
+    ClockStepped,
     /// The node refused to carry out the request at all (OOM, READONLY, LOADING, NOPERM …).
     Rejected,
     /// The connection was lost after the request was sent; it may have taken effect.
@@ -226,6 +315,10 @@ mod tests {
             (FaultKind::Down, false),
             (FaultKind::Busy, false),
             (FaultKind::Rejected, false),
+            (FaultKind::Abstained, false),
+            (FaultKind::Disagrees, false),
+            (FaultKind::SameNode, true),
+            (FaultKind::ClockStepped, true),
             (FaultKind::Disconnected, true),
             (FaultKind::TimedOut, true),
         ] {

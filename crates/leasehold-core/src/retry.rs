@@ -53,6 +53,12 @@ impl Retry {
         self.tries.is_none_or(|tries| tried < tries.get())
     }
 
+    /// Whether there is to be one try and no waiting.
+    #[must_use]
+    pub fn tries_once(&self) -> bool {
+        self.tries == Some(NonZeroU32::MIN)
+    }
+
     /// Whether to give up because no quorum has been reachable for `unreachable`.
     #[must_use]
     pub fn gives_up_unreachable(&self, unreachable: Duration) -> bool {

@@ -1,6 +1,7 @@
 //! One vote with a deadline.
 
 use crate::{
+    fence::Grants,
     node_set::NodeId,
     quorum::{Ballot, Decision, Quorum, Tally},
     request::{Fault, Refusal, Vote},
@@ -16,6 +17,7 @@ pub struct Round {
     started: Instant,
     closes: Instant,
     tally: Tally,
+    counters: Grants,
     refusals: Vec<(NodeId, Refusal)>,
     faults: Vec<(NodeId, Fault)>,
 }
@@ -31,6 +33,7 @@ impl Round {
             started,
             closes,
             tally: Tally::EMPTY,
+            counters: Grants::new(),
             refusals,
             faults,
         }
@@ -43,7 +46,7 @@ impl Round {
             return;
         }
         let ballot = match vote {
-            Vote::Granted => Ballot::Granted,
+            Vote::Granted { .. } => Ballot::Granted,
             Vote::Refused(_) => Ballot::Refused,
             Vote::Unknown(_) => Ballot::Unknown,
         };
@@ -51,9 +54,19 @@ impl Round {
             return;
         }
         match vote {
-            Vote::Granted => {}
+            Vote::Granted { counter } => {
+                self.counters.extend(counter.map(|counter| (node, counter)));
+            }
             Vote::Refused(refusal) => self.refusals.push((node, refusal)),
             Vote::Unknown(fault) => self.faults.push((node, fault)),
+        }
+    }
+
+    /// Takes back a node's grant, for this reason: what it granted ends before its time.
+    pub fn doubt(&mut self, node: NodeId, fault: Fault) {
+        if self.tally.doubt(node) {
+            self.counters.retain(|(other, _)| *other != node);
+            self.faults.push((node, fault));
         }
     }
 
@@ -97,6 +110,12 @@ impl Round {
     #[must_use]
     pub const fn tally(&self) -> &Tally {
         &self.tally
+    }
+
+    /// The counters that the nodes that said yes told.
+    #[must_use]
+    pub fn counters(&self) -> &Grants {
+        &self.counters
     }
 
     /// What the nodes that said no told about the key.

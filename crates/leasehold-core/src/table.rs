@@ -4,17 +4,20 @@
 //! against. A key is there until its TTL has passed, then it is gone for every purpose.
 
 use crate::{
+    fence::{FencingToken, counter_of, grown},
     owner::Owner,
-    request::{Refusal, Request, Vote},
+    request::{Fault, FaultKind, Refusal, Request, Vote},
     resource::Resource,
+    terms::Ttl,
     time::Instant,
 };
 use alloc::collections::BTreeMap;
 
-/// The keys of one node.
+/// The keys of one node, and the counters that outlive them.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Table {
     keys: BTreeMap<Resource, Key>,
+    counters: BTreeMap<u16, FencingToken>,
 }
 
 /// One key: whose it is and until when.
@@ -36,14 +39,25 @@ impl Table {
     pub const fn new() -> Self {
         Self {
             keys: BTreeMap::new(),
+            counters: BTreeMap::new(),
         }
     }
 
     /// Carries out a request as one step at the node's time `now`.
     pub fn apply(&mut self, now: Instant, request: &Request) -> Vote {
         let resource = request.resource();
-        let (vote, change) = decide(self.keys.get(resource), now, request);
-        match change {
+        let counter = counter_of(resource);
+        let ruling = decide(
+            self.keys.get(resource),
+            self.counters.get(&counter).copied(),
+            now,
+            request,
+        );
+        // Argument S4: the counter before the key, wherever these are two steps.
+        if let Some(token) = ruling.counter {
+            self.counters.insert(counter, token);
+        }
+        match ruling.change {
             Change::Keep => {}
             Change::Set(key) => {
                 self.keys.insert(resource.clone(), key);
@@ -52,7 +66,13 @@ impl Table {
                 self.keys.remove(resource);
             }
         }
-        vote
+        ruling.vote
+    }
+
+    /// The counter that counts the grants of `resource`, if there were any.
+    #[must_use]
+    pub fn counter(&self, resource: &Resource) -> Option<FencingToken> {
+        self.counters.get(&counter_of(resource)).copied()
     }
 
     /// The key of `resource`, if it is still there at `now`.
@@ -82,63 +102,160 @@ pub enum Change {
     Delete,
 }
 
-/// The answer to `request` at `now` when `stored` is what the node has under its key, and what becomes
-/// of the key: the rule that every store follows.
+/// What a node does with a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "a store must carry out all of it"
+)]
+pub struct Ruling {
+    /// What it answers.
+    pub vote: Vote,
+    /// What becomes of the key.
+    pub change: Change,
+    /// What the counter becomes; none if it stays. Where this and the change are two steps, it comes first.
+    pub counter: Option<FencingToken>,
+}
+
+impl Ruling {
+    const fn granted(change: Change) -> Self {
+        Self {
+            vote: Vote::GRANTED,
+            change,
+            counter: None,
+        }
+    }
+}
+
+/// The answer to `request` at `now` when `stored` is what the node has under its key and `counter` what it has
+/// counted, and what becomes of both: the rule that every store follows.
 #[must_use]
-pub fn decide(stored: Option<&Key>, now: Instant, request: &Request) -> (Vote, Change) {
+pub fn decide(
+    stored: Option<&Key>,
+    counter: Option<FencingToken>,
+    now: Instant,
+    request: &Request,
+) -> Ruling {
     let live = stored.filter(|key| key.expires_at > now);
     // Argument S3: the comparison and the change are one step.
     let ours = live.is_some_and(|key| Some(&key.owner) == request.owner());
+    let until = |ttl: Ttl| now.saturating_add(ttl.as_duration());
     let set = |owner: &Owner, expires_at: Instant| {
         let owner = owner.clone();
         Change::Set(Key { owner, expires_at })
     };
     match request {
-        Request::Acquire { owner, ttl, .. } if live.is_none() => (
-            Vote::Granted,
-            set(owner, now.saturating_add(ttl.as_duration())),
-        ),
         // A request that arrives twice changes nothing: the first one's TTL is the one that counts.
-        Request::Acquire { .. } | Request::Transfer { .. } if ours => (Vote::Granted, Change::Keep),
+        Request::Acquire { proposal, .. } | Request::Transfer { proposal, .. } if ours => {
+            grant(Change::Keep, counter, *proposal, counter.is_none())
+        }
+        Request::Acquire {
+            owner,
+            ttl,
+            proposal,
+            ..
+        } if live.is_none() => grant(set(owner, until(*ttl)), counter, *proposal, true),
         Request::Transfer {
-            from, owner, ttl, ..
-        } if live.is_some_and(|key| key.owner == *from) => (
-            Vote::Granted,
-            set(owner, now.saturating_add(ttl.as_duration())),
-        ),
-        Request::Inspect { .. } if live.is_none() => (Vote::Granted, Change::Keep),
+            from,
+            owner,
+            ttl,
+            proposal,
+            ..
+        } if live.is_some_and(|key| key.owner == *from) => {
+            grant(set(owner, until(*ttl)), counter, *proposal, true)
+        }
+        Request::Inspect { .. } if live.is_none() => Ruling::granted(Change::Keep),
+        Request::Raise { token, .. } if ours => raise(counter, *token),
         Request::Extend { owner, ttl, .. } if ours => {
-            let wanted = now.saturating_add(ttl.as_duration());
             // Argument S7: what somebody may rely on is never cut short, not even by an extension with
             // a shorter TTL that comes late.
-            let at_least = live.map_or(wanted, |key| key.expires_at.max(wanted));
-            (Vote::Granted, set(owner, at_least))
+            let at_least = live.map_or(until(*ttl), |key| key.expires_at.max(until(*ttl)));
+            Ruling::granted(set(owner, at_least))
         }
-        Request::Release { keep: None, .. } if ours => (Vote::Granted, Change::Delete),
+        Request::Release { keep: None, .. } if ours => Ruling::granted(Change::Delete),
         Request::Release {
             owner,
             keep: Some(keep),
             ..
-        } if ours => (
-            Vote::Granted,
-            set(owner, now.saturating_add(keep.as_duration())),
-        ),
+        } if ours => Ruling::granted(set(owner, until(*keep))),
         Request::Acquire { .. }
+        | Request::Raise { .. }
         | Request::Extend { .. }
         | Request::Transfer { .. }
         | Request::Inspect { .. }
-        | Request::Release { .. } => {
-            let refusal = Refusal {
-                holder: live.map(|key| key.owner.clone()),
-                remaining: live.map(|key| key.expires_at.saturating_since(now)),
-            };
-            // What is over need not be kept: whoever held it has come to clean up.
-            let over = stored.is_some() && live.is_none();
-            (
-                Vote::Refused(refusal),
-                if over { Change::Delete } else { Change::Keep },
-            )
-        }
+        | Request::Release { .. } => refuse(stored, live, now),
+    }
+}
+
+/// A grant, which counts if a token is wanted. A repeated one does not count again.
+fn grant(
+    change: Change,
+    counter: Option<FencingToken>,
+    proposal: Option<FencingToken>,
+    counts: bool,
+) -> Ruling {
+    let Some(proposal) = proposal else {
+        return Ruling::granted(change);
+    };
+    if !counts {
+        let vote = Vote::Granted { counter };
+        return Ruling {
+            vote,
+            change,
+            counter: None,
+        };
+    }
+    match grown(counter, proposal) {
+        Some(token) => Ruling {
+            vote: Vote::Granted {
+                counter: Some(token),
+            },
+            change,
+            counter: Some(token),
+        },
+        None => Ruling {
+            vote: Vote::Unknown(Fault::new(
+                FaultKind::Rejected,
+                "the node's counter has come to its end",
+            )),
+            change: Change::Keep,
+            counter: None,
+        },
+    }
+}
+
+/// Lets the counter be the token, on a node that carries the key of who asks.
+fn raise(counter: Option<FencingToken>, token: FencingToken) -> Ruling {
+    // Argument S4: a counter beyond the token may be a later holder's, if a request that arrived twice has set our
+    // key again after that. Who stands here for the token would come after who has a larger one.
+    if counter > Some(token) {
+        let beyond = Fault::new(
+            FaultKind::Rejected,
+            "the node's counter is beyond the token",
+        );
+        return Ruling {
+            vote: Vote::Unknown(beyond),
+            change: Change::Keep,
+            counter: None,
+        };
+    }
+    Ruling {
+        counter: Some(token).filter(|_| counter < Some(token)),
+        ..Ruling::granted(Change::Keep)
+    }
+}
+
+fn refuse(stored: Option<&Key>, live: Option<&Key>, now: Instant) -> Ruling {
+    let refusal = Refusal {
+        holder: live.map(|key| key.owner.clone()),
+        remaining: live.map(|key| key.expires_at.saturating_since(now)),
+    };
+    // What is over need not be kept: whoever held it has come to clean up.
+    let over = stored.is_some() && live.is_none();
+    Ruling {
+        vote: Vote::Refused(refusal),
+        change: if over { Change::Delete } else { Change::Keep },
+        counter: None,
     }
 }
 

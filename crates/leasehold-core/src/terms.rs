@@ -2,6 +2,10 @@
 //!
 //! Every line rounds against ourselves: allowances up, validity down.
 
+mod drift;
+
+pub use drift::Drift;
+
 use crate::time::Instant;
 use core::{fmt, time::Duration};
 
@@ -56,46 +60,6 @@ impl Ttl {
     }
 }
 
-/// What is taken off a TTL because clocks do not run alike (assumption A1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Drift {
-    parts_per_million: u32,
-    fixed: Duration,
-}
-
-impl Drift {
-    /// 1 % of the TTL for clocks that run at different speeds, and 2 ms for the nodes' expiry, which
-    /// works in whole milliseconds.
-    pub const DEFAULT: Self = Self {
-        parts_per_million: 10_000,
-        fixed: Duration::from_millis(2),
-    };
-
-    /// The least fixed part: nodes count whole milliseconds, and may be early by one.
-    pub const LEAST_FIXED: Duration = Duration::from_millis(1);
-
-    /// A share of the TTL in millionths, and a fixed time on top, at least
-    /// [`LEAST_FIXED`](Self::LEAST_FIXED); less is refused where the drift is used.
-    #[must_use]
-    pub const fn new(parts_per_million: u32, fixed: Duration) -> Self {
-        Self {
-            parts_per_million,
-            fixed,
-        }
-    }
-
-    /// What is taken off this TTL, rounded up.
-    #[must_use]
-    pub fn allowance(self, ttl: Ttl) -> Duration {
-        let share = ttl
-            .as_duration()
-            .as_nanos()
-            .saturating_mul(u128::from(self.parts_per_million));
-        let nanos = u64::try_from(share.div_ceil(1_000_000)).unwrap_or(u64::MAX);
-        Duration::from_nanos(nanos).saturating_add(self.fixed)
-    }
-}
-
 /// TTL, drift, margin and time limit of one lock, checked against each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Terms {
@@ -105,6 +69,10 @@ pub struct Terms {
     margin: Duration,
     /// For how much longer the keys live than the TTL says.
     delay: Duration,
+    /// By how much a node's clock may be set forward without the lease being the shorter for it.
+    step_margin: Duration,
+    /// How long keys may live at most.
+    most: Ttl,
     node_limit: Duration,
 }
 
@@ -134,6 +102,8 @@ impl Terms {
             drift,
             margin: Duration::ZERO,
             delay: Duration::ZERO,
+            step_margin: Duration::ZERO,
+            most: Ttl::LONGEST,
             node_limit,
         })
     }
@@ -159,8 +129,38 @@ impl Terms {
     /// # Errors
     /// [`TermsError::Ttl`] if the keys would live longer than [`Ttl::LONGEST`].
     pub fn with_delay(self, delay: Duration) -> Result<Self, TermsError> {
-        Ttl::new(self.ttl.as_duration().saturating_add(delay))?;
-        Ok(Self { delay, ..self })
+        Self { delay, ..self }.checked()
+    }
+
+    /// The same, with keys that live for `margin` longer, so that a node's clock may be set forward by as much
+    /// (assumption A2). The keys of a lease that was lost are released all the same.
+    ///
+    /// # Errors
+    /// [`TermsError::Ttl`] if the keys would live longer than [`Ttl::LONGEST`].
+    pub fn with_step_margin(self, step_margin: Duration) -> Result<Self, TermsError> {
+        Self {
+            step_margin,
+            ..self
+        }
+        .checked()
+    }
+
+    /// The same, but refused if keys would live for longer than `most`: for so long only do nodes that may have
+    /// forgotten keys wait.
+    ///
+    /// # Errors
+    /// [`TermsError::AboveMost`] if they would.
+    pub fn with_most(self, most: Ttl) -> Result<Self, TermsError> {
+        Self { most, ..self }.checked()
+    }
+
+    fn checked(self) -> Result<Self, TermsError> {
+        let life = Ttl::new(self.longest_life())?;
+        if life > self.most {
+            let most = self.most;
+            return Err(TermsError::AboveMost { life, most });
+        }
+        Ok(self)
     }
 
     /// The same for another TTL. The nodes' time limit becomes shorter if the TTL asks for it.
@@ -175,7 +175,7 @@ impl Terms {
             node_limit,
             ..terms
         }
-        .with_delay(self.delay)
+        .checked()
     }
 
     /// The TTL that the lease counts on.
@@ -184,10 +184,30 @@ impl Terms {
         self.ttl
     }
 
-    /// The TTL set on the keys: longer by the delay after an unclean end.
+    /// The TTL set on the keys: longer by the delay after an unclean end, and by the margin for the nodes' clocks.
     #[must_use]
     pub fn key_ttl(&self) -> Ttl {
-        Ttl::at_least(self.ttl.as_duration().saturating_add(self.delay))
+        Ttl::at_least(self.longest_life())
+    }
+
+    fn longest_life(&self) -> Duration {
+        self.ttl
+            .as_duration()
+            .saturating_add(self.delay)
+            .saturating_add(self.step_margin)
+    }
+
+    /// By how much less the keys on a node may be relied upon whose clock was set forward by `step`.
+    #[must_use]
+    pub fn cut_by(&self, step: Duration) -> Duration {
+        // Assumption A2: what the margin covers costs nothing.
+        step.saturating_sub(self.step_margin)
+    }
+
+    /// What is taken off the TTL because clocks do not run alike.
+    #[must_use]
+    pub const fn drift(&self) -> Drift {
+        self.drift
     }
 
     /// For how long the keys outlive a lease that was lost.
@@ -267,6 +287,13 @@ pub enum TermsError {
         /// What was asked for.
         ttl: Duration,
     },
+    /// The keys would live for longer than the nodes wait that may have forgotten them.
+    AboveMost {
+        /// How long they would live: the TTL, and what is added to it.
+        life: Ttl,
+        /// How long they may live.
+        most: Ttl,
+    },
     /// The fixed part of the drift is below what the nodes' whole milliseconds need.
     FixedDrift {
         /// What was asked for.
@@ -295,6 +322,13 @@ impl fmt::Display for TermsError {
                 out,
                 "a TTL of {ttl:?} is out of range: {:?} to 30 days",
                 Ttl::SHORTEST.as_duration()
+            ),
+            Self::AboveMost { life, most } => write!(
+                out,
+                "keys that live for {:?} (the TTL, and any delay or margin) are beyond the maximum of {:?}, after \
+                 which nodes that may have forgotten them vote again; raise max_ttl, for all who use these nodes",
+                life.as_duration(),
+                most.as_duration()
             ),
             Self::FixedDrift { fixed } => write!(
                 out,
@@ -349,14 +383,6 @@ mod tests {
         assert_eq!(delayed.key_ttl(), ttl(15_000));
         let gone_by = started.saturating_add(ms(15_000 + 152));
         assert_eq!(delayed.gone_by(started), gone_by);
-    }
-
-    #[test]
-    fn the_allowance_is_rounded_up() {
-        let drift = Drift::new(1, Duration::ZERO);
-        assert_eq!(drift.allowance(ttl(10)), Duration::from_nanos(10));
-        let drift = Drift::new(333, Duration::from_nanos(1));
-        assert_eq!(drift.allowance(ttl(11)), Duration::from_nanos(3_663 + 1));
     }
 
     #[test]

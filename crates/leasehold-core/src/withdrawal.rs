@@ -38,6 +38,8 @@ pub(crate) struct Withdrawal {
     again: Option<Instant>,
     /// How often that was put off.
     postponed: u32,
+    /// The number of the first release: what comes late of a request before it deletes nothing.
+    first: u32,
     /// Whether any node has deleted a key of ours.
     has_deleted: bool,
     /// Whether the lease was valid when its release began.
@@ -109,6 +111,7 @@ impl Withdrawal {
             latest,
             again,
             postponed: 0,
+            first: step,
             has_deleted: false,
             was_in_time: report.is_some_and(|report| report.in_time),
             keep,
@@ -138,17 +141,17 @@ impl Withdrawal {
         let creates = self.claim.creates(node, tag.step);
         self.claim.settle(now, node, tag.step, &vote);
         if creates {
-            if vote == Vote::Granted {
+            if vote.is_granted() {
                 // Argument S5: a straggler is released when it lands, in case the release that was sent
                 // before it landed before it.
                 self.ask(now, NodeSet::from_iter([node]), outbox);
             }
             return;
         }
-        self.has_deleted |= vote == Vote::Granted;
+        self.has_deleted |= vote.is_granted() && tag.step >= self.first;
         if self.latest.get(node.index()) == Some(&tag.step) {
             match &vote {
-                Vote::Granted | Vote::Refused(_) => {
+                Vote::Granted { .. } | Vote::Refused(_) => {
                     self.gone.insert(node);
                 }
                 Vote::Unknown(fault) => {

@@ -27,14 +27,15 @@ fn a_key_is_deleted_only_by_the_one_who_signed_it() {
         resource: resource(),
         owner: owner(b"a"),
         ttl,
+        proposal: None,
     };
-    assert_eq!(table.apply(at(0), &acquire), Vote::Granted);
+    assert_eq!(table.apply(at(0), &acquire), Vote::GRANTED);
     assert!(matches!(
         table.apply(at(1), &release(b"b")),
         Vote::Refused(_)
     ));
     assert!(table.key(at(2), &resource()).is_some());
-    assert_eq!(table.apply(at(3), &release(b"a")), Vote::Granted);
+    assert_eq!(table.apply(at(3), &release(b"a")), Vote::GRANTED);
     assert_eq!(table.key(at(4), &resource()), None);
 }
 
@@ -319,7 +320,7 @@ fn begin(upkeep: Upkeep) -> (Engine, Tag) {
 
 fn grant(engine: &mut Engine, now: Instant, nodes: impl IntoIterator<Item = usize>, tag: Tag) {
     for node in nodes {
-        engine.handle_reply(now, NodeId::new(node).expect("of five"), tag, Vote::Granted);
+        engine.handle_reply(now, NodeId::new(node).expect("of five"), tag, Vote::GRANTED);
     }
 }
 
@@ -372,6 +373,7 @@ fn wish_with(retry: Retry, upkeep: Upkeep) -> Wish {
             retry,
             owners,
             upkeep,
+            is_fenced: false,
         }),
         from: None,
         patience: None,

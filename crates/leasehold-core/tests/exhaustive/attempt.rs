@@ -113,6 +113,7 @@ impl Run {
             resource: resource(),
             owner: Owner::from_bytes(b"bob").expect("a name"),
             ttl: Ttl::LONGEST,
+            proposal: None,
         };
         let tables = fates.map(|fate| {
             let mut table = Table::new();
@@ -220,7 +221,7 @@ impl Run {
             }
             _ => self.tables[node].apply(self.now, &request),
         };
-        if vote == Vote::Granted && first {
+        if vote == Vote::GRANTED && first {
             self.granted.insert(id);
         }
         self.engine.handle_reply(self.now, id, tag, vote);
@@ -230,7 +231,8 @@ impl Run {
     fn heal(&mut self) {
         self.healed = true;
         for node in NodeSet::first(3).iter() {
-            self.engine.handle_link(self.now, node, LinkChange::Up);
+            self.engine
+                .handle_link(self.now, node, LinkChange::Up(None));
         }
         self.drain();
         self.answer_all(&mut Order {
@@ -285,6 +287,7 @@ fn wish() -> Wish {
             retry: Retry::default().with_tries(NonZeroU32::new(1)),
             owners: OwnerSource::default(),
             upkeep: Upkeep::default(),
+            is_fenced: false,
         }),
         from: None,
         patience: None,

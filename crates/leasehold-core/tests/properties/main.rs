@@ -7,12 +7,13 @@ mod world;
 
 use core::{num::NonZeroU32, time::Duration};
 use leasehold_core::{
-    AttemptId, AutoRenewal, Drift, Engine, Fault, FaultKind, Instant, LinkChange, NodeId,
-    Operation, OperationId, Owner, OwnerSource, Pause, Plan, Quorum, Resource, Retry, Seed, Tag,
-    Terms, Ttl, Upkeep, Vote, Wish,
+    Abstention, AbstentionCause, AttemptId, AutoRenewal, Drift, Engine, Event, Fault, FaultKind,
+    FencingToken, Identity, Instant, LinkChange, NodeId, Operation, OperationId, Owner,
+    OwnerSource, Pause, Plan, Quorum, Reading, Resource, Retry, Seed, Tag, Terms, Ttl, Upkeep,
+    Vote, Wish,
 };
 use proptest::prelude::*;
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 use world::{Kindness, World};
 
 proptest! {
@@ -42,10 +43,18 @@ proptest! {
         calls in prop::collection::vec(call(), 0..80),
     ) {
         let mut engine = Engine::new(Quorum::majority(nodes).expect("1 to 5 nodes"));
+        let mut fenced = BTreeSet::new();
         for (at, call) in calls {
-            make(&mut engine, Instant::from_origin(Duration::from_millis(at)), call);
+            let is_fenced = matches!(call, Call::Acquire(_, true));
+            let made = make(&mut engine, Instant::from_origin(Duration::from_millis(at)), call);
+            fenced.extend(made.filter(|_| is_fenced));
             while engine.poll_send().is_some() {}
-            while engine.poll_event().is_some() {}
+            while let Some((id, event)) = engine.poll_event() {
+                if let Event::Acquired(lease) = event {
+                    // Argument S4: whoever wants a token gets it with the lease, or gets no lease.
+                    prop_assert_eq!(lease.token.is_some(), fenced.contains(&id));
+                }
+            }
             let _ = engine.poll_timeout();
         }
     }
@@ -53,7 +62,7 @@ proptest! {
 
 #[derive(Clone, Debug)]
 enum Call {
-    Acquire(Option<u64>),
+    Acquire(Option<u64>, bool),
     Extend(u64, Option<u64>),
     Heartbeat(u64),
     Release(u64),
@@ -63,6 +72,8 @@ enum Call {
     Evict,
     Reply(usize, Tag, Vote),
     Link(usize, LinkChange),
+    Clock(usize, Reading),
+    Epoch(u64),
     Timeout,
 }
 
@@ -76,14 +87,29 @@ fn call() -> impl Strategy<Value = (u64, Call)> {
         }
     });
     let vote = prop_oneof![
-        4 => Just(Vote::Granted),
+        4 => Just(Vote::GRANTED),
+        6 => (1_u64..6).prop_map(|counter| Vote::Granted { counter: FencingToken::new(counter) }),
+        1 => (0_u64..2_000).prop_map(|left| Vote::Unknown(Fault::abstained(&Abstention {
+            cause: AbstentionCause::Changed,
+            left: Duration::from_millis(left),
+        }))),
         2 => Just(Vote::Refused(leasehold_core::Refusal::default())),
-        1 => prop::sample::select(vec![FaultKind::Down, FaultKind::Busy, FaultKind::Disconnected])
+        1 => prop::sample::select(vec![FaultKind::Down, FaultKind::Busy, FaultKind::Disconnected, FaultKind::Disagrees])
             .prop_map(|kind| Vote::Unknown(Fault::new(kind, "fault"))),
     ];
-    let link = prop::sample::select(vec![LinkChange::Up, LinkChange::Down]);
+    let link = prop::sample::select(vec![
+        LinkChange::Up(None),
+        LinkChange::Up(Some(Identity::new("one"))),
+        LinkChange::Up(Some(Identity::new("other"))),
+        LinkChange::Down,
+    ]);
+    let reading = (0_u64..6_000, 0_u64..3_000).prop_map(|(node, asked)| Reading {
+        node: Duration::from_millis(node),
+        asked: Instant::from_origin(Duration::from_millis(asked)),
+    });
     let call = prop_oneof![
-        3 => prop::option::of(0_u64..500).prop_map(Call::Acquire),
+        3 => (prop::option::of(0_u64..500), any::<bool>())
+            .prop_map(|(patience, is_fenced)| Call::Acquire(patience, is_fenced)),
         2 => (0_u64..8, prop::option::of(10_u64..2_000)).prop_map(|(id, ttl)| Call::Extend(id, ttl)),
         1 => (0_u64..8).prop_map(Call::Heartbeat),
         2 => (0_u64..8).prop_map(Call::Release),
@@ -93,66 +119,85 @@ fn call() -> impl Strategy<Value = (u64, Call)> {
         1 => Just(Call::Evict),
         20 => (0_usize..32, tag, vote).prop_map(|(node, tag, vote)| Call::Reply(node % 7, tag, vote)),
         1 => (0_usize..32, link).prop_map(|(node, change)| Call::Link(node, change)),
+        2 => (0_usize..32, reading).prop_map(|(node, reading)| Call::Clock(node % 7, reading)),
+        1 => any::<u64>().prop_map(Call::Epoch),
         3 => Just(Call::Timeout),
     ];
     (0_u64..3_000, call)
 }
 
-fn make(engine: &mut Engine, now: Instant, call: Call) {
-    let seed = Seed::new([1; Seed::LENGTH]);
+/// Makes the call. Tells the operation if it was one.
+fn make(engine: &mut Engine, now: Instant, call: Call) -> Option<OperationId> {
     let node = |index| NodeId::new(index).expect("below 32");
-    match call {
-        Call::Acquire(patience) => {
-            let patience = patience.map(Duration::from_millis);
-            // Some of them renew, and all of them have limits.
-            let renewal = if patience.is_none() {
-                AutoRenewal::Thirds
-            } else {
-                AutoRenewal::Off
-            };
-            let upkeep = Upkeep {
-                renewal,
-                most_extensions: Some(5),
-                most_hold: Some(Duration::from_secs(2)),
-                least_hold: Some(Duration::from_millis(50)),
-                heartbeat: Some(Duration::from_millis(700)),
-                danger: None,
-            };
-            engine.submit(now, seed, Operation::Acquire(wish(patience, upkeep)));
-        }
+    let operation = match call {
+        Call::Acquire(patience, is_fenced) => acquire(patience, is_fenced),
         Call::Extend(id, ttl) => {
             let (lease, ttl) = (OperationId::new(id), ttl.map(Duration::from_millis));
             let ttl = ttl.map(|ttl| Ttl::new(ttl).expect("in range"));
-            engine.submit(now, seed, Operation::Extend { lease, ttl });
+            Operation::Extend { lease, ttl }
         }
-        Call::Heartbeat(id) => {
-            engine.submit(now, seed, Operation::Heartbeat(OperationId::new(id)));
-        }
-        Call::Release(id) => {
-            engine.submit(now, seed, Operation::Release(OperationId::new(id)));
-        }
-        Call::Cancel(id) => {
-            engine.submit(now, seed, Operation::Cancel(OperationId::new(id)));
-        }
-        Call::HandOver(id) => {
-            engine.submit(now, seed, Operation::HandOver(OperationId::new(id)));
-        }
+        Call::Heartbeat(id) => Operation::Heartbeat(OperationId::new(id)),
+        Call::Release(id) => Operation::Release(OperationId::new(id)),
+        Call::Cancel(id) => Operation::Cancel(OperationId::new(id)),
+        Call::HandOver(id) => Operation::HandOver(OperationId::new(id)),
         Call::Inspect => {
             let (resource, limit) = (resource(), Duration::from_millis(100));
-            engine.submit(now, seed, Operation::Inspect { resource, limit });
+            Operation::Inspect { resource, limit }
         }
-        Call::Evict => {
-            let evict = Operation::Evict {
-                resource: resource(),
-                owner: Owner::from_bytes(b"bob").expect("three bytes"),
-                terms: terms(),
-            };
-            engine.submit(now, seed, evict);
+        Call::Evict => Operation::Evict {
+            resource: resource(),
+            owner: Owner::from_bytes(b"bob").expect("three bytes"),
+            terms: terms(),
+        },
+        Call::Reply(index, tag, vote) => {
+            engine.handle_reply(now, node(index), tag, vote);
+            return None;
         }
-        Call::Reply(index, tag, vote) => engine.handle_reply(now, node(index), tag, vote),
-        Call::Link(index, change) => engine.handle_link(now, node(index), change),
-        Call::Timeout => engine.handle_timeout(now),
-    }
+        Call::Link(index, change) => {
+            engine.handle_link(now, node(index), change);
+            return None;
+        }
+        Call::Clock(index, reading) => {
+            let _ = engine.handle_clock(now, node(index), reading);
+            return None;
+        }
+        Call::Epoch(seconds) => {
+            engine.set_epoch(Duration::from_secs(seconds));
+            return None;
+        }
+        Call::Timeout => {
+            engine.handle_timeout(now);
+            return None;
+        }
+    };
+    Some(engine.submit(now, Seed::new([1; Seed::LENGTH]), operation))
+}
+
+fn acquire(patience: Option<u64>, is_fenced: bool) -> Operation {
+    let patience = patience.map(Duration::from_millis);
+    // Some of them renew, and all of them have limits.
+    let renewal = if patience.is_none() {
+        AutoRenewal::Thirds
+    } else {
+        AutoRenewal::Off
+    };
+    let upkeep = Upkeep {
+        renewal,
+        most_extensions: Some(5),
+        most_hold: Some(Duration::from_secs(2)),
+        least_hold: Some(Duration::from_millis(50)),
+        heartbeat: Some(Duration::from_millis(700)),
+        danger: None,
+    };
+    let wish = wish(patience, upkeep);
+    let plan = Plan {
+        is_fenced,
+        ..Plan::clone(&wish.plan)
+    };
+    Operation::Acquire(Wish {
+        plan: Arc::new(plan),
+        ..wish
+    })
 }
 
 /// A TTL of a second, an allowance of 12 ms, three tries with 30 ms between them.
@@ -170,6 +215,7 @@ fn wish(patience: Option<Duration>, upkeep: Upkeep) -> Wish {
                 }),
             owners: OwnerSource::default(),
             upkeep,
+            is_fenced: false,
         }),
         from: None,
         patience,

@@ -158,7 +158,7 @@ impl World {
             }
             Happening::Answer(client, node, tag, vote) => {
                 let client = &mut self.clients[client];
-                if vote == Vote::Granted {
+                if vote == Vote::GRANTED {
                     client.granted.entry(tag).or_default().insert(node);
                 }
                 client.engine.handle_reply(now, node, tag, vote);
@@ -166,7 +166,7 @@ impl World {
             Happening::Up(client, node) => {
                 self.clients[client]
                     .engine
-                    .handle_link(now, node, LinkChange::Up);
+                    .handle_link(now, node, LinkChange::Up(None));
             }
             Happening::Wake(client) => self.clients[client].engine.handle_timeout(now),
             Happening::Want(client) => self.want(client),
@@ -267,7 +267,7 @@ impl World {
             Request::Acquire { owner, .. } => {
                 it.attempts.insert(tag.attempt, owner.clone());
             }
-            Request::Transfer { .. } | Request::Inspect { .. } => {}
+            Request::Transfer { .. } | Request::Raise { .. } | Request::Inspect { .. } => {}
             Request::Extend { .. } => it.last_extension = Some(tag),
             Request::Release { owner, .. } => {
                 let nodes = it.released.entry(tag.attempt).or_default();
@@ -339,6 +339,7 @@ impl World {
                 let tag = self.clients[client].extending[&id];
                 self.stands(client, tag, valid_until);
             }
+            Event::Changed(LeaseChange::Cut { .. }) => panic!("no clock was set"),
             Event::Changed(LeaseChange::Confirmed { valid_until }) => {
                 let extension = self.clients[client].last_extension;
                 self.stands(client, extension.expect("it was asked for"), valid_until);

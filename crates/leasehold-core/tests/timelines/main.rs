@@ -19,7 +19,11 @@
 //! ```
 //!
 //! Further options: `renew=thirds` or `renew=2s`, `most=3` extensions, `hold=60s` at most, `least=5s`,
-//! `heartbeat=2s`, `danger=3s`, `margin=5ms`, `delay=1s`.
+//! `heartbeat=2s`, `danger=3s`, `margin=5ms`, `delay=1s`, `steps=300ms` margin for clocks that are set,
+//! `forgetful=2` nodes tolerated, `token=yes`, `epoch=1000s` on the wall at 0 ms.
+//!
+//! With tokens: `granted 7` tells a counter. With a guard: `abstains 12s`, `disagrees`. Of a node itself:
+//! `n0 clock 5005ms asked 10ms`, `n0 link up ID`.
 //!
 //! Below the line stands everything that the engine asked, told, and had left at the end. Timers are
 //! heard in time unless the story says otherwise, also the last ones before a moment that is the story's
@@ -48,25 +52,41 @@ stories! {
     a_clean_release_needs_no_delay
     a_danger_may_come_twice
     a_decided_loss_is_released_everywhere_at_once
+    a_disagreement_ends_the_acquisition_at_once
     a_failed_extension_counts_nodes_and_changes_nothing
+    a_grant_that_tells_no_counter_is_no_vote_for_a_token
     a_hold_may_be_shorter_than_the_ttl
     a_holder_that_reports_no_progress_loses_the_lease
     a_hurried_caller_rests_for_half_of_the_time_before_its_last_try
+    a_late_answer_to_a_raise_or_an_extension_deletes_nothing
+    a_late_grant_below_the_token_is_raised
+    a_late_grant_beyond_the_token_stands_for_nothing
     a_late_grant_of_the_winner_is_kept
+    a_late_grant_that_tells_no_counter_does_not_stand_for_the_token
+    a_late_grant_that_tells_the_token_stands_for_it
     a_lease_is_extended_by_itself_in_thirds
     a_lease_is_not_extended_more_often_than_it_may_be
     a_lease_is_not_held_longer_than_it_may_be
+    a_lease_that_a_step_ends_tells_why
     a_lease_that_nobody_confirms_is_lost_at_its_end
     a_lease_that_was_lost_keeps_nothing
     a_lease_that_was_over_is_not_called_released
     a_margin_is_taken_off_the_lease
+    a_new_process_on_a_node_does_not_hide_a_step
     a_node_that_cannot_be_asked_is_no_reason_to_wait_for_the_others
     a_node_that_comes_back_is_asked_at_once_if_the_lease_is_in_trouble
+    a_node_that_is_repaired_is_proposed_the_token
+    a_node_that_is_set_forward_while_it_is_raised_is_not_waited_for
     a_node_that_lost_the_key_is_given_it_again
     a_node_that_refused_is_asked_to_release_again
     a_node_that_tells_after_the_end_that_it_lost_the_key_gets_none
     a_node_that_tells_late_that_it_lost_the_key_is_given_it_again
     a_patient_caller_gets_one_last_try_before_the_deadline
+    a_proposal_is_the_wall_clock_in_microseconds
+    a_quorum_that_abstains_is_waited_for_without_using_up_the_tries
+    a_quorum_that_tells_one_counter_needs_one_round
+    a_quorum_that_tolerates_forgetful_nodes_is_larger
+    a_raise_that_is_refused_loses_the_attempt
     a_refusing_node_is_asked_to_release_with_growing_pauses
     a_release_is_told_at_a_quorum_of_deletions
     a_release_of_what_another_holds_says_so
@@ -74,17 +94,31 @@ stories! {
     a_release_that_too_few_answered_is_not_called_done
     a_renewal_that_fails_is_tried_again_until_it_succeeds
     a_repair_that_lands_after_the_release_is_released
+    a_second_answer_of_a_node_does_not_stand_for_the_token
+    a_server_under_two_addresses_confirms_once
+    a_server_under_two_addresses_has_one_vote
     a_short_hold_keeps_the_keys_for_the_rest
     a_short_ttl_does_not_hurry_the_nodes_for_ever
     a_shorter_extension_takes_nothing_away
     a_silent_quorum_is_unreachable_and_names_the_faults
+    a_single_try_does_not_wait_for_those_who_abstain
+    a_step_beyond_the_rest_of_a_limited_hold_ends_nothing
+    a_step_during_a_vote_takes_the_grant_back
+    a_step_during_an_extension_takes_its_confirmation_back
+    a_step_during_the_vote_and_one_after_it_add_up
+    a_step_that_leaves_a_quorum_cuts_nothing
+    a_step_that_leaves_no_quorum_cuts_the_lease_and_hurries_the_extension
+    a_step_within_the_margin_costs_nothing
     a_straggler_after_the_loss_is_released_when_it_lands
     a_straggler_undoes_an_answered_release
     a_timer_that_is_late_for_the_deadline_begins_no_try
+    a_token_that_is_agreed_on_after_the_validity_is_too_late
     a_ttl_begins_when_a_hung_node_acts
+    a_vote_that_a_step_decides_ends_at_once
     acknowledgements_after_the_old_deadline_are_too_late
     after_a_loss_the_keys_stay_for_the_delay
     all_grants_after_the_validity_are_too_late
+    an_abstention_beyond_the_patience_ends_with_it
     an_acknowledgement_of_an_earlier_extension_does_not_count
     an_answer_to_an_earlier_attempt_does_not_count
     an_answer_to_an_earlier_release_ends_nothing
@@ -95,15 +129,23 @@ stories! {
     an_extension_that_waits_in_a_hung_node_is_not_forgotten
     an_extension_to_another_ttl_waits_for_the_one_under_way
     an_uncontended_resource_is_won_by_the_first_quorum
+    cancelling_during_the_second_round_releases_everywhere
     cancelling_in_mid_vote_releases_everywhere
+    counters_that_differ_are_raised_to_the_largest
     four_nodes_need_three
     keys_are_taken_over_under_a_new_owner
     keys_that_are_gone_from_too_many_nodes_are_a_loss_at_once
+    keys_that_are_taken_over_get_a_token_of_their_own
     no_node_is_given_the_key_before_a_quorum_confirms
     one_lost_key_and_one_late_node_do_not_prove_the_lock_gone
     one_node_is_its_own_quorum
+    one_node_that_abstains_costs_nothing
+    one_node_that_disagrees_costs_its_vote_only
+    steps_within_the_margin_that_exceed_it_together_cut_the_lease
     the_last_of_three_grants_decides
     the_last_try_is_followed_by_no_pause
+    the_second_round_ends_with_the_callers_patience
+    the_second_round_has_as_much_time_as_the_first
     two_answers_of_one_node_count_once
     two_nodes_need_both
     unreachable_nodes_are_given_up_after_the_configured_time

@@ -2,8 +2,9 @@
 
 use core::time::Duration;
 use leasehold_core::{
-    AcquireFailure, Cause, Danger, Ended, Event, ExtendFailure, Fault, Instant, LeaseChange, Loss,
-    NodeId, NodeSet, Opposition, Quorum, ReleaseOutcome, Request, Trouble, Ttl, Vote,
+    AcquireFailure, Cause, ClockStep, Danger, Ended, Event, ExtendFailure, Fault, Instant,
+    LeaseChange, Loss, NodeId, NodeSet, Opposition, Quorum, ReleaseOutcome, Request, Trouble, Ttl,
+    Vote,
 };
 
 pub(crate) fn moment(at: Instant) -> String {
@@ -31,20 +32,43 @@ pub(crate) fn nodes(nodes: NodeSet, quorum: Quorum) -> String {
 pub(crate) fn verb(request: &Request, usual: Ttl) -> String {
     let (verb, ttl) = match request {
         Request::Acquire { ttl, .. } => ("acquire", Some(*ttl)),
+        Request::Raise { token, .. } => return format!("raise to {token}"),
         Request::Extend { ttl, .. } => ("extend", Some(*ttl)),
         Request::Transfer { ttl, .. } => ("take over", Some(*ttl)),
         Request::Inspect { .. } => ("inspect", None),
         Request::Release { keep, .. } => ("release", *keep),
     };
-    match ttl.filter(|ttl| *ttl != usual) {
+    let verb = match ttl.filter(|ttl| *ttl != usual) {
         None => verb.to_owned(),
         Some(ttl) => format!("{verb} for {}", time(ttl.as_duration())),
+    };
+    match request {
+        Request::Acquire {
+            proposal: Some(proposal),
+            ..
+        }
+        | Request::Transfer {
+            proposal: Some(proposal),
+            ..
+        } => format!("{verb} proposing {proposal}"),
+        _ => verb,
+    }
+}
+
+pub(crate) fn step(step: ClockStep) -> String {
+    match step {
+        ClockStep::Forward(by) => format!("{} forward", time(by)),
+        ClockStep::Back(by) => format!("{} back", time(by)),
     }
 }
 
 pub(crate) fn event(event: &Event) -> String {
     match event {
-        Event::Acquired(lease) => format!("acquired, valid until {}", moment(lease.valid_until)),
+        Event::Acquired(lease) => {
+            let token = lease.token.map(|token| format!(" with token {token}"));
+            let until = moment(lease.valid_until);
+            format!("acquired{}, valid until {until}", token.unwrap_or_default())
+        }
         Event::NotAcquired(failure) => not_acquired(failure),
         Event::Extended(valid_until) => format!("extended, valid until {}", moment(*valid_until)),
         Event::NotExtended(failure) => format!("not extended: {}", not_extended(failure)),
@@ -58,7 +82,7 @@ pub(crate) fn event(event: &Event) -> String {
 
 fn inspected(votes: &[(NodeId, Vote)]) -> String {
     let words = votes.iter().map(|(node, vote)| match vote {
-        Vote::Granted => format!("{node} free"),
+        Vote::Granted { .. } => format!("{node} free"),
         Vote::Unknown(fault) => format!("{node} {fault}"),
         Vote::Refused(refusal) => match &refusal.holder {
             Some(holder) => format!("{node} by={holder}"),
@@ -82,6 +106,15 @@ fn changed(change: &LeaseChange) -> String {
         LeaseChange::Confirmed { valid_until } => {
             format!("confirmed, valid until {}", moment(*valid_until))
         }
+        LeaseChange::Cut {
+            valid_until,
+            node,
+            step,
+        } => format!(
+            "cut, valid until {}: {node} was set {} forward",
+            moment(*valid_until),
+            time(*step)
+        ),
         LeaseChange::Lost(loss) => format!("lost: {}", lost(loss)),
     }
 }
@@ -91,6 +124,9 @@ fn lost(loss: &Loss) -> String {
         Loss::TimedOut { trouble: why } => format!("timed out{}", trouble(why.as_ref())),
         Loss::Gone(opposition) => format!("gone, {}", opposed(opposition)),
         Loss::ExtensionLimit { extensions } => format!("extended {extensions} times, the limit"),
+        Loss::ClockStepped { node, step } => {
+            format!("{node} was set {} forward", time(*step))
+        }
         Loss::HoldLimit { held } => format!("held for {}, the limit", time(*held)),
         Loss::NoProgress { heard } => format!("no progress since {}", moment(*heard)),
         _ => "unheard of".into(),
@@ -137,6 +173,17 @@ fn cause(cause: &Cause) -> String {
                 faults(reasons)
             )
         }
+        Cause::Abstained {
+            left,
+            granted,
+            refused,
+            faults: reasons,
+        } => format!(
+            "a quorum votes again in {}, {granted} granted, {refused} refused{}",
+            time(*left),
+            faults(reasons)
+        ),
+        Cause::Disagreement { faults: reasons } => format!("disagreement{}", faults(reasons)),
         Cause::TooLate { elapsed } => format!("too late by a vote of {}", time(*elapsed)),
         Cause::Cancelled => "cancelled".into(),
         Cause::OwnerRepeated => "owner repeated".into(),

@@ -2,14 +2,17 @@
 
 use core::{num::NonZeroU32, time::Duration};
 use leasehold_core::{
-    AutoRenewal, Drift, Fault, FaultKind, Instant, LinkChange, NodeId, Owner, OwnerSource, Pause,
-    Plan, Quorum, Refusal, Retry, Terms, Ttl, Upkeep, Vote,
+    Abstention, AbstentionCause, AutoRenewal, Drift, Fault, FaultKind, FencingToken, Identity,
+    Instant, LinkChange, NodeId, Owner, OwnerSource, Pause, Plan, Quorum, Reading, Refusal, Retry,
+    Terms, Ttl, Upkeep, Vote,
 };
 use std::{collections::BTreeMap, sync::Arc};
 
 /// One story: who plays, what happens, what must come of it.
 pub(crate) struct Script {
     pub(crate) quorum: Quorum,
+    /// What the wall clock shows at the story's beginning.
+    pub(crate) epoch: Duration,
     pub(crate) plan: Arc<Plan>,
     pub(crate) patience: Option<Duration>,
     pub(crate) lines: Vec<(Instant, Act)>,
@@ -29,6 +32,7 @@ pub(crate) enum Act {
     Cancel(String),
     Answer(Vec<NodeId>, Vote, To),
     Link(NodeId, LinkChange),
+    Clock(NodeId, Reading),
     Asleep,
     Awake,
     Wait,
@@ -56,6 +60,9 @@ pub(crate) fn parse(text: &str) -> Parsed<Script> {
         .filter(|line| !line.is_empty());
     let options = options(lines.next().ok_or("no engine")?)?;
     let (quorum, plan, patience) = setup(&options)?;
+    let epoch = options
+        .get("epoch")
+        .map_or(Ok(Duration::ZERO), |word| duration(word))?;
     let lines: Vec<_> = lines
         .map(|line| act(line).map_err(|why| format!("{line}: {why}")))
         .collect::<Parsed<_>>()?;
@@ -65,6 +72,7 @@ pub(crate) fn parse(text: &str) -> Parsed<Script> {
     let expected = expected.lines().map(str::to_owned).collect();
     Ok(Script {
         quorum,
+        epoch,
         plan: Arc::new(plan),
         patience,
         lines,
@@ -81,37 +89,51 @@ fn options(line: &str) -> Parsed<BTreeMap<&str, &str>> {
         .collect()
 }
 
+/// What the first line may say.
+const KNOWN: &[&str] = &[
+    "nodes",
+    "ttl",
+    "drift",
+    "limit",
+    "tries",
+    "pause",
+    "patience",
+    "unreachable",
+    "renew",
+    "most",
+    "hold",
+    "least",
+    "heartbeat",
+    "danger",
+    "margin",
+    "delay",
+    "steps",
+    "forgetful",
+    "token",
+    "epoch",
+];
+
 fn setup(options: &BTreeMap<&str, &str>) -> Parsed<(Quorum, Plan, Option<Duration>)> {
-    const KNOWN: &[&str] = &[
-        "nodes",
-        "ttl",
-        "drift",
-        "limit",
-        "tries",
-        "pause",
-        "patience",
-        "unreachable",
-        "renew",
-        "most",
-        "hold",
-        "least",
-        "heartbeat",
-        "danger",
-        "margin",
-        "delay",
-    ];
     if let Some(unknown) = options.keys().find(|key| !KNOWN.contains(key)) {
         return Err(format!("{unknown}: no such option"));
     }
     let needed = |key: &str| options.get(key).ok_or(format!("{key} is missing"));
     let time = |key: &str| options.get(key).map(|value| duration(value)).transpose();
-    let quorum = Quorum::majority(number(needed("nodes")?)?).ok_or("no such number of nodes")?;
+    let nodes = number(needed("nodes")?)?;
+    let quorum = match options.get("forgetful") {
+        None => Quorum::majority(nodes),
+        Some(forgetful) => Quorum::tolerate_forgetful(nodes, number(forgetful)?),
+    };
+    let quorum = quorum.ok_or("no such number of nodes")?;
     let ttl = ttl(needed("ttl")?)?;
     let (percent, fixed) = needed("drift")?.split_once("%+").ok_or("drift is 1%+2ms")?;
     let drift = Drift::new(number::<u32>(percent)? * 10_000, duration(fixed)?);
+    let some = |key: &str| time(key).map(Option::unwrap_or_default);
+    let (margin, delay, steps) = (some("margin")?, some("delay")?, some("steps")?);
     let terms = Terms::new(ttl, drift, time("limit")?)
-        .and_then(|terms| terms.with_margin(time("margin").ok().flatten().unwrap_or_default()))
-        .and_then(|terms| terms.with_delay(time("delay").ok().flatten().unwrap_or_default()))
+        .and_then(|terms| terms.with_margin(margin))
+        .and_then(|terms| terms.with_delay(delay))
+        .and_then(|terms| terms.with_step_margin(steps))
         .map_err(|why| why.to_string())?;
     let tries = NonZeroU32::new(number(needed("tries")?)?);
     let pause = time("pause")?.unwrap_or_default();
@@ -129,6 +151,7 @@ fn setup(options: &BTreeMap<&str, &str>) -> Parsed<(Quorum, Plan, Option<Duratio
         retry,
         owners: OwnerSource::default(),
         upkeep: upkeep(options)?,
+        is_fenced: options.contains_key("token"),
     };
     Ok((quorum, plan, time("patience")?))
 }
@@ -173,7 +196,15 @@ fn act(line: &str) -> Parsed<(Instant, Act)> {
         ["asleep"] => Act::Asleep,
         ["awake"] => Act::Awake,
         ["wait"] => Act::Wait,
-        [at, "link", "up"] => Act::Link(node(at)?, LinkChange::Up),
+        [at, "link", "up"] => Act::Link(node(at)?, LinkChange::Up(None)),
+        [at, "link", "up", who] => Act::Link(node(at)?, LinkChange::Up(Some(Identity::new(who)))),
+        [at, "clock", shows, "asked", asked] => {
+            let reading = Reading {
+                node: duration(shows)?,
+                asked: Instant::from_origin(duration(asked)?),
+            };
+            Act::Clock(node(at)?, reading)
+        }
         [at, "link", "down"] => Act::Link(node(at)?, LinkChange::Down),
         _ => answer(&words[1..])?,
     };
@@ -201,7 +232,15 @@ fn answer(words: &[&str]) -> Parsed<Act> {
 fn vote(words: &[&str]) -> Parsed<Vote> {
     let fault = |kind, detail: &str| Vote::Unknown(Fault::new(kind, detail));
     Ok(match words {
-        ["granted"] => Vote::Granted,
+        ["granted"] => Vote::GRANTED,
+        ["granted", counter] => Vote::Granted {
+            counter: FencingToken::new(number(counter)?),
+        },
+        ["abstains", left] => Vote::Unknown(Fault::abstained(&Abstention {
+            cause: AbstentionCause::Empty,
+            left: duration(left)?,
+        })),
+        ["disagrees"] => fault(FaultKind::Disagrees, "disagrees"),
         ["refused", facts @ ..] => Vote::Refused(refusal(facts)?),
         ["down"] => fault(FaultKind::Down, "down"),
         ["busy"] => fault(FaultKind::Busy, "busy"),

@@ -21,6 +21,7 @@ pub(crate) fn run(script: &Script) -> Vec<String> {
         answered: BTreeMap::new(),
         picture: Vec::new(),
     };
+    stage.engine.set_epoch(script.epoch);
     let mut end = Instant::ORIGIN;
     for (at, act) in &script.lines {
         stage.hear_timers(*at);
@@ -103,7 +104,14 @@ impl Stage<'_> {
                     self.answer(at, *node, vote, to);
                 }
             }
-            Act::Link(node, change) => self.engine.handle_link(at, *node, *change),
+            Act::Link(node, change) => self.engine.handle_link(at, *node, change.clone()),
+            Act::Clock(node, reading) => {
+                if let Some(step) = self.engine.handle_clock(at, *node, *reading) {
+                    let at = picture::moment(at);
+                    self.picture
+                        .push(format!("{at} clock of {node}: {}", picture::step(step)));
+                }
+            }
             Act::Asleep => self.asleep = true,
             Act::Awake => {
                 self.asleep = false;

@@ -1,0 +1,158 @@
+//! The nodes of a won vote agreeing on a fencing token.
+
+use crate::{
+    claim::Claim,
+    fence::{FencingToken, Settling},
+    node_set::{NodeId, NodeSet},
+    outbox::Outbox,
+    quorum::{Decision, Quorum},
+    request::{Fault, FaultKind, Vote},
+    round::Round,
+    time::Instant,
+};
+
+/// The second round of an attempt: nodes whose counters are below the token are raised to it. Most attempts do not
+/// need one, because a quorum has answered the same.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Agreement {
+    settling: Settling,
+    round: Round,
+}
+
+impl Agreement {
+    /// Begins with the counters of the nodes that have granted in `vote`, and asks those below the token to raise
+    /// theirs. None if no node told a counter.
+    pub(crate) fn begin(
+        now: Instant,
+        closes: Instant,
+        quorum: Quorum,
+        vote: &Round,
+        claim: &mut Claim,
+        outbox: &mut Outbox,
+    ) -> Option<Self> {
+        let settling = Settling::new(quorum, vote.counters())?;
+        let step = claim.next_step();
+        let mut agreement = Self {
+            round: Round::new(quorum, step, now, closes),
+            settling,
+        };
+        for node in agreement.settling.standing().iter() {
+            agreement.count(node, Vote::GRANTED);
+        }
+        for (node, refusal) in vote.refusals() {
+            agreement.count(*node, Vote::Refused(refusal.clone()));
+        }
+        for (node, fault) in vote.faults() {
+            agreement.count(*node, Vote::Unknown(fault.clone()));
+        }
+        if agreement.token().is_none() {
+            agreement.raise(agreement.settling.below(), claim, outbox);
+        }
+        Some(agreement)
+    }
+
+    /// Takes a node's answer to request number `step`: late votes of the first round count as well.
+    pub(crate) fn handle_reply(
+        &mut self,
+        node: NodeId,
+        step: u32,
+        vote: Vote,
+        claim: &Claim,
+        outbox: &mut Outbox,
+    ) {
+        if step == self.round.step() {
+            // Whoever was not asked, or has answered, or is doubted since, has nothing to say.
+            if !self.settling.below().contains(node) {
+                return;
+            }
+            if vote.is_granted() {
+                self.settling.raised(node);
+            } else {
+                self.settling.doubted(node);
+            }
+            return self.count(node, vote);
+        }
+        // Argument S7: a second answer of one node is not another node's.
+        let has_voted = self.round.tally().answered().contains(node) || self.keys().contains(node);
+        if step != Claim::ACQUIRE_STEP || has_voted {
+            return;
+        }
+        match vote {
+            Vote::Granted {
+                counter: Some(counter),
+            } => {
+                if self.settling.granted(node, counter) {
+                    self.raise(NodeSet::from_iter([node]), claim, outbox);
+                } else if self.settling.standing().contains(node) {
+                    self.count(node, Vote::GRANTED);
+                } else {
+                    let beyond = Fault::new(FaultKind::Rejected, "its counter is beyond the token");
+                    self.count(node, Vote::Unknown(beyond));
+                }
+            }
+            vote => self.count(node, vote),
+        }
+    }
+
+    /// A node's grant cannot be relied upon, for this reason.
+    pub(crate) fn doubt(&mut self, node: NodeId, fault: Fault) {
+        self.settling.doubted(node);
+        if self.round.tally().granted().contains(node) {
+            self.round.doubt(node, fault);
+        } else {
+            // It was asked to raise its counter: whatever it answers comes to nothing.
+            self.count(node, Vote::Unknown(fault));
+        }
+    }
+
+    /// Looks at the clock.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        self.round.handle_timeout(now);
+    }
+
+    /// The token, once a quorum stands for it.
+    pub(crate) fn token(&self) -> Option<FencingToken> {
+        let token = self.settling.settled();
+        assert!(
+            token.is_some() == (self.round.decision() == Decision::Won),
+            "the vote on the token is won by those who stand for it"
+        );
+        token
+    }
+
+    /// The nodes that carry the key, whether they stand for the token already or are asked to.
+    pub(crate) const fn keys(&self) -> NodeSet {
+        self.settling.standing().union(self.settling.below())
+    }
+
+    /// The nodes that stand for the token, and carry the key.
+    pub(crate) const fn standing(&self) -> NodeSet {
+        self.settling.standing()
+    }
+
+    /// How the vote on the token stands.
+    pub(crate) fn decision(&self) -> Decision {
+        self.round.decision()
+    }
+
+    /// When silence becomes an answer.
+    pub(crate) const fn closes(&self) -> Instant {
+        self.round.closes()
+    }
+
+    /// The votes.
+    pub(crate) fn into_round(self) -> Round {
+        self.round
+    }
+
+    fn raise(&self, nodes: NodeSet, claim: &Claim, outbox: &mut Outbox) {
+        // Argument S4: each only if it still carries our key, or a later owner's counter would be raised to our
+        // token.
+        let request = claim.raise(self.settling.token());
+        outbox.send(nodes, claim.tag(self.round.step()), request);
+    }
+
+    fn count(&mut self, node: NodeId, vote: Vote) {
+        self.round.handle(node, self.round.step(), vote);
+    }
+}

@@ -1,0 +1,43 @@
+//! One extension on its way.
+
+use crate::{
+    node_set::NodeId,
+    request::{Fault, OperationId},
+    round::Round,
+    steps::Steps,
+    terms::Terms,
+};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+/// The vote on one extension, and who waits for it.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Extension {
+    pub(crate) round: Round,
+    pub(crate) terms: Terms,
+    pub(crate) callers: Vec<OperationId>,
+    /// By how much the clocks of the nodes that granted were set forward since.
+    pub(crate) steps: Steps,
+}
+
+impl Extension {
+    pub(crate) fn new(round: Round, terms: Terms, callers: Vec<OperationId>) -> Self {
+        Self {
+            round,
+            terms,
+            callers,
+            steps: Steps::default(),
+        }
+    }
+
+    /// A node's clock was set forward by `step`: what it has granted may end before its time.
+    pub(crate) fn set_forward(&mut self, node: NodeId, step: Duration) {
+        if !self.round.tally().granted().contains(node) {
+            return;
+        }
+        let all = self.steps.add(node, step);
+        if !self.terms.cut_by(all).is_zero() {
+            self.round.doubt(node, Fault::stepped(all));
+        }
+    }
+}

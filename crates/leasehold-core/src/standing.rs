@@ -1,0 +1,108 @@
+//! The keys that a lease stands on.
+
+use crate::{
+    node_set::{NodeId, NodeSet},
+    quorum::Quorum,
+    steps::Steps,
+    terms::Terms,
+    time::Instant,
+};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+/// The nodes that have confirmed a lease, and by how much their clocks were set forward since.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Standing {
+    /// The request that they have confirmed.
+    step: u32,
+    nodes: NodeSet,
+    /// Until when the lease is valid if no clock is set.
+    until: Instant,
+    steps: Steps,
+}
+
+impl Standing {
+    pub(crate) const fn new(step: u32, nodes: NodeSet, until: Instant, steps: Steps) -> Self {
+        Self {
+            step,
+            nodes,
+            until,
+            steps,
+        }
+    }
+
+    /// One more node has confirmed request number `step`.
+    pub(crate) fn confirmed(&mut self, node: NodeId, step: u32) {
+        if step == self.step {
+            self.nodes.insert(node);
+        }
+    }
+
+    /// The clock of this node was set forward once more.
+    pub(crate) fn set_forward(&mut self, node: NodeId, step: Duration) {
+        // A key that is set later counts by the clock as it is then.
+        if self.nodes.contains(node) {
+            self.steps.add(node, step);
+        }
+    }
+
+    /// Until when a quorum of the keys lives.
+    pub(crate) fn valid_until(&self, quorum: Quorum, terms: &Terms) -> Instant {
+        // Argument S2 holds by the node's clock: so much of the key's time is gone.
+        let cut = |node: NodeId| terms.cut_by(self.steps.of(node));
+        let mut cuts: Vec<_> = self.nodes.iter().map(cut).collect();
+        cuts.sort_unstable();
+        // The quorum that lasts longest is as strong as its weakest member.
+        let weakest = quorum.needed().checked_sub(1).and_then(|at| cuts.get(at));
+        self.until
+            .saturating_sub(weakest.copied().unwrap_or(Duration::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terms::{Drift, Ttl};
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_origin(Duration::from_millis(millis))
+    }
+
+    fn terms(margin: u64) -> Terms {
+        Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None)
+            .and_then(|terms| terms.with_step_margin(Duration::from_millis(margin)))
+            .expect("they fit")
+    }
+
+    #[test]
+    fn a_lease_stands_as_long_as_the_quorum_that_lasts_longest() {
+        let quorum = Quorum::majority(3).expect("three nodes");
+        let [a, b, c] = [0, 1, 2].map(|index| NodeId::new(index).expect("below 32"));
+        let two = NodeSet::from_iter([a, b]);
+        let mut standing = Standing::new(0, two, at(10_000), Steps::default());
+        let until = |standing: &Standing| standing.valid_until(quorum, &terms(0));
+        assert_eq!(until(&standing), at(10_000));
+        standing.set_forward(a, Duration::from_millis(300));
+        standing.set_forward(a, Duration::from_millis(700));
+        standing.set_forward(c, Duration::from_millis(9_000));
+        assert_eq!(until(&standing), at(9_000));
+        standing.confirmed(c, 1);
+        assert_eq!(until(&standing), at(9_000));
+        standing.confirmed(c, 0);
+        assert_eq!(until(&standing), at(10_000));
+        standing.set_forward(b, Duration::from_millis(400));
+        assert_eq!(until(&standing), at(9_600));
+    }
+
+    #[test]
+    fn a_margin_covers_the_sum_of_the_steps_and_not_each_of_them() {
+        let quorum = Quorum::majority(1).expect("one node");
+        let node = NodeId::new(0).expect("below 32");
+        let all = NodeSet::from_iter([node]);
+        let mut standing = Standing::new(0, all, at(10_000), Steps::default());
+        standing.set_forward(node, Duration::from_millis(200));
+        assert_eq!(standing.valid_until(quorum, &terms(300)), at(10_000));
+        standing.set_forward(node, Duration::from_millis(200));
+        assert_eq!(standing.valid_until(quorum, &terms(300)), at(9_900));
+    }
+}

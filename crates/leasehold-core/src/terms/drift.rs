@@ -1,0 +1,81 @@
+//! By how much clocks may differ.
+
+use super::Ttl;
+use core::time::Duration;
+
+/// What is taken off a TTL because clocks do not run alike (assumption A1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Drift {
+    parts_per_million: u32,
+    pub(super) fixed: Duration,
+}
+
+impl Drift {
+    /// 1 % of the TTL for clocks that run at different speeds, and 2 ms for the nodes' expiry, which
+    /// works in whole milliseconds.
+    pub const DEFAULT: Self = Self {
+        parts_per_million: 10_000,
+        fixed: Duration::from_millis(2),
+    };
+
+    /// The least fixed part: nodes count whole milliseconds, and may be early by one.
+    pub const LEAST_FIXED: Duration = Duration::from_millis(1);
+
+    /// A share of the TTL in millionths, and a fixed time on top, at least
+    /// [`LEAST_FIXED`](Self::LEAST_FIXED); less is refused where the drift is used.
+    #[must_use]
+    pub const fn new(parts_per_million: u32, fixed: Duration) -> Self {
+        Self {
+            parts_per_million,
+            fixed,
+        }
+    }
+
+    /// What is taken off this TTL, rounded up.
+    #[must_use]
+    pub fn allowance(self, ttl: Ttl) -> Duration {
+        self.allowed_in(ttl.as_duration())
+    }
+
+    /// By how much two clocks may come to differ within `span`, rounded up.
+    #[must_use]
+    pub fn allowed_in(self, span: Duration) -> Duration {
+        self.share_of(span).saturating_add(self.fixed)
+    }
+
+    /// The same without the fixed part.
+    #[must_use]
+    pub fn share_of(self, span: Duration) -> Duration {
+        let share = span
+            .as_nanos()
+            .saturating_mul(u128::from(self.parts_per_million));
+        Duration::from_nanos(u64::try_from(share.div_ceil(1_000_000)).unwrap_or(u64::MAX))
+    }
+
+    /// The one of two by which clocks may drift apart further.
+    #[must_use]
+    pub const fn or_wider(self, other: Self) -> Self {
+        if other.parts_per_million > self.parts_per_million {
+            other
+        } else {
+            self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ttl(millis: u64) -> Ttl {
+        Ttl::new(Duration::from_millis(millis)).expect("in range")
+    }
+
+    #[test]
+    fn the_allowance_is_rounded_up() {
+        let drift = Drift::new(1, Duration::ZERO);
+        assert_eq!(drift.allowance(ttl(10)), Duration::from_nanos(10));
+        let drift = Drift::new(333, Duration::from_nanos(1));
+        assert_eq!(drift.allowance(ttl(11)), Duration::from_nanos(3_663 + 1));
+    }
+}
