@@ -4,7 +4,9 @@
 //! * [`Server`] is one running process. It ends, and its files go, when the value is dropped.
 //! * [`ServerSet`] is several of them, the usual need of a quorum.
 //! * [`Fleet`] is several that outlive the process that started them: `leasehold servers start`.
+//! * [`Postgres`] is a database, for what locks protect.
 //! * [`Proxy`] stands before a server and delays, swallows or cuts what passes.
+//! * [`Keeper`] and [`Nutcracker`] stand before servers and hide that they restart.
 //! * [`require_server`] and [`skip`] are for tests that cannot run everywhere.
 //!
 //! Everything is blocking and made of threads, so that a test of an asynchronous library does not depend
@@ -13,9 +15,12 @@
 mod binary;
 mod certificates;
 mod fleet;
+mod keeper;
 mod launch;
 mod leftovers;
+mod nutcracker;
 mod port;
+mod postgres;
 mod process;
 mod proxy;
 mod resp;
@@ -28,8 +33,11 @@ mod wait;
 pub use binary::{FindError, ServerBinary, Version};
 pub use certificates::Certificates;
 pub use fleet::{Fleet, FleetError, Member};
+pub use keeper::Keeper;
 pub use launch::StartError;
 pub use leftovers::stop_leftovers;
+pub use nutcracker::Nutcracker;
+pub use postgres::{Postgres, PostgresError};
 pub use proxy::{Mode, Proxy};
 pub use resp::{Connection, Reply};
 pub use server::{Server, ServerBuilder};

@@ -69,8 +69,8 @@ impl Proxy {
         let listener = port::listen()?;
         let port = listener.local_addr()?.port();
         let shared = Arc::new(Shared {
-            target_port,
             state: Mutex::new(State {
+                target_port,
                 mode: Mode::Pass,
                 ending: false,
                 listening: true,
@@ -146,6 +146,13 @@ impl Proxy {
         }
     }
 
+    /// Passes new connections on to another port, as an address does that moves to another machine. Those of this
+    /// moment are closed.
+    pub fn retarget(&self, target_port: u16) {
+        self.shared.lock().target_port = target_port;
+        self.cut();
+    }
+
     /// The gate waits for a connection and for nothing else, so it is given one.
     fn wake_gate(&self) {
         drop(Connection::open(self.port));
@@ -179,13 +186,13 @@ impl Drop for Proxy {
 
 #[derive(Debug)]
 struct Shared {
-    target_port: u16,
     state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
 struct State {
+    target_port: u16,
     mode: Mode,
     ending: bool,
     listening: bool,
@@ -229,7 +236,7 @@ impl Shared {
             } else if let Ok((client, _)) = client {
                 state.accepted += 1;
                 state.lines.retain(|line| !line.is_over());
-                if let Ok(line) = Line::open(client, self.target_port, state.mode) {
+                if let Ok(line) = Line::open(client, state.target_port, state.mode) {
                     state.lines.push(line);
                 }
             }

@@ -6,7 +6,7 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
-use leasehold::{LockManager, LockOptions, clock::Clock};
+use leasehold::{LockManager, LockOptions, Plain, clock::Clock};
 use leasehold_servers::{Connection, ServerSet, require_server};
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn main() {
         let manager = LockManager::builder()
             .nodes(servers.urls())
             .defaults(LockOptions::new().ttl(Duration::from_secs(30)))
-            .build()
+            .build_plain()
             .expect("good addresses");
         let (mut theirs, mut ours, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..=ROUNDS {
@@ -54,7 +54,7 @@ fn main() {
     }
 }
 
-async fn ours_in(manager: &LockManager) -> Duration {
+async fn ours_in(manager: &LockManager<Plain>) -> Duration {
     let clock = Clock::system();
     let mut times = Vec::with_capacity(CYCLES);
     for cycle in 0..CYCLES {

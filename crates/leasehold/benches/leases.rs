@@ -55,6 +55,7 @@ async fn loss(trials: usize) {
         .collect::<Result<_, _>>()
         .expect("the proxies start");
     let manager = LockManager::builder()
+        .restart_guard(leasehold::RestartGuard::Off)
         .nodes(proxies.iter().map(Proxy::url))
         .defaults(LockOptions::new().ttl(TTL))
         .build()
@@ -118,6 +119,7 @@ async fn hold(leases: usize, time: Duration) {
     let clock = Clock::system();
     let servers = ServerSet::start(5).expect("the servers start");
     let manager = LockManager::builder()
+        .restart_guard(leasehold::RestartGuard::Off)
         .nodes(servers.urls())
         .build()
         .expect("good addresses");

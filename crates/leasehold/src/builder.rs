@@ -2,14 +2,17 @@
 
 use crate::{
     clock::Clock,
+    configuration::{Configuration, RestartGuard},
     error::ConfigError,
     handle::Handle,
     link::{Link, NodeName, memory::MemoryNode},
     manager::LockManager,
+    mode::{Mode, Plain},
     options::LockOptions,
     shell::{self, MakeLink},
 };
-use std::{collections::HashSet, fmt};
+use leasehold_core::{Quorum, Ttl};
+use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
 
 /// Options of a new [`LockManager`]: its nodes, and the default options of its locks.
 #[derive(Default)]
@@ -17,13 +20,41 @@ use std::{collections::HashSet, fmt};
 pub struct ManagerBuilder {
     nodes: Vec<Node>,
     defaults: LockOptions,
+    agreed: Agreed,
     /// The first thing that was wrong, told by `build`.
     wrong: Option<ConfigError>,
 }
 
 struct Node {
     name: NodeName,
-    connect: MakeLink,
+    /// Whether it has a past that it may forget.
+    is_guarded: bool,
+    #[cfg(feature = "redis")]
+    url: Option<crate::link::redis::RedisUrl>,
+    connect: Box<dyn FnOnce(Clock, Arc<Configuration>) -> Box<dyn Link> + Send>,
+}
+
+/// What all who use the nodes must agree on, as far as it was chosen.
+struct Agreed {
+    namespace: String,
+    names: Option<String>,
+    guard: RestartGuard,
+    max_ttl: Duration,
+    skew: Duration,
+    forgetful: usize,
+}
+
+impl Default for Agreed {
+    fn default() -> Self {
+        Self {
+            namespace: "leasehold".to_owned(),
+            names: None,
+            guard: RestartGuard::default(),
+            max_ttl: Duration::from_secs(30),
+            skew: Duration::from_secs(2),
+            forgetful: 0,
+        }
+    }
 }
 
 impl ManagerBuilder {
@@ -51,7 +82,14 @@ impl ManagerBuilder {
         for url in urls {
             match url.as_ref().parse::<RedisUrl>() {
                 Ok(url) => {
-                    self = self.link(url.name(), move |clock| RedisLink::new(url, clock));
+                    self.nodes.push(Node {
+                        name: url.name(),
+                        is_guarded: true,
+                        url: Some(url.clone()),
+                        connect: Box::new(|clock, configuration| {
+                            Box::new(RedisLink::new(url, clock, &configuration))
+                        }),
+                    });
                 }
                 Err(error) => {
                     self.wrong.get_or_insert(ConfigError::Node(error.into()));
@@ -85,8 +123,72 @@ impl ManagerBuilder {
         name: NodeName,
         connect: impl FnOnce(Clock) -> L + Send + 'static,
     ) -> Self {
-        let connect: MakeLink = Box::new(move |clock| Box::new(connect(clock)));
-        self.nodes.push(Node { name, connect });
+        self.nodes.push(Node {
+            name,
+            is_guarded: false,
+            #[cfg(feature = "redis")]
+            url: None,
+            connect: Box::new(|clock, _| Box::new(connect(clock))),
+        });
+        self
+    }
+
+    /// What happens when a node may have forgotten votes. All who use the same nodes must say the same. Quarantine
+    /// by default.
+    pub fn restart_guard(mut self, guard: RestartGuard) -> Self {
+        self.agreed.guard = guard;
+        self
+    }
+
+    /// How long the TTL of any lock on these nodes may be at most, with what is added to it; 30 s by default. A node
+    /// that may have forgotten locks waits for so long, so do not choose more than is needed. All who use the same
+    /// nodes must say the same. Nodes in memory and in files do not forget, and have no maximum.
+    pub fn max_ttl(mut self, max_ttl: Duration) -> Self {
+        self.agreed.max_ttl = max_ttl;
+        self
+    }
+
+    /// By how much the wall clocks of clients and nodes may differ: nodes that may have forgotten locks wait for so
+    /// much longer, so that fencing tokens still grow where counters were lost. 2 s by default. All who use the same
+    /// nodes must say the same.
+    pub fn clock_skew(mut self, skew: Duration) -> Self {
+        if skew > LARGEST_SKEW {
+            self.wrong.get_or_insert(ConfigError::ClockSkew { skew });
+        }
+        self.agreed.skew = skew;
+        self
+    }
+
+    /// Locks are safe even if so many nodes forget votes, or have their clocks set, at the wrong moment: more nodes
+    /// than a majority must agree, and fewer may be away. 0 by default. With five nodes and 2 four must agree.
+    ///
+    /// # Source
+    /// Two quorums of q out of n share at least 2q − n nodes (argument S1).
+    pub fn tolerate_forgetful(mut self, nodes: usize) -> Self {
+        self.agreed.forgetful = nodes;
+        self
+    }
+
+    /// Under which name the nodes keep what they know of themselves: `leasehold` by default, which makes the key
+    /// `leasehold:node`. Another name makes another world with counters and a configuration of its own; the locks'
+    /// keys are the same in all of them, so no resource may be locked in two.
+    pub fn namespace(mut self, namespace: &str) -> Self {
+        if namespace.is_empty() || namespace.len() > 64 || namespace.contains(char::is_control) {
+            let wrong = ConfigError::Namespace(namespace.to_owned());
+            self.wrong.get_or_insert(wrong);
+        }
+        namespace.clone_into(&mut self.agreed.namespace);
+        self
+    }
+
+    /// What the set of nodes is called in the configuration that all agree on, instead of the addresses. For clients
+    /// that reach the same nodes under different addresses. Whoever gives the same name must mean the same nodes.
+    pub fn cluster(mut self, name: &str) -> Self {
+        if name.is_empty() || name.len() > 256 || name.contains(char::is_control) {
+            let wrong = ConfigError::Cluster(name.to_owned());
+            self.wrong.get_or_insert(wrong);
+        }
+        self.agreed.names = Some(name.replace(char::is_whitespace, "_"));
         self
     }
 
@@ -102,27 +204,109 @@ impl ManagerBuilder {
     /// A [`ConfigError`] if there are no nodes, too many, or one twice, if the default options do not go
     /// together, or if the thread cannot be started.
     pub fn build(self) -> Result<LockManager, ConfigError> {
-        if let Some(wrong) = self.wrong {
-            return Err(wrong);
-        }
-        self.defaults.plan()?;
+        self.start()
+    }
+
+    /// As [`build`](Self::build), but for locks as Redlock has them and no more; see [`Plain`].
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn build_plain(self) -> Result<LockManager<Plain>, ConfigError> {
+        self.start()
+    }
+
+    /// What an operator of the nodes has to know of them.
+    #[cfg(feature = "redis")]
+    pub(crate) fn into_operated(mut self) -> Result<Operated, ConfigError> {
+        let (quorum, configuration) = self.agreement::<crate::mode::Fenced>()?;
+        let nodes = self.nodes.into_iter();
+        Ok(Operated {
+            nodes: nodes.map(|node| (node.name, node.url)).collect(),
+            quorum,
+            configuration,
+        })
+    }
+
+    fn start<M: Mode>(mut self) -> Result<LockManager<M>, ConfigError> {
+        let (quorum, configuration) = self.agreement::<M>()?;
+        let configuration = Arc::new(configuration);
+        self.defaults.plan_for::<M>(&configuration)?;
         let (names, links): (Vec<_>, Vec<_>) = self
             .nodes
             .into_iter()
-            .map(|node| (node.name, node.connect))
+            .map(|node| {
+                let configuration = Arc::clone(&configuration);
+                let make: MakeLink = Box::new(|clock| (node.connect)(clock, configuration));
+                (node.name, make)
+            })
             .unzip();
-        let mut seen = HashSet::new();
-        if let Some(twice) = names.iter().find(|name| !seen.insert(*name)) {
-            return Err(ConfigError::SameNode {
-                node: twice.clone(),
-            });
-        }
         let clock = Clock::system();
-        let (handle, commands) = Handle::new(clock, names)?;
-        shell::spawn(clock, handle.downgrade(), handle.quorum(), commands, links)
-            .map_err(ConfigError::Thread)?;
+        let (handle, commands) = Handle::new(clock, names, quorum, configuration);
+        shell::spawn(&handle, commands, links).map_err(ConfigError::Thread)?;
         Ok(LockManager::new(handle, self.defaults))
     }
+
+    /// What all who use the nodes must agree on.
+    fn agreement<M: Mode>(&mut self) -> Result<(Quorum, Configuration), ConfigError> {
+        if let Some(wrong) = self.wrong.take() {
+            return Err(wrong);
+        }
+        let (forgetful, count) = (self.agreed.forgetful, self.nodes.len());
+        let quorum = match count {
+            0 => return Err(ConfigError::NoNodes),
+            nodes => Quorum::majority(nodes).ok_or(ConfigError::TooManyNodes { nodes })?,
+        };
+        let quorum = match forgetful {
+            0 => quorum,
+            _ => {
+                let nodes = count;
+                Quorum::tolerate_forgetful(nodes, forgetful)
+                    .ok_or(ConfigError::Forgetful { nodes, forgetful })?
+            }
+        };
+        let mut seen = HashSet::new();
+        if let Some(twice) = self.nodes.iter().find(|node| !seen.insert(&node.name)) {
+            let node = twice.name.clone();
+            return Err(ConfigError::SameNode { node });
+        }
+        let configuration = configuration::<M>(&self.agreed, &self.nodes, quorum)?;
+        Ok((quorum, configuration))
+    }
+}
+
+/// Clocks that differ by more are not set at all.
+const LARGEST_SKEW: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Nodes that an operator works on.
+#[cfg(feature = "redis")]
+pub(crate) struct Operated {
+    /// With their addresses, if they are servers.
+    pub(crate) nodes: Vec<(NodeName, Option<crate::link::redis::RedisUrl>)>,
+    pub(crate) quorum: Quorum,
+    pub(crate) configuration: Configuration,
+}
+
+fn configuration<M: Mode>(
+    agreed: &Agreed,
+    nodes: &[Node],
+    quorum: Quorum,
+) -> Result<Configuration, ConfigError> {
+    if !M::IS_FENCED || !nodes.iter().any(|node| node.is_guarded) {
+        return Ok(Configuration::plain());
+    }
+    let names = agreed.names.clone().unwrap_or_else(|| {
+        let mut names: Vec<_> = nodes.iter().map(|node| node.name.to_string()).collect();
+        names.sort_unstable();
+        names.join(",")
+    });
+    Ok(Configuration::new(
+        &agreed.namespace,
+        &names,
+        quorum,
+        agreed.guard,
+        Ttl::new(agreed.max_ttl)?,
+        agreed.skew,
+    ))
 }
 
 impl fmt::Debug for ManagerBuilder {

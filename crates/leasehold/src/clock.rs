@@ -38,6 +38,11 @@ impl Clock {
         Instant::from_origin(since_boot())
     }
 
+    /// What the wall clock would have shown at the origin of the time of which it is `now`.
+    pub(crate) fn epoch(self, now: Instant) -> Duration {
+        self.wall().saturating_sub(now.since_origin())
+    }
+
     /// Now, as the wall clock has it, as time since 1970. For display only: no lease stands on it.
     #[must_use]
     pub fn wall(self) -> Duration {

@@ -22,6 +22,7 @@ mod names;
 mod order;
 mod peer;
 mod time;
+mod tokens;
 
 use crate::{clock, link::Link};
 use peer::Peer;
@@ -43,6 +44,34 @@ pub async fn check<L: Link>(make: impl FnMut() -> L) {
     names::check(&mut suite).await;
     order::check(&mut suite).await;
     time::check(&mut suite).await;
+}
+
+/// Runs all cases about counters: for links whose nodes count their grants, so that there are fencing tokens. Such a
+/// link must pass [`check`] as well.
+///
+/// Takes about a second. The counters of a node in use grow by it, some of them to a second ahead of its clock.
+///
+/// # Panics
+/// If a promise is broken: the message names the case, what came, and what was promised.
+///
+/// # Cancel safety
+/// As with [`check`].
+pub async fn check_tokens<L: Link>(make: impl FnMut() -> L) {
+    let mut suite = Suite::new(make);
+    tokens::check(&mut suite).await;
+}
+
+/// Runs the case that brings a counter to its end. **Not for a node in use:** one of its 1024 counters grants
+/// nothing any more afterwards.
+///
+/// # Panics
+/// If a promise is broken: the message names the case, what came, and what was promised.
+///
+/// # Cancel safety
+/// As with [`check`].
+pub async fn check_last_token<L: Link>(make: impl FnMut() -> L) {
+    let mut suite = Suite::new(make);
+    tokens::check_last(&mut suite).await;
 }
 
 /// What the cases have in common: links to one node, and names that nobody else uses.

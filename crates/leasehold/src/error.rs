@@ -7,15 +7,19 @@ mod extend;
 mod fault;
 mod inspect;
 mod lost;
+#[cfg(feature = "redis")]
+mod reconfigure;
 mod span;
 
-pub use acquire::{AcquireError, Held, Unreachable};
+pub use acquire::{Abstained, AcquireError, Held, Unreachable};
 pub use adopt::AdoptError;
 pub use config::ConfigError;
 pub use extend::ExtendError;
 pub use fault::NodeFault;
 pub use inspect::InspectError;
 pub use lost::{Danger, LeaseLost, LossCause, Trouble};
+#[cfg(feature = "redis")]
+pub use reconfigure::{NodeList, ReconfigureError};
 
 pub(crate) use fault::{Faults, Gone, Nodes, name_faults};
 pub(crate) use span::Span;

@@ -3,11 +3,12 @@
 use crate::{
     error::{ExtendError, LeaseLost},
     handle::HeldLease,
+    mode::{Fenced, Mode},
     outcome::ReleaseOutcome,
     state::LeaseState,
 };
-use leasehold_core::{Instant, Owner, Resource, TermsError, Ttl};
-use std::time::Duration;
+use leasehold_core::{FencingToken, Instant, Owner, Resource, TermsError, Ttl};
+use std::{marker::PhantomData, time::Duration};
 
 /// The right to a resource until [`valid_until`](Self::valid_until).
 ///
@@ -21,13 +22,51 @@ use std::time::Duration;
 /// release, call [`release`](Self::release).
 #[derive(Debug)]
 #[must_use = "dropping the guard releases the lock"]
-pub struct LeaseGuard {
+pub struct LeaseGuard<M: Mode = Fenced> {
     held: HeldLease,
+    mode: PhantomData<M>,
 }
 
 impl LeaseGuard {
+    /// The lease's place among all holders of the resource, past and future: larger than that of every holder
+    /// before, whatever clocks, networks and pauses did, as long as the nodes keep their counters. A node that has lost
+    /// them does not vote for the quarantine; after that tokens still grow if the wall clocks of clients and nodes agree
+    /// to within less than that, by a second.
+    ///
+    /// Give it to whatever the lock protects, and let that refuse a token smaller than the largest it has seen: then
+    /// a holder whose time was up without its knowing can do no harm there. See [`fence`](crate::fence). For a
+    /// leader, it is the term.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let manager = leasehold::LockManager::builder().memory(3).build()?;
+    /// let mutex = manager.mutex("report")?;
+    /// let first = mutex.acquire().await?;
+    /// let token = first.fencing_token();
+    /// first.release().await;
+    /// assert!(mutex.acquire().await?.fencing_token() > token);
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    ///
+    /// # Panics
+    /// Never: a lease of this kind is not handed out without a token.
+    ///
+    /// # Source
+    /// Argument S4.
+    #[must_use]
+    pub fn fencing_token(&self) -> FencingToken {
+        let token = self.held.lease().token;
+        token.expect("the engine hands out no fenced lease without a token")
+    }
+}
+
+impl<M: Mode> LeaseGuard<M> {
     pub(crate) const fn new(held: HeldLease) -> Self {
-        Self { held }
+        let mode = PhantomData;
+        Self { held, mode }
     }
 
     pub(crate) fn into_held(self) -> HeldLease {
@@ -102,7 +141,7 @@ impl LeaseGuard {
     ///
     /// # Source
     /// Argument S6.
-    pub fn lost(&self) -> impl Future<Output = LeaseLost> + Send + Sync + use<> {
+    pub fn lost(&self) -> impl Future<Output = LeaseLost> + Send + Sync + use<M> {
         self.held.lost()
     }
 

@@ -4,12 +4,13 @@ use crate::{
     error::{AcquireError, AdoptError, LeaseLost, LossCause},
     guard::LeaseGuard,
     manager::LockManager,
+    mode::Mode,
     options::LockOptions,
     state::LeaseState,
 };
 use leasehold_core::{Owner, owner::hexadecimal};
 
-impl LeaseGuard {
+impl<M: Mode> LeaseGuard<M> {
     /// Gives the lease out of hand, as a text that another process turns into a guard again, by
     /// [`LockManager::adopt`]. The lock stays held meanwhile, and nobody extends it: the other process has
     /// what is left of the TTL, so the lease is extended once more before.
@@ -70,7 +71,7 @@ impl LeaseGuard {
     }
 }
 
-impl LockManager {
+impl<M: Mode> LockManager<M> {
     /// Takes over a lease that [`LeaseGuard::hand_over`] gave out of hand, with the manager's default
     /// options. The nodes must be the same.
     ///
@@ -84,7 +85,7 @@ impl LockManager {
     ///
     /// # Cancel safety
     /// Dropping the future gives up and releases on every node in the background.
-    pub async fn adopt(&self, text: &str) -> Result<LeaseGuard, AdoptError> {
+    pub async fn adopt(&self, text: &str) -> Result<LeaseGuard<M>, AdoptError> {
         self.adopt_with(text, self.defaults().clone()).await
     }
 
@@ -99,7 +100,7 @@ impl LockManager {
         &self,
         text: &str,
         options: LockOptions,
-    ) -> Result<LeaseGuard, AdoptError> {
+    ) -> Result<LeaseGuard<M>, AdoptError> {
         let (owner, resource) = parse(text).ok_or(AdoptError::Malformed)?;
         let mutex = self
             .mutex_with(resource, options)

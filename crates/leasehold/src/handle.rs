@@ -2,7 +2,9 @@
 
 use crate::{
     clock::Clock,
-    error::{ConfigError, LeaseLost, Nodes},
+    configuration::Configuration,
+    error::{LeaseLost, Nodes},
+    health::Healths,
     link::NodeName,
     state::LeaseStatus,
 };
@@ -31,6 +33,8 @@ struct Shared {
     clock: Clock,
     quorum: Quorum,
     nodes: Vec<NodeName>,
+    configuration: Arc<Configuration>,
+    healths: Healths,
 }
 
 /// What the shell can be asked.
@@ -82,23 +86,29 @@ impl Handle {
     pub(crate) fn new(
         clock: Clock,
         nodes: Vec<NodeName>,
-    ) -> Result<(Self, mpsc::UnboundedReceiver<Command>), ConfigError> {
-        let quorum = match nodes.len() {
-            0 => return Err(ConfigError::NoNodes),
-            count => Quorum::majority(count).ok_or(ConfigError::TooManyNodes { nodes: count })?,
-        };
+        quorum: Quorum,
+        configuration: Arc<Configuration>,
+    ) -> (Self, mpsc::UnboundedReceiver<Command>) {
         let (commands, receiver) = mpsc::unbounded_channel();
         let tickets = AtomicU64::new(0);
-        Ok((
-            Self(Arc::new(Shared {
-                commands,
-                tickets,
-                clock,
-                quorum,
-                nodes,
-            })),
-            receiver,
-        ))
+        let shared = Shared {
+            commands,
+            tickets,
+            clock,
+            quorum,
+            healths: Healths::new(&nodes),
+            nodes,
+            configuration,
+        };
+        (Self(Arc::new(shared)), receiver)
+    }
+
+    pub(crate) fn healths(&self) -> &Healths {
+        &self.0.healths
+    }
+
+    pub(crate) fn configuration(&self) -> &Configuration {
+        &self.0.configuration
     }
 
     pub(crate) fn clock(&self) -> Clock {

@@ -4,6 +4,7 @@ use crate::{
     error::{InspectError, NodeFault, name_faults},
     link::NodeName,
     manager::LockManager,
+    mode::Mode,
     outcome::ReleaseOutcome,
 };
 use leasehold_core::{NodeId, Owner, Quorum, Refusal, Resource, Vote};
@@ -127,7 +128,7 @@ impl Key {
 
     fn from_core(names: &[NodeName], node: NodeId, vote: Vote) -> Self {
         match vote {
-            Vote::Granted => Self::Free,
+            Vote::Granted { .. } => Self::Free,
             Vote::Refused(Refusal {
                 holder: Some(holder),
                 remaining,
@@ -156,7 +157,7 @@ pub struct Eviction {
     pub evicted: Vec<(Owner, ReleaseOutcome)>,
 }
 
-impl LockManager {
+impl<M: Mode> LockManager<M> {
     /// Asks every node what it has under the resource's name. Changes nothing.
     ///
     /// Waits for all nodes, for the time limit of the manager's default options at most.

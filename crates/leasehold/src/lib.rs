@@ -15,17 +15,23 @@
 
 mod builder;
 pub mod clock;
+pub mod configuration;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod deadline;
 mod error;
+pub mod fence;
 mod guard;
 mod hand_over;
 mod handle;
+mod health;
 mod inspection;
 pub mod link;
 mod manager;
+mod mode;
 mod mutex;
+#[cfg(feature = "redis")]
+pub mod operate;
 mod options;
 mod outcome;
 mod shell;
@@ -33,17 +39,23 @@ mod state;
 mod work;
 
 pub use builder::ManagerBuilder;
+pub use configuration::RestartGuard;
 pub use error::{
-    AcquireError, AdoptError, ConfigError, Danger, ExtendError, Held, InspectError, LeaseLost,
-    LossCause, NodeFault, Trouble, Unreachable,
+    Abstained, AcquireError, AdoptError, ConfigError, Danger, ExtendError, Held, InspectError,
+    LeaseLost, LossCause, NodeFault, Trouble, Unreachable,
 };
+#[cfg(feature = "redis")]
+pub use error::{NodeList, ReconfigureError};
 pub use guard::LeaseGuard;
+pub use health::{NodeConnection, NodeHealth};
 pub use inspection::{Eviction, Inspection, Key, NodeKey};
 pub use leasehold_core::{
-    Drift, FaultKind, Instant, Owner, OwnerSource, Pause, Resource, ResourceError, TermsError, Ttl,
+    Abstention, AbstentionCause, ClockStep, Drift, FaultKind, FencingToken, Instant, Owner,
+    OwnerSource, Pause, Resource, ResourceError, TermsError, Ttl,
 };
 pub use link::NodeName;
 pub use manager::LockManager;
+pub use mode::{Fenced, Mode, Plain};
 pub use mutex::Mutex;
 pub use options::LockOptions;
 pub use outcome::ReleaseOutcome;

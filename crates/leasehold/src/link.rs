@@ -1,6 +1,6 @@
 //! A node as the shell sees it.
 
-use leasehold_core::{Request, Tag, Vote};
+use leasehold_core::{Identity, Instant, Reading, Request, Tag, Vote};
 use std::{
     cell::OnceCell,
     fmt,
@@ -24,7 +24,7 @@ pub mod redis;
 /// * Requests take effect on the node in the order in which they were given, or not at all. In
 ///   particular a release that was given after an acquire never takes effect before it.
 /// * A request is never sent a second time by the link itself once it may have taken effect.
-/// * [`Vote::Granted`] and [`Vote::Refused`] are certain. If the link cannot know, the vote is
+/// * [`Vote::GRANTED`] and [`Vote::Refused`] are certain. If the link cannot know, the vote is
 ///   [`Vote::Unknown`], and the fault's kind tells whether the request may have taken effect.
 /// * Neither method waits. Time limits are the engine's: a link keeps a request that ran out of time in
 ///   its place, since the request may still take effect.
@@ -50,16 +50,19 @@ pub struct Parcel {
     pub tag: Tag,
     /// What is asked.
     pub request: Request,
+    /// When it was given to the link, by the manager's clock.
+    pub given: Instant,
     wire: OnceCell<Vec<u8>>,
 }
 
 impl Parcel {
     /// A request that has not been encoded yet.
     #[must_use]
-    pub fn new(tag: Tag, request: Request) -> Self {
+    pub fn new(tag: Tag, request: Request, given: Instant) -> Self {
         Self {
             tag,
             request,
+            given,
             wire: OnceCell::new(),
         }
     }
@@ -76,8 +79,12 @@ impl Parcel {
 pub enum LinkEvent {
     /// A node's answer to the request of this tag.
     Reply(Tag, Vote),
-    /// The node can be asked. Told once per connection, before any answer that came over it.
-    Up,
+    /// What the node's clock showed while it had a request. Told before the answer to that request, by links to
+    /// nodes that have a clock of their own.
+    Clock(Reading),
+    /// The node can be asked. Told once per connection, before any answer that came over it; with the identity of
+    /// the node, if it tells one, so that a node that is given twice is found out.
+    Up(Option<Identity>),
     /// The node cannot be asked any more, or still not, with the reason as a lower-case fragment.
     /// Told after the answers to all requests that were lost with the connection.
     Down(String),

@@ -1,11 +1,18 @@
 //! The value that users keep.
 
 use crate::{
-    builder::ManagerBuilder, clock::Clock, error::ConfigError, handle::Handle, link::NodeName,
-    mutex::Mutex, options::LockOptions,
+    builder::ManagerBuilder,
+    clock::Clock,
+    error::ConfigError,
+    handle::Handle,
+    health::NodeHealth,
+    link::NodeName,
+    mode::{Fenced, Mode},
+    mutex::Mutex,
+    options::LockOptions,
 };
 use leasehold_core::{Resource, Terms};
-use std::sync::Arc;
+use std::{marker::PhantomData, sync::Arc};
 
 /// Locks over one set of nodes.
 ///
@@ -31,10 +38,17 @@ use std::sync::Arc;
 /// # }
 /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 /// ```
-#[derive(Clone, Debug)]
-pub struct LockManager {
+#[derive(Debug)]
+pub struct LockManager<M: Mode = Fenced> {
     handle: Handle,
     defaults: LockOptions,
+    mode: PhantomData<M>,
+}
+
+impl<M: Mode> Clone for LockManager<M> {
+    fn clone(&self) -> Self {
+        Self::new(self.handle.clone(), self.defaults.clone())
+    }
 }
 
 impl LockManager {
@@ -42,16 +56,23 @@ impl LockManager {
     pub fn builder() -> ManagerBuilder {
         ManagerBuilder::default()
     }
+}
 
+impl<M: Mode> LockManager<M> {
     pub(crate) const fn new(handle: Handle, defaults: LockOptions) -> Self {
-        Self { handle, defaults }
+        let mode = PhantomData;
+        Self {
+            handle,
+            defaults,
+            mode,
+        }
     }
 
     /// A lock on `resource` with the manager's default options. Sends nothing.
     ///
     /// # Errors
     /// [`ConfigError::Resource`] if the name cannot be used.
-    pub fn mutex(&self, resource: &str) -> Result<Mutex, ConfigError> {
+    pub fn mutex(&self, resource: &str) -> Result<Mutex<M>, ConfigError> {
         self.mutex_with(resource, self.defaults.clone())
     }
 
@@ -63,13 +84,17 @@ impl LockManager {
         clippy::needless_pass_by_value,
         reason = "options are written where they are used"
     )]
-    pub fn mutex_with(&self, resource: &str, options: LockOptions) -> Result<Mutex, ConfigError> {
+    pub fn mutex_with(
+        &self,
+        resource: &str,
+        options: LockOptions,
+    ) -> Result<Mutex<M>, ConfigError> {
         let resource = Resource::new(resource)?;
-        Ok(Mutex::new(
-            self.handle.clone(),
-            resource,
-            Arc::new(options.plan()?),
-        ))
+        if self.handle.configuration().reserves(&resource) {
+            return Err(ConfigError::Reserved { resource });
+        }
+        let plan = Arc::new(options.plan_for::<M>(self.handle.configuration())?);
+        Ok(Mutex::new(self.handle.clone(), resource, plan))
     }
 
     pub(crate) const fn handle(&self) -> &Handle {
@@ -82,13 +107,36 @@ impl LockManager {
 
     /// The terms of the default options.
     pub(crate) fn terms(&self) -> Result<Terms, ConfigError> {
-        self.defaults.plan().map(|plan| plan.terms)
+        let configuration = self.handle.configuration();
+        let plan = self.defaults.plan_for::<M>(configuration);
+        plan.map(|plan| plan.terms)
     }
 
     /// The nodes, in the order in which they were given.
     #[must_use]
     pub fn nodes(&self) -> &[NodeName] {
         self.handle.nodes()
+    }
+
+    /// How the nodes are, as far as this manager has noticed: asks nobody.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::{LockManager, NodeConnection};
+    ///
+    /// let manager = LockManager::builder().memory(3).build()?;
+    /// let _guard = manager.mutex("report")?.acquire().await?;
+    /// for node in manager.health() {
+    ///     assert_eq!((node.connection, node.clock_steps), (NodeConnection::Up, 0));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    #[must_use]
+    pub fn health(&self) -> Vec<NodeHealth> {
+        self.handle.healths().read()
     }
 
     /// The clock by which leases are held.

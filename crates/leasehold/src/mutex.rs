@@ -1,12 +1,13 @@
 //! The exclusive lock.
 
 use crate::{
-    error::{AcquireError, Held, Unreachable, name_faults},
+    error::{Abstained, AcquireError, Held, Unreachable, name_faults},
     guard::LeaseGuard,
     handle::Handle,
+    mode::{Fenced, Mode},
 };
 use leasehold_core::{AcquireFailure, Cause, Ended, Owner, Plan, Resource, Wish};
-use std::{sync::Arc, time::Duration};
+use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 /// One resource that at most one holder has at a time.
 ///
@@ -29,19 +30,31 @@ use std::{sync::Arc, time::Duration};
 /// # }
 /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 /// ```
-#[derive(Clone, Debug)]
-pub struct Mutex {
+#[derive(Debug)]
+pub struct Mutex<M: Mode = Fenced> {
     handle: Handle,
     resource: Resource,
     plan: Arc<Plan>,
+    mode: PhantomData<M>,
 }
 
-impl Mutex {
+impl<M: Mode> Clone for Mutex<M> {
+    fn clone(&self) -> Self {
+        Self::new(
+            self.handle.clone(),
+            self.resource.clone(),
+            Arc::clone(&self.plan),
+        )
+    }
+}
+
+impl<M: Mode> Mutex<M> {
     pub(crate) const fn new(handle: Handle, resource: Resource, plan: Arc<Plan>) -> Self {
         Self {
             handle,
             resource,
             plan,
+            mode: PhantomData,
         }
     }
 
@@ -55,11 +68,15 @@ impl Mutex {
     ///
     /// Each attempt asks all nodes at once; between attempts it rests for a random pause. With the
     /// default options that is about five seconds. There is no queue: a later caller may win first.
+    /// Attempts that fail because nodes may have forgotten votes, and do not vote for a while, do not count:
+    /// it waits for these nodes, for half a minute unless `max_ttl` says otherwise.
     ///
     /// # Errors
     /// [`Held`](AcquireError::Held) if somebody else has it, [`Unreachable`](AcquireError::Unreachable)
     /// if too few nodes answered, [`TooLate`](AcquireError::TooLate) if they answered so slowly that
-    /// nothing was left of the TTL: each as the last attempt found it.
+    /// nothing was left of the TTL: each as the last attempt found it. [`Abstained`](AcquireError::Abstained) if nodes
+    /// that may have forgotten votes went on not voting, [`Disagreement`](AcquireError::Disagreement) if others use
+    /// the nodes with another configuration.
     ///
     /// # Cancel safety
     /// Dropping the future gives up and releases on every node in the background. A key whose release is
@@ -67,18 +84,18 @@ impl Mutex {
     ///
     /// # Source
     /// Redlock steps 1 to 5; arguments S2, S5, S8.
-    pub async fn acquire(&self) -> Result<LeaseGuard, AcquireError> {
+    pub async fn acquire(&self) -> Result<LeaseGuard<M>, AcquireError> {
         self.wish(self.plan.clone(), None, None).await
     }
 
-    /// Makes one attempt. It waits for the nodes' answers, for their time limit at most.
+    /// Makes one attempt, also if nodes do not vote for a while. It waits for the nodes' answers, for their time limit at most.
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
-    pub async fn try_acquire(&self) -> Result<LeaseGuard, AcquireError> {
+    pub async fn try_acquire(&self) -> Result<LeaseGuard<M>, AcquireError> {
         self.wish(self.once(), None, None).await
     }
 
@@ -94,7 +111,7 @@ impl Mutex {
     ///
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
-    pub async fn acquire_within(&self, patience: Duration) -> Result<LeaseGuard, AcquireError> {
+    pub async fn acquire_within(&self, patience: Duration) -> Result<LeaseGuard<M>, AcquireError> {
         if patience.is_zero() {
             return self.try_acquire().await;
         }
@@ -106,7 +123,7 @@ impl Mutex {
     }
 
     /// Makes one attempt to take the lock over from this owner.
-    pub(crate) async fn take_over(&self, from: Owner) -> Result<LeaseGuard, AcquireError> {
+    pub(crate) async fn take_over(&self, from: Owner) -> Result<LeaseGuard<M>, AcquireError> {
         self.wish(self.once(), Some(from), None).await
     }
 
@@ -123,7 +140,7 @@ impl Mutex {
         plan: Arc<Plan>,
         from: Option<Owner>,
         patience: Option<Duration>,
-    ) -> Result<LeaseGuard, AcquireError> {
+    ) -> Result<LeaseGuard<M>, AcquireError> {
         let resource = self.resource.clone();
         let started = self.handle.clock().now();
         let answer = self
@@ -170,8 +187,22 @@ impl Mutex {
             ..
         } = failure;
         let resource = self.resource.clone();
+        let last = self.reason(cause, attempts, waited);
+        match ended {
+            Ended::Patience => AcquireError::TimedOut {
+                resource,
+                waited,
+                last: Box::new(last),
+            },
+            _ => last,
+        }
+    }
+
+    /// What the last attempt failed of.
+    fn reason(&self, cause: Cause, attempts: u32, waited: Duration) -> AcquireError {
+        let resource = self.resource.clone();
         let (quorum, nodes) = (self.handle.quorum().needed(), self.handle.nodes().len());
-        let last = match cause {
+        match cause {
             Cause::Held(opposition) => AcquireError::Held(Held {
                 resource: resource.clone(),
                 refused: opposition.refused,
@@ -191,6 +222,20 @@ impl Mutex {
                 attempts,
                 waited,
             }),
+            Cause::Abstained { left, faults, .. } => AcquireError::Abstained(Abstained {
+                resource: resource.clone(),
+                left,
+                quorum,
+                nodes,
+                faults: name_faults(self.handle.nodes(), faults),
+                attempts,
+                waited,
+            }),
+            Cause::Disagreement { faults } => AcquireError::Disagreement {
+                resource: resource.clone(),
+                ours: self.handle.configuration().text().to_owned(),
+                faults: name_faults(self.handle.nodes(), faults),
+            },
             Cause::TooLate { elapsed, .. } => {
                 let ttl = self.plan.terms.ttl().as_duration();
                 AcquireError::TooLate {
@@ -205,14 +250,6 @@ impl Mutex {
             _ => AcquireError::ShutDown {
                 resource: resource.clone(),
             },
-        };
-        match ended {
-            Ended::Patience => AcquireError::TimedOut {
-                resource,
-                waited,
-                last: Box::new(last),
-            },
-            _ => last,
         }
     }
 }

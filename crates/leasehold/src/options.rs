@@ -1,6 +1,6 @@
 //! The options of one lock.
 
-use crate::error::ConfigError;
+use crate::{configuration::Configuration, error::ConfigError, mode::Mode};
 use leasehold_core::{
     AutoRenewal, Drift, OwnerSource, Pause, Plan, Retry, Terms, TermsError, Ttl, Upkeep,
 };
@@ -23,6 +23,7 @@ use std::{num::NonZeroU32, ops::RangeInclusive, time::Duration};
 /// | [`progress_within`](Self::progress_within) | not asked for |
 /// | [`warn_before`](Self::warn_before) | a third of the TTL |
 /// | [`margin`](Self::margin) | 5 ms, at most a quarter of the validity; none where `node_limit` leaves no room |
+/// | [`step_margin`](Self::step_margin) | none |
 /// | [`min_hold`](Self::min_hold) | none |
 /// | [`lock_delay`](Self::lock_delay) | none |
 ///
@@ -54,6 +55,7 @@ pub struct LockOptions {
     max_hold: MaxHold,
     margin: Option<Duration>,
     lock_delay: Duration,
+    step_margin: Duration,
 }
 
 impl Default for LockOptions {
@@ -73,6 +75,7 @@ impl Default for LockOptions {
             max_hold: MaxHold::Default,
             margin: None,
             lock_delay: Duration::ZERO,
+            step_margin: Duration::ZERO,
         }
     }
 }
@@ -240,9 +243,22 @@ impl LockOptions {
         }
     }
 
+    /// By how much the wall clock of a node may be set forward without costing the lease anything: the keys live for
+    /// so much longer than the TTL. A larger step is noticed with the node's next answer; if too few other nodes
+    /// stand for the lease, it ends so much sooner.
+    ///
+    /// # Source
+    /// Assumption A2.
+    pub fn step_margin(self, step_margin: Duration) -> Self {
+        Self {
+            step_margin,
+            ..self
+        }
+    }
+
     /// For how long the resource stays locked at least, from the start of the attempt that won it. A release
     /// that comes earlier lets the keys live for the rest, so a short job does not run twice because clocks
-    /// differ. Not after a loss, and not if the holder dies: then the TTL counts. If the caller of `acquire`
+    /// differ. Not after a loss, and not if the holder dies: then the TTL counts; and nodes that forget do not remember it. If the caller of `acquire`
     /// goes away in the very moment of the win, the resource stays locked as well.
     pub fn min_hold(mut self, least: Duration) -> Self {
         self.upkeep.least_hold = Some(least);
@@ -293,7 +309,9 @@ impl LockOptions {
             Err(_) if self.margin.is_none() => terms,
             terms => terms?,
         };
-        Ok(terms.with_delay(self.lock_delay)?)
+        Ok(terms
+            .with_delay(self.lock_delay)?
+            .with_step_margin(self.step_margin)?)
     }
 
     /// A day, unless something else was asked for, or would not fit into a day.
@@ -338,6 +356,23 @@ impl LockOptions {
         }
     }
 
+    /// The plan for the locks of a manager with this configuration.
+    pub(crate) fn plan_for<M: Mode>(
+        &self,
+        configuration: &Configuration,
+    ) -> Result<Plan, ConfigError> {
+        let plan = self.plan()?;
+        let terms = match configuration.max_ttl() {
+            Some(most) if M::IS_FENCED => plan.terms.with_most(most)?,
+            _ => plan.terms,
+        };
+        Ok(Plan {
+            terms,
+            is_fenced: M::IS_FENCED,
+            ..plan
+        })
+    }
+
     /// Checks the options against each other.
     pub(crate) fn plan(&self) -> Result<Plan, ConfigError> {
         let terms = self.terms()?;
@@ -366,6 +401,7 @@ impl LockOptions {
             retry,
             owners: self.owners.clone(),
             upkeep,
+            is_fenced: true,
         })
     }
 }

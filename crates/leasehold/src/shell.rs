@@ -9,13 +9,13 @@ use crate::{
     clock::{self, Clock},
     deadline::Deadlines,
     error::{Danger, LossCause},
-    handle::{Command, HeldLease, Ticket, WeakHandle},
+    handle::{Command, Handle, HeldLease, Ticket, WeakHandle},
+    health::{Healths, NodeConnection},
     link::{Link, LinkEvent, Parcel},
     state::LeaseStatus,
 };
 use leasehold_core::{
-    Engine, Event, Instant, Lease, LeaseChange, LinkChange, NodeId, Operation, OperationId, Quorum,
-    Vote,
+    Engine, Event, Instant, Lease, LeaseChange, LinkChange, NodeId, Operation, OperationId, Vote,
 };
 use std::{
     collections::HashMap,
@@ -50,6 +50,7 @@ pub(crate) type MakeLink = Box<dyn FnOnce(Clock) -> Box<dyn Link> + Send>;
 pub(crate) struct Shell {
     clock: Clock,
     handle: WeakHandle,
+    healths: Healths,
     commands: mpsc::UnboundedReceiver<Command>,
     engine: Engine,
     links: Vec<Box<dyn Link>>,
@@ -84,12 +85,12 @@ enum Ending {
 
 /// Starts a shell on a thread of its own.
 pub(crate) fn spawn(
-    clock: Clock,
-    handle: WeakHandle,
-    quorum: Quorum,
+    handle: &Handle,
     commands: mpsc::UnboundedReceiver<Command>,
     links: Vec<MakeLink>,
 ) -> io::Result<()> {
+    let (clock, quorum, healths) = (handle.clock(), handle.quorum(), handle.healths().clone());
+    let handle = handle.downgrade();
     let deadlines = Deadlines::start()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -101,6 +102,7 @@ pub(crate) fn spawn(
                 let mut shell = Shell {
                     clock,
                     handle,
+                    healths,
                     commands,
                     engine: Engine::new(quorum),
                     links: links.into_iter().map(|make| make(clock)).collect(),
@@ -238,8 +240,9 @@ impl Shell {
 
     fn submit(&mut self, operation: Operation) -> OperationId {
         // Step 1: the clock is read before the first byte is sent.
-        self.engine
-            .submit(self.clock.now(), clock::seed(), operation)
+        let now = self.clock.now();
+        self.engine.set_epoch(self.clock.epoch(now));
+        self.engine.submit(now, clock::seed(), operation)
     }
 
     fn shut_down(&mut self, answer: oneshot::Sender<usize>) {
@@ -265,6 +268,7 @@ impl Shell {
         let now = self.clock.now();
         let due = self.engine.poll_timeout().is_some_and(|at| at <= now);
         if due {
+            self.engine.set_epoch(self.clock.epoch(now));
             self.engine.handle_timeout(now);
         }
         due
@@ -275,7 +279,7 @@ impl Shell {
         let mut moved = false;
         while let Some(send) = self.engine.poll_send() {
             moved = true;
-            let parcel = Parcel::new(send.tag, send.request);
+            let parcel = Parcel::new(send.tag, send.request, self.clock.now());
             for node in send.nodes.iter() {
                 self.links[node.index()].send(&parcel);
             }
@@ -293,8 +297,19 @@ impl Shell {
                 let now = self.clock.now();
                 match event {
                     LinkEvent::Reply(tag, vote) => self.engine.handle_reply(now, node, tag, vote),
-                    LinkEvent::Up => self.engine.handle_link(now, node, LinkChange::Up),
-                    LinkEvent::Down(_) => self.engine.handle_link(now, node, LinkChange::Down),
+                    LinkEvent::Clock(reading) => {
+                        if let Some(step) = self.engine.handle_clock(now, node, reading) {
+                            self.healths.step(index, step);
+                        }
+                    }
+                    LinkEvent::Up(id) => {
+                        self.healths.connection(index, NodeConnection::Up);
+                        self.engine.handle_link(now, node, LinkChange::Up(id));
+                    }
+                    LinkEvent::Down(reason) => {
+                        self.healths.connection(index, NodeConnection::Down(reason));
+                        self.engine.handle_link(now, node, LinkChange::Down);
+                    }
                 }
             }
         }
@@ -367,6 +382,10 @@ impl Shell {
             LeaseChange::Confirmed { valid_until } => lease.confirm(valid_until),
             LeaseChange::InDanger(danger) => {
                 lease.endanger(Danger::from_core(danger, now, resource, &names));
+            }
+            LeaseChange::Cut { valid_until, .. } => {
+                lease.cut(valid_until);
+                self.deadlines.add(lease);
             }
             LeaseChange::Lost(loss) => {
                 lease.lose(LossCause::from_core(loss, now, resource, &names));

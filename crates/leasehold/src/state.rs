@@ -135,6 +135,16 @@ impl LeaseStatus {
         is_news
     }
 
+    /// The lease ends sooner than it was said to.
+    pub(crate) fn cut(&self, valid_until: Instant) {
+        let valid_until_ns = nanoseconds(valid_until);
+        self.state.send_if_modified(|_| {
+            self.valid_until_ns
+                .fetch_min(valid_until_ns, Ordering::AcqRel);
+            false
+        });
+    }
+
     /// A quorum has confirmed the lease.
     pub(crate) fn confirm(&self, valid_until: Instant) {
         self.state.send_if_modified(|state| {

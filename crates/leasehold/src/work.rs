@@ -3,6 +3,7 @@
 use crate::{
     error::{AcquireError, LeaseLost},
     guard::LeaseGuard,
+    mode::Mode,
     mutex::Mutex,
     outcome::ReleaseOutcome,
     state::LeaseState,
@@ -24,7 +25,7 @@ pub struct Done<T> {
     pub release: ReleaseOutcome,
 }
 
-impl LeaseGuard {
+impl<M: Mode> LeaseGuard<M> {
     /// Does `work` as long as the lease is held, and releases it then. If the lease is lost, the work is
     /// dropped where it stands, at its last `await`.
     ///
@@ -53,7 +54,7 @@ impl LeaseGuard {
     }
 }
 
-impl Mutex {
+impl<M: Mode> Mutex<M> {
     /// Waits until the lock is won, as [`acquire`](Self::acquire) does, does `work` under it, and releases
     /// it: after success, after an error, after a panic, and when this future is dropped. If the lease is
     /// lost, the work is dropped where it stands. The work's own result is never masked by that of the
@@ -78,7 +79,7 @@ impl Mutex {
     /// ```
     pub async fn hold<T>(
         &self,
-        work: impl AsyncFnOnce(&LeaseGuard) -> T,
+        work: impl AsyncFnOnce(&LeaseGuard<M>) -> T,
     ) -> Result<Done<T>, AcquireError> {
         let guard = self.acquire().await?;
         let work = unless_lost(&guard, work(&guard)).await;
@@ -88,7 +89,10 @@ impl Mutex {
 }
 
 /// The work, unless the lease is lost before it is done.
-async fn unless_lost<T>(guard: &LeaseGuard, work: impl Future<Output = T>) -> Result<T, LeaseLost> {
+async fn unless_lost<T, M: Mode>(
+    guard: &LeaseGuard<M>,
+    work: impl Future<Output = T>,
+) -> Result<T, LeaseLost> {
     let (mut lost, mut work) = (pin!(guard.lost()), pin!(work));
     // The loss first: work must not take another step when its lease is over.
     let either = |cx: &mut Context<'_>| match lost.as_mut().poll(cx) {

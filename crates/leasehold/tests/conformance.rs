@@ -5,7 +5,7 @@ use leasehold::{
     conformance,
     link::{Link, LinkEvent, Parcel, memory::MemoryNode},
 };
-use leasehold_core::{Instant, Owner, Request, Resource, Table, Ttl, Vote};
+use leasehold_core::{FencingToken, Instant, Owner, Request, Resource, Table, Ttl, Vote};
 use std::{
     cell::RefCell,
     collections::VecDeque,
@@ -18,6 +18,8 @@ use std::{
 async fn a_node_in_memory_conforms() {
     let node = MemoryNode::new();
     conformance::check(|| node.link(Clock::system())).await;
+    conformance::check_tokens(|| node.link(Clock::system())).await;
+    conformance::check_last_token(|| node.link(Clock::system())).await;
 }
 
 #[cfg(all(feature = "file", unix))]
@@ -29,11 +31,13 @@ async fn a_node_in_a_file_conforms() {
         .join(format!("conformance-{}", std::process::id()));
     let node = FileNode::open(&folder).expect("a folder of our own");
     // Opened anew for each link: all of them are one node.
-    conformance::check(|| {
+    let link = || {
         let again = FileNode::open(&folder).expect("the store is open");
         again.link(Clock::system())
-    })
-    .await;
+    };
+    conformance::check(link).await;
+    conformance::check_tokens(link).await;
+    conformance::check_last_token(link).await;
     drop(node);
     std::fs::remove_dir_all(&folder).expect("it is ours");
 }
@@ -58,6 +62,17 @@ enum How {
     TellsNoHolder,
     CutsTags,
     StartsDown,
+    TellsNoCounter,
+    IgnoresProposals,
+    FollowsWildProposals,
+    RoundsCounters,
+    CountsAgain,
+    CountsRefusals,
+    CountsNoTransfers,
+    KeepsTheCounterInTheKey,
+    AnyoneRaises,
+    RaisesNothing,
+    GoesOnAtTheEnd,
 }
 
 impl Broken {
@@ -67,7 +82,7 @@ impl Broken {
             table: table.clone(),
             answers: VecDeque::from([match how {
                 How::StartsDown => LinkEvent::Down("it is broken".to_owned()),
-                _ => LinkEvent::Up,
+                _ => LinkEvent::Up(None),
             }]),
         }
     }
@@ -97,6 +112,7 @@ impl Broken {
                     resource,
                     owner,
                     ttl,
+                    ..
                 },
             ) if holder(resource).as_ref() == Some(owner) => {
                 return Request::Extend {
@@ -131,13 +147,111 @@ impl Broken {
         }
         request
     }
+
+    /// The request as this node miscounts it.
+    fn miscounted(&self, now: Instant, mut request: Request) -> Request {
+        match (self.how, &mut request) {
+            (
+                How::AnyoneRaises,
+                Request::Raise {
+                    resource, owner, ..
+                },
+            ) => {
+                let table = self.table.borrow();
+                let key = table.key(now, resource);
+                *owner = key.map_or_else(|| owner.clone(), |key| key.owner.clone());
+            }
+            (How::IgnoresProposals, Request::Acquire { proposal, .. }) => {
+                *proposal = proposal.and(Some(FencingToken::FIRST));
+            }
+            _ => {}
+        }
+        match self.how {
+            How::FollowsWildProposals => request,
+            _ => request.as_seen_at(Clock::system().wall()),
+        }
+    }
+
+    /// What this node does before it carries out a request.
+    fn spoil(&self, now: Instant, request: &Request) {
+        let mut table = self.table.borrow_mut();
+        let (resource, owner) = (request.resource().clone(), request.owner());
+        let holder = table.key(now, &resource).map(|key| key.owner.clone());
+        match (self.how, request, holder) {
+            (How::CountsAgain, Request::Acquire { .. }, Some(holder)) if Some(&holder) == owner => {
+                table.apply(now, &release(resource, holder));
+            }
+            (
+                How::CountsRefusals,
+                Request::Acquire {
+                    proposal: Some(token),
+                    ..
+                },
+                Some(owner),
+            ) => {
+                let token = *token;
+                table.apply(
+                    now,
+                    &Request::Raise {
+                        resource,
+                        owner,
+                        token,
+                    },
+                );
+            }
+            (How::KeepsTheCounterInTheKey, Request::Acquire { .. }, None) => *table = Table::new(),
+            _ => {}
+        }
+    }
+
+    fn spoiled(&self, request: &Request, vote: Vote) -> Vote {
+        match (self.how, request, vote) {
+            (How::TellsNoCounter, _, Vote::Granted { .. }) => Vote::GRANTED,
+            (
+                How::RoundsCounters,
+                _,
+                Vote::Granted {
+                    counter: Some(counter),
+                },
+            ) => Vote::Granted {
+                counter: FencingToken::new(counter.get() / 100 * 100),
+            },
+            (
+                How::CountsNoTransfers,
+                Request::Transfer { .. },
+                Vote::Granted {
+                    counter: Some(counter),
+                },
+            ) => Vote::Granted {
+                counter: FencingToken::new(counter.get() - 1),
+            },
+            (How::GoesOnAtTheEnd, Request::Acquire { .. }, Vote::Unknown(_)) => Vote::Granted {
+                counter: Some(FencingToken::LAST),
+            },
+            (_, _, vote) => vote,
+        }
+    }
+}
+
+fn release(resource: Resource, owner: Owner) -> Request {
+    Request::Release {
+        resource,
+        owner,
+        keep: None,
+    }
 }
 
 impl Link for Broken {
     fn send(&mut self, parcel: &Parcel) {
         let now = Clock::system().now();
         let request = self.mistaken(now, parcel.request.clone());
-        let mut vote = self.table.borrow_mut().apply(now, &request);
+        let request = self.miscounted(now, request);
+        self.spoil(now, &request);
+        let vote = match (self.how, &request) {
+            (How::RaisesNothing, Request::Raise { .. }) => Vote::GRANTED,
+            _ => self.table.borrow_mut().apply(now, &request),
+        };
+        let mut vote = self.spoiled(&request, vote);
         let mut tag = parcel.tag;
         match (self.how, &mut vote) {
             (How::TellsNoHolder, Vote::Refused(refusal)) => refusal.holder = None,
@@ -173,34 +287,81 @@ fn a_link_that_breaks_a_promise_does_not_conform() {
         How::CutsTags,
         How::StartsDown,
     ] {
-        let check = || {
-            let table = Rc::default();
-            tokio::runtime::Builder::new_current_thread()
-                .enable_time()
-                .build()
-                .expect("a runtime")
-                .block_on(conformance::check(|| Broken::new(how, &table)));
-        };
-        // On a machine that is busy with the other tests, a moment may be missed once.
-        let found = (0..5).any(|_| catch_unwind(check).is_err());
-        assert!(found, "{how:?} was not found");
+        assert!(is_found(how, Checks::All), "{how:?} was not found");
     }
+}
+
+#[test]
+fn a_link_that_breaks_a_promise_about_counters_does_not_conform() {
+    for how in [
+        How::TellsNoCounter,
+        How::IgnoresProposals,
+        How::FollowsWildProposals,
+        How::RoundsCounters,
+        How::CountsAgain,
+        How::CountsRefusals,
+        How::CountsNoTransfers,
+        How::KeepsTheCounterInTheKey,
+        How::AnyoneRaises,
+        How::RaisesNothing,
+    ] {
+        assert!(is_found(how, Checks::Tokens), "{how:?} was not found");
+    }
+    let how = How::GoesOnAtTheEnd;
+    assert!(is_found(how, Checks::LastToken), "{how:?} was not found");
+}
+
+#[derive(Clone, Copy)]
+enum Checks {
+    All,
+    Tokens,
+    LastToken,
+}
+
+fn is_found(how: How, checks: Checks) -> bool {
+    let check = || {
+        let table = Rc::default();
+        let make = || Broken::new(how, &table);
+        tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .expect("a runtime")
+            .block_on(async {
+                match checks {
+                    Checks::All => conformance::check(make).await,
+                    Checks::Tokens => conformance::check_tokens(make).await,
+                    Checks::LastToken => conformance::check_last_token(make).await,
+                }
+            });
+    };
+    // On a machine that is busy with the other tests, a moment may be missed once.
+    (0..5).any(|_| catch_unwind(check).is_err())
 }
 
 #[cfg(feature = "redis")]
 #[tokio::test]
 async fn a_node_on_a_real_server_conforms() {
     use leasehold::link::redis::RedisLink;
+    use leasehold::{RestartGuard, configuration::Configuration};
+    use leasehold_core::Quorum;
     use leasehold_servers::{Server, require_server};
+    use std::time::Duration;
 
     require_server();
     let server = Server::start().expect("the server starts");
-    conformance::check(|| {
-        let url = server
-            .url()
-            .parse()
-            .expect("a server's own address is good");
-        RedisLink::new(url, Clock::system())
-    })
-    .await;
+    let configuration = Configuration::new(
+        "leasehold",
+        "n",
+        Quorum::majority(1).expect("one node"),
+        RestartGuard::Off,
+        Ttl::DEFAULT,
+        Duration::ZERO,
+    );
+    let link = || {
+        let url = server.url().parse().expect("a server's own address");
+        RedisLink::new(url, Clock::system(), &configuration)
+    };
+    conformance::check(link).await;
+    conformance::check_tokens(link).await;
+    conformance::check_last_token(link).await;
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Server, require_server, wait::until};
+use crate::{Reply, Server, require_server, wait::until};
 
 struct Setup {
     server: Server,
@@ -174,4 +174,17 @@ fn a_proxy_ends_in_every_mode() {
         let refused = || Connection::open(port).is_err().then_some(());
         assert!(until(PATIENCE, refused).is_some(), "{mode:?}");
     }
+}
+
+#[test]
+fn an_address_moves_to_another_server() {
+    require_server();
+    let servers = [Server::start().unwrap(), Server::start().unwrap()];
+    let proxy = Proxy::start(servers[0].port()).unwrap();
+    let mut before = Connection::open(proxy.port()).unwrap();
+    before.command(&["SET", "a", "first"]).unwrap();
+    proxy.retarget(servers[1].port());
+    assert!(before.command(&["GET", "a"]).is_err());
+    let mut after = Connection::open(proxy.port()).unwrap();
+    assert_eq!(after.command(&["GET", "a"]).unwrap(), Reply::Nil);
 }

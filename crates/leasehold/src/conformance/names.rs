@@ -98,6 +98,7 @@ fn acquire(resource: &Resource, owner: &Owner) -> Request {
         resource: resource.clone(),
         owner: owner.clone(),
         ttl: checked(LONG),
+        proposal: None,
     }
 }
 

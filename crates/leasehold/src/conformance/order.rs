@@ -22,7 +22,7 @@ async fn release_behind_acquire<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) 
     for tag in asked {
         assert_eq!(
             peer.reply().await,
-            (tag, Vote::Granted),
+            (tag, Vote::GRANTED),
             "{}: a release that was given after an acquire takes effect after it",
             peer.case
         );
@@ -41,6 +41,7 @@ async fn pipelined<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
             resource: resource.clone(),
             owner: owner.clone(),
             ttl: checked(LONG),
+            proposal: None,
         };
         let release = Request::Release {
             resource,
@@ -66,7 +67,7 @@ async fn pipelined<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
             ),
             _ => assert_eq!(
                 vote,
-                Vote::Granted,
+                Vote::GRANTED,
                 "{case}: the first two of each row are granted"
             ),
         }

@@ -35,7 +35,7 @@ impl<L: Link> Peer<L> {
             .event("a new link tells that its node is up or down")
             .await
         {
-            LinkEvent::Up => peer,
+            LinkEvent::Up(_) => peer,
             other => {
                 panic!("{case}: a new link must tell first that its node is up, not {other:?}")
             }
@@ -52,6 +52,7 @@ impl<L: Link> Peer<L> {
             resource: self.resource(0),
             owner: owner(by),
             ttl: checked(ttl),
+            proposal: None,
         }
     }
 
@@ -69,6 +70,7 @@ impl<L: Link> Peer<L> {
             from: owner(from),
             owner: owner(to),
             ttl: checked(ttl),
+            proposal: None,
         }
     }
 
@@ -105,18 +107,21 @@ impl<L: Link> Peer<L> {
             },
             step: u32::try_from(self.asked).expect("a case asks less often"),
         };
-        self.link.send(&Parcel::new(tag, request));
+        self.link.send(&Parcel::new(tag, request, self.clock.now()));
         tag
     }
 
     /// The next answer.
     pub(super) async fn reply(&mut self) -> (Tag, Vote) {
-        match self.event("every request is answered").await {
-            LinkEvent::Reply(tag, vote) => (tag, vote),
-            other => panic!(
-                "{}: the node stays up during the suite, not {other:?}",
-                self.case
-            ),
+        loop {
+            match self.event("every request is answered").await {
+                LinkEvent::Reply(tag, vote) => return (tag, vote),
+                LinkEvent::Clock(_) => {}
+                other => panic!(
+                    "{}: the node stays up during the suite, not {other:?}",
+                    self.case
+                ),
+            }
         }
     }
 
@@ -134,7 +139,7 @@ impl<L: Link> Peer<L> {
 
     pub(super) async fn expect_granted(&mut self, request: Request, promise: &str) {
         let vote = self.ask(request).await;
-        assert_eq!(vote, Vote::Granted, "{}: {promise}", self.case);
+        assert_eq!(vote, Vote::GRANTED, "{}: {promise}", self.case);
     }
 
     /// Asks, and expects a refusal that names this holder and a time that it can have left.

@@ -121,7 +121,7 @@ async fn an_ended_key_is_not_revived<L: Link, F: FnMut() -> L>(suite: &mut Suite
 async fn next_grant<L: Link>(peer: &mut Peer<L>, sent: Instant, ttl: Duration) {
     loop {
         match peer.ask(peer.acquire("b", LONG)).await {
-            Vote::Granted => break,
+            Vote::Granted { .. } => break,
             Vote::Refused(refusal) => {
                 let holder = refusal.holder;
                 assert!(

@@ -15,6 +15,20 @@ pub enum AcquireError {
     Held(Held),
     /// Too few nodes answered. Trying again helps once the nodes are back.
     Unreachable(Unreachable),
+    /// Too many nodes do not vote for a while, because they may have forgotten who holds what: they are new,
+    /// were flushed, have restarted, or were replicas. Waiting helps; so does
+    /// [`admit`](crate::ManagerBuilder::admit), for those who know that nothing was forgotten.
+    Abstained(Abstained),
+    /// Too many nodes are used by others with another configuration, whose quorums need not meet ours. Trying
+    /// again does not help.
+    Disagreement {
+        /// What was to be locked.
+        resource: Resource,
+        /// What we want.
+        ours: String,
+        /// The nodes that did not vote, and why: what the others want.
+        faults: Vec<NodeFault>,
+    },
     /// A quorum granted, but so late that nothing was left of the TTL. A longer TTL helps.
     TooLate {
         /// What was to be locked.
@@ -88,6 +102,26 @@ pub struct Unreachable {
     pub waited: Duration,
 }
 
+/// The facts about nodes that do not vote for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Abstained {
+    /// What was to be locked.
+    pub resource: Resource,
+    /// How long it takes until a quorum votes again.
+    pub left: Duration,
+    /// How many grants were needed.
+    pub quorum: usize,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// The nodes that did not vote, and why.
+    pub faults: Vec<NodeFault>,
+    /// How many attempts there were.
+    pub attempts: u32,
+    /// How long they took.
+    pub waited: Duration,
+}
+
 impl AcquireError {
     /// What was to be locked.
     #[must_use]
@@ -95,7 +129,9 @@ impl AcquireError {
         match self {
             Self::Held(held) => &held.resource,
             Self::Unreachable(unreachable) => &unreachable.resource,
+            Self::Abstained(abstained) => &abstained.resource,
             Self::TooLate { resource, .. }
+            | Self::Disagreement { resource, .. }
             | Self::TimedOut { resource, .. }
             | Self::ShutDown { resource }
             | Self::OwnerRepeated { resource } => resource,
@@ -118,6 +154,17 @@ impl AcquireError {
         }
     }
 
+    /// How long it takes until a quorum votes again, if nodes that may have forgotten votes were the reason, at
+    /// last.
+    #[must_use]
+    pub fn abstains(&self) -> Option<Duration> {
+        match self {
+            Self::Abstained(abstained) => Some(abstained.left),
+            Self::TimedOut { last, .. } => last.abstains(),
+            _ => None,
+        }
+    }
+
     /// Who holds the lock, if the nodes told.
     #[must_use]
     pub fn holder(&self) -> Option<&Owner> {
@@ -136,6 +183,8 @@ impl AcquireError {
         match self {
             Self::Held(held) => &held.faults,
             Self::Unreachable(unreachable) => &unreachable.faults,
+            Self::Abstained(abstained) => &abstained.faults,
+            Self::Disagreement { faults, .. } => faults,
             Self::TimedOut { last, .. } => last.faults(),
             Self::TooLate { .. } | Self::ShutDown { .. } | Self::OwnerRepeated { .. } => &[],
         }
@@ -168,6 +217,14 @@ impl AcquireError {
                 unreachable.write_facts(out)?;
                 write_effort(out, unreachable.attempts, unreachable.waited)?;
             }
+            Self::Abstained(abstained) => {
+                abstained.write_facts(out)?;
+                write_effort(out, abstained.attempts, abstained.waited)?;
+            }
+            Self::Disagreement { ours, .. } => write!(
+                out,
+                "too many nodes are used with another configuration than ours, which is {ours}"
+            )?,
             Self::TooLate { elapsed, ttl, .. } => write!(
                 out,
                 "the vote took {}, which leaves nothing of a TTL of {}",
@@ -179,6 +236,7 @@ impl AcquireError {
                 match &**last {
                     Self::Held(held) => held.write_facts(out)?,
                     Self::Unreachable(unreachable) => unreachable.write_facts(out)?,
+                    Self::Abstained(abstained) => abstained.write_facts(out)?,
                     other => other.write_reason(out)?,
                 }
             }
@@ -238,6 +296,25 @@ impl Unreachable {
             (_, silent) => write!(
                 out,
                 "no quorum: at least {silent} of {nodes} nodes did not vote (quorum {quorum})"
+            ),
+        }
+    }
+}
+
+impl Abstained {
+    fn write_facts(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            left,
+            quorum,
+            nodes,
+            ..
+        } = self;
+        match nodes {
+            1 => write!(out, "the node votes again in {}", Span(*left)),
+            _ => write!(
+                out,
+                "a quorum of {quorum} of {nodes} nodes votes again in {}",
+                Span(*left)
             ),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Span;
 use crate::link::NodeName;
-use leasehold_core::{NodeId, ResourceError, TermsError};
+use leasehold_core::{NodeId, Resource, ResourceError, TermsError};
 use std::{error::Error, fmt, io, time::Duration};
 
 /// What is wrong with options, addresses or names. Told before anything is sent.
@@ -25,6 +25,27 @@ pub enum ConfigError {
     Node(Box<dyn Error + Send + Sync>),
     /// A resource's name cannot be used.
     Resource(ResourceError),
+    /// The name is the key under which nodes keep what they know of themselves.
+    Reserved {
+        /// The name.
+        resource: Resource,
+    },
+    /// There are too few nodes to tolerate so many forgetful ones.
+    Forgetful {
+        /// How many nodes there are.
+        nodes: usize,
+        /// How many of them may be forgetful.
+        forgetful: usize,
+    },
+    /// Clocks that differ by so much are not set at all.
+    ClockSkew {
+        /// What was asked for.
+        skew: Duration,
+    },
+    /// The name of the cluster cannot be used: empty, too long, or with control characters.
+    Cluster(String),
+    /// The namespace cannot be used: empty, too long, or with control characters.
+    Namespace(String),
     /// TTL, drift and time limit do not go together.
     Terms(TermsError),
     /// The shortest pause is longer than the longest.
@@ -75,13 +96,28 @@ impl fmt::Display for ConfigError {
             }
             Self::Node(error) => error.fmt(out),
             Self::Resource(error) => error.fmt(out),
-            Self::Terms(error) => error.fmt(out),
-            Self::Pause { least, most } => write!(
+            Self::Reserved { resource } => write!(
                 out,
-                "the shortest pause of {} is longer than the longest of {}",
-                Span(*least),
-                Span(*most)
+                "the name {:?} is the key under which nodes keep what they know of themselves; choose another name, \
+                 or another namespace",
+                resource.as_str()
             ),
+            Self::Forgetful { nodes, forgetful } => write!(
+                out,
+                "with {nodes} nodes, {forgetful} forgetful ones cannot be tolerated: more than {forgetful} nodes must \
+                 be in any two quorums"
+            ),
+            Self::ClockSkew { skew } => write!(
+                out,
+                "a clock skew of {} is more than a day; set the clocks",
+                Span(*skew)
+            ),
+            Self::Cluster(name) => unusable(out, "cluster's name", name, 256),
+            Self::Namespace(name) => unusable(out, "namespace", name, 64),
+            Self::Terms(error) => error.fmt(out),
+            Self::Pause { least, most } => {
+                crossed(out, "the shortest pause", *least, "the longest", *most)
+            }
             Self::OwnerSource => out.write_str(
                 "the owner source does not keep all of the random bytes; put labels behind them",
             ),
@@ -89,15 +125,31 @@ impl fmt::Display for ConfigError {
             Self::NoTime { option } => {
                 write!(out, "{option} is zero; leave it out if it shall not count")
             }
-            Self::Holds { least, most } => write!(
-                out,
-                "min_hold of {} is longer than max_hold of {}",
-                Span(*least),
-                Span(*most)
-            ),
+            Self::Holds { least, most } => crossed(out, "min_hold", *least, "max_hold", *most),
             Self::Thread(error) => write!(out, "the lock manager's thread did not start: {error}"),
         }
     }
+}
+
+fn unusable(out: &mut fmt::Formatter<'_>, what: &str, name: &str, most: usize) -> fmt::Result {
+    write!(
+        out,
+        "the {what} {name:?} cannot be used: give 1 to {most} bytes without control characters"
+    )
+}
+
+fn crossed(
+    out: &mut fmt::Formatter<'_>,
+    shorter: &str,
+    least: Duration,
+    longer: &str,
+    most: Duration,
+) -> fmt::Result {
+    let (least, most) = (Span(least), Span(most));
+    write!(
+        out,
+        "{shorter} of {least} is longer than {longer} of {most}"
+    )
 }
 
 impl Error for ConfigError {

@@ -1,7 +1,7 @@
 //! What a node that did not vote has to say for itself.
 
 use crate::link::NodeName;
-use leasehold_core::{Fault, FaultKind, NodeId, Owner, Quorum};
+use leasehold_core::{Abstention, Fault, FaultKind, NodeId, Owner, Quorum};
 use std::fmt;
 
 /// A node whose vote is not known, and why.
@@ -12,6 +12,13 @@ pub struct NodeFault {
 }
 
 impl NodeFault {
+    /// A node that could not be asked.
+    #[cfg(feature = "redis")]
+    pub(crate) fn down(node: NodeName, why: &str) -> Self {
+        let fault = Fault::new(FaultKind::Down, &why);
+        Self { node, fault }
+    }
+
     /// The node.
     #[must_use]
     pub const fn node(&self) -> &NodeName {
@@ -22,6 +29,12 @@ impl NodeFault {
     #[must_use]
     pub const fn kind(&self) -> FaultKind {
         self.fault.kind()
+    }
+
+    /// Why and for how long the node does not vote, if it may have forgotten votes.
+    #[must_use]
+    pub const fn abstention(&self) -> Option<Abstention> {
+        self.fault.abstention()
     }
 }
 

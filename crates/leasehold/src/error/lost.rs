@@ -1,6 +1,7 @@
 //! Why a lease is over.
 
 use super::{ExtendError, Faults, Gone, NodeFault, Nodes, Span};
+use crate::link::NodeName;
 use leasehold_core::{Instant, Owner, Resource};
 use std::{error::Error, fmt, time::Duration};
 
@@ -34,6 +35,13 @@ pub enum LossCause {
         nodes: usize,
         /// Whose key most of them carry instead.
         holder: Option<Owner>,
+    },
+    /// The clocks of nodes were set forward, so that too few of its keys live on.
+    ClockStepped {
+        /// The last of these nodes.
+        node: NodeName,
+        /// By how much its clock was set forward at least.
+        step: Duration,
     },
     /// It had been extended as often as its options allow.
     ExtensionLimit {
@@ -88,6 +96,10 @@ impl LossCause {
                 quorum: names.quorum.needed(),
                 nodes: names.names.len(),
                 holder: opposition.holder,
+            },
+            Core::ClockStepped { node, step } => Self::ClockStepped {
+                node: names.names[node.index()].clone(),
+                step,
             },
             Core::ExtensionLimit { extensions } => Self::ExtensionLimit { extensions },
             Core::HoldLimit { held } => Self::HoldLimit { held },
@@ -176,6 +188,11 @@ impl fmt::Display for LossCause {
                 holder: holder.as_ref(),
             }
             .fmt(out),
+            Self::ClockStepped { node, step } => write!(
+                out,
+                "the clock of {node} was set forward by {} or more, so that its keys end early",
+                Span(*step)
+            ),
             Self::ExtensionLimit { extensions } => {
                 write!(
                     out,

@@ -10,7 +10,7 @@
 //!   and one time namespace; for the others the TTL has to end.
 //! * **A reboot: no.** The file carries the boot's id. A file of an earlier boot is replaced when it is
 //!   opened, so a power cut cannot leave anything behind, damage included. This is why on Linux nothing
-//!   is ever flushed to the disk after the file has been made. A file that some process has open is not
+//!   but the ceiling of the tokens is ever flushed to the disk after the file has been made. A file that some process has open is not
 //!   of an earlier boot, whatever id it carries, and is never replaced ([`FileError::InUse`]).
 //! * **Its TTL: no,** by the clock that goes on through suspend, which all processes of a machine share.
 //!   Processes in different *time namespaces* do not share it and must not share a store.
@@ -19,6 +19,15 @@
 //! and since there the boot-time clock is not shared between processes, TTLs are counted by the wall
 //! clock. A wall clock that is set forward there ends them early. Each batch of steps is flushed there,
 //! so that the file is whole after a power cut.
+//!
+//! # What outlives even a reboot
+//! The order of fencing tokens. The counters go with the store, but beside it there is a small file,
+//! `tokens`, with a number that none of them has passed, and the counters of a new store begin there.
+//! Before a counter passes it, a new one is put on the disk, an hour of counting further: a flush of the
+//! disk in an hour, for which all processes wait. If it cannot be written, nothing is granted with a
+//! token beyond the last one. Without `tokens`, a new store counts on from the time alone: tokens go back
+//! if the clock was set back while the machine was down. It is checked when a new store is made, and if
+//! it is damaged, none is made ([`FileError::TokensDamaged`]).
 //!
 //! # What waits
 //! A transaction waits for the one before it, and that may belong to a process that was stopped in the
@@ -48,6 +57,8 @@
 //! file that is cut short while it is open is noticed before the next batch of steps at the latest by
 //! the size that is looked up then, and crashes the process if it happens in between.
 
+mod ceiling;
+mod counters;
 mod error;
 mod head;
 mod holder;
@@ -124,7 +135,7 @@ impl Link for FileLink {
     fn send(&mut self, parcel: &Parcel) {
         self.node.0.station().send(station::Job {
             tag: parcel.tag,
-            request: parcel.request.clone(),
+            request: parcel.request.clone().as_seen_at(self.clock.wall()),
             clock: self.clock,
             mailbox: self.mailbox.clone(),
         });

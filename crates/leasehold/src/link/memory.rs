@@ -34,7 +34,7 @@ impl MemoryNode {
         MemoryLink {
             node: self.clone(),
             clock,
-            answers: VecDeque::from([LinkEvent::Up]),
+            answers: VecDeque::from([LinkEvent::Up(None)]),
             waker: None,
         }
     }
@@ -53,7 +53,8 @@ impl Link for MemoryLink {
     fn send(&mut self, parcel: &Parcel) {
         // A panic cannot leave the table half changed: it changes in a single step.
         let mut table = self.node.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let vote = table.apply(self.clock.now(), &parcel.request);
+        let request = parcel.request.clone().as_seen_at(self.clock.wall());
+        let vote = table.apply(self.clock.now(), &request);
         self.answers.push_back(LinkEvent::Reply(parcel.tag, vote));
         if let Some(waker) = self.waker.take() {
             waker.wake();

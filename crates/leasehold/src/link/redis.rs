@@ -14,16 +14,19 @@
 //!
 //! The way of a request: `scripts` makes bytes of it, `backlog` keeps it until its answer comes,
 //! `connection` moves the bytes, `codec` reads the reply and `reply` makes a vote of it. `url`, `socket`,
-//! `tls` and `handshake` are the way to a connection, and `backoff` the way back to one.
+//! `tls` and `handshake` are the way to a connection, and `backoff` the way back to one. `steward` comes
+//! for the operator and not for locks.
 
 mod backlog;
 mod backoff;
 mod codec;
 mod connection;
+mod greeting;
 mod handshake;
 mod reply;
 mod scripts;
 mod socket;
+pub(crate) mod steward;
 #[cfg(feature = "tls")]
 mod tls;
 mod url;
@@ -31,11 +34,12 @@ mod url;
 pub use url::{RedisUrl, RedisUrlError};
 
 use super::{Link, LinkEvent, Parcel};
-use crate::clock::Clock;
+use crate::{clock::Clock, configuration::Configuration};
 use backlog::{Backlog, Loss};
 use backoff::Backoff;
 use connection::Connection;
-use leasehold_core::{Fault, FaultKind, Vote};
+use leasehold_core::{Fault, FaultKind, Identity, Vote};
+use scripts::{Encoder, Met};
 use std::{
     collections::VecDeque,
     fmt,
@@ -53,6 +57,7 @@ use tokio::time::{Sleep, sleep};
 /// is answered [`Busy`](FaultKind::Busy).
 pub struct RedisLink {
     url: RedisUrl,
+    encoder: Encoder,
     state: State,
     /// Why the node cannot be asked. None while it can, and before that is known.
     down: Option<String>,
@@ -73,8 +78,9 @@ type Dialling = Pin<Box<dyn Future<Output = Result<Connection, String>> + Send>>
 impl RedisLink {
     /// A link to the node at `url`. `clock` only spaces the tries to connect.
     #[must_use]
-    pub fn new(url: RedisUrl, clock: Clock) -> Self {
+    pub fn new(url: RedisUrl, clock: Clock, configuration: &Configuration) -> Self {
         Self {
+            encoder: Encoder::new(configuration),
             url,
             state: State::Resting(None),
             down: None,
@@ -91,14 +97,19 @@ impl RedisLink {
                 if let Some(pause) = pause {
                     ready!(pause.as_mut().poll(cx));
                 }
-                self.state = State::Dialling(Box::pin(handshake::dial(self.url.clone())));
+                self.state = State::Dialling(Box::pin(handshake::dial(
+                    self.url.clone(),
+                    self.encoder.clone(),
+                )));
                 Ok(())
             }
             State::Dialling(dialling) => ready!(dialling.as_mut().poll(cx)).map(|connection| {
+                let id = Some(&connection.met().id).filter(|id| !id.is_empty());
+                let identity = id.map(|id| Identity::new(id));
                 self.state = State::Up(connection);
                 self.down = None;
                 self.backoff.succeeded();
-                self.events.push_back(LinkEvent::Up);
+                self.events.push_back(LinkEvent::Up(identity));
             }),
             State::Up(connection) => {
                 ready!(connection.exchange(cx, &mut self.backlog, &mut self.events))
@@ -136,8 +147,16 @@ impl Link for RedisLink {
                 .events
                 .push_back(LinkEvent::Reply(parcel.tag, Vote::Unknown(fault))),
             None => {
-                let wire = parcel.wire(scripts::by_hash);
-                self.backlog.push(parcel.tag, parcel.request.clone(), wire);
+                let wire = parcel.wire(|request| self.encoder.by_hash(request));
+                let request = parcel.request.clone();
+                self.backlog.push(parcel.tag, request, parcel.given, wire);
+                let nobody = Met::default();
+                let met = match &self.state {
+                    State::Up(connection) => connection.met(),
+                    State::Resting(_) | State::Dialling(_) => &nobody,
+                };
+                self.backlog
+                    .append(|wire| self.encoder.append(wire, &parcel.request, met));
             }
         }
     }

@@ -7,7 +7,9 @@ use leasehold::{
         file::{FileLink, FileNode},
     },
 };
-use leasehold_core::{AttemptId, OperationId, Owner, Request, Resource, Tag, Ttl, Vote};
+use leasehold_core::{
+    AttemptId, FencingToken, Instant, OperationId, Owner, Request, Resource, Tag, Ttl, Vote,
+};
 use std::{
     path::{Path, PathBuf},
     sync::{
@@ -66,6 +68,7 @@ impl Client {
             resource: Resource::new(name).expect("a plain name"),
             owner: self.owner.clone(),
             ttl: Ttl::new(Duration::from_secs(600)).expect("in range"),
+            proposal: None,
         })
     }
 
@@ -73,9 +76,26 @@ impl Client {
     pub(crate) fn acquire_at_last(&mut self, name: &str) {
         loop {
             match self.acquire(name) {
-                Vote::Granted => return,
+                Vote::Granted { .. } => return,
                 Vote::Refused(_) => thread::park_timeout(Duration::from_micros(200)),
                 vote @ Vote::Unknown(_) => panic!("the store answers, not {vote:?}"),
+            }
+        }
+    }
+
+    /// Asks again and again until it is granted, and tells the counter.
+    pub(crate) fn count(&mut self, name: &str, proposal: u64) -> FencingToken {
+        loop {
+            let vote = self.ask(Request::Acquire {
+                resource: Resource::new(name).expect("a plain name"),
+                owner: self.owner.clone(),
+                ttl: Ttl::new(Duration::from_secs(600)).expect("in range"),
+                proposal: FencingToken::new(proposal),
+            });
+            match vote {
+                Vote::Granted { counter } => return counter.expect("it was asked for"),
+                Vote::Refused(_) => thread::park_timeout(Duration::from_micros(200)),
+                Vote::Unknown(fault) => panic!("the store answers, not {fault}"),
             }
         }
     }
@@ -96,7 +116,7 @@ impl Client {
             keep: None,
         };
         let tag = self.tag();
-        self.link.send(&Parcel::new(tag, request));
+        self.link.send(&Parcel::new(tag, request, Instant::ORIGIN));
     }
 
     fn tag(&mut self) -> Tag {
@@ -112,7 +132,7 @@ impl Client {
 
     fn ask(&mut self, request: Request) -> Vote {
         let tag = self.tag();
-        self.link.send(&Parcel::new(tag, request));
+        self.link.send(&Parcel::new(tag, request, Instant::ORIGIN));
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut cx = Context::from_waker(&waker);
         loop {

@@ -18,7 +18,7 @@ use std::{
 fn closed_store(folder: &Folder) {
     let path = folder.store();
     let mut client = Client::open(&path, "a");
-    assert_eq!(client.acquire("r"), Vote::Granted);
+    assert_eq!(client.acquire("r"), Vote::GRANTED);
     drop(client);
     wait_until_closed(&path);
 }
@@ -99,12 +99,12 @@ fn opening_and_closing_at_once_never_fails() {
 fn what_was_asked_is_carried_out_though_the_link_is_gone() {
     let folder = Folder::new();
     let mut client = Client::open(&folder.store(), "a");
-    assert_eq!(client.acquire("r"), Vote::Granted);
+    assert_eq!(client.acquire("r"), Vote::GRANTED);
     client.release_and_leave("r");
     wait_until_closed(&folder.store());
     assert_eq!(
         Client::open(&folder.store(), "b").acquire("r"),
-        Vote::Granted
+        Vote::GRANTED
     );
 }
 

@@ -23,11 +23,11 @@ fn another_process() {
     let mut client = Client::open(&path, &format!("process {}", std::process::id()));
     match &*role {
         "hold" => {
-            assert_eq!(client.acquire("r"), Vote::Granted);
+            assert_eq!(client.acquire("r"), Vote::GRANTED);
             say("held");
             let mut line = String::new();
             std::io::stdin().read_line(&mut line).expect("a pipe");
-            assert_eq!(client.release("r"), Vote::Granted);
+            assert_eq!(client.release("r"), Vote::GRANTED);
         }
         // Written to until somebody kills it.
         "churn" => {
@@ -44,7 +44,20 @@ fn another_process() {
                 let text = fs::read_to_string(&counter).expect("the test made it");
                 let number: u32 = text.parse().expect("nobody else writes now");
                 fs::write(&counter, (number + 1).to_string()).expect("the disk has room");
-                assert_eq!(client.release("counter"), Vote::Granted);
+                assert_eq!(client.release("counter"), Vote::GRANTED);
+            }
+        }
+        "token" => {
+            for cycle in 0..CYCLES {
+                // Every fiftieth passes the ceiling, so the processes take turns in writing it.
+                let jump = u64::from(cycle % 50 / 49) * 4_000_000_000;
+                let last = path.with_file_name("token");
+                let token = client.count("token", 1 + jump * u64::from(cycle));
+                let text = fs::read_to_string(&last).expect("the test made it");
+                let before: u64 = text.parse().expect("nobody else writes now");
+                assert!(token.get() > before, "{token} after {before}");
+                fs::write(&last, token.to_string()).expect("the disk has room");
+                assert_eq!(client.release("token"), Vote::GRANTED);
             }
         }
         other => panic!("there is no role {other}"),
@@ -135,7 +148,7 @@ fn processes_killed_in_the_middle_hold_nobody_up() {
         }
         other.0.kill().expect("it is ours");
         here.acquire_at_last("r");
-        assert_eq!(here.release("r"), Vote::Granted, "round {round}");
+        assert_eq!(here.release("r"), Vote::GRANTED, "round {round}");
     }
 }
 
@@ -172,7 +185,7 @@ fn a_store_of_another_boot_id_is_left_alone_while_a_process_has_it_open() {
 
     first.0.kill().expect("it is ours");
     first.0.wait().expect("it is ours");
-    assert_eq!(Client::open(&path, "here").acquire("r"), Vote::Granted);
+    assert_eq!(Client::open(&path, "here").acquire("r"), Vote::GRANTED);
 }
 
 #[test]
@@ -188,19 +201,31 @@ fn a_holder_whose_store_was_refused_to_another_boot_id_goes_on() {
     assert!(first.0.wait().expect("it is ours").success());
 }
 
-#[test]
-fn a_counter_behind_the_lock_is_exact() {
+/// Lets processes work side by side to their end, and tells what they left in the file.
+fn side_by_side(role: &str, file: &str) -> String {
     let folder = Folder::new();
-    let counter = folder.0.join("counter");
-    fs::write(&counter, "0").expect("the folder is ours");
+    let file = folder.0.join(file);
+    fs::write(&file, "0").expect("the folder is ours");
     let mut processes: Vec<_> = (0..PROCESSES)
-        .map(|_| Process::start("count", &folder.store()))
+        .map(|_| Process::start(role, &folder.store()))
         .collect();
     for process in &mut processes {
         let out = process.1.as_mut().expect("it was piped");
         std::io::copy(out, &mut std::io::sink()).expect("a pipe");
         assert!(process.0.wait().expect("it is ours").success());
     }
-    let text = fs::read_to_string(&counter).expect("it is there");
+    fs::read_to_string(&file).expect("it is there")
+}
+
+#[test]
+fn a_counter_behind_the_lock_is_exact() {
+    let text = side_by_side("count", "counter");
     assert_eq!(text, (PROCESSES * CYCLES).to_string());
+}
+
+#[test]
+fn tokens_of_several_processes_grow_past_every_ceiling() {
+    // Argument S4.
+    let last: u64 = side_by_side("token", "token").parse().expect("a number");
+    assert!(last > u64::from(PROCESSES * CYCLES), "{last}");
 }

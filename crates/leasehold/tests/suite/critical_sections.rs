@@ -4,7 +4,7 @@
 //! file, writes it back one larger, and unlocks: any overlap of two workers loses a number.
 
 use crate::support::block_on;
-use leasehold::{LockManager, LockOptions, clock::Clock};
+use leasehold::{LockManager, LockOptions, RestartGuard, clock::Clock};
 use leasehold_servers::{ServerSet, require_server};
 use std::{
     env,
@@ -101,7 +101,9 @@ fn worker() {
     let builder = LockManager::builder();
     let builder = match nodes.as_str() {
         "file" => builder.file(folder.join("store")),
-        urls => builder.nodes(urls.split(',')),
+        urls => builder
+            .restart_guard(RestartGuard::Off)
+            .nodes(urls.split(',')),
     };
     let pause = Duration::from_millis(1)..=Duration::from_millis(10);
     let ttl = Duration::from_millis(number("LEASEHOLD_WORKER_TTL_MS"));

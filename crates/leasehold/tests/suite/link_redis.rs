@@ -1,9 +1,11 @@
 //! The link to a real server, request by request.
 
-use crate::support::driven::{Driven, MINUTE, acquire, by, extend, fault, impostor, release};
-use leasehold::{clock::Clock, link::LinkEvent};
+use crate::support::driven::{
+    Driven, MINUTE, acquire, by, extend, fault, impostor, release, transfer,
+};
+use leasehold::{clock::Clock, configuration::Configuration, link::LinkEvent};
 use leasehold_core::{FaultKind, Instant, Refusal, Request, Table, Vote};
-use leasehold_servers::{Certificates, Server, StartError, require_server, skip};
+use leasehold_servers::{Certificates, Keeper, Server, StartError, require_server, skip};
 use proptest::prelude::*;
 use std::{cell::RefCell, time::Duration};
 
@@ -48,6 +50,30 @@ fn a_key_without_ttl_and_one_of_another_type_belong_to_others() {
 }
 
 #[test]
+fn a_plain_server_gives_the_key_of_the_one_who_is_named_and_once() {
+    let server = server();
+    let mut link = Driven::with(&server.url(), &Configuration::plain());
+    let life = || {
+        let life = server.command(&["PTTL", "r"]).expect("it answers");
+        life.integer().expect("a time in ms")
+    };
+    assert_eq!(link.ask(&acquire("r", "present", MINUTE)), Vote::GRANTED);
+    let Vote::Refused(refusal) = link.ask(&transfer("r", "former", "us", MINUTE)) else {
+        panic!("the text of a former holder takes nothing")
+    };
+    assert_eq!(refusal.holder, Some(by("present")));
+    let given = transfer("r", "present", "us", MINUTE / 2);
+    assert_eq!(link.ask(&given), Vote::GRANTED);
+    assert!(life() <= 30_000, "the TTL is that of the transfer");
+    let again = transfer("r", "present", "us", MINUTE);
+    assert_eq!(link.ask(&again), Vote::GRANTED);
+    assert!(
+        life() <= 30_000,
+        "the first one's TTL is the one that counts"
+    );
+}
+
+#[test]
 fn a_server_that_forgot_the_scripts_is_told_them_again() {
     let server = server();
     let mut link = Driven::up(&server.url());
@@ -58,7 +84,7 @@ fn a_server_that_forgot_the_scripts_is_told_them_again() {
     ];
     for request in &requests {
         server.command(&["SCRIPT", "FLUSH"]).expect("it answers");
-        assert_eq!(link.ask(request), Vote::Granted, "{request:?}");
+        assert_eq!(link.ask(request), Vote::GRANTED, "{request:?}");
     }
 }
 
@@ -74,7 +100,11 @@ fn an_acquire_that_its_release_has_overtaken_is_not_said_again() {
     assert_eq!(fault(&vote).0, FaultKind::Rejected);
     assert_eq!(link.reply(), (released, Vote::Refused(Refusal::default())));
     let keys = server.command(&["DBSIZE"]).expect("it answers");
-    assert_eq!(keys.integer(), Some(0), "no ghost");
+    assert_eq!(
+        keys.integer(),
+        Some(1),
+        "no ghost beside the node's own key"
+    );
 }
 
 #[test]
@@ -103,10 +133,10 @@ fn a_stopped_server_keeps_requests_in_order_and_only_so_many() {
     server.resume().expect("it can be continued");
     for expected in (1..=4097).chain([last]) {
         let (answered, vote) = link.reply();
-        assert_eq!((answered, vote), (expected, Vote::Granted));
+        assert_eq!((answered, vote), (expected, Vote::GRANTED));
     }
     let keys = server.command(&["DBSIZE"]).expect("it answers");
-    assert_eq!(keys.integer(), Some(0));
+    assert_eq!(keys.integer(), Some(1), "the node's own");
 }
 
 #[test]
@@ -131,14 +161,14 @@ fn a_killed_server_is_down_at_once_and_up_when_it_is_back() {
     server.restart_empty().expect("it starts again");
     loop {
         match link.event() {
-            LinkEvent::Up => break,
+            LinkEvent::Up(_) => break,
             LinkEvent::Down(why) => {
                 assert!(why.contains("refused") || why.contains("LOADING"), "{why}");
             }
-            LinkEvent::Reply(..) => panic!("nothing was asked"),
+            LinkEvent::Reply(..) | LinkEvent::Clock(_) => panic!("nothing was asked"),
         }
     }
-    assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::Granted);
+    assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::GRANTED);
 }
 
 #[test]
@@ -155,7 +185,7 @@ fn a_password_that_is_missing_is_asked_for() {
     let url = format!("redis://:hush@127.0.0.1:{}/3", server.port());
     assert_eq!(
         Driven::up(&url).ask(&acquire("r", "us", MINUTE)),
-        Vote::Granted
+        Vote::GRANTED
     );
     let LinkEvent::Down(why) = Driven::new(&format!("{url}99")).event() else {
         panic!("no such")
@@ -174,7 +204,7 @@ fn a_server_without_the_newer_protocol_is_spoken_to_in_the_older() {
     ];
     server.command(&user).expect("it answers");
     let mut link = Driven::up(&format!("redis://old:pw@127.0.0.1:{}", server.port()));
-    assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::Granted);
+    assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::GRANTED);
     let Vote::Refused(refusal) = link.ask(&acquire("r", "them", MINUTE)) else {
         panic!("held")
     };
@@ -182,7 +212,7 @@ fn a_server_without_the_newer_protocol_is_spoken_to_in_the_older() {
     let refused = roughly(link.ask(&release("r", "them")));
     assert_eq!(refused, roughly(link.ask(&extend("r", "them", MINUTE))));
     assert_eq!(refused, roughly(Vote::Refused(refusal)));
-    assert_eq!(link.ask(&release("r", "us")), Vote::Granted);
+    assert_eq!(link.ask(&release("r", "us")), Vote::GRANTED);
     assert_eq!(
         link.ask(&release("r", "us")),
         Vote::Refused(Refusal::default())
@@ -195,7 +225,7 @@ fn a_unix_socket_is_an_address_too() {
     let server = Server::builder().unix_socket().start().expect("it starts");
     let path = server.unix_socket().expect("it was asked for");
     let mut link = Driven::up(&format!("unix://{}", path.display()));
-    assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::Granted);
+    assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::GRANTED);
 }
 
 #[cfg(feature = "tls")]
@@ -214,7 +244,7 @@ fn tls_trusts_whom_it_is_told_to_trust() {
     let url = server.tls_url().expect("it was asked for");
     let trusting = format!("{url}?ca={}", certificates.authority().display());
     let mut link = Driven::up(&trusting);
-    assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::Granted);
+    assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::GRANTED);
     let other = Certificates::generate().expect("as before");
     let strange = format!("{url}?ca={}", other.authority().display());
     let LinkEvent::Down(why) = Driven::new(&strange).event() else {
@@ -256,10 +286,12 @@ fn a_server_that_is_loading_is_down_in_its_own_words() {
 
 /// What a server says to a greeting that it likes.
 const GREETING: &str = "+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n";
+/// And what it tells of itself then.
+const ITSELF: &str = "*5\r\n$0\r\n\r\n$1\r\nc\r\n$1\r\nt\r\n:0\r\n_\r\n";
 
 #[test]
 fn an_answer_that_no_script_gives_ends_the_connection() {
-    let mut link = Driven::up(&impostor(&[GREETING, ":7\r\n"]));
+    let mut link = Driven::up(&impostor(&[GREETING, ITSELF, ":7\r\n"]));
     link.send(&acquire("r", "us", MINUTE));
     link.send(&release("r", "us"));
     for expected in [1, 2] {
@@ -277,8 +309,8 @@ fn an_answer_that_no_script_gives_ends_the_connection() {
 
 #[test]
 fn an_answer_that_was_not_asked_for_ends_the_connection() {
-    let mut link = Driven::up(&impostor(&[GREETING, ":1\r\n:1\r\n"]));
-    assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::Granted);
+    let mut link = Driven::up(&impostor(&[GREETING, ITSELF, "*1\r\n:1\r\n*1\r\n:1\r\n"]));
+    assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::GRANTED);
     assert_eq!(link.down(), "the node answered what it was not asked");
 }
 
@@ -308,7 +340,7 @@ fn a_user_who_may_not_load_scripts_brings_them_along() {
         extend("r", "us", MINUTE),
         release("r", "us"),
     ] {
-        assert_eq!(link.ask(&request), Vote::Granted, "{request:?}");
+        assert_eq!(link.ask(&request), Vote::GRANTED, "{request:?}");
     }
 }
 
@@ -316,7 +348,7 @@ fn a_user_who_may_not_load_scripts_brings_them_along() {
 fn a_full_server_still_extends_and_releases() {
     let server = server();
     let mut link = Driven::up(&server.url());
-    assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::Granted);
+    assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::GRANTED);
     server
         .command(&["CONFIG", "SET", "maxmemory", "1"])
         .expect("it answers");
@@ -325,8 +357,8 @@ fn a_full_server_still_extends_and_releases() {
         kind == FaultKind::Rejected && text.starts_with("OOM "),
         "{text}"
     );
-    assert_eq!(link.ask(&extend("r", "us", MINUTE)), Vote::Granted);
-    assert_eq!(link.ask(&release("r", "us")), Vote::Granted);
+    assert_eq!(link.ask(&extend("r", "us", MINUTE)), Vote::GRANTED);
+    assert_eq!(link.ask(&release("r", "us")), Vote::GRANTED);
 }
 
 /// Requests on few keys by few owners, with TTLs that do not end meanwhile.
@@ -381,4 +413,37 @@ fn a_server_votes_as_the_table_does() {
             prop_assert_eq!(roughly(vote), roughly(expected), "{:?} of {:?}", request, requests);
         }
     });
+}
+
+#[test]
+fn a_proxy_that_hangs_up_at_what_it_does_not_know_is_spoken_to_in_few_words() {
+    let server = server();
+    let keeper = Keeper::start(server.port()).expect("a free port");
+    let url = format!("redis://127.0.0.1:{}", keeper.port());
+    let mut link = Driven::up(&url);
+    for request in [
+        acquire("r", "us", MINUTE),
+        extend("r", "us", MINUTE),
+        release("r", "us"),
+    ] {
+        assert!(link.ask(&request).is_granted(), "{request:?}");
+    }
+    // The server forgets, and the connection does not tell.
+    server.restart().expect("it starts again");
+    assert!(link.ask(&acquire("r", "us", MINUTE)).is_granted());
+    assert_eq!(keeper.hidden(), 1);
+}
+
+#[test]
+fn whoever_hangs_up_at_everything_is_no_node() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("it has one").port();
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            drop(connection);
+        }
+    });
+    let mut link = Driven::new(&format!("redis://127.0.0.1:{port}"));
+    let event = link.event();
+    assert!(matches!(event, LinkEvent::Down(_)), "{event:?}");
 }

@@ -3,6 +3,7 @@
 pub(crate) mod cluster;
 pub(crate) mod driven;
 pub(crate) mod gate;
+pub(crate) mod rivals;
 
 use std::{
     future::Future,

@@ -31,6 +31,12 @@ pub enum FileError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The largest token that the store may have given before the machine was started cannot be read.
+    #[non_exhaustive]
+    TokensDamaged {
+        /// The file.
+        path: PathBuf,
+    },
     /// The store was made by a leasehold that writes it otherwise.
     #[non_exhaustive]
     OtherFormat {
@@ -148,6 +154,7 @@ impl fmt::Display for FileError {
             Self::NotAFolder { path }
             | Self::NotAStore { path, .. }
             | Self::Damaged { path, .. }
+            | Self::TokensDamaged { path }
             | Self::OtherFormat { path, .. }
             | Self::NoPermission { path, .. }
             | Self::NetworkFileSystem { path, .. }
@@ -179,6 +186,10 @@ impl FileError {
                 out,
                 "it is damaged ({reason}); end the programs that use it, then delete it: a new one \
                  will be made"
+            ),
+            Self::TokensDamaged { .. } => out.write_str(
+                "it is damaged, so it cannot be told how large the fencing tokens were before the machine was \
+                 started; delete it if the machine's time is right, and tokens go on from the time",
             ),
             Self::OtherFormat {
                 found, supported, ..

@@ -23,7 +23,7 @@ const MARK_SIZE: usize = TEXT.len() + 4 + 16;
 const TEXT: &[u8; 24] = b"\nleasehold lock store \n\0";
 
 /// The number of the format: of the mark, of LMDB's data and of its lock file.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 
 /// What the head and the mark of a store say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 //! The folder of a store, and what is in it.
 
-use super::{error::FileError, head, holder::Holder, presence::Presence, store::Store};
+use super::{
+    ceiling::Ceiling, error::FileError, head, holder::Holder, presence::Presence, store::Store,
+};
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read},
@@ -102,7 +104,8 @@ impl Place {
                 _ => {}
             }
         }
-        Store::create(&draft)?;
+        let ceiling = Ceiling::of(&self.path).read()?;
+        Store::create(&draft, ceiling)?;
         OpenOptions::new()
             .write(true)
             .open(&draft)

@@ -218,7 +218,7 @@ impl Mailbox {
             };
             if reason.is_none() && letters.state != State::Up {
                 letters.state = State::Up;
-                letters.events.push_back(LinkEvent::Up);
+                letters.events.push_back(LinkEvent::Up(None));
             }
             letters.events.push_back(LinkEvent::Reply(tag, vote));
             if let Some(reason) = reason.filter(|_| letters.state != State::Down) {
@@ -238,7 +238,7 @@ impl Mailbox {
         let mut letters = lock(&self.0);
         if letters.state == State::New {
             letters.state = State::Up;
-            return Poll::Ready(LinkEvent::Up);
+            return Poll::Ready(LinkEvent::Up(None));
         }
         match letters.events.pop_front() {
             Some(event) => Poll::Ready(event),

@@ -1,6 +1,7 @@
 //! The keys in the file, and one step after the other on them.
 
 use super::{
+    counters::Counters,
     error::FileError,
     head::{FILE_SIZE, FORMAT, MAP_SIZE},
     holder::Holder,
@@ -12,7 +13,8 @@ use super::{
 use crate::clock::Clock;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, RwTxn, WithoutTls, types::Bytes};
 use leasehold_core::{
-    Fault, FaultKind, Instant, Vote,
+    Fault, FaultKind, FencingToken, Instant, Vote,
+    fence::counter_of,
     table::{Change, decide},
 };
 use std::{
@@ -28,6 +30,7 @@ use std::{
 pub(super) struct Store {
     env: Env<WithoutTls>,
     locks: Database<Bytes, Bytes>,
+    counters: Counters,
     holder: Holder,
     data: PathBuf,
     /// The key up to which the keys were swept.
@@ -43,8 +46,8 @@ const SWEEP: usize = 4;
 const LONG_SWEEP: usize = 1024;
 
 impl Store {
-    /// Makes an empty store in the file `path`, which must not be there.
-    pub(super) fn create(path: &Path) -> Result<(), FileError> {
+    /// Makes an empty store in the file `path`, which must not be there. It counts on from `ceiling`.
+    pub(super) fn create(path: &Path, ceiling: Option<FencingToken>) -> Result<(), FileError> {
         let failed = |error: heed::Error| FileError::lmdb(path, &error);
         let env = environment(path, EnvFlags::NO_SUB_DIR).map_err(failed)?;
         let fill = || {
@@ -53,6 +56,8 @@ impl Store {
                 env.create_database(&mut txn, Some(FORMAT_NAME))?;
             format.put(&mut txn, FORMAT_NAME.as_bytes(), &FORMAT.to_le_bytes())?;
             let _: Database<Bytes, Bytes> = env.create_database(&mut txn, Some(LOCKS_NAME))?;
+            let counters = env.create_database(&mut txn, Some(Counters::NAME))?;
+            Counters::begin(counters, &mut txn, ceiling)?;
             txn.commit()
         };
         fill().map_err(failed)
@@ -80,7 +85,10 @@ impl Store {
             None => None,
         };
         let locks = env.open_database(&txn, Some(LOCKS_NAME)).map_err(failed)?;
-        let (Some(FORMAT), Some(locks)) = (number, locks) else {
+        let counters = env
+            .open_database(&txn, Some(Counters::NAME))
+            .map_err(failed)?;
+        let (Some(FORMAT), Some(locks), Some(counters)) = (number, locks, counters) else {
             return Err(FileError::Damaged {
                 reason: "it does not name its format".to_owned(),
                 path: data,
@@ -90,6 +98,7 @@ impl Store {
         Ok(Self {
             env,
             locks,
+            counters: Counters::new(counters, folder),
             holder,
             data,
             swept: Vec::new(),
@@ -192,8 +201,13 @@ impl Store {
                 record.key.expires_at <= now || !self.holder.knows_gone(&record.holder)
             })
             .map(|record| record.key);
-        let (vote, change) = decide(key.as_ref(), now, &job.request);
-        match change {
+        let counter = counter_of(resource);
+        let counted = self.counters.get(txn, counter)?;
+        let ruling = decide(key.as_ref(), counted, now, &job.request);
+        if let Some(token) = ruling.counter {
+            self.counters.put(txn, counter, token)?;
+        }
+        match ruling.change {
             Change::Keep => {}
             Change::Delete => {
                 self.locks.delete(txn, &place)?;
@@ -213,7 +227,7 @@ impl Store {
                 self.locks.put(txn, &place, &record.encode())?;
             }
         }
-        Ok(vote)
+        Ok(ruling.vote)
     }
 
     /// Sweeps a little, or more if the store is full, and says whether it has room for a key.
@@ -273,7 +287,7 @@ fn environment(path: &Path, kind: EnvFlags) -> heed::Result<Env<WithoutTls>> {
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
     options
         .map_size(usize::try_from(MAP_SIZE).expect("64 MiB are within every address space"))
-        .max_dbs(2);
+        .max_dbs(3);
     // Two calls that heed cannot vouch for. The flag: NO_SYNC can cost the file its order in a power cut
     // and nothing else; it is set only where a file of before the cut is known by its boot id, and then
     // the file is replaced unread. The opening:

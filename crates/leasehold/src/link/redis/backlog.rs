@@ -1,7 +1,7 @@
 //! The requests that were given to the link and are not answered yet, in their order.
 
-use super::scripts;
-use leasehold_core::{Fault, FaultKind, Owner, Request, Resource, Tag, Vote};
+use super::scripts::{Encoder, Met};
+use leasehold_core::{Fault, FaultKind, Instant, Owner, Request, Resource, Tag, Vote};
 use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
 /// Requests on their way, and their bytes as far as these have not left.
@@ -28,6 +28,8 @@ pub(super) struct Backlog {
 pub(super) struct Waiting {
     pub(super) tag: Tag,
     pub(super) request: Request,
+    /// When it was given to the link.
+    pub(super) given: Instant,
     begins_at: u64,
 }
 
@@ -59,15 +61,21 @@ impl Backlog {
     }
 
     /// Puts a request behind all others.
-    pub(super) fn push(&mut self, tag: Tag, request: Request, wire: &[u8]) {
+    pub(super) fn push(&mut self, tag: Tag, request: Request, given: Instant, wire: &[u8]) {
         *self.count(&request) += 1;
         *self.locks.entry(lock(&request)).or_default() += 1;
         self.waiting.push_back(Waiting {
             tag,
             request,
+            given,
             begins_at: self.base + self.bytes.len() as u64,
         });
         self.bytes.extend_from_slice(wire);
+    }
+
+    /// Adds bytes to the request that was pushed last.
+    pub(super) fn append(&mut self, add: impl FnOnce(&mut Vec<u8>)) {
+        add(&mut self.bytes);
     }
 
     /// The bytes that may leave now.
@@ -125,7 +133,12 @@ impl Backlog {
     /// to a shorter TTL would be the last word over one to a longer. So a request stays where it is, undone,
     /// if another for the same resource and owner is behind it. Requests of other owners cannot act on
     /// each other's keys; for them, either order is one in which two clients might have come.
-    pub(super) fn repeat(&mut self, waiting: Waiting) -> Result<(), (Tag, Vote)> {
+    pub(super) fn repeat(
+        &mut self,
+        waiting: Waiting,
+        encoder: &Encoder,
+        met: &Met,
+    ) -> Result<(), (Tag, Vote)> {
         if self.locks.contains_key(&lock(&waiting.request)) {
             let fault = Fault::new(
                 FaultKind::Rejected,
@@ -133,8 +146,8 @@ impl Backlog {
             );
             return Err((waiting.tag, Vote::Unknown(fault)));
         }
-        let wire = scripts::in_full(&waiting.request);
-        self.push(waiting.tag, waiting.request, &wire);
+        let wire = encoder.in_full(&waiting.request, met);
+        self.push(waiting.tag, waiting.request, waiting.given, &wire);
         Ok(())
     }
 

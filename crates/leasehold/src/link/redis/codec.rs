@@ -35,12 +35,22 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, Malform
 
 /// Appends a command to `wire`.
 pub(super) fn encode(wire: &mut Vec<u8>, parts: &[&[u8]]) {
-    header(wire, b'*', parts.len());
+    encode_with(wire, parts, 0);
+}
+
+/// Appends a command to which `more` parts are added later.
+pub(super) fn encode_with(wire: &mut Vec<u8>, parts: &[&[u8]], more: usize) {
+    header(wire, b'*', parts.len() + more);
     for part in parts {
-        header(wire, b'$', part.len());
-        wire.extend_from_slice(part);
-        wire.extend_from_slice(b"\r\n");
+        encode_part(wire, part);
     }
+}
+
+/// Appends one part of a command.
+pub(super) fn encode_part(wire: &mut Vec<u8>, part: &[u8]) {
+    header(wire, b'$', part.len());
+    wire.extend_from_slice(part);
+    wire.extend_from_slice(b"\r\n");
 }
 
 fn header(wire: &mut Vec<u8>, kind: u8, length: usize) {

@@ -4,10 +4,11 @@ use super::{
     backlog::Backlog,
     codec::{Frame, Inbox},
     reply::{self, Verdict},
+    scripts::{Encoder, Met},
     socket::{self, Stream},
 };
 use crate::link::LinkEvent;
-use leasehold_core::{Fault, FaultKind, Tag, Vote};
+use leasehold_core::{Fault, FaultKind, Reading, Tag, Vote};
 use std::{
     collections::VecDeque,
     pin::Pin,
@@ -21,15 +22,25 @@ pub(super) struct Connection {
     inbox: Inbox,
     /// Bytes were written that the stream may still keep to itself (TLS does).
     flush: bool,
+    encoder: Encoder,
+    /// Whom the connection was opened to.
+    met: Met,
 }
 
 impl Connection {
-    pub(super) fn new(stream: Stream, inbox: Inbox) -> Self {
+    pub(super) const fn new(stream: Stream, inbox: Inbox, encoder: Encoder, met: Met) -> Self {
         Self {
             stream,
             inbox,
             flush: false,
+            encoder,
+            met,
         }
+    }
+
+    /// Whom the connection was opened to.
+    pub(super) const fn met(&self) -> &Met {
+        &self.met
     }
 
     /// Reads and writes all that can be now. Ready when there are new events, or with the reason why the
@@ -70,7 +81,7 @@ impl Connection {
         }
         self.inbox.filled(count);
         while let Some(frame) = self.inbox.take().map_err(|odd| odd.to_string())? {
-            hear(&frame, backlog, events)?;
+            hear(&frame, backlog, events, &self.encoder, &self.met)?;
         }
         Poll::Ready(Ok(()))
     }
@@ -104,6 +115,8 @@ fn hear(
     frame: &Frame<'_>,
     backlog: &mut Backlog,
     events: &mut VecDeque<LinkEvent>,
+    encoder: &Encoder,
+    met: &Met,
 ) -> Result<(), String> {
     if matches!(frame, Frame::Push(_)) {
         return Ok(());
@@ -116,9 +129,18 @@ fn hear(
             _ => "the node answered what it was not asked".to_owned(),
         });
     };
-    let (tag, vote) = match reply::verdict(frame) {
+    let reply = if encoder.is_native(&waiting.request) {
+        reply::of_set(frame)
+    } else {
+        reply::of_script(frame)
+    };
+    if let Some(node) = reply.as_ref().and_then(|reply| reply.time) {
+        let asked = waiting.given;
+        events.push_back(LinkEvent::Clock(Reading { node, asked }));
+    }
+    let (tag, vote) = match reply.map(|reply| reply.verdict) {
         Some(Verdict::Vote(vote)) => (waiting.tag, vote),
-        Some(Verdict::ScriptMissing) => match backlog.repeat(waiting) {
+        Some(Verdict::ScriptMissing) => match backlog.repeat(waiting, encoder, met) {
             Ok(()) => return Ok(()),
             Err(undone) => undone,
         },
@@ -144,7 +166,8 @@ fn doubt(tag: Tag, reason: String, events: &mut VecDeque<LinkEvent>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use leasehold_core::{AttemptId, OperationId, Owner, Request, Resource};
+    use crate::configuration::Configuration;
+    use leasehold_core::{AttemptId, Instant, OperationId, Owner, Request, Resource};
 
     #[test]
     fn an_error_that_a_proxy_may_give_ends_the_connection_and_leaves_the_request_in_doubt() {
@@ -161,11 +184,18 @@ mod tests {
             keep: None,
         };
         let mut backlog = Backlog::default();
-        backlog.push(tag, request, b"0123456789");
+        backlog.push(tag, request, Instant::ORIGIN, b"0123456789");
         backlog.sent(10);
         let mut events = VecDeque::new();
         let words = "ERR upstream closed the connection";
-        let ended = hear(&Frame::Error(words.as_bytes()), &mut backlog, &mut events);
+        let encoder = Encoder::new(&Configuration::plain());
+        let ended = hear(
+            &Frame::Error(words.as_bytes()),
+            &mut backlog,
+            &mut events,
+            &encoder,
+            &Met::default(),
+        );
         assert_eq!(ended, Err(words.to_owned()));
         let Some(LinkEvent::Reply(answered, Vote::Unknown(fault))) = events.pop_front() else {
             panic!("not in doubt");

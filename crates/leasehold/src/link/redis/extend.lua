@@ -1,6 +1,14 @@
-#!lua flags=allow-oom
--- KEYS[1] the lock, ARGV[1] owner, ARGV[2] TTL in ms. 1: granted; {holder or nil, PTTL}: refused.
--- Nothing can fail behind a write, so an error means that the key was not touched.
+-- KEYS[1] the lock, KEYS[2] the node's own hash or nothing. ARGV[1] owner, ARGV[2] TTL in ms, ARGV[3] configuration.
+-- {1, nil, time in us}: granted; {0, holder, PTTL, time}: refused; {-2, configuration, its text, time}: of another
+-- configuration. Nothing can fail behind a write, so an error means that the key was not touched.
+local clock = redis.call('TIME')
+local us = clock[1] * 1000000 + clock[2]
+if KEYS[2] then
+  local cfg = redis.call('HGET', KEYS[2], 'cfg')
+  if cfg and cfg ~= ARGV[3] then
+    return {-2, cfg, redis.call('HGET', KEYS[2], 'about'), us}
+  end
+end
 local holder = redis.pcall('GET', KEYS[1])
 -- Argument S3: the comparison and the change are one step.
 if holder == ARGV[1] then
@@ -8,13 +16,6 @@ if holder == ARGV[1] then
   if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
     redis.call('PEXPIRE', KEYS[1], ARGV[2])
   end
-  return 1
+  return {1, false, us}
 end
-if type(holder) == 'table' then
-  -- Another type of key is another program's lock. Every other error is the server's.
-  if not string.find(holder.err, 'WRONGTYPE', 1, true) then
-    return holder
-  end
-  holder = false
-end
-return {holder, redis.call('PTTL', KEYS[1])}
+return refuse(holder, us)

@@ -3,8 +3,9 @@
 use super::{
     codec::{self, Frame, Inbox},
     connection::Connection,
+    greeting,
     reply::words,
-    scripts::SCRIPTS,
+    scripts::{Encoder, Met, Script},
     socket::{self, Stream},
     url::RedisUrl,
 };
@@ -16,13 +17,74 @@ use tokio::{
 
 /// Connects and introduces us. The error is a fragment for people, without the password.
 ///
-/// Nothing that is said here changes a key, so a handshake may be given up at any point.
-pub(super) async fn dial(url: RedisUrl) -> Result<Connection, String> {
-    let stream = socket::connect(&url).await?;
+/// Nothing that is said here changes a lock, so a handshake may be given up at any point.
+pub(super) async fn dial(url: RedisUrl, encoder: Encoder) -> Result<Connection, String> {
+    match dial_as(&url, &encoder, Manners::Full).await {
+        // Proxies that understand what they pass on know neither HELLO nor SCRIPT, and hang up at them. What
+        // they do know is enough.
+        Err(Halt::HungUp(_)) => {
+            let again = dial_as(&url, &encoder, Manners::Bare).await;
+            again.map_err(String::from)
+        }
+        outcome => outcome.map_err(String::from),
+    }
+}
+
+async fn dial_as(url: &RedisUrl, encoder: &Encoder, manners: Manners) -> Result<Connection, Halt> {
+    let stream = socket::connect(url).await?;
     let mut inbox = Inbox::default();
-    match timeout(LIMIT, introduce(stream, &mut inbox, &url)).await {
-        Ok(Ok(stream)) => Ok(Connection::new(stream, inbox)),
-        Ok(Err(reason)) => Err(reason),
+    let scripts: Vec<_> = encoder.scripts().collect();
+    let introduction = async {
+        let mut stream = introduce(stream, &mut inbox, url, &scripts, manners).await?;
+        let met = greet(&mut stream, &mut inbox, url, encoder).await?;
+        Ok::<_, Halt>((stream, met))
+    };
+    match timeout(LIMIT, introduction).await {
+        Ok(outcome) => {
+            let (stream, met) = outcome?;
+            Ok(Connection::new(stream, inbox, encoder.clone(), met))
+        }
+        Err(_) => Err(format!("the node did not answer within {LIMIT:?}").into()),
+    }
+}
+
+/// How much is said before the first request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manners {
+    /// Everything that saves round trips later.
+    Full,
+    /// Only what cannot be left out. Scripts go along in full when they are first needed.
+    Bare,
+}
+
+/// Why a handshake came to nothing.
+pub(super) enum Halt {
+    /// The connection ended where an answer was due.
+    HungUp(String),
+    Refused(String),
+}
+
+impl From<Halt> for String {
+    fn from(halt: Halt) -> Self {
+        let (Halt::HungUp(reason) | Halt::Refused(reason)) = halt;
+        reason
+    }
+}
+
+impl From<String> for Halt {
+    fn from(reason: String) -> Self {
+        Self::Refused(reason)
+    }
+}
+
+/// Connects and logs in, for somebody who does not come for locks: nothing is loaded, and nothing greeted.
+pub(super) async fn log_in(url: &RedisUrl) -> Result<(Stream, Inbox), String> {
+    let stream = socket::connect(url).await?;
+    let mut inbox = Inbox::default();
+    let introduction = introduce(stream, &mut inbox, url, &[], Manners::Full);
+    match timeout(LIMIT, introduction).await {
+        Ok(Ok(stream)) => Ok((stream, inbox)),
+        Ok(Err(halt)) => Err(halt.into()),
         Err(_) => Err(format!("the node did not answer within {LIMIT:?}")),
     }
 }
@@ -31,18 +93,26 @@ pub(super) async fn dial(url: RedisUrl) -> Result<Connection, String> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Hello,
+    Ping,
     Auth,
     Select,
     Load,
+    Durability,
+    Greeting,
 }
 
 async fn introduce(
     mut stream: Stream,
     inbox: &mut Inbox,
     url: &RedisUrl,
-) -> Result<Stream, String> {
+    scripts: &[&'static Script],
+    manners: Manners,
+) -> Result<Stream, Halt> {
     // All in one write: after the first answer we may be done but for the reading.
-    let steps = say(&mut stream, url, Protocol::Resp3).await?;
+    let steps = match manners {
+        Manners::Full => say(&mut stream, url, scripts, Protocol::Resp3).await?,
+        Manners::Bare => say_little(&mut stream, url).await?,
+    };
     let mut old_node = false;
     for step in steps {
         let answer = hear(&mut stream, inbox, |frame| refusal(step, frame)).await?;
@@ -50,18 +120,55 @@ async fn introduce(
             // What was said behind it may have failed for want of a login; its answers mean nothing.
             _ if old_node => {}
             Some(error) if step == Step::Hello && no_hello(&error) => old_node = true,
-            Some(error) => return Err(explain(step, &error, url)),
+            Some(error) => return Err(explain(step, &error, url).into()),
             None => {}
         }
     }
     if old_node {
-        for step in say(&mut stream, url, Protocol::Resp2).await? {
+        for step in say(&mut stream, url, scripts, Protocol::Resp2).await? {
             if let Some(error) = hear(&mut stream, inbox, |frame| refusal(step, frame)).await? {
-                return Err(explain(step, &error, url));
+                return Err(explain(step, &error, url).into());
             }
         }
     }
     Ok(stream)
+}
+
+/// Lets the node look at its own past, and looks at the node: whether it is one to keep locks on.
+async fn greet(
+    stream: &mut Stream,
+    inbox: &mut Inbox,
+    url: &RedisUrl,
+    encoder: &Encoder,
+) -> Result<Met, Halt> {
+    if !encoder.is_fenced() {
+        return Ok(Met::default());
+    }
+    let mut is_durable = false;
+    if encoder.trusts_disk() {
+        let mut wire = Vec::new();
+        codec::encode(&mut wire, &[b"CONFIG", b"GET", b"*append*"]);
+        send(stream, &wire).await?;
+        let durable = |frame: &Frame<'_>| greeting::is_durable(frame);
+        is_durable = hear(stream, inbox, durable)
+            .await?
+            .map_err(|error| explain(Step::Durability, &error, url))?;
+    }
+    send(stream, &encoder.greeting(is_durable)).await?;
+    let node = hear(stream, inbox, greeting::read).await?;
+    let id = node
+        .map_err(|error| explain(Step::Greeting, &error, url))
+        .and_then(|node| node.suits(encoder.is_guarded(), is_durable))?;
+    Ok(Met { id, is_durable })
+}
+
+pub(super) async fn send(stream: &mut Stream, wire: &[u8]) -> Result<(), Halt> {
+    let written = async {
+        stream.write_all(wire).await?;
+        stream.flush().await
+    };
+    let reason = |error| Halt::HungUp(socket::reason(&error));
+    written.await.map_err(reason)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,7 +177,12 @@ enum Protocol {
     Resp3,
 }
 
-async fn say(stream: &mut Stream, url: &RedisUrl, protocol: Protocol) -> Result<Vec<Step>, String> {
+async fn say(
+    stream: &mut Stream,
+    url: &RedisUrl,
+    scripts: &[&'static Script],
+    protocol: Protocol,
+) -> Result<Vec<Step>, Halt> {
     let (mut wire, mut steps) = (Vec::new(), Vec::new());
     let mut add = |step, parts: &[&[u8]]| {
         codec::encode(&mut wire, parts);
@@ -85,33 +197,54 @@ async fn say(stream: &mut Stream, url: &RedisUrl, protocol: Protocol) -> Result<
             add(Step::Hello, &[b"HELLO", b"3", b"AUTH", user, password]);
         }
         (Protocol::Resp3, _, None) => add(Step::Hello, &[b"HELLO", b"3"]),
-        (Protocol::Resp2, Some(user), Some(password)) => {
-            add(Step::Auth, &[b"AUTH", user.as_bytes(), password]);
-        }
-        (Protocol::Resp2, None, Some(password)) => add(Step::Auth, &[b"AUTH", password]),
-        (Protocol::Resp2, _, None) => {}
+        (Protocol::Resp2, ..) => add_login(url, &mut add),
     }
+    add_select(url, &mut add);
+    for script in scripts {
+        add(Step::Load, &[b"SCRIPT", b"LOAD", script.text.as_bytes()]);
+    }
+    send(stream, &wire).await?;
+    Ok(steps)
+}
+
+/// As [`say`], to somebody who hangs up at most words.
+async fn say_little(stream: &mut Stream, url: &RedisUrl) -> Result<Vec<Step>, Halt> {
+    let (mut wire, mut steps) = (Vec::new(), Vec::new());
+    let mut add = |step, parts: &[&[u8]]| {
+        codec::encode(&mut wire, parts);
+        steps.push(step);
+    };
+    add_login(url, &mut add);
+    add_select(url, &mut add);
+    // One answer at least: a connection that is hung up at once was none.
+    add(Step::Ping, &[b"PING"]);
+    send(stream, &wire).await?;
+    Ok(steps)
+}
+
+fn add_login(url: &RedisUrl, add: &mut impl FnMut(Step, &[&[u8]])) {
+    if let Some(login) = &url.login {
+        let password = login.password.as_bytes();
+        match login.user.as_deref() {
+            Some(user) => add(Step::Auth, &[b"AUTH", user.as_bytes(), password]),
+            None => add(Step::Auth, &[b"AUTH", password]),
+        }
+    }
+}
+
+fn add_select(url: &RedisUrl, add: &mut impl FnMut(Step, &[&[u8]])) {
     if url.database != 0 {
         let database = url.database.to_string();
         add(Step::Select, &[b"SELECT", database.as_bytes()]);
     }
-    for script in SCRIPTS {
-        add(Step::Load, &[b"SCRIPT", b"LOAD", script.text.as_bytes()]);
-    }
-    let written = async {
-        stream.write_all(&wire).await?;
-        stream.flush().await
-    };
-    written.await.map_err(|error| socket::reason(&error))?;
-    Ok(steps)
 }
 
 /// Reads the next answer; pushes are skipped.
-async fn hear<T>(
+pub(super) async fn hear<T>(
     stream: &mut Stream,
     inbox: &mut Inbox,
     read: impl Fn(&Frame<'_>) -> T,
-) -> Result<T, String> {
+) -> Result<T, Halt> {
     loop {
         while let Some(frame) = inbox.take().map_err(|malformed| malformed.to_string())? {
             if !matches!(frame, Frame::Push(_)) {
@@ -119,9 +252,12 @@ async fn hear<T>(
             }
         }
         match stream.read(inbox.space()).await {
-            Ok(0) => return Err("the node closed the connection".to_owned()),
+            Ok(0) => {
+                let reason = "the node closed the connection".to_owned();
+                return Err(Halt::HungUp(reason));
+            }
             Ok(count) => inbox.filled(count),
-            Err(error) => return Err(socket::reason(&error)),
+            Err(error) => return Err(Halt::HungUp(socket::reason(&error))),
         }
     }
 }
@@ -164,8 +300,30 @@ fn explain(step: Step, error: &[u8], url: &RedisUrl) -> String {
         _ if about_login => format!("authentication failed: {error}"),
         Step::Auth => format!("authentication failed: {error}"),
         Step::Select => format!("database {} cannot be selected: {error}", url.database),
-        Step::Hello | Step::Load => error,
+        Step::Durability => format!(
+            "cannot be asked whether it writes to its disk before it answers, as restart guard trust-aof needs \
+             (+config|get): {error}"
+        ),
+        Step::Greeting if error.starts_with("READONLY") => {
+            "is a replica, and locks need a master".to_owned()
+        }
+        Step::Greeting if error.starts_with("WRONGTYPE") => {
+            "has another program's key under the name of the node's own; choose another namespace"
+                .to_owned()
+        }
+        Step::Greeting if is_about_rights(&error) => {
+            format!(
+                "does not let us look at its past, as the restart guard needs (+eval, +info, +time, +hmget, +hset): {error}"
+            )
+        }
+        Step::Hello | Step::Ping | Step::Load | Step::Greeting => error,
     }
+}
+
+fn is_about_rights(error: &str) -> bool {
+    ["NOPERM", "ACL failure", "can't run this command"]
+        .iter()
+        .any(|words| error.contains(words))
 }
 
 const LIMIT: Duration = Duration::from_secs(5);

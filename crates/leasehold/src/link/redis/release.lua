@@ -1,6 +1,5 @@
-#!lua flags=allow-oom
 -- KEYS[1] the lock, ARGV[1] owner, ARGV[2] how long the key shall still live in ms, or nothing.
--- 1: granted; {holder or nil, PTTL}: refused.
+-- {1}: granted; {0, holder, PTTL}: refused.
 -- Nothing can fail behind a write, so an error means that the key was not touched.
 local holder = redis.pcall('GET', KEYS[1])
 -- Argument S3: the comparison and the change are one step.
@@ -10,13 +9,6 @@ if holder == ARGV[1] then
   else
     redis.call('DEL', KEYS[1])
   end
-  return 1
+  return {1}
 end
-if type(holder) == 'table' then
-  -- Another type of key is another program's lock. Every other error is the server's.
-  if not string.find(holder.err, 'WRONGTYPE', 1, true) then
-    return holder
-  end
-  holder = false
-end
-return {holder, redis.call('PTTL', KEYS[1])}
+return refuse(holder)

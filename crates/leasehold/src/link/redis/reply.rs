@@ -1,8 +1,17 @@
 //! What a node's reply says: a vote, in most cases.
 
 use super::codec::Frame;
-use leasehold_core::{Fault, FaultKind, Owner, Refusal, Vote};
+use leasehold_core::{
+    Abstention, AbstentionCause, Fault, FaultKind, FencingToken, Owner, Refusal, Vote,
+};
 use std::time::Duration;
+
+/// What a reply says, and what the node's clock showed, if that is told.
+#[derive(Debug, PartialEq)]
+pub(super) struct Reply {
+    pub(super) verdict: Verdict,
+    pub(super) time: Option<Duration>,
+}
 
 /// What the reply to a call of a script means.
 #[derive(Debug, PartialEq)]
@@ -14,14 +23,53 @@ pub(super) enum Verdict {
     Unclear(String),
 }
 
+/// Reads the reply to Redlock's own `SET … NX`; none if it is none.
+pub(super) fn of_set(frame: &Frame<'_>) -> Option<Reply> {
+    let vote = match frame {
+        Frame::Text(b"OK") => Vote::GRANTED,
+        Frame::Null => Vote::Refused(Refusal::default()),
+        _ => return of_error(frame).map(untimed),
+    };
+    Some(untimed(Verdict::Vote(vote)))
+}
+
 /// Reads the reply to a call of one of our scripts; none if no script of ours replies so.
-pub(super) fn verdict(frame: &Frame<'_>) -> Option<Verdict> {
+pub(super) fn of_script(frame: &Frame<'_>) -> Option<Reply> {
+    let Frame::List(parts) = frame else {
+        return of_error(frame).map(untimed);
+    };
+    let (vote, time) = match &parts[..] {
+        [Frame::Integer(1)] => (Vote::GRANTED, None),
+        [Frame::Integer(1), counter, time] => (granted(counter)?, Some(time)),
+        [Frame::Integer(0), holder, Frame::Integer(pttl_ms)] => (refusal(holder, *pttl_ms)?, None),
+        [Frame::Integer(0), holder, Frame::Integer(pttl_ms), time] => {
+            (refusal(holder, *pttl_ms)?, Some(time))
+        }
+        [Frame::Integer(-1), why, Frame::Integer(left_ms), time] => {
+            let fault = Fault::abstained(&abstention(why, *left_ms)?);
+            (Vote::Unknown(fault), Some(time))
+        }
+        [Frame::Integer(-2), _, text, time] => (Vote::Unknown(disagreement(text)), Some(time)),
+        _ => return None,
+    };
+    let time = match time {
+        None => None,
+        Some(Frame::Integer(micros)) => Some(Duration::from_micros(u64::try_from(*micros).ok()?)),
+        Some(_) => return None,
+    };
+    let verdict = Verdict::Vote(vote);
+    Some(Reply { verdict, time })
+}
+
+const fn untimed(verdict: Verdict) -> Reply {
+    Reply {
+        verdict,
+        time: None,
+    }
+}
+
+fn of_error(frame: &Frame<'_>) -> Option<Verdict> {
     match frame {
-        Frame::Integer(1) => Some(Verdict::Vote(Vote::Granted)),
-        Frame::List(parts) => match parts[..] {
-            [ref holder, Frame::Integer(pttl_ms)] => refusal(holder, pttl_ms),
-            _ => None,
-        },
         Frame::Error(error) if error.starts_with(b"NOSCRIPT") => Some(Verdict::ScriptMissing),
         Frame::Error(error) if is_refusal(error) => {
             let fault = Fault::new(FaultKind::Rejected, &words(error));
@@ -44,9 +92,11 @@ fn is_refusal(error: &[u8]) -> bool {
     }
 }
 
-const REFUSALS: [&[u8]; 12] = [
+const REFUSALS: [&[u8]; 15] = [
+    b"BEYOND",
     b"BUSY",
     b"CLUSTERDOWN",
+    b"EXHAUSTED",
     b"LOADING",
     b"MASTERDOWN",
     b"MISCONF",
@@ -57,9 +107,46 @@ const REFUSALS: [&[u8]; 12] = [
     b"OOM",
     b"READONLY",
     b"TRYAGAIN",
+    b"WRONGTYPE",
 ];
 
-fn refusal(holder: &Frame<'_>, pttl_ms: i64) -> Option<Verdict> {
+fn granted(counter: &Frame<'_>) -> Option<Vote> {
+    let counter = match counter {
+        Frame::Null => None,
+        Frame::Text(digits) => {
+            let number = std::str::from_utf8(digits).ok()?.parse().ok()?;
+            Some(FencingToken::new(number)?)
+        }
+        _ => return None,
+    };
+    Some(Vote::Granted { counter })
+}
+
+/// What a node says about its abstention.
+pub(super) fn abstention(why: &Frame<'_>, left_ms: i64) -> Option<Abstention> {
+    let cause = match why {
+        Frame::Text(b"changed") => AbstentionCause::Changed,
+        Frame::Text(b"reconfigured") => AbstentionCause::Reconfigured,
+        Frame::Text(_) | Frame::Null => AbstentionCause::Empty,
+        _ => return None,
+    };
+    let left = Duration::from_millis(u64::try_from(left_ms).ok()?);
+    Some(Abstention { cause, left })
+}
+
+/// A node that others use with another configuration.
+pub(super) fn disagreement(text: &Frame<'_>) -> Fault {
+    let theirs = match text {
+        Frame::Text(text) => words(text),
+        _ => "one that it does not tell".to_owned(),
+    };
+    Fault::new(
+        FaultKind::Disagrees,
+        &format_args!("its locks are used with another configuration: {theirs}"),
+    )
+}
+
+fn refusal(holder: &Frame<'_>, pttl_ms: i64) -> Option<Vote> {
     let holder = match holder {
         Frame::Text(owner) => Owner::from_bytes(owner),
         Frame::Null => None,
@@ -67,7 +154,7 @@ fn refusal(holder: &Frame<'_>, pttl_ms: i64) -> Option<Verdict> {
     };
     // Negative is how the node says that there is no key, or one without a TTL.
     let remaining = u64::try_from(pttl_ms).ok().map(Duration::from_millis);
-    Some(Verdict::Vote(Vote::Refused(Refusal { holder, remaining })))
+    Some(Vote::Refused(Refusal { holder, remaining }))
 }
 
 /// A node's own words, fit for a message: one line, not too long, without its talk about where in a
@@ -89,17 +176,23 @@ pub(super) fn words(error: &[u8]) -> String {
     words
 }
 
-const LONGEST_WORDS: usize = 240;
+const LONGEST_WORDS: usize = 400;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn refused(holder: Option<&[u8]>, remaining_ms: Option<u64>) -> Option<Verdict> {
-        Some(Verdict::Vote(Vote::Refused(Refusal {
+    fn told(vote: Vote, micros: u64) -> Option<Reply> {
+        let time = Some(Duration::from_micros(micros));
+        let verdict = Verdict::Vote(vote);
+        Some(Reply { verdict, time })
+    }
+
+    fn refused(holder: Option<&[u8]>, remaining_ms: Option<u64>) -> Option<Reply> {
+        Some(untimed(Verdict::Vote(Vote::Refused(Refusal {
             holder: holder.and_then(Owner::from_bytes),
             remaining: remaining_ms.map(Duration::from_millis),
-        })))
+        }))))
     }
 
     #[test]
@@ -112,21 +205,91 @@ mod tests {
             (Frame::Null, -2, refused(None, None)),
             (Frame::Integer(1), 70, None),
         ] {
-            let reply = Frame::List(vec![holder, Frame::Integer(pttl_ms)]);
-            assert_eq!(verdict(&reply), expected, "{reply:?}");
+            let reply = Frame::List(vec![Frame::Integer(0), holder, Frame::Integer(pttl_ms)]);
+            assert_eq!(of_script(&reply), expected, "{reply:?}");
         }
+    }
+
+    #[test]
+    fn a_grant_tells_its_counter_to_the_last_digit() {
+        let grant = |counter: &'static [u8]| {
+            let counter = Frame::Text(counter);
+            Frame::List(vec![Frame::Integer(1), counter, Frame::Integer(5)])
+        };
+        let counter = |number| Vote::Granted {
+            counter: FencingToken::new(number),
+        };
+        for (digits, vote) in [
+            (&b"1"[..], counter(1)),
+            (b"9007199254740991", counter(9_007_199_254_740_991)),
+        ] {
+            assert_eq!(of_script(&grant(digits)), told(vote, 5));
+        }
+        for wrong in [&b"0"[..], b"9007199254740992", b"1.79e+15", b"-1", b""] {
+            assert_eq!(of_script(&grant(wrong)), None, "{wrong:?}");
+        }
+        let without = Frame::List(vec![Frame::Integer(1), Frame::Null, Frame::Integer(5)]);
+        assert_eq!(of_script(&without), told(Vote::GRANTED, 5));
+    }
+
+    #[test]
+    fn an_abstention_tells_why_and_for_how_long() {
+        let reply = Frame::List(vec![
+            Frame::Integer(-1),
+            Frame::Text(b"changed"),
+            Frame::Integer(1_500),
+            Frame::Integer(7),
+        ]);
+        let abstention = Abstention {
+            cause: AbstentionCause::Changed,
+            left: Duration::from_millis(1_500),
+        };
+        let vote = Vote::Unknown(Fault::abstained(&abstention));
+        assert_eq!(of_script(&reply), told(vote, 7));
+    }
+
+    #[test]
+    fn a_disagreement_tells_what_the_others_agreed_on() {
+        let reply = Frame::List(vec![
+            Frame::Integer(-2),
+            Frame::Text(b"0123"),
+            Frame::Text(b"version=1 count=5"),
+            Frame::Integer(7),
+        ]);
+        let Some(Reply {
+            verdict: Verdict::Vote(Vote::Unknown(fault)),
+            ..
+        }) = of_script(&reply)
+        else {
+            panic!("no fault");
+        };
+        assert_eq!(fault.kind(), FaultKind::Disagrees);
+        assert!(fault.to_string().ends_with(": version=1 count=5"));
+    }
+
+    #[test]
+    fn the_reply_to_a_plain_set_is_ok_or_nothing() {
+        let voted = |vote| Some(untimed(Verdict::Vote(vote)));
+        assert_eq!(of_set(&Frame::Text(b"OK")), voted(Vote::GRANTED));
+        assert_eq!(
+            of_set(&Frame::Null),
+            voted(Vote::Refused(Refusal::default()))
+        );
+        assert_eq!(of_set(&Frame::Integer(1)), None);
     }
 
     #[test]
     fn a_reply_that_no_script_of_ours_gives_is_no_vote() {
         for reply in [
             Frame::Integer(0),
+            Frame::Integer(1),
+            Frame::List(vec![Frame::Integer(-1), Frame::Null, Frame::Integer(-5)]),
             Frame::Null,
             Frame::Text(b"OK"),
             Frame::Other,
             Frame::List(vec![]),
         ] {
-            assert_eq!(verdict(&reply), None, "{reply:?}");
+            assert_eq!(of_script(&reply), None, "{reply:?}");
         }
     }
 
@@ -149,7 +312,7 @@ mod tests {
             ("OOMPH", false),
             ("", false),
         ] {
-            match verdict(&Frame::Error(error.as_bytes())) {
+            match of_error(&Frame::Error(error.as_bytes())) {
                 Some(Verdict::Vote(Vote::Unknown(fault))) => {
                     assert_eq!(fault.kind(), FaultKind::Rejected);
                     assert!(certain, "{error}");
@@ -166,7 +329,7 @@ mod tests {
     #[test]
     fn an_error_is_kept_in_the_nodes_words() {
         let error = b"READONLY You can't write against a read only replica. script: 3070a0, on @user_script:6.";
-        let Some(Verdict::Vote(Vote::Unknown(fault))) = verdict(&Frame::Error(error)) else {
+        let Some(Verdict::Vote(Vote::Unknown(fault))) = of_error(&Frame::Error(error)) else {
             panic!("not unknown");
         };
         assert_eq!(fault.kind(), FaultKind::Rejected);

@@ -6,7 +6,8 @@
 //! that is out of memory: they need none.
 
 use super::codec;
-use leasehold_core::{Owner, Request};
+use crate::configuration::{Configuration, RestartGuard};
+use leasehold_core::{Owner, Request, fence::counter_of};
 
 /// A script and the name that the nodes know it by.
 #[derive(Debug)]
@@ -16,72 +17,292 @@ pub(super) struct Script {
 }
 
 /// All of them, to be loaded into a node before it is first used.
-pub(super) const SCRIPTS: [Script; 5] = [ACQUIRE, EXTEND, TRANSFER, INSPECT, RELEASE];
+const SCRIPTS: [Script; 6] = [VOTE, RAISE, EXTEND, TRANSFER, INSPECT, RELEASE];
 
-/// `request` as a call of a script that the node should know.
-pub(super) fn by_hash(request: &Request) -> Vec<u8> {
-    call(b"EVALSHA", script(request).sha1, request)
+/// Makes commands of requests, for nodes of one configuration.
+#[derive(Clone, Debug)]
+pub(super) struct Encoder {
+    is_fenced: bool,
+    node_key: String,
+    fingerprint: String,
+    text: String,
+    /// The quarantine in milliseconds, or `off`.
+    guard: String,
+    trusts_disk: bool,
 }
 
-/// `request` as a call that brings its script along.
-pub(super) fn in_full(request: &Request) -> Vec<u8> {
-    call(b"EVAL", script(request).text, request)
+/// What one connection adds to the commands that all links have in common.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Met {
+    /// The process that was met when the connection was opened; empty if it is not known.
+    pub(super) id: String,
+    /// Whether that process writes everything to its disk before it answers.
+    pub(super) is_durable: bool,
 }
 
-const fn script(request: &Request) -> &'static Script {
-    match request {
-        Request::Acquire { .. } => &ACQUIRE,
-        Request::Extend { .. } => &EXTEND,
-        Request::Transfer { .. } => &TRANSFER,
-        Request::Inspect { .. } => &INSPECT,
-        Request::Release { .. } => &RELEASE,
+impl Encoder {
+    pub(super) fn new(configuration: &Configuration) -> Self {
+        Self {
+            is_fenced: configuration.is_fenced(),
+            node_key: configuration.node_key(),
+            fingerprint: configuration.fingerprint(),
+            text: configuration.text().to_owned(),
+            guard: configuration.quarantine_text(),
+            trusts_disk: configuration.guard() == RestartGuard::TrustAof,
+        }
+    }
+
+    /// Whether nodes that may have forgotten votes are kept from voting.
+    pub(super) fn is_guarded(&self) -> bool {
+        self.guard != "off"
+    }
+
+    /// Whether it matters that a node writes everything to its disk before it answers.
+    pub(super) const fn trusts_disk(&self) -> bool {
+        self.trusts_disk
+    }
+
+    /// The scripts that are needed.
+    pub(super) fn scripts(&self) -> impl Iterator<Item = &'static Script> {
+        let is_fenced = self.is_fenced;
+        let of_the_other_kind = if is_fenced {
+            [TRANSFER.sha1, TRANSFER.sha1]
+        } else {
+            [VOTE.sha1, RAISE.sha1]
+        };
+        SCRIPTS
+            .iter()
+            .filter(move |script| !of_the_other_kind.contains(&script.sha1))
+    }
+
+    /// Whether nodes have a hash of their own.
+    pub(super) const fn is_fenced(&self) -> bool {
+        self.is_fenced
+    }
+
+    /// The first call on a new connection.
+    pub(super) fn greeting(&self, is_durable: bool) -> Vec<u8> {
+        let mut wire = Vec::new();
+        let parts: [&[u8]; 8] = [
+            b"EVAL",
+            GREET.as_bytes(),
+            b"1",
+            self.node_key.as_bytes(),
+            self.guard.as_bytes(),
+            flag(is_durable),
+            self.fingerprint.as_bytes(),
+            self.text.as_bytes(),
+        ];
+        codec::encode(&mut wire, &parts);
+        wire
+    }
+
+    /// `request` as a call of a script that the node should know, but for what [`append`](Self::append) adds.
+    pub(super) fn by_hash(&self, request: &Request) -> Vec<u8> {
+        match script(request, self.is_fenced) {
+            None => self.native(request),
+            Some(script) => self.call(b"EVALSHA", script.sha1, request),
+        }
+    }
+
+    /// `request` as a call that brings its script along.
+    pub(super) fn in_full(&self, request: &Request, met: &Met) -> Vec<u8> {
+        let mut wire = match script(request, self.is_fenced) {
+            None => self.native(request),
+            Some(script) => self.call(b"EVAL", script.text, request),
+        };
+        self.append(&mut wire, request, met);
+        wire
+    }
+
+    /// Ends the command with what differs between connections.
+    pub(super) fn append(&self, wire: &mut Vec<u8>, request: &Request, met: &Met) {
+        if self.is_vote(request) {
+            codec::encode_part(wire, flag(met.is_durable));
+            codec::encode_part(wire, met.id.as_bytes());
+        }
+    }
+
+    /// Whether `request` is a command of the node's and no call of a script.
+    pub(super) const fn is_native(&self, request: &Request) -> bool {
+        script(request, self.is_fenced).is_none()
+    }
+
+    /// Whether a command for `request` is complete only with what its connection adds.
+    fn is_vote(&self, request: &Request) -> bool {
+        self.is_fenced && matches!(request, Request::Acquire { .. } | Request::Transfer { .. })
+    }
+
+    /// Redlock's own command.
+    fn native(&self, request: &Request) -> Vec<u8> {
+        let mut wire = Vec::new();
+        if let Request::Acquire {
+            resource,
+            owner,
+            ttl,
+            ..
+        } = request
+        {
+            let (key, owner) = (resource.as_bytes(), owner.as_bytes());
+            let ttl_ms = ttl.as_millis().to_string();
+            let parts = [b"SET", key, owner, b"NX", b"PX", ttl_ms.as_bytes()];
+            codec::encode(&mut wire, &parts);
+        }
+        wire
+    }
+
+    fn call(&self, command: &[u8], script: &str, request: &Request) -> Vec<u8> {
+        let ttl_ms = ttl_ms(request);
+        let numbers = [counter_field(request), proposal(request)];
+        let [field, number] = numbers.each_ref().map(String::as_bytes);
+        let node_key = self.node_key.as_bytes();
+        let key = request.resource().as_bytes();
+        let owner = request.owner().map(Owner::as_bytes).unwrap_or_default();
+        let (one_key, two_keys) = ([&b"1"[..], key], [&b"2"[..], key, node_key]);
+        let mut parts = vec![command, script.as_bytes()];
+        match request {
+            Request::Acquire { .. } | Request::Transfer { .. } if self.is_fenced => {
+                parts.extend(two_keys);
+                let (guard, cfg) = (self.guard.as_bytes(), self.fingerprint.as_bytes());
+                parts.extend([owner, ttl_ms.as_bytes(), number, field, guard, cfg]);
+                parts.push(from(request));
+            }
+            Request::Raise { .. } => {
+                parts.extend(two_keys);
+                parts.extend([owner, field, number, self.fingerprint.as_bytes()]);
+            }
+            Request::Extend { .. } if self.is_fenced => {
+                parts.extend(two_keys);
+                parts.extend([owner, ttl_ms.as_bytes(), self.fingerprint.as_bytes()]);
+            }
+            Request::Acquire { .. } | Request::Extend { .. } => {
+                parts.extend(one_key);
+                parts.extend([owner, ttl_ms.as_bytes()]);
+            }
+            Request::Transfer { .. } => {
+                parts.extend(one_key);
+                parts.extend([owner, ttl_ms.as_bytes(), from(request)]);
+            }
+            Request::Inspect { .. } => parts.extend(one_key),
+            Request::Release { keep, .. } => {
+                parts.extend(one_key);
+                parts.push(owner);
+                parts.extend(keep.map(|_| ttl_ms.as_bytes()));
+            }
+        }
+        let length: usize = parts.iter().map(|part| part.len() + 16).sum();
+        let mut wire = Vec::with_capacity(length);
+        let more = if self.is_vote(request) { 2 } else { 0 };
+        codec::encode_with(&mut wire, &parts, more);
+        wire
     }
 }
 
-fn call(command: &[u8], script: &str, request: &Request) -> Vec<u8> {
-    let ttl_ms = match request {
+/// None where a command of the node's does it.
+const fn script(request: &Request, is_fenced: bool) -> Option<&'static Script> {
+    match request {
+        Request::Acquire { .. } | Request::Transfer { .. } if is_fenced => Some(&VOTE),
+        Request::Acquire { .. } => None,
+        Request::Transfer { .. } => Some(&TRANSFER),
+        Request::Raise { .. } => Some(&RAISE),
+        Request::Extend { .. } => Some(&EXTEND),
+        Request::Inspect { .. } => Some(&INSPECT),
+        Request::Release { .. } => Some(&RELEASE),
+    }
+}
+
+const fn flag(flag: bool) -> &'static [u8] {
+    if flag { b"1" } else { b"0" }
+}
+
+fn ttl_ms(request: &Request) -> String {
+    let ttl = match request {
         Request::Acquire { ttl, .. }
         | Request::Extend { ttl, .. }
         | Request::Transfer { ttl, .. } => Some(*ttl),
         Request::Release { keep, .. } => *keep,
-        Request::Inspect { .. } => None,
+        Request::Raise { .. } | Request::Inspect { .. } => None,
     };
-    let ttl_ms = ttl_ms.map(|ttl| ttl.as_millis().to_string());
-    let from = match request {
-        Request::Transfer { from, .. } => Some(from.as_bytes()),
-        _ => None,
-    };
-    let key = request.resource().as_bytes();
-    let mut parts = vec![command, script.as_bytes(), b"1", key];
-    parts.extend(request.owner().map(Owner::as_bytes));
-    parts.extend(ttl_ms.as_ref().map(String::as_bytes));
-    parts.extend(from);
-    let length: usize = parts.iter().map(|part| part.len() + 16).sum();
-    let mut wire = Vec::with_capacity(length);
-    codec::encode(&mut wire, &parts);
-    wire
+    ttl.map(|ttl| ttl.as_millis().to_string())
+        .unwrap_or_default()
 }
 
-const ACQUIRE: Script = Script {
-    text: include_str!("acquire.lua"),
-    sha1: "23ebc58995100c800e387e929a2940a2e3fcd7a5",
+fn counter_field(request: &Request) -> String {
+    format!("f{}", counter_of(request.resource()))
+}
+
+fn proposal(request: &Request) -> String {
+    let token = match request {
+        Request::Acquire { proposal, .. } | Request::Transfer { proposal, .. } => *proposal,
+        Request::Raise { token, .. } => Some(*token),
+        _ => None,
+    };
+    token.map(|token| token.to_string()).unwrap_or_default()
+}
+
+fn from(request: &Request) -> &[u8] {
+    match request {
+        Request::Transfer { from, .. } => from.as_bytes(),
+        _ => b"",
+    }
+}
+
+const VOTE: Script = Script {
+    text: concat!(
+        "#!lua\n",
+        include_str!("guard.lua"),
+        include_str!("refuse.lua"),
+        include_str!("vote.lua")
+    ),
+    sha1: "5e6ef3da3ae57803be485f2c0d57a000016f8c92",
+};
+const RAISE: Script = Script {
+    text: concat!(
+        "#!lua\n",
+        include_str!("refuse.lua"),
+        include_str!("raise.lua")
+    ),
+    sha1: "953fbd38938d8c124185aa9265723444a8c05eb2",
 };
 const EXTEND: Script = Script {
-    text: include_str!("extend.lua"),
-    sha1: "4656e512ca3910be09549026120ce4f9be91c63e",
+    text: concat!(
+        "#!lua flags=allow-oom\n",
+        include_str!("refuse.lua"),
+        include_str!("extend.lua")
+    ),
+    sha1: "1316eab192c3b998f577081db34b41881c418827",
 };
 const TRANSFER: Script = Script {
-    text: include_str!("transfer.lua"),
-    sha1: "eb1733e7b525b46aa34ad9448e371356901faa22",
+    text: concat!(
+        "#!lua flags=allow-oom\n",
+        include_str!("refuse.lua"),
+        include_str!("transfer.lua")
+    ),
+    sha1: "611013c06ede63b28d8beab06942308fdc51df49",
 };
 const INSPECT: Script = Script {
-    text: include_str!("inspect.lua"),
-    sha1: "3f5936e49f42e86e0654d7052f5273aff996cf12",
+    text: concat!(
+        "#!lua flags=no-writes\n",
+        include_str!("refuse.lua"),
+        include_str!("inspect.lua")
+    ),
+    sha1: "ee6e0e084b174b700f58a9ad4fe3b4cbbbb5324d",
 };
 const RELEASE: Script = Script {
-    text: include_str!("release.lua"),
-    sha1: "b8df66c62f78903f630e14dc09d283208fa9a34b",
+    text: concat!(
+        "#!lua flags=allow-oom\n",
+        include_str!("refuse.lua"),
+        include_str!("release.lua")
+    ),
+    sha1: "cbf57fd06f5e57e48638b631b82318cade55aa5a",
 };
+
+/// Said once for each connection, so it goes along in full. Also to a node without memory: it still releases.
+const GREET: &str = concat!(
+    "#!lua flags=allow-oom\n",
+    include_str!("guard.lua"),
+    include_str!("greet.lua")
+);
 
 #[cfg(test)]
 mod tests {
@@ -101,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_a_call_with_one_key() {
+    fn a_plain_request_is_a_call_with_one_key() {
         let request = Request::Extend {
             resource: Resource::new("r").expect("a name"),
             owner: Owner::from_bytes(b"o\r\n").expect("an owner"),
@@ -111,7 +332,23 @@ mod tests {
             "*6\r\n$7\r\nEVALSHA\r\n$40\r\n{}\r\n$1\r\n1\r\n$1\r\nr\r\n$3\r\no\r\n\r\n$2\r\n10\r\n",
             EXTEND.sha1
         );
-        assert_eq!(by_hash(&request), expected.as_bytes());
+        let plain = Encoder::new(&Configuration::plain());
+        assert_eq!(plain.by_hash(&request), expected.as_bytes());
+    }
+
+    #[test]
+    fn a_plain_acquire_is_redlocks_own_command() {
+        let request = Request::Acquire {
+            resource: Resource::new("r").expect("a name"),
+            owner: Owner::from_bytes(b"me").expect("an owner"),
+            ttl: Ttl::SHORTEST,
+            proposal: None,
+        };
+        let plain = Encoder::new(&Configuration::plain());
+        let expected =
+            b"*6\r\n$3\r\nSET\r\n$1\r\nr\r\n$2\r\nme\r\n$2\r\nNX\r\n$2\r\nPX\r\n$2\r\n10\r\n";
+        assert_eq!(plain.by_hash(&request), expected);
+        assert_eq!(plain.in_full(&request, &Met::default()), expected);
     }
 
     /// FIPS 180-1, as plainly as it can be said.

@@ -1,6 +1,6 @@
 //! Real servers, each behind a network that can be made bad.
 
-use leasehold::{LockManager, LockOptions};
+use leasehold::{LockManager, LockOptions, RestartGuard};
 use leasehold_servers::{Proxy, Server, ServerSet, require_server};
 
 pub(crate) struct Cluster {
@@ -42,7 +42,10 @@ pub(crate) fn manager(
     urls: impl IntoIterator<Item = String>,
     defaults: LockOptions,
 ) -> LockManager {
+    // Servers that were just started forget nothing, and behind proxies they are the same.
     LockManager::builder()
+        .restart_guard(RestartGuard::Off)
+        .cluster("suite")
         .nodes(urls)
         .defaults(defaults)
         .build()

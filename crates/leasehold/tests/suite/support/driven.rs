@@ -1,13 +1,17 @@
 //! A link to a real server, with the test in the place of the shell.
 
 use leasehold::{
+    RestartGuard,
     clock::Clock,
+    configuration::Configuration,
     link::{
         Link, LinkEvent, Parcel,
         redis::{RedisLink, RedisUrl},
     },
 };
-use leasehold_core::{AttemptId, FaultKind, OperationId, Owner, Request, Resource, Tag, Ttl, Vote};
+use leasehold_core::{
+    AttemptId, FaultKind, OperationId, Owner, Quorum, Request, Resource, Tag, Ttl, Vote,
+};
 use std::{
     collections::VecDeque,
     future::poll_fn,
@@ -28,12 +32,23 @@ pub(crate) struct Driven {
     told: VecDeque<LinkEvent>,
 }
 
+/// With tokens, and without the restart guard.
+pub(crate) fn unguarded() -> Configuration {
+    let quorum = Quorum::majority(1).expect("one node");
+    let (guard, skew) = (RestartGuard::Off, Duration::ZERO);
+    Configuration::new("leasehold", "n", quorum, guard, Ttl::DEFAULT, skew)
+}
+
 impl Driven {
     pub(crate) fn new(url: &str) -> Self {
+        Self::of(url, &unguarded())
+    }
+
+    fn of(url: &str, configuration: &Configuration) -> Self {
         let url: RedisUrl = url.parse().expect("a good address");
         let builder = &mut tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_all().build().expect("a runtime");
-        let link = RedisLink::new(url, Clock::system());
+        let link = RedisLink::new(url, Clock::system(), configuration);
         Self {
             link,
             runtime,
@@ -44,9 +59,14 @@ impl Driven {
 
     /// A link that is connected.
     pub(crate) fn up(url: &str) -> Self {
-        let mut driven = Self::new(url);
+        Self::with(url, &unguarded())
+    }
+
+    /// A link of this configuration that is connected.
+    pub(crate) fn with(url: &str, configuration: &Configuration) -> Self {
+        let mut driven = Self::of(url, configuration);
         let event = driven.event();
-        assert!(matches!(event, LinkEvent::Up), "{event:?}");
+        assert!(matches!(event, LinkEvent::Up(_)), "{event:?}");
         driven
     }
 
@@ -62,6 +82,7 @@ impl Driven {
                 step: self.sent,
             },
             request.clone(),
+            Clock::system().now(),
         ));
         self.sent
     }
@@ -80,9 +101,12 @@ impl Driven {
     }
 
     pub(crate) fn reply(&mut self) -> (u32, Vote) {
-        match self.event() {
-            LinkEvent::Reply(tag, vote) => (tag.step, vote),
-            other => panic!("an answer was expected: {other:?}"),
+        loop {
+            match self.event() {
+                LinkEvent::Reply(tag, vote) => return (tag.step, vote),
+                LinkEvent::Clock(_) => {}
+                other => panic!("an answer was expected: {other:?}"),
+            }
         }
     }
 
@@ -124,6 +148,7 @@ pub(crate) fn acquire(key: &str, owner: &str, ttl: Duration) -> Request {
         resource: name(key),
         owner: by(owner),
         ttl,
+        proposal: None,
     }
 }
 
@@ -133,6 +158,16 @@ pub(crate) fn extend(key: &str, owner: &str, ttl: Duration) -> Request {
         resource: name(key),
         owner: by(owner),
         ttl,
+    }
+}
+
+pub(crate) fn transfer(key: &str, from: &str, owner: &str, ttl: Duration) -> Request {
+    Request::Transfer {
+        resource: name(key),
+        from: by(from),
+        owner: by(owner),
+        ttl: Ttl::new(ttl).expect("in range"),
+        proposal: None,
     }
 }
 

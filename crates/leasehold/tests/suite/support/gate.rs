@@ -77,8 +77,11 @@ impl Link for GatedLink {
             .unwrap()
             .seen
             .push(parcel.request.clone());
-        self.waiting
-            .push_back(Parcel::new(parcel.tag, parcel.request.clone()));
+        self.waiting.push_back(Parcel::new(
+            parcel.tag,
+            parcel.request.clone(),
+            parcel.given,
+        ));
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {

@@ -3,7 +3,7 @@ use crate::link::{
     Link, Parcel,
     file::{FileLink, FileNode, store::tests::Folder},
 };
-use leasehold_core::{AttemptId, OperationId, Owner, Resource, Ttl};
+use leasehold_core::{AttemptId, Instant, OperationId, Owner, Resource, Ttl};
 use std::{
     io::{BufRead, BufReader, Write, stdin, stdout},
     process::{Child, Command, Stdio},
@@ -60,9 +60,10 @@ fn parcel(number: u64, release: bool) -> Parcel {
             resource,
             owner,
             ttl: Ttl::LONGEST,
+            proposal: None,
         },
     };
-    Parcel::new(tag, request)
+    Parcel::new(tag, request, Instant::ORIGIN)
 }
 
 struct Unpark(thread::Thread);
@@ -80,7 +81,7 @@ fn now(link: &mut FileLink) -> Option<(Tag, Vote)> {
     loop {
         match link.poll(&mut cx) {
             Poll::Ready(LinkEvent::Reply(tag, vote)) => return Some((tag, vote)),
-            Poll::Ready(LinkEvent::Up) => {}
+            Poll::Ready(LinkEvent::Up(_)) => {}
             Poll::Ready(other) => panic!("{other:?}"),
             Poll::Pending => return None,
         }
@@ -130,7 +131,7 @@ fn a_process_that_stands_in_a_transaction_blocks_no_link_and_killed_there_nobody
     for expected in (0..=queued).chain(0..queued) {
         let (tag, vote) = next(&mut link);
         assert_eq!(tag.attempt.operation.number(), expected);
-        assert_eq!(vote, Vote::Granted, "step {expected}");
+        assert_eq!(vote, Vote::GRANTED, "step {expected}");
     }
     other.wait().expect("it is ours");
 }

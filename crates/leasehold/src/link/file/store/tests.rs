@@ -65,6 +65,7 @@ fn acquire(name: &str, by: &str) -> Request {
         resource: resource(name),
         owner: owner(by),
         ttl: Ttl::new(Duration::from_secs(1000)).expect("in range"),
+        proposal: None,
     }
 }
 
@@ -87,7 +88,52 @@ impl Store {
         txn.commit().expect("room");
     }
 
-    fn count(&self) -> u64 {
+    /// Acquires with a proposal.
+    pub(crate) fn count(&mut self, name: &str, number: u64) -> Vote {
+        let mut request = acquire(name, "a");
+        if let Request::Acquire { proposal, .. } = &mut request {
+            *proposal = FencingToken::new(number);
+        }
+        self.one(request)
+    }
+
+    /// Raises by so much, and tells to what.
+    pub(crate) fn raise(&mut self, name: &str, by: u64) -> Option<FencingToken> {
+        let Vote::Granted { counter } = self.count(name, 1) else {
+            panic!("it is held");
+        };
+        let token = counter.and_then(|counter| FencingToken::new(counter.get() + by))?;
+        let raise = Request::Raise {
+            resource: resource(name),
+            owner: owner("a"),
+            token,
+        };
+        assert_eq!(self.one(raise), Vote::GRANTED);
+        Some(token)
+    }
+
+    pub(crate) fn give_back(&mut self, name: &str) -> Vote {
+        self.one(Request::Release {
+            resource: resource(name),
+            owner: owner("a"),
+            keep: None,
+        })
+    }
+
+    /// Writes what is no number over a counter.
+    pub(crate) fn spoil_counter(&self, name: &str) {
+        let mut txn = self.env.write_txn().expect("nobody else writes");
+        let counters: Database<Bytes, Bytes> = self
+            .env
+            .open_database(&txn, Some(Counters::NAME))
+            .expect("a whole file")
+            .expect("it was made");
+        let place = counter_of(&resource(name)).to_be_bytes();
+        counters.put(&mut txn, &place, b"?").expect("room");
+        txn.commit().expect("room");
+    }
+
+    fn keys(&self) -> u64 {
         let txn = self.env.read_txn().expect("a slot is free");
         self.locks.len(&txn).expect("a whole file")
     }
@@ -115,7 +161,7 @@ fn a_record_of_another_boot_id_lives_until_its_ttl_ends() {
     };
     store.forge(b"r", &record("r", holder).encode());
     // Looked at by the sweep as well.
-    assert_eq!(store.one(acquire("s", "b")), Vote::Granted);
+    assert_eq!(store.one(acquire("s", "b")), Vote::GRANTED);
     let vote = store.one(acquire("r", "b"));
     assert!(matches!(vote, Vote::Refused(_)), "{vote:?}");
 }
@@ -129,7 +175,7 @@ fn a_record_of_a_dead_process_is_no_key_even_if_its_number_lives() {
         ..store.holder
     };
     store.forge(b"r", &record("r", holder).encode());
-    assert_eq!(store.one(acquire("r", "b")), Vote::Granted);
+    assert_eq!(store.one(acquire("r", "b")), Vote::GRANTED);
 }
 
 #[test]
@@ -188,7 +234,7 @@ fn ended_keys_do_not_pile_up() {
     for number in 0..60 {
         store.one(acquire(&format!("new/{number}"), "b"));
     }
-    assert_eq!(store.count(), 60);
+    assert_eq!(store.keys(), 60);
 }
 
 #[test]
@@ -203,7 +249,7 @@ fn a_full_store_refuses_new_keys_and_still_releases() {
             .map(|number| job(acquire(&name(number), "a")))
             .collect();
         let votes = store.take(&jobs);
-        granted += u32::try_from(votes.iter().filter(|vote| **vote == Vote::Granted).count())
+        granted += u32::try_from(votes.iter().filter(|vote| **vote == Vote::GRANTED).count())
             .expect("at most 200");
         if let Some(Vote::Unknown(fault)) = votes.last() {
             break fault.clone();
@@ -220,11 +266,11 @@ fn a_full_store_refuses_new_keys_and_still_releases() {
         };
         assert_eq!(
             store.one(release),
-            Vote::Granted,
+            Vote::GRANTED,
             "key {number} of {granted}"
         );
     }
-    assert_eq!(store.one(acquire("r", "b")), Vote::Granted);
+    assert_eq!(store.one(acquire("r", "b")), Vote::GRANTED);
 }
 
 #[test]
@@ -236,11 +282,11 @@ fn a_store_of_an_earlier_boot_is_replaced() {
         ..Holder::current().expect("/proc is there")
     };
     let mut store = place.open(before).expect("a new store");
-    assert_eq!(store.one(acquire("r", "a")), Vote::Granted);
+    assert_eq!(store.one(acquire("r", "a")), Vote::GRANTED);
     drop(store);
     let mut store = folder.store();
-    assert_eq!(store.count(), 0);
-    assert_eq!(store.one(acquire("r", "b")), Vote::Granted);
+    assert_eq!(store.keys(), 0);
+    assert_eq!(store.one(acquire("r", "b")), Vote::GRANTED);
 }
 
 #[test]
@@ -254,7 +300,7 @@ fn a_store_that_was_replaced_or_cut_answers_with_a_fault() {
         "{vote:?}"
     );
     fs::rename(folder.0.join("aside"), folder.0.join("data.mdb")).expect("it is ours");
-    assert_eq!(store.one(acquire("r", "a")), Vote::Granted);
+    assert_eq!(store.one(acquire("r", "a")), Vote::GRANTED);
 }
 
 #[test]
@@ -284,6 +330,7 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
                 resource,
                 owner,
                 ttl,
+                proposal: None,
             },
             1 => Request::Extend {
                 resource,

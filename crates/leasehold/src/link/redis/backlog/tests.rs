@@ -1,5 +1,6 @@
 use super::*;
-use leasehold_core::{AttemptId, OperationId, Owner, Resource, Ttl};
+use crate::configuration::Configuration;
+use leasehold_core::{AttemptId, Instant, OperationId, Owner, Resource, Ttl};
 
 fn tag(number: u64) -> Tag {
     Tag {
@@ -24,6 +25,7 @@ fn acquire(name: &str) -> Request {
         resource: resource(),
         owner: owner(name),
         ttl: Ttl::DEFAULT,
+        proposal: None,
     }
 }
 
@@ -47,7 +49,7 @@ fn release(name: &str) -> Request {
 fn sent(requests: &[Request]) -> Backlog {
     let mut backlog = Backlog::default();
     for (number, request) in (0..).zip(requests) {
-        backlog.push(tag(number), request.clone(), b"0123456789");
+        backlog.push(tag(number), request.clone(), Instant::ORIGIN, b"0123456789");
     }
     backlog.sent(backlog.ready().len());
     backlog
@@ -66,7 +68,7 @@ fn kinds(votes: impl Iterator<Item = (Tag, Vote)>) -> Vec<(u64, FaultKind)> {
 fn a_lost_request_is_disconnected_if_a_byte_of_it_has_left_and_down_otherwise() {
     let mut backlog = Backlog::default();
     for number in 0..4 {
-        backlog.push(tag(number), acquire("me"), b"0123456789");
+        backlog.push(tag(number), acquire("me"), Instant::ORIGIN, b"0123456789");
     }
     backlog.sent(11);
     assert!(backlog.answered().is_some());
@@ -89,7 +91,12 @@ fn a_lost_request_is_disconnected_if_a_byte_of_it_has_left_and_down_otherwise() 
 fn no_more_leaves_than_a_stopped_node_can_take() {
     let mut backlog = Backlog::default();
     for number in 0..4 {
-        backlog.push(tag(number), release("me"), &[b'x'; WINDOW / 2]);
+        backlog.push(
+            tag(number),
+            release("me"),
+            Instant::ORIGIN,
+            &[b'x'; WINDOW / 2],
+        );
     }
     assert_eq!(backlog.ready().len(), WINDOW);
     backlog.sent(WINDOW);
@@ -112,7 +119,7 @@ fn acquires_do_not_take_the_room_of_releases() {
     let mut backlog = Backlog::default();
     for _ in 0..MOST_VOTES {
         assert_eq!(backlog.refuse(&acquire("me")), None);
-        backlog.push(tag(0), acquire("me"), b"");
+        backlog.push(tag(0), acquire("me"), Instant::ORIGIN, b"");
     }
     let fault = backlog.refuse(&extend("me")).expect("full");
     assert_eq!(fault.kind(), FaultKind::Busy);
@@ -122,7 +129,7 @@ fn acquires_do_not_take_the_room_of_releases() {
     );
     for _ in 0..MOST_RELEASES {
         assert_eq!(backlog.refuse(&release("me")), None);
-        backlog.push(tag(0), release("me"), b"");
+        backlog.push(tag(0), release("me"), Instant::ORIGIN, b"");
     }
     assert!(backlog.refuse(&release("me")).is_some());
     assert!(backlog.answered().is_some());
@@ -143,7 +150,11 @@ fn a_request_without_a_script_is_given_again_unless_another_of_its_owner_is_behi
         let requests: Vec<_> = [first.clone()].into_iter().chain(behind.clone()).collect();
         let mut backlog = sent(&requests);
         let waiting = backlog.answered().expect("has left");
-        let outcome = backlog.repeat(waiting);
+        let outcome = backlog.repeat(
+            waiting,
+            &Encoder::new(&Configuration::plain()),
+            &Met::default(),
+        );
         assert_eq!(outcome.is_ok(), again, "{first:?}, then {behind:?}");
         assert_eq!(backlog.ready().starts_with(b"*"), again);
     }
@@ -159,7 +170,7 @@ fn a_request_that_never_had_a_connection_is_told_the_bare_reason() {
         ),
     ] {
         let mut backlog = Backlog::default();
-        backlog.push(tag(0), acquire("me"), b"0123456789");
+        backlog.push(tag(0), acquire("me"), Instant::ORIGIN, b"0123456789");
         let votes: Vec<_> = backlog.abandon(loss).collect();
         let [(_, Vote::Unknown(fault))] = &votes[..] else {
             panic!("{votes:?}");

@@ -1,0 +1,149 @@
+//! Why nodes were not made to use another configuration.
+
+use super::{ConfigError, Faults, NodeFault};
+use crate::link::NodeName;
+use std::{error::Error, fmt};
+
+/// Why nodes were not made to use another configuration, or not all of them.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReconfigureError {
+    /// The new configuration, or an address of the old one, cannot be used. Nothing was changed.
+    Config(ConfigError),
+    /// Too few nodes of one of the two lists can be reached. Nothing was changed.
+    OutOfReach {
+        /// Of which list.
+        list: NodeList,
+        /// How many nodes must be reached.
+        needed: usize,
+        /// How many nodes of the list could be.
+        reached: usize,
+        /// How many nodes are on it.
+        nodes: usize,
+        /// The others, and why not.
+        faults: Vec<NodeFault>,
+    },
+    /// A node is of a configuration with another number of nodes than were given as the old ones: the list of the
+    /// old nodes is not the one that is in use. Nothing was changed.
+    FormerNodes {
+        /// The node.
+        node: NodeName,
+        /// How many nodes were given.
+        given: usize,
+        /// Its configuration.
+        configuration: String,
+    },
+    /// A node is of a configuration that cannot be read, so nobody knows for how long its leases last. Nothing was
+    /// changed.
+    Unreadable {
+        /// The node.
+        node: NodeName,
+        /// Its configuration, as far as it is told.
+        configuration: String,
+    },
+    /// A new node is used by others, with a configuration that is not the old one. Nothing was changed.
+    Foreign {
+        /// The node.
+        node: NodeName,
+        /// Its configuration.
+        configuration: String,
+    },
+    /// Two addresses of one list lead to the same server. Nothing was changed.
+    SameServer {
+        /// One of them.
+        node: NodeName,
+        /// The other.
+        other: NodeName,
+    },
+    /// It was begun and could not be finished: some nodes vote for nobody until it is run again.
+    Unfinished {
+        /// The nodes that could not be told, and why.
+        faults: Vec<NodeFault>,
+    },
+}
+
+/// One of the two lists of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NodeList {
+    /// The nodes before it.
+    Former,
+    /// The nodes after it.
+    New,
+}
+
+impl fmt::Display for ReconfigureError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("reconfigure the nodes: ")?;
+        match self {
+            Self::Config(error) => error.fmt(out),
+            Self::OutOfReach {
+                list,
+                needed,
+                reached,
+                nodes,
+                faults,
+            } => {
+                let (list, why) = match list {
+                    NodeList::Former => ("old", "the others could go on locking as before"),
+                    NodeList::New => ("new", "too few would be left to lock anything"),
+                };
+                write!(
+                    out,
+                    "{reached} of {nodes} {list} nodes can be reached and {needed} are needed, or {why}; nothing was \
+                     changed: {}",
+                    Faults(faults)
+                )
+            }
+            Self::FormerNodes {
+                node,
+                given,
+                configuration,
+            } => write!(
+                out,
+                "the list of old nodes has {given}, but {node} is used with another number of them; give the list that \
+                 is in use, or run the change again that was made last; nothing was changed: {configuration}"
+            ),
+            Self::Unreadable {
+                node,
+                configuration,
+            } => write!(
+                out,
+                "the configuration of {node} cannot be read, so it is not known how long its leases last; nothing was \
+                 changed: {configuration}"
+            ),
+            Self::Foreign {
+                node,
+                configuration,
+            } => write!(
+                out,
+                "the new node {node} is used with a configuration that is not the old one; if nobody uses it any more, \
+                 delete the node's own key there; nothing was changed: {configuration}"
+            ),
+            Self::SameServer { node, other } => write!(
+                out,
+                "{node} and {other} are the same server, whose vote must count once; nothing was changed"
+            ),
+            Self::Unfinished { faults } => write!(
+                out,
+                "it was begun and is not finished; nodes that were reached vote for nobody until it is run again: {}",
+                Faults(faults)
+            ),
+        }
+    }
+}
+
+impl Error for ReconfigureError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Config(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<ConfigError> for ReconfigureError {
+    fn from(error: ConfigError) -> Self {
+        Self::Config(error)
+    }
+}

@@ -1,0 +1,92 @@
+//! How the nodes are, as far as a manager has noticed.
+
+use crate::link::NodeName;
+use leasehold_core::ClockStep;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How one node is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NodeHealth {
+    /// The node.
+    pub node: NodeName,
+    /// Whether it can be asked.
+    pub connection: NodeConnection,
+    /// How often its clock was seen to have been set.
+    pub clock_steps: u64,
+    /// By how much it was set the last time, at least.
+    pub last_step: Option<ClockStep>,
+}
+
+/// Whether a node can be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NodeConnection {
+    /// Not known yet.
+    Connecting,
+    /// It can.
+    Up,
+    /// It cannot, for this reason.
+    Down(String),
+}
+
+/// What the manager's thread notes and everybody may read.
+#[derive(Clone, Debug)]
+pub(crate) struct Healths(Arc<Mutex<Vec<NodeHealth>>>);
+
+impl Healths {
+    pub(crate) fn new(nodes: &[NodeName]) -> Self {
+        let new = |node: &NodeName| NodeHealth {
+            node: node.clone(),
+            connection: NodeConnection::Connecting,
+            clock_steps: 0,
+            last_step: None,
+        };
+        Self(Arc::new(Mutex::new(nodes.iter().map(new).collect())))
+    }
+
+    pub(crate) fn read(&self) -> Vec<NodeHealth> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(crate) fn connection(&self, index: usize, connection: NodeConnection) {
+        self.note(index, |health| health.connection = connection);
+    }
+
+    pub(crate) fn step(&self, index: usize, step: ClockStep) {
+        self.note(index, |health| {
+            health.clock_steps += 1;
+            health.last_step = Some(step);
+        });
+    }
+
+    fn note(&self, index: usize, change: impl FnOnce(&mut NodeHealth)) {
+        let mut healths = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(health) = healths.get_mut(index) {
+            change(health);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn steps_are_counted_and_the_last_is_kept() {
+        let healths = Healths::new(&[NodeName::new("a"), NodeName::new("b")]);
+        let step = ClockStep::Forward(Duration::from_secs(3));
+        healths.step(1, ClockStep::Back(Duration::from_secs(1)));
+        healths.step(1, step);
+        healths.connection(0, NodeConnection::Up);
+        let [a, b] = &healths.read()[..] else {
+            panic!("two nodes");
+        };
+        assert_eq!((&a.connection, a.clock_steps), (&NodeConnection::Up, 0));
+        assert_eq!((b.clock_steps, b.last_step), (2, Some(step)));
+    }
+}

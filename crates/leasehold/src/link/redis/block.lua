@@ -1,0 +1,13 @@
+-- KEYS[1] the node's own hash. ARGV[1] the configuration that it was seen to have, or nothing; ARGV[2] the mark of a
+-- change that is not finished, ARGV[3] its text, ARGV[4] the text of the configuration before.
+-- {1, every counter}: from here on it votes for nobody; {-2, configuration, its text}: it has another one by now, and
+-- nothing was changed.
+local cfg = redis.call('HGET', KEYS[1], 'cfg')
+if (cfg or '') ~= ARGV[1] then
+  return {-2, cfg, redis.call('HGET', KEYS[1], 'about')}
+end
+-- Argument S1: a mark is nobody's configuration, so it ends votes and extensions of the old and of the new.
+if cfg ~= ARGV[2] then
+  redis.call('HSET', KEYS[1], 'cfg', ARGV[2], 'about', ARGV[3], 'was', ARGV[4], 'why', 'unfinished')
+end
+return {1, counters(KEYS[1])}

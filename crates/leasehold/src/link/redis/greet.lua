@@ -1,0 +1,28 @@
+-- KEYS[1] the node's own hash. ARGV[1] quarantine in ms or 'off', ARGV[2] whether the disk is trusted, ARGV[3]
+-- configuration, ARGV[4] its text. Begins the quarantine where one is due, so that it runs before the first lock is
+-- wanted. {what INFO says, configuration, its text, for how many ms the node does not vote, why}.
+local info = redis.pcall('INFO', 'server', 'replication', 'memory')
+if type(info) == 'table' then
+  -- Without the guard nobody needs to know.
+  if ARGV[1] ~= 'off' then
+    return info
+  end
+  info = ''
+end
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local kept = redis.call('HMGET', KEYS[1], 'id', 'until', 'why', 'seen', 'durable', 'cfg', 'about')
+if kept[6] and kept[6] ~= ARGV[3] then
+  return {info, kept[6], kept[7], 0, false}
+end
+local left, why = 0, false
+if ARGV[1] ~= 'off' then
+  local met = (string.match(info, 'run_id:(%x+)') or '') .. '/' .. (string.match(info, 'master_replid:(%x+)') or '')
+  kept[4] = false
+  left, why = abstains(KEYS[1], kept, now, ARGV[1], ARGV[2], met)
+end
+redis.call('HSET', KEYS[1], 'durable', ARGV[2])
+if not kept[7] then
+  redis.call('HSET', KEYS[1], 'cfg', ARGV[3], 'about', ARGV[4])
+end
+return {info, ARGV[3], ARGV[4], left, why}

@@ -1,0 +1,159 @@
+//! What a node tells about itself when it is greeted, and whether it is one to keep locks on.
+
+use super::codec::Frame;
+
+/// A node, as it told of itself: what INFO says.
+#[derive(Debug, PartialEq)]
+pub(super) struct Node {
+    info: String,
+}
+
+/// Reads the answer to the greeting; an error of the node's as it came.
+pub(super) fn read(frame: &Frame<'_>) -> Result<Node, Vec<u8>> {
+    match frame {
+        Frame::Error(error) => Err(error.to_vec()),
+        Frame::List(parts) => match parts.first() {
+            Some(Frame::Text(info)) => Ok(Node {
+                info: String::from_utf8_lossy(info).into_owned(),
+            }),
+            _ => Err(ODD.to_vec()),
+        },
+        _ => Err(ODD.to_vec()),
+    }
+}
+
+/// Whether `CONFIG GET *append*` tells of a node that writes every change to its disk before it answers.
+pub(super) fn is_durable(frame: &Frame<'_>) -> Result<bool, Vec<u8>> {
+    let parts = match frame {
+        Frame::Error(error) => return Err(error.to_vec()),
+        Frame::List(parts) => parts,
+        _ => return Err(ODD.to_vec()),
+    };
+    let is = |name: &[u8], value: &[u8]| {
+        parts.chunks(2).any(
+            |pair| matches!(pair, [Frame::Text(n), Frame::Text(v)] if *n == name && *v == value),
+        )
+    };
+    let is_kept_during_rewrites = is(b"no-appendfsync-on-rewrite", b"no");
+    Ok(is(b"appendonly", b"yes") && is(b"appendfsync", b"always") && is_kept_during_rewrites)
+}
+
+const ODD: &[u8] = b"gave an answer that our greeting never gives";
+
+impl Node {
+    /// Of this answer to INFO.
+    pub(super) const fn of(info: String) -> Self {
+        Self { info }
+    }
+
+    /// Its identity, if locks can be kept on it; empty if it told nothing.
+    ///
+    /// # Errors
+    /// Why no locks can be kept on it, as a fragment for people.
+    pub(super) fn suits(&self, is_guarded: bool, is_trusted: bool) -> Result<String, String> {
+        if self.says("role") == Some("slave") {
+            return Err("is a replica, and locks need a master".to_owned());
+        }
+        if self.says("redis_mode") == Some("cluster") || self.says("server_mode") == Some("cluster")
+        {
+            return Err("is a node of a cluster; give independent nodes".to_owned());
+        }
+        // A replica that takes over, and restarts before anybody votes on it, has another's disk.
+        if is_trusted
+            && self
+                .says("connected_slaves")
+                .is_some_and(|count| count != "0")
+        {
+            return Err("has replicas, and restart guard trust-aof is not for nodes whose place another may take".to_owned());
+        }
+        if is_guarded && self.says("run_id").is_none() {
+            return Err("does not tell its run id, without which restarts cannot be seen; restart guard off does without".to_owned());
+        }
+        let has_limit = self.says("maxmemory").is_some_and(|limit| limit != "0");
+        if let Some(policy) = self.says("maxmemory_policy").filter(|_| has_limit)
+            && policy != "noeviction"
+        {
+            return Err(format!(
+                "may evict locks when its memory is full (maxmemory-policy {policy}); set noeviction"
+            ));
+        }
+        let (process, history) = (self.says("run_id"), self.says("master_replid"));
+        Ok(process
+            .zip(history)
+            .map(|(process, history)| format!("{process}/{history}"))
+            .unwrap_or_default())
+    }
+
+    /// What INFO says about this.
+    pub(super) fn says(&self, name: &str) -> Option<&str> {
+        self.info
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+            .map(str::trim)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(info: &str) -> Node {
+        read(&Frame::List(vec![Frame::Text(info.as_bytes())])).expect("an answer")
+    }
+
+    #[test]
+    fn a_master_that_keeps_its_keys_suits() {
+        let info = "redis_mode:standalone\r\nrun_id:12ab\r\nrole:master\r\nmaster_replid:34cd\r\n\
+                    maxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n";
+        assert_eq!(node(info).suits(true, true), Ok("12ab/34cd".to_owned()));
+        assert_eq!(node("").suits(false, false), Ok(String::new()));
+    }
+
+    #[test]
+    fn what_loses_keys_or_does_not_decide_does_not_suit() {
+        for (info, reason) in [
+            ("role:slave\r\n", "is a replica"),
+            ("redis_mode:cluster\r\n", "of a cluster"),
+            ("server_mode:cluster\r\n", "of a cluster"),
+            (
+                "maxmemory:100000000\r\nmaxmemory_policy:volatile-lru\r\n",
+                "maxmemory-policy volatile-lru",
+            ),
+        ] {
+            let refused = node(info).suits(false, false).expect_err(info);
+            assert!(refused.contains(reason), "{refused}");
+        }
+    }
+
+    #[test]
+    fn the_guard_needs_an_identity_and_trust_needs_a_node_without_replicas() {
+        let refused = node("role:master\r\n").suits(true, false);
+        assert!(refused.expect_err("it is hidden").contains("run id"));
+        let info = "run_id:12ab\r\nmaster_replid:34cd\r\nconnected_slaves:1\r\n";
+        let refused = node(info).suits(true, true);
+        assert!(refused.expect_err("it has replicas").contains("replicas"));
+        assert!(node(info).suits(true, false).is_ok());
+    }
+
+    #[test]
+    fn only_a_disk_that_is_written_before_the_answer_is_durable() {
+        let told = |pairs: &[&'static str]| {
+            let parts = pairs.iter().map(|part| Frame::Text(part.as_bytes()));
+            is_durable(&Frame::List(parts.collect()))
+        };
+        let durable = [
+            "appendfsync",
+            "always",
+            "appendonly",
+            "yes",
+            "no-appendfsync-on-rewrite",
+            "no",
+        ];
+        assert_eq!(told(&durable), Ok(true));
+        assert_eq!(told(&durable[..2]), Ok(false));
+        assert_eq!(
+            told(&["appendonly", "yes", "appendfsync", "everysec"]),
+            Ok(false)
+        );
+    }
+}

@@ -1,0 +1,349 @@
+//! An operator's visit to a node: a look at what it keeps of itself, and the few changes of it that are the
+//! operator's to make. One connection, one thing at a time, and a limit on each.
+
+use super::{
+    codec::{self, Frame, Inbox},
+    greeting::Node,
+    handshake::{hear, log_in, send},
+    reply::words,
+    socket::Stream,
+    url::RedisUrl,
+};
+use leasehold_core::AbstentionCause;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// A visit that goes on.
+pub(crate) struct Steward {
+    stream: Stream,
+    inbox: Inbox,
+    node_key: String,
+}
+
+/// What a node keeps of itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Look {
+    /// Why no locks can be kept on it.
+    pub(crate) unsuitable: Option<String>,
+    /// The process that runs, and the history of its data.
+    pub(crate) identity: String,
+    /// The one that last vouched for the data.
+    pub(crate) vouched: Option<String>,
+    pub(crate) version: String,
+    pub(crate) role: String,
+    pub(crate) has_log: Option<bool>,
+    pub(crate) fsync: Option<String>,
+    /// For how long it still abstains, by what it keeps.
+    pub(crate) left: Duration,
+    pub(crate) cause: AbstentionCause,
+    pub(crate) fingerprint: Option<String>,
+    pub(crate) text: Option<String>,
+    /// While a change is not finished: what was before.
+    pub(crate) text_before: Option<String>,
+    pub(crate) counter: u64,
+}
+
+/// The counters of a node, by their numbers.
+pub(crate) type Counters = Vec<u64>;
+
+/// What a node did with a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Change<T> {
+    Done(T),
+    /// Nothing: it is of this configuration.
+    Other(String),
+}
+
+/// What became of a node that was to vote for a new configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// It votes after this.
+    Votes(Duration),
+    /// It does not vote for anybody; after this it can be told to.
+    Waits(Duration),
+}
+
+/// What a node is told at the end of a change.
+#[derive(Clone, Debug)]
+pub(crate) struct Settlement {
+    pub(crate) mark: String,
+    pub(crate) fingerprint: String,
+    pub(crate) text: String,
+    pub(crate) quarantine: Duration,
+    /// Whether clients ask the node for how long it abstains.
+    pub(crate) is_guarded: bool,
+    pub(crate) counters: Counters,
+}
+
+impl Steward {
+    /// Connects. The error is a fragment for people, without the password.
+    pub(crate) async fn visit(url: RedisUrl, node_key: String) -> Result<Self, String> {
+        let (stream, inbox) = log_in(&url).await?;
+        Ok(Self {
+            stream,
+            inbox,
+            node_key,
+        })
+    }
+
+    /// Looks, and changes nothing.
+    pub(crate) async fn look(&mut self) -> Result<Look, String> {
+        let mut look = self.call(SURVEY, &[], look).await?;
+        // Who may not ask this still learns the rest.
+        let asked = self.ask(&[b"CONFIG", b"GET", b"appendfsync"], fsync).await;
+        look.fsync = asked.ok().filter(|_| look.has_log == Some(true));
+        Ok(look)
+    }
+
+    /// Lets the node vote at once. Tells why and for how long it would not have.
+    pub(crate) async fn admit(
+        &mut self,
+        fingerprint: &str,
+        text: &str,
+        guard: &str,
+    ) -> Result<Change<(AbstentionCause, Duration)>, String> {
+        self.call(ADMIT, &[fingerprint, text, guard], |frame| match frame {
+            Frame::List(parts) => match &parts[..] {
+                [Frame::Integer(1), why, Frame::Integer(left)] => Some(Change::Done((
+                    cause(text_of(why).as_deref()),
+                    millis(*left)?,
+                ))),
+                _ => other(parts),
+            },
+            _ => None,
+        })
+        .await
+    }
+
+    /// Marks a node, so that it votes for nobody, if it is still as it was `seen`.
+    pub(crate) async fn block(
+        &mut self,
+        seen: &str,
+        mark: &str,
+        text: &str,
+        text_before: &str,
+    ) -> Result<Change<Counters>, String> {
+        self.call(
+            BLOCK,
+            &[seen, mark, text, text_before],
+            |frame| match frame {
+                Frame::List(parts) => match &parts[..] {
+                    [Frame::Integer(1), Frame::List(found)] => Some(Change::Done(
+                        found.iter().map(number).collect::<Option<_>>()?,
+                    )),
+                    _ => other(parts),
+                },
+                _ => None,
+            },
+        )
+        .await
+    }
+
+    /// Ends the change of a node that carries the mark.
+    pub(crate) async fn settle(
+        &mut self,
+        settlement: &Settlement,
+    ) -> Result<Change<Settled>, String> {
+        let quarantine = settlement.quarantine.as_millis().to_string();
+        let mut arguments = vec![
+            settlement.mark.clone(),
+            settlement.fingerprint.clone(),
+            settlement.text.clone(),
+            quarantine,
+            u8::from(settlement.is_guarded).to_string(),
+        ];
+        let counters = settlement.counters.iter().enumerate();
+        for (number, counter) in counters.filter(|(_, counter)| **counter > 0) {
+            arguments.extend([number.to_string(), counter.to_string()]);
+        }
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        self.call(SETTLE, &arguments, |frame| match frame {
+            Frame::List(parts) => match &parts[..] {
+                [Frame::Integer(1), Frame::Integer(left)] => {
+                    Some(Change::Done(Settled::Votes(millis(*left)?)))
+                }
+                [Frame::Integer(0), Frame::Integer(left)] => {
+                    Some(Change::Done(Settled::Waits(millis(*left)?)))
+                }
+                _ => other(parts),
+            },
+            _ => None,
+        })
+        .await
+    }
+
+    async fn call<T>(
+        &mut self,
+        script: &str,
+        arguments: &[&str],
+        read: impl Fn(&Frame<'_>) -> Option<T>,
+    ) -> Result<T, String> {
+        let key = self.node_key.clone();
+        let mut parts = vec![&b"EVAL"[..], script.as_bytes(), b"1", key.as_bytes()];
+        parts.extend(arguments.iter().map(|argument| argument.as_bytes()));
+        self.ask(&parts, read).await
+    }
+
+    async fn ask<T>(
+        &mut self,
+        parts: &[&[u8]],
+        read: impl Fn(&Frame<'_>) -> Option<T>,
+    ) -> Result<T, String> {
+        let mut wire = Vec::new();
+        codec::encode(&mut wire, parts);
+        let read = |frame: &Frame<'_>| match frame {
+            Frame::Error(error) => Err(explain(error)),
+            frame => read(frame).ok_or_else(|| ODD.to_owned()),
+        };
+        let answer = async {
+            send(&mut self.stream, &wire).await?;
+            hear(&mut self.stream, &mut self.inbox, read).await?
+        };
+        match timeout(LIMIT, answer).await {
+            Ok(answer) => answer,
+            Err(_) => Err(format!("the node did not answer within {LIMIT:?}")),
+        }
+    }
+}
+
+fn explain(error: &[u8]) -> String {
+    let error = words(error);
+    if error.starts_with("READONLY") {
+        return "is a replica, and locks need a master".to_owned();
+    }
+    if error.contains("WRONGTYPE") {
+        return "has another program's key under the name of the node's own; choose another namespace"
+            .to_owned();
+    }
+    error
+}
+
+fn look(frame: &Frame<'_>) -> Option<Look> {
+    let Frame::List(parts) = frame else {
+        return None;
+    };
+    let [
+        info,
+        id,
+        until,
+        why,
+        cfg,
+        about,
+        was,
+        Frame::Integer(now),
+        counter,
+    ] = &parts[..]
+    else {
+        return None;
+    };
+    let node = Node::of(text_of(info)?);
+    let said = |name| clean(node.says(name).unwrap_or_default().to_owned());
+    let until: u64 = match text_of(until) {
+        Some(until) => until.parse().ok()?,
+        None => 0,
+    };
+    let version = match said("valkey_version") {
+        version if version.is_empty() => format!("Redis {}", said("redis_version")),
+        version => format!("Valkey {version}"),
+    };
+    Some(Look {
+        unsuitable: node.suits(false, false).err(),
+        identity: format!("{}/{}", said("run_id"), said("master_replid")),
+        vouched: text_of(id),
+        version,
+        role: said("role"),
+        has_log: node.says("aof_enabled").map(|enabled| enabled == "1"),
+        fsync: None,
+        left: Duration::from_millis(until.saturating_sub(u64::try_from(*now).ok()?)),
+        cause: cause(text_of(why).as_deref()),
+        fingerprint: text_of(cfg),
+        text: text_of(about).map(clean),
+        text_before: text_of(was).map(clean).filter(|text| !text.is_empty()),
+        counter: number(counter)?,
+    })
+}
+
+fn fsync(frame: &Frame<'_>) -> Option<String> {
+    match frame {
+        Frame::List(parts) => parts.get(1).and_then(text_of),
+        _ => None,
+    }
+}
+
+fn other<T>(parts: &[Frame<'_>]) -> Option<Change<T>> {
+    match parts {
+        [Frame::Integer(-2), cfg, text @ ..] => {
+            let known = text.first().and_then(text_of).or_else(|| text_of(cfg));
+            Some(Change::Other(
+                known.map_or_else(|| "none".to_owned(), clean),
+            ))
+        }
+        _ => None,
+    }
+}
+
+fn cause(why: Option<&str>) -> AbstentionCause {
+    match why {
+        Some("changed") => AbstentionCause::Changed,
+        Some("reconfigured" | "unfinished") => AbstentionCause::Reconfigured,
+        _ => AbstentionCause::Empty,
+    }
+}
+
+fn text_of(frame: &Frame<'_>) -> Option<String> {
+    match frame {
+        Frame::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+        _ => None,
+    }
+}
+
+/// In one line, whatever the node made of it.
+fn clean(text: String) -> String {
+    match text.contains(char::is_control) {
+        true => text.replace(char::is_control, " "),
+        false => text,
+    }
+}
+
+fn number(frame: &Frame<'_>) -> Option<u64> {
+    text_of(frame)?.parse().ok()
+}
+
+fn millis(millis: i64) -> Option<Duration> {
+    u64::try_from(millis).ok().map(Duration::from_millis)
+}
+
+const SURVEY: &str = concat!(
+    "#!lua flags=no-writes\n",
+    include_str!("counters.lua"),
+    include_str!("survey.lua")
+);
+const ADMIT: &str = concat!("#!lua flags=allow-oom\n", include_str!("admit.lua"));
+const BLOCK: &str = concat!(
+    "#!lua flags=allow-oom\n",
+    include_str!("counters.lua"),
+    include_str!("block.lua")
+);
+const SETTLE: &str = concat!("#!lua flags=allow-oom\n", include_str!("settle.lua"));
+
+const ODD: &str = "gave an answer that our scripts never give";
+
+const LIMIT: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_script_of_ours_says_is_not_understood() {
+        let texts = [&b"x"[..], b"", b"-1", b"18446744073709551616"];
+        for text in texts {
+            assert_eq!(number(&Frame::Text(text)), None);
+        }
+        assert!(look(&Frame::List(vec![Frame::Null])).is_none());
+        assert!(look(&Frame::Null).is_none());
+        assert_eq!(other::<()>(&[Frame::Integer(3)]), None);
+        let none = Change::<()>::Other("none".to_owned());
+        assert_eq!(other(&[Frame::Integer(-2), Frame::Null]), Some(none));
+    }
+}

@@ -1,0 +1,52 @@
+-- KEYS[1] the lock, KEYS[2] the node's own hash. ARGV[1] owner, ARGV[2] TTL in ms, ARGV[3] the proposal for the
+-- counter or nothing, ARGV[4] the counter, ARGV[5] quarantine in ms or 'off', ARGV[6] configuration,
+-- ARGV[7] from whom the key is taken over or nothing; of the connection: ARGV[8] whether the disk is trusted,
+-- ARGV[9] the process that the client met.
+-- {1, counter, time in us}: granted; {0, holder, PTTL, time}: refused; {-1, why, ms, time}: abstained;
+-- {-2, configuration, its text, time}: of another configuration.
+-- Nothing can fail between the counter and the key, so an error means that the key was not touched.
+local clock = redis.call('TIME')
+local us = clock[1] * 1000000 + clock[2]
+local now = math.floor(us / 1000)
+local kept = redis.call('HMGET', KEYS[2], 'id', 'until', 'why', 'seen', 'durable', 'cfg', ARGV[4])
+if kept[6] and kept[6] ~= ARGV[6] then
+  return {-2, kept[6], redis.call('HGET', KEYS[2], 'about'), us}
+end
+-- Argument S9: a node that may have forgotten a vote does not vote.
+if ARGV[5] ~= 'off' then
+  local left, why = abstains(KEYS[2], kept, now, ARGV[5], ARGV[8], ARGV[9])
+  if left > 0 then
+    return {-1, why, left, us}
+  end
+end
+if not kept[6] then
+  redis.call('HSET', KEYS[2], 'cfg', ARGV[6])
+end
+local holder = redis.pcall('GET', KEYS[1])
+-- Argument S3: the comparison and the change are one step.
+local ours = holder == ARGV[1]
+local free = not holder
+if ARGV[7] ~= '' then
+  free = holder == ARGV[7]
+end
+if not ours and not free then
+  return refuse(holder, us)
+end
+local counter = kept[7]
+-- A request that arrives twice changes nothing: the first one's TTL is the one that counts.
+if ARGV[3] ~= '' and not (ours and counter) then
+  -- Argument S4: larger than every grant before it, and not below the proposal, unless that is from far in the future.
+  local grown = math.max((tonumber(counter or '0') or 9007199254740991) + 1, math.min(tonumber(ARGV[3]), us + 1000000))
+  -- Not the other way round: what is no number is not above it either.
+  if not (grown <= 9007199254740991) then
+    return redis.error_reply("EXHAUSTED the node's counter has come to its end")
+  end
+  -- A plain conversion would round to 14 digits.
+  counter = string.format('%.0f', grown)
+  -- Argument S4: the counter before the key.
+  redis.call('HSET', KEYS[2], ARGV[4], counter)
+end
+if not ours then
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+end
+return {1, ARGV[3] ~= '' and counter, us}

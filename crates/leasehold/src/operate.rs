@@ -1,0 +1,287 @@
+//! What an operator of the nodes can do: look at them, let them vote, and change what all agree on.
+//!
+//! Three functions of [`ManagerBuilder`], which say of the same nodes and the same options what
+//! [`build`](ManagerBuilder::build) would lock with. They need no runtime: each has a short-lived thread of its
+//! own, and its future can be awaited anywhere.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use leasehold::{LockManager, operate::Answer};
+//!
+//! let nodes = ["redis://db1", "redis://db2", "redis://db3"];
+//! for surveyed in LockManager::builder().nodes(nodes).survey().await? {
+//!     println!("{}: {}", surveyed.node, surveyed.answer);
+//! }
+//! // Nodes in memory and in files have no past that they could forget.
+//! let told = LockManager::builder().memory(1).admit().await?;
+//! assert_eq!(told[0].answer, Answer::NeedsNone);
+//! # Ok(())
+//! # }
+//! ```
+
+mod admission;
+mod procedure;
+mod reconfiguration;
+mod survey;
+
+pub use admission::Admission;
+pub use reconfiguration::{Former, Outcome, Reconfiguration, Reconfigured};
+pub use survey::{Log, Membership, Survey};
+
+use crate::{
+    builder::{ManagerBuilder, Operated},
+    error::{ConfigError, ReconfigureError},
+    link::{
+        NodeName,
+        redis::{RedisUrl, steward::Steward},
+    },
+};
+use std::{fmt, future::Future, io, panic, thread};
+use tokio::{runtime, sync::oneshot};
+
+/// A node, and what came of asking it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Told<T> {
+    /// The node.
+    pub node: NodeName,
+    /// What came of it.
+    pub answer: Answer<T>,
+}
+
+/// What came of asking a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Answer<T> {
+    /// It answered.
+    Told(T),
+    /// It is no server: it has no past to forget, and no configuration to agree on.
+    NeedsNone,
+    /// It could not be asked, or its answer did not come: why, as a fragment for people.
+    Silent(String),
+}
+
+impl<T: fmt::Display> fmt::Display for Answer<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Told(told) => told.fmt(out),
+            Self::NeedsNone => out.write_str("is no server, and needs none of this"),
+            Self::Silent(why) => out.write_str(why),
+        }
+    }
+}
+
+impl ManagerBuilder {
+    /// What each node says of itself: whether it can be reached, what runs there, whether it votes, and for which
+    /// configuration. Changes nothing.
+    ///
+    /// Waits for all nodes at once, for about half a minute at most.
+    ///
+    /// # Errors
+    /// A [`ConfigError`] as of [`build`](Self::build).
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answers and nothing else.
+    pub async fn survey(self) -> Result<Vec<Told<Survey>>, ConfigError> {
+        let operated = self.into_operated()?;
+        elsewhere(async move {
+            let configuration = operated.configuration.clone();
+            ask_all(operated, move |mut steward| {
+                let configuration = configuration.clone();
+                async move {
+                    let look = steward.look().await?;
+                    Ok(Survey::of(look, &configuration))
+                }
+            })
+            .await
+        })
+        .await
+    }
+
+    /// The operator's word that these nodes have forgotten nothing that matters: they vote at once, and do not wait
+    /// until leases that they may have forgotten have ended.
+    ///
+    /// **Say it only if nobody can hold a lease that these nodes may have forgotten**: the servers are brand-new, or
+    /// every program that locks was stopped. Said of a node that did forget, it lets two hold the same lock. A node
+    /// of another configuration, or with a change that is not finished, is left as it is. After
+    /// [`reconfigure`](Self::reconfigure) it is the word that no lease of the old configuration is held.
+    ///
+    /// Waits for all nodes at once, for about half a minute at most. Doing it again changes nothing.
+    ///
+    /// # Errors
+    /// A [`ConfigError`] as of [`build`](Self::build). What a single node said is in its [`Answer`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answers; the nodes are told all the same.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::{LockManager, operate::Answer};
+    ///
+    /// for told in LockManager::builder().memory(3).admit().await? {
+    ///     assert_eq!(told.answer, Answer::NeedsNone);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    ///
+    /// # Source
+    /// Argument S9, which takes the operator's word here.
+    pub async fn admit(self) -> Result<Vec<Told<Admission>>, ConfigError> {
+        let operated = self.into_operated()?;
+        elsewhere(async move {
+            let configuration = operated.configuration.clone();
+            ask_all(operated, move |mut steward| {
+                let configuration = configuration.clone();
+                async move { Admission::ask(&mut steward, &configuration).await }
+            })
+            .await
+        })
+        .await
+    }
+
+    /// Makes the configuration of this builder (its nodes, quorum, maximum TTL, restart guard …) the one that the
+    /// nodes agree on, while clients of the old one may still run. They lose their leases in their time, and are
+    /// told of a disagreement from then on. Start clients of the new configuration afterwards, or at least not on
+    /// nodes that are all new.
+    ///
+    /// It waits for no lease to end; the nodes do, and say so to the first who want a lock. Waits for all nodes at
+    /// once, four times, for about a minute at most. Doing it again is harmless: what was done stays, what was not
+    /// reached is tried again. Two different changes must not be made at the same time.
+    ///
+    /// # What it does
+    /// 1. It looks at all nodes. If too few can be reached, or the lists cannot be right, it stops.
+    /// 2. It marks every node, old or new: a marked node votes for nobody and extends nothing. At least n − q + 1
+    ///    of the n old nodes must be marked (q the old quorum), and as many of the new by their numbers.
+    /// 3. It then tells the marked nodes the new configuration, the counters of the old nodes, and to abstain for
+    ///    the quarantine of the old or of the new configuration, whichever is longer.
+    ///
+    /// # Why it is safe
+    /// * *Nothing old begins after step 2.* The old nodes without a mark are at most q − 1. Every round of an old
+    ///   client that succeeds, acquiring or extending, needs an answer of a node from before its mark, so it had
+    ///   begun before the end of step 2 (argument S1). Its lease is over the old maximum TTL later, wherever its
+    ///   keys are, also if they are on nodes that nobody reached (argument S2).
+    /// * *Nothing new begins before that.* Of any new quorum at least one node was marked in step 2. It votes when
+    ///   its abstention has ended, which began after step 2 and lasts for longer than the old maximum TTL, drift and
+    ///   clock skew included (argument S9). A restart on the way makes it no shorter.
+    /// * *A run that ends in the middle* leaves marks, which let nobody in. The next run begins with step 1. Nodes that
+    ///   are of the new configuration already are left alone only if n − q + 1 of the old ones are: then an earlier run
+    ///   had come to step 3.
+    /// * *Tokens go on growing*: each old token is on a quorum of the old nodes, at least one of which was marked and
+    ///   has told its counters after it was (argument S4).
+    ///
+    /// What it cannot know: with the restart guard off, clients may have chosen TTLs above the maximum; wait for the longest of
+    /// them yourself. An old node that was not reached and comes back, together with marked ones that have lost their data, may be an old
+    /// quorum again: stop the old clients, or run it again until [`Reconfiguration::is_complete`].
+    ///
+    /// Where the new restart guard is off, clients ask no node for how long it abstains. So the nodes keep their mark until the
+    /// time is over, and it has to be run again then: [`Reconfiguration::waits`].
+    ///
+    /// # Errors
+    /// A [`ReconfigureError`], which says whether anything was changed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answer; the change goes on to its end.
+    ///
+    /// # Examples
+    /// Two more nodes for locks that are in use:
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::{LockManager, operate::Former};
+    ///
+    /// let old = ["redis://db1", "redis://db2", "redis://db3"];
+    /// let new = ["redis://db1", "redis://db2", "redis://db3", "redis://db4", "redis://db5"];
+    /// let done = LockManager::builder().nodes(new).reconfigure(Former::nodes(old)).await?;
+    /// assert!(done.is_complete());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Source
+    /// Arguments S1, S2, S4 and S9.
+    pub async fn reconfigure(self, former: Former) -> Result<Reconfiguration, ReconfigureError> {
+        let (operated, former) = (self.into_operated()?, former.read()?);
+        elsewhere(procedure::run(operated, former)).await?
+    }
+
+    /// As far as [`reconfigure`](Self::reconfigure) goes without changing anything: its first step, and what it
+    /// would do with each node.
+    ///
+    /// # Errors
+    /// As [`reconfigure`](Self::reconfigure).
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answer and nothing else.
+    pub async fn rehearse(self, former: Former) -> Result<Reconfiguration, ReconfigureError> {
+        let (operated, former) = (self.into_operated()?, former.read()?);
+        elsewhere(procedure::rehearse(operated, former)).await?
+    }
+}
+
+/// Asks all nodes at once, those that are servers.
+async fn ask_all<T, F>(
+    operated: Operated,
+    ask: impl Fn(Steward) -> F + Clone + Send + 'static,
+) -> Vec<Told<T>>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, String>> + Send,
+{
+    let node_key = operated.configuration.node_key();
+    let jobs = operated.nodes.into_iter().map(|(node, url)| {
+        let (node_key, ask) = (node_key.clone(), ask.clone());
+        async move {
+            let answer = match url {
+                None => Answer::NeedsNone,
+                Some(url) => visit(url, node_key, ask).await,
+            };
+            Told { node, answer }
+        }
+    });
+    at_once(jobs).await
+}
+
+async fn visit<T, F>(url: RedisUrl, node_key: String, ask: impl Fn(Steward) -> F) -> Answer<T>
+where
+    F: Future<Output = Result<T, String>>,
+{
+    let answer = match Steward::visit(url, node_key).await {
+        Ok(steward) => ask(steward).await,
+        Err(why) => Err(why),
+    };
+    answer.map_or_else(Answer::Silent, Answer::Told)
+}
+
+/// Does all of it at once, and keeps the order.
+async fn at_once<T: Send + 'static>(
+    jobs: impl IntoIterator<Item = impl Future<Output = T> + Send + 'static>,
+) -> Vec<T> {
+    let running: Vec<_> = jobs.into_iter().map(tokio::spawn).collect();
+    let mut done = Vec::with_capacity(running.len());
+    for job in running {
+        match job.await {
+            Ok(answer) => done.push(answer),
+            Err(error) => panic::resume_unwind(error.into_panic()),
+        }
+    }
+    done
+}
+
+/// Does it on a thread of its own, so that any runtime can wait for it and nobody's going away stops it.
+async fn elsewhere<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, ConfigError> {
+    let (answer, told) = oneshot::channel();
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(ConfigError::Thread)?;
+    thread::Builder::new()
+        .name("leasehold-operate".into())
+        .spawn(move || drop(answer.send(runtime.block_on(work))))
+        .map_err(ConfigError::Thread)?;
+    told.await
+        .map_err(|_| ConfigError::Thread(io::Error::other("it ended before its work was done")))
+}

@@ -1,0 +1,408 @@
+//! How a configuration is changed while clients run; why it is safe, is told in the docs of
+//! [`ManagerBuilder::reconfigure`](crate::ManagerBuilder::reconfigure).
+//!
+//! Look, mark, settle. Each step asks all nodes at once and ends before the next one begins: that *no old quorum
+//! is left* must be true before the first node begins to wait for the end of the old leases.
+
+use super::{
+    at_once,
+    reconfiguration::{Outcome, Reconfiguration, Reconfigured},
+    survey::MARK,
+};
+use crate::{
+    builder::Operated,
+    configuration::{Configuration, Noted, RestartGuard},
+    error::{NodeFault, NodeList, ReconfigureError},
+    link::{
+        NodeName,
+        redis::{
+            RedisUrl,
+            steward::{Change, Look, Settled, Settlement, Steward},
+        },
+    },
+};
+use leasehold_core::Quorum;
+use std::{collections::BTreeSet, time::Duration};
+
+/// A node of either list, or of both.
+struct Site {
+    name: NodeName,
+    is_former: bool,
+    is_new: bool,
+    visit: Result<(Steward, Look), String>,
+    outcome: Outcome,
+}
+
+/// What is to be done, after the look.
+struct Plan {
+    sites: Vec<Site>,
+    target: Configuration,
+    /// The nodes that must be marked, old and new.
+    needed: [(NodeList, usize); 2],
+    from: BTreeSet<String>,
+    quarantine: Duration,
+    /// Whether an earlier run came to its last step.
+    is_settled: bool,
+}
+
+/// Looks, and says what would be done.
+pub(super) async fn rehearse(
+    operated: Operated,
+    former: Option<Vec<RedisUrl>>,
+) -> Result<Reconfiguration, ReconfigureError> {
+    Ok(plan(operated, former).await?.tell())
+}
+
+/// Looks, marks and settles.
+pub(super) async fn run(
+    operated: Operated,
+    former: Option<Vec<RedisUrl>>,
+) -> Result<Reconfiguration, ReconfigureError> {
+    let mut plan = plan(operated, former).await?;
+    let counters = plan.mark().await?;
+    plan.settle(counters).await;
+    Ok(plan.tell())
+}
+
+async fn plan(operated: Operated, former: Option<Vec<RedisUrl>>) -> Result<Plan, ReconfigureError> {
+    let Operated {
+        nodes,
+        quorum,
+        configuration: target,
+    } = operated;
+    let sites = look(sites(nodes, former), &target).await;
+    let sites = merge(sites)?;
+    let count = |is: fn(&Site) -> bool| sites.iter().filter(|site| is(site)).count();
+    let former = count(|site| site.is_former);
+    check_reach(&sites, NodeList::New, quorum.needed())?;
+    let (from, noted) = configurations(&sites, &target, former)?;
+    let majority = Quorum::majority(former).map_or(1, Quorum::needed);
+    // The smallest quorum of those that may be in use needs the most nodes to be ended.
+    let old_quorum = noted.iter().map(|noted| noted.quorum).min();
+    let needed = former + 1 - old_quorum.unwrap_or(majority).clamp(1, former);
+    check_reach(&sites, NodeList::Former, needed)?;
+    let longest = noted.iter().map(|noted| noted.quarantine).max();
+    let quarantine = target.quarantine().max(longest.unwrap_or_default());
+    let settled = |site: &&Site| site.is_former && site.has(&target.fingerprint());
+    let is_settled = sites.iter().filter(settled).count() >= needed;
+    let new = quorum.nodes().len() + 1 - quorum.needed();
+    Ok(Plan {
+        sites,
+        target,
+        needed: [(NodeList::Former, needed), (NodeList::New, new)],
+        from,
+        quarantine,
+        is_settled,
+    })
+}
+
+/// The nodes of both lists, each once as far as their names tell.
+fn sites(
+    nodes: Vec<(NodeName, Option<RedisUrl>)>,
+    former: Option<Vec<RedisUrl>>,
+) -> Vec<(RedisUrl, [bool; 2])> {
+    let is_same = former.is_none();
+    let new = nodes.into_iter().filter_map(|(_, url)| url);
+    let mut sites: Vec<_> = new.map(|url| (url, [is_same, true])).collect();
+    for url in former.into_iter().flatten() {
+        match sites
+            .iter_mut()
+            .find(|(other, _)| other.name() == url.name())
+        {
+            Some((_, [is_former, _])) => *is_former = true,
+            None => sites.push((url, [true, false])),
+        }
+    }
+    sites
+}
+
+async fn look(sites: Vec<(RedisUrl, [bool; 2])>, target: &Configuration) -> Vec<Site> {
+    let node_key = target.node_key();
+    let jobs = sites.into_iter().map(|(url, [is_former, is_new])| {
+        let (name, node_key) = (url.name(), node_key.clone());
+        async move {
+            let look = async {
+                let mut steward = Steward::visit(url, node_key).await?;
+                let look = steward.look().await?;
+                match look.unsuitable.clone() {
+                    Some(why) => Err(why),
+                    None => Ok((steward, look)),
+                }
+            };
+            let visit = look.await;
+            Site {
+                name,
+                outcome: Outcome::Would,
+                is_former,
+                is_new,
+                visit,
+            }
+        }
+    });
+    at_once(jobs).await
+}
+
+/// One server may be on the two lists under two addresses; on one list it may not.
+fn merge(sites: Vec<Site>) -> Result<Vec<Site>, ReconfigureError> {
+    let mut merged: Vec<Site> = Vec::new();
+    for site in sites {
+        let identity = site.look().map(|look| look.identity.clone());
+        let same = merged.iter_mut().find(|other| {
+            identity.is_some() && other.look().map(|look| &look.identity) == identity.as_ref()
+        });
+        match same {
+            None => merged.push(site),
+            Some(other) => {
+                if (other.is_former && site.is_former) || (other.is_new && site.is_new) {
+                    let (node, other) = (site.name, other.name.clone());
+                    return Err(ReconfigureError::SameServer { node, other });
+                }
+                other.is_former |= site.is_former;
+                other.is_new |= site.is_new;
+            }
+        }
+    }
+    Ok(merged)
+}
+
+/// The configurations that are ended, as people read them and as far as they matter.
+fn configurations(
+    sites: &[Site],
+    target: &Configuration,
+    former: usize,
+) -> Result<(BTreeSet<String>, Vec<Noted>), ReconfigureError> {
+    let (mut from, mut noted, mut known) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
+    for site in sites.iter().filter(|site| site.is_former) {
+        let Some(look) = site.look() else { continue };
+        let Some(fingerprint) = &look.fingerprint else {
+            continue;
+        };
+        known.insert(fingerprint.clone());
+        // What was not marked by anybody and is of the new configuration is not ended.
+        if *fingerprint == target.fingerprint() {
+            continue;
+        }
+        let is_marked = fingerprint.starts_with(MARK);
+        let text = match (is_marked, &look.text_before) {
+            (true, None) => continue,
+            (true, Some(before)) => before.clone(),
+            (false, _) => text_of(sites, fingerprint),
+        };
+        let (node, configuration) = (site.name.clone(), text.clone());
+        let Some(read) = Noted::read(&text) else {
+            return Err(ReconfigureError::Unreadable {
+                node,
+                configuration,
+            });
+        };
+        if read.count != former {
+            return Err(ReconfigureError::FormerNodes {
+                node,
+                given: former,
+                configuration,
+            });
+        }
+        from.insert(text);
+        noted.push(read);
+    }
+    for site in sites.iter().filter(|site| !site.is_former) {
+        let Some(look) = site.look() else { continue };
+        let Some(fingerprint) = &look.fingerprint else {
+            continue;
+        };
+        let ours = target.fingerprint();
+        let is_ours = *fingerprint == ours || *fingerprint == format!("{MARK}{ours}");
+        if !is_ours && !known.contains(fingerprint) {
+            let text = look.text.clone();
+            return Err(ReconfigureError::Foreign {
+                node: site.name.clone(),
+                configuration: text.unwrap_or_else(|| fingerprint.clone()),
+            });
+        }
+    }
+    Ok((from, noted))
+}
+
+/// What a fingerprint stands for, as far as any node tells: one that was flushed may have no more than that.
+fn text_of(sites: &[Site], fingerprint: &str) -> String {
+    let known = sites.iter().filter(|site| site.has(fingerprint));
+    let text = known
+        .filter_map(Site::look)
+        .find_map(|look| look.text.clone());
+    text.unwrap_or_else(|| fingerprint.to_owned())
+}
+
+fn check_reach(sites: &[Site], list: NodeList, needed: usize) -> Result<(), ReconfigureError> {
+    let on_it = || sites.iter().filter(|site| site.is_on(list));
+    let faults: Vec<_> = on_it().filter_map(Site::silence).collect();
+    let nodes = on_it().count();
+    let reached = nodes - faults.len();
+    if reached >= needed {
+        return Ok(());
+    }
+    Err(ReconfigureError::OutOfReach {
+        list,
+        needed,
+        reached,
+        nodes,
+        faults,
+    })
+}
+
+impl Site {
+    fn look(&self) -> Option<&Look> {
+        self.visit.as_ref().ok().map(|(_, look)| look)
+    }
+
+    fn has(&self, fingerprint: &str) -> bool {
+        let kept = self.look().and_then(|look| look.fingerprint.as_deref());
+        kept == Some(fingerprint)
+    }
+
+    const fn is_on(&self, list: NodeList) -> bool {
+        match list {
+            NodeList::Former => self.is_former,
+            NodeList::New => self.is_new,
+        }
+    }
+
+    /// Why it cannot be asked.
+    fn silence(&self) -> Option<NodeFault> {
+        let why = self.visit.as_ref().err()?;
+        Some(NodeFault::down(self.name.clone(), why))
+    }
+
+    /// Why it was not told.
+    fn fault(&self) -> Option<NodeFault> {
+        match &self.outcome {
+            Outcome::Missed { why } => Some(NodeFault::down(self.name.clone(), why)),
+            _ => None,
+        }
+    }
+
+    fn missed(&mut self, why: String) {
+        self.outcome = Outcome::Missed { why };
+    }
+}
+
+impl Plan {
+    /// Step 2: from its end on, no client of any configuration has a quorum. Tells the largest counters.
+    async fn mark(&mut self) -> Result<Vec<u64>, ReconfigureError> {
+        let fingerprint = self.target.fingerprint();
+        let mark = format!("{MARK}{fingerprint}");
+        let text = format!(
+            "a change of configuration was begun and is not finished, to: {}",
+            self.target.text()
+        );
+        let mut jobs = Vec::new();
+        for (place, site) in self.sites.iter_mut().enumerate() {
+            let is_done = site.has(&fingerprint) && self.is_settled;
+            match std::mem::replace(&mut site.visit, Err(String::new())) {
+                Err(why) => site.missed(why),
+                Ok(_) if is_done => site.outcome = Outcome::Already,
+                Ok((mut steward, look)) => {
+                    let (mark, text) = (mark.clone(), text.clone());
+                    jobs.push(async move {
+                        let seen = look.fingerprint.clone().unwrap_or_default();
+                        let before = text_before(&look).unwrap_or_default();
+                        let answer = steward.block(&seen, &mark, &text, &before).await;
+                        (place, steward, look, answer)
+                    });
+                }
+            }
+        }
+        let mut largest = Vec::new();
+        for (place, steward, look, answer) in at_once(jobs).await {
+            let site = &mut self.sites[place];
+            match answer {
+                Ok(Change::Done(counters)) => {
+                    merge_counters(&mut largest, &counters);
+                    site.visit = Ok((steward, look));
+                }
+                Ok(Change::Other(now)) => site.missed(format!("it has changed meanwhile: {now}")),
+                Err(why) => site.missed(why),
+            }
+        }
+        // Argument S1: of every quorum, old or new, at least one node votes for nobody now.
+        let is_blocked = |site: &&Site| !matches!(site.outcome, Outcome::Missed { .. });
+        for (list, needed) in self.needed {
+            let on_it = self.sites.iter().filter(|site| site.is_on(list));
+            if on_it.filter(is_blocked).count() < needed {
+                let faults = self.sites.iter().filter_map(Site::fault).collect();
+                return Err(ReconfigureError::Unfinished { faults });
+            }
+        }
+        Ok(largest)
+    }
+
+    /// Step 3: the marked nodes are told the new configuration, and to wait until all old leases have ended.
+    async fn settle(&mut self, counters: Vec<u64>) {
+        let fingerprint = self.target.fingerprint();
+        let settlement = Settlement {
+            mark: format!("{MARK}{fingerprint}"),
+            fingerprint,
+            text: self.target.text().to_owned(),
+            quarantine: self.quarantine,
+            is_guarded: self.target.guard() != RestartGuard::Off,
+            counters,
+        };
+        let mut jobs = Vec::new();
+        for (place, site) in self.sites.iter_mut().enumerate() {
+            if let Ok((mut steward, _)) =
+                std::mem::replace(&mut site.visit, Err("was told".to_owned()))
+            {
+                let settlement = settlement.clone();
+                jobs.push(async move { (place, steward.settle(&settlement).await) });
+            }
+        }
+        for (place, answer) in at_once(jobs).await {
+            let site = &mut self.sites[place];
+            match answer {
+                Ok(Change::Done(Settled::Votes(left))) => site.outcome = Outcome::Changed { left },
+                Ok(Change::Done(Settled::Waits(left))) => site.outcome = Outcome::Waits { left },
+                Ok(Change::Other(now)) => site.missed(format!("it has changed meanwhile: {now}")),
+                Err(why) => site.missed(why),
+            }
+        }
+    }
+
+    fn tell(self) -> Reconfiguration {
+        let fingerprint = self.target.fingerprint();
+        let nodes = self.sites.into_iter().map(|site| {
+            let outcome = match (&site.visit, site.outcome.clone()) {
+                (Err(why), Outcome::Would) => Outcome::Missed { why: why.clone() },
+                (Ok(_), Outcome::Would) if self.is_settled && site.has(&fingerprint) => {
+                    Outcome::Already
+                }
+                (_, outcome) => outcome,
+            };
+            let node = site.name;
+            Reconfigured { node, outcome }
+        });
+        Reconfiguration {
+            nodes: nodes.collect(),
+            from: self.from.into_iter().collect(),
+            to: self.target.text().to_owned(),
+            quarantine: self.quarantine,
+        }
+    }
+}
+
+/// What a node was of before anybody began to change it.
+fn text_before(look: &Look) -> Option<String> {
+    let is_marked = look
+        .fingerprint
+        .as_ref()
+        .is_some_and(|fingerprint| fingerprint.starts_with(MARK));
+    match is_marked {
+        true => look.text_before.clone(),
+        false => look.text.clone(),
+    }
+}
+
+fn merge_counters(largest: &mut Vec<u64>, counters: &[u64]) {
+    largest.resize(largest.len().max(counters.len()), 0);
+    for (largest, counter) in largest.iter_mut().zip(counters) {
+        *largest = (*largest).max(*counter);
+    }
+}

@@ -1,0 +1,412 @@
+//! The operator's work on real servers, while clients lock.
+
+use crate::support::{block_on, eventually, rivals::Rivals};
+use leasehold::{
+    AcquireError, LockManager, LockOptions, ManagerBuilder, NodeList, ReconfigureError,
+    RestartGuard,
+    operate::{Admission, Answer, Former, Membership, Outcome, Reconfiguration},
+};
+use leasehold_servers::{Server, ServerSet, require_server};
+use std::{sync::atomic::Ordering::SeqCst, time::Duration};
+
+const MS: Duration = Duration::from_millis(1);
+
+fn builder(urls: &[String], max_ttl_ms: u32) -> ManagerBuilder {
+    LockManager::builder()
+        .max_ttl(max_ttl_ms * MS)
+        .clock_skew(Duration::ZERO)
+        .nodes(urls)
+        // A single try has to do on a busy machine.
+        .defaults(LockOptions::new().ttl(max_ttl_ms * MS).node_limit(200 * MS))
+}
+
+fn admit(builder: ManagerBuilder) -> Vec<Answer<Admission>> {
+    let told = block_on(builder.admit()).expect("good addresses");
+    told.into_iter().map(|told| told.answer).collect()
+}
+
+fn change(builder: ManagerBuilder, from: Former) -> Result<Reconfiguration, ReconfigureError> {
+    block_on(builder.reconfigure(from))
+}
+
+fn tries(builder: ManagerBuilder) -> Result<(), AcquireError> {
+    let manager = builder.build().expect("good addresses");
+    let mutex = manager.mutex("r").expect("a plain name");
+    let guard = block_on(mutex.try_acquire())?;
+    assert!(block_on(guard.release()).is_released());
+    Ok(())
+}
+
+/// Clients of `old` lock, the nodes are changed, clients of `new` lock.
+fn changes_under_load(
+    old: impl Fn() -> ManagerBuilder,
+    new: impl Fn() -> ManagerBuilder,
+    from: Former,
+) -> Reconfiguration {
+    admit(old());
+    let mut rivals = Rivals::default();
+    let wins = rivals.join(old(), 10);
+    rivals.join(old(), 10);
+    eventually("the old ones lock", || wins.load(SeqCst) > 2);
+    // One holds on for as long as it may.
+    let held = rivals.join(old(), usize::MAX);
+    eventually("it has it", || held.load(SeqCst) == 1);
+    let done = change(new(), from).expect("all are there");
+    let wins = rivals.join(new(), 10);
+    rivals.join(new(), 10);
+    eventually("the new ones lock", || wins.load(SeqCst) > 2);
+    eventually("the old ones are told", || rivals.disagreements() > 2);
+    assert_eq!(rivals.lost(), 1);
+    rivals.end();
+    done
+}
+
+fn servers(count: usize) -> (ServerSet, Vec<String>) {
+    require_server();
+    let servers = ServerSet::start(count).expect("they start");
+    let urls = servers.urls();
+    (servers, urls)
+}
+
+#[test]
+fn three_nodes_become_five_while_clients_lock() {
+    let (_servers, urls) = servers(5);
+    let done = changes_under_load(
+        || builder(&urls[..3], 400),
+        || builder(&urls, 400),
+        Former::nodes(&urls[..3]),
+    );
+    assert!(done.is_complete(), "{done:?}");
+    assert_eq!(done.quarantine, 406 * MS);
+    assert_eq!(done.from.len(), 1);
+}
+
+#[test]
+fn five_nodes_become_three_of_them_while_clients_lock() {
+    let (_servers, urls) = servers(5);
+    let done = changes_under_load(
+        || builder(&urls, 400),
+        || builder(&urls[2..], 400),
+        Former::nodes(&urls),
+    );
+    assert!(done.is_complete(), "{done:?}");
+    assert_eq!(done.nodes.len(), 5);
+}
+
+#[test]
+fn all_nodes_are_replaced_while_clients_lock() {
+    let (_servers, urls) = servers(4);
+    let done = changes_under_load(
+        || builder(&urls[..3], 400),
+        || builder(&urls[3..], 400),
+        Former::nodes(&urls[..3]),
+    );
+    assert!(done.is_complete(), "{done:?}");
+}
+
+#[test]
+fn the_maximum_ttl_is_raised_and_lowered_while_clients_lock() {
+    for (old, new) in [(400, 800), (800, 400)] {
+        let (_servers, urls) = servers(3);
+        let done = changes_under_load(
+            || builder(&urls, old),
+            || builder(&urls, new),
+            Former::same(),
+        );
+        assert!(done.is_complete(), "{done:?}");
+        assert_eq!(done.quarantine, 810 * MS, "the longer of the two");
+    }
+}
+
+#[test]
+fn a_minority_that_is_away_is_told_later() {
+    let (servers, urls) = servers(3);
+    admit(builder(&urls, 400));
+    servers[0].pause().expect("it runs");
+    servers[0].kill().expect("it runs");
+    let done = change(builder(&urls, 800), Former::same()).expect("a quorum is there");
+    assert!(!done.is_complete());
+    assert!(matches!(done.nodes[0].outcome, Outcome::Missed { .. }));
+    tries(builder(&urls, 400)).expect_err("no quorum is left");
+    servers[0].restart_empty().expect("it starts again");
+    let done = change(builder(&urls, 800), Former::same()).expect("all are there");
+    assert!(done.is_complete(), "{done:?}");
+    assert_eq!(done.nodes[1].outcome, Outcome::Already);
+    eventually("it votes", || tries(builder(&urls, 800)).is_ok());
+}
+
+#[test]
+fn a_majority_that_is_away_stops_it_before_anything_is_changed() {
+    let (servers, urls) = servers(5);
+    let (old, new) = (&urls[..3], &urls[2..]);
+    admit(builder(old, 400));
+    for server in &servers[..2] {
+        server.kill().expect("it runs");
+    }
+    let error = change(builder(new, 400), Former::nodes(old)).expect_err("one of three is there");
+    let ReconfigureError::OutOfReach {
+        list: NodeList::Former,
+        needed: 2,
+        reached: 1,
+        nodes: 3,
+        ..
+    } = error
+    else {
+        panic!("{error}");
+    };
+    assert!(error.to_string().contains("nothing was changed"), "{error}");
+    for server in &servers[..2] {
+        server.restart_empty().expect("it starts again");
+    }
+    admit(builder(old, 400));
+    tries(builder(old, 400)).expect("all is as before");
+    for server in &servers[3..] {
+        server.kill().expect("it runs");
+    }
+    let error = change(builder(new, 400), Former::nodes(old)).expect_err("one of three is there");
+    assert!(
+        error
+            .to_string()
+            .contains("1 of 3 new nodes can be reached"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_was_done_is_left_alone_by_the_next_run() {
+    let (_servers, urls) = servers(5);
+    let (old, new) = (&urls[..3], &urls[..]);
+    admit(builder(old, 400));
+    let again = || change(builder(new, 400), Former::nodes(old)).expect("all are there");
+    assert!(again().is_complete());
+    eventually("it votes", || tries(builder(new, 400)).is_ok());
+    let mut rivals = Rivals::default();
+    let wins = rivals.join(builder(new, 400), 10);
+    for _ in 0..3 {
+        let done = again();
+        let is_left = |node: &leasehold::operate::Reconfigured| node.outcome == Outcome::Already;
+        assert!(done.nodes.iter().all(is_left), "{done:?}");
+        let before = wins.load(SeqCst);
+        eventually("it goes on", || wins.load(SeqCst) > before);
+    }
+    rivals.end();
+}
+
+#[test]
+fn a_change_that_was_begun_lets_nobody_in_until_it_is_made() {
+    let (servers, urls) = servers(3);
+    admit(builder(&urls, 400));
+    let fingerprint = |url| {
+        let server: &Server = url;
+        let kept = server.command(&["HGET", "leasehold:node", "cfg"]);
+        kept.expect("it answers")
+            .text()
+            .expect("it is there")
+            .to_owned()
+    };
+    let before = fingerprint(&servers[0]);
+    let survey = block_on(builder(&urls, 800).survey()).expect("good addresses");
+    assert!(matches!(
+        &survey[0].answer,
+        Answer::Told(told) if matches!(told.membership, Membership::Others { .. })
+    ));
+    let about = |server: &Server| {
+        let kept = server.command(&["HGET", "leasehold:node", "about"]);
+        kept.expect("it answers")
+            .text()
+            .expect("it is there")
+            .to_owned()
+    };
+    // As a run leaves them that ends in the middle.
+    for server in &servers[..2] {
+        let was = about(server);
+        let words = [
+            "HSET",
+            "leasehold:node",
+            "cfg",
+            "pending:0123",
+            "about",
+            "begun",
+            "was",
+            &was,
+        ];
+        server.command(&words).expect("it answers");
+    }
+    for max_ttl in [400, 800] {
+        let error = tries(builder(&urls, max_ttl)).expect_err("it is not finished");
+        assert!(
+            matches!(error, AcquireError::Disagreement { .. }),
+            "{error}"
+        );
+        let told = admit(builder(&urls, max_ttl));
+        assert!(matches!(told[0], Answer::Told(Admission::Disagrees { .. })));
+    }
+    // It can be taken back as well as finished.
+    let done = change(builder(&urls, 400), Former::same()).expect("all are there");
+    assert!(done.is_complete(), "{done:?}");
+    assert_eq!(fingerprint(&servers[0]), before);
+    eventually("it votes", || tries(builder(&urls, 400)).is_ok());
+}
+
+#[test]
+fn a_node_that_was_marked_alone_stops_the_new_and_not_the_old() {
+    let (servers, urls) = servers(3);
+    admit(builder(&urls, 400));
+    let mut rivals = Rivals::default();
+    let wins = rivals.join(builder(&urls, 400), 10);
+    let mark = [
+        "HSET",
+        "leasehold:node",
+        "cfg",
+        "pending:0123",
+        "about",
+        "begun",
+    ];
+    servers[0].command(&mark).expect("it answers");
+    // The single node of the new configuration: it must not vote while the others may.
+    let new = rivals.join(builder(&urls[..1], 400), 10);
+    let before = wins.load(SeqCst);
+    eventually("the old ones go on", || wins.load(SeqCst) > before + 20);
+    assert_eq!(new.load(SeqCst), 0);
+    change(builder(&urls[..1], 400), Former::nodes(&urls)).expect("all are there");
+    eventually("the new ones lock", || new.load(SeqCst) > 2);
+    rivals.end();
+}
+
+#[test]
+fn a_node_that_was_flushed_is_changed_with_the_others() {
+    let (servers, urls) = servers(3);
+    admit(builder(&urls, 400));
+    // As a vote leaves it, before anybody connects again.
+    let forget = ["HDEL", "leasehold:node", "about", "id", "until"];
+    servers[0].command(&forget).expect("it answers");
+    let done = change(builder(&urls, 800), Former::same()).expect("all are there");
+    assert!(done.is_complete(), "{done:?}");
+    for server in &servers[..] {
+        let odd = [
+            "HSET",
+            "leasehold:node",
+            "cfg",
+            "odd",
+            "about",
+            "\u{1b}[2Jodd",
+        ];
+        server.command(&odd).expect("it answers");
+    }
+    let error = change(builder(&urls, 800), Former::same()).expect_err("nobody knows it");
+    assert!(
+        matches!(error, ReconfigureError::Unreadable { .. }),
+        "{error}"
+    );
+    assert!(!error.to_string().contains(char::is_control), "{error}");
+}
+
+#[test]
+fn without_a_guard_the_marks_keep_clients_out_until_the_time_is_over() {
+    let (_servers, urls) = servers(3);
+    admit(builder(&urls, 400));
+    let off = || builder(&urls, 400).restart_guard(RestartGuard::Off);
+    let done = change(off(), Former::same()).expect("all are there");
+    assert!(done.waits().expect("not yet") <= 406 * MS);
+    assert!(tries(off()).is_err());
+    eventually("the time is over", || {
+        change(off(), Former::same()).is_ok_and(|done| done.is_complete())
+    });
+    tries(off()).expect("it votes at once");
+}
+
+#[test]
+fn a_list_of_old_nodes_that_is_not_in_use_is_found_out() {
+    let (_servers, urls) = servers(5);
+    admit(builder(&urls[..3], 400));
+    let error = change(builder(&urls, 400), Former::same()).expect_err("three are in use");
+    assert!(
+        matches!(error, ReconfigureError::FormerNodes { given: 5, .. }),
+        "{error}"
+    );
+    admit(builder(&urls[3..4], 400));
+    let error = change(builder(&urls, 400), Former::nodes(&urls[..3])).expect_err("one is taken");
+    assert!(matches!(error, ReconfigureError::Foreign { .. }), "{error}");
+    let port = urls[0].rsplit(':').next().expect("there is one");
+    let twice = [urls[0].clone(), format!("redis://localhost:{port}")];
+    let error = change(builder(&twice, 400), Former::same()).expect_err("one server");
+    assert!(
+        matches!(error, ReconfigureError::SameServer { .. }),
+        "{error}"
+    );
+    tries(builder(&urls[..3], 400)).expect("nothing was changed");
+}
+
+#[test]
+fn a_restart_does_not_shorten_what_is_to_be_waited_for() {
+    require_server();
+    let server = Server::builder()
+        .option("appendonly", &["yes"])
+        .option("appendfsync", &["always"])
+        .start()
+        .expect("it starts");
+    let urls = [server.url()];
+    admit(builder(&urls, 60_000));
+    change(builder(&urls, 400), Former::same()).expect("it is there");
+    server.restart().expect("it starts again");
+    drop(tries(builder(&urls, 400)));
+    let survey = block_on(builder(&urls, 400).survey()).expect("good addresses");
+    let Answer::Told(told) = &survey[0].answer else {
+        panic!("{survey:?}");
+    };
+    let left = told.abstains.as_ref().expect("a minute is not over").left;
+    assert!(left > 30_000 * MS, "{left:?}");
+}
+
+#[test]
+fn a_new_node_votes_at_once_when_the_operator_says_so() {
+    let (servers, urls) = servers(3);
+    let survey = || block_on(builder(&urls, 30_000).survey()).expect("good addresses");
+    for told in survey() {
+        let Answer::Told(told) = told.answer else {
+            panic!("{told:?}");
+        };
+        assert_eq!(told.membership, Membership::Nobodys);
+        assert_eq!(told.abstains.as_ref().expect("it is new").left, 30_302 * MS);
+    }
+    assert!(
+        servers[0]
+            .command(&["EXISTS", "leasehold:node"])
+            .is_ok_and(|reply| reply.integer() == Some(0)),
+        "a look changes nothing"
+    );
+    for answer in admit(builder(&urls, 30_000)) {
+        let Answer::Told(Admission::Admitted { was: Some(was) }) = answer else {
+            panic!("{answer:?}");
+        };
+        assert_eq!(was.left, 30_302 * MS);
+    }
+    tries(builder(&urls, 30_000)).expect("they vote");
+    let again = admit(builder(&urls, 30_000));
+    assert!(matches!(
+        again[0],
+        Answer::Told(Admission::Admitted { was: None })
+    ));
+    let Answer::Told(told) = survey().remove(0).answer else {
+        panic!("it is there");
+    };
+    assert_eq!(told.membership, Membership::Ours);
+    assert_eq!((told.abstains, told.role.as_str()), (None, "master"));
+    assert!(told.largest_counter > 0);
+    let told = admit(builder(&urls, 400));
+    assert!(matches!(
+        &told[0],
+        Answer::Told(Admission::Disagrees { .. })
+    ));
+    servers[0].kill().expect("it runs");
+    let told = admit(builder(&urls, 30_000));
+    assert!(matches!(&told[0], Answer::Silent(_)), "{told:?}");
+}
+
+#[test]
+fn nodes_in_memory_need_no_operator() {
+    let told = admit(LockManager::builder().memory(3));
+    assert_eq!(told, vec![Answer::NeedsNone; 3]);
+    let survey = block_on(LockManager::builder().memory(1).survey()).expect("there is one");
+    assert_eq!(survey[0].answer, Answer::NeedsNone);
+}

@@ -1,0 +1,214 @@
+//! The scripts against the rule: what a server answers is what a table answers.
+
+use crate::support::driven::{Driven, MINUTE, acquire, by, name};
+use leasehold::{RestartGuard, clock::Clock, configuration::Configuration};
+use leasehold_core::{
+    AbstentionCause, Fault, FencingToken, Identity, Instant, Quorum, Request, Table, Ttl, Vote,
+    quarantine::{Marker, Process, Quarantine},
+};
+use leasehold_servers::{Server, require_server};
+use std::time::Duration;
+
+/// Chance that is the same each time.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+
+    fn request(&mut self) -> Request {
+        let resource = name(["r", "s"][usize::from(self.roll(2) == 1)]);
+        let owners = ["a", "b", "c"];
+        let mut owner = || by(owners[usize::try_from(self.roll(3)).expect("below 3")]);
+        let (owner, from) = (owner(), owner());
+        let ttl = Ttl::new(MINUTE).expect("in range");
+        let number = 1 + self.roll(50);
+        let token = FencingToken::new(number).expect("in range");
+        let proposal = Some(token).filter(|_| self.roll(5) > 0);
+        match self.roll(10) {
+            0..=3 => Request::Acquire {
+                resource,
+                owner,
+                ttl,
+                proposal,
+            },
+            4 => Request::Transfer {
+                resource,
+                from,
+                owner,
+                ttl,
+                proposal,
+            },
+            5 => Request::Raise {
+                resource,
+                owner,
+                token,
+            },
+            6 => Request::Extend {
+                resource,
+                owner,
+                ttl,
+            },
+            7 => Request::Inspect { resource },
+            8 if self.roll(4) == 0 => Request::Release {
+                resource,
+                owner,
+                keep: Some(ttl),
+            },
+            _ => Request::Release {
+                resource,
+                owner,
+                keep: None,
+            },
+        }
+    }
+}
+
+/// The vote without what depends on how fast the machine is, and without words.
+fn timeless(mut vote: Vote) -> Vote {
+    match &mut vote {
+        Vote::Refused(refusal) => refusal.remaining = refusal.remaining.map(|_| MINUTE),
+        Vote::Unknown(fault) => *fault = Fault::new(fault.kind(), "in its words"),
+        Vote::Granted { .. } => {}
+    }
+    vote
+}
+
+#[test]
+fn a_server_answers_as_the_rule_says() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    for seed in 0..20 {
+        server.command(&["FLUSHALL"]).expect("it answers");
+        let mut link = Driven::up(&server.url());
+        let (mut table, mut dice) = (Table::new(), Dice(seed));
+        for step in 0..200 {
+            let request = dice.request();
+            let ruled = table.apply(Clock::system().now(), &request);
+            let told = link.ask(&request);
+            assert_eq!(
+                timeless(told),
+                timeless(ruled),
+                "seed {seed}, step {step}: {request:?}"
+            );
+        }
+    }
+}
+
+/// A quarantine of ten seconds, with 1 % and 2 ms on top.
+const SPAN: Duration = Duration::from_millis(10_102);
+
+#[test]
+fn a_server_abstains_as_the_rule_says() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let quorum = Quorum::majority(1).expect("one node");
+    let (guard, skew) = (RestartGuard::Quarantine, Duration::ZERO);
+    let guarded = Configuration::new("leasehold", "n", quorum, guard, Ttl::DEFAULT, skew);
+    let mut link = Driven::with(&server.url(), &guarded);
+    let id = server.command(&["HGET", "leasehold:node", "id"]);
+    let id = id
+        .expect("it answers")
+        .text()
+        .expect("it was greeted")
+        .to_owned();
+    let rule = Quarantine {
+        span: SPAN,
+        trusts_disk: false,
+    };
+    let mut dice = Dice(7);
+    for case in 0..300 {
+        let now = server_time(&server);
+        let past = dice.marker(now, &id);
+        write(&server, past.as_ref());
+        let process = || Process {
+            id: Identity::new(&id),
+            was_replica: false,
+        };
+        let (mut marker, met) = (past.clone(), Identity::new(&id));
+        let ruled = rule.admit(&mut marker, now, Some(&met), process);
+        let told = match link.ask(&acquire("r", "us", MINUTE)) {
+            Vote::Unknown(fault) => fault.abstains(),
+            _ => None,
+        };
+        let ruled = ruled.err().map(|abstention| abstention.left);
+        let near =
+            |one: Duration, other: Duration| one.abs_diff(other) < Duration::from_millis(500);
+        let is_same = match (told, ruled) {
+            (Some(told), Some(ruled)) => near(told, ruled),
+            (told, ruled) => told == ruled,
+        };
+        assert!(
+            is_same,
+            "case {case}: {past:?}: told {told:?}, ruled {ruled:?}"
+        );
+    }
+}
+
+impl Dice {
+    /// What a node may have of its past at `now`.
+    fn marker(&mut self, now: Instant, id: &str) -> Option<Marker> {
+        let far = Duration::from_secs(3_600);
+        let until = match self.roll(5) {
+            0 => Instant::ORIGIN,
+            1 => now.saturating_sub(SPAN),
+            2 => now.saturating_add(SPAN / 2),
+            3 => now.saturating_add(SPAN),
+            _ => now.saturating_add(far),
+        };
+        let cause = match self.roll(3) {
+            0 => AbstentionCause::Empty,
+            1 => AbstentionCause::Changed,
+            _ => AbstentionCause::Reconfigured,
+        };
+        let id = if self.roll(2) == 0 { id } else { "12ab/34cd" };
+        let marker = Marker {
+            id: Identity::new(id),
+            until,
+            cause,
+            seen_ms: None,
+        };
+        Some(marker).filter(|_| self.roll(6) > 0)
+    }
+}
+
+fn write(server: &Server, past: Option<&Marker>) {
+    server
+        .command(&["DEL", "leasehold:node", "r"])
+        .expect("it answers");
+    if let Some(marker) = past {
+        let until = marker.until.since_origin().as_millis().to_string();
+        let why = match marker.cause {
+            AbstentionCause::Reconfigured => "reconfigured",
+            AbstentionCause::Changed => "changed",
+            _ => "empty",
+        };
+        let id = marker.id.as_str();
+        let words = [
+            "HSET",
+            "leasehold:node",
+            "id",
+            id,
+            "until",
+            &until,
+            "why",
+            why,
+        ];
+        server.command(&words).expect("it answers");
+    }
+}
+
+fn server_time(server: &Server) -> Instant {
+    let time = server.command(&["TIME"]).expect("it answers");
+    let parts = time
+        .texts()
+        .into_iter()
+        .map(|part| part.parse().expect("a number"));
+    let parts: Vec<u64> = parts.collect();
+    Instant::from_origin(Duration::from_secs(parts[0]) + Duration::from_micros(parts[1]))
+}
