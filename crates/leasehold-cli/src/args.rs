@@ -1,6 +1,7 @@
 //! What the command understands. Parsing touches nothing: no file, no server, no clock.
 
 use crate::{
+    agreement::Agreement,
     duration::{self, Shown},
     node_list::{NodeList, NodeListParser},
 };
@@ -21,6 +22,8 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(RunArguments),
+    Admit(AdmitArguments),
+    Reconfigure(ReconfigureArguments),
     #[command(subcommand)]
     Servers(ServersCommand),
 }
@@ -78,6 +81,69 @@ pub(crate) struct RunArguments {
     /// The command and its arguments, run as they are, without a shell
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<OsString>,
+
+    #[command(flatten)]
+    pub(crate) agreement: Agreement,
+}
+
+/// Let servers vote that would wait because they may have forgotten locks.
+///
+/// Servers that are new, were flushed or have restarted do not vote until every lock that they may have forgotten has
+/// ended. This is your word that they have forgotten none: say it of servers that are brand-new, or while
+/// nothing runs that locks. Said of a server that did forget, it lets two hold the same lock.
+#[derive(Debug, Args)]
+#[command(after_long_help = OPERATOR_HELP)]
+pub(crate) struct AdmitArguments {
+    /// The servers, all of them, as URLs with commas between
+    #[arg(
+        long,
+        value_name = "URL,URL…",
+        env = "LEASEHOLD_NODES",
+        hide_env_values = true,
+        value_parser = NodeListParser,
+    )]
+    pub(crate) nodes: NodeList,
+
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+
+    #[command(flatten)]
+    pub(crate) agreement: Agreement,
+}
+
+/// Change the servers, or what all agree on, while locks are in use.
+///
+/// Give the new list of servers and the new options. Whoever locks by the old ones loses the lock in time and is told
+/// of it; whoever locks by the new ones waits until every old lock has ended. Start those afterwards. Run it again if
+/// it was interrupted or did not reach every server: what was done is left alone.
+#[derive(Debug, Args)]
+#[command(after_long_help = OPERATOR_HELP)]
+pub(crate) struct ReconfigureArguments {
+    /// The servers after the change, all of them, as URLs with commas between
+    #[arg(
+        long,
+        value_name = "URL,URL…",
+        env = "LEASEHOLD_NODES",
+        hide_env_values = true,
+        value_parser = NodeListParser,
+    )]
+    pub(crate) nodes: NodeList,
+
+    /// The servers before the change, all of them; without it, the same
+    #[arg(long, value_name = "URL,URL…", value_parser = NodeListParser)]
+    pub(crate) from: Option<NodeList>,
+
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+
+    /// Look, say what would be done, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) agreement: Agreement,
 }
 
 /// Start, stop and list lock servers on this machine, for trying and testing.
@@ -92,6 +158,9 @@ pub(crate) enum ServersCommand {
 
         #[command(flatten)]
         place: Place,
+
+        #[command(flatten)]
+        agreement: Agreement,
     },
     /// Stop the servers that were started
     Stop {
@@ -175,6 +244,14 @@ The command sees, beside its usual environment:
   LEASEHOLD_OWNER        the value that signs the lock on the servers
   LEASEHOLD_VALID_UNTIL  until when the lock was sure to be held as the command started, in Unix
                          seconds such as 1767225600.125; it is extended while the command runs
+  LEASEHOLD_FENCING_TOKEN
+                         a number that is larger for every later holder of this lock: a resource that
+                         remembers the largest it has seen, and refuses smaller ones, is safe even from
+                         a command that runs on without the lock
+
+Servers that are new, were flushed or have restarted do not vote until every lock that they may have
+forgotten has ended: for --max-ttl and a little. leasehold says so and waits. `leasehold admit` is your
+word that they have forgotten nothing.
 
 Signals: HUP, INT, QUIT, TERM, USR1, USR2, TSTP and CONT are passed on to the command's process group.
 While the lock is still waited for, the first six end the wait. While the command is stopped by
@@ -189,14 +266,22 @@ until leasehold is continued and kills it.
 
 Exit codes:
   0-255  the command's own; 128+n if signal n ended it
-  2      the arguments cannot be understood
+  2      the arguments cannot be understood, or others use these servers with different ones
   121    --no-wait, and the lock is held elsewhere
-  122    too few nodes can be reached; without --wait, for 3 seconds
+  122    too few nodes can be reached; without --wait, for 3 seconds; or, with --wait or --no-wait,
+         too few of them vote yet
   123    the lease was lost while the command ran, or --max-hold was over
   124    the lock stayed held elsewhere for all of --wait
   125    leasehold itself failed
   126    the command cannot be executed
   127    the command was not found";
+
+const OPERATOR_HELP: &str = "\
+Exit codes:
+  0      done
+  2      the arguments cannot be understood, or are not about these servers
+  122    too few servers can be reached
+  125    leasehold itself failed, or the answer was no";
 
 const START_HELP: &str = "\
 Examples:

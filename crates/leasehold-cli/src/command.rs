@@ -1,4 +1,6 @@
 //! The commands, one room each.
 
+pub(crate) mod admit;
+pub(crate) mod reconfigure;
 pub(crate) mod run;
 pub(crate) mod servers;

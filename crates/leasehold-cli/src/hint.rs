@@ -1,12 +1,15 @@
 //! What to try next, by what went wrong. The library tells facts; these are advice.
 
 use crate::nodes::Nodes;
-use leasehold::AcquireError;
+use leasehold::{AbstentionCause, AcquireError, NodeFault};
 
 /// A way out for somebody who did not get the lock.
 pub(crate) fn not_acquired(error: &AcquireError, nodes: &Nodes, waited: bool) -> Option<String> {
     let hint = match (error, nodes) {
         (AcquireError::TooLate { .. }, _) => "a longer --ttl leaves the nodes more time to answer",
+        (AcquireError::Disagreement { .. }, _) => SAY_THE_SAME,
+        (error, _) if error.abstains().is_some() && is_reconfigured(error) => return None,
+        (error, _) if error.abstains().is_some() => ADMIT,
         (error, Nodes::Servers(_)) if error.is_unreachable() => by_fault(error),
         (error, _) if error.is_contention() && !waited => {
             "--wait 30s waits for it; without --no-wait, leasehold waits for ever"
@@ -14,6 +17,14 @@ pub(crate) fn not_acquired(error: &AcquireError, nodes: &Nodes, waited: bool) ->
         _ => return None,
     };
     Some(hint.to_owned())
+}
+
+/// Whether a node waits for the end of leases that nobody has forgotten: nobody's word can shorten that.
+pub(crate) fn is_reconfigured(error: &AcquireError) -> bool {
+    let abstentions = error.faults().iter().filter_map(NodeFault::abstention);
+    abstentions
+        .into_iter()
+        .any(|abstention| abstention.cause == AbstentionCause::Reconfigured)
 }
 
 /// A way out by what the first of the silent nodes said.
@@ -31,7 +42,20 @@ fn by_fault(error: &AcquireError) -> &'static str {
 }
 
 /// What a server says, and what to do about it.
-const REMEDIES: [(&str, &str); 7] = [
+const REMEDIES: [(&str, &str); 11] = [
+    (
+        "maxmemory-policy",
+        "on the server: CONFIG SET maxmemory-policy noeviction, and the same in its configuration",
+    ),
+    (
+        "is a replica",
+        "a replica cannot vote: name servers that are nobody's replica",
+    ),
+    (
+        "the same server",
+        "name each server once: it has one vote, whatever it is called",
+    ),
+    ("with another configuration", SAY_THE_SAME),
     (
         "authentication failed",
         "check user and password in the address: redis://user:password@host",
@@ -53,5 +77,14 @@ const REMEDIES: [(&str, &str); 7] = [
     ),
 ];
 
-const PERMISSIONS: &str =
-    "the server's user needs the key, evalsha, eval, script|load, and set, get, del, pexpire, pttl";
+const PERMISSIONS: &str = "the server's user needs the keys, evalsha, eval, script|load, info, time, and set, get, del, \
+                           pexpire, pttl, hget, hmget, hset";
+
+/// For those who want something else than the others.
+pub(crate) const SAY_THE_SAME: &str = "say the same --nodes, --max-ttl, --restart-guard, --cluster and so on as the \
+                                       others; `leasehold reconfigure` changes them for all, or ends a change that was \
+                                       begun";
+
+/// For those who wait for servers that may have forgotten something.
+pub(crate) const ADMIT: &str = "if these nodes have forgotten no lock that is still held (they are brand-new, say), \
+                                `leasehold admit` lets them vote at once";

@@ -4,6 +4,7 @@
 //! goes [`nodes`] → [`patience`] → [`child`] → [`watch`] → release, and ends in a code of
 //! [`exit_code`] or a [`failure`] that carries one.
 
+mod agreement;
 mod args;
 mod child;
 mod command;
@@ -17,9 +18,11 @@ mod node_list;
 mod nodes;
 mod output;
 mod patience;
+mod question;
 mod signals;
 mod terminal;
 mod upkeep;
+mod waiting;
 mod watch;
 
 use args::{Arguments, Command};
@@ -43,6 +46,8 @@ fn main() -> ExitCode {
     };
     let end = match &arguments.command {
         Command::Run(arguments) => command::run::run(arguments),
+        Command::Admit(arguments) => command::admit::run(arguments),
+        Command::Reconfigure(arguments) => command::reconfigure::run(arguments),
         Command::Servers(command) => command::servers::run(command),
     };
     ExitCode::from(end.unwrap_or_else(|failure| {

@@ -1,6 +1,8 @@
 //! Where the lock lives: on servers, or on this machine alone.
 
-use crate::{exit_code, failure::Failure, folder, node_list::NodeList, output};
+use crate::{
+    agreement::Agreement, exit_code, failure::Failure, folder, node_list::NodeList, output,
+};
 use leasehold::{ConfigError, LockManager};
 use std::path::PathBuf;
 
@@ -8,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Nodes {
     /// Servers at these addresses.
-    Servers(Vec<String>),
+    Servers(NodeList),
     /// The file store in this folder.
     ThisMachine(PathBuf),
 }
@@ -18,15 +20,15 @@ impl Nodes {
     pub(crate) fn choose(given: Option<&NodeList>) -> Self {
         given.map_or_else(
             || Self::ThisMachine(folder::of_user()),
-            |NodeList(urls)| Self::Servers(urls.clone()),
+            |list| Self::Servers(list.clone()),
         )
     }
 
     /// A manager of locks on these nodes. Waits for the file system, not for the network.
-    pub(crate) fn manager(&self) -> Result<LockManager, Failure> {
+    pub(crate) fn manager(&self, agreement: &Agreement) -> Result<LockManager, Failure> {
         match self {
-            Self::Servers(urls) => LockManager::builder()
-                .nodes(urls)
+            Self::Servers(list) => agreement
+                .builder(list)
                 .build()
                 .map_err(|error| misused(&error)),
             Self::ThisMachine(folder) => {

@@ -135,11 +135,16 @@ impl<'a> Wait<'a> {
         if error.is_contention() {
             let by = held_by(error);
             output::talk(format_args!("waiting for {resource:?}: held{by}"));
+            return;
+        }
+        let why = match error {
+            AcquireError::TimedOut { last, .. } => last,
+            other => other,
+        };
+        if error.abstains().is_some() {
+            output::talk(format_args!("waiting to {why}"));
+            output::hint(hint::ADMIT);
         } else {
-            let why = match error {
-                AcquireError::TimedOut { last, .. } => last,
-                other => other,
-            };
             output::talk(format_args!("still trying to {why}"));
         }
     }
@@ -162,6 +167,7 @@ impl<'a> Wait<'a> {
                 };
                 (exit_code::HELD, format!("cannot {error}{by}"))
             }
+            _ if disagrees(error) => (exit_code::USAGE, format!("cannot {error}")),
             _ if is_silence(error) => (exit_code::NO_QUORUM, format!("cannot {error}")),
             _ => (exit_code::FAILED, format!("cannot {error}")),
         };
@@ -173,7 +179,16 @@ impl<'a> Wait<'a> {
 fn is_silence(error: &AcquireError) -> bool {
     match error {
         AcquireError::TimedOut { last, .. } => is_silence(last),
-        error => error.is_unreachable() || matches!(error, AcquireError::TooLate { .. }),
+        AcquireError::TooLate { .. } | AcquireError::Abstained(_) => true,
+        error => error.is_unreachable(),
+    }
+}
+
+/// Whether too many nodes are used with other options than ours.
+fn disagrees(error: &AcquireError) -> bool {
+    match error {
+        AcquireError::TimedOut { last, .. } => disagrees(last),
+        error => matches!(error, AcquireError::Disagreement { .. }),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::{
     args::RunArguments,
     child::{self, Child},
+    duration::Shown,
     exit_code,
     failure::Failure,
     nodes::Nodes,
@@ -18,12 +19,32 @@ use tokio::{runtime, select, time::timeout};
 /// Runs a command under a lock, and tells the code to exit with.
 pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     let nodes = Nodes::choose(arguments.nodes.as_ref());
-    let manager = nodes.manager()?;
+    check_ttl(arguments, &nodes)?;
+    let manager = nodes.manager(&arguments.agreement)?;
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| cannot("start", &error))?;
     runtime.block_on(under_lock(&manager, &nodes, arguments))
+}
+
+/// Servers that may have forgotten locks wait for the longest TTL, so there must be one. Files do not forget.
+fn check_ttl(arguments: &RunArguments, nodes: &Nodes) -> Result<(), Failure> {
+    let longest = arguments.agreement.longest_ttl();
+    let Some(longest) = longest.filter(|longest| arguments.ttl > *longest) else {
+        return Ok(());
+    };
+    if let Nodes::ThisMachine(_) = nodes {
+        return Ok(());
+    }
+    let text = format!(
+        "the --ttl of {} is longer than the --max-ttl of {}, for which servers that may have forgotten a lock wait",
+        Shown(arguments.ttl),
+        Shown(longest)
+    );
+    let hint =
+        "all who use these servers must say the same --max-ttl; `leasehold reconfigure` changes it";
+    Err(Failure::new(exit_code::USAGE, text).hint(hint.to_owned()))
 }
 
 async fn under_lock(
@@ -84,7 +105,7 @@ async fn under_lock(
 }
 
 /// What the command may know of its lock.
-fn variables(guard: &LeaseGuard, clock: Clock) -> [(&'static str, String); 3] {
+fn variables(guard: &LeaseGuard, clock: Clock) -> [(&'static str, String); 4] {
     // The wall clock is read first: what passes until the guard is asked makes the sum earlier, never
     // later.
     let until = clock.wall() + guard.remaining();
@@ -93,6 +114,7 @@ fn variables(guard: &LeaseGuard, clock: Clock) -> [(&'static str, String); 3] {
         ("LEASEHOLD_RESOURCE", guard.resource().to_string()),
         ("LEASEHOLD_OWNER", guard.owner().to_string()),
         ("LEASEHOLD_VALID_UNTIL", valid_until),
+        ("LEASEHOLD_FENCING_TOKEN", guard.fencing_token().to_string()),
     ]
 }
 

@@ -1,25 +1,33 @@
 //! `leasehold servers`: real servers on loopback, for trying and testing.
 
 use crate::{
+    agreement::Agreement,
     args::{Place, ServersCommand},
     exit_code,
     failure::Failure,
-    folder, output,
+    folder,
+    node_list::NodeList,
+    output, waiting,
 };
+use leasehold::operate::{Admission, Answer, Told};
 use leasehold_servers::{Fleet, FleetError, Member, ServerBinary};
 use std::path::PathBuf;
 
 /// Starts, stops or lists servers, and tells the code to exit with.
 pub(crate) fn run(command: &ServersCommand) -> Result<u8, Failure> {
     match command {
-        ServersCommand::Start { count, place } => start(*count, place),
+        ServersCommand::Start {
+            count,
+            place,
+            agreement,
+        } => start(*count, place, agreement),
         ServersCommand::Stop { place } => stop(place),
         ServersCommand::Status { nodes, place } => status(*nodes, place),
     }?;
     Ok(exit_code::SUCCESS)
 }
 
-fn start(count: u8, place: &Place) -> Result<(), Failure> {
+fn start(count: u8, place: &Place, agreement: &Agreement) -> Result<(), Failure> {
     let folder = folder_of(place);
     if place.dir.is_none() {
         folder::prepare(&folder)?;
@@ -32,8 +40,22 @@ fn start(count: u8, place: &Place) -> Result<(), Failure> {
         binary.path().display(),
         folder.display()
     ));
+    admit(&fleet, agreement);
     output::data(fleet.nodes());
     Ok(())
+}
+
+/// Nobody can hold a lock on servers that were made a moment ago, so they may vote.
+fn admit(fleet: &Fleet, agreement: &Agreement) {
+    let urls = fleet.status().iter().map(Member::url).collect();
+    let told = waiting::for_it(agreement.builder(&NodeList(urls)).admit());
+    let is_admitted =
+        |told: &Told<Admission>| matches!(told.answer, Answer::Told(Admission::Admitted { .. }));
+    if !matches!(told, Ok(Ok(told)) if told.iter().all(is_admitted)) {
+        output::talk(
+            "warning: the servers could not be told that they are new; the first lock waits for them",
+        );
+    }
 }
 
 fn stop(place: &Place) -> Result<(), Failure> {

@@ -57,7 +57,7 @@ fn a_command_that_cannot_run_is_told_as_the_shell_tells_it() {
 fn the_command_is_told_of_its_lock() {
     let user = User::new();
     let script = "echo $LEASEHOLD_RESOURCE; echo $LEASEHOLD_OWNER; \
-                  echo $LEASEHOLD_VALID_UNTIL; date +%s.%N";
+                  echo $LEASEHOLD_VALID_UNTIL; date +%s.%N; echo $LEASEHOLD_FENCING_TOKEN";
     let seen = user.run(&["run", "a/b", "--", "sh", "-c", script]).end();
     let lines: Vec<_> = seen.stdout.lines().collect();
     assert_eq!(lines[0], "a/b");
@@ -70,6 +70,10 @@ fn the_command_is_told_of_its_lock() {
     let seconds = |line: &str| line.parse::<f64>().expect("it is a number");
     let left = seconds(lines[2]) - seconds(lines[3]);
     assert!((5.0..10.0).contains(&left), "{left}");
+    let token = |lines: &[&str]| lines[4].parse::<u64>().expect("it is a number");
+    let again = user.run(&["run", "a/b", "--", "sh", "-c", script]).end();
+    let later: Vec<_> = again.stdout.lines().collect();
+    assert!(token(&lines) < token(&later), "{lines:?}, {later:?}");
 }
 
 #[test]

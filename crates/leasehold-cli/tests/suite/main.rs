@@ -2,6 +2,7 @@
 
 mod local;
 mod loss;
+mod operator;
 mod servers;
 mod support;
 mod usage;

@@ -76,7 +76,8 @@ fn servers_that_are_not_there_are_told() {
 fn servers_are_started_listed_and_stopped() {
     require_server();
     let user = User::new();
-    let started = user.run(&["servers", "start", "-n", "3"]).end();
+    let start = user.run(&["servers", "start", "-n", "3"]);
+    let started = start.guarded().end();
     assert_eq!(started.code, 0, "{started:?}");
     let nodes = started.stdout.trim_end();
     assert_eq!(nodes.split(',').count(), 3);
@@ -97,6 +98,7 @@ fn servers_are_started_listed_and_stopped() {
     );
     let run = user
         .run(&["run", "--nodes", nodes, "demo", "--", "echo", "hi"])
+        .guarded()
         .end();
     run.assert(0, "hi\n", "");
 

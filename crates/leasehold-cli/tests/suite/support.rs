@@ -37,6 +37,11 @@ impl User {
             .args(words)
             .env("XDG_STATE_HOME", &self.folder)
             .env_remove("LEASEHOLD_NODES")
+            .env_remove("LEASEHOLD_MAX_TTL")
+            .env_remove("LEASEHOLD_NAMESPACE")
+            .env_remove("LEASEHOLD_CLUSTER")
+            // Servers that a test has started have nothing to forget.
+            .env("LEASEHOLD_RESTART_GUARD", "off")
             .env_remove("RUST_BACKTRACE")
             .process_group(0);
         Test {
@@ -78,6 +83,12 @@ pub(crate) struct Test {
 impl Test {
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
+        self
+    }
+
+    /// With the restart guard that everybody has who asks for none.
+    pub(crate) fn guarded(mut self) -> Self {
+        self.command.env_remove("LEASEHOLD_RESTART_GUARD");
         self
     }
 

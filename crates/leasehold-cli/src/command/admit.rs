@@ -1,0 +1,68 @@
+//! `leasehold admit`: the operator's word that servers may vote now.
+
+use crate::{
+    args::AdmitArguments, exit_code, failure::Failure, hint, nodes::misused, output, question,
+    waiting,
+};
+use leasehold::{
+    AbstentionCause,
+    operate::{Admission, Answer},
+};
+
+/// Looks, asks, admits, and tells the code to exit with.
+pub(crate) fn run(arguments: &AdmitArguments) -> Result<u8, Failure> {
+    let builder = || arguments.agreement.builder(&arguments.nodes);
+    let survey = waiting::for_it(builder().survey())?.map_err(|error| misused(&error))?;
+    let (mut abstaining, mut is_reconfigured) = (0, false);
+    for told in &survey {
+        output::talk(format_args!("{}: {}", told.node, told.answer));
+        let abstention = match &told.answer {
+            Answer::Told(survey) => survey.abstains,
+            _ => None,
+        };
+        abstaining += usize::from(abstention.is_some());
+        is_reconfigured |=
+            abstention.is_some_and(|abstention| abstention.cause == AbstentionCause::Reconfigured);
+    }
+    if is_reconfigured {
+        output::talk(
+            "warning: some of them were reconfigured, and wait for the end of leases that are held under the old \
+             configuration: admit them only if no job of before runs any more",
+        );
+    }
+    if abstaining > 0 {
+        let question = format!(
+            "Let {abstaining} of {} nodes vote at once? Two may hold a lock if any of them has forgotten one that is \
+             still held.",
+            survey.len()
+        );
+        question::ask(&question, arguments.yes)?;
+    }
+    let told = waiting::for_it(builder().admit())?.map_err(|error| misused(&error))?;
+    let (mut silent, mut disagree) = (0, 0);
+    for told in &told {
+        output::data(format_args!("{}\t{}", told.node, told.answer));
+        match &told.answer {
+            Answer::Silent(_) => silent += 1,
+            Answer::Told(Admission::Disagrees { .. }) => disagree += 1,
+            _ => {}
+        }
+    }
+    let nodes = told.len();
+    match (disagree, silent) {
+        (0, 0) => Ok(exit_code::SUCCESS),
+        (0, silent) => Err(Failure::new(
+            exit_code::NO_QUORUM,
+            if silent == nodes {
+                "none of the nodes could be told".to_owned()
+            } else {
+                format!("{silent} of {nodes} nodes could not be told; the others vote")
+            },
+        )),
+        (disagree, _) => Err(Failure::new(
+            exit_code::USAGE,
+            format!("{disagree} of {nodes} nodes are used with another configuration and were left as they are"),
+        )
+        .hint(hint::SAY_THE_SAME.to_owned())),
+    }
+}

@@ -1,0 +1,90 @@
+//! `leasehold reconfigure`: another configuration for servers that are in use.
+
+use crate::{
+    args::ReconfigureArguments, duration::Shown, exit_code, failure::Failure, node_list::NodeList,
+    output, question, waiting,
+};
+use leasehold::{
+    ReconfigureError,
+    operate::{Former, Reconfiguration},
+};
+
+/// Looks, asks, changes, and tells the code to exit with.
+pub(crate) fn run(arguments: &ReconfigureArguments) -> Result<u8, Failure> {
+    let builder = || arguments.agreement.builder(&arguments.nodes);
+    let former = || match &arguments.from {
+        Some(NodeList(urls)) => Former::nodes(urls),
+        None => Former::same(),
+    };
+    let plan = waiting::for_it(builder().rehearse(former()))?.map_err(|error| failure(&error))?;
+    for from in &plan.from {
+        output::talk(format_args!("from: {from}"));
+        if from.contains(" guard=off ") {
+            output::talk(
+                "warning: with restart guard off nothing limits a TTL; wait for the longest one that was in use before \
+                 you start anything new",
+            );
+        }
+    }
+    output::talk(format_args!("to:   {}", plan.to));
+    if arguments.agreement.is_unguarded() && !plan.is_complete() {
+        output::talk(
+            "this takes two runs: without a restart guard the nodes cannot wait by themselves for the leases of before",
+        );
+    }
+    if arguments.dry_run {
+        tell_nodes(&plan);
+        if !plan.is_complete() {
+            let span = Shown(plan.quarantine);
+            output::talk(format_args!(
+                "whoever locks the old way would lose the lock, and nobody could have one for {span}"
+            ));
+        }
+        return Ok(exit_code::SUCCESS);
+    }
+    if !plan.is_complete() {
+        let question = format!(
+            "Change it? Whoever still locks the old way loses the lock; nobody can have one for {}.",
+            Shown(plan.quarantine)
+        );
+        question::ask(&question, arguments.yes)?;
+    }
+    let done =
+        waiting::for_it(builder().reconfigure(former()))?.map_err(|error| failure(&error))?;
+    tell_nodes(&done);
+    if let Some(left) = done.waits() {
+        let left = Shown(left);
+        return Err(Failure::new(
+            exit_code::NO_QUORUM,
+            format!("half done: the nodes vote for nobody until this is run again, in {left}"),
+        ));
+    } else if !done.is_complete() {
+        output::talk(
+            "not every node was told: run this again when they are back; those that never come back harm nobody",
+        );
+    }
+    Ok(exit_code::SUCCESS)
+}
+
+fn tell_nodes(reconfiguration: &Reconfiguration) {
+    for node in &reconfiguration.nodes {
+        output::data(format_args!("{}\t{}", node.node, node.outcome));
+    }
+}
+
+fn failure(error: &ReconfigureError) -> Failure {
+    let code = match error {
+        ReconfigureError::OutOfReach { .. } | ReconfigureError::Unfinished { .. } => {
+            exit_code::NO_QUORUM
+        }
+        ReconfigureError::Config(error) => return crate::nodes::misused(error),
+        _ => exit_code::USAGE,
+    };
+    let hint = match error {
+        ReconfigureError::FormerNodes { .. } => {
+            Some("--from gives the list that is in use".to_owned())
+        }
+        _ => None,
+    };
+    Failure::new(code, format!("cannot {error}")).hint(hint)
+}

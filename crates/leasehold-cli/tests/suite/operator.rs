@@ -1,0 +1,215 @@
+//! Servers that do not vote yet, and what an operator can do about it.
+
+use crate::support::User;
+use leasehold_servers::{ServerSet, require_server};
+
+/// Three servers, and a user who has told the command of them.
+struct Site {
+    user: User,
+    servers: ServerSet,
+}
+
+impl Site {
+    fn new(count: usize) -> Self {
+        require_server();
+        let servers = ServerSet::start(count).expect("they start");
+        let user = User::new();
+        Self { user, servers }
+    }
+
+    fn nodes(&self, count: usize) -> String {
+        self.servers.urls()[..count].join(",")
+    }
+
+    /// With the restart guard that everybody has, on the first servers.
+    fn run(&self, count: usize, words: &[&str]) -> crate::support::Seen {
+        let test = self.user.run(words).guarded();
+        test.env("LEASEHOLD_NODES", self.nodes(count)).end()
+    }
+}
+
+const TRY: [&str; 5] = ["run", "--no-wait", "demo", "--", "true"];
+
+#[test]
+fn new_servers_vote_when_they_are_admitted() {
+    let site = Site::new(3);
+    let seen = site.run(3, &TRY);
+    seen.assert_says(
+        122,
+        &[
+            "leasehold: cannot lock \"demo\": ",
+            "votes again in 3",
+            "it is new to these locks",
+            "hint: if these nodes have forgotten no lock",
+            "`leasehold admit`",
+        ],
+    );
+    let seen = site.run(3, &["admit"]);
+    seen.assert_says(
+        2,
+        &[
+            "it is new to these locks",
+            "leasehold: cannot ask without a terminal; nothing was changed\nhint: --yes",
+        ],
+    );
+    let seen = site.run(3, &["admit", "--yes"]);
+    assert_eq!((seen.code, seen.stdout.lines().count()), (0, 3), "{seen:?}");
+    for line in seen.stdout.lines() {
+        assert!(line.contains("\tvotes now, and not only in 3"), "{line}");
+    }
+    let words = [
+        "run",
+        "--no-wait",
+        "demo",
+        "--",
+        "printenv",
+        "LEASEHOLD_FENCING_TOKEN",
+    ];
+    let seen = site.run(3, &words);
+    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""));
+    assert!(seen.stdout.trim_end().parse::<u64>().is_ok(), "{seen:?}");
+    // Nobody has to be asked about servers that vote.
+    let seen = site.run(3, &["admit"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    assert!(
+        seen.stdout.contains("\tvotes, as it did before\n"),
+        "{seen:?}"
+    );
+}
+
+#[test]
+fn servers_that_do_not_vote_yet_are_told_once_and_waited_for() {
+    let site = Site::new(3);
+    let words = ["--max-ttl", "300ms", "--ttl", "200ms"];
+    let wait = |more: &[&str]| {
+        let words = [&["run"], &words[..], more, &["demo", "--", "echo", "hi"]].concat();
+        site.run(3, &words)
+    };
+    // The quarantine is 300 ms, a little, and two seconds for clocks that differ.
+    let seen = wait(&["--wait", "1s500ms"]);
+    seen.assert_says(
+        122,
+        &["waiting to lock \"demo\": ", "cannot lock \"demo\": "],
+    );
+    let seen = wait(&[]);
+    assert_eq!((seen.code, seen.stdout.as_str()), (0, "hi\n"), "{seen:?}");
+    let site = Site::new(1);
+    let words = [&["run"], &words[..], &["demo", "--", "echo", "hi"]].concat();
+    let seen = site.run(1, &words);
+    assert_eq!((seen.code, seen.stdout.as_str()), (0, "hi\n"), "{seen:?}");
+    let told = |what| seen.stderr.matches(what).count();
+    assert_eq!(
+        told("waiting to lock \"demo\": the node votes again in "),
+        1,
+        "{seen:?}"
+    );
+    assert_eq!(told("`leasehold admit`"), 1, "{seen:?}");
+}
+
+#[test]
+fn a_ttl_above_the_maximum_is_refused_before_anything_is_asked() {
+    let user = User::new();
+    let words = [
+        "run",
+        "--ttl",
+        "1m",
+        "--nodes",
+        "redis://127.0.0.1:1",
+        "demo",
+        "--",
+        "true",
+    ];
+    user.run(&words).guarded().end().assert(
+        2,
+        "",
+        "leasehold: the --ttl of 1 min 0 s is longer than the --max-ttl of 30 s, for which servers that may have \
+         forgotten a lock wait\nhint: all who use these servers must say the same --max-ttl; `leasehold reconfigure` \
+         changes it\n",
+    );
+    // A file forgets nothing.
+    let seen = user
+        .run(&["run", "--ttl", "1m", "demo", "--", "true"])
+        .guarded()
+        .end();
+    assert_eq!(seen.code, 0, "{seen:?}");
+    let words = [
+        "run",
+        "--namespace",
+        "",
+        "--nodes",
+        "redis://127.0.0.1:1",
+        "demo",
+        "--",
+        "true",
+    ];
+    user.run(&words)
+        .end()
+        .assert_says(2, &["leasehold: the namespace \"\" cannot be used"]);
+}
+
+#[test]
+fn who_wants_something_else_is_told_what_both_want() {
+    let site = Site::new(3);
+    assert_eq!(site.run(3, &["admit", "--yes"]).code, 0);
+    let words = ["run", "--max-ttl", "1m", "demo", "--", "true"];
+    let says = [
+        "max-ttl=60000ms",
+        "max-ttl=30000ms",
+        "hint: say the same --nodes, --max-ttl",
+    ];
+    site.run(3, &words).assert_says(2, &says);
+    let says = [
+        "3 of 3 nodes are used with another configuration",
+        "hint: say the same",
+    ];
+    site.run(3, &["admit", "--max-ttl", "1m", "--yes"])
+        .assert_says(2, &says);
+}
+
+#[test]
+fn servers_in_use_get_another_configuration() {
+    let site = Site::new(5);
+    assert_eq!(site.run(3, &["admit", "--yes"]).code, 0);
+    assert_eq!(site.run(3, &TRY).code, 0);
+    let old = site.nodes(3);
+    let change = |more: &[&str]| site.run(5, &[&["reconfigure"], more].concat());
+    change(&["--yes"]).assert_says(2, &["the list of old nodes has 5", "hint: --from"]);
+    let seen = change(&["--from", &old]);
+    seen.assert_says(2, &["count=3", "to:   version=1", "count=5", "hint: --yes"]);
+    let seen = change(&["--from", &old, "--dry-run"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    assert_eq!(seen.stdout.matches("\twould be changed\n").count(), 5);
+    assert_eq!(site.run(3, &TRY).code, 0, "nothing was changed");
+    let seen = change(&["--from", &old, "--yes"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    assert_eq!(
+        seen.stdout.matches("\tchanged; votes in 3").count(),
+        5,
+        "{seen:?}"
+    );
+    site.run(3, &TRY).assert_says(2, &["count=3", "count=5"]);
+    site.run(5, &TRY).assert_says(
+        122,
+        &["it was reconfigured, and locks of before may still be held"],
+    );
+    // Whoever has stopped all that locked may say so.
+    assert_eq!(site.run(5, &["admit", "--yes"]).code, 0);
+    assert_eq!(site.run(5, &TRY).code, 0);
+    let seen = change(&["--from", &old]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    assert_eq!(
+        seen.stdout
+            .matches("\tof the new configuration already\n")
+            .count(),
+        5
+    );
+}
+
+#[test]
+fn servers_that_are_not_there_are_not_changed() {
+    let user = User::new();
+    let nodes = ["--nodes", "redis://127.0.0.1:1", "--yes"];
+    let run = |word| user.run(&[&[word], &nodes[..]].concat()).end();
+    run("reconfigure").assert_says(122, &["0 of 1 new nodes can be reached", "127.0.0.1:1: "]);
+    run("admit").assert_says(122, &["none of the nodes could be told"]);
+}
