@@ -1,6 +1,6 @@
 //! What the command line asks for.
 
-use crate::shape::Shape;
+use crate::subject::Subject;
 
 pub(crate) const USAGE: &str = "\
 usage: leasehold-model [--large] [--shape NAME]
@@ -11,7 +11,7 @@ usage: leasehold-model [--large] [--shape NAME]
 pub(crate) enum Command {
     Help,
     List,
-    Explore(Vec<&'static Shape>),
+    Explore(Vec<Subject>),
 }
 
 /// Reads the arguments. Nothing is touched.
@@ -29,15 +29,15 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, Strin
     }
     match (list, large, named.is_empty()) {
         (true, false, true) => Ok(Command::List),
-        (false, large, true) => Ok(Command::Explore(Shape::usual(large))),
+        (false, large, true) => Ok(Command::Explore(Subject::usual(large))),
         (false, false, false) => Ok(Command::Explore(named)),
         _ => Err("one of `--list`, `--large` and `--shape` at most".to_owned()),
     }
 }
 
-fn find(name: Option<&str>) -> Result<&'static Shape, String> {
+fn find(name: Option<&str>) -> Result<Subject, String> {
     let name = name.ok_or("`--shape` needs a name")?;
-    Shape::find(name).ok_or_else(|| format!("there is no shape `{name}`; `--list` shows all"))
+    Subject::find(name).ok_or_else(|| format!("there is no shape `{name}`; `--list` shows all"))
 }
 
 #[cfg(test)]
@@ -53,6 +53,9 @@ mod tests {
         assert!(matches!(parsed("--list"), Ok(Command::List)));
         assert!(
             matches!(parsed("--shape lone"), Ok(Command::Explore(shapes)) if shapes.len() == 1)
+        );
+        assert!(
+            matches!(parsed("--shape tokens"), Ok(Command::Explore(shapes)) if shapes.len() == 1)
         );
         let count = |line| match parsed(line) {
             Ok(Command::Explore(shapes)) => shapes.len(),

@@ -231,6 +231,7 @@ static PLANS: LazyLock<[Arc<Plan>; 3]> = LazyLock::new(|| {
                 // Client, acquisition, attempt: all that differs between the seeds, in words for people.
                 format!("c{}.{}.{}", random[0], random[1], random[19]).into_bytes()
             }),
+            is_fenced: false,
             upkeep: Upkeep {
                 // A warning changes nothing, and would be one more moment to look at.
                 danger: Some(Duration::ZERO),

@@ -22,6 +22,9 @@
 //! From the ground up: `clock`, `part`, `story`, `news` and `flaw` are words; a `shape` says what is modelled;
 //! `client` and `link` make up a `world`, which a `step` leads to the next; the `model` is how the checker sees
 //! them; a `run` explores one shape.
+//!
+//! Fencing tokens have a model of their own, with bounds of their own: `fencing`. A `subject` is a shape of either,
+//! and a `search` is what the checker does with it.
 
 #![expect(
     clippy::print_stdout,
@@ -35,23 +38,25 @@
 mod args;
 mod client;
 mod clock;
+mod fencing;
 mod flaw;
 mod link;
 mod model;
 mod news;
 mod part;
 mod run;
+mod search;
 mod shape;
 mod step;
 mod story;
+mod subject;
 #[cfg(test)]
 mod tests;
 mod world;
 
 use args::Command;
-use run::Outcome;
-use shape::{Law, Shape};
 use std::process::ExitCode;
+use subject::{Report, Subject};
 
 fn main() -> ExitCode {
     let words = std::env::args_os().skip(1);
@@ -65,28 +70,29 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(Command::List) => {
-            for shape in Shape::usual(true) {
-                println!("{:<14} {}", shape.name, shape.about);
+            for subject in Subject::usual(true) {
+                println!("{:<18} {}", subject.name(), subject.about());
             }
             ExitCode::SUCCESS
         }
-        Ok(Command::Explore(shapes)) => explore(&shapes),
+        Ok(Command::Explore(subjects)) => explore(&subjects),
     }
 }
 
-fn explore(shapes: &[&'static Shape]) -> ExitCode {
+fn explore(subjects: &[Subject]) -> ExitCode {
     model::quieten_panics();
     println!(
-        "{:<14} {:>12} {:>12} {:>6} {:>8}  verdict",
+        "{:<18} {:>12} {:>12} {:>6} {:>8}  verdict",
         "shape", "states", "unique", "depth", "seconds"
     );
     let mut failed = 0;
-    for shape in shapes {
-        let outcome = run::explore(shape, |states, unique| {
-            eprintln!("{:<14} {states:>12} {unique:>12} so far", shape.name);
+    for subject in subjects {
+        let name = subject.name();
+        let report = subject.explore(|states, unique| {
+            eprintln!("{name:<18} {states:>12} {unique:>12} so far");
         });
-        tell(shape, &outcome);
-        failed += usize::from(!outcome.is_as_it_must_be(shape.law));
+        tell(name, &report);
+        failed += usize::from(!report.is_as_it_must_be);
     }
     match failed {
         0 => println!("all shapes are as they must be"),
@@ -95,28 +101,16 @@ fn explore(shapes: &[&'static Shape]) -> ExitCode {
     ExitCode::from(u8::from(failed > 0))
 }
 
-fn tell(shape: &'static Shape, outcome: &Outcome) {
-    let verdict = match (shape.law, &outcome.broken) {
-        (Law::Kept(_), Some((property, _))) => format!("BROKEN: {property}"),
-        (Law::Kept(_), None) if outcome.missing.is_empty() => "all well".to_owned(),
-        (Law::Kept(_), None) => format!("NEVER: {}", outcome.missing.join(", ")),
-        (Law::Broken(_), Some((property, _))) => {
-            format!("control: broken as it must be: {property}")
-        }
-        (Law::Broken(_), None) => "control: THE CHECKER IS BLIND".to_owned(),
-    };
+fn tell(name: &str, report: &Report) {
     println!(
-        "{:<14} {:>12} {:>12} {:>6} {:>8.2}  {verdict}",
-        shape.name,
-        outcome.states,
-        outcome.unique,
-        outcome.depth,
-        outcome.took.as_secs_f64()
+        "{name:<18} {:>12} {:>12} {:>6} {:>8.2}  {}",
+        report.states,
+        report.unique,
+        report.depth,
+        report.took.as_secs_f64(),
+        report.verdict
     );
-    if let (Law::Kept(_), Some((_, steps))) = (shape.law, &outcome.broken) {
-        let shortest = run::shortest(shape);
-        run::retell(shape, shortest.as_ref().unwrap_or(steps))
-            .iter()
-            .for_each(|line| println!("    {line}"));
+    for line in &report.story {
+        println!("    {line}");
     }
 }

@@ -4,47 +4,17 @@ use crate::{
     flaw::Flaw,
     model::Model,
     news::News,
+    search::{self, Outcome},
     shape::{Law, Shape},
     step::Step,
     story::Story,
     world::World,
 };
 use stateright::{Checker, CheckerBuilder, HasDiscoveries, Model as _};
-use std::{
-    collections::BTreeSet,
-    thread,
-    time::{Duration, Instant},
-};
-
-/// What came of it.
-#[derive(Debug)]
-pub(crate) struct Outcome {
-    /// Worlds that were reached, however often.
-    pub(crate) states: usize,
-    pub(crate) unique: usize,
-    pub(crate) depth: usize,
-    pub(crate) took: Duration,
-    /// The promise that was broken, and the way there.
-    pub(crate) broken: Option<(&'static str, Vec<Step>)>,
-    /// What never happened although it must.
-    pub(crate) missing: Vec<&'static str>,
-}
-
-impl Outcome {
-    /// Whether the shape came out as its law says.
-    pub(crate) fn is_as_it_must_be(&self, law: Law) -> bool {
-        match law {
-            Law::Kept(_) => self.broken.is_none() && self.missing.is_empty(),
-            Law::Broken(flaw) => {
-                let broken = self.broken.as_ref();
-                broken.is_some_and(|(property, _)| *property == flaw.property())
-            }
-        }
-    }
-}
+use std::thread;
 
 /// Explores, and tells from time to time how far it has come.
-pub(crate) fn explore(shape: &'static Shape, progress: impl FnMut(usize, usize)) -> Outcome {
+pub(crate) fn explore(shape: &'static Shape, progress: impl FnMut(usize, usize)) -> Outcome<Step> {
     match shape.law {
         // Depth first needs little memory, whatever the size.
         Law::Kept(_) => watch(shape, builder(shape).spawn_dfs(), progress),
@@ -67,45 +37,22 @@ fn builder(shape: &'static Shape) -> CheckerBuilder<Model> {
     builder.finish_when(HasDiscoveries::AnyFailures)
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "how long it took is told to people, and decides nothing"
-)]
 fn watch(
     shape: &'static Shape,
     checker: impl Checker<Model>,
-    mut progress: impl FnMut(usize, usize),
-) -> Outcome {
-    let started = Instant::now();
-    let mut told = started;
-    while !checker.is_done() {
-        thread::sleep(LOOK);
-        if told.elapsed() >= TELL {
-            told = Instant::now();
-            progress(checker.state_count(), checker.unique_state_count());
-        }
-    }
-    let checker = checker.join();
-    let took = started.elapsed();
-    let found = checker.discoveries();
-    let broken = Flaw::ALL.iter().find_map(|flaw| {
-        let path = found.get(flaw.property())?;
-        Some((flaw.property(), path.clone().into_actions()))
-    });
+    progress: impl FnMut(usize, usize),
+) -> Outcome<Step> {
     let wanted: &[News] = match shape.law {
         Law::Kept(news) => news,
         Law::Broken(_) => &[],
     };
-    let known: BTreeSet<&str> = found.keys().copied().collect();
-    let missing = wanted.iter().map(|news| news.name());
-    Outcome {
-        states: checker.state_count(),
-        unique: checker.unique_state_count(),
-        depth: checker.max_depth(),
-        took,
-        broken,
-        missing: missing.filter(|name| !known.contains(name)).collect(),
-    }
+    let always = Flaw::ALL.iter().map(|flaw| flaw.property());
+    search::watch(
+        checker,
+        always,
+        wanted.iter().map(|news| news.name()),
+        progress,
+    )
 }
 
 /// Tells what happened on the way.
@@ -124,5 +71,3 @@ pub(crate) fn retell(shape: &'static Shape, steps: &[Step]) -> Vec<String> {
 
 /// How many states are worth a short story.
 const SHORT: usize = 3_000_000;
-const LOOK: Duration = Duration::from_millis(10);
-const TELL: Duration = Duration::from_secs(10);

@@ -92,12 +92,6 @@ impl Shape {
         small.chain(large).collect()
     }
 
-    pub(crate) fn find(name: &str) -> Option<&'static Self> {
-        Self::usual(true)
-            .into_iter()
-            .find(|shape| shape.name == name)
-    }
-
     /// How many nodes make a quorum, by the book and not by the core.
     pub(crate) const fn needed(&self) -> usize {
         self.nodes / 2 + 1

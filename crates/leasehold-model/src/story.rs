@@ -19,4 +19,11 @@ impl Story {
             lines.push(format!("{millis:>5} ms  {}", line()));
         }
     }
+
+    /// Tells one line of a story without time.
+    pub(crate) fn note(&mut self, line: impl FnOnce() -> String) {
+        if let Self::Told(lines) = self {
+            lines.push(line());
+        }
+    }
 }

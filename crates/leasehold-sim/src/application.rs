@@ -1,7 +1,7 @@
 //! What the programs do with their locks: acquire, hold, extend, release, cancel, forget.
 
 use crate::{
-    check::Holder,
+    check::{Holder, store::Write},
     queue::Event,
     time::{MILLISECOND, Moment},
     world::World,
@@ -212,7 +212,7 @@ impl World {
     pub(crate) fn changed(&mut self, client: usize, operation: OperationId, change: &LeaseChange) {
         self.check_change(client, operation, change);
         match change {
-            LeaseChange::Confirmed { valid_until } => {
+            LeaseChange::Confirmed { valid_until } | LeaseChange::Cut { valid_until, .. } => {
                 self.clients[client]
                     .valid_until
                     .insert(operation, *valid_until);
@@ -334,6 +334,7 @@ impl World {
         self.leases += 1;
         let valid_until = self.clients[client].valid_until[&operation];
         self.guard_says(client, operation, &lease.resource, valid_until);
+        self.begin_to_write(client, operation, &lease, until);
         let guard = Guard {
             operation,
             lease,
@@ -347,6 +348,49 @@ impl World {
         if self.is_resting {
             self.release(client, slot);
         }
+    }
+
+    /// A holder writes at once, once more while it means to hold, and at last when that may be long over:
+    /// writes wait in buffers as well.
+    fn begin_to_write(
+        &mut self,
+        client: usize,
+        operation: OperationId,
+        lease: &Lease,
+        until: Moment,
+    ) {
+        let began = self.checks.validity.began(client, operation);
+        let Some((token, began)) = lease.token.zip(began) else {
+            return;
+        };
+        let write = Write {
+            client,
+            resource: lease.resource.clone(),
+            token,
+            began,
+            decided: self.now,
+        };
+        self.write(&write);
+        let held_ns = until.since_ns(self.now);
+        for most_ns in [held_ns, held_ns + 2 * self.setting.ttl_ns] {
+            let at = self.now.after(self.rng.between(0, most_ns));
+            self.queue.plan(at, Event::Write(Box::new(write.clone())));
+        }
+    }
+
+    /// A write reaches what the lock protects.
+    pub(crate) fn write(&mut self, write: &Write) {
+        let written = self.checks.store.write(write);
+        self.trace.tell(self.now, || {
+            let Write {
+                client,
+                resource,
+                token,
+                ..
+            } = write;
+            format!("c{client} → store  writes {resource} with {token}: {written:?}")
+        });
+        self.note(written.map(|_| ()));
     }
 
     fn extended(&mut self, client: usize, slot: usize, is_confirmed: bool) {

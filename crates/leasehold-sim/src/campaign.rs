@@ -40,20 +40,18 @@ impl Summary {
         }
     }
 
-    /// How many seeds had two holders at once.
-    pub(crate) fn overlaps(&self) -> usize {
-        let exclusion = |(_, _, violation): &&(u64, Moment, Violation)| {
-            violation.property == Property::Exclusion
-        };
-        self.violations.iter().filter(exclusion).count()
+    /// How many seeds violated this.
+    pub(crate) fn count(&self, property: Property) -> usize {
+        let of_it = |(_, _, violation): &&(u64, Moment, Violation)| violation.property == property;
+        self.violations.iter().filter(of_it).count()
     }
 
     /// Whether what was found is what must be found.
     pub(crate) fn is_as_it_must_be(&self, law: Law) -> bool {
         match law {
             // A world in which nobody ever holds anything proves nothing.
-            Law::Kept => self.violations.is_empty() && self.leases > 0,
-            Law::Broken => self.overlaps() > 0,
+            Law::Kept | Law::Fenced => self.violations.is_empty() && self.leases > 0,
+            Law::Broken(property) => self.count(property) > 0,
         }
     }
 }

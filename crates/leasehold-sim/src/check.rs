@@ -7,14 +7,22 @@ use crate::{setting::Setting, time::Moment};
 use leasehold_core::{Instant, OperationId, Send};
 
 pub(crate) mod exclusion;
+pub(crate) mod guard;
 pub(crate) mod leftovers;
+#[cfg(test)]
+mod lone;
 pub(crate) mod loss;
 pub(crate) mod progress;
+pub(crate) mod store;
+pub(crate) mod tokens;
 pub(crate) mod validity;
 
 use exclusion::Exclusion;
+use guard::Guard;
 use loss::Loss;
 use progress::Progress;
+use store::Store;
+use tokens::Tokens;
 use validity::Validity;
 
 /// Something that must not be.
@@ -35,6 +43,12 @@ pub(crate) enum Property {
     Leftovers,
     /// The holder is told of a loss in time, and of no other.
     Loss,
+    /// Tokens are told once, and grow from holder to holder.
+    Tokens,
+    /// What checks tokens is not written by a holder of the past.
+    Store,
+    /// A node does not vote that has forgotten what may be relied upon.
+    Guard,
     /// Operations end, and once the faults are over somebody acquires.
     Progress,
     /// The engine's own assertions.
@@ -42,12 +56,20 @@ pub(crate) enum Property {
 }
 
 impl Property {
+    /// Whether who asks for `other` wants to hear of this: a store that checks tokens shows what they are worth.
+    pub(crate) fn belongs_to(self, other: Self) -> bool {
+        self == other || (self == Self::Store && other == Self::Tokens)
+    }
+
     pub(crate) fn find(name: &str) -> Option<Self> {
         let all = [
             ("exclusion", Self::Exclusion),
             ("validity", Self::Validity),
             ("leftovers", Self::Leftovers),
             ("loss", Self::Loss),
+            ("tokens", Self::Tokens),
+            ("store", Self::Store),
+            ("guard", Self::Guard),
             ("progress", Self::Progress),
         ];
         let mut all = all.into_iter();
@@ -70,6 +92,9 @@ pub(crate) struct Checks {
     pub(crate) validity: Validity,
     pub(crate) loss: Loss,
     pub(crate) progress: Progress,
+    pub(crate) tokens: Tokens,
+    pub(crate) store: Store,
+    pub(crate) guard: Guard,
 }
 
 impl Checks {
@@ -79,11 +104,15 @@ impl Checks {
             validity: Validity::new(setting),
             loss: Loss::new(setting),
             progress: Progress::new(setting),
+            tokens: Tokens::default(),
+            store: Store::default(),
+            guard: Guard::new(setting.nodes),
         }
     }
 
-    pub(crate) fn sent(&mut self, client: usize, now: Instant, send: &Send) {
-        self.validity.sent(client, now, send);
+    pub(crate) fn sent(&mut self, client: usize, now: Instant, at: Moment, send: &Send) {
+        self.validity.sent(client, now, at, send);
+        self.tokens.sent(client, send);
     }
 
     /// The process is gone, and with it all its guards.
@@ -92,6 +121,7 @@ impl Checks {
         self.validity.died(client);
         self.loss.died(client);
         self.progress.died(client);
+        self.tokens.died(client);
     }
 }
 

@@ -9,18 +9,21 @@ use crate::{
     world::{World, signer},
 };
 use leasehold_core::{
-    Engine, Event as Told, Instant, LinkChange, NodeId, Operation, OperationId, Quorum, Seed, Tag,
-    Vote, owner,
+    Engine, Event as Told, Identity, Instant, LinkChange, NodeId, Operation, OperationId, Quorum,
+    Reading, Seed, Tag, Vote, owner,
 };
 use std::{
     collections::{BTreeMap, VecDeque},
     rc::Rc,
+    time::Duration,
 };
 
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) engine: Engine,
     pub(crate) clock: Clock,
+    /// What the wall clock shows at the clock's origin.
+    epoch: Duration,
     /// Counts the processes that ran here one after another.
     pub(crate) generation: u32,
     pub(crate) is_alive: bool,
@@ -43,16 +46,18 @@ pub(crate) struct Client {
 /// What a link tells.
 #[derive(Debug)]
 pub(crate) enum Input {
-    Reply(NodeId, Tag, Vote),
-    Up(NodeId),
+    Reply(NodeId, Tag, Vote, Option<Reading>),
+    /// Connected, to this process.
+    Up(NodeId, Identity),
     Down(NodeId),
 }
 
 impl Client {
-    pub(crate) fn new(quorum: Quorum, clock: Clock, slots: usize) -> Self {
+    pub(crate) fn new(quorum: Quorum, clock: Clock, epoch: Duration, slots: usize) -> Self {
         Self {
-            engine: Engine::new(quorum),
+            engine: engine(quorum, epoch),
             clock,
+            epoch,
             generation: 0,
             is_alive: true,
             stopped_until: Moment::START,
@@ -78,7 +83,7 @@ impl Client {
     pub(crate) fn die(&mut self, quorum: Quorum) {
         self.generation += 1;
         self.is_alive = false;
-        self.engine = Engine::new(quorum);
+        self.engine = engine(quorum, self.epoch);
         self.inbox.clear();
         self.mail.clear();
         self.valid_until.clear();
@@ -87,6 +92,12 @@ impl Client {
         }
         self.wakes_at = Moment::NEVER;
     }
+}
+
+fn engine(quorum: Quorum, epoch: Duration) -> Engine {
+    let mut engine = Engine::new(quorum);
+    engine.set_epoch(epoch);
+    engine
 }
 
 impl World {
@@ -120,12 +131,13 @@ impl World {
         }
         while let Some(send) = self.clients[client].engine.poll_send() {
             moved = true;
-            self.checks.sent(client, now, &send);
+            self.checks.sent(client, now, self.now, &send);
             let (tag, request) = (send.tag, send.request);
             let parcel = Rc::new(Parcel {
                 client,
                 tag,
                 request,
+                asked: now,
             });
             self.tell_send(&parcel, send.nodes);
             for node in send.nodes.iter() {
@@ -156,7 +168,14 @@ impl World {
     fn hear(&mut self, client: usize, now: Instant, input: Input) {
         let engine = &mut self.clients[client].engine;
         match input {
-            Input::Reply(node, tag, vote) => {
+            Input::Reply(node, tag, vote, reading) => {
+                // The clock before the vote: a vote that was cast after a step is as good as any.
+                let step = reading.and_then(|reading| engine.handle_clock(now, node, reading));
+                if let Some(step) = step {
+                    self.trace.tell(self.now, || {
+                        format!("c{client}       sees a step of {node}'s clock: {step:?}")
+                    });
+                }
                 self.checks.validity.heard(client, now, node, tag, &vote);
                 let at = self.now;
                 self.trace.tell(at, || {
@@ -164,7 +183,9 @@ impl World {
                 });
                 engine.handle_reply(now, node, tag, vote);
             }
-            Input::Up(node) => engine.handle_link(now, node, LinkChange::Up),
+            Input::Up(node, identity) => {
+                engine.handle_link(now, node, LinkChange::Up(Some(identity)));
+            }
             Input::Down(node) => engine.handle_link(now, node, LinkChange::Down),
         }
     }
@@ -243,7 +264,7 @@ impl World {
 /// What the story calls an answer.
 pub(crate) fn answer(vote: &Vote) -> String {
     match vote {
-        Vote::Granted => "granted".to_owned(),
+        Vote::Granted { .. } => "granted".to_owned(),
         Vote::Unknown(fault) => format!("unknown: {fault}"),
         Vote::Refused(refusal) => match (&refusal.holder, refusal.remaining) {
             (Some(holder), Some(left)) => {

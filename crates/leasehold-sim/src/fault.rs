@@ -4,12 +4,13 @@ use crate::{
     check::seconds,
     client::answer,
     course::FAULTS_END,
+    node::Data,
     queue::Event,
     setting::Keeps,
     time::{MILLISECOND, Moment, SECOND},
     world::World,
 };
-use leasehold_core::{Owner, Request, Table, Ttl};
+use leasehold_core::{Owner, Request, Ttl};
 use std::time::Duration;
 
 /// A kind of fault that strikes from time to time.
@@ -47,6 +48,16 @@ pub(crate) enum Kind {
     ForeignDelete,
 }
 
+impl Kind {
+    /// Whether votes are lost by it, or end before their time.
+    const fn forgets(self) -> bool {
+        matches!(
+            self,
+            Self::Crash | Self::Flush | Self::Failover | Self::StepForward
+        )
+    }
+}
+
 impl World {
     /// Lets the first fault of each kind come some time.
     pub(crate) fn plan_faults(&mut self) {
@@ -71,7 +82,8 @@ impl World {
             .min();
         self.plan_fault(kind, every_ns.expect("only planned faults strike"));
         let client = self.rng.index(self.clients.len());
-        let node = self.rng.index(self.nodes.len());
+        let forgetful = self.setting.forgetful.filter(|_| kind.forgets());
+        let node = self.rng.index(forgetful.unwrap_or(self.nodes.len()));
         match kind {
             Kind::Partition => self.cut(),
             Kind::Break => {
@@ -83,7 +95,7 @@ impl World {
             }
             Kind::Snapshot => {
                 for node in &mut self.nodes {
-                    node.snapshot = node.table.clone();
+                    node.snapshot = node.data.clone();
                 }
             }
             Kind::ForeignLock => self.foreign_lock(node),
@@ -168,6 +180,7 @@ impl World {
     fn strike_node(&mut self, kind: Kind, node: usize) {
         let (now, until) = (self.now, self.for_a_while());
         let step_ns = self.rng.between(0, self.setting.clocks.step_ns);
+        let is_known = kind == Kind::Failover && self.rng.coin();
         let this = &mut self.nodes[node];
         if !this.is_up || now <= this.hung_until {
             return;
@@ -181,16 +194,28 @@ impl World {
             // Who was refused asks again after pauses that grow with the time of refusal: short enough
             // for the silence to be long enough.
             Kind::Reject => this.rejects_until = until.min(now.after(SECOND / 5)),
-            Kind::Flush => this.table = Table::new(),
-            Kind::StepForward => this.clock.step_forward(now, step_ns),
-            Kind::StepBack => this.clock.step_back(now, step_ns),
+            Kind::Flush => {
+                this.data = Data::default();
+                self.has_forgotten(node);
+            }
+            Kind::StepForward => self.step_forward(node, step_ns),
+            Kind::StepBack => {
+                this.clock.step_back(now, step_ns);
+                // An answer of before that comes after one of now shows the step the other way round.
+                if self.network.law.lawless {
+                    this.stepped_ns += step_ns;
+                }
+            }
             Kind::ForeignDelete => {
                 let resource = self.resources[self.rng.index(self.resources.len())].clone();
                 this.delete(now, &resource);
             }
             Kind::Failover => {
-                this.table = this.snapshot.clone();
-                self.break_all(node);
+                this.fail_over(is_known);
+                self.has_forgotten(node);
+                if !self.setting.hides_restarts {
+                    self.break_all(node);
+                }
             }
             _ => self.crash(node, until),
         }
@@ -206,22 +231,25 @@ impl World {
         let crash = self.setting.crash;
         // A dying node acts no more: it is down before its connections break.
         self.nodes[node].is_up = false;
-        self.break_all(node);
+        if !self.setting.hides_restarts {
+            self.break_all(node);
+        }
         let this = &mut self.nodes[node];
         match crash.keeps {
             Keeps::All => {}
-            Keeps::Snapshot => this.table = this.snapshot.clone(),
+            Keeps::Snapshot => this.data = this.snapshot.clone(),
             Keeps::Nothing => {
-                this.table = Table::new();
-                this.snapshot = Table::new();
+                this.data = Data::default();
+                this.snapshot = Data::default();
             }
         }
         let back = if crash.delayed {
             // Assumption A3: no vote while a lease may still rely on one that is forgotten.
             self.now.after(self.setting.longest_life_ns())
         } else {
-            self.now
-                .after(until.since_ns(self.now).min(self.setting.ttl_ns / 4))
+            // No process ends and serves again within a millisecond, by whatever clock.
+            let away_ns = until.since_ns(self.now).min(self.setting.ttl_ns / 4);
+            self.now.after(away_ns.max(2 * MILLISECOND))
         };
         self.trace.tell(self.now, || {
             let keeps = match crash.keeps {
@@ -231,8 +259,34 @@ impl World {
             };
             format!("n{node}       {keeps}, and is back at {}", seconds(back))
         });
+        self.nodes[node].serve_anew(back, false, false);
+        if crash.keeps != Keeps::All {
+            self.has_forgotten(node);
+        }
         self.nodes_back = self.nodes_back.max(back);
         self.queue.plan(back, Event::NodeBack { node });
+    }
+
+    /// Tells the checkers that the node knows less than before.
+    fn has_forgotten(&mut self, node: usize) {
+        let this = &mut self.nodes[node];
+        this.forgot = Some(self.now);
+        self.checks.guard.forgot(self.now, node, &this.data.table);
+    }
+
+    /// Sets a clock forward. As far as a margin covers it, that happens once in the life of a key.
+    fn step_forward(&mut self, node: usize, step_ns: u64) {
+        let setting = &self.setting;
+        let rest_ns = setting.longest_life_ns().max(setting.quarantine_ns());
+        let is_covered = setting.clocks.step_ns <= setting.step_margin_ns;
+        let this = &mut self.nodes[node];
+        let early = |at: Moment| self.now.since_ns(at) < rest_ns + 2 * step_ns;
+        if is_covered && this.stepped_at.is_some_and(early) {
+            return;
+        }
+        this.stepped_at = Some(self.now);
+        this.stepped_ns += step_ns;
+        this.clock.step_forward(self.now, step_ns);
     }
 
     fn foreign_lock(&mut self, node: usize) {
@@ -251,6 +305,7 @@ impl World {
                     resource,
                     owner,
                     ttl,
+                    proposal: None,
                 };
                 let vote = this.execute(self.now, &request);
                 let now = self.now;

@@ -7,7 +7,7 @@
 //! From the ground up: `time`, `rng`, `clock` and `trace` are tools; `scenario` draws a `setting` from a
 //! seed; a `world` is `node`s, a `network`, `client`s with their `application`s, and the `fault`s that
 //! strike them, on one event `queue`, through the phases of a `course`. The rooms under `check` know what
-//! must be true. A `campaign` runs many.
+//! must be true, and `verdict` asks them. A `campaign` runs many.
 
 #![expect(
     clippy::print_stdout,
@@ -36,6 +36,7 @@ mod setting;
 mod tests;
 mod time;
 mod trace;
+mod verdict;
 mod world;
 
 use args::Command;
@@ -139,17 +140,17 @@ fn tell(scenario: &Scenario, summary: &Summary) {
         u128::from(summary.events) * 1_000 / millis,
     );
     match scenario.law {
-        Law::Broken => println!(
-            "    control: {} of {} seeds violated, as they must{}",
-            summary.overlaps(),
+        Law::Broken(property) => println!(
+            "    control: {} of {} seeds violated ({property:?}), as they must{}",
+            summary.count(property),
             summary.seeds,
-            if summary.overlaps() == 0 {
+            if summary.count(property) == 0 {
                 ": THE CHECKERS ARE BLIND"
             } else {
                 ""
             },
         ),
-        Law::Kept => {
+        Law::Kept | Law::Fenced => {
             if summary.leases == 0 {
                 println!("    nobody ever held anything: nothing is proved");
             }

@@ -12,8 +12,10 @@ use crate::{
     time::{MILLISECOND, Moment},
     world::World,
 };
-use leasehold_core::{Fault, FaultKind, NodeId, Request, Tag, Vote};
+use leasehold_core::{Fault, FaultKind, Identity, Instant, NodeId, Reading, Request, Tag, Vote};
 use std::{collections::VecDeque, rc::Rc};
+
+mod reception;
 
 /// A request on its way; one for all the nodes that are asked.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub(crate) struct Parcel {
     pub(crate) client: usize,
     pub(crate) tag: Tag,
     pub(crate) request: Request,
+    /// Before it left, by the client's clock.
+    pub(crate) asked: Instant,
 }
 
 /// All connections, and what is cut.
@@ -32,6 +36,7 @@ pub(crate) struct Network {
     down: Fault,
     busy: Fault,
     disconnected: Fault,
+    away: Fault,
 }
 
 /// The connection of a client to a node.
@@ -41,7 +46,11 @@ struct Connection {
     epoch: u32,
     state: State,
     requests: VecDeque<Rc<Parcel>>,
-    replies: VecDeque<(Tag, Vote)>,
+    replies: VecDeque<(Tag, Vote, Option<Reading>)>,
+    /// The process that the client met when the connection opened.
+    met: Option<Identity>,
+    /// Before which the client takes the node's votes for abstentions.
+    votes_from: Moment,
     /// Sent and not answered, in order, and whether it is a release.
     pending: VecDeque<(Tag, bool)>,
     /// How many messages that travel alone are on their way.
@@ -69,6 +78,8 @@ impl Network {
             state: State::Down,
             requests: VecDeque::new(),
             replies: VecDeque::new(),
+            met: None,
+            votes_from: Moment::START,
             pending: VecDeque::new(),
             airborne: 0,
             last_arrival: Moment::START,
@@ -83,6 +94,7 @@ impl Network {
             down: Fault::new(FaultKind::Down, "no connection"),
             busy: Fault::new(FaultKind::Busy, "too many requests wait"),
             disconnected: Fault::new(FaultKind::Disconnected, "the connection broke"),
+            away: Fault::new(FaultKind::Rejected, "the proxy reaches no server"),
         }
     }
 
@@ -156,7 +168,7 @@ impl World {
                 &self.network.busy
             };
             let vote = Vote::Unknown(fault.clone());
-            self.input(link, |node| Input::Reply(node, parcel.tag, vote));
+            self.input(link, |node| Input::Reply(node, parcel.tag, vote, None));
             return;
         }
         connection
@@ -193,7 +205,7 @@ impl World {
         let Some(parcel) = connection.requests.pop_front() else {
             return;
         };
-        let vote = self.execute(node, &parcel);
+        let (vote, reading) = self.ask(link, &parcel);
         if self.rng.chance(self.network.law.lost_replies) {
             let now = self.now;
             self.trace
@@ -201,7 +213,7 @@ impl World {
             return self.break_connection(link);
         }
         let connection = &mut self.network.connections[link];
-        connection.replies.push_back((parcel.tag, vote));
+        connection.replies.push_back((parcel.tag, vote, reading));
         let leaves = self.now.max(connection.cut_back);
         let at = leaves
             .after(self.delay_ns())
@@ -215,7 +227,7 @@ impl World {
         if connection.epoch != epoch {
             return;
         }
-        let Some((tag, vote)) = connection.replies.pop_front() else {
+        let Some((tag, vote, reading)) = connection.replies.pop_front() else {
             return;
         };
         assert_eq!(
@@ -223,7 +235,7 @@ impl World {
             Some(tag),
             "answers come in order"
         );
-        self.input(link, |node| Input::Reply(node, tag, vote));
+        self.input(link, |node| Input::Reply(node, tag, vote, reading));
     }
 
     /// Breaks a connection, unless it is broken already. What the node has in its buffer it may still
@@ -246,13 +258,19 @@ impl World {
             let lost = requests.len() - carried_out;
             format!("c{client} ⇹ n{node}  the connection breaks: {carried_out} in the buffer, {lost} lost")
         });
-        self.leave_behind(node, requests.into_iter().take(carried_out));
+        let met = self.network.connections[link].met.clone();
+        self.leave_behind(node, requests.into_iter().take(carried_out), met.as_ref());
         let detected = self.rng.between(0, self.network.law.detect_ns);
         let at = self.now.after(detected);
         self.queue.plan(at, Event::Detect { link, epoch });
     }
 
-    fn leave_behind(&mut self, node: usize, requests: impl Iterator<Item = Rc<Parcel>>) {
+    fn leave_behind(
+        &mut self,
+        node: usize,
+        requests: impl Iterator<Item = Rc<Parcel>>,
+        met: Option<&Identity>,
+    ) {
         if !self.nodes[node].is_up {
             return;
         }
@@ -262,9 +280,10 @@ impl World {
                 at = at.after(self.rng.between(0, 100 * MILLISECOND));
             }
             if at == self.now {
-                self.execute(node, &parcel);
+                self.execute(node, &parcel, met);
             } else {
-                self.queue.plan(at, Event::Ghost { node, parcel });
+                let met = met.cloned();
+                self.queue.plan(at, Event::Ghost { node, parcel, met });
             }
         }
     }
@@ -282,7 +301,7 @@ impl World {
         let next = connection.epoch;
         for (tag, _) in pending {
             let vote = Vote::Unknown(self.network.disconnected.clone());
-            self.input(link, |node| Input::Reply(node, tag, vote));
+            self.input(link, |node| Input::Reply(node, tag, vote, None));
         }
         self.input(link, Input::Down);
         self.connect_later(link, next);
@@ -308,10 +327,12 @@ impl World {
         }
         connection.epoch += 1;
         connection.state = State::Up;
+        self.meet(link);
         let now = self.now;
         self.trace
             .tell(now, || format!("c{client} ⇄ n{node}  connected"));
-        self.input(link, Input::Up);
+        let met = self.nodes[node].identity().clone();
+        self.input(link, |node| Input::Up(node, met));
     }
 
     /// The process at the client's end is gone: its kernel closes the connection.
@@ -370,7 +391,7 @@ impl World {
         if !self.nodes[node].is_up || self.now < self.network.connections[link].cut_there {
             return;
         }
-        let vote = self.execute(node, &parcel);
+        let (vote, reading) = self.ask(link, &parcel);
         let law = &self.network.law;
         let is_cut = self.now < self.network.connections[link].cut_back;
         let lost = law.loss.max(law.lost_replies);
@@ -387,6 +408,7 @@ impl World {
                 generation,
                 tag,
                 vote,
+                reading,
             };
             self.queue.plan(at, Event::Echo(Box::new(echo)));
         }
@@ -396,7 +418,9 @@ impl World {
         let (client, _) = self.network.ends(echo.link);
         self.network.connections[echo.link].airborne -= 1;
         if self.clients[client].generation == echo.generation {
-            self.input(echo.link, |node| Input::Reply(node, echo.tag, echo.vote));
+            self.input(echo.link, |node| {
+                Input::Reply(node, echo.tag, echo.vote, echo.reading)
+            });
         }
     }
 

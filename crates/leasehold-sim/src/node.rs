@@ -1,17 +1,41 @@
-//! One node: the production table, and what may happen to the machine that it is on.
+//! One node: the production table and the production guard, and what may happen to the machine that they
+//! are on.
 
-use crate::{clock::Clock, rng::Rng, time::Moment};
+use crate::{
+    clock::Clock,
+    rng::Rng,
+    time::{Moment, TRUE_EPOCH_NS},
+};
 use leasehold_core::{
-    Fault, FaultKind, Instant, Refusal, Request, Resource, Table, Vote, table::Key,
+    Fault, FaultKind, Identity, Instant, Refusal, Request, Resource, Table, Vote,
+    quarantine::{Marker, Process, Quarantine},
+    table::Key,
 };
 use std::time::Duration;
 
 #[derive(Debug)]
 pub(crate) struct Node {
-    pub(crate) table: Table,
+    pub(crate) data: Data,
     pub(crate) clock: Clock,
+    /// What the wall clock shows at the clock's origin.
+    epoch: Duration,
     /// What a snapshot or a lagging replica has.
-    pub(crate) snapshot: Table,
+    pub(crate) snapshot: Data,
+    /// Whether the node votes only when it may have forgotten nothing.
+    pub(crate) guard: Option<Quarantine>,
+    /// What the names of its processes begin with.
+    name: u64,
+    process: Process,
+    /// How many processes have served here, and how many histories their data have had.
+    runs: u32,
+    histories: u32,
+    /// Since when the process is up.
+    pub(crate) booted: Moment,
+    /// When it last forgot something.
+    pub(crate) forgot: Option<Moment>,
+    /// By how much the clock was set forward, all in all, as far as answers can show, and when last.
+    pub(crate) stepped_ns: u64,
+    pub(crate) stepped_at: Option<Moment>,
     pub(crate) is_up: bool,
     /// Requests wait until then.
     pub(crate) hung_until: Moment,
@@ -21,14 +45,31 @@ pub(crate) struct Node {
     pub(crate) foreign_type: Option<Resource>,
 }
 
+/// Everything that is lost together, and goes back in time together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Data {
+    pub(crate) table: Table,
+    pub(crate) marker: Option<Marker>,
+}
+
 impl Node {
     pub(crate) fn new(rng: &mut Rng, drift_ppm: i64) -> Self {
         // Far from every other clock, so that a reading of the wrong one shows.
         let reading_ns = rng.between(1 << 40, 1 << 50);
         Self {
-            table: Table::new(),
+            data: Data::default(),
             clock: Clock::new(reading_ns, drift_ppm),
-            snapshot: Table::new(),
+            epoch: Duration::from_nanos(TRUE_EPOCH_NS - reading_ns),
+            snapshot: Data::default(),
+            guard: None,
+            name: reading_ns,
+            process: identified(reading_ns, 0, 0, false),
+            runs: 0,
+            histories: 0,
+            booted: Moment::START,
+            forgot: None,
+            stepped_ns: 0,
+            stepped_at: None,
             is_up: true,
             hung_until: Moment::START,
             rejects_until: Moment::START,
@@ -42,18 +83,103 @@ impl Node {
         Instant::from_origin(Duration::from_millis(millis))
     }
 
+    /// The process that serves the node now.
+    pub(crate) const fn identity(&self) -> &Identity {
+        &self.process.id
+    }
+
+    /// Carries out a request as the script does: guard, vote and counter in one step. `met` is the process
+    /// that the client met when its connection opened.
+    pub(crate) fn vote(&mut self, now: Moment, request: &Request, met: Option<&Identity>) -> Vote {
+        let time = self.time(now);
+        if now < self.rejects_until {
+            return rejected("out of memory");
+        }
+        let is_vote = matches!(request, Request::Acquire { .. } | Request::Transfer { .. });
+        if is_vote && let Some(guard) = self.guard {
+            let process = || self.process.clone();
+            if let Err(abstention) = guard.admit(&mut self.data.marker, time, met, process) {
+                return Vote::Unknown(Fault::abstained(&abstention));
+            }
+        }
+        match self.clamped(time, request) {
+            Some(clamped) => self.execute(now, &clamped),
+            None => self.execute(now, request),
+        }
+    }
+
+    /// Looks at the process, as a client asks for when it connects.
+    pub(crate) fn greet(&mut self, now: Moment) {
+        let time = self.time(now);
+        if let Some(guard) = self.guard {
+            let process = || self.process.clone();
+            // Whether it votes is asked with every vote.
+            let _ = guard.admit(&mut self.data.marker, time, None, process);
+        }
+    }
+
+    /// Carries out a request without asking the guard.
     pub(crate) fn execute(&mut self, now: Moment, request: &Request) -> Vote {
         if now < self.rejects_until {
-            return Vote::Unknown(Fault::new(FaultKind::Rejected, "out of memory"));
+            return rejected("out of memory");
         }
         if self.foreign_type.as_ref() == Some(request.resource()) {
             return Vote::Refused(Refusal::default());
         }
-        self.table.apply(self.time(now), request)
+        let time = self.time(now);
+        self.data.table.apply(time, request)
+    }
+
+    /// The request as the node takes it, if its proposal is too far ahead of the node's wall clock.
+    fn clamped(&self, time: Instant, request: &Request) -> Option<Request> {
+        let mut clamped = request.clone();
+        let (Request::Acquire { proposal, .. } | Request::Transfer { proposal, .. }) = &mut clamped
+        else {
+            return None;
+        };
+        let wanted = (*proposal)?;
+        let seen = wanted.as_seen_at(self.epoch.saturating_add(time.since_origin()));
+        *proposal = Some(seen);
+        (seen != wanted).then_some(clamped)
     }
 
     pub(crate) fn key(&self, now: Moment, resource: &Resource) -> Option<&Key> {
-        self.table.key(self.time(now), resource)
+        self.data.table.key(self.time(now), resource)
+    }
+
+    /// Says that the node has nothing to forget: what an operator knows of a new node.
+    pub(crate) fn admit(&mut self, now: Moment) {
+        if let Some(guard) = self.guard {
+            let at_once = Quarantine {
+                span: Duration::ZERO,
+                ..guard
+            };
+            let (time, process) = (self.time(now), self.process.clone());
+            let admitted = at_once.admit(&mut self.data.marker, time, None, || process);
+            assert_eq!(admitted, Ok(()), "a quarantine of no length is over");
+        }
+    }
+
+    /// Another process serves from `booted` on; or, if it is known, the one before, which was demoted and
+    /// promoted once more.
+    pub(crate) fn serve_anew(&mut self, booted: Moment, was_replica: bool, is_known: bool) {
+        self.histories += 1;
+        if !is_known {
+            self.runs += 1;
+        }
+        // Once a replica, always one that may have lost votes.
+        let was_replica = was_replica || self.process.was_replica;
+        self.process = identified(self.name, self.runs, self.histories, was_replica);
+        self.booted = booted;
+    }
+
+    /// A replica takes over that has what the last snapshot had. It was up for long.
+    pub(crate) fn fail_over(&mut self, is_known: bool) {
+        self.data = self.snapshot.clone();
+        if let Some(marker) = &mut self.data.marker {
+            marker.seen_ms = None;
+        }
+        self.serve_anew(Moment::START, true, is_known);
     }
 
     /// Deletes the key without asking whose it is.
@@ -68,6 +194,17 @@ impl Node {
             owner,
             keep: None,
         };
-        self.table.apply(time, &release);
+        self.data.table.apply(time, &release);
     }
+}
+
+fn identified(name: u64, run: u32, history: u32, was_replica: bool) -> Process {
+    Process {
+        id: Identity::new(&format!("{name:x}-{run}/{history}")),
+        was_replica,
+    }
+}
+
+fn rejected(why: &str) -> Vote {
+    Vote::Unknown(Fault::new(FaultKind::Rejected, why))
 }

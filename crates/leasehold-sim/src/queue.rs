@@ -1,7 +1,7 @@
 //! What happens next.
 
-use crate::{fault::Kind, network::Parcel, time::Moment};
-use leasehold_core::{Tag, Vote};
+use crate::{check::store::Write, fault::Kind, network::Parcel, time::Moment};
+use leasehold_core::{Identity, Reading, Tag, Vote};
 use std::{cmp::Ordering, collections::BinaryHeap, rc::Rc};
 
 /// Something that happens at a moment. Numbers, not references: a connection that broke or a process
@@ -13,7 +13,11 @@ pub(crate) enum Event {
     /// The first answer on its way over the connection reaches the client.
     Return { link: usize, epoch: u32 },
     /// A request of a connection that is no more is carried out; nobody is told.
-    Ghost { node: usize, parcel: Rc<Parcel> },
+    Ghost {
+        node: usize,
+        parcel: Rc<Parcel>,
+        met: Option<Identity>,
+    },
     /// A request that travels alone reaches the node.
     Datagram {
         link: usize,
@@ -44,6 +48,8 @@ pub(crate) enum Event {
     Mail { client: usize, generation: u32 },
     /// Something goes wrong.
     Fault(Kind),
+    /// Somebody writes to what a lock protects.
+    Write(Box<Write>),
     /// A node is back.
     NodeBack { node: usize },
     /// The world enters its next phase.
@@ -57,6 +63,7 @@ pub(crate) struct Echo {
     pub(crate) generation: u32,
     pub(crate) tag: Tag,
     pub(crate) vote: Vote,
+    pub(crate) reading: Option<Reading>,
 }
 
 /// Events in the order of their moments; those of one moment in the order in which they were planned.

@@ -4,9 +4,11 @@
 //! may be found. In a control one assumption is broken on purpose; there, violations must be found, or the
 //! checkers are blind.
 
-use crate::{rng::Rng, setting::Setting};
+use crate::{check::Property, rng::Rng, setting::Setting};
 
 mod broken;
+mod forgetful;
+mod guarded;
 mod lawful;
 
 /// A kind of world.
@@ -23,13 +25,19 @@ pub(crate) struct Scenario {
 pub(crate) enum Law {
     /// Every assumption holds: no violation.
     Kept,
-    /// An assumption is broken: two holders at once in some seed.
-    Broken,
+    /// No assumption holds but that counters are kept: tokens have their order all the same.
+    Fenced,
+    /// An assumption is broken: this is violated in some seed.
+    Broken(Property),
 }
 
 impl Scenario {
     pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
-        lawful::ALL.iter().chain(&broken::ALL)
+        lawful::ALL
+            .iter()
+            .chain(&guarded::ALL)
+            .chain(&broken::ALL)
+            .chain(&forgetful::ALL)
     }
 
     pub(crate) fn find(name: &str) -> Option<&'static Self> {
@@ -44,6 +52,8 @@ impl Scenario {
         });
         let mut rng = Rng::new(name);
         let mut setting = Setting::draw(&mut rng);
+        // Without a throw of the dice: with tokens and without, it is the same world otherwise.
+        setting.is_fenced = seed.is_multiple_of(3);
         (self.arrange)(&mut setting, &mut rng);
         (setting, rng)
     }

@@ -22,6 +22,8 @@ pub(crate) struct Setting {
     pub(crate) upkeep: Upkeep,
     /// Taken off every lease.
     pub(crate) margin_ns: u64,
+    /// By how much the nodes' clocks may be set forward, or none counts.
+    pub(crate) step_margin_ns: u64,
     /// For how long keys outlive a lease that was lost.
     pub(crate) delay_ns: u64,
     pub(crate) habits: Habits,
@@ -35,6 +37,33 @@ pub(crate) struct Setting {
     pub(crate) foreign_type: bool,
     /// Whether a paused or suspended machine's clock counts on.
     pub(crate) clock_counts_in_suspend: bool,
+    /// Whether the leases have fencing tokens.
+    pub(crate) is_fenced: bool,
+    /// By how much the clients' wall clocks are wrong at most.
+    pub(crate) skew_ns: u64,
+    /// Who keeps nodes from voting that may have forgotten votes.
+    pub(crate) guard: Guard,
+    /// Whether nodes begin as somebody's who was told to admit them, or as new ones.
+    pub(crate) is_admitted: bool,
+    /// Whether a proxy stands before the nodes, so that connections outlive what they lead to.
+    pub(crate) hides_restarts: bool,
+    /// How many nodes may forget votes without a guard: only these ever do, and quorums are larger for it.
+    pub(crate) forgetful: Option<usize>,
+}
+
+/// Who keeps nodes from voting that may have forgotten votes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guard {
+    Nobody,
+    /// The client, by the time for which the node has been up, when its connection opens.
+    Uptime {
+        span_ns: u64,
+    },
+    /// The node, by a marker among its data.
+    Marker {
+        span_ns: u64,
+        trusts_disk: bool,
+    },
 }
 
 /// How the applications use their locks. Rates in millionths, times in nanoseconds.
@@ -125,6 +154,7 @@ impl Setting {
             tries: rng.pick(&[None, Some(1), Some(8), Some(32)]),
             upkeep: Upkeep::default(),
             margin_ns: 0,
+            step_margin_ns: 0,
             delay_ns: 0,
             pause_ns: (ttl_ns / 16, ttl_ns / 16 + rng.between(ttl_ns / 8, ttl_ns)),
             habits: Habits {
@@ -161,6 +191,12 @@ impl Setting {
             },
             foreign_type: false,
             clock_counts_in_suspend: true,
+            is_fenced: false,
+            skew_ns: 100 * MILLISECOND,
+            guard: Guard::Nobody,
+            is_admitted: true,
+            hides_restarts: false,
+            forgetful: None,
         }
     }
 
@@ -183,13 +219,16 @@ impl Setting {
 
     /// A quorum by the book, not by the core's word.
     pub(crate) const fn needed(&self) -> usize {
-        self.nodes / 2 + 1
+        match self.forgetful {
+            None => self.nodes / 2 + 1,
+            Some(forgetful) => (self.nodes + forgetful) / 2 + 1,
+        }
     }
 
     /// For how long a client may rely on a key that is set for `key_ttl_ns`: less 1 % of the TTL and 2 ms,
     /// and the margin, by the book.
     pub(crate) const fn relied_on_ns(&self, key_ttl_ns: u64) -> u64 {
-        let ttl_ns = key_ttl_ns - self.delay_ns;
+        let ttl_ns = key_ttl_ns - self.delay_ns - self.step_margin_ns;
         ttl_ns - ttl_ns.div_ceil(100) - 2 * MILLISECOND - self.margin_ns
     }
 
@@ -199,13 +238,34 @@ impl Setting {
         let kept_ns = self.upkeep.least_hold.map_or(0, |least| {
             u64::try_from(least.as_nanos()).expect("a few seconds")
         });
-        (self.ttl_ns * most + self.delay_ns).max(kept_ns)
+        (self.ttl_ns * most + self.delay_ns + self.step_margin_ns).max(kept_ns)
     }
 
     /// After how long a key set now is gone, by true time, whatever its node's clock does.
     pub(crate) fn longest_life_ns(&self) -> u64 {
         let ttl_ns = self.longest_ttl_ns();
         ttl_ns + ttl_ns * (self.clocks.drift_ppm + 1_000) / 1_000_000 + 5 * MILLISECOND
+    }
+
+    /// For how long a node does not vote that may have forgotten votes.
+    pub(crate) const fn quarantine_ns(&self) -> u64 {
+        match self.guard {
+            Guard::Nobody => 0,
+            Guard::Uptime { span_ns } | Guard::Marker { span_ns, .. } => span_ns,
+        }
+    }
+
+    /// Whether nodes that forget votes serve again before the leases that stand on these have ended.
+    pub(crate) fn forgets(&self) -> bool {
+        let crashes = self.has(Kind::Crash) && !self.crash.delayed;
+        (crashes && self.crash.keeps != Keeps::All)
+            || self.has(Kind::Flush)
+            || self.has(Kind::Failover)
+    }
+
+    /// Whether keys come back that were deleted.
+    pub(crate) fn resurrects(&self) -> bool {
+        self.forgets() && self.has(Kind::Snapshot)
     }
 
     /// Whether keys stay on purpose when their owner has let go.
@@ -220,7 +280,9 @@ impl Setting {
             .iter()
             .any(|kind| self.has(*kind));
         let links = &self.links;
-        if self.keeps_keys() {
+        // Who is told by a proxy that the node is away asks later and later.
+        let is_kept_waiting = self.hides_restarts && self.has(Kind::Crash);
+        if self.keeps_keys() || self.resurrects() || is_kept_waiting {
             return false;
         }
         !links.lawless || (links.loss == 0 && links.doubles == 0 && !silent)

@@ -82,9 +82,8 @@ fn seeds_that_once_failed_hold() {
             reason.is_some_and(|reason| reason.len() > 10),
             "no reason: {line}"
         );
-        assert_eq!(
-            scenario.law,
-            Law::Kept,
+        assert!(
+            !matches!(scenario.law, Law::Broken(_)),
             "a control fails as it must: {line}"
         );
         let report = campaign::one(scenario, seed, None, Trace::Off);
@@ -106,8 +105,9 @@ fn a_key_that_nobody_takes_back_is_found() {
         resource,
         owner: plan.owners.owner(&[9; 20]).expect("not empty"),
         ttl: plan.terms.ttl(),
+        proposal: None,
     };
-    assert_eq!(world.nodes[0].execute(world.now, &request), Vote::Granted);
+    assert_eq!(world.nodes[0].execute(world.now, &request), Vote::GRANTED);
     let (_, violation) = world.run().violation.expect("the key is found");
     assert_eq!(violation.property, Property::Leftovers);
 }

@@ -30,3 +30,6 @@ impl Moment {
         self.0.saturating_sub(earlier.0)
     }
 }
+
+/// What a wall clock that is right shows when the world begins, in nanoseconds since 1970.
+pub(crate) const TRUE_EPOCH_NS: u64 = 1_700_000_000 * SECOND;

@@ -3,7 +3,7 @@
 //! Only what was planned happens, in one order, and chance has one source: so a seed is a run.
 
 use crate::{
-    check::{Checks, Holder, Property, Violation, leftovers},
+    check::{Checks, Property, Violation, leftovers},
     client::{Client, answer, name},
     clock::Clock,
     course::{self, Phase},
@@ -12,13 +12,13 @@ use crate::{
     queue::{Event, Queue},
     rng::Rng,
     scenario::{Law, Scenario},
-    setting::Setting,
-    time::{MILLISECOND, Moment, SECOND},
+    setting::{Guard, Setting},
+    time::{MILLISECOND, Moment, SECOND, TRUE_EPOCH_NS},
     trace::Trace,
 };
 use leasehold_core::{
-    Drift, Event as Told, Instant, LeaseChange, NodeSet, OperationId, Owner, OwnerSource, Pause,
-    Plan, Quorum, ReleaseOutcome, Request, Resource, Retry, Terms, Ttl, Vote,
+    Drift, Identity, NodeSet, Owner, OwnerSource, Pause, Plan, Quorum, Request, Resource, Retry,
+    Terms, Ttl, Vote, quarantine::Quarantine,
 };
 use std::{num::NonZeroU32, rc::Rc, sync::Arc, time::Duration};
 
@@ -70,28 +70,16 @@ pub(crate) struct Report {
 impl World {
     pub(crate) fn new(scenario: &Scenario, seed: u64, trace: Trace) -> Self {
         let (setting, mut rng) = scenario.draw(seed);
-        let quorum = Quorum::majority(setting.nodes).expect("1 to 32 nodes");
+        let quorum = match setting.forgetful {
+            None => Quorum::majority(setting.nodes),
+            Some(forgetful) => Quorum::tolerate_forgetful(setting.nodes, forgetful),
+        };
+        let quorum = quorum.expect("1 to 32 nodes");
         let resources = (0..setting.resources)
             .map(|index| Resource::new(&format!("r{index}")).expect("two letters are a name"));
         let resources: Vec<_> = resources.collect();
-        let mut nodes: Vec<_> = (0..setting.nodes)
-            .map(|_| {
-                let ppm = drift_ppm(&setting, &mut rng);
-                Node::new(&mut rng, ppm)
-            })
-            .collect();
-        if setting.foreign_type {
-            let spare = setting.nodes - setting.needed();
-            for node in nodes.iter_mut().take(spare) {
-                node.foreign_type = Some(resources[0].clone());
-            }
-        }
-        let clients = (0..setting.clients).map(|_| {
-            let ppm = drift_ppm(&setting, &mut rng);
-            let clock = Clock::new(rng.between(SECOND, 1 << 40), ppm);
-            Client::new(quorum, clock, setting.slots)
-        });
-        let clients: Vec<_> = clients.collect();
+        let nodes = nodes(&setting, &resources[0], &mut rng);
+        let clients = clients(&setting, quorum, &mut rng);
         let network = Network::new(setting.links.clone(), setting.clients, setting.nodes);
         let mut world = Self {
             now: Moment::START,
@@ -115,7 +103,11 @@ impl World {
             nodes_back: Moment::START,
             phase: Phase::Faults,
             // Where an assumption is broken, keys that are gone too early are no news.
-            only: (scenario.law == Law::Broken).then_some(Property::Exclusion),
+            only: match scenario.law {
+                Law::Kept => None,
+                Law::Fenced => Some(Property::Tokens),
+                Law::Broken(property) => Some(property),
+            },
             violation: None,
         };
         world.begin();
@@ -126,7 +118,11 @@ impl World {
         self.plans = (0..self.clients.len())
             .map(|client| self.plan(client))
             .collect();
-        if !self.network.law.lawless {
+        if self.network.law.lawless {
+            if self.setting.hides_restarts {
+                self.meet_all();
+            }
+        } else {
             for link in 0..self.network.links() {
                 let at = self.now.after(1 + self.rng.below(MILLISECOND));
                 self.queue.plan(at, Event::Connect { link, epoch: 0 });
@@ -154,7 +150,10 @@ impl World {
         let label = label(client, self.clients[client].generation);
         let terms = Terms::new(ttl, Drift::DEFAULT, None)
             .and_then(|terms| terms.with_margin(Duration::from_nanos(self.setting.margin_ns)))
-            .and_then(|terms| terms.with_delay(Duration::from_nanos(self.setting.delay_ns)));
+            .and_then(|terms| terms.with_delay(Duration::from_nanos(self.setting.delay_ns)))
+            .and_then(|terms| {
+                terms.with_step_margin(Duration::from_nanos(self.setting.step_margin_ns))
+            });
         Arc::new(Plan {
             terms: terms.expect("margins and delays are small"),
             retry: Retry::default()
@@ -162,6 +161,7 @@ impl World {
                 .with_pause(pause),
             owners: OwnerSource::new(move |random| [&random[..], &label].concat()),
             upkeep: self.setting.upkeep.clone(),
+            is_fenced: self.setting.is_fenced,
         })
     }
 
@@ -201,7 +201,7 @@ impl World {
         match event {
             Event::Arrive { link, epoch } => self.arrive(link, epoch),
             Event::Return { link, epoch } => self.return_reply(link, epoch),
-            Event::Ghost { node, parcel } => self.ghost(node, parcel),
+            Event::Ghost { node, parcel, met } => self.ghost(node, parcel, met),
             Event::Datagram {
                 link,
                 generation,
@@ -222,16 +222,17 @@ impl World {
             Event::Mail { client, generation } => self.read_mail(client, generation),
             Event::Fault(kind) => self.strike(kind),
             Event::NodeBack { node } => self.nodes[node].is_up = true,
+            Event::Write(write) => self.write(&write),
             Event::Phase => self.next_phase(),
         }
     }
 
     /// A node carries out a request.
-    pub(crate) fn execute(&mut self, node: usize, parcel: &Parcel) -> Vote {
+    pub(crate) fn execute(&mut self, node: usize, parcel: &Parcel, met: Option<&Identity>) -> Vote {
         let (now, request) = (self.now, &parcel.request);
         let this = &mut self.nodes[node];
         let before = this.key(now, request.resource()).cloned();
-        let vote = this.execute(now, request);
+        let vote = this.vote(now, request, met);
         self.trace.tell(now, || {
             format!(
                 "c{} → n{node}  {} {}: {}",
@@ -244,18 +245,19 @@ impl World {
         if leftovers::acts(&vote) {
             let checked = leftovers::after_grant(now, &self.nodes[node], before.as_ref(), request);
             self.note(checked);
+            self.check_guard(node, parcel);
         }
         vote
     }
 
-    fn ghost(&mut self, node: usize, parcel: Rc<Parcel>) {
+    fn ghost(&mut self, node: usize, parcel: Rc<Parcel>, met: Option<Identity>) {
         let this = &self.nodes[node];
         if self.now < this.hung_until {
             self.queue
-                .plan(this.hung_until, Event::Ghost { node, parcel });
+                .plan(this.hung_until, Event::Ghost { node, parcel, met });
         } else if this.is_up {
             self.haunted.extend(parcel.request.owner().cloned());
-            self.execute(node, &parcel);
+            self.execute(node, &parcel, met.as_ref());
         }
     }
 
@@ -265,142 +267,63 @@ impl World {
                 client,
                 tag,
                 request,
+                ..
             } = parcel;
             format!("c{client} → n{nodes:?}  {} {}", name(*tag), verb(request))
         });
     }
 
-    /// Checks what the engine says about the end of an operation.
-    pub(crate) fn check_end(&mut self, client: usize, operation: OperationId, told: &Told) {
-        let now = self.clients[client].time(self.now);
-        self.trace.tell(self.now, || {
-            format!("c{client}       op {}: {told:?}", operation.number())
-        });
-        let about = match self.checks.progress.ended(client, operation) {
-            Ok(about) => about,
-            Err(violation) => return self.note(Err(violation)),
-        };
-        match told {
-            Told::Acquired(lease) => {
-                self.checks.progress.acquired(self.now);
-                let acquired = self.checks.validity.acquired(client, now, operation, lease);
-                self.note(acquired);
-                self.check_backing(client, operation);
-            }
-            Told::NotAcquired(_) => self.checks.validity.forget(client, operation),
-            Told::Extended(valid_until) => {
-                let stands = self.checks.validity.stands(client, about, *valid_until);
-                self.note(stands);
-            }
-            Told::Released(outcome) => self.check_release(client, about, outcome),
-            Told::HandedOver(_) => self.checks.validity.forget(client, about),
-            Told::NotExtended(_) | Told::Inspected(_) | Told::Changed(_) => {}
-        }
-    }
-
-    /// Checks what the engine says about a lease that is held.
-    pub(crate) fn check_change(
-        &mut self,
-        client: usize,
-        operation: OperationId,
-        change: &LeaseChange,
-    ) {
-        let now = self.clients[client].time(self.now);
-        self.trace.tell(self.now, || {
-            format!("c{client}       lease {}: {change:?}", operation.number())
-        });
-        let holder = Holder { client, operation };
-        match change {
-            LeaseChange::Confirmed { valid_until } => {
-                let validity = &mut self.checks.validity;
-                let extended = validity.extended(client, now, operation, *valid_until);
-                self.note(extended);
-                self.checks.loss.confirmed(holder, *valid_until);
-                self.check_backing(client, operation);
-            }
-            LeaseChange::InDanger(danger) => {
-                let warned = self.checks.loss.warned(client, now, danger);
-                self.note(warned);
-            }
-            LeaseChange::Lost(loss) => {
-                let lease = self.checks.validity.lease(client, operation);
-                let carriers = lease.map(|lease| {
-                    let ours = |node: &&Node| {
-                        let key = node.key(self.now, &lease.resource);
-                        !node.is_up || key.is_some_and(|key| key.owner == lease.owner)
-                    };
-                    self.nodes.iter().filter(ours).count()
-                });
-                let valid_until = lease.map(|lease| lease.valid_until);
-                let is_certain = !self.network.law.lawless;
-                let carriers = carriers.filter(|_| is_certain);
-                let lost = self
-                    .checks
-                    .loss
-                    .lost(holder, now, loss, valid_until, carriers);
-                self.note(lost);
-                self.checks.exclusion.ends(holder);
-            }
-        }
-    }
-
-    fn check_backing(&mut self, client: usize, operation: OperationId) {
-        if let Some(lease) = self.checks.validity.lease(client, operation) {
-            let clock = &self.clients[client].clock;
-            let backed = self
-                .checks
-                .validity
-                .backed(clock, self.now, &self.nodes, lease);
-            self.note(backed);
-        }
-    }
-
-    fn check_release(&mut self, client: usize, acquisition: OperationId, outcome: &ReleaseOutcome) {
-        // On a lawless network the first request may land after the release.
-        if !self.network.law.lawless
-            && !self.setting.keeps_keys()
-            && *outcome == ReleaseOutcome::Released
-            && let Some(lease) = self.checks.validity.lease(client, acquisition)
-            && !self.haunted.contains(&lease.owner)
-        {
-            let (resource, owner) = (&lease.resource, &lease.owner);
-            let needed = self.setting.needed();
-            let free = leftovers::after_release(self.now, &self.nodes, needed, resource, owner);
-            self.note(free);
-        }
-        self.checks.validity.forget(client, acquisition);
-    }
-
-    /// The guard of this acquisition answers "valid" until then, from now on.
-    pub(crate) fn guard_says(
-        &mut self,
-        client: usize,
-        operation: OperationId,
-        resource: &Resource,
-        valid_until: Instant,
-    ) {
-        let (now, clients) = (self.now, &self.clients);
-        self.trace.tell(now, || {
-            let left = valid_until.saturating_since(clients[client].time(now));
-            format!("c{client}       HOLDS {resource} for {left:?} by its clock")
-        });
-        let holder = Holder { client, operation };
-        let time = |client: usize| clients[client].time(now);
-        let says = self
-            .checks
-            .exclusion
-            .says(holder, resource, valid_until, time);
-        self.note(says);
-    }
-
     /// Remembers the first violation.
     pub(crate) fn note(&mut self, checked: Result<(), Violation>) {
         if let Err(violation) = checked
-            && self.only.is_none_or(|only| violation.property == only)
+            && self
+                .only
+                .is_none_or(|only| violation.property.belongs_to(only))
         {
             self.violation.get_or_insert(violation);
         }
     }
+}
+
+fn nodes(setting: &Setting, first: &Resource, rng: &mut Rng) -> Vec<Node> {
+    let spare = setting.nodes - setting.needed();
+    let node = |index| {
+        let ppm = drift_ppm(setting, rng);
+        let mut node = Node::new(rng, ppm);
+        if setting.foreign_type && index < spare {
+            node.foreign_type = Some(first.clone());
+        }
+        if let Guard::Marker {
+            span_ns,
+            trusts_disk,
+        } = setting.guard
+        {
+            let span = Duration::from_nanos(span_ns);
+            node.guard = Some(Quarantine { span, trusts_disk });
+        }
+        if setting.is_admitted {
+            node.admit(Moment::START);
+        }
+        node
+    };
+    (0..setting.nodes).map(node).collect()
+}
+
+fn clients(setting: &Setting, quorum: Quorum, rng: &mut Rng) -> Vec<Client> {
+    let client = |_| {
+        let ppm = drift_ppm(setting, rng);
+        let clock = Clock::new(rng.between(SECOND, 1 << 40), ppm);
+        // Who has no tokens reads no wall clock.
+        let skew_ns = if setting.is_fenced {
+            rng.between(0, 2 * setting.skew_ns)
+        } else {
+            0
+        };
+        let epoch_ns = TRUE_EPOCH_NS - setting.skew_ns + skew_ns - clock.read_ns(Moment::START);
+        let epoch = Duration::from_nanos(epoch_ns);
+        Client::new(quorum, clock, epoch, setting.slots)
+    };
+    (0..setting.clients).map(client).collect()
 }
 
 fn drift_ppm(setting: &Setting, rng: &mut Rng) -> i64 {
@@ -438,6 +361,7 @@ pub(crate) fn signer(owner: &Owner) -> Option<(usize, u32)> {
 const fn verb(request: &Request) -> &'static str {
     match request {
         Request::Acquire { .. } => "acquire",
+        Request::Raise { .. } => "raise",
         Request::Extend { .. } => "extend",
         Request::Transfer { .. } => "take over",
         Request::Inspect { .. } => "inspect",

@@ -57,7 +57,7 @@ impl World {
                 self.links[index].open().come_up();
                 let now = self.client_time();
                 let engine = &mut self.clients[client].open().engine;
-                engine.handle_link(now, node_id(node), LinkChange::Up);
+                engine.handle_link(now, node_id(node), LinkChange::Up(None));
             }
         }
         self.settle(shape, client, heard, story);
@@ -131,7 +131,7 @@ impl World {
                 story.tell(self.tick, || {
                     format!("c{client} hears of n{node}: {} {}", name(tag), said(&vote))
                 });
-                let is_grant = tag.step == Claim::ACQUIRE_STEP && vote == Vote::Granted;
+                let is_grant = tag.step == Claim::ACQUIRE_STEP && vote == Vote::GRANTED;
                 let engine = &mut self.clients[client].open().engine;
                 engine.handle_reply(now, node_id(node), tag, vote);
                 if is_grant {
@@ -200,7 +200,7 @@ impl World {
                 said(&vote)
             )
         });
-        if vote == Vote::Granted && matches!(send.request, Request::Release { .. }) {
+        if vote == Vote::GRANTED && matches!(send.request, Request::Release { .. }) {
             self.watch_taken_back(client, send);
         }
         if let Vote::Refused(Refusal { remaining, .. }) = &mut vote {
@@ -235,6 +235,7 @@ fn name(tag: Tag) -> String {
 fn asked(send: &Send) -> String {
     let what = match send.request {
         Request::Acquire { .. } => "acquire",
+        Request::Raise { .. } => "raise",
         Request::Extend { .. } => "extend",
         Request::Transfer { .. } => "take over",
         Request::Inspect { .. } => "inspect",
@@ -246,7 +247,7 @@ fn asked(send: &Send) -> String {
 
 fn said(vote: &Vote) -> String {
     match vote {
-        Vote::Granted => "granted".to_owned(),
+        Vote::Granted { .. } => "granted".to_owned(),
         Vote::Refused(Refusal {
             holder: Some(holder),
             ..

@@ -124,7 +124,8 @@ impl World {
             LeaseChange::Confirmed { valid_until } => {
                 self.confirmed(shape, client, lease, *valid_until, story);
             }
-            LeaseChange::InDanger(_) => {}
+            // No clock is ever read in these worlds.
+            LeaseChange::InDanger(_) | LeaseChange::Cut { .. } => {}
             // Of a valid lease this cannot be true.
             LeaseChange::Lost(_) if is_believed => self.fail(shape, Flaw::Standing, story, || {
                 format!("c{client} is told that a valid lease is lost")
@@ -372,6 +373,7 @@ fn told(event: &Event) -> String {
                 format!("confirmed until {}", until(*valid_until))
             }
             LeaseChange::InDanger(_) => "in danger".to_owned(),
+            LeaseChange::Cut { .. } => "cut".to_owned(),
             LeaseChange::Lost(_) => "lost".to_owned(),
         },
     }

@@ -18,7 +18,9 @@ pub(crate) fn after_grant(
         Request::Release { keep: None, .. } if key.is_some() => {
             return Err(violation("a released key is still there".to_owned()));
         }
-        Request::Release { keep: None, .. } | Request::Inspect { .. } => return Ok(()),
+        Request::Release { keep: None, .. } | Request::Raise { .. } | Request::Inspect { .. } => {
+            return Ok(());
+        }
         Request::Release {
             keep: Some(ttl), ..
         }
@@ -80,7 +82,7 @@ pub(crate) fn left(node: usize, resource: &Resource, remaining: Duration) -> Vio
 
 /// Whether a vote is one that leaves a key or takes it away.
 pub(crate) fn acts(vote: &Vote) -> bool {
-    *vote == Vote::Granted
+    vote.is_granted()
 }
 
 fn violation(what: String) -> Violation {
@@ -109,6 +111,7 @@ mod tests {
             resource: resource(),
             owner: owner(name),
             ttl: Ttl::new(Duration::from_secs(ttl)).expect("in range"),
+            proposal: None,
         }
     }
 

@@ -7,6 +7,7 @@
 use super::{Holder, Property, Violation};
 use crate::setting::Setting;
 use leasehold_core::{Danger, Instant, Loss as Cause};
+use std::time::Duration;
 
 #[derive(Debug)]
 pub(crate) struct Loss {
@@ -97,6 +98,17 @@ impl Loss {
     }
 }
 
+/// A lease was cut because a node's clock was set forward, by `step` at least: it must have been set so, by
+/// `stepped` all in all.
+pub(crate) fn cut(client: usize, step: Duration, stepped: Duration) -> Result<(), Violation> {
+    if step <= stepped {
+        return Ok(());
+    }
+    Err(violation(format!(
+        "c{client} sees a step of {step:?}, and the clock was set forward by {stepped:?}"
+    )))
+}
+
 fn violation(what: String) -> Violation {
     Violation {
         property: Property::Loss,
@@ -109,7 +121,6 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
     use leasehold_core::OperationId;
-    use std::time::Duration;
 
     fn at(millis: u64) -> Instant {
         Instant::from_origin(Duration::from_millis(millis))
@@ -134,5 +145,12 @@ mod tests {
         assert!(told(199).is_err());
         assert_eq!(told(200), Ok(()));
         assert_eq!(loss.nothing_untold(0, at(900)), Ok(()));
+    }
+
+    #[test]
+    fn a_step_that_was_not_taken_is_found() {
+        let [one, two] = [1, 2].map(Duration::from_millis);
+        assert_eq!(cut(0, one, one), Ok(()));
+        assert!(cut(0, two, one).is_err());
     }
 }

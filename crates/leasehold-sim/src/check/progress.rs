@@ -30,12 +30,19 @@ impl Progress {
         // its steps. Then somebody's next try must succeed.
         let longest_ns = setting.longest_life_ns() + 4 * setting.clocks.step_ns;
         let stuck_ns = setting.links.tail_ns + setting.links.detect_ns;
+        // A node that forgot something may be looked at only when somebody wants to lock again. Those who wait
+        // for it look again after a second at most.
+        let waits_ns = match setting.quarantine_ns() {
+            0 => 0,
+            span_ns => span_ns + span_ns / 100 + SECOND,
+        };
         Self {
             open: Vec::new(),
             bound_ns: longest_ns
                 + stuck_ns
                 + 4 * setting.pause_ns.1
                 + 2 * setting.habits.idle_ns
+                + waits_ns
                 + 2 * SECOND,
             acquired_at: Moment::START,
         }

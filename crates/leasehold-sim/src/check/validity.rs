@@ -9,7 +9,7 @@ use super::{Property, Violation};
 use crate::{
     clock::Clock,
     node::Node,
-    setting::Setting,
+    setting::{Guard, Setting},
     time::{MILLISECOND, Moment},
 };
 use leasehold_core::{Instant, Lease, NodeId, NodeSet, OperationId, Request, Send, Tag, Vote};
@@ -28,6 +28,8 @@ struct Watched {
     client: usize,
     operation: OperationId,
     attempt: u32,
+    /// When the attempt began.
+    began: Moment,
     rounds: Vec<Votes>,
     /// The lease, once it is won.
     lease: Option<Lease>,
@@ -54,7 +56,7 @@ impl Validity {
     }
 
     /// A request leaves.
-    pub(crate) fn sent(&mut self, client: usize, now: Instant, send: &Send) {
+    pub(crate) fn sent(&mut self, client: usize, now: Instant, at: Moment, send: &Send) {
         let (ttl, is_first) = match &send.request {
             Request::Acquire { ttl, .. } | Request::Transfer { ttl, .. } if send.tag.step == 0 => {
                 (ttl, true)
@@ -76,6 +78,7 @@ impl Validity {
             Some(watched) if watched.attempt == attempt.number => watched.rounds.push(votes),
             Some(watched) => {
                 watched.attempt = attempt.number;
+                watched.began = at;
                 watched.rounds.clear();
                 watched.rounds.push(votes);
             }
@@ -83,6 +86,7 @@ impl Validity {
                 client,
                 operation: attempt.operation,
                 attempt: attempt.number,
+                began: at,
                 rounds: vec![votes],
                 lease: None,
             }),
@@ -100,7 +104,7 @@ impl Validity {
         vote: &Vote,
     ) {
         let needed = self.needed;
-        if *vote != Vote::Granted {
+        if !vote.is_granted() {
             return;
         }
         let Some(watched) = self.find(client, tag.attempt.operation) else {
@@ -201,8 +205,37 @@ impl Validity {
         }
     }
 
+    /// The lease ends sooner than was said.
+    pub(crate) fn cut(
+        &mut self,
+        client: usize,
+        operation: OperationId,
+        valid_until: Instant,
+    ) -> Result<(), Violation> {
+        let watched = self.find(client, operation);
+        let Some(lease) = watched.and_then(|watched| watched.lease.as_mut()) else {
+            return Err(violation(format!("c{client} is cut what it does not hold")));
+        };
+        let old = std::mem::replace(&mut lease.valid_until, valid_until);
+        if valid_until < old {
+            return Ok(());
+        }
+        Err(violation(format!(
+            "the lease of c{client} until {old:?} is cut to {valid_until:?}"
+        )))
+    }
+
+    /// When the attempt began that this acquisition is at, or won by.
+    pub(crate) fn began(&self, client: usize, operation: OperationId) -> Option<Moment> {
+        let mut watched = self.watched.iter();
+        watched
+            .find(|watched| watched.client == client && watched.operation == operation)
+            .map(|watched| watched.began)
+    }
+
     /// Whether enough keys outlive the lease, by true time. A node that is down cannot give the
-    /// resource to somebody else.
+    /// resource to somebody else; nor can one that has forgotten the key, as long as it does not vote: that
+    /// is for another checker.
     pub(crate) fn backed(
         &self,
         clock: &Clock,
@@ -211,18 +244,24 @@ impl Validity {
         lease: &Lease,
     ) -> Result<(), Violation> {
         let ends = clock.when(lease.valid_until);
+        let is_guarded = matches!(self.setting.guard, Guard::Marker { .. });
+        let abstains = |at: Moment| at.after(self.setting.longest_life_ns()) >= ends;
         let outlives = |node: &&Node| {
             let key = node.key(now, &lease.resource);
             let ours = key.filter(|key| key.owner == lease.owner);
-            !node.is_up || ours.is_some_and(|key| node.clock.when(key.expires_at) >= ends)
+            !node.is_up
+                || ours.is_some_and(|key| node.clock.when(key.expires_at) >= ends)
+                || (is_guarded && node.forgot.is_some_and(abstains))
         };
         let backing = nodes.iter().filter(outlives).count();
-        if backing >= self.needed {
+        // Where nodes may forget, quorums are larger by as many.
+        let needed = self.needed - self.setting.forgetful.unwrap_or(0);
+        if backing >= needed {
             return Ok(());
         }
         Err(violation(format!(
-            "a lease of {} stands on {backing} keys that outlive it, needed are {}",
-            lease.resource, self.needed
+            "a lease of {} stands on {backing} keys that outlive it, needed are {needed}",
+            lease.resource
         )))
     }
 

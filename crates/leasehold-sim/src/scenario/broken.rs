@@ -2,6 +2,7 @@
 
 use super::{Law, Scenario};
 use crate::{
+    check::Property,
     fault::Kind,
     rng::Rng,
     setting::{Crash, Keeps, Setting},
@@ -36,7 +37,7 @@ pub(super) static ALL: [Scenario; 8] = [
     ),
 ];
 
-const fn broken(
+pub(super) const fn broken(
     name: &'static str,
     about: &'static str,
     arrange: fn(&mut Setting, &mut Rng),
@@ -44,13 +45,13 @@ const fn broken(
     Scenario {
         name,
         about,
-        law: Law::Broken,
+        law: Law::Broken(Property::Exclusion),
         arrange,
     }
 }
 
 /// Others must want the resource while somebody believes to hold it.
-fn crowd(setting: &mut Setting) {
+pub(super) fn crowd(setting: &mut Setting) {
     setting.nodes = 3;
     setting.resources = 1;
     setting.tries = None;
@@ -74,7 +75,7 @@ fn step(setting: &mut Setting, rng: &mut Rng) {
     );
 }
 
-fn restart(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn restart(setting: &mut Setting, rng: &mut Rng) {
     crowd(setting);
     setting.add(rng, Kind::Crash, setting.ttl_ns / 8, setting.ttl_ns / 2);
     setting.crash = Crash {
@@ -83,18 +84,18 @@ fn restart(setting: &mut Setting, rng: &mut Rng) {
     };
 }
 
-fn stale(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn stale(setting: &mut Setting, rng: &mut Rng) {
     restart(setting, rng);
     setting.crash.keeps = Keeps::Snapshot;
     setting.add(rng, Kind::Snapshot, SECOND / 4, SECOND);
 }
 
-fn flush(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn flush(setting: &mut Setting, rng: &mut Rng) {
     crowd(setting);
     setting.add(rng, Kind::Flush, setting.ttl_ns / 8, setting.ttl_ns / 2);
 }
 
-fn failover(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn failover(setting: &mut Setting, rng: &mut Rng) {
     crowd(setting);
     setting.add(rng, Kind::Snapshot, SECOND / 8, SECOND / 2);
     setting.add(rng, Kind::Failover, setting.ttl_ns / 8, setting.ttl_ns / 2);

@@ -100,7 +100,7 @@ pub(super) static ALL: [Scenario; 30] = [
     ),
 ];
 
-const fn lawful(
+pub(super) const fn lawful(
     name: &'static str,
     about: &'static str,
     arrange: fn(&mut Setting, &mut Rng),
@@ -113,7 +113,7 @@ const fn lawful(
     }
 }
 
-fn contention(setting: &mut Setting, _rng: &mut Rng) {
+pub(super) fn contention(setting: &mut Setting, _rng: &mut Rng) {
     setting.clients = 6;
     setting.resources = 1;
     setting.slots = 1;
@@ -122,18 +122,18 @@ fn contention(setting: &mut Setting, _rng: &mut Rng) {
     setting.habits.idle_ns = setting.ttl_ns / 32;
 }
 
-fn loss(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn loss(setting: &mut Setting, rng: &mut Rng) {
     setting.links.loss = rng.pick(&[2_000, 20_000, 100_000]);
 }
 
-fn reorder(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn reorder(setting: &mut Setting, rng: &mut Rng) {
     setting.links.lawless = true;
     setting.links.delay_ns.1 = rng.pick(&[5, 50]) * MILLISECOND;
     setting.links.tail = rng.pick(&[0, 20_000]);
     setting.links.tail_ns = setting.ttl_ns / 4;
 }
 
-fn lawless(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn lawless(setting: &mut Setting, rng: &mut Rng) {
     reorder(setting, rng);
     setting.links.loss = rng.pick(&[2_000, 20_000, 100_000]);
     setting.links.doubles = rng.pick(&[0, 20_000, 200_000]);
@@ -141,20 +141,20 @@ fn lawless(setting: &mut Setting, rng: &mut Rng) {
     setting.links.tail_ns = setting.ttl_ns * rng.pick(&[1, 2, 3]);
 }
 
-fn delay(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn delay(setting: &mut Setting, rng: &mut Rng) {
     setting.links.tail = rng.pick(&[5_000, 30_000, 100_000]);
     setting.links.tail_ns = setting.ttl_ns * rng.pick(&[1, 2, 5]) / 2;
 }
 
-fn partition(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn partition(setting: &mut Setting, rng: &mut Rng) {
     setting.add(rng, Kind::Partition, SECOND / 4, 3 * SECOND);
 }
 
-fn lost_replies(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn lost_replies(setting: &mut Setting, rng: &mut Rng) {
     setting.links.lost_replies = rng.pick(&[10_000, 50_000, 200_000]);
 }
 
-fn ghosts(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn ghosts(setting: &mut Setting, rng: &mut Rng) {
     loss(setting, rng);
     setting.links.ghosts = true;
     setting.add(rng, Kind::Break, SECOND / 8, SECOND);
@@ -162,7 +162,7 @@ fn ghosts(setting: &mut Setting, rng: &mut Rng) {
     setting.links.tail_ns = setting.ttl_ns;
 }
 
-fn hung(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn hung(setting: &mut Setting, rng: &mut Rng) {
     setting.add(rng, Kind::Hang, SECOND / 2, 4 * SECOND);
     if rng.coin() {
         setting.add(rng, Kind::Break, SECOND, 4 * SECOND);
@@ -187,7 +187,7 @@ fn delayed_restart(setting: &mut Setting, rng: &mut Rng) {
     };
 }
 
-fn pause(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn pause(setting: &mut Setting, rng: &mut Rng) {
     // Votes that take their time, so that many a pause falls into one.
     setting.links.delay_ns.1 = setting.ttl_ns / 100;
     setting.habits.extends = 500_000;
@@ -195,7 +195,7 @@ fn pause(setting: &mut Setting, rng: &mut Rng) {
     setting.add(rng, Kind::Starve, SECOND / 2, 4 * SECOND);
 }
 
-fn client_crash(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn client_crash(setting: &mut Setting, rng: &mut Rng) {
     setting.add(rng, Kind::Die, SECOND / 2, 4 * SECOND);
 }
 
@@ -205,7 +205,7 @@ fn cancel(setting: &mut Setting, _rng: &mut Rng) {
     setting.links.delay_ns.1 = 20 * MILLISECOND;
 }
 
-fn suspend(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn suspend(setting: &mut Setting, rng: &mut Rng) {
     setting.links.delay_ns.1 = setting.ttl_ns / 100;
     setting.add(rng, Kind::Suspend, SECOND, 4 * SECOND);
 }
@@ -225,7 +225,7 @@ fn foreign(setting: &mut Setting, rng: &mut Rng) {
     setting.foreign_type = rng.coin();
 }
 
-fn extension(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn extension(setting: &mut Setting, rng: &mut Rng) {
     setting.habits.extends = 1_000_000;
     setting.habits.hold_ns = (setting.ttl_ns, setting.ttl_ns * 4);
     // The last ones come when the lease is nearly over.
@@ -234,7 +234,7 @@ fn extension(setting: &mut Setting, rng: &mut Rng) {
     setting.links.tail_ns = setting.ttl_ns / 2;
 }
 
-fn renews(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn renews(setting: &mut Setting, rng: &mut Rng) {
     let ttl = Duration::from_nanos(setting.ttl_ns);
     setting.upkeep.renewal = rng.pick(&[
         AutoRenewal::Thirds,
@@ -304,7 +304,7 @@ fn kept(setting: &mut Setting, rng: &mut Rng) {
     setting.delay_ns = rng.pick(&[0, setting.ttl_ns / 2]);
 }
 
-fn hand_over(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn hand_over(setting: &mut Setting, rng: &mut Rng) {
     renewal(setting, rng);
     setting.habits.hold_ns = (MILLISECOND, setting.ttl_ns / 2);
     setting.habits.idle_ns = setting.ttl_ns / 8;
@@ -355,4 +355,4 @@ fn everything(setting: &mut Setting, rng: &mut Rng) {
     setting.nodes = rng.pick(&[1, 2, 3, 4, 5]);
 }
 
-fn calm(_setting: &mut Setting, _rng: &mut Rng) {}
+pub(super) fn calm(_setting: &mut Setting, _rng: &mut Rng) {}

@@ -1,8 +1,8 @@
 //! Worlds by hand: three nodes, a TTL of 10 s, requests that left at 0 ms by a clock that shows 1 s then.
 
 use super::*;
-use crate::{rng::Rng, time::SECOND};
-use leasehold_core::{AttemptId, Resource, Ttl};
+use crate::{check::lone, rng::Rng, time::SECOND};
+use leasehold_core::{AttemptId, Ttl};
 
 const ACQUISITION: OperationId = OperationId::new(5);
 
@@ -23,38 +23,9 @@ fn tag(step: u32) -> Tag {
 }
 
 fn lease(valid_until: Instant) -> Lease {
-    // A lease can only be had from an engine: have it by one node that grants at once.
-    use leasehold_core::{
-        Drift, Engine, Event, Operation, OwnerSource, Plan, Quorum, Retry, Seed, Terms, Upkeep,
-        Wish,
-    };
-    let plan = Plan {
-        terms: Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("the defaults fit"),
-        retry: Retry::default(),
-        owners: OwnerSource::default(),
-        upkeep: Upkeep::default(),
-    };
-    let wish = Wish {
-        resource: Resource::new("r").expect("a name"),
-        plan: plan.into(),
-        from: None,
-        patience: None,
-    };
-    let mut engine = Engine::new(Quorum::majority(1).expect("one node"));
-    engine.submit(
-        at(0),
-        Seed::new([7; Seed::LENGTH]),
-        Operation::Acquire(wish),
-    );
-    let sent = engine.poll_send().expect("a request");
-    engine.handle_reply(at(0), node(0), sent.tag, Vote::Granted);
-    match engine.poll_event() {
-        Some((_, Event::Acquired(mut lease))) => {
-            lease.valid_until = valid_until;
-            lease
-        }
-        other => panic!("a single node granted, and the engine says {other:?}"),
-    }
+    let mut lease = lone::lease();
+    lease.valid_until = valid_until;
+    lease
 }
 
 fn sent(validity: &mut Validity, now: Instant, step: u32) {
@@ -67,6 +38,7 @@ fn sent(validity: &mut Validity, now: Instant, step: u32) {
             resource,
             owner,
             ttl,
+            proposal: None,
         }
     } else {
         Request::Extend {
@@ -80,7 +52,7 @@ fn sent(validity: &mut Validity, now: Instant, step: u32) {
         tag: tag(step),
         request,
     };
-    validity.sent(0, now, &send);
+    validity.sent(0, now, Moment::START, &send);
 }
 
 fn begun() -> Validity {
@@ -97,7 +69,7 @@ fn begun() -> Validity {
 fn held() -> Validity {
     let mut validity = begun();
     for index in 0..2 {
-        validity.heard(0, at(5), node(index), tag(0), &Vote::Granted);
+        validity.heard(0, at(5), node(index), tag(0), &Vote::GRANTED);
     }
     let acquired = validity.acquired(0, at(5), ACQUISITION, &lease(at(9_898)));
     assert_eq!(acquired, Ok(()));
@@ -108,7 +80,7 @@ fn held() -> Validity {
 fn two_answers_of_one_node_are_no_quorum() {
     let mut validity = begun();
     for _ in 0..2 {
-        validity.heard(0, at(5), node(1), tag(0), &Vote::Granted);
+        validity.heard(0, at(5), node(1), tag(0), &Vote::GRANTED);
     }
     let lease = lease(at(9_898));
     assert!(validity.acquired(0, at(5), ACQUISITION, &lease).is_err());
@@ -119,7 +91,7 @@ fn a_lease_that_counts_from_the_answer_or_without_drift_is_found() {
     for too_long in [9_899, 9_903, 10_000] {
         let mut validity = begun();
         for index in 0..2 {
-            validity.heard(0, at(5), node(index), tag(0), &Vote::Granted);
+            validity.heard(0, at(5), node(index), tag(0), &Vote::GRANTED);
         }
         let lease = lease(at(too_long));
         assert!(validity.acquired(0, at(5), ACQUISITION, &lease).is_err());
@@ -130,7 +102,7 @@ fn a_lease_that_counts_from_the_answer_or_without_drift_is_found() {
 fn a_lease_that_is_handed_out_when_it_is_over_is_found() {
     let mut validity = begun();
     for index in 0..2 {
-        validity.heard(0, at(5), node(index), tag(0), &Vote::Granted);
+        validity.heard(0, at(5), node(index), tag(0), &Vote::GRANTED);
     }
     let lease = lease(at(9_898));
     assert!(
@@ -145,7 +117,7 @@ fn an_extension_counts_from_its_own_request() {
     let mut validity = held();
     sent(&mut validity, at(3_000), 1);
     for index in 1..3 {
-        validity.heard(0, at(3_010), node(index), tag(1), &Vote::Granted);
+        validity.heard(0, at(3_010), node(index), tag(1), &Vote::GRANTED);
     }
     let mut extended = |until| validity.extended(0, at(3_010), ACQUISITION, at(until));
     assert!(extended(12_899).is_err());
@@ -158,7 +130,7 @@ fn acknowledgements_of_different_extensions_do_not_add_up() {
     for step in 1..3 {
         sent(&mut validity, at(3_000 * u64::from(step)), step);
         let node = node(usize::from(step == 1));
-        validity.heard(0, at(6_010), node, tag(step), &Vote::Granted);
+        validity.heard(0, at(6_010), node, tag(step), &Vote::GRANTED);
     }
     let extended = validity.extended(0, at(6_010), ACQUISITION, at(12_898));
     assert!(extended.is_err());
@@ -169,7 +141,7 @@ fn an_extension_after_the_end_is_found() {
     let mut validity = held();
     sent(&mut validity, at(9_000), 1);
     for index in 0..2 {
-        validity.heard(0, at(9_898), node(index), tag(1), &Vote::Granted);
+        validity.heard(0, at(9_898), node(index), tag(1), &Vote::GRANTED);
     }
     let extended = validity.extended(0, at(9_898), ACQUISITION, at(18_898));
     assert!(extended.is_err());
@@ -192,10 +164,57 @@ fn a_lease_that_outlives_its_keys_is_found() {
                     resource,
                     owner,
                     ttl,
+                    proposal: None,
                 },
             );
         }
         let result = validity.backed(&clock, now, &nodes, &lease);
         assert_eq!(result.is_ok(), backed, "{fast_ppm}");
+    }
+}
+
+#[test]
+fn a_cut_that_makes_a_lease_longer_is_found() {
+    let mut validity = held();
+    assert_eq!(validity.cut(0, ACQUISITION, at(9_000)), Ok(()));
+    let lease = validity.lease(0, ACQUISITION).expect("it is held");
+    assert_eq!(lease.valid_until, at(9_000));
+    assert!(validity.cut(0, ACQUISITION, at(9_001)).is_err());
+}
+
+#[test]
+fn an_extension_after_a_cut_end_is_found() {
+    let mut validity = held();
+    sent(&mut validity, at(3_000), 1);
+    assert_eq!(validity.cut(0, ACQUISITION, at(3_005)), Ok(()));
+    for index in 0..2 {
+        validity.heard(0, at(3_010), node(index), tag(1), &Vote::GRANTED);
+    }
+    let extended = validity.extended(0, at(3_010), ACQUISITION, at(12_898));
+    assert!(extended.is_err());
+}
+
+#[test]
+fn a_node_that_has_forgotten_the_key_backs_a_lease_only_if_it_has_a_guard() {
+    for (guard, backed) in [
+        (Guard::Nobody, false),
+        (
+            Guard::Marker {
+                span_ns: 11 * SECOND,
+                trusts_disk: false,
+            },
+            true,
+        ),
+    ] {
+        let (mut validity, lease) = (held(), lease(at(9_898)));
+        validity.setting.guard = guard;
+        let clock = Clock::new(SECOND, 0);
+        let now = Moment::from_ns(1_000_000);
+        let mut nodes = [0, 0, 0].map(|ppm| Node::new(&mut Rng::new(1), ppm));
+        let request = lone::acquire(ACQUISITION).request;
+        nodes[0].execute(now, &request);
+        nodes[1].forgot = Some(now);
+        let result = validity.backed(&clock, now, &nodes, &lease);
+        assert_eq!(result.is_ok(), backed, "{guard:?}");
     }
 }

@@ -1,0 +1,54 @@
+//! A lease and a request as an engine makes them: they can be had in no other way.
+
+use leasehold_core::{
+    AttemptId, Drift, Engine, Event, Instant, Lease, NodeId, Operation, OperationId, OwnerSource,
+    Plan, Quorum, Resource, Retry, Seed, Send, Terms, Ttl, Upkeep, Vote, Wish,
+};
+use std::time::Duration;
+
+/// When it is acquired.
+pub(crate) fn begin() -> Instant {
+    Instant::from_origin(Duration::from_secs(1))
+}
+
+fn engine() -> Engine {
+    let plan = Plan {
+        terms: Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("the defaults fit"),
+        retry: Retry::default(),
+        owners: OwnerSource::default(),
+        upkeep: Upkeep::default(),
+        is_fenced: false,
+    };
+    let wish = Wish {
+        resource: Resource::new("r").expect("a name"),
+        plan: plan.into(),
+        from: None,
+        patience: None,
+    };
+    let mut engine = Engine::new(Quorum::majority(1).expect("one node"));
+    let seed = Seed::new([7; Seed::LENGTH]);
+    engine.submit(begin(), seed, Operation::Acquire(wish));
+    engine
+}
+
+/// The first request of this operation.
+pub(crate) fn acquire(operation: OperationId) -> Send {
+    let mut sent = engine().poll_send().expect("a request");
+    sent.tag.attempt = AttemptId {
+        operation,
+        number: 0,
+    };
+    sent
+}
+
+/// A lease of `r`, by one node that grants at once.
+pub(crate) fn lease() -> Lease {
+    let mut engine = engine();
+    let sent = engine.poll_send().expect("a request");
+    let node = NodeId::new(0).expect("below 32");
+    engine.handle_reply(begin(), node, sent.tag, Vote::GRANTED);
+    match engine.poll_event() {
+        Some((_, Event::Acquired(lease))) => lease,
+        other => panic!("a single node granted, and the engine says {other:?}"),
+    }
+}

@@ -1,0 +1,143 @@
+//! Fencing tokens order the holders of a resource.
+//!
+//! No two leases of a resource have the same token. And whoever began to ask when a lease had been decided
+//! gets a larger token than that lease has. Nothing is said about attempts that overlap, but that they differ.
+
+use super::{Property, Violation};
+use leasehold_core::{FencingToken, Lease, OperationId, Request, Resource, Send};
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Debug, Default)]
+pub(crate) struct Tokens {
+    told: BTreeMap<Resource, BTreeSet<FencingToken>>,
+    asking: Vec<Asking>,
+}
+
+/// An attempt, and the largest token that was decided when it began.
+#[derive(Debug)]
+struct Asking {
+    client: usize,
+    operation: OperationId,
+    floor: Option<FencingToken>,
+}
+
+impl Tokens {
+    /// A request leaves.
+    pub(crate) fn sent(&mut self, client: usize, send: &Send) {
+        let (Request::Acquire { resource, .. } | Request::Transfer { resource, .. }) =
+            &send.request
+        else {
+            return;
+        };
+        if send.tag.step != 0 {
+            return;
+        }
+        let operation = send.tag.attempt.operation;
+        let told = self.told.get(resource);
+        let floor = told.and_then(|told| told.last().copied());
+        self.forget(client, operation);
+        self.asking.push(Asking {
+            client,
+            operation,
+            floor,
+        });
+    }
+
+    /// The engine says that the lease was won.
+    pub(crate) fn acquired(
+        &mut self,
+        client: usize,
+        operation: OperationId,
+        lease: &Lease,
+        is_fenced: bool,
+    ) -> Result<(), Violation> {
+        let mut asking = self.asking.iter();
+        let asking = asking.find(|asking| asking.client == client && asking.operation == operation);
+        let floor = asking.and_then(|asking| asking.floor);
+        self.forget(client, operation);
+        let resource = &lease.resource;
+        let Some(token) = lease.token else {
+            return if is_fenced {
+                Err(violation(format!(
+                    "c{client} got {resource} without a token"
+                )))
+            } else {
+                Ok(())
+            };
+        };
+        if floor.is_some_and(|floor| token <= floor) {
+            return Err(violation(format!(
+                "c{client} got {resource} with token {token}, but {floor:?} was told before it asked"
+            )));
+        }
+        if !self.told.entry(resource.clone()).or_default().insert(token) {
+            return Err(violation(format!(
+                "c{client} got {resource} with token {token}, which another had"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Nothing will come of this acquisition any more.
+    pub(crate) fn forget(&mut self, client: usize, operation: OperationId) {
+        self.asking
+            .retain(|asking| asking.client != client || asking.operation != operation);
+    }
+
+    /// What a dead process was told has been told.
+    pub(crate) fn died(&mut self, client: usize) {
+        self.asking.retain(|asking| asking.client != client);
+    }
+}
+
+fn violation(what: String) -> Violation {
+    Violation {
+        property: Property::Tokens,
+        what,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::lone::{self, acquire};
+
+    const OPERATIONS: [OperationId; 2] = [OperationId::new(0), OperationId::new(1)];
+
+    fn acquired(tokens: &mut Tokens, client: usize, token: u64) -> Result<(), Violation> {
+        let mut lease = lone::lease();
+        lease.token = FencingToken::new(token);
+        tokens.acquired(client, OPERATIONS[client], &lease, true)
+    }
+
+    #[test]
+    fn a_token_that_was_told_twice_is_found() {
+        let mut tokens = Tokens::default();
+        tokens.sent(0, &acquire(OPERATIONS[0]));
+        tokens.sent(1, &acquire(OPERATIONS[1]));
+        assert_eq!(acquired(&mut tokens, 0, 7), Ok(()));
+        assert!(acquired(&mut tokens, 1, 7).is_err());
+    }
+
+    #[test]
+    fn a_later_holder_with_a_smaller_token_is_found() {
+        let mut tokens = Tokens::default();
+        tokens.sent(0, &acquire(OPERATIONS[0]));
+        assert_eq!(acquired(&mut tokens, 0, 7), Ok(()));
+        tokens.sent(1, &acquire(OPERATIONS[1]));
+        assert!(acquired(&mut tokens, 1, 6).is_err());
+        // Who asked before that was told may be either before or after it.
+        let mut tokens = Tokens::default();
+        tokens.sent(0, &acquire(OPERATIONS[0]));
+        tokens.sent(1, &acquire(OPERATIONS[1]));
+        assert_eq!(acquired(&mut tokens, 0, 7), Ok(()));
+        assert_eq!(acquired(&mut tokens, 1, 6), Ok(()));
+    }
+
+    #[test]
+    fn a_lease_without_the_token_that_was_asked_for_is_found() {
+        let mut tokens = Tokens::default();
+        tokens.sent(0, &acquire(OPERATIONS[0]));
+        assert!(acquired(&mut tokens, 0, 0).is_err());
+    }
+}

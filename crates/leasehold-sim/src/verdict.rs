@@ -1,0 +1,186 @@
+//! What the checkers are asked when an engine has said something.
+
+use crate::{
+    check::{Holder, leftovers, loss},
+    network::Parcel,
+    node::Node,
+    setting::Guard,
+    time::MILLISECOND,
+    world::World,
+};
+use leasehold_core::{
+    Event as Told, Instant, LeaseChange, OperationId, ReleaseOutcome, Request, Resource,
+};
+use std::time::Duration;
+
+impl World {
+    /// Checks what the engine says about the end of an operation.
+    pub(crate) fn check_end(&mut self, client: usize, operation: OperationId, told: &Told) {
+        let now = self.clients[client].time(self.now);
+        self.trace.tell(self.now, || {
+            format!("c{client}       op {}: {told:?}", operation.number())
+        });
+        let about = match self.checks.progress.ended(client, operation) {
+            Ok(about) => about,
+            Err(violation) => return self.note(Err(violation)),
+        };
+        match told {
+            Told::Acquired(lease) => {
+                self.checks.progress.acquired(self.now);
+                let is_fenced = self.setting.is_fenced;
+                let tokens = &mut self.checks.tokens;
+                let ordered = tokens.acquired(client, operation, lease, is_fenced);
+                self.note(ordered);
+                let acquired = self.checks.validity.acquired(client, now, operation, lease);
+                self.note(acquired);
+                self.check_backing(client, operation);
+            }
+            Told::NotAcquired(_) => {
+                self.checks.tokens.forget(client, operation);
+                self.checks.validity.forget(client, operation);
+            }
+            Told::Extended(valid_until) => {
+                let stands = self.checks.validity.stands(client, about, *valid_until);
+                self.note(stands);
+            }
+            Told::Released(outcome) => self.check_release(client, about, outcome),
+            Told::HandedOver(_) => self.checks.validity.forget(client, about),
+            Told::NotExtended(_) | Told::Inspected(_) | Told::Changed(_) => {}
+        }
+    }
+
+    /// Checks what the engine says about a lease that is held.
+    pub(crate) fn check_change(
+        &mut self,
+        client: usize,
+        operation: OperationId,
+        change: &LeaseChange,
+    ) {
+        let now = self.clients[client].time(self.now);
+        self.trace.tell(self.now, || {
+            format!("c{client}       lease {}: {change:?}", operation.number())
+        });
+        let holder = Holder { client, operation };
+        match change {
+            LeaseChange::Confirmed { valid_until } => {
+                let validity = &mut self.checks.validity;
+                let extended = validity.extended(client, now, operation, *valid_until);
+                self.note(extended);
+                self.checks.loss.confirmed(holder, *valid_until);
+                self.check_backing(client, operation);
+            }
+            LeaseChange::Cut {
+                valid_until,
+                node,
+                step,
+            } => {
+                let cut = self.checks.validity.cut(client, operation, *valid_until);
+                self.note(cut);
+                self.checks.loss.confirmed(holder, *valid_until);
+                let stepped = Duration::from_nanos(self.nodes[node.index()].stepped_ns);
+                if self.setting.clock_counts_in_suspend {
+                    let real = loss::cut(client, *step, stepped);
+                    self.note(real);
+                }
+            }
+            LeaseChange::InDanger(danger) => {
+                let warned = self.checks.loss.warned(client, now, danger);
+                self.note(warned);
+            }
+            LeaseChange::Lost(loss) => {
+                let lease = self.checks.validity.lease(client, operation);
+                let carriers = lease.map(|lease| {
+                    let ours = |node: &&Node| {
+                        let key = node.key(self.now, &lease.resource);
+                        !node.is_up || key.is_some_and(|key| key.owner == lease.owner)
+                    };
+                    self.nodes.iter().filter(ours).count()
+                });
+                let valid_until = lease.map(|lease| lease.valid_until);
+                let is_certain = !self.network.law.lawless && !self.setting.resurrects();
+                let carriers = carriers.filter(|_| is_certain);
+                let lost = self
+                    .checks
+                    .loss
+                    .lost(holder, now, loss, valid_until, carriers);
+                self.note(lost);
+                self.checks.exclusion.ends(holder);
+            }
+        }
+    }
+
+    /// Checks that the node that has just granted the request was free to.
+    pub(crate) fn check_guard(&mut self, node: usize, parcel: &Parcel) {
+        let request = &parcel.request;
+        let (Request::Acquire { ttl, .. }
+        | Request::Transfer { ttl, .. }
+        | Request::Extend { ttl, .. }) = request
+        else {
+            let guard = &mut self.checks.guard;
+            let kept = guard.granted(self.now, node, request, None, self.now);
+            return self.note(kept);
+        };
+        let relied_on_ns = self.setting.relied_on_ns(ttl.as_millis() * MILLISECOND);
+        let ends = parcel
+            .asked
+            .saturating_add(Duration::from_nanos(relied_on_ns));
+        let ends = self.clients[parcel.client].clock.when(ends);
+        let key = self.nodes[node].key(self.now, request.resource());
+        let guard = &mut self.checks.guard;
+        let granted = guard.granted(self.now, node, request, key, ends);
+        // Who has no guard forgets, and makes up for it by larger quorums, or is kept away.
+        if matches!(self.setting.guard, Guard::Marker { .. }) {
+            self.note(granted);
+        }
+    }
+
+    fn check_backing(&mut self, client: usize, operation: OperationId) {
+        if let Some(lease) = self.checks.validity.lease(client, operation) {
+            let clock = &self.clients[client].clock;
+            let backed = self
+                .checks
+                .validity
+                .backed(clock, self.now, &self.nodes, lease);
+            self.note(backed);
+        }
+    }
+
+    fn check_release(&mut self, client: usize, acquisition: OperationId, outcome: &ReleaseOutcome) {
+        // On a lawless network the first request may land after the release.
+        if !self.network.law.lawless
+            && !self.setting.keeps_keys()
+            && !self.setting.resurrects()
+            && *outcome == ReleaseOutcome::Released
+            && let Some(lease) = self.checks.validity.lease(client, acquisition)
+            && !self.haunted.contains(&lease.owner)
+        {
+            let (resource, owner) = (&lease.resource, &lease.owner);
+            let needed = self.setting.needed();
+            let free = leftovers::after_release(self.now, &self.nodes, needed, resource, owner);
+            self.note(free);
+        }
+        self.checks.validity.forget(client, acquisition);
+    }
+
+    /// The guard of this acquisition answers "valid" until then, from now on.
+    pub(crate) fn guard_says(
+        &mut self,
+        client: usize,
+        operation: OperationId,
+        resource: &Resource,
+        valid_until: Instant,
+    ) {
+        let (now, clients) = (self.now, &self.clients);
+        self.trace.tell(now, || {
+            let left = valid_until.saturating_since(clients[client].time(now));
+            format!("c{client}       HOLDS {resource} for {left:?} by its clock")
+        });
+        let holder = Holder { client, operation };
+        let time = |client: usize| clients[client].time(now);
+        let says = self
+            .checks
+            .exclusion
+            .says(holder, resource, valid_until, time);
+        self.note(says);
+    }
+}
