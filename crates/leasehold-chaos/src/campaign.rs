@@ -79,16 +79,23 @@ fn each(run: &Run, binary: &ServerBinary, seed: u64, folder: &Path) -> Vec<Outco
     let mut outcomes = Vec::new();
     // First that the checks see, then that there is nothing to see. The controls end early, which leaves
     // the more time to the others.
-    let is_control = |scenario: &&&Scenario| scenario.law == Law::Control;
+    let is_control = |scenario: &&&Scenario| scenario.is_control();
     let scenarios = run.scenarios.iter();
     let lawful = scenarios.clone().filter(|scenario| !is_control(scenario));
-    let ordered = scenarios.filter(is_control).chain(lawful);
-    for (number, scenario) in ordered.enumerate() {
-        let left = u32::try_from(run.scenarios.len() - number).unwrap_or(u32::MAX);
-        let share = end.since(Moment::now()) / left;
+    let ordered: Vec<&Scenario> = scenarios
+        .filter(is_control)
+        .chain(lawful)
+        .copied()
+        .collect();
+    for (number, scenario) in ordered.iter().enumerate() {
+        let left: u32 = ordered[number..]
+            .iter()
+            .map(|scenario| weight(scenario))
+            .sum();
+        let share = end.since(Moment::now()) * weight(scenario) / left;
         let time = match scenario.law {
             // Whether it meets its moment is a matter of luck, which may be late.
-            Law::Control if left > 1 => share * 2,
+            Law::Control(_) if number + 1 < ordered.len() => share * 2,
             _ => share,
         };
         outcomes.push(one(scenario, binary, time, seed, folder));
@@ -98,6 +105,11 @@ fn each(run: &Run, binary: &ServerBinary, seed: u64, folder: &Path) -> Vec<Outco
     }
     drop(fs::remove_dir(folder));
     outcomes
+}
+
+/// How much more of the time it needs than others: where strikes of many kinds meet, each comes more rarely.
+fn weight(scenario: &Scenario) -> u32 {
+    u32::try_from(scenario.strikes.len().div_ceil(2)).unwrap_or(1)
 }
 
 fn one(

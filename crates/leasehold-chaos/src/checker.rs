@@ -7,10 +7,15 @@
 //!
 //! But if it asks its guard again and is told that it is still valid, it relied on the lease up to then,
 //! whatever was promised.
+//!
+//! And it looks at what the leases' fencing tokens say about their order, and at what a store accepted that was
+//! shown them: see [`tokens`](crate::tokens) and [`store`](crate::store).
 
 use crate::{
     journal::{Entry, Step},
     moment::Moment,
+    store::{self, StaleWrite, Write},
+    tokens::{self, Regression},
 };
 use std::{collections::BTreeMap, time::Duration};
 
@@ -59,9 +64,18 @@ pub(crate) struct Findings {
     /// How often a claim followed one of another process.
     pub(crate) hand_overs: usize,
     pub(crate) overlaps: Vec<Overlap>,
+    pub(crate) regressions: Vec<Regression>,
+    /// How many writes the store accepted, and how many it refused.
+    pub(crate) writes: (usize, usize),
+    pub(crate) stale_writes: Vec<StaleWrite>,
 }
 
 impl Findings {
+    /// Whether anything was found that a lock, its tokens and a store that is shown them must not let happen.
+    pub(crate) const fn is_clean(&self) -> bool {
+        self.overlaps.is_empty() && self.regressions.is_empty() && self.stale_writes.is_empty()
+    }
+
     /// Whether somebody claimed anything at this moment.
     pub(crate) fn is_claimed(&self, at: Moment) -> bool {
         self.claims
@@ -92,6 +106,16 @@ pub(crate) fn check(journals: &[Journal], horizon: Moment) -> Findings {
             .count();
         findings.overlaps.extend(overlaps(resource, claims));
     }
+    findings.regressions = tokens::regressions(journals, &findings.claims, horizon);
+    findings
+}
+
+/// As [`check`], with what the store that the clients write to has noted.
+pub(crate) fn check_with(journals: &[Journal], writes: &[Write], horizon: Moment) -> Findings {
+    let mut findings = check(journals, horizon);
+    let accepted = writes.iter().filter(|write| write.is_accepted).count();
+    findings.writes = (accepted, writes.len() - accepted);
+    findings.stale_writes = store::stale(writes, &findings.claims);
     findings
 }
 
@@ -126,7 +150,7 @@ fn claims(journal: &Journal, horizon: Moment) -> Vec<(String, Claim)> {
             break;
         }
         match entry.step {
-            Step::Acquired { valid_until } => claims.push((
+            Step::Acquired { valid_until, .. } => claims.push((
                 entry.resource.clone(),
                 Claim {
                     journal: journal.name.clone(),

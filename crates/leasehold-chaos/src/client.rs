@@ -3,13 +3,17 @@
 
 use crate::{
     draw::Draw,
-    journal::{Entry, Step, Writer},
+    journal::{Entry, Fence, Step, Writer},
     moment::Moment,
     reckless,
     scenario::Kind,
+    store::Store,
 };
-use leasehold::{AcquireError, LeaseGuard, LockManager, LockOptions, Mutex};
+use leasehold::{
+    AcquireError, LeaseGuard, LockManager, LockOptions, ManagerBuilder, Mode, Mutex, RestartGuard,
+};
 use std::{
+    convert::Infallible,
     io::{self, Read},
     path::PathBuf,
     process::ExitCode,
@@ -23,6 +27,8 @@ pub(crate) struct Orders {
     pub(crate) journal: PathBuf,
     /// Where the nodes listen on loopback.
     pub(crate) ports: Vec<u16>,
+    /// Where the store listens; 0 if there is none.
+    pub(crate) store: u16,
     pub(crate) ttl: Duration,
     pub(crate) seed: u64,
 }
@@ -36,6 +42,7 @@ impl Orders {
             ("--kind", self.kind.name().to_owned()),
             ("--journal", self.journal.display().to_string()),
             ("--ports", ports.join(",")),
+            ("--store", self.store.to_string()),
             ("--ttl", format!("{}ms", self.ttl.as_millis())),
             ("--seed", self.seed.to_string()),
         ] {
@@ -56,8 +63,9 @@ pub(crate) fn run(orders: &Orders) -> ExitCode {
         std::process::exit(0);
     });
     let result = match orders.kind {
-        Kind::Careful => careful(orders),
         Kind::Reckless(missing) => reckless::run(orders, missing),
+        Kind::Plain => plain(orders),
+        Kind::Careful | Kind::Trusting | Kind::Unguarded | Kind::Tokenless => fenced(orders),
     };
     match result {
         Ok(never) => match never {},
@@ -75,56 +83,153 @@ fn complain(text: &str) {
 
 type Failure = Box<dyn std::error::Error>;
 
-/// The library, used as it is meant to be.
-fn careful(orders: &Orders) -> Result<std::convert::Infallible, Failure> {
-    let mut draw = Draw::new(orders.seed);
-    let mut journal = Writer::create(&orders.journal)?;
-    // A long time limit lets late answers win as well.
-    let limit = draw.pick(&[20, 50, 90]);
-    let options = LockOptions::new()
-        .ttl(orders.ttl)
-        .node_limit(orders.ttl * limit / 100)
-        .pause(Duration::from_millis(1)..=Duration::from_millis(20));
-    let options = if draw.percent(50) {
-        options.no_renewal()
-    } else {
-        options
+/// The library with tokens: used as it is meant to be, unless the orders want something else.
+fn fenced(orders: &Orders) -> Result<Infallible, Failure> {
+    let guard = match orders.kind {
+        Kind::Trusting => RestartGuard::TrustAof,
+        Kind::Unguarded => RestartGuard::Off,
+        _ => RestartGuard::Quarantine,
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()?;
+    let mut client = Client::new(orders, |lease: &LeaseGuard| {
+        Some(lease.fencing_token().get())
+    })?;
     loop {
-        let urls = orders.ports.iter();
-        let urls = urls.map(|port| format!("redis://127.0.0.1:{port}"));
-        let builder = LockManager::builder().nodes(urls);
-        let manager = builder.defaults(options.clone()).build()?;
-        runtime.block_on(contend(&manager, orders.ttl, &mut draw, &mut journal))?;
+        let manager = client.builder().restart_guard(guard).build()?;
+        client.work(&manager)?;
     }
 }
 
-/// Acquires and holds, until no quorum answers in time: then one starts anew, as a program under
-/// supervision would.
-///
-/// # Errors
-/// If the journal cannot be written, or the lock failed in a way that no trouble around it explains.
-async fn contend(
-    manager: &LockManager,
-    ttl: Duration,
-    draw: &mut Draw,
-    journal: &mut Writer,
-) -> Result<(), Failure> {
-    let mutexes = RESOURCES.map(|resource| manager.mutex(resource));
-    let mutexes = mutexes.into_iter().collect::<Result<Vec<Mutex>, _>>()?;
+/// The library without tokens and without a guard.
+fn plain(orders: &Orders) -> Result<Infallible, Failure> {
+    let mut client = Client::new(orders, |_: &LeaseGuard<leasehold::Plain>| None)?;
     loop {
-        let mutex = &mutexes[draw.below(mutexes.len())];
-        match mutex.acquire_within(ttl * 2).await {
-            Ok(guard) => hold(guard, ttl, draw, journal).await?,
-            Err(error) => match what_now(&error) {
-                Now::GoOn => {}
-                Now::StartAnew => return Ok(()),
-                Now::End => return Err(error.into()),
-            },
+        let manager = client.builder().build_plain()?;
+        client.work(&manager)?;
+    }
+}
+
+/// A program that uses the library.
+struct Client<'a, M: Mode> {
+    orders: &'a Orders,
+    options: LockOptions,
+    draw: Draw,
+    journal: Writer,
+    store: Option<Store>,
+    token: fn(&LeaseGuard<M>) -> Option<u64>,
+}
+
+impl<'a, M: Mode> Client<'a, M> {
+    fn new(orders: &'a Orders, token: fn(&LeaseGuard<M>) -> Option<u64>) -> Result<Self, Failure> {
+        let mut draw = Draw::new(orders.seed);
+        // A long time limit lets late answers win as well.
+        let limit = draw.pick(&[20, 50, 90]);
+        let options = LockOptions::new()
+            .ttl(orders.ttl)
+            .node_limit(orders.ttl * limit / 100)
+            .pause(Duration::from_millis(1)..=Duration::from_millis(20));
+        let options = if draw.percent(50) {
+            options.no_renewal()
+        } else {
+            options
+        };
+        let store = orders.kind.writes().then(|| Store::open(orders.store));
+        Ok(Self {
+            orders,
+            options,
+            draw,
+            journal: Writer::create(&orders.journal)?,
+            store: store.transpose()?,
+            token,
+        })
+    }
+
+    fn builder(&self) -> ManagerBuilder {
+        let urls = self.orders.ports.iter();
+        let urls = urls.map(|port| format!("redis://127.0.0.1:{port}"));
+        LockManager::builder()
+            .nodes(urls)
+            .defaults(self.options.clone())
+            .max_ttl(self.orders.ttl)
+            .clock_skew(SKEW)
+            // Behind proxies each has addresses of its own.
+            .cluster("chaos")
+    }
+
+    fn work(&mut self, manager: &LockManager<M>) -> Result<(), Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()?;
+        runtime.block_on(self.contend(manager))
+    }
+
+    /// Acquires and holds, until no quorum answers in time: then one starts anew, as a program under
+    /// supervision would.
+    ///
+    /// # Errors
+    /// If the journal cannot be written, or the lock failed in a way that no trouble around it explains.
+    async fn contend(&mut self, manager: &LockManager<M>) -> Result<(), Failure> {
+        let mutexes = RESOURCES.map(|resource| manager.mutex(resource));
+        let mutexes = mutexes.into_iter().collect::<Result<Vec<Mutex<M>>, _>>()?;
+        loop {
+            let mutex = &mutexes[self.draw.below(mutexes.len())];
+            let begun = Moment::now();
+            match mutex.acquire_within(self.orders.ttl * 2).await {
+                Ok(guard) => self.hold(guard, begun).await?,
+                Err(error) => match what_now(&error) {
+                    Now::GoOn => {}
+                    Now::StartAnew => return Ok(()),
+                    Now::End => return Err(error.into()),
+                },
+            }
         }
+    }
+
+    /// Holds for a while, writes everything down, and lets go.
+    async fn hold(&mut self, guard: LeaseGuard<M>, begun: Moment) -> io::Result<()> {
+        let ttl = self.orders.ttl;
+        let mut promised: Moment = guard.valid_until().into();
+        let token = (self.token)(&guard);
+        let acquired = Step::Acquired {
+            valid_until: promised,
+            fence: token.map(|token| Fence { begun, token }),
+        };
+        self.journal.write(&entry(&guard, acquired))?;
+        let until = Moment::now().plus(hold_time(&mut self.draw, ttl));
+        // Few enough that a long hold meets the end of what the last one promised.
+        let mut extensions = self.draw.pick(&[0, 0, 0, 1, 2]);
+        while relies(&guard, promised, &mut self.journal)? && Moment::now() < until {
+            tokio::time::sleep(STEP.min(until.since(Moment::now()))).await;
+            // Without another look: no look helps against a pause between it and the write.
+            self.write(&guard, token)?;
+            // What fails changes nothing: the lease is as valid as it was.
+            if extensions > 0 && guard.remaining() < ttl / 2 && guard.extend().await.is_ok() {
+                extensions -= 1;
+            }
+            // By this extension, or by itself.
+            let now_promised: Moment = guard.valid_until().into();
+            if now_promised > promised {
+                promised = now_promised;
+                let extended = Step::Extended {
+                    valid_until: promised,
+                };
+                self.journal.write(&entry(&guard, extended))?;
+            }
+        }
+        // Before the release begins: from then on another may win.
+        self.journal.write(&entry(&guard, Step::Ended))?;
+        if self.draw.percent(70) {
+            guard.release().await;
+        }
+        Ok(())
+    }
+
+    /// Does what the lock is for.
+    fn write(&mut self, guard: &LeaseGuard<M>, token: Option<u64>) -> io::Result<()> {
+        let Some(store) = &mut self.store else {
+            return Ok(());
+        };
+        let shown = token.filter(|_| self.orders.kind != Kind::Tokenless);
+        store.write(guard.resource().as_str(), &guard.owner().to_string(), shown)
     }
 }
 
@@ -140,57 +245,23 @@ enum Now {
 fn what_now(error: &AcquireError) -> Now {
     match error {
         AcquireError::TimedOut { last, .. } => what_now(last),
-        AcquireError::Held(_) => Now::GoOn,
+        // Who waits for nodes that do not vote keeps the connections, behind which they may restart again.
+        AcquireError::Held(_) | AcquireError::Abstained(_) => Now::GoOn,
         // Too late is who won slowly, or was stopped until nothing was left: part of the game.
         AcquireError::Unreachable(_) | AcquireError::TooLate { .. } => Now::StartAnew,
         _ => Now::End,
     }
 }
 
-/// Holds for a while, writes everything down, and lets go.
-async fn hold(
-    guard: LeaseGuard,
-    ttl: Duration,
-    draw: &mut Draw,
-    journal: &mut Writer,
-) -> io::Result<()> {
-    let mut promised: Moment = guard.valid_until().into();
-    let acquired = Step::Acquired {
-        valid_until: promised,
-    };
-    journal.write(&entry(&guard, acquired))?;
-    let until = Moment::now().plus(hold_time(draw, ttl));
-    // Few enough that a long hold meets the end of what the last one promised.
-    let mut extensions = draw.pick(&[0, 0, 0, 1, 2]);
-    while relies(&guard, promised, journal)? && Moment::now() < until {
-        tokio::time::sleep(STEP.min(until.since(Moment::now()))).await;
-        // What fails changes nothing: the lease is as valid as it was.
-        if extensions > 0 && guard.remaining() < ttl / 2 && guard.extend().await.is_ok() {
-            extensions -= 1;
-        }
-        // By this extension, or by itself.
-        let now_promised: Moment = guard.valid_until().into();
-        if now_promised > promised {
-            promised = now_promised;
-            let extended = Step::Extended {
-                valid_until: promised,
-            };
-            journal.write(&entry(&guard, extended))?;
-        }
-    }
-    // Before the release begins: from then on another may win.
-    journal.write(&entry(&guard, Step::Ended))?;
-    if draw.percent(70) {
-        guard.release().await;
-    }
-    Ok(())
-}
-
 /// Asks the guard whether it is valid, and believes it.
 ///
 /// A yes within what was promised claims nothing new. Every other one is written down: so a guard that
 /// says yes for too long is found, and not only one that promised too much.
-fn relies(guard: &LeaseGuard, promised: Moment, journal: &mut Writer) -> io::Result<bool> {
+fn relies<M: Mode>(
+    guard: &LeaseGuard<M>,
+    promised: Moment,
+    journal: &mut Writer,
+) -> io::Result<bool> {
     // The clock first. The answer is then about a later moment, however long the process is stopped in
     // between, and a yes that was true of that one is true of this.
     let at = Moment::now();
@@ -214,7 +285,7 @@ pub(crate) fn hold_time(draw: &mut Draw, ttl: Duration) -> Duration {
     }
 }
 
-fn entry(guard: &LeaseGuard, step: Step) -> Entry {
+fn entry<M: Mode>(guard: &LeaseGuard<M>, step: Step) -> Entry {
     Entry {
         at: Moment::now(),
         step,
@@ -223,6 +294,8 @@ fn entry(guard: &LeaseGuard, step: Step) -> Entry {
     }
 }
 
+/// All processes read the same clock, but nodes tell the time in whole milliseconds.
+pub(crate) const SKEW: Duration = Duration::from_millis(100);
 const STEP: Duration = Duration::from_millis(10);
 
 #[cfg(test)]

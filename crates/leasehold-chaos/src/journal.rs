@@ -1,14 +1,16 @@
 //! What a client writes down: one line per event, appended as it happens.
 //!
 //! ```text
-//! 8123456789 acquired r0 5f0c… 8423456789
+//! 8123456789 acquired r0 5f0c… 8423456789 8120000000 1795261243000000
 //! 8200000000 extended r0 5f0c… 8498000000
 //! 8498000007 relied r0 5f0c…
 //! 8500000000 ended r0 5f0c…
 //! ```
 //!
-//! The first number is when, the last until when the lease may be relied upon, in nanoseconds. No line
-//! like the third is ever written if the library is right. A client that is killed while it writes leaves a last line without an end, which counts as not written.
+//! The first number is when, the one behind the owner until when the lease may be relied upon, in nanoseconds. Behind
+//! that of an acquisition are when it was begun, and its fencing token, if it has one. No line like the third is ever
+//! written if the library is right. A client that is killed while it writes leaves a last line without an end, which
+//! counts as not written.
 
 use crate::moment::Moment;
 use std::{
@@ -32,13 +34,24 @@ pub(crate) struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// An acquisition returned.
-    Acquired { valid_until: Moment },
+    Acquired {
+        valid_until: Moment,
+        fence: Option<Fence>,
+    },
     /// An extension returned.
     Extended { valid_until: Moment },
     /// The guard said yes, asked at this moment or later, although what it had promised was over.
     Relied,
     /// The client claims nothing any more. Written before it begins to release.
     Ended,
+}
+
+/// What orders a lease among those of other clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fence {
+    /// When the acquisition was begun.
+    pub(crate) begun: Moment,
+    pub(crate) token: u64,
 }
 
 impl fmt::Display for Entry {
@@ -50,8 +63,12 @@ impl fmt::Display for Entry {
             owner,
         } = self;
         match step {
-            Step::Acquired { valid_until } => {
-                write!(out, "{at} acquired {resource} {owner} {valid_until}")
+            Step::Acquired { valid_until, fence } => {
+                write!(out, "{at} acquired {resource} {owner} {valid_until}")?;
+                match fence {
+                    Some(Fence { begun, token }) => write!(out, " {begun} {token}"),
+                    None => Ok(()),
+                }
             }
             Step::Extended { valid_until } => {
                 write!(out, "{at} extended {resource} {owner} {valid_until}")
@@ -105,6 +122,13 @@ fn entry(line: &str) -> Option<Entry> {
     let step = match kind {
         "acquired" => Step::Acquired {
             valid_until: moment(words.next()?)?,
+            fence: match words.next() {
+                None => None,
+                Some(begun) => Some(Fence {
+                    begun: moment(begun)?,
+                    token: words.next()?.parse().ok()?,
+                }),
+            },
         },
         "extended" => Step::Extended {
             valid_until: moment(words.next()?)?,
@@ -133,12 +157,13 @@ mod tests {
     use super::*;
 
     const WHOLE: &str = "10 acquired r0 abc 90\n20 extended r0 abc never\n25 relied r0 abc\n\
-                         30 ended r0 abc\n40 acquired r1 d 50\n";
+                         30 ended r0 abc\n35 acquired r1 e 50 34 9007199254740991\n\
+                         40 acquired r1 d 50\n";
 
     #[test]
     fn what_is_written_is_read() {
         let entries = parse(WHOLE).unwrap();
-        assert_eq!(entries.len(), 5);
+        assert_eq!(entries.len(), 6);
         let written: String = entries.iter().map(|entry| format!("{entry}\n")).collect();
         assert_eq!(written, WHOLE);
     }
@@ -146,9 +171,9 @@ mod tests {
     #[test]
     fn a_torn_last_line_counts_as_not_written() {
         let torn = &WHOLE[..WHOLE.len() - 1];
-        assert_eq!(parse(torn).unwrap().len(), 4);
+        assert_eq!(parse(torn).unwrap().len(), 5);
         // `5` of `50` would have been a number as well.
-        assert_eq!(parse(&WHOLE[..WHOLE.len() - 2]).unwrap().len(), 4);
+        assert_eq!(parse(&WHOLE[..WHOLE.len() - 2]).unwrap().len(), 5);
         assert_eq!(parse("").unwrap(), []);
     }
 
@@ -159,6 +184,8 @@ mod tests {
             "10\n",
             "10 won r0 abc 90\n",
             "10 acquired r0 abc\n",
+            "10 acquired r0 abc 90 5\n",
+            "10 acquired r0 abc 90 5 -1\n",
             "x ended r0 abc\n",
             "10 relied r0\n",
             "10 relied r0 abc 90\n",

@@ -5,7 +5,7 @@
 //! cannot fail proves nothing.
 //!
 //! From the ground up: `moment`, `draw` and `bell` are tools; a `client` (or a `reckless` one) writes a
-//! `journal`; the `checker` reads them all. A `scenario` says what is on a `site`, where the `nemesis`
+//! `journal`, and writes to a `store`; the `checker` reads them all, and looks at the `tokens`. A `scenario` says what is on a `site`, where the `nemesis`
 //! strikes the `worker`s and servers and keeps its `chronicle`; a `trial` is one scenario from start to
 //! verdict, a `campaign` is all of them on each server, and the `report` tells it.
 
@@ -25,13 +25,17 @@ mod checker;
 mod chronicle;
 mod client;
 mod draw;
+mod forgetting;
 mod journal;
 mod moment;
 mod nemesis;
+mod pair;
 mod reckless;
 mod report;
 mod scenario;
 mod site;
+mod store;
+mod tokens;
 mod trial;
 mod worker;
 

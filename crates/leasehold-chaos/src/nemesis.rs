@@ -34,6 +34,13 @@ pub(crate) fn run(site: &Site, strike: Strike, seed: u64) {
                 nemesis.restart(most, "without", Server::restart_empty)
             }
             Strike::RestartDelayed => nemesis.restart_delayed(),
+            Strike::Forget => nemesis.forget(),
+            Strike::ForgetHastily => nemesis.forget_hastily(),
+            Strike::Snapshot => nemesis.snapshot(),
+            Strike::Flush => nemesis.flush(),
+            Strike::Uneven => nemesis.uneven(),
+            Strike::FlushAhead => nemesis.flush_ahead(),
+            Strike::Failover => nemesis.failover(),
             Strike::Network => nemesis.network(),
             Strike::HangServers => nemesis.hang_servers(),
         };
@@ -47,18 +54,23 @@ pub(crate) fn run(site: &Site, strike: Strike, seed: u64) {
 /// How long the nemesis rests between two strikes of a kind.
 fn pauses(strike: Strike) -> Range<Duration> {
     let (least, most) = match strike {
-        Strike::KillClients | Strike::StopClients => (20, 200),
+        Strike::KillClients | Strike::StopClients | Strike::Uneven => (20, 200),
         Strike::Network | Strike::HangServers => (20, 150),
         Strike::RestartWithoutData => (80, 500),
         Strike::RestartWithData => (150, 900),
         Strike::RestartDelayed => (100, 500),
+        Strike::Forget | Strike::Snapshot | Strike::Flush => (200, 900),
+        Strike::ForgetHastily => (250, 500),
+        Strike::FlushAhead => (500, 900),
+        // Replicas need their time to catch up.
+        Strike::Failover => (300, 900),
     };
     Duration::from_millis(least)..Duration::from_millis(most)
 }
 
-struct Nemesis<'a> {
-    site: &'a Site,
-    draw: Draw,
+pub(crate) struct Nemesis<'a> {
+    pub(crate) site: &'a Site,
+    pub(crate) draw: Draw,
 }
 
 /// Every strike tells when it began, if it was carried out on at least one victim. What could not be done
@@ -115,7 +127,7 @@ impl Nemesis<'_> {
         let what = format!("kill -9 of servers {victims:?}, to restart {data} their data");
         let began = self.tell(&what);
         let restarted = self.each(&victims, |server| {
-            restart(server).map_err(|error| error.to_string())?;
+            restart(self.site.server(server)).map_err(|error| error.to_string())?;
             Ok(true)
         });
         self.tell(&format!("servers {victims:?} are back"));
@@ -136,6 +148,7 @@ impl Nemesis<'_> {
         let what = format!("kill -9 of servers {victims:?}, to restart without data in {delay:?}");
         let began = self.tell(&what);
         let restarted = self.each(&victims, |server| {
+            let server = self.site.server(server);
             server.kill().map_err(|error| error.to_string())?;
             if !self.site.bell.rest(delay) {
                 return Ok(false);
@@ -149,10 +162,10 @@ impl Nemesis<'_> {
 
     /// Does something to several servers at the same time, of which each is given to nobody else meanwhile.
     /// Tells to how many it was done: `act` says whether, if the end does not come first.
-    fn each(
+    pub(crate) fn each(
         &self,
         victims: &[usize],
-        act: impl Fn(&Server) -> Result<bool, String> + Sync,
+        act: impl Fn(usize) -> Result<bool, String> + Sync,
     ) -> usize {
         let done = AtomicUsize::new(0);
         thread::scope(|scope| {
@@ -160,7 +173,7 @@ impl Nemesis<'_> {
                 let (act, done) = (&act, &done);
                 scope.spawn(move || {
                     let _mine = self.site.restart_of(victim);
-                    match act(&self.site.servers()[victim]) {
+                    match act(victim) {
                         Ok(was_done) => {
                             done.fetch_add(usize::from(was_done), Ordering::Relaxed);
                         }
@@ -250,7 +263,7 @@ impl Nemesis<'_> {
     /// Stops servers, or lets them go on; tells how many were there.
     fn pause_all(&self, victims: &[usize], act: fn(&Server) -> io::Result<()>) -> usize {
         let done = victims.iter().filter(|&&victim| {
-            let result = act(&self.site.servers()[victim]);
+            let result = act(self.site.server(victim));
             self.was_done(&format!("server {victim}"), result)
         });
         done.count()
@@ -268,12 +281,12 @@ impl Nemesis<'_> {
         }
     }
 
-    fn tell(&self, what: &str) -> Moment {
+    pub(crate) fn tell(&self, what: &str) -> Moment {
         self.site.chronicle.tell(what)
     }
 
-    fn nodes(&self) -> usize {
-        self.site.servers().len()
+    pub(crate) fn nodes(&self) -> usize {
+        self.site.nodes()
     }
 }
 

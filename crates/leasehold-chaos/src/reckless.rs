@@ -99,7 +99,11 @@ impl Reckless {
         voted_for: Duration,
         valid_until: Moment,
     ) -> io::Result<()> {
-        self.write(resource, owner, Step::Acquired { valid_until })?;
+        let acquired = Step::Acquired {
+            valid_until,
+            fence: None,
+        };
+        self.write(resource, owner, acquired)?;
         let time = match self.missing {
             // The slower the vote, the wronger the end of the validity. What was won fast makes room.
             Missing::SendTime if voted_for > self.ttl / 10 => self.ttl * 2,

@@ -4,7 +4,9 @@ use crate::{
     checker::{Claim, Overlap},
     chronicle, journal,
     moment::Moment,
-    scenario::{Law, Scenario},
+    scenario::{Harm, Law, Scenario},
+    store::StaleWrite,
+    tokens::Regression,
     trial::{Lack, Outcome, Verdict},
 };
 use std::{fmt::Write, fs, path::Path, time::Duration};
@@ -12,8 +14,18 @@ use std::{fmt::Write, fs, path::Path, time::Duration};
 /// The line above the outcomes.
 pub(crate) fn heading() -> String {
     format!(
-        "{:<20} {:>8} {:>12} {:>10} {:>8} {:>10} {:>8}  verdict",
-        "scenario", "seconds", "acquisitions", "hand-overs", "strikes", "while held", "overlaps"
+        "{:<20} {:>7} {:>12} {:>10} {:>7} {:>10} {:>8} {:>8} {:>7} {:>7} {:>6}  verdict",
+        "scenario",
+        "seconds",
+        "acquisitions",
+        "hand-overs",
+        "strikes",
+        "while held",
+        "overlaps",
+        "disorder",
+        "writes",
+        "refused",
+        "stale"
     )
 }
 
@@ -22,12 +34,16 @@ pub(crate) fn line(outcome: &Outcome) -> String {
     let strikes: usize = outcome.strikes.iter().map(|struck| struck.count).sum();
     let held: usize = outcome.strikes.iter().map(|struck| struck.while_held).sum();
     format!(
-        "{:<20} {:>8.1} {:>12} {:>10} {strikes:>8} {held:>10} {:>8}  {}",
+        "{:<20} {:>7.1} {:>12} {:>10} {strikes:>7} {held:>10} {:>8} {:>8} {:>7} {:>7} {:>6}  {}",
         outcome.scenario.name,
         outcome.took.as_secs_f64(),
         outcome.findings.acquisitions,
         outcome.findings.hand_overs,
         outcome.findings.overlaps.len(),
+        outcome.findings.regressions.len(),
+        outcome.findings.writes.0,
+        outcome.findings.writes.1,
+        outcome.findings.stale_writes.len(),
         verdict(outcome),
     )
 }
@@ -36,13 +52,14 @@ fn verdict(outcome: &Outcome) -> String {
     match &outcome.verdict {
         Verdict::Safe => "safe".to_owned(),
         Verdict::Caught => "control: violated, as it must".to_owned(),
-        Verdict::Overlap => "VIOLATED".to_owned(),
-        Verdict::Blind => "CONTROL WITHOUT AN OVERLAP: the checks are blind".to_owned(),
+        Verdict::Violated => "VIOLATED".to_owned(),
+        Verdict::Blind => "CONTROL WITHOUT HARM: the checks are blind".to_owned(),
         Verdict::Nothing(lacks) => {
             let missing: Vec<String> = lacks.iter().map(lack).collect();
             format!("PROVED NOTHING: {}", missing.join(", "))
         }
         Verdict::Failed(why) => format!("FAILED: {why}"),
+        Verdict::Skipped(why) => format!("SKIPPED: {why}"),
         Verdict::Interrupted => "interrupted".to_owned(),
     }
 }
@@ -50,6 +67,9 @@ fn verdict(outcome: &Outcome) -> String {
 fn lack(lack: &Lack) -> String {
     match lack {
         Lack::HandOvers(needed) => format!("fewer than {needed} hand-overs"),
+        Lack::Write => "no write to the store".to_owned(),
+        Lack::Refusal => "no write that the store refused".to_owned(),
+        Lack::Hidden => "no restart that a proxy hid".to_owned(),
         Lack::Strike(strike) => format!("no strike while held of the kind: {}", strike.name()),
     }
 }
@@ -60,8 +80,12 @@ pub(crate) fn list() -> String {
     for scenario in Scenario::all() {
         let Scenario { name, about, .. } = scenario;
         let law = match scenario.law {
-            Law::Lawful { control } => format!("its control: {control}"),
-            Law::Control => "a control: overlaps must be found".to_owned(),
+            Law::Lawful { controls } => format!("its controls: {}", controls.join(", ")),
+            Law::Control(Harm::Overlaps) => "a control: overlaps must be found".to_owned(),
+            Law::Control(Harm::Disorder) => {
+                "a control: tokens out of order must be found".to_owned()
+            }
+            Law::Control(Harm::StaleWrites) => "a control: stale writes must be found".to_owned(),
         };
         // Writing to a text cannot fail.
         let _ = writeln!(text, "{name:<20} {about}\n{:<20} {law}", "");
@@ -78,6 +102,29 @@ pub(crate) fn story(outcome: &Outcome, folder: &Path) -> String {
     }
     if let Some(more) = overlaps.len().checked_sub(STORIES).filter(|&more| more > 0) {
         let _ = writeln!(text, "  … and {more} more");
+    }
+    let regressions = &outcome.findings.regressions;
+    for Regression {
+        resource,
+        earlier,
+        later,
+    } in regressions.iter().take(STORIES)
+    {
+        let _ = writeln!(
+            text,
+            "  {resource}: a token did not grow:\n    {earlier:?}\n    {later:?}"
+        );
+    }
+    for stale in outcome.findings.stale_writes.iter().take(STORIES) {
+        let StaleWrite {
+            resource,
+            earlier,
+            later,
+        } = stale;
+        let _ = writeln!(
+            text,
+            "  {resource}: written\n    by {earlier:?}\n    after {later:?}"
+        );
     }
     let _ = writeln!(text, "  journals: {}", folder.display());
     text

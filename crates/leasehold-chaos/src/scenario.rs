@@ -1,6 +1,9 @@
 //! What is tried: the table of scenarios.
 
+mod table;
+
 use std::time::Duration;
+use table::ALL;
 
 /// A way to be disturbed, and whether that must be survived.
 #[derive(Debug)]
@@ -13,19 +16,44 @@ pub(crate) struct Scenario {
     pub(crate) ttl: Duration,
     /// Whether nodes write everything to disk before they answer.
     pub(crate) durable: bool,
-    /// Whether proxies stand between clients and nodes.
-    pub(crate) proxied: bool,
+    /// What stands between clients and nodes.
+    pub(crate) between: Between,
+    /// Whether each node has a replica that can take its place.
+    pub(crate) replicated: bool,
     pub(crate) strikes: &'static [Strike],
 }
 
 /// What must come of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Law {
-    /// Nobody ever holds together with another. The control shows that the disturbance is strong enough
+    /// Nobody ever holds together with another. The controls show that the disturbance is strong enough
     /// for a defence to matter, and that the checker sees.
-    Lawful { control: &'static str },
-    /// A defence is off: overlaps must be found.
-    Control,
+    Lawful { controls: &'static [&'static str] },
+    /// A defence is off: this must be found.
+    Control(Harm),
+}
+
+/// What a missing defence lets happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Harm {
+    /// Two hold together.
+    Overlaps,
+    /// A later holder has no larger token.
+    Disorder,
+    /// What a later holder wrote is overwritten by an earlier one.
+    StaleWrites,
+}
+
+/// What stands between clients and nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Between {
+    Nothing,
+    /// Proxies that can make the network bad, and lead elsewhere.
+    Proxies,
+    /// Proxies of ours that keep connections when the server behind them goes.
+    Keepers,
+    /// The proxy in production that does the same.
+    Nutcracker,
 }
 
 /// Which program the clients are.
@@ -33,6 +61,14 @@ pub(crate) enum Law {
 pub(crate) enum Kind {
     /// The library, used as it is meant to be.
     Careful,
+    /// The library, told that the nodes' disks keep every vote.
+    Trusting,
+    /// The library without its restart guard (Argument S9).
+    Unguarded,
+    /// The library without tokens and guard: plain Redlock.
+    Plain,
+    /// The library, used as it is meant to be, but for the token, which the store is not shown (Argument S4).
+    Tokenless,
     /// A small client of its own without one of the library's defences.
     Reckless(Missing),
 }
@@ -63,6 +99,20 @@ pub(crate) enum Strike {
     RestartWithoutData,
     /// `kill -9` of servers, started again without their data after the longest TTL.
     RestartDelayed,
+    /// `kill -9` of one server, or of most, started again at once without their data.
+    Forget,
+    /// The same, and the quarantine that follows is cut to a quarter (against Argument S9).
+    ForgetHastily,
+    /// `kill -9` of one server, or of most, started again at once with a snapshot from some time before.
+    Snapshot,
+    /// FLUSHALL on one server, or on most.
+    Flush,
+    /// Counters of some servers are driven ahead of all clocks, by different amounts.
+    Uneven,
+    /// FLUSHALL on all servers, whose counters were far ahead of the clients' clocks (against Argument S4).
+    FlushAhead,
+    /// `kill -9` or demotion of one server, or of most, whose places replicas take that have not heard the latest.
+    Failover,
     /// Cuts, delays and swallows, by each proxy on its own.
     Network,
     /// SIGSTOP of servers and SIGCONT: what waits in their buffers acts late.
@@ -78,6 +128,13 @@ impl Strike {
             Self::RestartWithData => "restart with data",
             Self::RestartWithoutData => "restart without data",
             Self::RestartDelayed => "delayed restart",
+            Self::Forget => "restart at once without data",
+            Self::ForgetHastily => "restart without data and a short quarantine",
+            Self::Snapshot => "restart with an old snapshot",
+            Self::Flush => "flush",
+            Self::Uneven => "uneven counters",
+            Self::FlushAhead => "flush of counters that were ahead",
+            Self::Failover => "failover",
             Self::Network => "bad network",
             Self::HangServers => "stopped servers",
         }
@@ -85,8 +142,12 @@ impl Strike {
 }
 
 impl Kind {
-    pub(crate) const ALL: [(&'static str, Self); 5] = [
+    pub(crate) const ALL: [(&'static str, Self); 9] = [
         ("careful", Self::Careful),
+        ("trusting", Self::Trusting),
+        ("unguarded", Self::Unguarded),
+        ("plain", Self::Plain),
+        ("tokenless", Self::Tokenless),
         ("without-comparison", Self::Reckless(Missing::Comparison)),
         ("without-deadline", Self::Reckless(Missing::Deadline)),
         ("without-send-time", Self::Reckless(Missing::SendTime)),
@@ -98,6 +159,11 @@ impl Kind {
         named.map_or("", |(name, _)| name)
     }
 
+    /// Whether it writes to the store.
+    pub(crate) const fn writes(self) -> bool {
+        !matches!(self, Self::Plain | Self::Reckless(_))
+    }
+
     pub(crate) fn find(name: &str) -> Option<Self> {
         let named = Self::ALL.iter().find(|(other, _)| *other == name);
         named.map(|(_, kind)| *kind)
@@ -105,7 +171,7 @@ impl Kind {
 }
 
 impl Scenario {
-    /// All, each lawful one before its control.
+    /// All, in the order of the table.
     pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
         ALL.iter()
     }
@@ -119,169 +185,30 @@ impl Scenario {
         let is_wanted = |scenario: &&Self| {
             names.contains(&scenario.name)
                 || names.iter().any(|name| {
-                    Self::find(name).is_some_and(|lawful| lawful.control() == Some(scenario.name))
+                    Self::find(name)
+                        .is_some_and(|lawful| lawful.controls().contains(&scenario.name))
                 })
         };
         Self::all().filter(is_wanted).collect()
     }
 
-    pub(crate) const fn control(&self) -> Option<&'static str> {
+    pub(crate) const fn controls(&self) -> &'static [&'static str] {
         match self.law {
-            Law::Lawful { control } => Some(control),
-            Law::Control => None,
+            Law::Lawful { controls } => controls,
+            Law::Control(_) => &[],
         }
     }
+
+    pub(crate) const fn is_control(&self) -> bool {
+        matches!(self.law, Law::Control(_))
+    }
+
+    /// Whether it must be seen that the store refused something.
+    pub(crate) fn must_refuse(&self) -> bool {
+        let mut controls = self.controls().iter().filter_map(|name| Self::find(name));
+        controls.any(|control| control.law == Law::Control(Harm::StaleWrites))
+    }
 }
-
-const USUAL: Scenario = Scenario {
-    name: "",
-    about: "",
-    law: Law::Control,
-    clients: Kind::Careful,
-    nodes: 3,
-    ttl: Duration::from_millis(300),
-    durable: false,
-    proxied: false,
-    strikes: &[],
-};
-
-/// Where what happens is measured in TTLs, a short one lets more happen.
-const SHORT: Duration = Duration::from_millis(200);
-
-static ALL: [Scenario; 13] = [
-    Scenario {
-        name: "kill-clients",
-        about: "clients are killed with kill -9 and started again",
-        law: Law::Lawful {
-            control: "blind-tidying",
-        },
-        strikes: &[Strike::KillClients],
-        ..USUAL
-    },
-    Scenario {
-        name: "blind-tidying",
-        about: "the same; a client deletes the keys when it starts, whoever owns them",
-        clients: Kind::Reckless(Missing::Comparison),
-        strikes: &[Strike::KillClients],
-        ..USUAL
-    },
-    Scenario {
-        name: "stop-clients",
-        about: "clients are stopped, often beyond their TTL, and go on",
-        law: Law::Lawful {
-            control: "unwatched-deadline",
-        },
-        strikes: &[Strike::StopClients],
-        ..USUAL
-    },
-    Scenario {
-        name: "unwatched-deadline",
-        about: "the same; a client that won never looks at its validity again",
-        clients: Kind::Reckless(Missing::Deadline),
-        strikes: &[Strike::StopClients],
-        ..USUAL
-    },
-    Scenario {
-        name: "restart-with-data",
-        about: "servers are killed and restart at once with their data (appendfsync always)",
-        law: Law::Lawful {
-            control: "restart-without-data",
-        },
-        ttl: Duration::from_millis(400),
-        durable: true,
-        strikes: &[Strike::RestartWithData],
-        ..USUAL
-    },
-    Scenario {
-        name: "delayed-restart",
-        about: "servers are killed and restart without data, after the longest TTL",
-        law: Law::Lawful {
-            control: "restart-without-data",
-        },
-        nodes: 5,
-        ttl: Duration::from_millis(400),
-        strikes: &[Strike::RestartDelayed],
-        ..USUAL
-    },
-    Scenario {
-        name: "restart-without-data",
-        about: "most servers are killed and restart at once without their data",
-        ttl: Duration::from_millis(400),
-        strikes: &[Strike::RestartWithoutData],
-        ..USUAL
-    },
-    Scenario {
-        name: "network",
-        about: "proxies cut, delay (also beyond the TTL), swallow and refuse",
-        law: Law::Lawful {
-            control: "validity-from-reply",
-        },
-        ttl: SHORT,
-        proxied: true,
-        strikes: &[Strike::Network],
-        ..USUAL
-    },
-    Scenario {
-        name: "validity-from-reply",
-        about: "the same; a client counts its validity from the replies, not from before the send",
-        clients: Kind::Reckless(Missing::SendTime),
-        ttl: SHORT,
-        proxied: true,
-        strikes: &[Strike::Network],
-        ..USUAL
-    },
-    Scenario {
-        name: "hung-servers",
-        about: "servers are stopped and go on, and act late on what waited",
-        law: Law::Lawful {
-            control: "reused-owner",
-        },
-        ttl: SHORT,
-        strikes: &[Strike::HangServers],
-        ..USUAL
-    },
-    Scenario {
-        name: "reused-owner",
-        about: "the same; a client signs all its attempts alike, and repeats releases that hung",
-        clients: Kind::Reckless(Missing::FreshOwner),
-        ttl: SHORT,
-        strikes: &[Strike::HangServers],
-        ..USUAL
-    },
-    Scenario {
-        name: "everything",
-        about: "all of the above that must be survived, at once",
-        law: Law::Lawful {
-            control: "everything-forgotten",
-        },
-        nodes: 5,
-        durable: true,
-        proxied: true,
-        strikes: &[
-            Strike::KillClients,
-            Strike::StopClients,
-            Strike::RestartWithData,
-            Strike::RestartDelayed,
-            Strike::Network,
-            Strike::HangServers,
-        ],
-        ..USUAL
-    },
-    Scenario {
-        name: "everything-forgotten",
-        about: "the same; servers come back at once without their data",
-        nodes: 5,
-        proxied: true,
-        strikes: &[
-            Strike::KillClients,
-            Strike::StopClients,
-            Strike::RestartWithoutData,
-            Strike::Network,
-            Strike::HangServers,
-        ],
-        ..USUAL
-    },
-];
 
 #[cfg(test)]
 mod tests {
@@ -290,10 +217,11 @@ mod tests {
     #[test]
     fn every_lawful_scenario_names_its_control() {
         for scenario in Scenario::all() {
-            if let Some(name) = scenario.control() {
+            assert_eq!(scenario.is_control(), scenario.controls().is_empty());
+            for name in scenario.controls() {
                 let control = Scenario::find(name).expect("the control is in the table");
-                assert_eq!(control.law, Law::Control);
-                assert_eq!(scenario.clients, Kind::Careful);
+                assert!(control.is_control());
+                assert!(!matches!(scenario.clients, Kind::Reckless(_)));
             }
             assert!(!scenario.strikes.is_empty() && !scenario.about.is_empty());
         }
@@ -301,8 +229,8 @@ mod tests {
 
     #[test]
     fn every_control_belongs_to_a_lawful_scenario() {
-        for control in Scenario::all().filter(|scenario| scenario.law == Law::Control) {
-            assert!(Scenario::all().any(|lawful| lawful.control() == Some(control.name)));
+        for control in Scenario::all().filter(|scenario| scenario.is_control()) {
+            assert!(Scenario::all().any(|lawful| lawful.controls().contains(&control.name)));
         }
     }
 
@@ -315,6 +243,26 @@ mod tests {
         assert_eq!(names(&["kill-clients"]), ["kill-clients", "blind-tidying"]);
         assert_eq!(names(&["blind-tidying"]), ["blind-tidying"]);
         assert_eq!(names(&["delayed-restart", "restart-with-data"]).len(), 3);
+    }
+
+    #[test]
+    fn the_control_of_a_guarded_scenario_differs_in_the_guard_alone() {
+        for control in Scenario::all().filter(|scenario| scenario.name.ends_with("-off")) {
+            assert_eq!(control.clients, Kind::Unguarded, "{}", control.name);
+            let lawful = Scenario::all().find(|lawful| lawful.controls().contains(&control.name));
+            let lawful = lawful.expect("somebody's control");
+            assert_eq!(lawful.clients, Kind::Careful, "{}", control.name);
+            let world = |scenario: &Scenario| {
+                let Scenario {
+                    nodes,
+                    ttl,
+                    between,
+                    ..
+                } = *scenario;
+                (nodes, ttl, between, scenario.strikes)
+            };
+            assert_eq!(world(lawful), world(control), "{}", control.name);
+        }
     }
 
     #[test]

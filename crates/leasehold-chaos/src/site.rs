@@ -1,10 +1,16 @@
 //! Where a scenario takes place: servers, proxies before them, and clients.
 
 use crate::{
-    bell::Bell, chronicle::Chronicle, client::Orders, draw::Draw, scenario::Scenario,
+    bell::Bell,
+    chronicle::Chronicle,
+    client::Orders,
+    draw::Draw,
+    pair::Pair,
+    scenario::{Between, Scenario},
+    store::{Store, Write},
     worker::Worker,
 };
-use leasehold_servers::{Proxy, Server, ServerBinary, ServerSet};
+use leasehold_servers::{Keeper, Nutcracker, Proxy, Server, ServerBinary, ServerSet};
 use std::{
     path::Path,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -20,9 +26,46 @@ pub(crate) struct Site {
     workers: Vec<Mutex<Worker>>,
     /// One proxy for each node in each of two places, so that a network can be bad for some clients only.
     places: Vec<Vec<Proxy>>,
-    servers: ServerSet,
+    keepers: Vec<Keeper>,
+    nutcracker: Option<Nutcracker>,
+    nodes: Nodes,
+    /// What the clients write to. Nobody disturbs it.
+    store: Option<Server>,
     /// Held while a server is down, so that two strikes do not start it twice.
     restarts: Vec<Mutex<()>>,
+}
+
+/// The servers, alone or each with a replica.
+#[derive(Debug)]
+enum Nodes {
+    Single(ServerSet),
+    Pairs(Vec<Pair>),
+}
+
+impl Nodes {
+    fn start(scenario: &Scenario, binary: &ServerBinary) -> Result<Self, String> {
+        if scenario.replicated {
+            let pairs = (0..scenario.nodes).map(|_| Pair::start(binary));
+            return pairs.collect::<Result<_, _>>().map(Self::Pairs);
+        }
+        let servers = ServerSet::start_with(scenario.nodes, |_, builder| {
+            let builder = builder.binary(binary);
+            if scenario.durable {
+                let builder = builder.option("appendonly", &["yes"]);
+                builder.option("appendfsync", &["always"])
+            } else {
+                builder
+            }
+        });
+        servers.map(Self::Single).map_err(|error| error.to_string())
+    }
+
+    fn masters(&self) -> Vec<&Server> {
+        match self {
+            Self::Single(servers) => servers.iter().collect(),
+            Self::Pairs(pairs) => pairs.iter().map(Pair::master).collect(),
+        }
+    }
 }
 
 impl Site {
@@ -34,29 +77,41 @@ impl Site {
         folder: &Path,
     ) -> Result<Self, String> {
         let told = |error: std::io::Error| error.to_string();
-        let servers = ServerSet::start_with(scenario.nodes, |_, builder| {
-            let builder = builder.binary(binary);
-            if scenario.durable {
-                let builder = builder.option("appendonly", &["yes"]);
-                builder.option("appendfsync", &["always"])
-            } else {
-                builder
-            }
-        });
-        let servers = servers.map_err(|error| error.to_string())?;
+        let nodes = Nodes::start(scenario, binary)?;
+        let ports: Vec<u16> = nodes.masters().into_iter().map(Server::port).collect();
         let mut places = Vec::new();
-        for _ in 0..if scenario.proxied { 2 } else { 0 } {
-            let proxies = servers.iter().map(|server| Proxy::start(server.port()));
+        for _ in 0..if scenario.between == Between::Proxies {
+            2
+        } else {
+            0
+        } {
+            let proxies = ports.iter().map(|&port| Proxy::start(port));
             places.push(proxies.collect::<Result<Vec<_>, _>>().map_err(told)?);
         }
+        let kept: &[u16] = if scenario.between == Between::Keepers {
+            &ports
+        } else {
+            &[]
+        };
+        let keepers = kept.iter().map(|&port| Keeper::start(port));
+        let keepers = keepers.collect::<Result<_, _>>().map_err(told)?;
+        let nutcracker =
+            (scenario.between == Between::Nutcracker).then(|| Nutcracker::start(&ports));
+        let store = scenario.clients.writes().then(|| {
+            let store = Server::builder().binary(binary).start();
+            store.map_err(|error| error.to_string())
+        });
         let mut site = Self {
             scenario,
             bell: Bell::default(),
             chronicle: Chronicle::create(folder).map_err(told)?,
             workers: Vec::new(),
             places,
-            restarts: servers.iter().map(|_| Mutex::new(())).collect(),
-            servers,
+            keepers,
+            nutcracker: nutcracker.transpose().map_err(told)?,
+            restarts: ports.iter().map(|_| Mutex::new(())).collect(),
+            nodes,
+            store: store.transpose()?,
         };
         let mut draw = Draw::named(seed, "clients");
         for number in 0..CLIENTS {
@@ -64,6 +119,7 @@ impl Site {
                 kind: scenario.clients,
                 journal: folder.to_owned(),
                 ports: site.ports(number),
+                store: site.store.as_ref().map_or(0, Server::port),
                 ttl: scenario.ttl,
                 seed: draw.next(),
             };
@@ -76,14 +132,60 @@ impl Site {
 
     /// Where client `number` finds the nodes.
     fn ports(&self, number: usize) -> Vec<u16> {
-        match self.places.get(number % self.places.len().max(1)) {
-            Some(proxies) => proxies.iter().map(Proxy::port).collect(),
-            None => self.servers.iter().map(Server::port).collect(),
+        let place = self.places.get(number % self.places.len().max(1));
+        match (self.scenario.between, place, &self.nutcracker) {
+            (_, Some(proxies), _) => proxies.iter().map(Proxy::port).collect(),
+            (Between::Keepers, ..) => self.keepers.iter().map(Keeper::port).collect(),
+            (_, _, Some(nutcracker)) => nutcracker.ports().to_vec(),
+            _ => (0..self.nodes())
+                .map(|node| self.server(node).port())
+                .collect(),
         }
     }
 
-    pub(crate) const fn servers(&self) -> &ServerSet {
-        &self.servers
+    pub(crate) const fn nodes(&self) -> usize {
+        self.scenario.nodes
+    }
+
+    /// The server that is node `number` now.
+    pub(crate) fn server(&self, number: usize) -> &Server {
+        match &self.nodes {
+            Nodes::Single(servers) => &servers[number],
+            Nodes::Pairs(pairs) => pairs[number].master(),
+        }
+    }
+
+    /// Node `number` and its replica.
+    ///
+    /// # Panics
+    /// If it has none: then the scenario asks for what it does not provide.
+    pub(crate) fn pair(&self, number: usize) -> &Pair {
+        match &self.nodes {
+            Nodes::Pairs(pairs) => &pairs[number],
+            Nodes::Single(_) => panic!("only nodes with replicas fail over"),
+        }
+    }
+
+    /// Gives the addresses of node `number` to the server on this port.
+    pub(crate) fn lead_to(&self, number: usize, port: u16) {
+        for proxies in &self.places {
+            proxies[number].retarget(port);
+        }
+    }
+
+    /// What was written to the store up to now.
+    pub(crate) fn writes(&self) -> Result<Vec<Write>, String> {
+        let Some(store) = &self.store else {
+            return Ok(Vec::new());
+        };
+        let writes = Store::open(store.port()).and_then(|mut store| store.writes());
+        writes.map_err(|error| format!("the store: {error}"))
+    }
+
+    /// How often a proxy hid from a client that a server had restarted. None if there is no way to know.
+    pub(crate) fn hidden(&self) -> Option<usize> {
+        let is_known = self.scenario.between == Between::Keepers;
+        is_known.then(|| self.keepers.iter().map(Keeper::hidden).sum())
     }
 
     pub(crate) fn places(&self) -> &[Vec<Proxy>] {

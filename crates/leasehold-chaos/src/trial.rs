@@ -6,10 +6,10 @@ use crate::{
     chronicle,
     moment::Moment,
     nemesis,
-    scenario::{Law, Scenario, Strike},
+    scenario::{Between, Harm, Law, Scenario, Strike},
     site::Site,
 };
-use leasehold_servers::ServerBinary;
+use leasehold_servers::{Nutcracker, ServerBinary};
 use std::{fs, path::Path, thread, time::Duration};
 
 /// What a scenario came to.
@@ -19,6 +19,8 @@ pub(crate) struct Outcome {
     pub(crate) findings: Findings,
     /// One for each kind of the scenario.
     pub(crate) strikes: Vec<Struck>,
+    /// How many restarts a proxy hid from clients, where that is known.
+    pub(crate) hidden: Option<usize>,
     pub(crate) took: Duration,
     pub(crate) verdict: Verdict,
 }
@@ -37,16 +39,18 @@ pub(crate) struct Struck {
 pub(crate) enum Verdict {
     /// Lawful, and nobody held together with another.
     Safe,
-    /// A control, and overlaps were found.
+    /// A control, and the harm was found.
     Caught,
-    /// Lawful, and two held at once.
-    Overlap,
-    /// A control, and no overlap was found: nobody knows what the lawful scenario is worth.
+    /// Lawful, and two held at once, or tokens or the store were wrong.
+    Violated,
+    /// A control, and nothing was found: nobody knows what the lawful scenario is worth.
     Blind,
     /// Too little happened: this is missing.
     Nothing(Vec<Lack>),
     /// It could not be run or judged.
     Failed(String),
+    /// This machine lacks what it needs.
+    Skipped(&'static str),
     /// Somebody wanted to end it.
     Interrupted,
 }
@@ -58,11 +62,17 @@ pub(crate) enum Lack {
     HandOvers(usize),
     /// One that was carried out while somebody held.
     Strike(Strike),
+    /// A write that the store accepted.
+    Write,
+    /// A write that the store refused.
+    Refusal,
+    /// A restart of which a client heard nothing.
+    Hidden,
 }
 
 impl Verdict {
     pub(crate) const fn is_good(&self) -> bool {
-        matches!(self, Self::Safe | Self::Caught)
+        matches!(self, Self::Safe | Self::Caught | Self::Skipped(_))
     }
 }
 
@@ -79,9 +89,14 @@ pub(crate) fn run(
         scenario,
         findings: Findings::default(),
         strikes: Vec::new(),
+        hidden: None,
         took: Duration::ZERO,
         verdict: Verdict::Nothing(Vec::new()),
     };
+    if scenario.between == Between::Nutcracker && Nutcracker::find().is_none() {
+        outcome.verdict = Verdict::Skipped("nutcracker is not installed");
+        return outcome;
+    }
     let played = play(&mut outcome, binary, begun.plus(time), seed, folder);
     outcome.took = Moment::now().since(begun);
     outcome.verdict = match played {
@@ -110,7 +125,9 @@ fn play(
         }
         while Moment::now() < end && !is_interrupted() && site.chronicle.failure().is_none() {
             let _ = site.bell.rest(GLANCE.min(end.since(Moment::now())));
-            if scenario.law == Law::Control && has_shown_enough(&site, folder)? {
+            if let Law::Control(harm) = scenario.law
+                && has_shown_enough(&site, harm, folder)?
+            {
                 break;
             }
         }
@@ -119,7 +136,8 @@ fn play(
     site.kill_clients();
     // A failed run tells the overlaps that it found as well: they may have the same cause.
     let journals = chronicle::journals(folder, &site.chronicle)?;
-    outcome.findings = checker::check(&journals, Moment::NEVER);
+    outcome.findings = checker::check_with(&journals, &site.writes()?, Moment::NEVER);
+    outcome.hidden = site.hidden();
     outcome.strikes = count(scenario, &site.chronicle.strikes(), &outcome.findings);
     // What a client says is why it ended, where both are told.
     match chronicle::complaint(folder)?.or_else(|| site.chronicle.failure()) {
@@ -143,22 +161,31 @@ fn count(scenario: &Scenario, strikes: &[(Strike, Moment)], findings: &Findings)
 }
 
 /// Whether a control has violated often enough that no line which is still to be written can change it.
-fn has_shown_enough(site: &Site, folder: &Path) -> Result<bool, String> {
+fn has_shown_enough(site: &Site, harm: Harm, folder: &Path) -> Result<bool, String> {
     let horizon = Moment::now();
+    let writes = site.writes()?;
     let journals = chronicle::journals(folder, &site.chronicle)?;
-    Ok(checker::check(&journals, horizon).overlaps.len() >= ENOUGH)
+    let findings = checker::check_with(&journals, &writes, horizon);
+    Ok(count_of(harm, &findings) >= ENOUGH)
+}
+
+const fn count_of(harm: Harm, findings: &Findings) -> usize {
+    match harm {
+        Harm::Overlaps => findings.overlaps.len(),
+        Harm::Disorder => findings.regressions.len(),
+        Harm::StaleWrites => findings.stale_writes.len(),
+    }
 }
 
 fn judge(outcome: &Outcome) -> Verdict {
-    let has_overlaps = !outcome.findings.overlaps.is_empty();
-    match (outcome.scenario.law, has_overlaps) {
-        (Law::Lawful { .. }, true) => Verdict::Overlap,
-        (Law::Lawful { .. }, false) => match lacks(outcome) {
+    match outcome.scenario.law {
+        Law::Lawful { .. } if !outcome.findings.is_clean() => Verdict::Violated,
+        Law::Lawful { .. } => match lacks(outcome) {
             nothing if nothing.is_empty() => Verdict::Safe,
             lacks => Verdict::Nothing(lacks),
         },
-        (Law::Control, true) => Verdict::Caught,
-        (Law::Control, false) => Verdict::Blind,
+        Law::Control(harm) if count_of(harm, &outcome.findings) > 0 => Verdict::Caught,
+        Law::Control(_) => Verdict::Blind,
     }
 }
 
@@ -169,9 +196,18 @@ fn lacks(outcome: &Outcome) -> Vec<Lack> {
     let hand_overs = (outcome.findings.hand_overs < needed).then_some(Lack::HandOvers(needed));
     let strikes = outcome.strikes.iter();
     let missing = strikes.filter(|struck| struck.while_held == 0);
+    let (accepted, refused) = outcome.findings.writes;
+    let wrote = outcome.scenario.clients.writes() && accepted == 0;
+    let refuses = outcome.scenario.must_refuse() && refused == 0;
+    let further = [
+        wrote.then_some(Lack::Write),
+        refuses.then_some(Lack::Refusal),
+        (outcome.hidden == Some(0)).then_some(Lack::Hidden),
+    ];
     hand_overs
         .into_iter()
         .chain(missing.map(|struck| Lack::Strike(struck.strike)))
+        .chain(further.into_iter().flatten())
         .collect()
 }
 
@@ -202,6 +238,7 @@ mod tests {
         let scenario = Scenario::find(name).unwrap();
         let mut findings = found(text);
         findings.hand_overs = 9;
+        findings.writes = (9, 9);
         let strikes = scenario.strikes.iter().map(|&strike| Struck {
             strike,
             count: 9,
@@ -211,6 +248,7 @@ mod tests {
             scenario,
             findings,
             strikes: strikes.collect(),
+            hidden: None,
             took: Duration::ZERO,
             verdict: Verdict::Nothing(Vec::new()),
         }
@@ -220,7 +258,7 @@ mod tests {
     fn overlaps_condemn_the_lawful_and_acquit_the_controls() {
         let judged = |name, text| judge(&outcome(name, text));
         assert_eq!(judged("kill-clients", APART), Verdict::Safe);
-        assert_eq!(judged("kill-clients", TOGETHER), Verdict::Overlap);
+        assert_eq!(judged("kill-clients", TOGETHER), Verdict::Violated);
         assert_eq!(judged("blind-tidying", APART), Verdict::Blind);
         assert_eq!(judged("blind-tidying", TOGETHER), Verdict::Caught);
     }

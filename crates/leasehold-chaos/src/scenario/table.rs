@@ -1,0 +1,322 @@
+//! All scenarios, each with its control.
+
+use super::{Between, Harm, Kind, Law, Missing, Scenario, Strike};
+use std::time::Duration;
+
+const USUAL: Scenario = Scenario {
+    name: "",
+    about: "",
+    law: Law::Control(Harm::Overlaps),
+    clients: Kind::Careful,
+    nodes: 3,
+    ttl: Duration::from_millis(300),
+    durable: false,
+    between: Between::Nothing,
+    replicated: false,
+    strikes: &[],
+};
+
+/// Where what happens is measured in TTLs, a short one lets more happen.
+const SHORT: Duration = Duration::from_millis(200);
+
+pub(super) static ALL: [Scenario; 32] = [
+    Scenario {
+        name: "kill-clients",
+        about: "clients are killed with kill -9 and started again",
+        law: Law::Lawful {
+            controls: &["blind-tidying"],
+        },
+        strikes: &[Strike::KillClients],
+        ..USUAL
+    },
+    Scenario {
+        name: "blind-tidying",
+        about: "the same; a client deletes the keys when it starts, whoever owns them",
+        clients: Kind::Reckless(Missing::Comparison),
+        strikes: &[Strike::KillClients],
+        ..USUAL
+    },
+    Scenario {
+        name: "stop-clients",
+        about: "clients are stopped, often beyond their TTL, and go on",
+        law: Law::Lawful {
+            controls: &["unwatched-deadline"],
+        },
+        strikes: &[Strike::StopClients],
+        ..USUAL
+    },
+    Scenario {
+        name: "unwatched-deadline",
+        about: "the same; a client that won never looks at its validity again",
+        clients: Kind::Reckless(Missing::Deadline),
+        strikes: &[Strike::StopClients],
+        ..USUAL
+    },
+    Scenario {
+        name: "restart-with-data",
+        about: "servers are killed and restart at once with their data (appendfsync always), which is trusted",
+        law: Law::Lawful {
+            controls: &["restart-without-data"],
+        },
+        clients: Kind::Trusting,
+        ttl: Duration::from_millis(400),
+        durable: true,
+        strikes: &[Strike::RestartWithData],
+        ..USUAL
+    },
+    Scenario {
+        name: "delayed-restart",
+        about: "servers are killed and restart without data, after the longest TTL; plain Redlock, no guard",
+        law: Law::Lawful {
+            controls: &["restart-without-data"],
+        },
+        clients: Kind::Plain,
+        nodes: 5,
+        ttl: Duration::from_millis(400),
+        strikes: &[Strike::RestartDelayed],
+        ..USUAL
+    },
+    Scenario {
+        name: "restart-without-data",
+        about: "most servers are killed and restart at once without their data; plain Redlock, no guard",
+        clients: Kind::Plain,
+        ttl: Duration::from_millis(400),
+        strikes: &[Strike::RestartWithoutData],
+        ..USUAL
+    },
+    Scenario {
+        name: "forgetful",
+        about: "one server, or most, or all are killed and restart at once without their data",
+        law: Law::Lawful {
+            controls: &["forgetful-off", "short-quarantine"],
+        },
+        strikes: &[Strike::Forget],
+        ..USUAL
+    },
+    Scenario {
+        name: "forgetful-off",
+        about: "the same, without the restart guard",
+        clients: Kind::Unguarded,
+        strikes: &[Strike::Forget],
+        ..USUAL
+    },
+    Scenario {
+        name: "short-quarantine",
+        about: "the same; servers that forgot vote again after a quarter of their quarantine",
+        strikes: &[Strike::ForgetHastily],
+        ..USUAL
+    },
+    Scenario {
+        name: "forgetful-five",
+        about: "the same with five servers",
+        law: Law::Lawful {
+            controls: &["forgetful-five-off"],
+        },
+        nodes: 5,
+        strikes: &[Strike::Forget],
+        ..USUAL
+    },
+    Scenario {
+        name: "forgetful-five-off",
+        about: "the same, without the restart guard",
+        clients: Kind::Unguarded,
+        nodes: 5,
+        strikes: &[Strike::Forget],
+        ..USUAL
+    },
+    Scenario {
+        name: "old-snapshot",
+        about: "servers are killed and restart at once with what they had some time before",
+        law: Law::Lawful {
+            controls: &["old-snapshot-off"],
+        },
+        strikes: &[Strike::Snapshot],
+        ..USUAL
+    },
+    Scenario {
+        name: "old-snapshot-off",
+        about: "the same, without the restart guard",
+        clients: Kind::Unguarded,
+        strikes: &[Strike::Snapshot],
+        ..USUAL
+    },
+    Scenario {
+        name: "flush",
+        about: "servers are flushed; connections stay open",
+        law: Law::Lawful {
+            controls: &["flush-off"],
+        },
+        strikes: &[Strike::Flush],
+        ..USUAL
+    },
+    Scenario {
+        name: "flush-off",
+        about: "the same, without the restart guard",
+        clients: Kind::Unguarded,
+        strikes: &[Strike::Flush],
+        ..USUAL
+    },
+    Scenario {
+        name: "uneven-counters",
+        about: "servers' counters are ahead of all clocks, and of each other's, while clients and servers are stopped",
+        law: Law::Lawful {
+            controls: &["lost-counters"],
+        },
+        strikes: &[Strike::Uneven, Strike::StopClients, Strike::HangServers],
+        ..USUAL
+    },
+    Scenario {
+        name: "lost-counters",
+        about: "all servers are flushed when their counters are further ahead of the clients' clocks than is allowed for",
+        law: Law::Control(Harm::Disorder),
+        strikes: &[Strike::FlushAhead],
+        ..USUAL
+    },
+    Scenario {
+        name: "failover",
+        about: "servers are killed or demoted, and replicas that lag take their places under the same addresses",
+        law: Law::Lawful {
+            controls: &["failover-off"],
+        },
+        between: Between::Proxies,
+        replicated: true,
+        strikes: &[Strike::Failover],
+        ..USUAL
+    },
+    Scenario {
+        name: "failover-off",
+        about: "the same, without the restart guard",
+        clients: Kind::Unguarded,
+        between: Between::Proxies,
+        replicated: true,
+        strikes: &[Strike::Failover],
+        ..USUAL
+    },
+    Scenario {
+        name: "hidden",
+        about: "servers restart at once without their data, behind proxies that keep the connections",
+        law: Law::Lawful {
+            controls: &["hidden-off"],
+        },
+        between: Between::Keepers,
+        strikes: &[Strike::Forget],
+        ..USUAL
+    },
+    Scenario {
+        name: "hidden-off",
+        about: "the same, without the restart guard",
+        clients: Kind::Unguarded,
+        between: Between::Keepers,
+        strikes: &[Strike::Forget],
+        ..USUAL
+    },
+    Scenario {
+        name: "nutcracker",
+        about: "the same behind nutcracker",
+        law: Law::Lawful {
+            controls: &["nutcracker-off"],
+        },
+        between: Between::Nutcracker,
+        strikes: &[Strike::Forget],
+        ..USUAL
+    },
+    Scenario {
+        name: "nutcracker-off",
+        about: "the same, without the restart guard",
+        clients: Kind::Unguarded,
+        between: Between::Nutcracker,
+        strikes: &[Strike::Forget],
+        ..USUAL
+    },
+    Scenario {
+        name: "fenced-store",
+        about: "clients are stopped between their look at the lease and their write to a store that checks tokens",
+        law: Law::Lawful {
+            controls: &["tokenless-store"],
+        },
+        ttl: SHORT,
+        strikes: &[Strike::StopClients],
+        ..USUAL
+    },
+    Scenario {
+        name: "tokenless-store",
+        about: "the same; the store is shown no tokens",
+        law: Law::Control(Harm::StaleWrites),
+        clients: Kind::Tokenless,
+        ttl: SHORT,
+        strikes: &[Strike::StopClients],
+        ..USUAL
+    },
+    Scenario {
+        name: "network",
+        about: "proxies cut, delay (also beyond the TTL), swallow and refuse",
+        law: Law::Lawful {
+            controls: &["validity-from-reply"],
+        },
+        ttl: SHORT,
+        between: Between::Proxies,
+        strikes: &[Strike::Network],
+        ..USUAL
+    },
+    Scenario {
+        name: "validity-from-reply",
+        about: "the same; a client counts its validity from the replies, not from before the send",
+        clients: Kind::Reckless(Missing::SendTime),
+        ttl: SHORT,
+        between: Between::Proxies,
+        strikes: &[Strike::Network],
+        ..USUAL
+    },
+    Scenario {
+        name: "hung-servers",
+        about: "servers are stopped and go on, and act late on what waited",
+        law: Law::Lawful {
+            controls: &["reused-owner"],
+        },
+        ttl: SHORT,
+        strikes: &[Strike::HangServers],
+        ..USUAL
+    },
+    Scenario {
+        name: "reused-owner",
+        about: "the same; a client signs all its attempts alike, and repeats releases that hung",
+        clients: Kind::Reckless(Missing::FreshOwner),
+        ttl: SHORT,
+        strikes: &[Strike::HangServers],
+        ..USUAL
+    },
+    Scenario {
+        name: "everything",
+        about: "all of the above that must be survived, at once",
+        law: Law::Lawful {
+            controls: &["everything-forgotten"],
+        },
+        nodes: 5,
+        durable: true,
+        between: Between::Proxies,
+        strikes: &[
+            Strike::KillClients,
+            Strike::StopClients,
+            Strike::RestartWithData,
+            Strike::Forget,
+            Strike::Network,
+            Strike::HangServers,
+        ],
+        ..USUAL
+    },
+    Scenario {
+        name: "everything-forgotten",
+        about: "the same, without the restart guard; most servers come back at once without their data",
+        clients: Kind::Unguarded,
+        nodes: 5,
+        between: Between::Proxies,
+        strikes: &[
+            Strike::KillClients,
+            Strike::StopClients,
+            Strike::RestartWithoutData,
+            Strike::Network,
+            Strike::HangServers,
+        ],
+        ..USUAL
+    },
+];
