@@ -1,6 +1,6 @@
 //! Servers for the tests, installed if they are missing.
 
-use leasehold_servers::ServerBinary;
+use leasehold_servers::{Postgres, PostgresError, ServerBinary};
 use std::{
     env,
     fs::{self, Permissions},
@@ -23,7 +23,7 @@ pub(crate) fn server(target: &Path) -> Result<ServerBinary, String> {
     if let Some(path) = program_below(&folder) {
         return Ok(ServerBinary::at(path));
     }
-    if with_apt()
+    if with_apt(APT_REDIS)
         && let Ok(binary) = ServerBinary::find()
     {
         return Ok(binary);
@@ -34,7 +34,19 @@ pub(crate) fn server(target: &Path) -> Result<ServerBinary, String> {
         .ok_or_else(|| missing.to_string())
 }
 
-fn with_apt() -> bool {
+/// Finds PostgreSQL, or installs it with apt. Without it the tests that need it are skipped.
+pub(crate) fn postgres() -> Option<PathBuf> {
+    let mut found = Postgres::find();
+    if matches!(found, Err(PostgresError::Missing { named: None })) {
+        println!("no PostgreSQL found; installing it");
+        with_apt(APT_POSTGRES);
+        found = Postgres::find();
+    }
+    found.map_err(|error| println!("{error}")).ok()
+}
+
+/// Runs what is between updating apt's lists and the end of it.
+fn with_apt(install: &str) -> bool {
     if !succeeds(Command::new("apt-get").arg("--version")) {
         return false;
     }
@@ -49,7 +61,8 @@ fn with_apt() -> bool {
         println!("not root, and sudo asks for a password: no apt-get");
         return false;
     };
-    let status = command.args(["-c", APT]).status();
+    let script = format!("{APT_START}\n{install}");
+    let status = command.args(["-c", &script]).status();
     status.is_ok_and(|status| status.success())
 }
 
@@ -182,15 +195,28 @@ const PACKAGES: [(&str, &str); 3] = [
 
 // Somebody's machine: the package must not start a service there, and what is installed already must not
 // be replaced by another version.
-const APT: &str = "\
+const APT_START: &str = "\
 policy=/usr/sbin/policy-rc.d
 if [ ! -e $policy ]; then
     printf '#!/bin/sh\\nexit 101\\n' > $policy
     chmod 755 $policy
     trap 'rm -f $policy' EXIT
 fi
-apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-upgrade \
-    --no-install-recommends redis-server";
+export DEBIAN_FRONTEND=noninteractive
+apt-get update || exit";
+
+const APT_REDIS: &str = "apt-get install -y --no-upgrade --no-install-recommends redis-server";
+
+// The package would make a cluster, and start it with the machine from then on.
+const APT_POSTGRES: &str = "\
+apt-get install -y --no-upgrade --no-install-recommends postgresql-common || exit
+settings=/etc/postgresql-common/createcluster.conf
+cp -p $settings $settings.before || exit
+sed -i 's/^#* *create_main_cluster .*/create_main_cluster = false/' $settings
+apt-get install -y --no-upgrade --no-install-recommends postgresql
+outcome=$?
+mv $settings.before $settings
+exit $outcome";
 
 #[cfg(test)]
 mod tests {

@@ -95,6 +95,6 @@ usage: cargo xtask COMMAND
   model [ARGUMENTS]     explore every course of small worlds; `--large` for larger ones
   mutants [NAME ...]    spoil one line after the other, and see that the checks notice; by name, by argument
                         (`S5`), or all of them; --list names them, --table prints them for docs/SAFETY.md
-  chaos [ARGUMENTS]     break real servers and clients for a minute; `--servers redis-8.2,valkey-9.1`
+  chaos [ARGUMENTS]     break real servers and clients for two minutes; `--servers redis-8.2,valkey-9.1`
                         gets what is missing; `--help` tells more
   tidy                  check the rules of the house that no compiler checks";

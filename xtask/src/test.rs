@@ -17,6 +17,7 @@ pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
         target,
         further: further.iter().map(|&word| word.to_owned()).collect(),
         server: None,
+        postgres: None,
         skips: Skips::new(file),
     };
     let count = STEPS.len();
@@ -44,6 +45,7 @@ struct Run {
     target: PathBuf,
     further: Vec<String>,
     server: Option<ServerBinary>,
+    postgres: Option<PathBuf>,
     skips: Skips,
 }
 
@@ -55,7 +57,7 @@ struct Failure {
 type Step = fn(&mut Run) -> Result<(), Failure>;
 
 const STEPS: [(&str, Step); 10] = [
-    ("a server to test against", Run::server),
+    ("servers to test against", Run::servers),
     ("formatting", Run::formatting),
     ("lints", Run::lints),
     ("the rules of the house", Run::tidy),
@@ -68,11 +70,15 @@ const STEPS: [(&str, Step); 10] = [
 ];
 
 impl Run {
-    fn server(&mut self) -> Result<(), Failure> {
+    fn servers(&mut self) -> Result<(), Failure> {
         let binary = install::server(&self.target).map_err(fail)?;
         let version = binary.version().map_err(|error| fail(error.to_string()))?;
         println!("{version}, {}", binary.path().display());
         self.server = Some(binary);
+        self.postgres = install::postgres();
+        if let Some(program) = &self.postgres {
+            println!("PostgreSQL, {}", program.display());
+        }
         Ok(())
     }
 
@@ -205,6 +211,9 @@ impl Run {
             .env("LEASEHOLD_SKIPS", self.skips.file());
         if let Some(server) = &self.server {
             command.env("LEASEHOLD_SERVER", server.path());
+        }
+        if let Some(program) = &self.postgres {
+            command.env("LEASEHOLD_POSTGRES", program);
         }
         command
     }

@@ -78,4 +78,11 @@ const KINDS: &[Kind] = &[
         folder: "crates/leasehold/tests/suite",
         server: true,
     },
+    Kind {
+        word: "fence",
+        package: "leasehold",
+        target: &["--test", "fence"],
+        folder: "crates/leasehold/tests/fence",
+        server: true,
+    },
 ];

@@ -118,23 +118,24 @@ const LINKS: [&str; 3] = ["memory", "file", "redis"];
 /// From the ground up. Where the page shows one floor with an arrow inside, here are two.
 const CRATES: [(&str, Floors); 2] = [("leasehold-core", &CORE), ("leasehold", &LIBRARY)];
 
-const CORE: [&[&str]; 10] = [
-    &["time", "node_set", "resource", "owner", "fence"],
-    &["quorum", "terms", "retry", "timers"],
+const CORE: [&[&str]; 11] = [
+    &["time", "node_set", "resource", "owner"],
+    &["quorum", "terms", "retry", "timers", "quarantine", "steps"],
+    &["fence", "node_clock", "standing"],
     &["request", "lease", "upkeep"],
     &["claim", "outbox", "plan"],
-    &["round", "inquiry", "table", "quarantine"],
-    &["failure"],
+    &["round", "inquiry", "table", "repair", "won"],
+    &["failure", "agreement", "extension"],
     &["loss"],
     &["acquisition", "renewal", "withdrawal", "contend"],
-    &["operation"],
+    &["operation", "nodes"],
     &["engine"],
 ];
 
-const LIBRARY: [&[&str]; 11] = [
-    &["clock", "link"],
+const LIBRARY: [&[&str]; 12] = [
+    &["clock", "link", "configuration", "mode", "fence"],
     &["error", "observe"],
-    &["options", "outcome", "config", "state"],
+    &["options", "outcome", "state", "health"],
     &["deadline", "link::memory", "link::file", "link::redis"],
     &["handle", "conformance"],
     &["shell"],
@@ -150,6 +151,7 @@ const LIBRARY: [&[&str]; 11] = [
     &["manager"],
     &["hand_over", "inspection", "work"],
     &["builder"],
+    &["operate"],
 ];
 
 #[cfg(test)]
