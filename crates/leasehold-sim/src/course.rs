@@ -127,13 +127,15 @@ impl World {
                     continue;
                 };
                 let owner = &self.clients[client];
-                let could = !self.haunted.contains(&key.owner)
+                let remaining = key.expires_at.saturating_since(node.time(self.now));
+                // What lives only because the node's clock was set back has ended for all that its owner knows.
+                let could = remaining > std::time::Duration::from_nanos(node.set_back_ns)
+                    && !self.haunted.contains(&key.owner)
                     && !self.handed_over.contains(&key.owner)
                     && owner.is_alive
                     && owner.generation == generation
                     && self.network.is_quiet(self.network.link(client, index));
                 if could {
-                    let remaining = key.expires_at.saturating_since(node.time(self.now));
                     let left = leftovers::left(index, resource, remaining);
                     return self.note(Err(left));
                 }

@@ -201,6 +201,7 @@ impl World {
             Kind::StepForward => self.step_forward(node, step_ns),
             Kind::StepBack => {
                 this.clock.step_back(now, step_ns);
+                this.set_back_ns += step_ns;
                 // An answer of before that comes after one of now shows the step the other way round.
                 if self.network.law.lawless {
                     this.stepped_ns += step_ns;

@@ -35,6 +35,8 @@ pub(crate) struct Node {
     pub(crate) forgot: Option<Moment>,
     /// By how much the clock was set forward, all in all, as far as answers can show, and when last.
     pub(crate) stepped_ns: u64,
+    /// By how much its clock was set back, all in all.
+    pub(crate) set_back_ns: u64,
     pub(crate) stepped_at: Option<Moment>,
     pub(crate) is_up: bool,
     /// Requests wait until then.
@@ -69,6 +71,7 @@ impl Node {
             booted: Moment::START,
             forgot: None,
             stepped_ns: 0,
+            set_back_ns: 0,
             stepped_at: None,
             is_up: true,
             hung_until: Moment::START,
