@@ -80,12 +80,12 @@ fn new_servers_vote_when_they_are_admitted() {
 #[test]
 fn servers_that_do_not_vote_yet_are_told_once_and_waited_for() {
     let site = Site::new(3);
-    let words = ["--max-ttl", "300ms", "--ttl", "200ms"];
+    let words = ["--max-ttl", "2s", "--ttl", "2s"];
     let wait = |more: &[&str]| {
         let words = [&["run"], &words[..], more, &["demo", "--", "echo", "hi"]].concat();
         site.run(3, &words)
     };
-    // The quarantine is 300 ms, a little, and two seconds for clocks that differ.
+    // The quarantine is two seconds, a little, and two more for clocks that differ.
     let seen = wait(&["--wait", "1s500ms"]);
     seen.assert_says(
         122,
