@@ -1,5 +1,9 @@
 //! Attempt after attempt until a quorum grants, or a reason to stop.
 
+mod knocking;
+mod rivals;
+mod waiting;
+
 use crate::{
     agreement::Agreement,
     claim::Claim,
@@ -7,6 +11,7 @@ use crate::{
     fence::FencingToken,
     lease::Lease,
     node_set::{NodeId, NodeSet},
+    nodes::Nodes,
     outbox::Outbox,
     owner::{Owner, Seed},
     plan::{Plan, Wish},
@@ -15,11 +20,16 @@ use crate::{
     resource::Resource,
     round::Round,
     steps::Steps,
+    streaks::Rivalry,
     time::Instant,
+    tries::{Pace, Tries},
     won::Won,
 };
 use alloc::sync::Arc;
 use core::time::Duration;
+use knocking::{KNOCK, leave_out};
+use rivals::Rivals;
+use waiting::{Ask, Rest};
 
 /// One wish on its way.
 #[derive(Clone, Debug, Hash)]
@@ -30,30 +40,43 @@ pub(crate) struct Acquisition {
     plan: Arc<Plan>,
     quorum: Quorum,
     seed: Seed,
-    begun: Instant,
-    deadline: Option<Instant>,
-    tried: u32,
-    /// How many of the tries nodes abstained from: these do not count.
-    abstained: u32,
-    /// Until when they do not count: nodes that restart again and again are not waited for for ever.
-    abstention_ends: Option<Instant>,
-    last_try: bool,
-    /// When an attempt last failed of something else than silence, or we began.
-    reached: Instant,
+    tries: Tries,
     last_owner: Option<Owner>,
     /// By how much the clocks of the nodes that granted were set forward since.
     steps: Steps,
     /// What the last attempt failed of that had the time it needed.
     last_cause: Option<Cause>,
+    /// Whether others of this engine come first.
+    is_behind: bool,
+    /// When all nodes were asked last.
+    asked_all: Instant,
+    /// Others who want it as well.
+    rivals: Rivals,
+    /// Whether a node that was asked alone has left us without an answer.
+    is_left_alone: bool,
+    /// Who has told of a change after it refused.
+    changed: NodeSet,
+    /// The nodes that tell of changes, as of the last attempt.
+    telling: NodeSet,
     state: State,
 }
 
 #[derive(Clone, Debug, Hash)]
 enum State {
+    /// One node is asked before the others.
+    Knocking(Claim, Round, NodeId),
     Voting(Claim, Round),
     /// The vote is won; when it began, and until when a lease would be valid.
     Agreeing(Claim, Agreement, Span),
-    Resting(Instant),
+    Resting(Rest),
+}
+
+/// What the engine knows that its acquisitions need.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Around<'a> {
+    /// What the wall clock shows at the clock's origin.
+    pub(crate) epoch: Duration,
+    pub(crate) nodes: &'a Nodes,
 }
 
 /// When a vote that was won had begun, and until when its lease is valid.
@@ -99,18 +122,28 @@ impl Acquisition {
             plan: wish.plan,
             quorum,
             seed,
-            begun: now,
-            deadline: wish.patience.map(|patience| now.saturating_add(patience)),
-            tried: 0,
-            abstained: 0,
-            abstention_ends: None,
-            last_try: false,
-            reached: now,
+            tries: Tries::new(now, wish.patience),
             last_owner: None,
             steps: Steps::default(),
             last_cause: None,
-            state: State::Resting(now),
+            is_behind: false,
+            asked_all: now,
+            rivals: Rivals::default(),
+            is_left_alone: false,
+            changed: NodeSet::EMPTY,
+            telling: NodeSet::EMPTY,
+            state: State::Resting(Rest::NEW),
         }
+    }
+
+    /// What is wanted.
+    pub(crate) const fn resource(&self) -> &Resource {
+        &self.resource
+    }
+
+    /// How we fared with others who want the resource.
+    pub(crate) const fn rivalry(&self) -> Rivalry {
+        self.rivals.rivalry()
     }
 
     /// Takes a node's answer.
@@ -122,10 +155,19 @@ impl Acquisition {
         vote: Vote,
         outbox: &mut Outbox,
     ) -> Turn {
+        if let State::Resting(rest) = &mut self.state {
+            if rest.inquiry == Some(tag.attempt) {
+                rest.learn(now, node, vote, self.last_owner.as_ref());
+                self.look_out(now);
+            }
+            return Turn::default();
+        }
         let is_first = tag.step == Claim::ACQUIRE_STEP;
         let is_fenced = self.plan.is_fenced && is_first;
         match &mut self.state {
-            State::Voting(claim, round) if tag.attempt == claim.id() => {
+            State::Voting(claim, round) | State::Knocking(claim, round, _)
+                if tag.attempt == claim.id() =>
+            {
                 claim.settle(now, node, tag.step, &vote);
                 round.handle(node, tag.step, counted(vote, is_fenced));
             }
@@ -134,7 +176,7 @@ impl Acquisition {
                 let vote = counted(vote, is_fenced);
                 agreement.handle_reply(node, tag.step, vote, claim, outbox);
             }
-            State::Voting(..) | State::Agreeing(..) | State::Resting(_) => return Turn::default(),
+            _ => return Turn::default(),
         }
         self.decide(now, outbox)
     }
@@ -148,7 +190,7 @@ impl Acquisition {
         outbox: &mut Outbox,
     ) -> Turn {
         let granted = match &self.state {
-            State::Voting(_, round) => round.tally().granted(),
+            State::Voting(_, round) | State::Knocking(_, round, _) => round.tally().granted(),
             State::Agreeing(_, agreement, _) => agreement.keys(),
             State::Resting(_) => NodeSet::EMPTY,
         };
@@ -161,67 +203,70 @@ impl Acquisition {
         }
         let stepped = Fault::stepped(all);
         match &mut self.state {
-            State::Voting(_, round) => round.doubt(node, stepped),
+            State::Voting(_, round) | State::Knocking(_, round, _) => round.doubt(node, stepped),
             State::Agreeing(_, agreement, _) => agreement.doubt(node, stepped),
             State::Resting(_) => {}
         }
         self.decide(now, outbox)
     }
 
-    /// Looks at the clock. `epoch` is what the wall clock shows at the clock's origin.
+    /// Looks at the clock.
     pub(crate) fn handle_timeout(
         &mut self,
         now: Instant,
-        epoch: Duration,
+        around: Around<'_>,
         outbox: &mut Outbox,
     ) -> Turn {
         match &mut self.state {
+            State::Knocking(_, round, _) => {
+                if now >= round.closes() {
+                    self.is_left_alone = true;
+                    self.ask_the_others(now, outbox);
+                }
+            }
             State::Voting(_, round) => round.handle_timeout(now),
             State::Agreeing(_, agreement, _) => agreement.handle_timeout(now),
-            State::Resting(until) if now >= *until => return self.attempt(now, epoch, outbox),
-            State::Resting(_) => return Turn::default(),
+            State::Resting(_) => return self.rest(now, around, outbox),
         }
         self.decide(now, outbox)
     }
 
     /// Gives up because the caller does not want the resource any more.
     pub(crate) fn cancel(self, now: Instant) -> (AcquireFailure, Option<Claim>) {
-        let (tried, begun) = (self.tried, self.begun);
         let claim = match self.state {
             State::Voting(claim, _) | State::Agreeing(claim, ..) => Some(claim),
+            State::Knocking(mut claim, round, asked) => {
+                leave_out(now, &mut claim, &round, asked, self.quorum);
+                Some(claim)
+            }
             State::Resting(_) => None,
         };
-        let waited = now.saturating_since(begun);
-        let ended = Ended::Cancelled;
-        (
-            AcquireFailure {
-                cause: Cause::Cancelled,
-                ended,
-                attempts: tried,
-                waited,
-            },
-            claim,
-        )
+        let failure = AcquireFailure {
+            cause: Cause::Cancelled,
+            ended: Ended::Cancelled,
+            attempts: self.tries.attempts(),
+            waited: self.tries.waited(now),
+        };
+        (failure, claim)
     }
 
     /// When to look at the clock again.
-    pub(crate) const fn wake_at(&self) -> Instant {
+    pub(crate) fn wake_at(&self) -> Instant {
         match &self.state {
-            State::Voting(_, round) => round.closes(),
+            State::Knocking(_, round, _) | State::Voting(_, round) => round.closes(),
             State::Agreeing(_, agreement, _) => agreement.closes(),
-            State::Resting(until) => *until,
+            State::Resting(rest) => rest.wake_at(self.is_behind).min(self.tries.next()),
         }
     }
 
-    fn attempt(&mut self, now: Instant, epoch: Duration, outbox: &mut Outbox) -> Turn {
+    fn attempt(&mut self, now: Instant, how: Ask, around: Around<'_>, outbox: &mut Outbox) -> Turn {
         // Woken too late: there is no time left in which a vote could be won.
-        if self.deadline.is_some_and(|deadline| now >= deadline)
+        if now >= self.tries.deadline()
             && let Some(cause) = self.last_cause.take()
         {
             return self.end(now, cause, Ended::Patience);
         }
-        let number = self.tried;
-        self.tried = self.tried.saturating_add(1);
+        let number = self.tries.begin(now);
         // Argument S8: a fresh owner per attempt, so a late release of this attempt cannot delete the
         // next one's key.
         let owner = self.plan.owners.owner(&self.seed.sign(number));
@@ -230,36 +275,64 @@ impl Acquisition {
         };
         self.last_owner = Some(owner.clone());
         self.steps = Steps::default();
+        self.changed = NodeSet::EMPTY;
+        self.telling = around.nodes.telling();
         let id = AttemptId {
             operation: self.operation,
             number,
         };
         let terms = self.plan.terms;
         let proposal = self.plan.is_fenced.then(|| {
-            let wall = epoch.saturating_add(now.since_origin());
+            let wall = around.epoch.saturating_add(now.since_origin());
             FencingToken::of_time(wall)
         });
         let claim = Claim::new(id, self.resource.clone(), owner, terms, self.quorum, now)
             .taking_over(self.from.clone())
             .proposing(proposal);
+        let first = match how {
+            Ask::OneFirst if self.asks_one_first() => around.nodes.first_for(&self.resource),
+            _ => None,
+        };
         // Step 1: `now` was read before the first request leaves; validity counts from it.
-        let closes = now.saturating_add(terms.node_limit());
-        let closes = self
-            .deadline
-            .map_or(closes, |deadline| closes.min(deadline));
-        let round = Round::new(self.quorum, Claim::ACQUIRE_STEP, now, closes);
-        // Step 2: all nodes at once.
-        outbox.send(
-            self.quorum.nodes(),
-            claim.tag(Claim::ACQUIRE_STEP),
-            claim.first(),
+        let tag = claim.tag(Claim::ACQUIRE_STEP);
+        let closes = first.map_or_else(
+            || self.closes(now),
+            |_| self.closes(now).min(now.saturating_add(KNOCK)),
         );
-        self.state = State::Voting(claim, round);
+        let round = Round::new(self.quorum, Claim::ACQUIRE_STEP, now, closes);
+        match first {
+            Some(node) => {
+                outbox.send(NodeSet::from_iter([node]), tag, claim.first());
+                self.state = State::Knocking(claim, round, node);
+            }
+            None => {
+                // Step 2: all nodes at once.
+                outbox.send(self.quorum.nodes(), tag, claim.first());
+                self.asked_all = now;
+                self.state = State::Voting(claim, round);
+            }
+        }
         Turn::default()
     }
 
+    /// Until when nodes that are asked now may take.
+    fn closes(&self, now: Instant) -> Instant {
+        let limit = self.plan.terms.node_limit();
+        now.saturating_add(limit).min(self.tries.deadline())
+    }
+
     fn decide(&mut self, now: Instant, outbox: &mut Outbox) -> Turn {
-        match core::mem::replace(&mut self.state, State::Resting(now)) {
+        if let State::Knocking(_, round, first) = &self.state {
+            let tally = *round.tally();
+            if !tally.answered().contains(*first) {
+                return Turn::default();
+            }
+            if !tally.refused().contains(*first) {
+                self.ask_the_others(now, outbox);
+            }
+        }
+        match core::mem::replace(&mut self.state, State::Resting(Rest::NEW)) {
+            State::Knocking(_, round, _) => self.turned_away(now, round),
             State::Voting(claim, round) => match round.decision() {
                 Decision::Pending => {
                     self.state = State::Voting(claim, round);
@@ -291,7 +364,7 @@ impl Acquisition {
         let closes = now
             .saturating_add(self.plan.terms.node_limit())
             .min(valid_until)
-            .min(self.deadline.unwrap_or(Instant::NEVER));
+            .min(self.tries.deadline());
         match Agreement::begin(now, closes, self.quorum, &round, &mut claim, outbox) {
             Some(agreement) => self.look_at_agreement(now, claim, agreement, span),
             None => self.lost(now, claim, round),
@@ -331,7 +404,7 @@ impl Acquisition {
         let Span { begun, valid_until } = span;
         if now >= valid_until {
             let elapsed = now.saturating_since(begun);
-            return self.fail(now, claim, Cause::TooLate { elapsed });
+            return self.fail(now, Some(claim), Cause::TooLate { elapsed });
         }
         let (resource, owner) = (claim.resource().clone(), claim.owner().clone());
         let lease = Lease {
@@ -356,88 +429,41 @@ impl Acquisition {
     }
 
     fn lost(&mut self, now: Instant, claim: Claim, round: Round) -> Turn {
-        let in_full =
-            round.closes().saturating_since(round.started()) == claim.terms().node_limit();
+        let started = round.started();
+        let in_full = round.closes().saturating_since(started) >= claim.terms().node_limit();
+        let rest = self.look_round(now, &round, self.quorum.spare());
         let cause = Cause::of_lost(self.quorum, round);
         // The silence of nodes that were not given their time says nothing about them.
         let cause = match self.last_cause.take() {
             Some(before) if cause.is_unreachable() && !in_full => before,
             _ => cause,
         };
-        self.fail(now, claim, cause)
-    }
-
-    /// Step 5: what was lost is taken back on every node, whatever happens next.
-    fn fail(&mut self, now: Instant, claim: Claim, cause: Cause) -> Turn {
-        if !cause.is_unreachable() {
-            self.reached = now;
+        if matches!(cause, Cause::Held(_)) {
+            self.rivals.hold(now.saturating_since(started));
         }
-        self.last_cause = Some(cause.clone());
-        let mut turn = self.after_a_lost_attempt(now, cause);
-        turn.abandoned = Some(claim);
+        let turn = self.fail(now, Some(claim), cause);
+        self.wait(now, rest, &turn);
         turn
     }
 
-    fn after_a_lost_attempt(&mut self, now: Instant, cause: Cause) -> Turn {
-        let unreachable = now.saturating_since(self.reached);
-        let retry = &self.plan.retry;
-        if matches!(cause, Cause::Disagreement { .. }) {
-            return self.end(now, cause, Ended::Misuse);
-        }
-        if let Cause::Abstained { left, .. } = cause {
-            let ends = now.saturating_add(left.saturating_mul(2));
-            if now < *self.abstention_ends.get_or_insert(ends) {
-                self.abstained = self.abstained.saturating_add(1);
-            }
-        }
-        if self.last_try || self.deadline.is_some_and(|deadline| now >= deadline) {
-            return self.end(now, cause, Ended::Patience);
-        }
-        let counted = self.tried.saturating_sub(self.abstained);
-        if retry.tries_once() || !retry.allows_more(counted) {
-            return self.end(now, cause, Ended::Tries);
-        }
-        if cause.is_unreachable() && retry.gives_up_unreachable(unreachable) {
-            return self.end(now, cause, Ended::Unreachable);
-        }
-        let pause = retry.pause(self.tried, self.seed.jitter(self.tried));
-        let pause = match cause {
-            Cause::Abstained { left, .. } => pause.max(left.min(LONGEST_ABSTENTION)),
-            _ => pause,
+    /// Step 5: what was lost is taken back on every node, whatever happens next.
+    fn fail(&mut self, now: Instant, claim: Option<Claim>, cause: Cause) -> Turn {
+        self.last_cause = Some(cause.clone());
+        let pace = Pace::of(&self.plan, &self.seed);
+        let mut turn = match self.tries.failed(now, &cause, pace) {
+            Some(ended) => self.end(now, cause, ended),
+            None => Turn::default(),
         };
-        let mut until = now.saturating_add(pause);
-        if let Some(deadline) = self.deadline
-            && until >= deadline
-        {
-            self.last_try = true;
-            until = self.last_try_at(now, deadline);
-        }
-        // Even without a pause the next attempt waits for the next look at the clock: the release of
-        // this one goes out first, or its keys would refuse the next attempt.
-        self.state = State::Resting(until);
-        Turn::default()
-    }
-
-    /// When to begin the last try, if a pause does not fit before the deadline: with as much time left as a
-    /// node may take, or, if there is less, with half of it.
-    #[expect(clippy::arithmetic_side_effects, reason = "the divisor is not zero")]
-    fn last_try_at(&self, now: Instant, deadline: Instant) -> Instant {
-        let in_full = deadline.saturating_sub(self.plan.terms.node_limit());
-        let half = deadline.saturating_since(now) / 2;
-        if in_full > now {
-            in_full
-        } else {
-            now.saturating_add(half)
-        }
+        turn.abandoned = claim;
+        turn
     }
 
     fn end(&self, now: Instant, cause: Cause, ended: Ended) -> Turn {
-        let waited = now.saturating_since(self.begun);
         let failure = AcquireFailure {
             cause,
             ended,
-            attempts: self.tried,
-            waited,
+            attempts: self.tries.attempts(),
+            waited: self.tries.waited(now),
         };
         Turn {
             abandoned: None,
@@ -457,6 +483,3 @@ fn counted(vote: Vote, is_fenced: bool) -> Vote {
         vote => vote,
     }
 }
-
-/// How long an attempt that nodes abstained from rests at most before the next: somebody may admit the nodes.
-const LONGEST_ABSTENTION: Duration = Duration::from_secs(1);

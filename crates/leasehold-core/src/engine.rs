@@ -7,11 +7,16 @@
 //!
 //! Timers only wake: whether time is up is decided by the machines, from the `now` that they are given.
 
+mod contention;
+mod machines;
+
 use crate::{
-    acquisition::{Acquisition, Outcome, Turn},
+    acquisition::Acquisition,
     claim::Claim,
+    contend::Contend,
     failure::ExtendFailure,
     inquiry::Inquiry,
+    loss::LeaseChange,
     node_clock::{ClockStep, Reading},
     node_set::NodeId,
     nodes::Nodes,
@@ -22,16 +27,14 @@ use crate::{
     renewal::{self, Ended, Renewal},
     request::{AttemptId, OperationId, Request, Tag, Vote},
     resource::Resource,
+    streaks::Streaks,
     terms::{Drift, Terms, Ttl},
     time::Instant,
-    timers::Timers,
     withdrawal::{ReleaseOutcome, Report, Withdrawal},
 };
-use alloc::{
-    collections::{BTreeMap, VecDeque},
-    vec::Vec,
-};
-use core::time::Duration;
+use alloc::{collections::VecDeque, vec::Vec};
+use core::{ops::RangeInclusive, time::Duration};
+use machines::Machines;
 
 /// All that a manager is doing. After every call that begins with `submit` or `handle`, poll until
 /// there is nothing left.
@@ -44,26 +47,16 @@ pub struct Engine {
     drift: Drift,
     nodes: Nodes,
     operations: u64,
-    acquisitions: BTreeMap<OperationId, Acquisition>,
-    renewals: BTreeMap<AttemptId, Renewal>,
-    withdrawals: BTreeMap<AttemptId, Withdrawal>,
-    inquiries: BTreeMap<OperationId, Inquiry>,
-    /// Which attempt won the acquisition.
-    winners: BTreeMap<OperationId, AttemptId>,
-    /// And which of these are being released.
-    released: BTreeMap<OperationId, AttemptId>,
-    timers: Timers<Machine>,
+    acquisitions: Machines<OperationId, Acquisition>,
+    /// By the acquisitions that have won.
+    renewals: Machines<OperationId, Renewal>,
+    withdrawals: Machines<AttemptId, Withdrawal>,
+    inquiries: Machines<OperationId, Inquiry>,
+    /// Whose turn it is at which resource.
+    contend: Contend,
+    streaks: Streaks,
     outbox: Outbox,
     events: VecDeque<(OperationId, Event)>,
-}
-
-/// Whose timer it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Machine {
-    Acquisition(OperationId),
-    Renewal(AttemptId),
-    Withdrawal(AttemptId),
-    Inquiry(OperationId),
 }
 
 impl Engine {
@@ -76,13 +69,12 @@ impl Engine {
             drift: Drift::DEFAULT,
             nodes: Nodes::new(quorum.nodes()),
             operations: 0,
-            acquisitions: BTreeMap::new(),
-            renewals: BTreeMap::new(),
-            withdrawals: BTreeMap::new(),
-            inquiries: BTreeMap::new(),
-            winners: BTreeMap::new(),
-            released: BTreeMap::new(),
-            timers: Timers::default(),
+            acquisitions: Machines::new(),
+            renewals: Machines::new(),
+            withdrawals: Machines::new(),
+            inquiries: Machines::new(),
+            contend: Contend::default(),
+            streaks: Streaks::new(),
             outbox: Outbox::default(),
             events: VecDeque::new(),
         }
@@ -94,6 +86,12 @@ impl Engine {
         self.epoch = epoch;
     }
 
+    /// Tells what the nodes are called, in their order. Those who want the same resource meet on a node that is
+    /// chosen by these names; no safety depends on it.
+    pub fn name_nodes<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
+        self.nodes.name(names);
+    }
+
     /// Begins an operation at `now`, read before anything is sent for it. `seed` must be fresh.
     pub fn submit(&mut self, now: Instant, seed: Seed, operation: Operation) -> OperationId {
         let id = OperationId::new(self.operations);
@@ -101,10 +99,7 @@ impl Engine {
         match operation {
             Operation::Acquire(wish) => {
                 self.drift = self.drift.or_wider(wish.plan.terms.drift());
-                let mut acquisition = Acquisition::new(now, id, wish, self.quorum, seed);
-                let turn = acquisition.handle_timeout(now, self.epoch, &mut self.outbox);
-                self.acquisitions.insert(id, acquisition);
-                self.after_turn(now, id, turn);
+                self.acquire(now, id, seed, wish);
             }
             Operation::Extend { lease, ttl } => self.extend(now, id, lease, ttl),
             Operation::Heartbeat(lease) => self.heartbeat(now, lease),
@@ -127,20 +122,24 @@ impl Engine {
             return;
         }
         let attempt = tag.attempt;
-        if let Some(withdrawal) = self.withdrawals.get_mut(&attempt) {
-            withdrawal.handle_reply(now, node, tag, vote, &mut self.outbox);
-            return self.after_withdrawal(now, attempt);
+        if self.withdrawals.has(attempt) {
+            return self.turn_withdrawal(now, attempt, |withdrawal, outbox| {
+                withdrawal.handle_reply(now, node, tag, vote, outbox);
+            });
         }
         let vote = self.nodes.counted(node, vote);
-        if let Some(renewal) = self.renewals.get_mut(&attempt) {
-            let turn = renewal.handle_reply(now, node, tag, vote, &mut self.outbox);
-            self.after_renewal(attempt, turn);
-        } else if let Some(acquisition) = self.acquisitions.get_mut(&attempt.operation) {
-            let turn = acquisition.handle_reply(now, node, tag, vote, &mut self.outbox);
-            self.after_turn(now, attempt.operation, turn);
-        } else if let Some(inquiry) = self.inquiries.get_mut(&attempt.operation) {
-            inquiry.handle_reply(node, vote);
-            self.after_inquiry(now, attempt.operation);
+        let id = attempt.operation;
+        let renewal = self.renewals.get(id);
+        if renewal.is_some_and(|renewal| renewal.attempt() == attempt) {
+            self.turn_renewal(now, id, |renewal, outbox| {
+                renewal.handle_reply(now, node, tag, vote, outbox)
+            });
+        } else if self.acquisitions.has(id) {
+            self.turn_acquisition(now, id, |acquisition, _, outbox| {
+                acquisition.handle_reply(now, node, tag, vote, outbox)
+            });
+        } else {
+            self.turn_inquiry(now, id, |inquiry| inquiry.handle_reply(node, vote));
         }
     }
 
@@ -163,43 +162,46 @@ impl Engine {
         match change {
             LinkChange::Up(identity) => {
                 self.nodes.meet(node, identity);
-                for withdrawal in self.withdrawals.values_mut() {
-                    withdrawal.handle_up(now, node, &mut self.outbox);
+                let releasing: Vec<_> = self.withdrawals.keys().collect();
+                for attempt in releasing {
+                    self.turn_withdrawal(now, attempt, |withdrawal, outbox| {
+                        withdrawal.handle_up(now, node, outbox);
+                    });
                 }
-                for (id, renewal) in &mut self.renewals {
-                    renewal.handle_up(now);
-                    self.timers.set(Machine::Renewal(*id), renewal.wake_at());
+                let held: Vec<_> = self.renewals.keys().collect();
+                for id in held {
+                    self.renewals.turn(id, |renewal| {
+                        renewal.handle_up(now);
+                        ((), renewal.wake_at())
+                    });
+                }
+                // Whatever happened there meanwhile was not told.
+                let waiting: Vec<_> = self.acquisitions.keys().collect();
+                for id in waiting {
+                    self.hint(now, node, id);
                 }
             }
             // The link has answered every request that was lost; those answers say all there is. Another server may
             // have the identity now.
-            LinkChange::Down => self.nodes.meet(node, None),
+            LinkChange::Down => self.nodes.part(node),
         }
     }
 
     /// Looks at the clock.
     pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some(machine) = self.timers.take_due(now) {
-            match machine {
-                Machine::Acquisition(id) => {
-                    if let Some(acquisition) = self.acquisitions.get_mut(&id) {
-                        let turn = acquisition.handle_timeout(now, self.epoch, &mut self.outbox);
-                        self.after_turn(now, id, turn);
-                    }
-                }
-                Machine::Renewal(id) => {
-                    if let Some(renewal) = self.renewals.get_mut(&id) {
-                        let turn = renewal.handle_timeout(now, &mut self.outbox);
-                        self.after_renewal(id, turn);
-                    }
-                }
-                Machine::Withdrawal(id) => {
-                    if let Some(withdrawal) = self.withdrawals.get_mut(&id) {
-                        withdrawal.handle_timeout(now, &mut self.outbox);
-                        self.after_withdrawal(now, id);
-                    }
-                }
-                Machine::Inquiry(id) => self.after_inquiry(now, id),
+        while let Some(at) = self.poll_timeout().filter(|at| *at <= now) {
+            if let Some(id) = self.acquisitions.take_due(at) {
+                self.look_at(now, id);
+            } else if let Some(id) = self.renewals.take_due(at) {
+                self.turn_renewal(now, id, |renewal, outbox| {
+                    renewal.handle_timeout(now, outbox)
+                });
+            } else if let Some(id) = self.withdrawals.take_due(at) {
+                self.turn_withdrawal(now, id, |withdrawal, outbox| {
+                    withdrawal.handle_timeout(now, outbox);
+                });
+            } else if let Some(id) = self.inquiries.take_due(at) {
+                self.turn_inquiry(now, id, |_| ());
             }
         }
     }
@@ -217,7 +219,13 @@ impl Engine {
     /// When to call [`handle_timeout`](Self::handle_timeout) at the latest.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.next()
+        let next = [
+            self.acquisitions.next(),
+            self.renewals.next(),
+            self.withdrawals.next(),
+            self.inquiries.next(),
+        ];
+        next.into_iter().flatten().min()
     }
 
     /// How many releases are not confirmed by every node yet.
@@ -238,85 +246,85 @@ impl Engine {
 
     /// A node's clock was set forward: what it has granted ends before its time.
     fn set_forward(&mut self, now: Instant, node: NodeId, step: Duration) {
-        let acquisitions: Vec<_> = self.acquisitions.keys().copied().collect();
-        for id in acquisitions {
-            if let Some(acquisition) = self.acquisitions.get_mut(&id) {
-                let turn = acquisition.handle_step(now, node, step, &mut self.outbox);
-                self.after_turn(now, id, turn);
-            }
+        let waiting: Vec<_> = self.acquisitions.keys().collect();
+        for id in waiting {
+            self.turn_acquisition(now, id, |acquisition, _, outbox| {
+                acquisition.handle_step(now, node, step, outbox)
+            });
         }
-        let attempts: Vec<_> = self.renewals.keys().copied().collect();
-        for attempt in attempts {
-            if let Some(renewal) = self.renewals.get_mut(&attempt) {
-                let turn = renewal.handle_step(now, node, step, &mut self.outbox);
-                self.after_renewal(attempt, turn);
-            }
+        let held: Vec<_> = self.renewals.keys().collect();
+        for id in held {
+            self.turn_renewal(now, id, |renewal, outbox| {
+                renewal.handle_step(now, node, step, outbox)
+            });
         }
     }
 
     fn extend(&mut self, now: Instant, id: OperationId, lease: OperationId, ttl: Option<Ttl>) {
-        let Some(attempt) = self.winners.get(&lease).copied() else {
+        if !self.renewals.has(lease) {
             self.events
                 .push_back((id, Event::NotExtended(ExtendFailure::Released)));
             return;
-        };
-        let renewal = self
-            .renewals
-            .get_mut(&attempt)
-            .expect("a winner's lease has a renewal");
-        let turn = renewal.extend(now, id, ttl, &mut self.outbox);
-        self.after_renewal(attempt, turn);
+        }
+        self.turn_renewal(now, lease, |renewal, outbox| {
+            renewal.extend(now, id, ttl, outbox)
+        });
     }
 
     fn heartbeat(&mut self, now: Instant, lease: OperationId) {
-        let attempt = self.winners.get(&lease);
-        if let Some((id, renewal)) = attempt.and_then(|id| Some((*id, self.renewals.get_mut(id)?)))
-        {
+        self.renewals.turn(lease, |renewal| {
             renewal.heartbeat(now);
-            self.timers.set(Machine::Renewal(id), renewal.wake_at());
-        }
+            ((), renewal.wake_at())
+        });
     }
 
     fn release(&mut self, now: Instant, id: OperationId, lease: OperationId) {
-        if let Some(attempt) = self.released.get(&lease).copied() {
-            if let Some(withdrawal) = self.withdrawals.get_mut(&attempt) {
-                withdrawal.repeat(now, id, &mut self.outbox);
+        let expired = Event::Released(ReleaseOutcome::AlreadyExpired);
+        let Some((resource, ended)) = self.end_lease(now, lease) else {
+            let before = self
+                .withdrawals
+                .find(attempts_of(lease), Withdrawal::is_release);
+            match before {
+                Some(attempt) => self.turn_withdrawal(now, attempt, |withdrawal, outbox| {
+                    withdrawal.repeat(now, id, outbox);
+                }),
+                None => self.events.push_back((id, expired)),
             }
-            return self.after_withdrawal(now, attempt);
-        }
-        let ended = self.end_lease(now, lease);
-        let Some((claim, keep, in_time)) =
-            ended.and_then(|ended| Some((ended.claim?, ended.keep, ended.in_time)))
-        else {
-            let expired = Event::Released(ReleaseOutcome::AlreadyExpired);
-            return self.events.push_back((id, expired));
+            return;
         };
-        self.released.insert(lease, claim.id());
-        self.withdraw(now, claim, keep, Some(Report { to: id, in_time }));
+        let (keep, in_time) = (ended.keep, ended.in_time);
+        match ended.claim {
+            Some(claim) => {
+                self.withdraw(now, claim, keep, Some(Report { to: id, in_time }));
+            }
+            None => self.events.push_back((id, expired)),
+        }
+        // Behind the release, so that no node refuses it for our own key.
+        self.leave(now, &resource, lease);
     }
 
     fn hand_over(&mut self, now: Instant, id: OperationId, lease: OperationId) {
         let ended = self.end_lease(now, lease);
-        let in_time = ended.as_ref().is_some_and(|ended| ended.in_time);
+        let in_time = ended.as_ref().is_some_and(|(_, ended)| ended.in_time);
         self.events.push_back((id, Event::HandedOver(in_time)));
+        let Some((resource, ended)) = ended else {
+            return;
+        };
         // What was lost is nobody's to take over.
-        if let Some(claim) = ended.and_then(|ended| ended.claim).filter(|_| !in_time) {
+        if let Some(claim) = ended.claim.filter(|_| !in_time) {
             self.withdraw(now, claim, None, None);
         }
+        self.leave(now, &resource, lease);
     }
 
     /// Takes the lease out of the holder's hands.
-    fn end_lease(&mut self, now: Instant, lease: OperationId) -> Option<Ended> {
-        let attempt = self.winners.remove(&lease)?;
-        self.timers.clear(Machine::Renewal(attempt));
-        let renewal = self
-            .renewals
-            .remove(&attempt)
-            .expect("a winner's lease has a renewal");
+    fn end_lease(&mut self, now: Instant, lease: OperationId) -> Option<(Resource, Ended)> {
+        let renewal = self.renewals.remove(lease)?;
+        let resource = renewal.resource().clone();
         let mut ended = renewal.end(now);
         let turn = core::mem::take(&mut ended.turn);
-        self.tell(attempt, turn);
-        Some(ended)
+        self.tell(lease, turn);
+        Some((resource, ended))
     }
 
     fn inspect(&mut self, now: Instant, id: OperationId, resource: Resource, limit: Duration) {
@@ -327,8 +335,8 @@ impl Engine {
         self.outbox
             .send(self.quorum.nodes(), tag, Request::Inspect { resource });
         let inquiry = Inquiry::new(self.quorum, now, limit);
-        self.inquiries.insert(id, inquiry);
-        self.after_inquiry(now, id);
+        self.inquiries.insert(id, inquiry, None);
+        self.turn_inquiry(now, id, |_| ());
     }
 
     fn evict(
@@ -346,60 +354,44 @@ impl Engine {
     }
 
     fn cancel(&mut self, now: Instant, id: OperationId) {
-        let Some(acquisition) = self.acquisitions.remove(&id) else {
+        let Some(acquisition) = self.acquisitions.remove(id) else {
             return;
         };
-        self.timers.clear(Machine::Acquisition(id));
+        let resource = acquisition.resource().clone();
         let (failure, claim) = acquisition.cancel(now);
         self.events.push_back((id, Event::NotAcquired(failure)));
         if let Some(claim) = claim {
             self.withdraw(now, claim, None, None);
         }
+        self.leave(now, &resource, id);
     }
 
-    fn after_turn(&mut self, now: Instant, id: OperationId, turn: Turn) {
-        if let Some(claim) = turn.abandoned {
-            self.withdraw(now, claim, None, None);
-        }
-        match turn.outcome {
-            None => {
-                let wake_at = self.acquisitions.get(&id).map(Acquisition::wake_at);
-                self.timers.set(Machine::Acquisition(id), wake_at);
-            }
-            Some(outcome) => {
-                self.acquisitions.remove(&id);
-                self.timers.clear(Machine::Acquisition(id));
-                let event = self.acquired(id, outcome);
-                self.events.push_back((id, event));
-            }
-        }
-    }
-
-    fn acquired(&mut self, id: OperationId, outcome: Outcome) -> Event {
-        match outcome {
-            Outcome::Failed(failure) => Event::NotAcquired(failure),
-            Outcome::Won(won) => {
-                let (attempt, lease) = (won.claim.id(), won.lease.clone());
-                let renewal = Renewal::new(won, self.quorum);
-                self.timers
-                    .set(Machine::Renewal(attempt), renewal.wake_at());
-                self.winners.insert(id, attempt);
-                self.renewals.insert(attempt, renewal);
-                Event::Acquired(lease)
-            }
-        }
-    }
-
-    fn after_renewal(&mut self, id: AttemptId, turn: renewal::Turn) {
+    fn turn_renewal(
+        &mut self,
+        now: Instant,
+        id: OperationId,
+        run: impl FnOnce(&mut Renewal, &mut Outbox) -> renewal::Turn,
+    ) {
+        let outbox = &mut self.outbox;
+        let turn = self.renewals.turn(id, |renewal| {
+            let turn = run(renewal, outbox);
+            (turn, renewal.wake_at())
+        });
+        let Some(turn) = turn else {
+            return;
+        };
+        let is_lost = |change: &LeaseChange| matches!(change, LeaseChange::Lost(_));
+        let is_lost = turn.changes.iter().any(is_lost);
         self.tell(id, turn);
-        let wake_at = self.renewals.get(&id).and_then(Renewal::wake_at);
-        self.timers.set(Machine::Renewal(id), wake_at);
+        if let Some(renewal) = self.renewals.get(id).filter(|_| is_lost) {
+            let resource = renewal.resource().clone();
+            self.leave(now, &resource, id);
+        }
     }
 
-    fn tell(&mut self, id: AttemptId, turn: renewal::Turn) {
+    fn tell(&mut self, id: OperationId, turn: renewal::Turn) {
         for change in turn.changes {
-            self.events
-                .push_back((id.operation, Event::Changed(change)));
+            self.events.push_back((id, Event::Changed(change)));
         }
         for (caller, result) in turn.extended {
             let event = match result {
@@ -410,20 +402,16 @@ impl Engine {
         }
     }
 
-    fn after_inquiry(&mut self, now: Instant, id: OperationId) {
-        let Some(inquiry) = self.inquiries.get_mut(&id) else {
-            return;
-        };
-        match inquiry.take_answers(now) {
-            Some(answers) => {
-                self.inquiries.remove(&id);
-                self.timers.clear(Machine::Inquiry(id));
-                self.events.push_back((id, Event::Inspected(answers)));
-            }
-            None => {
-                let closes = Some(inquiry.closes());
-                self.timers.set(Machine::Inquiry(id), closes);
-            }
+    fn turn_inquiry(&mut self, now: Instant, id: OperationId, run: impl FnOnce(&mut Inquiry)) {
+        let answers = self.inquiries.turn(id, |inquiry| {
+            run(inquiry);
+            let answers = inquiry.take_answers(now);
+            let closes = answers.is_none().then(|| inquiry.closes());
+            (answers, closes)
+        });
+        if let Some(answers) = answers.flatten() {
+            self.inquiries.remove(id);
+            self.events.push_back((id, Event::Inspected(answers)));
         }
     }
 
@@ -436,28 +424,46 @@ impl Engine {
     ) {
         let (id, quorum) = (claim.id(), self.quorum);
         let withdrawal = Withdrawal::begin(now, claim, quorum, keep, report, &mut self.outbox);
-        self.withdrawals.insert(id, withdrawal);
-        self.after_withdrawal(now, id);
+        self.withdrawals.insert(id, withdrawal, None);
+        self.turn_withdrawal(now, id, |_, _| ());
     }
 
-    fn after_withdrawal(&mut self, now: Instant, id: AttemptId) {
-        let Some(withdrawal) = self.withdrawals.get_mut(&id) else {
+    fn turn_withdrawal(
+        &mut self,
+        now: Instant,
+        id: AttemptId,
+        run: impl FnOnce(&mut Withdrawal, &mut Outbox),
+    ) {
+        let outbox = &mut self.outbox;
+        let ended = self.withdrawals.turn(id, |withdrawal| {
+            run(withdrawal, outbox);
+            let outcome = withdrawal.take_outcome();
+            let is_over = withdrawal.is_over(now);
+            let wake_at = withdrawal.wake_at(now).filter(|_| !is_over);
+            ((outcome, is_over), wake_at)
+        });
+        let Some((outcome, is_over)) = ended else {
             return;
         };
-        if let Some((waiting, outcome)) = withdrawal.take_outcome() {
+        if let Some((waiting, outcome)) = outcome {
             let told = |id| (id, Event::Released(outcome.clone()));
             self.events.extend(waiting.into_iter().map(told));
         }
-        if withdrawal.is_over(now) {
-            self.withdrawals.remove(&id);
-            if self.released.get(&id.operation) == Some(&id) {
-                self.released.remove(&id.operation);
-            }
-            self.timers.clear(Machine::Withdrawal(id));
-        } else {
-            let wake_at = withdrawal.wake_at(now);
-            self.timers.set(Machine::Withdrawal(id), wake_at);
+        if is_over {
+            self.withdrawals.remove(id);
         }
+    }
+}
+
+/// All attempts that an operation can have.
+const fn attempts_of(operation: OperationId) -> RangeInclusive<AttemptId> {
+    let (first, last) = (0, u32::MAX);
+    AttemptId {
+        operation,
+        number: first,
+    }..=AttemptId {
+        operation,
+        number: last,
     }
 }
 

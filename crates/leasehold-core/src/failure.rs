@@ -154,6 +154,11 @@ impl Cause {
         }
     }
 
+    /// The cause of a vote that ended with a refusal.
+    pub(crate) fn of_refusal(round: Round) -> Self {
+        Self::Held(Opposition::of(round))
+    }
+
     /// Whether too few nodes answered.
     #[must_use]
     pub const fn is_unreachable(&self) -> bool {

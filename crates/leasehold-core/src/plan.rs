@@ -30,6 +30,10 @@ pub struct Plan {
     pub upkeep: Upkeep,
     /// Whether there is to be a fencing token.
     pub is_fenced: bool,
+    /// Whether the acquisition waits for those before it that want the same here.
+    pub queues: bool,
+    /// Whether, once the resource was another's, one node is asked before the others.
+    pub asks_one_first: bool,
 }
 
 /// What a caller wants: a resource, in some way, within some time.

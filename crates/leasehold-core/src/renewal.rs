@@ -4,6 +4,8 @@
 //! it tells when the lease is in danger, safe again, or lost. Lost is the end: what comes later changes
 //! nothing any more, and the keys are left to their TTL until the holder lets go.
 
+mod news;
+
 use crate::{
     claim::Claim,
     extension::Extension,
@@ -16,7 +18,8 @@ use crate::{
     plan::Plan,
     quorum::{Decision, Quorum},
     repair::Repair,
-    request::{OperationId, Tag, Vote},
+    request::{AttemptId, OperationId, Tag, Vote},
+    resource::Resource,
     round::Round,
     standing::Standing,
     terms::{Terms, Ttl},
@@ -50,6 +53,8 @@ pub(crate) struct Renewal {
     next: Option<Instant>,
     /// How often the lease was extended.
     extensions: u32,
+    /// When it was last made to extend because somebody may have touched the keys.
+    hurried: Instant,
     trouble: Option<Trouble>,
     /// When the holder last reported progress.
     heard: Instant,
@@ -116,6 +121,7 @@ impl Renewal {
             queued: Vec::new(),
             next: None,
             extensions: 0,
+            hurried: Instant::ORIGIN,
             trouble: None,
             stalled: false,
             repair: Repair::default(),
@@ -194,51 +200,13 @@ impl Renewal {
         turn
     }
 
-    /// A node's clock was set forward by `step`: the keys that it has set before end sooner.
-    pub(crate) fn handle_step(
-        &mut self,
-        now: Instant,
-        node: NodeId,
-        step: Duration,
-        outbox: &mut Outbox,
-    ) -> Turn {
-        let mut turn = Turn::default();
-        self.look_at_the_end(now, &mut turn);
-        if self.state == State::Lost {
-            return turn;
-        }
-        self.standing.set_forward(node, step);
-        let valid_until = self
-            .standing
-            .valid_until(self.quorum, &self.terms)
-            .min(self.plan.upkeep.ends_at(self.begun));
-        if valid_until < self.lease.valid_until {
-            self.lease.valid_until = valid_until;
-            self.stepped = Some((node, step));
-            // The next extension makes up for it, and comes at once if there is much to make up for. Every answer
-            // tells of a clock that runs away, and must not lead to another extension.
-            if step >= MUCH {
-                self.next = self.next.map(|_| now);
-            }
-            turn.changes.push(LeaseChange::Cut {
-                valid_until,
-                node,
-                step,
-            });
-            self.look_at_the_end(now, &mut turn);
-        }
-        if let Some(extension) = &mut self.extension {
-            extension.set_forward(node, step);
-            self.decide(now, &mut turn, outbox);
-        }
-        turn
+    /// What is leased.
+    pub(crate) const fn attempt(&self) -> AttemptId {
+        self.claim.id()
     }
 
-    /// A node that could not be asked can be asked again.
-    pub(crate) fn handle_up(&mut self, now: Instant) {
-        if self.trouble.is_some() && self.next.is_some() {
-            self.next = Some(now);
-        }
+    pub(crate) const fn resource(&self) -> &Resource {
+        &self.lease.resource
     }
 
     /// Looks at the clock.
@@ -479,9 +447,6 @@ impl Renewal {
             || self.lease.valid_until >= upkeep.ends_at(self.begun)
     }
 }
-
-/// By how much a clock must be set forward for an extension at once.
-const MUCH: Duration = Duration::from_millis(10);
 
 /// Where the throws for extensions begin; those for pauses between tries begin at 0.
 const JITTER: u32 = 1 << 31;

@@ -125,7 +125,7 @@ impl fmt::Debug for PauseFunction {
 }
 
 /// A time from `least` to `most`, both possible.
-fn between(least: Duration, most: Duration, random: u64) -> Duration {
+pub(crate) fn between(least: Duration, most: Duration, random: u64) -> Duration {
     let span = u64::try_from(most.saturating_sub(least).as_nanos()).unwrap_or(u64::MAX);
     // The upper half of the product is the random number scaled to the span: no division, no bias
     // that a pause would notice.

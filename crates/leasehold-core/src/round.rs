@@ -82,6 +82,11 @@ impl Round {
         }
     }
 
+    /// Gives the nodes more time, because some of them were not asked at once.
+    pub const fn put_off(&mut self, closes: Instant) {
+        self.closes = closes;
+    }
+
     /// How the vote stands.
     #[must_use]
     pub fn decision(&self) -> Decision {

@@ -42,6 +42,7 @@ pub(crate) struct Withdrawal {
     first: u32,
     /// Whether any node has deleted a key of ours.
     has_deleted: bool,
+    is_release: bool,
     /// Whether the lease was valid when its release began.
     was_in_time: bool,
     /// Until when the keys are to stay, instead of being deleted.
@@ -113,9 +114,15 @@ impl Withdrawal {
             postponed: 0,
             first: step,
             has_deleted: false,
+            is_release: report.is_some(),
             was_in_time: report.is_some_and(|report| report.in_time),
             keep,
         }
+    }
+
+    /// Whether it was begun by a release, and not because an attempt or a lease came to nothing.
+    pub(crate) const fn is_release(&self) -> bool {
+        self.is_release
     }
 
     /// Tells one more of the outcome. If it was told already, every node is asked once more.

@@ -24,6 +24,8 @@ fn wish(name: &str, drift: Drift) -> Wish {
             ..Upkeep::default()
         },
         is_fenced: false,
+        queues: false,
+        asks_one_first: false,
     };
     Wish {
         resource: Resource::new(name).expect("a name"),

@@ -374,6 +374,8 @@ fn wish_with(retry: Retry, upkeep: Upkeep) -> Wish {
             owners,
             upkeep,
             is_fenced: false,
+            queues: false,
+            asks_one_first: false,
         }),
         from: None,
         patience: None,

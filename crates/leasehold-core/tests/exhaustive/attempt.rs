@@ -288,6 +288,8 @@ fn wish() -> Wish {
             owners: OwnerSource::default(),
             upkeep: Upkeep::default(),
             is_fenced: false,
+            queues: false,
+            asks_one_first: false,
         }),
         from: None,
         patience: None,

@@ -114,6 +114,8 @@ impl Run {
             owners: OwnerSource::default(),
             upkeep: Upkeep::default(),
             is_fenced: true,
+            queues: false,
+            asks_one_first: false,
         };
         let wish = Wish {
             resource: Resource::new("r").expect("a plain name"),

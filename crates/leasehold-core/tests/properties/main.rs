@@ -216,6 +216,8 @@ fn wish(patience: Option<Duration>, upkeep: Upkeep) -> Wish {
             owners: OwnerSource::default(),
             upkeep,
             is_fenced: false,
+            queues: false,
+            asks_one_first: false,
         }),
         from: None,
         patience,

@@ -6,6 +6,7 @@
 //! engine nodes=5 ttl=10s drift=1%+2ms limit=500ms tries=3 pause=100ms patience=2s unreachable=3s
 //! 0ms acquire a              # also: extend a, extend a ttl=20s, heartbeat a, release a, cancel a,
 //!                            # handover a, takeover a by=bob, inspect a, evict a by=bob
+//! 1ms acquire b like a       # somebody else who wants what a wants
 //! 2ms n0 n1 granted          # answers the oldest request that the node has not answered yet
 //! 3ms n2 refused by=bob left=4s
 //! 4ms n3 down                # also: busy, rejected, disconnected, timedout
@@ -20,10 +21,10 @@
 //!
 //! Further options: `renew=thirds` or `renew=2s`, `most=3` extensions, `hold=60s` at most, `least=5s`,
 //! `heartbeat=2s`, `danger=3s`, `margin=5ms`, `delay=1s`, `steps=300ms` margin for clocks that are set,
-//! `forgetful=2` nodes tolerated, `token=yes`, `epoch=1000s` on the wall at 0 ms.
+//! `forgetful=2` nodes tolerated, `token=yes`, `epoch=1000s` on the wall at 0 ms, `queues=1`, `one=1` node first.
 //!
 //! With tokens: `granted 7` tells a counter. With a guard: `abstains 12s`, `disagrees`. Of a node itself:
-//! `n0 clock 5005ms asked 10ms`, `n0 link up ID`.
+//! `n0 clock 5005ms asked 10ms`, `n0 link up ID`, `n0 changed a`, `n0 changed` of any key.
 //!
 //! Below the line stands everything that the engine asked, told, and had left at the end. Timers are
 //! heard in time unless the story says otherwise, also the last ones before a moment that is the story's
@@ -49,6 +50,7 @@ macro_rules! stories {
 }
 
 stories! {
+    a_caller_that_gives_up_leaves_its_turn_to_the_next
     a_clean_release_needs_no_delay
     a_danger_may_come_twice
     a_decided_loss_is_released_everywhere_at_once
@@ -68,9 +70,11 @@ stories! {
     a_lease_is_not_extended_more_often_than_it_may_be
     a_lease_is_not_held_longer_than_it_may_be
     a_lease_that_a_step_ends_tells_why
+    a_lease_that_is_released_when_it_is_over_leaves_the_turn_to_the_next
     a_lease_that_nobody_confirms_is_lost_at_its_end
     a_lease_that_was_lost_keeps_nothing
     a_lease_that_was_over_is_not_called_released
+    a_lost_lease_leaves_the_turn_to_the_next
     a_margin_is_taken_off_the_lease
     a_new_process_on_a_node_does_not_hide_a_step
     a_node_that_cannot_be_asked_is_no_reason_to_wait_for_the_others
@@ -115,6 +119,7 @@ stories! {
     a_token_that_is_agreed_on_after_the_validity_is_too_late
     a_ttl_begins_when_a_hung_node_acts
     a_vote_that_a_step_decides_ends_at_once
+    a_waiter_is_woken_by_those_who_refused
     acknowledgements_after_the_old_deadline_are_too_late
     after_a_loss_the_keys_stay_for_the_delay
     all_grants_after_the_validity_are_too_late
@@ -129,6 +134,7 @@ stories! {
     an_extension_that_waits_in_a_hung_node_is_not_forgotten
     an_extension_to_another_ttl_waits_for_the_one_under_way
     an_uncontended_resource_is_won_by_the_first_quorum
+    callers_of_one_engine_are_served_in_the_order_of_their_coming
     cancelling_during_the_second_round_releases_everywhere
     cancelling_in_mid_vote_releases_everywhere
     counters_that_differ_are_raised_to_the_largest
@@ -142,8 +148,10 @@ stories! {
     one_node_that_abstains_costs_nothing
     one_node_that_disagrees_costs_its_vote_only
     steps_within_the_margin_that_exceed_it_together_cut_the_lease
+    the_end_of_a_key_is_waited_for_by_the_clock
     the_last_of_three_grants_decides
     the_last_try_is_followed_by_no_pause
+    the_others_are_asked_if_the_first_is_silent
     the_second_round_ends_with_the_callers_patience
     the_second_round_has_as_much_time_as_the_first
     two_answers_of_one_node_count_once
@@ -151,6 +159,10 @@ stories! {
     unreachable_nodes_are_given_up_after_the_configured_time
     what_a_dead_node_kept_is_released_when_its_link_is_up
     what_is_handed_over_is_left_and_what_was_lost_is_taken_back
+    what_is_taken_over_is_not_waited_for
+    whoever_is_refused_without_a_word_asks_who_it_is
+    whoever_is_told_of_changes_asks_after_a_second_all_the_same
+    whoever_was_called_asks_one_node_first
 }
 
 #[test]

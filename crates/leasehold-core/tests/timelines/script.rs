@@ -21,7 +21,8 @@ pub(crate) struct Script {
 
 /// What happens at a moment.
 pub(crate) enum Act {
-    Acquire(String),
+    /// Who, and the name of what it wants.
+    Acquire(String, String),
     Extend(String, Option<Ttl>),
     Heartbeat(String),
     HandOver(String),
@@ -33,6 +34,7 @@ pub(crate) enum Act {
     Answer(Vec<NodeId>, Vote, To),
     Link(NodeId, LinkChange),
     Clock(NodeId, Reading),
+    Hint(NodeId, Option<String>),
     Asleep,
     Awake,
     Wait,
@@ -111,6 +113,8 @@ const KNOWN: &[&str] = &[
     "forgetful",
     "token",
     "epoch",
+    "queues",
+    "one",
 ];
 
 fn setup(options: &BTreeMap<&str, &str>) -> Parsed<(Quorum, Plan, Option<Duration>)> {
@@ -152,6 +156,8 @@ fn setup(options: &BTreeMap<&str, &str>) -> Parsed<(Quorum, Plan, Option<Duratio
         owners: OwnerSource::default(),
         upkeep: upkeep(options)?,
         is_fenced: options.contains_key("token"),
+        queues: options.contains_key("queues"),
+        asks_one_first: options.contains_key("one"),
     };
     Ok((quorum, plan, time("patience")?))
 }
@@ -180,7 +186,8 @@ fn act(line: &str) -> Parsed<(Instant, Act)> {
     let words: Vec<_> = line.split_whitespace().collect();
     let at = Instant::from_origin(duration(words[0])?);
     let act = match words[1..] {
-        ["acquire", name] => Act::Acquire(name.into()),
+        ["acquire", name] => Act::Acquire(name.into(), name.into()),
+        ["acquire", name, "like", other] => Act::Acquire(name.into(), other.into()),
         ["extend", name] => Act::Extend(name.into(), None),
         ["extend", name, to] => {
             let to = to.strip_prefix("ttl=").ok_or("extend a ttl=20s")?;
@@ -205,6 +212,8 @@ fn act(line: &str) -> Parsed<(Instant, Act)> {
             };
             Act::Clock(node(at)?, reading)
         }
+        [at, "changed"] => Act::Hint(node(at)?, None),
+        [at, "changed", name] => Act::Hint(node(at)?, Some(name.into())),
         [at, "link", "down"] => Act::Link(node(at)?, LinkChange::Down),
         _ => answer(&words[1..])?,
     };

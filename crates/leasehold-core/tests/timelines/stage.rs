@@ -5,7 +5,8 @@ use crate::{
     script::{Act, Script, To},
 };
 use leasehold_core::{
-    Engine, Instant, NodeId, Operation, OperationId, Owner, Resource, Seed, Tag, Vote, Wish,
+    Engine, Instant, NodeId, Operation, OperationId, Owner, Reading, Resource, Seed, Tag, Vote,
+    Wish,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -63,8 +64,8 @@ impl Stage<'_> {
 
     fn play(&mut self, at: Instant, act: &Act) {
         match act {
-            Act::Acquire(name) => self.wish(at, name, None),
-            Act::TakeOver(name, from) => self.wish(at, name, Some(from)),
+            Act::Acquire(name, wanted) => self.wish(at, name, wanted, None),
+            Act::TakeOver(name, from) => self.wish(at, name, name, Some(from)),
             Act::HandOver(name) => {
                 let operation = Operation::HandOver(self.operations[name]);
                 self.submit(at, format!("hand over {name}"), operation);
@@ -105,12 +106,10 @@ impl Stage<'_> {
                 }
             }
             Act::Link(node, change) => self.engine.handle_link(at, *node, change.clone()),
-            Act::Clock(node, reading) => {
-                if let Some(step) = self.engine.handle_clock(at, *node, *reading) {
-                    let at = picture::moment(at);
-                    self.picture
-                        .push(format!("{at} clock of {node}: {}", picture::step(step)));
-                }
+            Act::Clock(node, reading) => self.clock(at, *node, *reading),
+            Act::Hint(node, name) => {
+                let named = name.as_deref().map(resource);
+                self.engine.handle_hint(at, *node, named.as_ref());
             }
             Act::Asleep => self.asleep = true,
             Act::Awake => {
@@ -121,9 +120,17 @@ impl Stage<'_> {
         }
     }
 
-    fn wish(&mut self, at: Instant, name: &str, from: Option<&Owner>) {
+    fn clock(&mut self, at: Instant, node: NodeId, reading: Reading) {
+        if let Some(step) = self.engine.handle_clock(at, node, reading) {
+            let at = picture::moment(at);
+            self.picture
+                .push(format!("{at} clock of {node}: {}", picture::step(step)));
+        }
+    }
+
+    fn wish(&mut self, at: Instant, name: &str, wanted: &str, from: Option<&Owner>) {
         let wish = Wish {
-            resource: resource(name),
+            resource: resource(wanted),
             plan: self.script.plan.clone(),
             from: from.cloned(),
             patience: self.script.patience,

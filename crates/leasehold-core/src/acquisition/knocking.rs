@@ -1,0 +1,69 @@
+//! One node is asked before the others: all who want the resource meet on it, so that those who come too late cost
+//! one request each, and votes are rarely split. No safety depends on it: the vote is the same, begun on one node.
+
+use super::{Acquisition, Rest, State, Turn};
+use crate::{
+    claim::Claim,
+    failure::Cause,
+    node_set::{NodeId, NodeSet},
+    outbox::Outbox,
+    quorum::Quorum,
+    request::{Fault, FaultKind, Vote},
+    round::Round,
+    time::Instant,
+};
+use core::time::Duration;
+
+impl Acquisition {
+    /// Whether one node is asked before the others.
+    pub(super) fn asks_one_first(&self) -> bool {
+        self.plan.asks_one_first && !self.is_left_alone && !self.rivals.are_too_fast()
+    }
+
+    /// The node that was asked alone has not refused: the others' answers decide.
+    pub(super) fn ask_the_others(&mut self, now: Instant, outbox: &mut Outbox) {
+        let closes = self.closes(now);
+        let state = core::mem::replace(&mut self.state, State::Resting(Rest::NEW));
+        self.state = match state {
+            State::Knocking(claim, mut round, first) => {
+                round.put_off(closes);
+                let others = self.quorum.nodes().without(NodeSet::from_iter([first]));
+                outbox.send(others, claim.tag(Claim::ACQUIRE_STEP), claim.first());
+                self.asked_all = now;
+                State::Voting(claim, round)
+            }
+            other => other,
+        };
+    }
+
+    /// The node that was asked alone has refused. That is certain, so there is nothing to take back.
+    pub(super) fn turned_away(&mut self, now: Instant, round: Round) -> Turn {
+        debug_assert!(
+            round.tally().granted().is_empty(),
+            "it was asked alone, and it refused"
+        );
+        let rest = self.look_round(now, &round, 0);
+        self.rivals.turn_away(now.saturating_since(round.started()));
+        let turn = self.fail(now, None, Cause::of_refusal(round));
+        self.wait(now, rest, &turn);
+        turn
+    }
+}
+
+/// The nodes that were not asked yet have nothing of this claim, and will not have it.
+pub(super) fn leave_out(
+    now: Instant,
+    claim: &mut Claim,
+    round: &Round,
+    asked: NodeId,
+    quorum: Quorum,
+) {
+    let others = quorum.nodes().without(NodeSet::from_iter([asked]));
+    for node in others.iter() {
+        let unasked = Vote::Unknown(Fault::new(FaultKind::Down, "was not asked"));
+        claim.settle(now, node, round.step(), &unasked);
+    }
+}
+
+/// How long a node that is asked alone may take until the others are asked as well.
+pub(super) const KNOCK: Duration = Duration::from_millis(10);

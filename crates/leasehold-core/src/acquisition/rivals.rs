@@ -1,0 +1,138 @@
+//! What an acquisition has seen of others who want the same, and what it does about them.
+
+use crate::streaks::Rivalry;
+use core::time::Duration;
+
+/// The others, as far as one knows.
+#[derive(Clone, Copy, Debug, Default, Hash)]
+pub(super) struct Rivals {
+    are_known: bool,
+    /// Whether anybody has refused us the resource.
+    refused: bool,
+    /// Whether another got it when we were called.
+    overtook: bool,
+    /// How often we were called in vain.
+    calls: u32,
+    /// How long the last refusal took, from asking to hearing it.
+    way: Duration,
+}
+
+impl Rivals {
+    pub(super) const fn are_known(&self) -> bool {
+        self.are_known
+    }
+
+    /// There are some: this engine has met them before.
+    pub(super) const fn have_been_met(&mut self) {
+        self.are_known = true;
+    }
+
+    /// We were called, and ask.
+    pub(super) const fn call(&mut self) {
+        // Until we have won: whoever was often too late does not wait for long.
+        self.calls = self.calls.saturating_add(1);
+    }
+
+    /// A quorum cannot be had, `way` after we asked.
+    pub(super) const fn hold(&mut self, way: Duration) {
+        self.way = way;
+        self.refused = true;
+        if self.calls > 0 {
+            self.overtook = true;
+            self.are_known = true;
+        }
+    }
+
+    /// The node on which all meet has given it to another, `way` after we asked.
+    pub(super) const fn turn_away(&mut self, way: Duration) {
+        self.way = way;
+        self.refused = true;
+        self.overtook = true;
+        self.are_known = true;
+    }
+
+    /// How we fared with them.
+    pub(super) const fn rivalry(&self) -> Rivalry {
+        match (self.overtook, self.refused) {
+            (true, _) => Rivalry::Overtaken,
+            (false, true) => Rivalry::Refused,
+            (false, false) => Rivalry::None,
+        }
+    }
+
+    /// Whether to ask all nodes at once, as newcomers do who do not know that there are others. Whoever asks one node first
+    /// comes a round trip later than they. If that has been too late very often, we do as they do, now and then.
+    pub(super) const fn are_too_fast(&self) -> bool {
+        self.calls >= OFTEN && self.calls & 3 == 0
+    }
+
+    /// Within which time to ask when we are called. Whoever is called with others does not ask at the same time, and the
+    /// sooner the longer it has waited. But what is shorter than the way to the nodes and back is lost on the way: then
+    /// whoever has the longest would always be last.
+    pub(super) fn window(&self) -> Duration {
+        if !self.are_known || self.calls >= VERY_OFTEN {
+            return Duration::ZERO;
+        }
+        let shorter = LONGEST_WINDOW.checked_div(self.calls.saturating_add(1));
+        let way = self.way.saturating_mul(2);
+        way.max(shorter.unwrap_or_default()).min(LONGEST_WINDOW)
+    }
+}
+
+/// How long whoever was called waits at most, so that not all who were called ask at once.
+pub(super) const LONGEST_WINDOW: Duration = Duration::from_micros(500);
+
+/// How many calls in vain are very many.
+const OFTEN: u32 = 8;
+
+/// After how many one does not wait for anybody any more.
+const VERY_OFTEN: u32 = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    /// What is so after each of so many calls in vain, the way taking so long.
+    fn after_calls<T>(count: u32, way_us: u64, what: impl Fn(&Rivals) -> T) -> Vec<T> {
+        let mut rivals = Rivals::default();
+        let after = |_| {
+            rivals.call();
+            rivals.turn_away(Duration::from_micros(way_us));
+            what(&rivals)
+        };
+        (0..count).map(after).collect()
+    }
+
+    #[test]
+    fn whoever_is_always_too_late_asks_all_at_once_now_and_then() {
+        let asks_all = after_calls(17, 0, Rivals::are_too_fast);
+        let those = asks_all.iter().enumerate().filter(|(_, asks)| **asks);
+        let those: Vec<_> = those.map(|(at, _)| at + 1).collect();
+        assert_eq!(those, [8, 12, 16]);
+    }
+
+    #[test]
+    fn whoever_has_waited_longer_asks_sooner_but_not_within_the_way() {
+        let windows = |way_us| after_calls(32, way_us, |rivals| rivals.window().as_micros());
+        let (near, far) = (windows(10), windows(200));
+        assert_eq!((near[0], near[4], near[30], near[31]), (250, 83, 20, 0));
+        assert_eq!((far[0], far[4], far[30], far[31]), (400, 400, 400, 0));
+        assert_eq!(windows(900)[0], 500);
+    }
+
+    #[test]
+    fn nobody_waits_for_others_who_are_not_known_of() {
+        let mut rivals = Rivals::default();
+        assert_eq!(rivals.window(), Duration::ZERO);
+        rivals.hold(Duration::ZERO);
+        assert_eq!(
+            (rivals.window(), rivals.rivalry()),
+            (Duration::ZERO, Rivalry::Refused)
+        );
+        rivals.call();
+        rivals.hold(Duration::ZERO);
+        assert!(!rivals.window().is_zero());
+        assert_eq!(rivals.rivalry(), Rivalry::Overtaken);
+    }
+}

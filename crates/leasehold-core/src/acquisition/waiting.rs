@@ -1,0 +1,235 @@
+//! What an acquisition does while it asks nobody: it waits for its turn, for a word from the nodes, for the time when
+//! keys end, and behind all of them for the end of a pause (argument S10).
+
+use super::{Acquisition, Around, State, Turn, rivals::LONGEST_WINDOW};
+use crate::{
+    lookout::Lookout,
+    node_set::NodeId,
+    outbox::Outbox,
+    owner::Owner,
+    request::{AttemptId, Request, Tag, Vote},
+    retry::between,
+    round::Round,
+    time::Instant,
+    tries::Pace,
+};
+use core::time::Duration;
+
+/// What an acquisition waits for that asks nobody.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct Rest {
+    /// Who stands in the way, if that is known.
+    pub(super) lookout: Option<Lookout>,
+    /// When to ask because somebody called, and whom.
+    pub(super) called: Option<(Instant, Ask)>,
+    /// The question of who stands in the way.
+    pub(super) inquiry: Option<AttemptId>,
+}
+
+/// Whom to ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Ask {
+    All,
+    /// One node first, on which all who want the resource meet.
+    OneFirst,
+}
+
+impl Acquisition {
+    /// Others want it as well.
+    pub(crate) fn have_rivals(&mut self) {
+        self.rivals.have_been_met();
+    }
+
+    /// Others of this engine come first.
+    pub(crate) fn stand_behind(&mut self) {
+        self.is_behind = true;
+    }
+
+    /// Its turn has come, at once or after others have had a chance.
+    pub(crate) fn have_turn(&mut self, now: Instant, others_first: bool) {
+        self.is_behind = false;
+        let pause = if others_first {
+            CHANCE.saturating_add(self.jitter(LONGEST_WINDOW))
+        } else {
+            Duration::ZERO
+        };
+        // Where there are rivals, one of them may have come before, and then the others need not be asked.
+        let how = if others_first || self.rivals.are_known() {
+            Ask::OneFirst
+        } else {
+            Ask::All
+        };
+        if let State::Resting(rest) = &mut self.state {
+            rest.called = Some((now.saturating_add(pause), how));
+        }
+    }
+
+    /// The key may have changed on a node.
+    pub(crate) fn handle_hint(&mut self, now: Instant, node: NodeId) {
+        match &mut self.state {
+            State::Resting(rest) => {
+                if let Some(lookout) = &mut rest.lookout {
+                    lookout.clear(node);
+                }
+                self.look_out(now);
+            }
+            State::Knocking(_, round, _) | State::Voting(_, round) => {
+                if round.tally().refused().contains(node) {
+                    self.changed.insert(node);
+                }
+            }
+            State::Agreeing(..) => {}
+        }
+    }
+
+    /// Nobody is asked: looks whether it is time to.
+    pub(super) fn rest(&mut self, now: Instant, around: Around<'_>, outbox: &mut Outbox) -> Turn {
+        let State::Resting(rest) = &mut self.state else {
+            return Turn::default();
+        };
+        if let Some((at, how)) = rest.called {
+            if now >= at {
+                self.rivals.call();
+                return self.attempt(now, how, around, outbox);
+            }
+        } else if !self.is_behind && rest.lookout.as_ref().is_some_and(|it| it.is_free(now)) {
+            // Keys end by the clock without a word, so the one on which all would meet says nothing of the others.
+            return self.attempt(now, Ask::All, around, outbox);
+        }
+        if now < self.tries.next() {
+            return Turn::default();
+        }
+        // Whoever is told of changes need not ask without reason, but does so now and then: not all are told.
+        let telling = around.nodes.telling();
+        let is_told = rest.lookout.as_ref().is_some_and(|lookout| {
+            let blocked = lookout.blocked();
+            !blocked.is_empty() && blocked.without(telling).is_empty()
+        }) && now < self.asked_all.saturating_add(LONGEST_SILENCE);
+        let may_wait = self.is_behind || is_told;
+        let pace = Pace::of(&self.plan, &self.seed);
+        if may_wait && self.tries.skip(now, pace) {
+            // Who holds it for so long may hold it to the end.
+            self.inquire(outbox);
+            return Turn::default();
+        }
+        self.attempt(now, Ask::All, around, outbox)
+    }
+
+    /// What is known after these answers about who stands in the way, if no more than `spare` may.
+    pub(super) fn look_round(&self, now: Instant, round: &Round, spare: usize) -> Rest {
+        let mut lookout = Lookout::new(spare);
+        for (node, refusal) in round.refusals() {
+            lookout.block(now, *node, refusal.remaining);
+        }
+        // Where the votes were split, or too few answered, no single change will do.
+        // Whoever takes over what it was given gains nothing if that has gone.
+        let known = !lookout.is_free(now) && self.from.is_none();
+        for node in self.changed.iter() {
+            lookout.clear(node);
+        }
+        Rest {
+            lookout: known.then_some(lookout),
+            ..Rest::NEW
+        }
+    }
+
+    /// Waits for what stands in the way, unless it is all over.
+    pub(super) fn wait(&mut self, now: Instant, rest: Rest, turn: &Turn) {
+        if turn.outcome.is_some() {
+            return;
+        }
+        self.state = State::Resting(rest);
+        self.look_out(now);
+    }
+
+    /// Asks those who refused without a word who it is and for how long. A node that tells of changes tells of
+    /// those to come from then on.
+    pub(super) fn inquire(&mut self, outbox: &mut Outbox) {
+        let State::Resting(Rest {
+            lookout: Some(lookout),
+            inquiry: inquiry @ None,
+            ..
+        }) = &mut self.state
+        else {
+            return;
+        };
+        let silent = lookout.unlimited().intersection(self.telling);
+        if self.plan.is_fenced || silent.is_empty() {
+            return;
+        }
+        let attempt = AttemptId {
+            operation: self.operation,
+            number: INQUIRY | self.tries.attempts(),
+        };
+        *inquiry = Some(attempt);
+        let resource = self.resource.clone();
+        outbox.send(
+            silent,
+            Tag { attempt, step: 0 },
+            Request::Inspect { resource },
+        );
+    }
+
+    /// Looks whether the way is free now, and when to ask if it is.
+    pub(super) fn look_out(&mut self, now: Instant) {
+        let jitter = self.jitter(self.rivals.window());
+        let State::Resting(rest) = &mut self.state else {
+            return;
+        };
+        let is_free = rest
+            .lookout
+            .as_ref()
+            .is_some_and(|lookout| lookout.is_free(now));
+        if is_free && !self.is_behind && rest.called.is_none() {
+            rest.called = Some((now.saturating_add(jitter), Ask::OneFirst));
+        }
+    }
+
+    pub(super) fn jitter(&self, most: Duration) -> Duration {
+        let throw = self.seed.jitter(CALLS.wrapping_add(self.tries.attempts()));
+        between(Duration::ZERO, most, throw)
+    }
+}
+
+impl Rest {
+    pub(super) const NEW: Self = Self {
+        lookout: None,
+        called: None,
+        inquiry: None,
+    };
+
+    pub(super) fn wake_at(&self, is_behind: bool) -> Instant {
+        match (self.called, &self.lookout) {
+            (Some((at, _)), _) => at,
+            (None, Some(lookout)) if !is_behind => lookout.free_at(),
+            _ => Instant::NEVER,
+        }
+    }
+
+    /// A node says what its key is.
+    pub(super) fn learn(&mut self, now: Instant, node: NodeId, vote: Vote, ours: Option<&Owner>) {
+        let Some(lookout) = &mut self.lookout else {
+            return;
+        };
+        match vote {
+            Vote::Granted { .. } => lookout.clear(node),
+            Vote::Refused(refusal) if ours.is_some() && refusal.holder.as_ref() == ours => {
+                lookout.clear(node);
+            }
+            Vote::Refused(refusal) => lookout.block(now, node, refusal.remaining),
+            Vote::Unknown(_) => {}
+        }
+    }
+}
+
+/// For how long a waiter that is told of changes asks nobody.
+const LONGEST_SILENCE: Duration = Duration::from_secs(1);
+
+/// For how long others get a chance to have their turn: to be told, to wait for their jitter, and to ask.
+const CHANCE: Duration = Duration::from_millis(2);
+
+/// Where the throws for calls begin; those for pauses between tries begin at 0.
+const CALLS: u32 = 3 << 30;
+
+/// Where the numbers of questions begin; those of attempts begin at 0.
+const INQUIRY: u32 = 1 << 31;

@@ -1,0 +1,73 @@
+//! What a lease's keeper is told between extensions: clocks that were set, nodes that are back, keys that were touched.
+
+use super::{JITTER, Renewal, State, Turn};
+use crate::{loss::LeaseChange, node_set::NodeId, outbox::Outbox, retry::between, time::Instant};
+use core::time::Duration;
+
+impl Renewal {
+    /// A node's clock was set forward by `step`: the keys that it has set before end sooner.
+    pub(crate) fn handle_step(
+        &mut self,
+        now: Instant,
+        node: NodeId,
+        step: Duration,
+        outbox: &mut Outbox,
+    ) -> Turn {
+        let mut turn = Turn::default();
+        self.look_at_the_end(now, &mut turn);
+        if self.state == State::Lost {
+            return turn;
+        }
+        self.standing.set_forward(node, step);
+        let valid_until = self
+            .standing
+            .valid_until(self.quorum, &self.terms)
+            .min(self.plan.upkeep.ends_at(self.begun));
+        if valid_until < self.lease.valid_until {
+            self.lease.valid_until = valid_until;
+            self.stepped = Some((node, step));
+            // The next extension makes up for it, and comes at once if there is much to make up for. Every answer
+            // tells of a clock that runs away, and must not lead to another extension.
+            if step >= MUCH {
+                self.next = self.next.map(|_| now);
+            }
+            turn.changes.push(LeaseChange::Cut {
+                valid_until,
+                node,
+                step,
+            });
+            self.look_at_the_end(now, &mut turn);
+        }
+        if let Some(extension) = &mut self.extension {
+            extension.set_forward(node, step);
+            self.decide(now, &mut turn, outbox);
+        }
+        turn
+    }
+
+    /// A node that could not be asked can be asked again.
+    pub(crate) fn handle_up(&mut self, now: Instant) {
+        if self.trouble.is_some() && self.next.is_some() {
+            self.next = Some(now);
+        }
+    }
+
+    /// Somebody may have touched the keys: the next extension tells, and comes within this time.
+    pub(crate) fn handle_hint(&mut self, now: Instant, within: Duration) {
+        // Whoever may extend so often only needs them all, and somebody who touches the keys all the time must not
+        // lead to nothing but extensions.
+        if self.plan.upkeep.most_extensions.is_some() || now < self.hurried.saturating_add(CALM) {
+            return;
+        }
+        self.hurried = now;
+        let random = self.seed.jitter(JITTER.wrapping_add(self.extensions));
+        let soon = now.saturating_add(between(Duration::ZERO, within, random));
+        self.next = self.next.map(|next| next.min(soon));
+    }
+}
+
+/// How long nobody is hurried again.
+const CALM: Duration = Duration::from_millis(10);
+
+/// By how much a clock must be set forward for an extension at once.
+const MUCH: Duration = Duration::from_millis(10);

@@ -1,0 +1,179 @@
+//! How long an acquisition goes on, and when it looks again without being called.
+
+use crate::{
+    failure::{Cause, Ended},
+    owner::Seed,
+    plan::Plan,
+    retry::Retry,
+    time::Instant,
+};
+use core::time::Duration;
+
+/// The tries that an acquisition has used up, and the pause that is running.
+///
+/// A try is used up by an attempt that begins when a pause ends, and by a pause that ends without reason to ask. An
+/// attempt for which somebody was called costs none: so the tries bound the time, however busy a resource is.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Tries {
+    begun: Instant,
+    deadline: Option<Instant>,
+    attempts: u32,
+    used: u32,
+    /// How many of the tries nodes abstained from: these do not count.
+    abstained: u32,
+    /// Until when they do not count: nodes that restart again and again are not waited for for ever.
+    abstention_ends: Option<Instant>,
+    /// When an attempt last failed of something else than silence, or we began.
+    reached: Instant,
+    /// When the pause ends.
+    next: Instant,
+    /// Whether the try after the pause is the last before the deadline.
+    last_is_next: bool,
+    /// Whether the attempt that is under way is that one.
+    is_last: bool,
+}
+
+impl Tries {
+    /// None used up; the first is due now.
+    pub(crate) fn new(now: Instant, patience: Option<Duration>) -> Self {
+        Self {
+            begun: now,
+            deadline: patience.map(|patience| now.saturating_add(patience)),
+            attempts: 0,
+            used: 0,
+            abstained: 0,
+            abstention_ends: None,
+            reached: now,
+            next: now,
+            last_is_next: false,
+            is_last: false,
+        }
+    }
+
+    /// How many attempts there were.
+    pub(crate) const fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// When the caller's patience ends; never, if it does not.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline.unwrap_or(Instant::NEVER)
+    }
+
+    /// How long it has taken.
+    pub(crate) const fn waited(&self, now: Instant) -> Duration {
+        now.saturating_since(self.begun)
+    }
+
+    /// When the pause that is running ends.
+    pub(crate) const fn next(&self) -> Instant {
+        self.next
+    }
+
+    /// An attempt begins. Says its number.
+    pub(crate) fn begin(&mut self, now: Instant) -> u32 {
+        if now >= self.next {
+            self.used = self.used.saturating_add(1);
+            self.is_last = self.last_is_next;
+        }
+        let number = self.attempts;
+        self.attempts = number.saturating_add(1);
+        number
+    }
+
+    /// The pause is over, and there is no reason to ask. Uses up a try, unless it is the last: that one asks.
+    pub(crate) fn skip(&mut self, now: Instant, pace: Pace<'_>) -> bool {
+        let used = self.used.saturating_add(1);
+        let is_last = !pace.retry.allows_more(used.saturating_sub(self.abstained));
+        if self.last_is_next || is_last {
+            return false;
+        }
+        self.used = used;
+        self.pause(now, Duration::ZERO, pace);
+        true
+    }
+
+    /// An attempt has failed. Says why there is no other, or draws the pause before the next.
+    pub(crate) fn failed(&mut self, now: Instant, cause: &Cause, pace: Pace<'_>) -> Option<Ended> {
+        if !cause.is_unreachable() {
+            self.reached = now;
+        }
+        let retry = pace.retry;
+        let unreachable = now.saturating_since(self.reached);
+        if matches!(cause, Cause::Disagreement { .. }) {
+            return Some(Ended::Misuse);
+        }
+        let mut least = Duration::ZERO;
+        if let Cause::Abstained { left, .. } = cause {
+            least = (*left).min(LONGEST_ABSTENTION);
+            let ends = now.saturating_add(left.saturating_mul(2));
+            if now < *self.abstention_ends.get_or_insert(ends) {
+                self.abstained = self.abstained.saturating_add(1).min(self.used);
+            }
+        }
+        if self.is_last || now >= self.deadline() {
+            return Some(Ended::Patience);
+        }
+        let counted = self.used.saturating_sub(self.abstained);
+        if retry.tries_once() || !retry.allows_more(counted) {
+            return Some(Ended::Tries);
+        }
+        if cause.is_unreachable() && retry.gives_up_unreachable(unreachable) {
+            return Some(Ended::Unreachable);
+        }
+        // Whoever was called goes on with the pause that was running.
+        if now >= self.next {
+            self.pause(now, least, pace);
+        }
+        None
+    }
+
+    fn pause(&mut self, now: Instant, least: Duration, pace: Pace<'_>) {
+        let pause = pace.retry.pause(self.used, pace.seed.jitter(self.used));
+        // Even without a pause the next attempt waits for the next look at the clock: the release of
+        // this one goes out first, or its keys would refuse the next attempt.
+        self.next = now.saturating_add(pause.max(least));
+        if let Some(deadline) = self.deadline
+            && self.next >= deadline
+        {
+            self.last_is_next = true;
+            self.next = last_try_at(now, deadline, pace.node_limit);
+        }
+    }
+}
+
+/// How the pauses are drawn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace<'a> {
+    retry: &'a Retry,
+    seed: &'a Seed,
+    node_limit: Duration,
+}
+
+impl<'a> Pace<'a> {
+    /// As this plan says, with the throws of this seed.
+    pub(crate) fn of(plan: &'a Plan, seed: &'a Seed) -> Self {
+        let (retry, node_limit) = (&plan.retry, plan.terms.node_limit());
+        Self {
+            retry,
+            seed,
+            node_limit,
+        }
+    }
+}
+
+/// When to begin the last try, if a pause does not fit before the deadline: with as much time left as a
+/// node may take, or, if there is less, with half of it.
+#[expect(clippy::arithmetic_side_effects, reason = "the divisor is not zero")]
+fn last_try_at(now: Instant, deadline: Instant, node_limit: Duration) -> Instant {
+    let in_full = deadline.saturating_sub(node_limit);
+    let half = deadline.saturating_since(now) / 2;
+    if in_full > now {
+        in_full
+    } else {
+        now.saturating_add(half)
+    }
+}
+
+/// How long an attempt that nodes abstained from rests at most before the next: somebody may admit the nodes.
+const LONGEST_ABSTENTION: Duration = Duration::from_secs(1);
