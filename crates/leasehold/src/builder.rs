@@ -230,7 +230,7 @@ impl ManagerBuilder {
     fn start<M: Mode>(mut self) -> Result<LockManager<M>, ConfigError> {
         let (quorum, configuration) = self.agreement::<M>()?;
         let configuration = Arc::new(configuration);
-        self.defaults.plan_for::<M>(&configuration)?;
+        let plan = Arc::new(self.defaults.plan_for::<M>(&configuration)?);
         let (names, links): (Vec<_>, Vec<_>) = self
             .nodes
             .into_iter()
@@ -243,7 +243,7 @@ impl ManagerBuilder {
         let clock = Clock::system();
         let (handle, commands) = Handle::new(clock, names, quorum, configuration);
         shell::spawn(&handle, commands, links).map_err(ConfigError::Thread)?;
-        Ok(LockManager::new(handle, self.defaults))
+        Ok(LockManager::new(handle, self.defaults, plan))
     }
 
     /// What all who use the nodes must agree on.

@@ -4,8 +4,8 @@
 //! [`decide`](leasehold_core::table::decide). The node may hold other keys and be in use: the suite's
 //! resources begin with `leasehold-conformance/` and a fresh random number.
 //!
-//! Not covered, since a suite cannot bring it about from outside: a node that dies, a connection that
-//! is lost, and hints.
+//! Not covered, since a suite cannot bring it about from outside: a node that dies, and a connection that
+//! is lost.
 //!
 //! # Examples
 //! ```
@@ -17,6 +17,7 @@
 //! # });
 //! ```
 
+mod hints;
 mod keys;
 mod names;
 mod order;
@@ -59,6 +60,22 @@ pub async fn check<L: Link>(make: impl FnMut() -> L) {
 pub async fn check_tokens<L: Link>(make: impl FnMut() -> L) {
     let mut suite = Suite::new(make);
     tokens::check(&mut suite).await;
+}
+
+/// Runs all cases about hints: for links that tell of keys that others change, see
+/// [`LinkEvent::Changed`](crate::link::LinkEvent::Changed). Such a link must pass [`check`] as well.
+///
+/// Takes about a second. A hint may come late, but not three seconds late; a node that gives hints for no reason
+/// may fail, as one in use may that is short of memory.
+///
+/// # Panics
+/// If a promise is broken: the message names the case, what came, and what was promised.
+///
+/// # Cancel safety
+/// As with [`check`].
+pub async fn check_hints<L: Link>(make: impl FnMut() -> L) {
+    let mut suite = Suite::new(make);
+    hints::check(&mut suite).await;
 }
 
 /// Runs the case that brings a counter to its end. **Not for a node in use:** one of its 1024 counters grants

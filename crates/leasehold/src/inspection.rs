@@ -185,7 +185,7 @@ impl<M: Mode> LockManager<M> {
     pub async fn inspect(&self, resource: &str) -> Result<Inspection, InspectError> {
         let resource = Resource::new(resource).map_err(InspectError::Resource)?;
         let handle = self.handle();
-        let limit = self.terms().map_err(InspectError::Config)?.node_limit();
+        let limit = self.terms().node_limit();
         let answers = handle.inspect(resource.clone(), limit).await;
         let names = handle.nodes();
         let node_key = |(node, vote): (NodeId, Vote)| NodeKey {
@@ -217,7 +217,7 @@ impl<M: Mode> LockManager<M> {
     /// Dropping the future stops before the next owner's keys; what was begun goes on in the background.
     pub async fn force_release(&self, resource: &str) -> Result<Eviction, InspectError> {
         let before = self.inspect(resource).await?;
-        let terms = self.terms().map_err(InspectError::Config)?;
+        let terms = *self.terms();
         let mut owners: Vec<Owner> = before.holder().into_iter().cloned().collect();
         for owner in before.holders() {
             if !owners.contains(owner) {

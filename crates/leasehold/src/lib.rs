@@ -13,6 +13,7 @@
 //! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 //! ```
 
+mod alarm;
 mod builder;
 pub mod clock;
 pub mod configuration;

@@ -1,6 +1,6 @@
 //! A node as the shell sees it.
 
-use leasehold_core::{Identity, Instant, Reading, Request, Tag, Vote};
+use leasehold_core::{Identity, Instant, Reading, Request, Resource, Tag, Vote};
 use std::{
     cell::OnceCell,
     fmt,
@@ -12,6 +12,7 @@ pub mod file;
 pub mod memory;
 #[cfg(feature = "redis")]
 pub mod redis;
+mod watch;
 
 /// A connection to one node, driven by the shell's thread.
 ///
@@ -82,6 +83,15 @@ pub enum LinkEvent {
     /// What the node's clock showed while it had a request. Told before the answer to that request, by links to
     /// nodes that have a clock of their own.
     Clock(Reading),
+    /// A hint that the key of this resource may have changed on the node, whoever changed it; any key, if none is
+    /// named. After it has refused an acquire, has extended a key or was asked to inspect one, the node tells of the next
+    /// change to it, once; also for no reason, and not of one that came by the same connection. Not after a grant:
+    /// on a server it would cost every uncontended vote, so a holder is first told when it has extended its key.
+    /// An expiry is told when the node notices it, which may be late or, with some nodes, never. A link that gives
+    /// hints begins with one about all keys after each [`Up`](Self::Up): some may have been missed, and so it is
+    /// known that there will be more. A link that is told of some changes only, because others reach the node by ways
+    /// of which it does not hear, may tell of those, but never of all keys. Nothing depends on a hint but how soon a waiter looks again (argument S10).
+    Changed(Option<Resource>),
     /// The node can be asked. Told once per connection, before any answer that came over it; with the identity of
     /// the node, if it tells one, so that a node that is given twice is found out.
     Up(Option<Identity>),
@@ -99,6 +109,12 @@ impl NodeName {
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self(name.into())
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 }
 

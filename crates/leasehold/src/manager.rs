@@ -11,7 +11,7 @@ use crate::{
     mutex::Mutex,
     options::LockOptions,
 };
-use leasehold_core::{Resource, Terms};
+use leasehold_core::{Plan, Resource, Terms};
 use std::{marker::PhantomData, sync::Arc};
 
 /// Locks over one set of nodes.
@@ -42,12 +42,15 @@ use std::{marker::PhantomData, sync::Arc};
 pub struct LockManager<M: Mode = Fenced> {
     handle: Handle,
     defaults: LockOptions,
+    /// What the defaults come to, checked once and not for each lock.
+    plan: Arc<Plan>,
     mode: PhantomData<M>,
 }
 
 impl<M: Mode> Clone for LockManager<M> {
     fn clone(&self) -> Self {
-        Self::new(self.handle.clone(), self.defaults.clone())
+        let (defaults, plan) = (self.defaults.clone(), Arc::clone(&self.plan));
+        Self::new(self.handle.clone(), defaults, plan)
     }
 }
 
@@ -59,11 +62,12 @@ impl LockManager {
 }
 
 impl<M: Mode> LockManager<M> {
-    pub(crate) const fn new(handle: Handle, defaults: LockOptions) -> Self {
+    pub(crate) const fn new(handle: Handle, defaults: LockOptions, plan: Arc<Plan>) -> Self {
         let mode = PhantomData;
         Self {
             handle,
             defaults,
+            plan,
             mode,
         }
     }
@@ -73,7 +77,12 @@ impl<M: Mode> LockManager<M> {
     /// # Errors
     /// [`ConfigError::Resource`] if the name cannot be used.
     pub fn mutex(&self, resource: &str) -> Result<Mutex<M>, ConfigError> {
-        self.mutex_with(resource, self.defaults.clone())
+        let resource = self.resource(resource)?;
+        Ok(Mutex::new(
+            self.handle.clone(),
+            resource,
+            Arc::clone(&self.plan),
+        ))
     }
 
     /// A lock on `resource` with options of its own. Sends nothing.
@@ -89,12 +98,17 @@ impl<M: Mode> LockManager<M> {
         resource: &str,
         options: LockOptions,
     ) -> Result<Mutex<M>, ConfigError> {
-        let resource = Resource::new(resource)?;
+        let resource = self.resource(resource)?;
+        let plan = Arc::new(options.plan_for::<M>(self.handle.configuration())?);
+        Ok(Mutex::new(self.handle.clone(), resource, plan))
+    }
+
+    fn resource(&self, name: &str) -> Result<Resource, ConfigError> {
+        let resource = Resource::new(name)?;
         if self.handle.configuration().reserves(&resource) {
             return Err(ConfigError::Reserved { resource });
         }
-        let plan = Arc::new(options.plan_for::<M>(self.handle.configuration())?);
-        Ok(Mutex::new(self.handle.clone(), resource, plan))
+        Ok(resource)
     }
 
     pub(crate) const fn handle(&self) -> &Handle {
@@ -106,10 +120,8 @@ impl<M: Mode> LockManager<M> {
     }
 
     /// The terms of the default options.
-    pub(crate) fn terms(&self) -> Result<Terms, ConfigError> {
-        let configuration = self.handle.configuration();
-        let plan = self.defaults.plan_for::<M>(configuration);
-        plan.map(|plan| plan.terms)
+    pub(crate) fn terms(&self) -> &Terms {
+        &self.plan.terms
     }
 
     /// The nodes, in the order in which they were given.

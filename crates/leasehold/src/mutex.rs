@@ -66,8 +66,13 @@ impl<M: Mode> Mutex<M> {
 
     /// Waits until the lock is won, or until the tries of its options are used up.
     ///
-    /// Each attempt asks all nodes at once; between attempts it rests for a random pause. With the
-    /// default options that is about five seconds. There is no queue: a later caller may win first.
+    /// With the default options it waits for about five seconds. It does not poll: the nodes tell when the lock may
+    /// be free, whoever freed it, and the clock tells when the holder's keys will have ended. Where a node cannot tell,
+    /// it is asked again after random pauses, and at least once in a second anyway.
+    ///
+    /// Callers of one manager have their turns in the order in which they came. Between managers there is no queue: who
+    /// has just had the lock lets others go first who are known to want it, and whoever waits longer asks sooner, but a
+    /// later caller may win first.
     /// Attempts that fail because nodes may have forgotten votes, and do not vote for a while, do not count:
     /// it waits for these nodes, for half a minute unless `max_ttl` says otherwise.
     ///

@@ -26,6 +26,8 @@ use std::{num::NonZeroU32, ops::RangeInclusive, time::Duration};
 /// | [`step_margin`](Self::step_margin) | none |
 /// | [`min_hold`](Self::min_hold) | none |
 /// | [`lock_delay`](Self::lock_delay) | none |
+/// | [`no_local_queue`](Self::no_local_queue) | callers of one manager wait for each other |
+/// | [`ask_all_at_once`](Self::ask_all_at_once) | where others want the lock too, one node is asked first |
 ///
 /// There is no option to return before slow nodes have answered: every vote is decided as soon as its
 /// result cannot change, whatever the others do.
@@ -56,6 +58,8 @@ pub struct LockOptions {
     margin: Option<Duration>,
     lock_delay: Duration,
     step_margin: Duration,
+    queues: bool,
+    asks_one_first: bool,
 }
 
 impl Default for LockOptions {
@@ -76,6 +80,8 @@ impl Default for LockOptions {
             margin: None,
             lock_delay: Duration::ZERO,
             step_margin: Duration::ZERO,
+            queues: true,
+            asks_one_first: true,
         }
     }
 }
@@ -111,10 +117,33 @@ impl LockOptions {
         }
     }
 
-    /// How many attempts [`acquire`](crate::Mutex::acquire) makes, at least 1.
+    /// How often [`acquire`](crate::Mutex::acquire) tries, at least once.
+    ///
+    /// A try is an attempt, and the [`pause`](Self::pause) after it. A caller who is told that the lock may be free
+    /// asks at once, which is no try; and one who would be told is not tried for. So the tries and pauses say how long
+    /// to wait, about 5 seconds unless configured, and not how many requests are sent.
     pub fn tries(self, tries: u32) -> Self {
         Self {
             tries: Some(tries),
+            ..self
+        }
+    }
+
+    /// Callers of one manager who want the same lock all ask the nodes for it, instead of waiting for each other, first
+    /// come, first served. One after the other is much cheaper, and they get it in their order.
+    pub fn no_local_queue(self) -> Self {
+        Self {
+            queues: false,
+            ..self
+        }
+    }
+
+    /// All nodes are always asked at once. Otherwise a caller who was told that the lock may be free first asks one
+    /// node, the same for all who want this lock, and the others when that one has granted it, or has not answered in
+    /// 10 ms. So those who come too late cost one request each, and votes are rarely split.
+    pub fn ask_all_at_once(self) -> Self {
+        Self {
+            asks_one_first: false,
             ..self
         }
     }
@@ -402,6 +431,8 @@ impl LockOptions {
             owners: self.owners.clone(),
             upkeep,
             is_fenced: true,
+            queues: self.queues,
+            asks_one_first: self.asks_one_first,
         })
     }
 }

@@ -6,12 +6,13 @@
 //! that is stuck costs no lease anything.
 
 use crate::{
+    alarm::Alarm,
     clock::{self, Clock},
     deadline::Deadlines,
     error::{Danger, LossCause},
     handle::{Command, Handle, HeldLease, Ticket, WeakHandle},
     health::{Healths, NodeConnection},
-    link::{Link, LinkEvent, Parcel},
+    link::{Link, LinkEvent, NodeName, Parcel},
     state::LeaseStatus,
 };
 use leasehold_core::{
@@ -21,16 +22,12 @@ use std::{
     collections::HashMap,
     future::poll_fn,
     io,
-    pin::Pin,
     sync::Arc,
     task::{Context, Poll},
     thread,
     time::Duration,
 };
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::Sleep,
-};
+use tokio::sync::{mpsc, oneshot};
 
 /// How long a shell that is to end goes on cleaning up at most.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(1);
@@ -59,7 +56,7 @@ pub(crate) struct Shell {
     leases: HashMap<OperationId, Arc<LeaseStatus>>,
     deadlines: &'static Deadlines,
     tickets: HashMap<Ticket, OperationId>,
-    sleep: Pin<Box<Sleep>>,
+    alarm: Alarm,
     sleeps_until: Instant,
     ending: Ending,
 }
@@ -90,6 +87,8 @@ pub(crate) fn spawn(
     links: Vec<MakeLink>,
 ) -> io::Result<()> {
     let (clock, quorum, healths) = (handle.clock(), handle.quorum(), handle.healths().clone());
+    let mut engine = Engine::new(quorum);
+    engine.name_nodes(handle.names().names.iter().map(NodeName::as_str));
     let handle = handle.downgrade();
     let deadlines = Deadlines::start()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -104,13 +103,13 @@ pub(crate) fn spawn(
                     handle,
                     healths,
                     commands,
-                    engine: Engine::new(quorum),
+                    engine,
                     links: links.into_iter().map(|make| make(clock)).collect(),
                     answers: HashMap::new(),
                     leases: HashMap::new(),
                     deadlines,
                     tickets: HashMap::new(),
-                    sleep: Box::pin(tokio::time::sleep(Duration::ZERO)),
+                    alarm: Alarm::new(),
                     sleeps_until: Instant::ORIGIN,
                     ending: Ending::NotYet,
                 };
@@ -302,6 +301,9 @@ impl Shell {
                             self.healths.step(index, step);
                         }
                     }
+                    LinkEvent::Changed(resource) => {
+                        self.engine.handle_hint(now, node, resource.as_ref());
+                    }
                     LinkEvent::Up(id) => {
                         self.healths.connection(index, NodeConnection::Up);
                         self.engine.handle_link(now, node, LinkChange::Up(id));
@@ -434,10 +436,9 @@ impl Shell {
             } else {
                 left.min(LOOK)
             };
-            let timer = tokio::time::Instant::now() + left;
-            self.sleep.as_mut().reset(timer);
+            self.alarm.set(left);
         }
-        let woken = self.sleep.as_mut().poll(cx);
+        let woken = self.alarm.poll(cx);
         if woken.is_ready() {
             // The timer's clock may be ahead of ours: set it again.
             self.sleeps_until = Instant::ORIGIN;

@@ -3,9 +3,14 @@
 use leasehold::{
     clock::Clock,
     conformance,
-    link::{Link, LinkEvent, Parcel, memory::MemoryNode},
+    link::{
+        Link, LinkEvent, Parcel,
+        memory::{MemoryLink, MemoryNode},
+    },
 };
-use leasehold_core::{FencingToken, Instant, Owner, Request, Resource, Table, Ttl, Vote};
+use leasehold_core::{
+    AttemptId, FencingToken, Instant, OperationId, Owner, Request, Resource, Table, Tag, Ttl, Vote,
+};
 use std::{
     cell::RefCell,
     collections::VecDeque,
@@ -20,6 +25,7 @@ async fn a_node_in_memory_conforms() {
     conformance::check(|| node.link(Clock::system())).await;
     conformance::check_tokens(|| node.link(Clock::system())).await;
     conformance::check_last_token(|| node.link(Clock::system())).await;
+    conformance::check_hints(|| node.link(Clock::system())).await;
 }
 
 #[cfg(all(feature = "file", unix))]
@@ -38,6 +44,7 @@ async fn a_node_in_a_file_conforms() {
     conformance::check(link).await;
     conformance::check_tokens(link).await;
     conformance::check_last_token(link).await;
+    conformance::check_hints(link).await;
     drop(node);
     std::fs::remove_dir_all(&folder).expect("it is ours");
 }
@@ -311,6 +318,130 @@ fn a_link_that_breaks_a_promise_about_counters_does_not_conform() {
     assert!(is_found(how, Checks::LastToken), "{how:?} was not found");
 }
 
+/// A link to a node in memory that breaks one promise about hints.
+struct Misleading {
+    how: Misled,
+    link: MemoryLink,
+    asked: Option<Request>,
+    more: VecDeque<LinkEvent>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Misled {
+    BeginsWithNone,
+    TellsNothing,
+    TellsNoName,
+    TellsTwice,
+    TellsItsOwn,
+    TellsOfEverything,
+    TellsNoHolder,
+    TellsAgain,
+    TellsBefore,
+}
+
+impl Link for Misleading {
+    fn send(&mut self, parcel: &Parcel) {
+        self.asked = Some(parcel.request.clone());
+        self.link.send(parcel);
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
+        if let Some(event) = self.more.pop_front() {
+            return Poll::Ready(event);
+        }
+        while let Poll::Ready(event) = self.link.poll(cx) {
+            let asked = self.asked.as_ref();
+            let resource = asked.map(|request| request.resource().clone());
+            let is_holder = matches!(asked, Some(Request::Extend { .. }));
+            let is_refused = matches!(event, LinkEvent::Reply(_, Vote::Refused(_)));
+            return Poll::Ready(match (self.how, event) {
+                (Misled::BeginsWithNone, LinkEvent::Changed(None))
+                | (Misled::TellsNothing, LinkEvent::Changed(Some(_)))
+                | (Misled::TellsAgain | Misled::TellsOfEverything, LinkEvent::Reply(AGAIN, _)) => {
+                    continue;
+                }
+                (Misled::TellsNoHolder, LinkEvent::Changed(Some(_))) if is_holder => continue,
+                (Misled::TellsNoName, LinkEvent::Changed(_)) => LinkEvent::Changed(None),
+                (Misled::TellsTwice, LinkEvent::Changed(hint)) => {
+                    self.more.push_back(LinkEvent::Changed(hint.clone()));
+                    LinkEvent::Changed(hint)
+                }
+                (Misled::TellsItsOwn, reply @ LinkEvent::Reply(_, Vote::Granted { .. }))
+                    if !matches!(asked, Some(Request::Inspect { .. })) =>
+                {
+                    self.more.push_back(LinkEvent::Changed(resource));
+                    reply
+                }
+                (Misled::TellsBefore, reply) if is_refused => {
+                    self.more.push_back(LinkEvent::Changed(resource));
+                    reply
+                }
+                // As if it watched again and again.
+                (Misled::TellsAgain, LinkEvent::Changed(hint)) => {
+                    if let Some(request) = hint.as_ref().and(self.asked.clone()) {
+                        let tag = AGAIN;
+                        self.link.send(&Parcel::new(tag, request, Instant::ORIGIN));
+                    }
+                    LinkEvent::Changed(hint)
+                }
+                (Misled::TellsOfEverything, reply @ LinkEvent::Reply(..)) => {
+                    let name = resource.map(|name| name.as_str().replace("/0", "/1"));
+                    let beside = Resource::new(&name.unwrap_or_default()).expect("a name");
+                    let look = Request::Inspect { resource: beside };
+                    self.link.send(&Parcel::new(AGAIN, look, Instant::ORIGIN));
+                    reply
+                }
+                (_, event) => event,
+            });
+        }
+        Poll::Pending
+    }
+}
+
+/// The tag of what nobody has asked.
+const AGAIN: Tag = Tag {
+    attempt: AttemptId {
+        operation: OperationId::new(0),
+        number: 0,
+    },
+    step: 0,
+};
+
+#[test]
+fn a_link_that_breaks_a_promise_about_hints_does_not_conform() {
+    for how in [
+        Misled::BeginsWithNone,
+        Misled::TellsNothing,
+        Misled::TellsNoName,
+        Misled::TellsTwice,
+        Misled::TellsItsOwn,
+        Misled::TellsOfEverything,
+        Misled::TellsNoHolder,
+        Misled::TellsAgain,
+        Misled::TellsBefore,
+    ] {
+        let check = || {
+            let node = MemoryNode::new();
+            let make = || Misleading {
+                how,
+                link: node.link(Clock::system()),
+                asked: None,
+                more: VecDeque::new(),
+            };
+            run(conformance::check_hints(make));
+        };
+        assert!(catch_unwind(check).is_err(), "{how:?} was not found");
+    }
+}
+
+fn run(suite: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime")
+        .block_on(suite);
+}
+
 #[derive(Clone, Copy)]
 enum Checks {
     All,
@@ -322,17 +453,13 @@ fn is_found(how: How, checks: Checks) -> bool {
     let check = || {
         let table = Rc::default();
         let make = || Broken::new(how, &table);
-        tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()
-            .expect("a runtime")
-            .block_on(async {
-                match checks {
-                    Checks::All => conformance::check(make).await,
-                    Checks::Tokens => conformance::check_tokens(make).await,
-                    Checks::LastToken => conformance::check_last_token(make).await,
-                }
-            });
+        run(async {
+            match checks {
+                Checks::All => conformance::check(make).await,
+                Checks::Tokens => conformance::check_tokens(make).await,
+                Checks::LastToken => conformance::check_last_token(make).await,
+            }
+        });
     };
     // On a machine that is busy with the other tests, a moment may be missed once.
     (0..5).any(|_| catch_unwind(check).is_err())
@@ -364,4 +491,5 @@ async fn a_node_on_a_real_server_conforms() {
     conformance::check(link).await;
     conformance::check_tokens(link).await;
     conformance::check_last_token(link).await;
+    conformance::check_hints(link).await;
 }

@@ -6,5 +6,7 @@
 mod client;
 #[path = "link_file/files.rs"]
 mod files;
+#[path = "link_file/hints.rs"]
+mod hints;
 #[path = "link_file/processes.rs"]
 mod processes;

@@ -5,7 +5,7 @@ use crate::{
     link::{Link, LinkEvent, Parcel},
 };
 use leasehold_core::{AttemptId, OperationId, Owner, Refusal, Request, Resource, Tag, Ttl, Vote};
-use std::{future::poll_fn, time::Duration};
+use std::{collections::VecDeque, future::poll_fn, time::Duration};
 
 /// How long an answer may take before it counts as missing.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -19,6 +19,8 @@ pub(super) struct Peer<L> {
     pub(super) case: &'static str,
     name: String,
     asked: u64,
+    /// What was told while something else was waited for.
+    pub(super) hints: VecDeque<Option<Resource>>,
 }
 
 impl<L: Link> Peer<L> {
@@ -30,6 +32,7 @@ impl<L: Link> Peer<L> {
             case,
             name,
             asked: 0,
+            hints: VecDeque::new(),
         };
         match peer
             .event("a new link tells that its node is up or down")
@@ -116,6 +119,7 @@ impl<L: Link> Peer<L> {
         loop {
             match self.event("every request is answered").await {
                 LinkEvent::Reply(tag, vote) => return (tag, vote),
+                LinkEvent::Changed(hint) => self.hints.push_back(hint),
                 LinkEvent::Clock(_) => {}
                 other => panic!(
                     "{}: the node stays up during the suite, not {other:?}",
@@ -188,10 +192,14 @@ impl<L: Link> Peer<L> {
     }
 
     async fn event(&mut self, promise: &str) -> LinkEvent {
+        self.event_within(PATIENCE, promise).await
+    }
+
+    pub(super) async fn event_within(&mut self, patience: Duration, promise: &str) -> LinkEvent {
         let next = poll_fn(|cx| self.link.poll(cx));
-        match tokio::time::timeout(PATIENCE, next).await {
+        match tokio::time::timeout(patience, next).await {
             Ok(event) => event,
-            Err(_) => panic!("{}: {promise}; nothing came for {PATIENCE:?}", self.case),
+            Err(_) => panic!("{}: {promise}; nothing came for {patience:?}", self.case),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Why nothing is known about a lock.
 
-use super::ConfigError;
 use leasehold_core::ResourceError;
 use std::{error::Error, fmt};
 
@@ -10,8 +9,6 @@ use std::{error::Error, fmt};
 pub enum InspectError {
     /// The resource's name cannot be used.
     Resource(ResourceError),
-    /// The manager's default options cannot be used.
-    Config(ConfigError),
     /// The manager's thread has ended.
     ShutDown,
 }
@@ -21,7 +18,6 @@ impl fmt::Display for InspectError {
         out.write_str("look at the lock: ")?;
         match self {
             Self::Resource(error) => error.fmt(out),
-            Self::Config(error) => error.fmt(out),
             Self::ShutDown => out.write_str("the lock manager was shut down"),
         }
     }
@@ -31,7 +27,6 @@ impl Error for InspectError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Resource(error) => Some(error),
-            Self::Config(error) => Some(error),
             Self::ShutDown => None,
         }
     }

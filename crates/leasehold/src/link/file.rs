@@ -31,8 +31,21 @@
 //!
 //! # What waits
 //! A transaction waits for the one before it, and that may belong to a process that was stopped in the
-//! middle. A thread per opened store does this waiting; [`FileLink`] never does. A process that was
+//! middle. A thread per opened store does this waiting, and hints wait for it as steps do; [`FileLink`] never
+//! waits. A process that was
 //! *killed* in the middle holds nobody up: the lock of LMDB is a robust one.
+//!
+//! # Hints
+//! A link that waits for a key is told when any process changes it: the kernel wakes the store's thread for each
+//! commit (inotify) and the thread looks whether the key is another one. It is told within 50 ms that the process
+//! which held the key has died, unless that lives in other namespaces, and not that a TTL has ended. In a store in
+//! which others commit again and again, the thread looks a thousand times in a second at most, so a hint may be a
+//! millisecond late; if very many keys are watched, as late as ten such looks take. While no link watches a key,
+//! none of this costs a commit anything.
+//!
+//! A process that cannot get inotify when it opens the store is told of its own changes alone, and so is every
+//! process outside Linux and Android: its links do not promise hints, so whoever waits there looks by the clock,
+//! often. Each open store takes one of the user's instances (`fs.inotify.max_user_instances`, often 128).
 //!
 //! # Limits
 //! * The file has a fixed size of 64 MiB and a mark, sparse at first: room for at least 10,000 locks at
@@ -57,11 +70,14 @@
 //! file that is cut short while it is open is noticed before the next batch of steps at the latest by
 //! the size that is looked up then, and crashes the process if it happens in between.
 
+mod bell;
 mod ceiling;
 mod counters;
 mod error;
 mod head;
 mod holder;
+mod listener;
+mod mailbox;
 mod place;
 mod presence;
 mod record;
@@ -72,7 +88,8 @@ pub use error::FileError;
 
 use super::{Link, LinkEvent, Parcel};
 use crate::clock::Clock;
-use station::{Mailbox, Station};
+use mailbox::Mailbox;
+use station::Station;
 use std::{
     path::Path,
     sync::Arc,
@@ -117,7 +134,7 @@ impl FileNode {
         FileLink {
             node: self.clone(),
             clock,
-            mailbox: Arc::new(Mailbox::default()),
+            mailbox: Arc::new(Mailbox::new(self.0.station().reach())),
         }
     }
 }

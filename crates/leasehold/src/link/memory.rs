@@ -1,15 +1,19 @@
 //! A node that is a table in this process: for tests, examples, and programs without servers.
 
-use super::{Link, LinkEvent, Parcel};
+use super::{
+    Link, LinkEvent, Parcel,
+    watch::{Watch, Watchers},
+};
 use crate::clock::Clock;
-use leasehold_core::Table;
+use leasehold_core::{Resource, Table};
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
 };
 
-/// One node in memory. Clones are the same node: managers that share it exclude each other.
+/// One node in memory. Clones are the same node: managers that share it exclude each other. Its links are told of
+/// what the others change, but not of a TTL that has ended.
 ///
 /// # Examples
 /// ```
@@ -19,7 +23,13 @@ use std::{
 /// # let _ = same_nodes;
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct MemoryNode(Arc<Mutex<Table>>);
+pub struct MemoryNode(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    table: Table,
+    watchers: Watchers<Mailbox>,
+}
 
 impl MemoryNode {
     /// A node without keys.
@@ -34,8 +44,10 @@ impl MemoryNode {
         MemoryLink {
             node: self.clone(),
             clock,
-            answers: VecDeque::from([LinkEvent::Up(None)]),
-            waker: None,
+            mailbox: Arc::new(Mailbox(Mutex::new(Letters {
+                events: VecDeque::from([LinkEvent::Up(None), LinkEvent::Changed(None)]),
+                waker: None,
+            }))),
         }
     }
 }
@@ -45,29 +57,60 @@ impl MemoryNode {
 pub struct MemoryLink {
     node: MemoryNode,
     clock: Clock,
-    answers: VecDeque<LinkEvent>,
+    mailbox: Arc<Mailbox>,
+}
+
+/// What a link has to tell, and whom to wake.
+#[derive(Debug)]
+struct Mailbox(Mutex<Letters>);
+
+#[derive(Debug)]
+struct Letters {
+    events: VecDeque<LinkEvent>,
     waker: Option<Waker>,
+}
+
+impl Mailbox {
+    fn put(&self, event: LinkEvent) {
+        let mut letters = lock(&self.0);
+        letters.events.push_back(event);
+        let waker = letters.waker.take();
+        drop(letters);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl Watch for Mailbox {
+    fn tell(&self, resource: Option<&Resource>) {
+        self.put(LinkEvent::Changed(resource.cloned()));
+    }
 }
 
 impl Link for MemoryLink {
     fn send(&mut self, parcel: &Parcel) {
-        // A panic cannot leave the table half changed: it changes in a single step.
-        let mut table = self.node.0.lock().unwrap_or_else(PoisonError::into_inner);
         let request = parcel.request.clone().as_seen_at(self.clock.wall());
-        let vote = table.apply(self.clock.now(), &request);
-        self.answers.push_back(LinkEvent::Reply(parcel.tag, vote));
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
+        let mut node = lock(&self.node.0);
+        let vote = node.table.apply(self.clock.now(), &request);
+        node.watchers.note(&self.mailbox, &request, &vote, ());
+        drop(node);
+        self.mailbox.put(LinkEvent::Reply(parcel.tag, vote));
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
-        match self.answers.pop_front() {
+        let mut letters = lock(&self.mailbox.0);
+        match letters.events.pop_front() {
             Some(event) => Poll::Ready(event),
             None => {
-                self.waker = Some(cx.waker().clone());
+                letters.waker = Some(cx.waker().clone());
                 Poll::Pending
             }
         }
     }
+}
+
+/// A panic cannot leave the value half changed: it changes in a single step.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -13,7 +13,7 @@
 //!   what all operations have given and reads what all of them get.
 //!
 //! The way of a request: `scripts` makes bytes of it, `backlog` keeps it until its answer comes,
-//! `connection` moves the bytes, `codec` reads the reply and `reply` makes a vote of it. `url`, `socket`,
+//! `connection` moves the bytes, `codec` reads the reply and `reply` makes a vote of it. `look` is how hints come. `url`, `socket`,
 //! `tls` and `handshake` are the way to a connection, and `backoff` the way back to one. `steward` comes
 //! for the operator and not for locks.
 
@@ -23,6 +23,7 @@ mod codec;
 mod connection;
 mod greeting;
 mod handshake;
+mod look;
 mod reply;
 mod scripts;
 mod socket;
@@ -37,7 +38,7 @@ use super::{Link, LinkEvent, Parcel};
 use crate::{clock::Clock, configuration::Configuration};
 use backlog::{Backlog, Loss};
 use backoff::Backoff;
-use connection::Connection;
+use connection::{Connection, Hints};
 use leasehold_core::{Fault, FaultKind, Identity, Vote};
 use scripts::{Encoder, Met};
 use std::{
@@ -106,10 +107,13 @@ impl RedisLink {
             State::Dialling(dialling) => ready!(dialling.as_mut().poll(cx)).map(|connection| {
                 let id = Some(&connection.met().id).filter(|id| !id.is_empty());
                 let identity = id.map(|id| Identity::new(id));
-                self.state = State::Up(connection);
                 self.down = None;
                 self.backoff.succeeded();
                 self.events.push_back(LinkEvent::Up(identity));
+                if connection.hints() == Hints::Given {
+                    self.events.push_back(LinkEvent::Changed(None));
+                }
+                self.state = State::Up(connection);
             }),
             State::Up(connection) => {
                 ready!(connection.exchange(cx, &mut self.backlog, &mut self.events))

@@ -108,6 +108,31 @@ impl Client {
         })
     }
 
+    pub(crate) fn inspect(&mut self, name: &str) -> Vote {
+        let resource = Resource::new(name).expect("a plain name");
+        self.ask(Request::Inspect { resource })
+    }
+
+    pub(crate) fn extend(&mut self, name: &str) -> Vote {
+        self.ask(Request::Extend {
+            resource: Resource::new(name).expect("a plain name"),
+            owner: self.owner.clone(),
+            ttl: Ttl::new(Duration::from_secs(900)).expect("in range"),
+        })
+    }
+
+    /// Waits for the next hint about a key.
+    pub(crate) fn hint(&mut self) -> Option<Resource> {
+        loop {
+            match self.event(Duration::from_secs(10)) {
+                Some(LinkEvent::Changed(None)) => {}
+                Some(LinkEvent::Changed(resource)) => return resource,
+                Some(event) => panic!("nothing was asked; it told {event:?}"),
+                None => return None,
+            }
+        }
+    }
+
     /// Asks for the release and does not wait for the answer.
     pub(crate) fn release_and_leave(mut self, name: &str) {
         let request = Request::Release {
@@ -133,17 +158,32 @@ impl Client {
     fn ask(&mut self, request: Request) -> Vote {
         let tag = self.tag();
         self.link.send(&Parcel::new(tag, request, Instant::ORIGIN));
-        let waker = Waker::from(Arc::new(Unpark(thread::current())));
-        let mut cx = Context::from_waker(&waker);
         loop {
-            match self.link.poll(&mut cx) {
-                Poll::Ready(LinkEvent::Reply(answered, vote)) => {
+            match self.event(Duration::from_secs(60)) {
+                Some(LinkEvent::Reply(answered, vote)) => {
                     assert_eq!(answered, tag);
                     return vote;
                 }
-                Poll::Ready(_) => {}
-                Poll::Pending => thread::park_timeout(Duration::from_secs(60)),
+                Some(_) => {}
+                None => panic!("the store does not answer"),
             }
+        }
+    }
+
+    /// The next event, if there is one within `patience`.
+    fn event(&mut self, patience: Duration) -> Option<LinkEvent> {
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let mut cx = Context::from_waker(&waker);
+        let until = Clock::system().now().saturating_add(patience);
+        loop {
+            if let Poll::Ready(event) = self.link.poll(&mut cx) {
+                return Some(event);
+            }
+            let left = until.saturating_since(Clock::system().now());
+            if left.is_zero() {
+                return None;
+            }
+            thread::park_timeout(left);
         }
     }
 }

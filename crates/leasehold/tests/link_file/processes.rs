@@ -33,8 +33,8 @@ fn another_process() {
         "churn" => {
             say("ready");
             loop {
-                client.acquire_at_last("r");
-                client.release("r");
+                client.acquire_at_last("churned");
+                client.release("churned");
             }
         }
         "count" => {
@@ -60,7 +60,23 @@ fn another_process() {
                 assert_eq!(client.release("token"), Vote::GRANTED);
             }
         }
+        "obey" => obey(client),
+        "obey as shared" => obey(Client::open(&path, "shared")),
         other => panic!("there is no role {other}"),
+    }
+}
+
+/// Takes and releases a lock as it is told.
+fn obey(mut client: Client) {
+    for line in std::io::stdin().lines() {
+        match &*line.expect("a pipe") {
+            "take" => {
+                client.acquire_at_last("r");
+                say("taken");
+            }
+            "release" => assert_eq!(client.release("r"), Vote::GRANTED),
+            other => panic!("{other:?} cannot be done"),
+        }
     }
 }
 
@@ -74,10 +90,10 @@ fn say(word: &str) {
 }
 
 /// A process of this test, killed at the end at the latest.
-struct Process(Child, Option<BufReader<ChildStdout>>);
+pub(crate) struct Process(Child, Option<BufReader<ChildStdout>>);
 
 impl Process {
-    fn start(role: &str, path: &Path) -> Self {
+    pub(crate) fn start(role: &str, path: &Path) -> Self {
         let mut child = Command::new(std::env::current_exe().expect("the test runs"))
             .args(["--exact", "processes::another_process", "--nocapture"])
             .env("LEASEHOLD_ROLE", role)
@@ -91,10 +107,21 @@ impl Process {
     }
 
     /// Waits until it says this.
-    fn hear(&mut self, word: &str) {
+    pub(crate) fn hear(&mut self, word: &str) {
         let out = self.1.as_mut().expect("it was piped");
         let heard = out.lines().any(|line| line.expect("text") == word);
         assert!(heard, "the other process ended before it said {word:?}");
+    }
+
+    /// Says this to it.
+    pub(crate) fn tell(&mut self, word: &str) {
+        let input = self.0.stdin.as_mut().expect("it was piped");
+        writeln!(input, "{word}").expect("it listens");
+    }
+
+    /// Kills it, and does not wait for its end.
+    pub(crate) fn kill(&mut self) {
+        self.0.kill().expect("it is ours");
     }
 }
 
@@ -147,8 +174,8 @@ fn processes_killed_in_the_middle_hold_nobody_up() {
             here.release("another");
         }
         other.0.kill().expect("it is ours");
-        here.acquire_at_last("r");
-        assert_eq!(here.release("r"), Vote::GRANTED, "round {round}");
+        here.acquire_at_last("churned");
+        assert_eq!(here.release("churned"), Vote::GRANTED, "round {round}");
     }
 }
 

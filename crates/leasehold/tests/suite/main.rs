@@ -3,6 +3,7 @@
 mod callers;
 mod critical_sections;
 mod faults_redis;
+mod hints;
 mod lease;
 mod link_redis;
 mod manager;

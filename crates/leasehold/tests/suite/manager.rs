@@ -130,7 +130,8 @@ fn a_node_that_hangs_costs_only_its_vote_and_keeps_nothing() {
 
 #[test]
 fn every_attempt_signs_with_an_owner_of_its_own() {
-    let (node, gate) = (MemoryNode::new(), Gate::default());
+    // Whoever is told of changes does not ask in between.
+    let (node, gate) = (MemoryNode::new(), Gate::deaf());
     let (door, behind) = (gate.clone(), node.clone());
     let gated = LockManager::builder()
         .link(NodeName::new("watched"), move |clock| {
@@ -219,20 +220,23 @@ fn a_second_shutdown_waits_again() {
 
 #[test]
 fn the_pause_function_is_asked_between_tries_and_not_after_the_last() {
-    let nodes = nodes();
-    let _held = acquire(&manager(&nodes)).expect("it is free");
+    let (node, gate) = (MemoryNode::new(), Gate::deaf());
+    let behind = node.clone();
+    let gated = LockManager::builder()
+        .link(NodeName::new("deaf"), move |clock| {
+            gate.link(&behind, clock)
+        })
+        .build()
+        .expect("one node");
+    let _held = acquire(&manager(&[node])).expect("it is free");
     let asked = Arc::new(AtomicU32::new(0));
     let counter = asked.clone();
     let options = LockOptions::new().tries(3).pause_function(move |tried| {
         counter.fetch_max(tried, Ordering::Relaxed);
         MS
     });
-    let error = block_on(
-        manager(&nodes)
-            .mutex_with("r", options)
-            .expect("good")
-            .acquire(),
-    );
+    let mutex = gated.mutex_with("r", options).expect("good");
+    let error = block_on(mutex.acquire());
     let Err(AcquireError::Held(held)) = error else {
         panic!("{error:?}")
     };

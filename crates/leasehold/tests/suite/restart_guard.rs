@@ -270,11 +270,13 @@ fn a_server_that_may_evict_locks_is_refused() {
 }
 
 /// The rights that OPERATING.md names.
-const RIGHTS: [&str; 16] = [
+const RIGHTS: [&str; 18] = [
     "+hello",
     "+auth",
     "+select",
     "+script|load",
+    "+client|tracking",
+    "+client|caching",
     "+eval",
     "+evalsha",
     "+info",

@@ -1,7 +1,7 @@
 //! Who set a key, so that nothing outlives its process or a reboot.
 
 /// A process of this machine, told from every other one that there ever was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Holder {
     /// The boot in which it runs.
     pub(super) boot: [u8; 16],

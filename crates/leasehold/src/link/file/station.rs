@@ -1,19 +1,21 @@
 //! The thread that waits for the file, and who waits for the thread.
 
 use super::{
+    bell::Bell,
     error::FileError,
     holder::Holder,
+    listener::Listener,
+    mailbox::{Mailbox, Reach},
     place::{FileId, Place, file_id},
     store::Store,
 };
-use crate::{clock::Clock, link::LinkEvent};
+use crate::clock::Clock;
 use leasehold_core::{Fault, FaultKind, Request, Tag, Vote};
 use std::{
     collections::{HashMap, VecDeque},
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll, Waker},
     thread,
 };
 
@@ -23,14 +25,19 @@ pub(super) struct Station {
     /// The file that it has open.
     file: FileId,
     queue: Mutex<Queue>,
-    /// There is a job, or the last tenant has left.
+    /// There is a job, or the last tenant has left. Who waits for it waits for the bell instead while keys are
+    /// watched.
     news: Condvar,
+    /// None where the kernel has none; then this process does not hear of the others.
+    bell: Option<Bell>,
 }
 
 #[derive(Debug)]
 struct Queue {
     jobs: VecDeque<Job>,
     tenants: usize,
+    /// Whether the thread waits for the bell.
+    listens: bool,
     /// Why nothing is carried out any more.
     dead: Option<String>,
 }
@@ -77,10 +84,12 @@ impl Station {
         })?;
         let store = place.open(holder)?;
         let station = Arc::new(Self {
+            bell: Bell::hang(store.data()),
             file: store.id(),
             queue: Mutex::new(Queue {
                 jobs: VecDeque::new(),
                 tenants: 1,
+                listens: false,
                 dead: None,
             }),
             news: Condvar::new(),
@@ -110,51 +119,101 @@ impl Station {
             )
         } else {
             queue.jobs.push_back(job);
-            drop(queue);
-            self.news.notify_one();
+            self.wake(queue);
             return;
         };
         drop(queue);
         job.mailbox.put([(job.tag, Vote::Unknown(fault))]);
     }
 
+    /// Tells the thread that there is news in the queue.
+    fn wake(&self, mut queue: MutexGuard<'_, Queue>) {
+        let listens = std::mem::take(&mut queue.listens);
+        drop(queue);
+        match &self.bell {
+            Some(bell) if listens => bell.call(),
+            _ => self.news.notify_one(),
+        }
+    }
+
+    /// Whose changes its links are told of.
+    pub(super) const fn reach(&self) -> Reach {
+        match self.bell {
+            Some(_) => Reach::Machine,
+            None => Reach::Process,
+        }
+    }
+
     fn run(&self, id: FileId, mut store: Store) {
+        let mut listener = Listener::new(self.bell.as_ref());
         loop {
-            let jobs = self.next_batch();
-            if jobs.is_empty() {
-                // The register is locked before the queue, everywhere; so somebody may have moved in.
-                let mut open = lock(&OPEN);
-                let queue = lock(&self.queue);
-                if queue.tenants > 0 || !queue.jobs.is_empty() {
-                    continue;
+            let turn = self.next(&mut listener);
+            let (jobs, done) = match turn {
+                Turn::Over => {
+                    // The register is locked before the queue, everywhere; so somebody may have moved in.
+                    let mut open = lock(&OPEN);
+                    let queue = lock(&self.queue);
+                    if queue.tenants > 0 || !queue.jobs.is_empty() {
+                        continue;
+                    }
+                    open.get_or_insert_default().remove(&id);
+                    // Closed before the register is free: nobody must open it twice.
+                    drop(store);
+                    return;
                 }
-                open.get_or_insert_default().remove(&id);
-                // Closed before the register is free: nobody must open it twice.
-                drop(store);
-                return;
-            }
-            let Ok(votes) = catch_unwind(AssertUnwindSafe(|| store.take(&jobs))) else {
+                Turn::Look => {
+                    let look = AssertUnwindSafe(|| listener.look(&store));
+                    (Vec::new(), catch_unwind(look).map(|()| Vec::new()))
+                }
+                Turn::Steps(jobs) => {
+                    let done = catch_unwind(AssertUnwindSafe(|| store.take(&jobs)));
+                    (jobs, done)
+                }
+            };
+            let Ok(answers) = done else {
                 let mut open = lock(&OPEN);
                 open.get_or_insert_default().remove(&id);
                 drop(store);
                 drop(open);
                 return self.die(&jobs);
             };
-            deliver(&jobs, votes);
+            for (job, answer) in jobs.iter().zip(&answers) {
+                listener.note(job, answer);
+            }
+            deliver(&jobs, answers.into_iter().map(|answer| answer.vote));
         }
     }
 
-    /// Waits for steps. Empty if nobody is left to ask for any.
-    fn next_batch(&self) -> Vec<Job> {
-        let mut queue = lock(&self.queue);
-        while queue.jobs.is_empty() && queue.tenants > 0 {
-            queue = self
-                .news
-                .wait(queue)
-                .unwrap_or_else(PoisonError::into_inner);
+    /// Waits for something to do.
+    fn next(&self, listener: &mut Listener<'_>) -> Turn {
+        loop {
+            if listener.is_due() {
+                return Turn::Look;
+            }
+            let mut queue = lock(&self.queue);
+            match listener.bell() {
+                Some(bell) if queue.is_quiet() => {
+                    queue.listens = true;
+                    drop(queue);
+                    listener.wait(bell);
+                    lock(&self.queue).listens = false;
+                    continue;
+                }
+                Some(_) => {}
+                None => {
+                    let quiet = |queue: &mut Queue| queue.is_quiet();
+                    queue = self
+                        .news
+                        .wait_while(queue, quiet)
+                        .unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+            let count = queue.jobs.len().min(BATCH);
+            return match count {
+                0 => Turn::Over,
+                _ => Turn::Steps(queue.jobs.drain(..count).collect()),
+            };
         }
-        let count = queue.jobs.len().min(BATCH);
-        queue.jobs.drain(..count).collect()
     }
 
     /// A bug: what was asked may or may not have happened, and nothing is carried out any more.
@@ -164,9 +223,24 @@ impl Station {
         queue.dead = Some(reason.to_owned());
         let rest: Vec<_> = queue.jobs.drain(..).collect();
         drop(queue);
-        let unknown = |kind| Vote::Unknown(Fault::new(kind, reason));
-        deliver(jobs, vec![unknown(FaultKind::Disconnected); jobs.len()]);
-        deliver(&rest, vec![unknown(FaultKind::Down); rest.len()]);
+        let unknown = |kind| std::iter::repeat(Vote::Unknown(Fault::new(kind, reason)));
+        deliver(jobs, unknown(FaultKind::Disconnected));
+        deliver(&rest, unknown(FaultKind::Down));
+    }
+}
+
+/// What the thread does next.
+enum Turn {
+    Steps(Vec<Job>),
+    Look,
+    /// Nobody is left to ask for any step.
+    Over,
+}
+
+impl Queue {
+    /// Whether there is nothing to do, but somebody is left who may ask.
+    fn is_quiet(&self) -> bool {
+        self.jobs.is_empty() && self.tenants > 0
     }
 }
 
@@ -182,77 +256,14 @@ impl Tenancy {
 
 impl Drop for Tenancy {
     fn drop(&mut self) {
-        lock(&self.0.queue).tenants -= 1;
-        self.0.news.notify_one();
-    }
-}
-
-/// What a link has to tell, and whom to wake.
-#[derive(Debug, Default)]
-pub(super) struct Mailbox(Mutex<Letters>);
-
-#[derive(Debug, Default)]
-struct Letters {
-    events: VecDeque<LinkEvent>,
-    waker: Option<Waker>,
-    state: State,
-}
-
-/// What the link was told of the node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
-    #[default]
-    New,
-    Up,
-    Down,
-}
-
-impl Mailbox {
-    /// Puts answers in, and *up* and *down* where they tell of one.
-    fn put(&self, answers: impl IntoIterator<Item = (Tag, Vote)>) {
-        let mut letters = lock(&self.0);
-        for (tag, vote) in answers {
-            let reason = match &vote {
-                Vote::Unknown(fault) if fault.kind() == FaultKind::Down => Some(fault.to_string()),
-                _ => None,
-            };
-            if reason.is_none() && letters.state != State::Up {
-                letters.state = State::Up;
-                letters.events.push_back(LinkEvent::Up(None));
-            }
-            letters.events.push_back(LinkEvent::Reply(tag, vote));
-            if let Some(reason) = reason.filter(|_| letters.state != State::Down) {
-                letters.state = State::Down;
-                letters.events.push_back(LinkEvent::Down(reason));
-            }
-        }
-        let waker = letters.waker.take();
-        drop(letters);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-
-    /// Takes the oldest event.
-    pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
-        let mut letters = lock(&self.0);
-        if letters.state == State::New {
-            letters.state = State::Up;
-            return Poll::Ready(LinkEvent::Up(None));
-        }
-        match letters.events.pop_front() {
-            Some(event) => Poll::Ready(event),
-            None => {
-                letters.waker = Some(cx.waker().clone());
-                Poll::Pending
-            }
-        }
+        let mut queue = lock(&self.0.queue);
+        queue.tenants -= 1;
+        self.0.wake(queue);
     }
 }
 
 /// Hands the votes out, and wakes each link once for what is in a row for it.
-fn deliver(jobs: &[Job], votes: Vec<Vote>) {
-    let mut votes = votes.into_iter();
+fn deliver(jobs: &[Job], mut votes: impl Iterator<Item = Vote>) {
     for row in jobs.chunk_by(|one, next| Arc::ptr_eq(&one.mailbox, &next.mailbox)) {
         let tags = row.iter().map(|job| job.tag);
         row[0].mailbox.put(tags.zip(votes.by_ref()));
@@ -260,7 +271,7 @@ fn deliver(jobs: &[Job], votes: Vec<Vote>) {
 }
 
 /// No step of ours leaves the value half changed when it panics.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

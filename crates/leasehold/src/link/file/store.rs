@@ -5,19 +5,21 @@ use super::{
     error::FileError,
     head::{FILE_SIZE, FORMAT, MAP_SIZE},
     holder::Holder,
+    listener::{Answer, Sight},
     place::FileId,
     presence::Presence,
     record::{Record, key_of},
     station::Job,
 };
-use crate::clock::Clock;
+use crate::{clock::Clock, link::watch::is_watched};
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, RwTxn, WithoutTls, types::Bytes};
 use leasehold_core::{
-    Fault, FaultKind, FencingToken, Instant, Vote,
+    Fault, FaultKind, FencingToken, Instant, Resource, Vote,
     fence::counter_of,
     table::{Change, decide},
 };
 use std::{
+    collections::HashSet,
     fs,
     ops::Bound,
     os::unix::fs::MetadataExt,
@@ -44,6 +46,13 @@ pub(super) struct Store {
 const SWEEP: usize = 4;
 /// How many are looked at when the store is full.
 const LONG_SWEEP: usize = 1024;
+
+/// How many watched keys are looked at in one transaction, so that others get their turn.
+const LOOKS: usize = 256;
+
+/// The store cannot be read; whoever asks it for a step is told the reason.
+#[derive(Debug)]
+pub(super) struct Lost;
 
 impl Store {
     /// Makes an empty store in the file `path`, which must not be there. It counts on from `ceiling`.
@@ -111,6 +120,11 @@ impl Store {
         self.presence.id()
     }
 
+    /// Where that file is.
+    pub(super) fn data(&self) -> &Path {
+        &self.data
+    }
+
     /// Whether the store is still the file in its place; if not, a fragment that says what else is there.
     fn misplaced(&self) -> Option<String> {
         let data = &self.data;
@@ -131,21 +145,24 @@ impl Store {
     }
 
     /// Takes these steps, in this order.
-    pub(super) fn take(&mut self, jobs: &[Job]) -> Vec<Vote> {
-        let all = |fault: Fault| vec![Vote::Unknown(fault); jobs.len()];
+    pub(super) fn take(&mut self, jobs: &[Job]) -> Vec<Answer> {
+        let unknown = |fault: &Fault| Answer {
+            vote: Vote::Unknown(fault.clone()),
+            sight: Sight::default(),
+        };
+        let all = |fault: Fault| jobs.iter().map(|_| unknown(&fault)).collect();
         // Others may have made a new store in this one's place and grant by it.
         if let Some(reason) = self.misplaced() {
             return all(Fault::new(FaultKind::Down, &reason));
         }
         match self.transact(jobs) {
-            Ok(votes) => votes,
+            Ok(answers) => answers,
             // One step of many may be in the others' way.
             Err(fault) if jobs.len() > 1 && !fault.may_have_happened() => jobs
                 .iter()
-                .map(|job| match self.transact(slice::from_ref(job)).as_deref() {
-                    Ok([vote]) => vote.clone(),
-                    Ok(_) => unreachable!("one step has one vote"),
-                    Err(fault) => Vote::Unknown(fault.clone()),
+                .map(|job| match self.transact(slice::from_ref(job)) {
+                    Ok(mut answers) => answers.pop().expect("one step has one answer"),
+                    Err(fault) => unknown(&fault),
                 })
                 .collect(),
             Err(fault) => all(fault),
@@ -153,7 +170,7 @@ impl Store {
     }
 
     /// Takes these steps in one transaction: all of them or, if it fails, none.
-    fn transact(&mut self, jobs: &[Job]) -> Result<Vec<Vote>, Fault> {
+    fn transact(&mut self, jobs: &[Job]) -> Result<Vec<Answer>, Fault> {
         let undone = |error: heed::Error| {
             Fault::new(
                 FaultKind::Rejected,
@@ -163,9 +180,16 @@ impl Store {
         // A clone of the handle, so that the transaction does not borrow the store.
         let env = self.env.clone();
         let mut txn = env.write_txn().map_err(undone)?;
-        let votes = jobs
+        let answers = jobs
             .iter()
-            .map(|job| self.step(&mut txn, job))
+            .map(|job| {
+                let vote = self.step(&mut txn, job)?;
+                let sight = match is_watched(&job.request, &vote) {
+                    true => self.sight(&txn, job.request.resource(), &vote)?,
+                    false => Sight::default(),
+                };
+                Ok(Answer { vote, sight })
+            })
             .collect::<heed::Result<Vec<_>>>()
             .map_err(undone)?;
         // LMDB cannot say whether a head page that it failed to write was written.
@@ -173,7 +197,55 @@ impl Store {
             let detail = format_args!("the store failed to commit: {error}");
             Fault::new(FaultKind::Disconnected, &detail)
         })?;
-        Ok(votes)
+        Ok(answers)
+    }
+
+    /// What a key is after a step. Within the step's transaction: no change can come between the two.
+    fn sight(&self, txn: &RwTxn<'_>, resource: &Resource, vote: &Vote) -> heed::Result<Sight> {
+        let record = self.locks.get(txn, &key_of(resource))?;
+        // Whoever is in the way of a refused step has just been found alive, as far as that can be told.
+        let holder = record
+            .filter(|_| matches!(vote, Vote::Refused(_)))
+            .and_then(Record::decode)
+            .map(|record| record.holder)
+            .filter(|holder| *holder != self.holder);
+        let record = record.map(<[u8]>::to_vec);
+        Ok(Sight { record, holder })
+    }
+
+    /// Tells which of these keys are not what was seen, or are held by processes that are gone. Calls `locked`
+    /// once, while nobody can write.
+    pub(super) fn look<'a>(
+        &self,
+        seen: impl Iterator<Item = (&'a Resource, &'a Sight)>,
+        gone: &HashSet<Holder>,
+        locked: impl FnOnce(),
+    ) -> Result<Vec<Resource>, Lost> {
+        // Reading on in a file that was cut short would kill the process.
+        if self.misplaced().is_some() {
+            return Err(Lost);
+        }
+        let (mut seen, mut locked, mut changed) = (seen.peekable(), Some(locked), Vec::new());
+        while seen.peek().is_some() {
+            // Argument S10: it waits for the commit that is under way, though it only reads (`listener`).
+            let txn = self.env.write_txn().map_err(|_| Lost)?;
+            if let Some(locked) = locked.take() {
+                locked();
+            }
+            for (resource, sight) in seen.by_ref().take(LOOKS) {
+                let record = self.locks.get(&txn, &key_of(resource)).map_err(|_| Lost)?;
+                let is_free = || sight.holder.is_some_and(|holder| gone.contains(&holder));
+                if record != sight.record.as_deref() || is_free() {
+                    changed.push(resource.clone());
+                }
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Whether the keys of that process are void.
+    pub(super) fn knows_gone(&self, holder: &Holder) -> bool {
+        self.holder.knows_gone(holder)
     }
 
     fn step(&mut self, txn: &mut RwTxn<'_>, job: &Job) -> heed::Result<Vote> {

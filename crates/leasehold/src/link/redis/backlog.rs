@@ -1,8 +1,15 @@
 //! The requests that were given to the link and are not answered yet, in their order.
 
-use super::scripts::{Encoder, Met};
-use leasehold_core::{Fault, FaultKind, Instant, Owner, Request, Resource, Tag, Vote};
-use std::collections::{HashMap, VecDeque, hash_map::Entry};
+mod locks;
+
+use super::{
+    codec,
+    look::{self, Said},
+    scripts::{Encoder, Met},
+};
+use leasehold_core::{Fault, FaultKind, Instant, Request, Resource, Tag, Vote};
+use locks::Locks;
+use std::collections::{HashMap, VecDeque};
 
 /// Requests on their way, and their bytes as far as these have not left.
 ///
@@ -10,7 +17,7 @@ use std::collections::{HashMap, VecDeque, hash_map::Entry};
 /// it begins.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
-    waiting: VecDeque<Waiting>,
+    asked: VecDeque<Place>,
     bytes: Vec<u8>,
     /// How many of `bytes` have left.
     left: usize,
@@ -18,9 +25,26 @@ pub(super) struct Backlog {
     base: u64,
     votes: usize,
     releases: usize,
-    /// How many requests wait for each lock. A node that has forgotten its scripts says so to every
-    /// request of a full backlog; to look through all the others each time would be quadratic.
-    locks: HashMap<(Resource, Option<Owner>), usize>,
+    locks: Locks,
+    /// What was last said of the keys that are looked at.
+    looks: HashMap<Resource, Said>,
+}
+
+/// One answer that is due.
+#[derive(Debug)]
+struct Place {
+    begins_at: u64,
+    asked: Asked,
+}
+
+/// What an answer is to.
+#[derive(Debug)]
+pub(super) enum Asked {
+    Request(Waiting),
+    /// That the node watch what it is asked next.
+    Watch,
+    /// What a key is.
+    Look(Resource),
 }
 
 /// A request without an answer.
@@ -30,7 +54,6 @@ pub(super) struct Waiting {
     pub(super) request: Request,
     /// When it was given to the link.
     pub(super) given: Instant,
-    begins_at: u64,
 }
 
 /// Why there is no connection.
@@ -63,14 +86,30 @@ impl Backlog {
     /// Puts a request behind all others.
     pub(super) fn push(&mut self, tag: Tag, request: Request, given: Instant, wire: &[u8]) {
         *self.count(&request) += 1;
-        *self.locks.entry(lock(&request)).or_default() += 1;
-        self.waiting.push_back(Waiting {
+        self.locks.push(&request);
+        self.place(Asked::Request(Waiting {
             tag,
             request,
             given,
-            begins_at: self.base + self.bytes.len() as u64,
-        });
+        }));
         self.bytes.extend_from_slice(wire);
+    }
+
+    /// Asks what the key of `resource` is, of which an answer `said` something, and for the next change to it.
+    pub(super) fn look(&mut self, resource: &Resource, said: Said) {
+        // The node comes to a look that is not answered yet only after it has given the answer in hand.
+        if self.looks.insert(resource.clone(), said).is_some() {
+            return;
+        }
+        self.place(Asked::Watch);
+        codec::encode(&mut self.bytes, &look::CACHING);
+        self.place(Asked::Look(resource.clone()));
+        look::encode(&mut self.bytes, resource);
+    }
+
+    fn place(&mut self, asked: Asked) {
+        let begins_at = self.base + self.bytes.len() as u64;
+        self.asked.push_back(Place { begins_at, asked });
     }
 
     /// Adds bytes to the request that was pushed last.
@@ -85,7 +124,7 @@ impl Backlog {
     /// there for vanished hosts; and what is behind them certainly has not left if the connection is lost.
     pub(super) fn ready(&self) -> &[u8] {
         let answered = self
-            .waiting
+            .asked
             .front()
             .map_or(self.left_at(), |first| first.begins_at);
         let on_their_way = usize::try_from(self.left_at() - answered).unwrap_or(usize::MAX);
@@ -103,25 +142,31 @@ impl Backlog {
         }
     }
 
-    /// Takes out the request that the next answer belongs to. None if none has left in full: whatever
-    /// the answer is to, it is not ours.
-    pub(super) fn answered(&mut self) -> Option<Waiting> {
+    /// Takes out what the next answer is to. None if nothing has left in full that it could be: whatever
+    /// it is to, it is not ours.
+    pub(super) fn answered(&mut self) -> Option<Asked> {
         let next_begins_at = self
-            .waiting
+            .asked
             .get(1)
             .map_or(self.base + self.bytes.len() as u64, |next| next.begins_at);
         if next_begins_at > self.left_at() {
             return None;
         }
-        let waiting = self.waiting.pop_front()?;
-        *self.count(&waiting.request) -= 1;
-        if let Entry::Occupied(mut count) = self.locks.entry(lock(&waiting.request)) {
-            *count.get_mut() -= 1;
-            if *count.get() == 0 {
-                count.remove();
-            }
+        let asked = self.asked.pop_front()?.asked;
+        if let Asked::Request(waiting) = &asked {
+            self.uncount(&waiting.request);
         }
-        Some(waiting)
+        Some(asked)
+    }
+
+    /// What was said of a key before it was looked at; told once for each look.
+    pub(super) fn said(&mut self, resource: &Resource) -> Option<Said> {
+        self.looks.remove(resource)
+    }
+
+    fn uncount(&mut self, request: &Request) {
+        *self.count(request) -= 1;
+        self.locks.pop(request);
     }
 
     /// Deals with a request that the node has no script for: gives it again with the script, behind
@@ -139,7 +184,11 @@ impl Backlog {
         encoder: &Encoder,
         met: &Met,
     ) -> Result<(), (Tag, Vote)> {
-        if self.locks.contains_key(&lock(&waiting.request)) {
+        let others = self.asked.iter().filter_map(|place| match &place.asked {
+            Asked::Request(other) => Some(&other.request),
+            Asked::Watch | Asked::Look(_) => None,
+        });
+        if self.locks.has(&waiting.request, others) {
             let fault = Fault::new(
                 FaultKind::Rejected,
                 "the node had forgotten the script, and a later request for the same lock is under way",
@@ -167,17 +216,16 @@ impl Backlog {
             ),
         };
         std::mem::take(self)
-            .waiting
+            .asked
             .into_iter()
-            .map(move |waiting| {
+            .filter_map(move |Place { begins_at, asked }| {
+                let Asked::Request(waiting) = asked else {
+                    return None;
+                };
                 // A request of which a part has left cannot have taken effect either, but to be sure of that
                 // one would have to trust every layer below with it.
-                let fault = if waiting.begins_at < left_at {
-                    &after
-                } else {
-                    &before
-                };
-                (waiting.tag, Vote::Unknown(fault.clone()))
+                let fault = if begins_at < left_at { &after } else { &before };
+                Some((waiting.tag, Vote::Unknown(fault.clone())))
             })
     }
 
@@ -192,11 +240,6 @@ impl Backlog {
             _ => &mut self.votes,
         }
     }
-}
-
-/// What two requests have in common if they act on one key of ours.
-fn lock(request: &Request) -> (Resource, Option<Owner>) {
-    (request.resource().clone(), request.owner().cloned())
 }
 
 const MOST_VOTES: usize = 4_096;

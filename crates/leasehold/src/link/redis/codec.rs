@@ -55,7 +55,19 @@ pub(super) fn encode_part(wire: &mut Vec<u8>, part: &[u8]) {
 
 fn header(wire: &mut Vec<u8>, kind: u8, length: usize) {
     wire.push(kind);
-    wire.extend_from_slice(length.to_string().as_bytes());
+    // Without a string of its own: this is done a dozen times for each request.
+    let mut digits = [0; 20];
+    let mut first = digits.len();
+    let mut rest = length;
+    loop {
+        first -= 1;
+        digits[first] = b'0' + u8::try_from(rest % 10).unwrap_or_default();
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    wire.extend_from_slice(&digits[first..]);
     wire.extend_from_slice(b"\r\n");
 }
 

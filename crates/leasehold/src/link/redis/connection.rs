@@ -1,8 +1,9 @@
 //! A connection that is ready for requests.
 
 use super::{
-    backlog::Backlog,
+    backlog::{Asked, Backlog, Waiting},
     codec::{Frame, Inbox},
+    look::{self, Said},
     reply::{self, Verdict},
     scripts::{Encoder, Met},
     socket::{self, Stream},
@@ -25,17 +26,39 @@ pub(super) struct Connection {
     encoder: Encoder,
     /// Whom the connection was opened to.
     met: Met,
+    /// Whether the node tells of changes to keys.
+    hints: Hints,
+}
+
+/// Whether a node tells of changes to the keys that it was asked to watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hints {
+    Given,
+    /// By an old server, a proxy, or one that does not let us ask for them.
+    Refused,
 }
 
 impl Connection {
-    pub(super) const fn new(stream: Stream, inbox: Inbox, encoder: Encoder, met: Met) -> Self {
+    pub(super) const fn new(
+        stream: Stream,
+        inbox: Inbox,
+        encoder: Encoder,
+        met: Met,
+        hints: Hints,
+    ) -> Self {
         Self {
             stream,
             inbox,
             flush: false,
             encoder,
             met,
+            hints,
         }
+    }
+
+    /// Whether the node tells of changes to keys.
+    pub(super) const fn hints(&self) -> Hints {
+        self.hints
     }
 
     /// Whom the connection was opened to.
@@ -81,7 +104,14 @@ impl Connection {
         }
         self.inbox.filled(count);
         while let Some(frame) = self.inbox.take().map_err(|odd| odd.to_string())? {
-            hear(&frame, backlog, events, &self.encoder, &self.met)?;
+            hear(
+                &frame,
+                backlog,
+                events,
+                &self.encoder,
+                &self.met,
+                self.hints,
+            )?;
         }
         Poll::Ready(Ok(()))
     }
@@ -110,25 +140,50 @@ impl Connection {
     }
 }
 
-/// Takes one frame for what it is: the answer to the request that has waited longest.
+/// Takes one frame for what it is: a hint, or the answer to what was asked first.
 fn hear(
     frame: &Frame<'_>,
     backlog: &mut Backlog,
     events: &mut VecDeque<LinkEvent>,
     encoder: &Encoder,
     met: &Met,
+    hints: Hints,
 ) -> Result<(), String> {
-    if matches!(frame, Frame::Push(_)) {
+    if let Frame::Push(push) = frame {
+        look::hear(push, events);
         return Ok(());
     }
     // A node that answers what it was not asked, or as no script of ours does, is out of step with us.
     // From here on no answer could be laid at the right request's door.
-    let Some(waiting) = backlog.answered() else {
-        return Err(match frame {
+    match backlog.answered() {
+        None => Err(match frame {
             Frame::Error(error) => reply::words(error),
             _ => "the node answered what it was not asked".to_owned(),
-        });
-    };
+        }),
+        Some(Asked::Request(waiting)) => {
+            judge(frame, waiting, backlog, events, encoder, met, hints)
+        }
+        Some(Asked::Watch) => Ok(()),
+        Some(Asked::Look(resource)) => {
+            let said = backlog.said(&resource);
+            if said.is_some_and(|said| said.is_outdated(frame)) {
+                events.push_back(LinkEvent::Changed(Some(resource)));
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Takes the answer to a request.
+fn judge(
+    frame: &Frame<'_>,
+    waiting: Waiting,
+    backlog: &mut Backlog,
+    events: &mut VecDeque<LinkEvent>,
+    encoder: &Encoder,
+    met: &Met,
+    hints: Hints,
+) -> Result<(), String> {
     let reply = if encoder.is_native(&waiting.request) {
         reply::of_set(frame)
     } else {
@@ -139,7 +194,13 @@ fn hear(
         events.push_back(LinkEvent::Clock(Reading { node, asked }));
     }
     let (tag, vote) = match reply.map(|reply| reply.verdict) {
-        Some(Verdict::Vote(vote)) => (waiting.tag, vote),
+        Some(Verdict::Vote(vote)) => {
+            let said = Said::by(&vote, &waiting.request).filter(|_| hints == Hints::Given);
+            if let Some(said) = said {
+                backlog.look(waiting.request.resource(), said);
+            }
+            (waiting.tag, vote)
+        }
         Some(Verdict::ScriptMissing) => match backlog.repeat(waiting, encoder, met) {
             Ok(()) => return Ok(()),
             Err(undone) => undone,
@@ -195,6 +256,7 @@ mod tests {
             &mut events,
             &encoder,
             &Met::default(),
+            Hints::Refused,
         );
         assert_eq!(ended, Err(words.to_owned()));
         let Some(LinkEvent::Reply(answered, Vote::Unknown(fault))) = events.pop_front() else {

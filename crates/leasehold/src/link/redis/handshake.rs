@@ -2,8 +2,8 @@
 
 use super::{
     codec::{self, Frame, Inbox},
-    connection::Connection,
-    greeting,
+    connection::{Connection, Hints},
+    greeting, look,
     reply::words,
     scripts::{Encoder, Met, Script},
     socket::{self, Stream},
@@ -35,14 +35,14 @@ async fn dial_as(url: &RedisUrl, encoder: &Encoder, manners: Manners) -> Result<
     let mut inbox = Inbox::default();
     let scripts: Vec<_> = encoder.scripts().collect();
     let introduction = async {
-        let mut stream = introduce(stream, &mut inbox, url, &scripts, manners).await?;
+        let (mut stream, hints) = introduce(stream, &mut inbox, url, &scripts, manners).await?;
         let met = greet(&mut stream, &mut inbox, url, encoder).await?;
-        Ok::<_, Halt>((stream, met))
+        Ok::<_, Halt>((stream, met, hints))
     };
     match timeout(LIMIT, introduction).await {
         Ok(outcome) => {
-            let (stream, met) = outcome?;
-            Ok(Connection::new(stream, inbox, encoder.clone(), met))
+            let (stream, met, hints) = outcome?;
+            Ok(Connection::new(stream, inbox, encoder.clone(), met, hints))
         }
         Err(_) => Err(format!("the node did not answer within {LIMIT:?}").into()),
     }
@@ -53,6 +53,8 @@ async fn dial_as(url: &RedisUrl, encoder: &Encoder, manners: Manners) -> Result<
 enum Manners {
     /// Everything that saves round trips later.
     Full,
+    /// As much as one who does not come for locks has to say.
+    Visit,
     /// Only what cannot be left out. Scripts go along in full when they are first needed.
     Bare,
 }
@@ -81,9 +83,9 @@ impl From<String> for Halt {
 pub(super) async fn log_in(url: &RedisUrl) -> Result<(Stream, Inbox), String> {
     let stream = socket::connect(url).await?;
     let mut inbox = Inbox::default();
-    let introduction = introduce(stream, &mut inbox, url, &[], Manners::Full);
+    let introduction = introduce(stream, &mut inbox, url, &[], Manners::Visit);
     match timeout(LIMIT, introduction).await {
-        Ok(Ok(stream)) => Ok((stream, inbox)),
+        Ok(Ok((stream, _))) => Ok((stream, inbox)),
         Ok(Err(halt)) => Err(halt.into()),
         Err(_) => Err(format!("the node did not answer within {LIMIT:?}")),
     }
@@ -96,6 +98,7 @@ enum Step {
     Ping,
     Auth,
     Select,
+    Tracking,
     Load,
     Durability,
     Greeting,
@@ -107,31 +110,39 @@ async fn introduce(
     url: &RedisUrl,
     scripts: &[&'static Script],
     manners: Manners,
-) -> Result<Stream, Halt> {
+) -> Result<(Stream, Hints), Halt> {
     // All in one write: after the first answer we may be done but for the reading.
     let steps = match manners {
-        Manners::Full => say(&mut stream, url, scripts, Protocol::Resp3).await?,
+        Manners::Full => say(&mut stream, url, scripts, Protocol::Resp3, Hints::Given).await?,
+        Manners::Visit => say(&mut stream, url, scripts, Protocol::Resp3, Hints::Refused).await?,
         Manners::Bare => say_little(&mut stream, url).await?,
     };
     let mut old_node = false;
+    let mut hints = match steps.contains(&Step::Tracking) {
+        true => Hints::Given,
+        false => Hints::Refused,
+    };
     for step in steps {
         let answer = hear(&mut stream, inbox, |frame| refusal(step, frame)).await?;
         match answer {
             // What was said behind it may have failed for want of a login; its answers mean nothing.
             _ if old_node => {}
             Some(error) if step == Step::Hello && no_hello(&error) => old_node = true,
+            // Nothing depends on hints but how soon somebody looks again.
+            Some(_) if step == Step::Tracking => hints = Hints::Refused,
             Some(error) => return Err(explain(step, &error, url).into()),
             None => {}
         }
     }
     if old_node {
-        for step in say(&mut stream, url, scripts, Protocol::Resp2).await? {
+        hints = Hints::Refused;
+        for step in say(&mut stream, url, scripts, Protocol::Resp2, hints).await? {
             if let Some(error) = hear(&mut stream, inbox, |frame| refusal(step, frame)).await? {
                 return Err(explain(step, &error, url).into());
             }
         }
     }
-    Ok(stream)
+    Ok((stream, hints))
 }
 
 /// Lets the node look at its own past, and looks at the node: whether it is one to keep locks on.
@@ -182,6 +193,7 @@ async fn say(
     url: &RedisUrl,
     scripts: &[&'static Script],
     protocol: Protocol,
+    hints: Hints,
 ) -> Result<Vec<Step>, Halt> {
     let (mut wire, mut steps) = (Vec::new(), Vec::new());
     let mut add = |step, parts: &[&[u8]]| {
@@ -200,6 +212,12 @@ async fn say(
         (Protocol::Resp2, ..) => add_login(url, &mut add),
     }
     add_select(url, &mut add);
+    if hints == Hints::Given {
+        add(Step::Tracking, &look::TRACKING);
+        // Now rather than with the first look: who may not say this gets no hints. It counts for the next command
+        // alone, which reads no key.
+        add(Step::Tracking, &look::CACHING);
+    }
     for script in scripts {
         add(Step::Load, &[b"SCRIPT", b"LOAD", script.text.as_bytes()]);
     }
@@ -316,7 +334,7 @@ fn explain(step: Step, error: &[u8], url: &RedisUrl) -> String {
                 "does not let us look at its past, as the restart guard needs (+eval, +info, +time, +hmget, +hset): {error}"
             )
         }
-        Step::Hello | Step::Ping | Step::Load | Step::Greeting => error,
+        Step::Hello | Step::Ping | Step::Tracking | Step::Load | Step::Greeting => error,
     }
 }
 

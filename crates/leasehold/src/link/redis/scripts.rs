@@ -135,7 +135,7 @@ impl Encoder {
 
     /// Redlock's own command.
     fn native(&self, request: &Request) -> Vec<u8> {
-        let mut wire = Vec::new();
+        let mut wire = Vec::with_capacity(160);
         if let Request::Acquire {
             resource,
             owner,
@@ -153,13 +153,19 @@ impl Encoder {
 
     fn call(&self, command: &[u8], script: &str, request: &Request) -> Vec<u8> {
         let ttl_ms = ttl_ms(request);
-        let numbers = [counter_field(request), proposal(request)];
+        // Plain locks know no counters.
+        let numbers = if self.is_fenced {
+            [counter_field(request), proposal(request)]
+        } else {
+            [String::new(), String::new()]
+        };
         let [field, number] = numbers.each_ref().map(String::as_bytes);
         let node_key = self.node_key.as_bytes();
         let key = request.resource().as_bytes();
         let owner = request.owner().map(Owner::as_bytes).unwrap_or_default();
         let (one_key, two_keys) = ([&b"1"[..], key], [&b"2"[..], key, node_key]);
-        let mut parts = vec![command, script.as_bytes()];
+        let mut parts = Vec::with_capacity(13);
+        parts.extend([command, script.as_bytes()]);
         match request {
             Request::Acquire { .. } | Request::Transfer { .. } if self.is_fenced => {
                 parts.extend(two_keys);

@@ -104,7 +104,7 @@ impl Driven {
         loop {
             match self.event() {
                 LinkEvent::Reply(tag, vote) => return (tag.step, vote),
-                LinkEvent::Clock(_) => {}
+                LinkEvent::Clock(_) | LinkEvent::Changed(_) => {}
                 other => panic!("an answer was expected: {other:?}"),
             }
         }
@@ -117,11 +117,25 @@ impl Driven {
         vote
     }
 
-    /// The reason why the link is down, which must be the next event.
+    /// The reason why the link is down, which must be the next event but for hints.
     pub(crate) fn down(&mut self) -> String {
-        match self.event() {
-            LinkEvent::Down(why) => why,
-            other => panic!("the end of the connection was expected: {other:?}"),
+        loop {
+            match self.event() {
+                LinkEvent::Down(why) => return why,
+                LinkEvent::Changed(_) => {}
+                other => panic!("the end of the connection was expected: {other:?}"),
+            }
+        }
+    }
+
+    /// The key that the next hint is about.
+    pub(crate) fn hint(&mut self) -> Option<Resource> {
+        loop {
+            match self.event() {
+                LinkEvent::Changed(resource) => return resource,
+                LinkEvent::Clock(_) => {}
+                other => panic!("a hint was expected: {other:?}"),
+            }
         }
     }
 
@@ -168,6 +182,12 @@ pub(crate) fn transfer(key: &str, from: &str, owner: &str, ttl: Duration) -> Req
         owner: by(owner),
         ttl: Ttl::new(ttl).expect("in range"),
         proposal: None,
+    }
+}
+
+pub(crate) fn inspect(key: &str) -> Request {
+    Request::Inspect {
+        resource: name(key),
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct Gate(Arc<Mutex<State>>);
 #[derive(Debug, Default)]
 struct State {
     closed: bool,
+    /// Whether the node's hints are kept back.
+    deaf: bool,
     seen: Vec<Request>,
     waker: Option<Waker>,
 }
@@ -29,6 +31,13 @@ impl Gate {
     pub(crate) fn closed() -> Self {
         let gate = Self::default();
         gate.set(true);
+        gate
+    }
+
+    /// A node that does not tell of changes.
+    pub(crate) fn deaf() -> Self {
+        let gate = Self::default();
+        gate.0.lock().unwrap().deaf = true;
         gate
     }
 
@@ -92,6 +101,11 @@ impl Link for GatedLink {
                 self.inner.send(&parcel);
             }
         }
-        self.inner.poll(cx)
+        loop {
+            match self.inner.poll(cx) {
+                Poll::Ready(LinkEvent::Changed(_)) if state.deaf => {}
+                event => return event,
+            }
+        }
     }
 }

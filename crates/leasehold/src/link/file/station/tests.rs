@@ -1,13 +1,13 @@
 use super::*;
 use crate::link::{
-    Link, Parcel,
+    Link, LinkEvent, Parcel,
     file::{FileLink, FileNode, store::tests::Folder},
 };
 use leasehold_core::{AttemptId, Instant, OperationId, Owner, Resource, Ttl};
 use std::{
     io::{BufRead, BufReader, Write, stdin, stdout},
     process::{Child, Command, Stdio},
-    task::Wake,
+    task::{Context, Poll, Wake, Waker},
     time::Duration,
 };
 
@@ -81,7 +81,7 @@ fn now(link: &mut FileLink) -> Option<(Tag, Vote)> {
     loop {
         match link.poll(&mut cx) {
             Poll::Ready(LinkEvent::Reply(tag, vote)) => return Some((tag, vote)),
-            Poll::Ready(LinkEvent::Up(_)) => {}
+            Poll::Ready(LinkEvent::Up(_) | LinkEvent::Changed(_)) => {}
             Poll::Ready(other) => panic!("{other:?}"),
             Poll::Pending => return None,
         }

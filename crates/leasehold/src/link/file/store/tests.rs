@@ -1,5 +1,8 @@
 use super::*;
-use crate::link::file::{FileNode, station::Mailbox};
+use crate::link::file::{
+    FileNode,
+    mailbox::{Mailbox, Reach},
+};
 use leasehold_core::{
     AttemptId, OperationId, Owner, Request, Resource, Table, Tag, Ttl, table::Key,
 };
@@ -37,7 +40,7 @@ impl Drop for Folder {
     }
 }
 
-fn job(request: Request) -> Job {
+pub(crate) fn job(request: Request) -> Job {
     Job {
         tag: Tag {
             attempt: AttemptId {
@@ -48,7 +51,7 @@ fn job(request: Request) -> Job {
         },
         request,
         clock: Clock::system(),
-        mailbox: Arc::new(Mailbox::default()),
+        mailbox: Arc::new(Mailbox::new(Reach::Process)),
     }
 }
 
@@ -77,8 +80,21 @@ impl Store {
         rest();
     }
 
+    /// Sets a key, and commits it when `rest` has returned.
+    pub(crate) fn finish_after(&self, rest: impl FnOnce()) {
+        let mut txn = self.env.write_txn().expect("nobody else writes");
+        self.locks.put(&mut txn, b"half", b"done").expect("room");
+        rest();
+        txn.commit().expect("room");
+    }
+
+    fn votes(&mut self, jobs: &[Job]) -> Vec<Vote> {
+        let answers = self.take(jobs);
+        answers.into_iter().map(|answer| answer.vote).collect()
+    }
+
     fn one(&mut self, request: Request) -> Vote {
-        self.take(&[job(request)]).remove(0)
+        self.votes(&[job(request)]).remove(0)
     }
 
     /// Puts a record in as another process would.
@@ -248,7 +264,7 @@ fn a_full_store_refuses_new_keys_and_still_releases() {
         let jobs: Vec<_> = (granted..granted + 200)
             .map(|number| job(acquire(&name(number), "a")))
             .collect();
-        let votes = store.take(&jobs);
+        let votes = store.votes(&jobs);
         granted += u32::try_from(votes.iter().filter(|vote| **vote == Vote::GRANTED).count())
             .expect("at most 200");
         if let Some(Vote::Unknown(fault)) = votes.last() {
@@ -374,7 +390,7 @@ proptest! {
             .map(|request| timeless(&table.apply(clock.now(), request)))
             .collect();
         let votes = if batched {
-            store.take(&requests.into_iter().map(job).collect::<Vec<_>>())
+            store.votes(&requests.into_iter().map(job).collect::<Vec<_>>())
         } else {
             requests.into_iter().map(|request| store.one(request)).collect()
         };

@@ -149,7 +149,9 @@ fn a_request_without_a_script_is_given_again_unless_another_of_its_owner_is_behi
     ] {
         let requests: Vec<_> = [first.clone()].into_iter().chain(behind.clone()).collect();
         let mut backlog = sent(&requests);
-        let waiting = backlog.answered().expect("has left");
+        let Some(Asked::Request(waiting)) = backlog.answered() else {
+            panic!("it has left");
+        };
         let outcome = backlog.repeat(
             waiting,
             &Encoder::new(&Configuration::plain()),
@@ -183,9 +185,16 @@ fn a_request_that_never_had_a_connection_is_told_the_bare_reason() {
 }
 
 #[test]
-fn only_locks_with_a_request_on_its_way_are_remembered() {
-    let mut backlog = sent(&[acquire("me"), extend("me"), release("you")]);
-    for locks in [2, 1, 0] {
+fn locks_are_counted_from_the_first_lack_of_a_script_until_none_waits() {
+    let mut backlog = sent(&[acquire("me"), extend("me"), release("you"), release("her")]);
+    let encoder = Encoder::new(&Configuration::plain());
+    assert_eq!(backlog.locks.len(), None);
+    let Some(Asked::Request(first)) = backlog.answered() else {
+        panic!("it was sent");
+    };
+    assert!(backlog.repeat(first, &encoder, &Met::default()).is_err());
+    assert_eq!(backlog.locks.len(), Some(3));
+    for locks in [Some(2), Some(1), None] {
         assert!(backlog.answered().is_some());
         assert_eq!(backlog.locks.len(), locks);
     }

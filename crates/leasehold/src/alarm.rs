@@ -1,0 +1,160 @@
+//! The one timer of the shell's thread.
+//!
+//! The runtime's timer counts whole milliseconds, which is coarse for those who want the same lock and were called at
+//! the same time: they keep out of each other's way by fractions of one. So short times are left to the kernel's own
+//! timer where there is one that the runtime can wait for.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+use tokio::time::{Instant, Sleep};
+
+/// Wakes once, after the time that was set last.
+#[derive(Debug)]
+pub(crate) struct Alarm {
+    sleep: Pin<Box<Sleep>>,
+    fine: Option<fine::Timer>,
+    is_fine: bool,
+}
+
+impl Alarm {
+    /// One that is not set. Must be called within the runtime.
+    pub(crate) fn new() -> Self {
+        Self {
+            sleep: Box::pin(tokio::time::sleep(Duration::ZERO)),
+            fine: fine::Timer::new(),
+            is_fine: false,
+        }
+    }
+
+    /// Wakes whoever polls after `left`, and not after what was set before.
+    pub(crate) fn set(&mut self, left: Duration) {
+        let fine = self.fine.as_mut().filter(|_| left < COARSE);
+        self.is_fine = fine.is_some_and(|timer| timer.set(left));
+        if !self.is_fine {
+            self.sleep.as_mut().reset(Instant::now() + left);
+        }
+    }
+
+    /// Ready when the time is over.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match self.fine.as_mut().filter(|_| self.is_fine) {
+            Some(timer) => timer.poll(cx),
+            None => self.sleep.as_mut().poll(cx),
+        }
+    }
+}
+
+/// From here on a millisecond more or less does not matter.
+const COARSE: Duration = Duration::from_millis(5);
+
+#[cfg(all(target_os = "linux", feature = "redis"))]
+mod fine {
+    use super::{Context, Duration, Poll, ready};
+    use rustix::{
+        fd::OwnedFd,
+        io::read,
+        time::{
+            Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+            timerfd_settime,
+        },
+    };
+    use tokio::io::{Interest, unix::AsyncFd};
+
+    /// A timer of the kernel; none if it gives none.
+    #[derive(Debug)]
+    pub(super) struct Timer(AsyncFd<OwnedFd>);
+
+    impl Timer {
+        #[expect(
+            deprecated,
+            reason = "its successor is unsafe, for those who keep no file descriptor; this one owns its own"
+        )]
+        pub(super) fn new() -> Option<Self> {
+            let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+            let timer = timerfd_create(TimerfdClockId::Monotonic, flags).ok()?;
+            AsyncFd::with_interest(timer, Interest::READABLE)
+                .ok()
+                .map(Self)
+        }
+
+        /// Says whether it is set.
+        pub(super) fn set(&mut self, left: Duration) -> bool {
+            // No time at all would mean never.
+            let left = left.max(Duration::from_nanos(1));
+            let Ok(value) = Timespec::try_from(left) else {
+                return false;
+            };
+            let once = Itimerspec {
+                it_interval: Timespec::default(),
+                it_value: value,
+            };
+            timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::empty(), &once).is_ok()
+        }
+
+        pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+            loop {
+                // A timer that cannot be waited for any more is over.
+                let Ok(mut guard) = ready!(self.0.poll_read_ready(cx)) else {
+                    return Poll::Ready(());
+                };
+                let mut count = [0; 8];
+                // If there is nothing to read, it was set anew meanwhile.
+                let read = guard.try_io(|timer| Ok(read(timer.get_ref(), &mut count)?));
+                if read.is_ok() {
+                    return Poll::Ready(());
+                }
+            }
+        }
+    }
+}
+
+#[cfg(not(all(target_os = "linux", feature = "redis")))]
+mod fine {
+    use super::{Context, Duration, Poll};
+
+    /// There is none.
+    #[derive(Debug)]
+    pub(super) enum Timer {}
+
+    impl Timer {
+        pub(super) const fn new() -> Option<Self> {
+            None
+        }
+
+        pub(super) fn set(&mut self, _: Duration) -> bool {
+            match *self {}
+        }
+
+        pub(super) fn poll(&mut self, _: &mut Context<'_>) -> Poll<()> {
+            match *self {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::poll_fn;
+
+    #[test]
+    fn it_wakes_after_what_was_set_last_however_short() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        runtime.block_on(async {
+            let mut alarm = Alarm::new();
+            for micros in [0, 1, 300, 20_000, 2_000] {
+                let (begun, left) = (Instant::now(), Duration::from_micros(micros));
+                alarm.set(Duration::from_secs(60));
+                alarm.set(Duration::from_micros(1));
+                alarm.set(left);
+                poll_fn(|cx| alarm.poll(cx)).await;
+                assert!(begun.elapsed() >= left, "{left:?}");
+            }
+        });
+    }
+}

@@ -1,0 +1,131 @@
+use super::*;
+use crate::link::{
+    LinkEvent,
+    file::{
+        mailbox::Reach,
+        station::Job,
+        store::tests::{Folder, job},
+    },
+};
+use leasehold_core::{Request, Resource};
+use std::{
+    sync::mpsc,
+    task::{Context, Poll, Waker},
+    thread,
+};
+
+fn name(text: &str) -> Resource {
+    Resource::new(text).expect("a plain name")
+}
+
+/// Looks at a key that nobody has, as a link does that wants to know when that changes.
+fn look(listener: &mut Listener<'_>, store: &mut Store) -> Job {
+    let resource = name("half");
+    let mut job = job(Request::Inspect { resource });
+    job.mailbox = Mailbox::new(Reach::Machine).into();
+    while next(&job).is_some() {}
+    let answers = store.take(std::slice::from_ref(&job));
+    assert_eq!(answers[0].vote, Vote::GRANTED);
+    listener.note(&job, &answers[0]);
+    job
+}
+
+/// What the link was told.
+fn next(job: &Job) -> Option<LinkEvent> {
+    match job.mailbox.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(event) => Some(event),
+        Poll::Pending => None,
+    }
+}
+
+fn is_told(job: &Job) -> bool {
+    matches!(next(job), Some(LinkEvent::Changed(Some(resource))) if resource == name("half"))
+}
+
+#[test]
+fn a_look_sees_the_commit_that_is_under_way() {
+    // Argument S10: the bell has rung, and rings no more for this commit, but it is not visible yet.
+    let folder = Folder::new("under-way");
+    let store = folder.store();
+    let (resource, sight, nobody) = (name("half"), Sight::default(), HashSet::new());
+    let (told, looked) = mpsc::channel();
+    thread::scope(|scope| {
+        store.finish_after(|| {
+            scope.spawn(|| {
+                let seen = [(&resource, &sight)].into_iter();
+                let changed = store
+                    .look(seen, &nobody, || {})
+                    .expect("it is in its place");
+                told.send(changed).expect("it is waited for");
+            });
+            let early = looked.recv_timeout(Duration::from_millis(50));
+            assert!(early.is_err(), "it did not wait");
+        });
+        assert_eq!(looked.recv(), Ok(vec![resource.clone()]));
+    });
+}
+
+#[test]
+fn the_bell_rings_for_a_commit_unless_it_is_mute() {
+    let folder = Folder::new("bell");
+    let store = folder.store();
+    let bell = Bell::hang(store.data()).expect("the kernel has room for one more");
+    store.finish_after(|| {});
+    assert!(!bell.has_rung());
+    bell.unmute();
+    assert!(!bell.has_rung());
+    store.finish_after(|| {});
+    assert!(bell.has_rung());
+    bell.silence();
+    assert!(!bell.has_rung());
+    bell.mute();
+    store.finish_after(|| {});
+    assert!(!bell.has_rung());
+}
+
+#[test]
+fn a_change_between_the_answer_and_the_unmuting_is_found() {
+    let folder = Folder::new("unmuting");
+    let mut store = folder.store();
+    let bell = Bell::hang(store.data()).expect("the kernel has room for one more");
+    let mut listener = Listener::new(Some(&bell));
+    assert!(!listener.is_due(), "there is nothing to listen for");
+    let job = look(&mut listener, &mut store);
+    store.finish_after(|| {});
+    assert!(listener.is_due());
+    listener.look(&store);
+    assert!(is_told(&job));
+    assert!(listener.bell().is_none(), "a change is told once");
+}
+
+#[test]
+fn a_change_is_found_when_the_bell_rings_and_not_looked_for_before() {
+    let folder = Folder::new("rings");
+    let mut store = folder.store();
+    let bell = Bell::hang(store.data()).expect("the kernel has room for one more");
+    let mut listener = Listener::new(Some(&bell));
+    let job = look(&mut listener, &mut store);
+    assert!(listener.is_due());
+    listener.look(&store);
+    assert!(next(&job).is_none());
+    assert!(!listener.is_due());
+    store.finish_after(|| {});
+    while !listener.is_due() {
+        listener.wait(&bell);
+    }
+    listener.look(&store);
+    assert!(is_told(&job));
+}
+
+#[test]
+fn who_watches_is_told_to_ask_when_the_store_is_not_in_its_place_any_more() {
+    let folder = Folder::new("moved");
+    let mut store = folder.store();
+    let bell = Bell::hang(store.data()).expect("the kernel has room for one more");
+    let mut listener = Listener::new(Some(&bell));
+    let job = look(&mut listener, &mut store);
+    std::fs::remove_file(store.data()).expect("it is ours");
+    assert!(listener.is_due());
+    listener.look(&store);
+    assert!(matches!(next(&job), Some(LinkEvent::Changed(None))));
+}

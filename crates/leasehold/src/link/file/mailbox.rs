@@ -1,0 +1,146 @@
+//! What a link of a store has to tell.
+
+use super::station::lock;
+use crate::link::{LinkEvent, watch::Watch};
+use leasehold_core::{FaultKind, Resource, Tag, Vote};
+use std::{
+    collections::VecDeque,
+    sync::Mutex,
+    task::{Context, Poll, Waker},
+};
+
+/// What a link has to tell, and whom to wake.
+#[derive(Debug)]
+pub(super) struct Mailbox {
+    reach: Reach,
+    letters: Mutex<Letters>,
+}
+
+/// Whose changes a link is told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Those of all processes.
+    Machine,
+    /// Those of this process alone.
+    Process,
+}
+
+#[derive(Debug, Default)]
+struct Letters {
+    events: VecDeque<LinkEvent>,
+    waker: Option<Waker>,
+    state: State,
+}
+
+/// What the link was told of the node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    New,
+    Up,
+    Down,
+}
+
+impl Mailbox {
+    /// An empty one.
+    pub(super) fn new(reach: Reach) -> Self {
+        Self {
+            reach,
+            letters: Mutex::default(),
+        }
+    }
+
+    /// Puts answers in, and *up* and *down* where they tell of one.
+    pub(super) fn put(&self, answers: impl IntoIterator<Item = (Tag, Vote)>) {
+        let mut letters = lock(&self.letters);
+        for (tag, vote) in answers {
+            let reason = match &vote {
+                Vote::Unknown(fault) if fault.kind() == FaultKind::Down => Some(fault.to_string()),
+                _ => None,
+            };
+            if reason.is_none() && letters.state != State::Up {
+                letters.state = State::Up;
+                letters.events.push_back(LinkEvent::Up(None));
+                letters.events.extend(self.promise());
+            }
+            letters.events.push_back(LinkEvent::Reply(tag, vote));
+            if let Some(reason) = reason.filter(|_| letters.state != State::Down) {
+                letters.state = State::Down;
+                letters.events.push_back(LinkEvent::Down(reason));
+            }
+        }
+        let waker = letters.waker.take();
+        drop(letters);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// The hint about all keys, by which who waits takes it that there will be one for every change. A link that
+    /// does not hear of other processes must never give it: its waiters have to look by the clock.
+    const fn promise(&self) -> Option<LinkEvent> {
+        match self.reach {
+            Reach::Machine => Some(LinkEvent::Changed(None)),
+            Reach::Process => None,
+        }
+    }
+
+    /// Takes the oldest event.
+    pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
+        let mut letters = lock(&self.letters);
+        if letters.state == State::New {
+            letters.state = State::Up;
+            if let Some(promise) = self.promise() {
+                letters.events.push_front(promise);
+            }
+            return Poll::Ready(LinkEvent::Up(None));
+        }
+        match letters.events.pop_front() {
+            Some(event) => Poll::Ready(event),
+            None => {
+                letters.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Watch for Mailbox {
+    fn tell(&self, resource: Option<&Resource>) {
+        if resource.is_none() && self.promise().is_none() {
+            return;
+        }
+        let mut letters = lock(&self.letters);
+        letters
+            .events
+            .push_back(LinkEvent::Changed(resource.cloned()));
+        let waker = letters.waker.take();
+        drop(letters);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_does_not_hear_of_other_processes_is_never_told_of_all_keys() {
+        let mailbox = Mailbox::new(Reach::Process);
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(matches!(
+            mailbox.poll(&mut cx),
+            Poll::Ready(LinkEvent::Up(None))
+        ));
+        mailbox.tell(None);
+        assert!(mailbox.poll(&mut cx).is_pending());
+        let resource = Resource::new("r").expect("a plain name");
+        mailbox.tell(Some(&resource));
+        assert!(matches!(
+            mailbox.poll(&mut cx),
+            Poll::Ready(LinkEvent::Changed(Some(_)))
+        ));
+    }
+}

@@ -1,0 +1,146 @@
+//! How a node is brought to tell that a key has changed.
+//!
+//! Servers do it for client-side caches: to a connection that said `CLIENT TRACKING ON` they push, once for each key that
+//! it has read, that somebody changed it. Nothing has to be done by whoever changes the key, so it works for a plain
+//! `DEL`, for other programs' releases, for expiry and for `FLUSHALL`.
+//!
+//! The obvious way, to have everything tracked, taxes those who need no hints. Every vote reads the node's own
+//! hash and the key and then writes them, which drops what was noted by the read. Measured for an uncontended vote with
+//! its release: 2 to 3 µs more of a server's 21 µs, and 3 to 5 µs more until the grant (Redis 7.0, Valkey 8.1). And a
+//! refused vote or an extension reads the hash and does not write it, so the server pushes at the next vote about anything.
+//!
+//! So tracking is on request (`OPTIN`), and what is requested is one look at the key of a lock, behind an answer
+//! after which somebody waits for it or holds it for long: `CLIENT CACHING YES` and `GET`. That costs the server about 1 µs
+//! there. Uncontended votes and releases cost what they cost without hints, the scripts know nothing of it, and plain
+//! locks have hints too.
+//!
+//! No change is missed between answer and look: the look tells what the key is, and if that is not what the
+//! answer said, the hint is given at once. `NOLOOP` keeps our own changes out of it; what they change, the engine knows.
+
+use super::codec::{self, Frame};
+use crate::link::LinkEvent;
+use leasehold_core::{Owner, Request, Resource, Vote};
+
+/// What an answer said of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    /// There is none.
+    Free,
+    /// It is there; whose, if that could be told.
+    Held(Option<Owner>),
+}
+
+impl Said {
+    /// What `vote` says of the key, if it is one after which the next change matters.
+    pub(super) fn by(vote: &Vote, request: &Request) -> Option<Self> {
+        match (request, vote) {
+            (Request::Acquire { .. } | Request::Inspect { .. }, Vote::Refused(refusal)) => {
+                Some(Self::Held(refusal.holder.clone()))
+            }
+            (Request::Inspect { .. }, Vote::Granted { .. }) => Some(Self::Free),
+            (Request::Extend { owner, .. }, Vote::Granted { .. }) => {
+                Some(Self::Held(Some(owner.clone())))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the look shows something else. An error shows nothing; most often that the key is of another type.
+    pub(super) fn is_outdated(&self, look: &Frame<'_>) -> bool {
+        match (self, look) {
+            (Self::Free, Frame::Text(_)) | (Self::Held(_), Frame::Null) => true,
+            (Self::Held(Some(owner)), Frame::Text(text)) => owner.as_bytes() != *text,
+            _ => false,
+        }
+    }
+}
+
+/// Said once for each connection.
+pub(super) const TRACKING: [&[u8]; 5] = [b"CLIENT", b"TRACKING", b"ON", b"OPTIN", b"NOLOOP"];
+/// That what the next command reads shall be watched.
+pub(super) const CACHING: [&[u8]; 3] = [b"CLIENT", b"CACHING", b"YES"];
+
+/// Appends the look at a key.
+pub(super) fn encode(wire: &mut Vec<u8>, resource: &Resource) {
+    codec::encode(wire, &[b"GET", resource.as_bytes()]);
+}
+
+/// Takes what a node tells without having been asked.
+pub(super) fn hear(push: &[Frame<'_>], tell: &mut impl Extend<LinkEvent>) {
+    match push {
+        [Frame::Text(b"invalidate"), Frame::List(keys)] => {
+            tell.extend(
+                keys.iter()
+                    .filter_map(resource)
+                    .map(|resource| LinkEvent::Changed(Some(resource))),
+            );
+        }
+        // After FLUSHALL, for one.
+        [Frame::Text(b"invalidate"), Frame::Null] => tell.extend([LinkEvent::Changed(None)]),
+        _ => {}
+    }
+}
+
+/// None for what cannot be the name of a lock.
+fn resource(key: &Frame<'_>) -> Option<Resource> {
+    match key {
+        Frame::Text(name) => Resource::new(std::str::from_utf8(name).ok()?).ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(push: &[Frame<'_>]) -> Vec<String> {
+        let mut events = Vec::new();
+        hear(push, &mut events);
+        events.iter().map(|event| format!("{event:?}")).collect()
+    }
+
+    #[test]
+    fn an_invalidation_is_a_hint_for_each_name_and_everything_else_is_none() {
+        let invalidate = Frame::Text(b"invalidate");
+        let keys = vec![
+            Frame::Text(b"a"),
+            Frame::Text(b""),
+            Frame::Text(b"\xff"),
+            Frame::Text(b"b"),
+        ];
+        let named = told(&[invalidate.clone(), Frame::List(keys)]);
+        assert_eq!(named.len(), 2, "{named:?}");
+        assert!(
+            named[0].contains("\"a\"") && named[1].contains("\"b\""),
+            "{named:?}"
+        );
+        assert_eq!(told(&[invalidate.clone(), Frame::Null]), ["Changed(None)"]);
+        for other in [
+            vec![],
+            vec![invalidate.clone()],
+            vec![invalidate, Frame::Integer(1)],
+            vec![Frame::Text(b"message"), Frame::Null],
+        ] {
+            assert!(told(&other).is_empty(), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_look_that_shows_what_was_said_is_no_news() {
+        let owner = |name: &[u8]| Owner::from_bytes(name).expect("an owner");
+        let wrong_type = Frame::Error(b"WRONGTYPE");
+        for (said, look, is_outdated) in [
+            (Said::Free, Frame::Null, false),
+            (Said::Free, Frame::Text(b"x"), true),
+            (Said::Held(None), Frame::Text(b"x"), false),
+            (Said::Held(None), wrong_type.clone(), false),
+            (Said::Held(None), Frame::Null, true),
+            (Said::Held(Some(owner(b"x"))), Frame::Text(b"x"), false),
+            (Said::Held(Some(owner(b"x"))), Frame::Text(b"y"), true),
+            (Said::Held(Some(owner(b"x"))), Frame::Null, true),
+            (Said::Held(Some(owner(b"x"))), wrong_type, false),
+        ] {
+            assert_eq!(said.is_outdated(&look), is_outdated, "{said:?} {look:?}");
+        }
+    }
+}
