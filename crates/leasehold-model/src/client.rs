@@ -232,6 +232,8 @@ static PLANS: LazyLock<[Arc<Plan>; 3]> = LazyLock::new(|| {
                 format!("c{}.{}.{}", random[0], random[1], random[19]).into_bytes()
             }),
             is_fenced: false,
+            queues: false,
+            asks_one_first: false,
             upkeep: Upkeep {
                 // A warning changes nothing, and would be one more moment to look at.
                 danger: Some(Duration::ZERO),

@@ -111,7 +111,14 @@ impl World {
             from,
             patience,
         };
+        // Whoever takes over waits for what may be gone.
+        let manner = self.manner(client, &wish);
+        let waits_for = Some(wish.resource.clone()).filter(|_| wish.from.is_none());
         let operation = self.submit(client, Operation::Acquire(wish));
+        if let Some(resource) = waits_for {
+            let waiting = &mut self.checks.waiting;
+            waiting.began(client, operation, &resource, now, manner);
+        }
         self.clients[client].slots[slot].state = State::Acquiring(operation);
         if cancels {
             // Most often in the middle of a vote.

@@ -16,6 +16,7 @@ pub(crate) mod progress;
 pub(crate) mod store;
 pub(crate) mod tokens;
 pub(crate) mod validity;
+pub(crate) mod waiting;
 
 use exclusion::Exclusion;
 use guard::Guard;
@@ -24,6 +25,7 @@ use progress::Progress;
 use store::Store;
 use tokens::Tokens;
 use validity::Validity;
+use waiting::Waiting;
 
 /// Something that must not be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +53,8 @@ pub(crate) enum Property {
     Guard,
     /// Operations end, and once the faults are over somebody acquires.
     Progress,
+    /// Callers that wait are served in turn, and as soon as there is something to have.
+    Waiting,
     /// The engine's own assertions.
     Assertion,
 }
@@ -71,6 +75,7 @@ impl Property {
             ("store", Self::Store),
             ("guard", Self::Guard),
             ("progress", Self::Progress),
+            ("waiting", Self::Waiting),
         ];
         let mut all = all.into_iter();
         all.find(|(other, _)| *other == name)
@@ -95,6 +100,7 @@ pub(crate) struct Checks {
     pub(crate) tokens: Tokens,
     pub(crate) store: Store,
     pub(crate) guard: Guard,
+    pub(crate) waiting: Waiting,
 }
 
 impl Checks {
@@ -107,6 +113,7 @@ impl Checks {
             tokens: Tokens::default(),
             store: Store::default(),
             guard: Guard::new(setting.nodes),
+            waiting: Waiting::default(),
         }
     }
 
@@ -122,6 +129,7 @@ impl Checks {
         self.loss.died(client);
         self.progress.died(client);
         self.tokens.died(client);
+        self.waiting.died(client);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
 };
 use leasehold_core::{
     Engine, Event as Told, Identity, Instant, LinkChange, NodeId, Operation, OperationId, Quorum,
-    Reading, Seed, Tag, Vote, owner,
+    Reading, Resource, Seed, Tag, Vote, owner,
 };
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -50,6 +50,8 @@ pub(crate) enum Input {
     /// Connected, to this process.
     Up(NodeId, Identity),
     Down(NodeId),
+    /// The key of this resource may have changed, or any.
+    Hint(NodeId, Option<Resource>),
 }
 
 impl Client {
@@ -129,9 +131,11 @@ impl World {
         if !timers_first {
             moved |= self.look_at_the_clock(client, now);
         }
+        let mut asked = Vec::new();
         while let Some(send) = self.clients[client].engine.poll_send() {
             moved = true;
             self.checks.sent(client, now, self.now, &send);
+            asked.push(send.tag.attempt.operation);
             let (tag, request) = (send.tag, send.request);
             let parcel = Rc::new(Parcel {
                 client,
@@ -150,6 +154,11 @@ impl World {
                 Told::Changed(change) => self.changed(client, operation, &change),
                 told => self.ended(client, operation, told),
             }
+        }
+        // Whoever was before them has been told by now if it gave up.
+        for operation in asked {
+            let in_turn = self.checks.waiting.has_turn(client, operation);
+            self.note(in_turn);
         }
         let told_in_time = self.checks.loss.nothing_untold(client, now);
         self.note(told_in_time);
@@ -185,6 +194,15 @@ impl World {
             }
             Input::Up(node, identity) => {
                 engine.handle_link(now, node, LinkChange::Up(Some(identity)));
+            }
+            Input::Hint(node, resource) => {
+                self.trace.tell(self.now, || {
+                    let what = resource
+                        .as_ref()
+                        .map_or("anything".into(), ToString::to_string);
+                    format!("{node} → c{client}  {what} may have changed")
+                });
+                engine.handle_hint(now, node, resource.as_ref());
             }
             Input::Down(node) => engine.handle_link(now, node, LinkChange::Down),
         }

@@ -196,6 +196,7 @@ impl World {
             Kind::Reject => this.rejects_until = until.min(now.after(SECOND / 5)),
             Kind::Flush => {
                 this.data = Data::default();
+                self.touch_all(node);
                 self.has_forgotten(node);
             }
             Kind::StepForward => self.step_forward(node, step_ns),
@@ -210,6 +211,7 @@ impl World {
             Kind::ForeignDelete => {
                 let resource = self.resources[self.rng.index(self.resources.len())].clone();
                 this.delete(now, &resource);
+                self.touch(node, None, &resource);
             }
             Kind::Failover => {
                 this.fail_over(is_known);
@@ -310,6 +312,7 @@ impl World {
                 };
                 let vote = this.execute(self.now, &request);
                 let now = self.now;
+                self.touch(index, None, request.resource());
                 self.trace.tell(now, || {
                     format!("foreign → n{index}  SET NX PX: {}", answer(&vote))
                 });

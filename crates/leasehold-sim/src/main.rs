@@ -37,6 +37,8 @@ mod tests;
 mod time;
 mod trace;
 mod verdict;
+mod vigil;
+mod waits;
 mod world;
 
 use args::Command;

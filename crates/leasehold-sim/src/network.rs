@@ -12,9 +12,12 @@ use crate::{
     time::{MILLISECOND, Moment},
     world::World,
 };
-use leasehold_core::{Fault, FaultKind, Identity, Instant, NodeId, Reading, Request, Tag, Vote};
+use leasehold_core::{
+    Fault, FaultKind, Identity, Instant, NodeId, Reading, Request, Resource, Tag, Vote,
+};
 use std::{collections::VecDeque, rc::Rc};
 
+pub(crate) mod hints;
 mod reception;
 
 /// A request on its way; one for all the nodes that are asked.
@@ -46,7 +49,7 @@ struct Connection {
     epoch: u32,
     state: State,
     requests: VecDeque<Rc<Parcel>>,
-    replies: VecDeque<(Tag, Vote, Option<Reading>)>,
+    replies: VecDeque<Message>,
     /// The process that the client met when the connection opened.
     met: Option<Identity>,
     /// Before which the client takes the node's votes for abstentions.
@@ -61,6 +64,13 @@ struct Connection {
     /// Until when nothing gets through, to the node and from it.
     cut_there: Moment,
     cut_back: Moment,
+}
+
+/// What comes back over a connection.
+#[derive(Debug)]
+enum Message {
+    Reply(Tag, Vote, Option<Reading>),
+    Hint(Option<Resource>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,8 +223,15 @@ impl World {
             return self.break_connection(link);
         }
         let connection = &mut self.network.connections[link];
-        connection.replies.push_back((parcel.tag, vote, reading));
-        let leaves = self.now.max(connection.cut_back);
+        let reply = Message::Reply(parcel.tag, vote, reading);
+        connection.replies.push_back(reply);
+        self.return_later(link);
+    }
+
+    /// Something sets out for the client, behind what is on its way.
+    fn return_later(&mut self, link: usize) {
+        let connection = &self.network.connections[link];
+        let (epoch, leaves) = (connection.epoch, self.now.max(connection.cut_back));
         let at = leaves
             .after(self.delay_ns())
             .max(self.network.connections[link].last_return);
@@ -227,8 +244,10 @@ impl World {
         if connection.epoch != epoch {
             return;
         }
-        let Some((tag, vote, reading)) = connection.replies.pop_front() else {
-            return;
+        let (tag, vote, reading) = match connection.replies.pop_front() {
+            Some(Message::Reply(tag, vote, reading)) => (tag, vote, reading),
+            Some(Message::Hint(resource)) => return self.hear_hint(link, resource),
+            None => return,
         };
         assert_eq!(
             connection.pending.pop_front().map(|(tag, _)| tag),
@@ -247,6 +266,8 @@ impl World {
             return;
         }
         connection.state = State::Dead;
+        self.forget_watches(link);
+        let connection = &mut self.network.connections[link];
         let epoch = connection.epoch;
         let requests = std::mem::take(&mut connection.requests);
         if self.rng.coin() {
@@ -281,6 +302,7 @@ impl World {
             }
             if at == self.now {
                 self.execute(node, &parcel, met);
+                self.touch(node, None, parcel.request.resource());
             } else {
                 let met = met.cloned();
                 self.queue.plan(at, Event::Ghost { node, parcel, met });
@@ -333,11 +355,13 @@ impl World {
             .tell(now, || format!("c{client} ⇄ n{node}  connected"));
         let met = self.nodes[node].identity().clone();
         self.input(link, |node| Input::Up(node, met));
+        self.begin_hints(link);
     }
 
     /// The process at the client's end is gone: its kernel closes the connection.
     pub(crate) fn hang_up(&mut self, link: usize) {
         self.break_connection(link);
+        self.forget_watches(link);
         let connection = &mut self.network.connections[link];
         connection.epoch += 1;
         connection.state = State::Down;

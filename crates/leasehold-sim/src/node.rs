@@ -3,6 +3,7 @@
 
 use crate::{
     clock::Clock,
+    network::hints::Watch,
     rng::Rng,
     time::{Moment, TRUE_EPOCH_NS},
 };
@@ -39,6 +40,8 @@ pub(crate) struct Node {
     pub(crate) set_back_ns: u64,
     pub(crate) stepped_at: Option<Moment>,
     pub(crate) is_up: bool,
+    /// Who is to be told of changes.
+    pub(crate) watches: Vec<Watch>,
     /// Requests wait until then.
     pub(crate) hung_until: Moment,
     /// Requests are refused by the server, not by the lock, until then.
@@ -74,6 +77,7 @@ impl Node {
             set_back_ns: 0,
             stepped_at: None,
             is_up: true,
+            watches: Vec::new(),
             hung_until: Moment::START,
             rejects_until: Moment::START,
             foreign_type: None,
@@ -167,6 +171,7 @@ impl Node {
     /// promoted once more.
     pub(crate) fn serve_anew(&mut self, booted: Moment, was_replica: bool, is_known: bool) {
         self.histories += 1;
+        self.watches.clear();
         if !is_known {
             self.runs += 1;
         }

@@ -1,7 +1,7 @@
 //! What happens next.
 
 use crate::{check::store::Write, fault::Kind, network::Parcel, time::Moment};
-use leasehold_core::{Identity, Reading, Tag, Vote};
+use leasehold_core::{Identity, Reading, Resource, Tag, Vote};
 use std::{cmp::Ordering, collections::BinaryHeap, rc::Rc};
 
 /// Something that happens at a moment. Numbers, not references: a connection that broke or a process
@@ -26,6 +26,12 @@ pub(crate) enum Event {
     },
     /// The answer to it reaches the client.
     Echo(Box<Echo>),
+    /// A hint that travels alone reaches the client.
+    Hint {
+        link: usize,
+        generation: u32,
+        resource: Option<Resource>,
+    },
     /// The connection breaks.
     Break { link: usize, epoch: u32 },
     /// The client notices that the connection broke.
@@ -52,6 +58,8 @@ pub(crate) enum Event {
     Write(Box<Write>),
     /// A node is back.
     NodeBack { node: usize },
+    /// Somebody looks at those who wait.
+    Look,
     /// The world enters its next phase.
     Phase,
 }

@@ -10,6 +10,7 @@ mod broken;
 mod forgetful;
 mod guarded;
 mod lawful;
+mod waiting;
 
 /// A kind of world.
 #[derive(Debug)]
@@ -35,6 +36,7 @@ impl Scenario {
     pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
         lawful::ALL
             .iter()
+            .chain(&waiting::ALL)
             .chain(&guarded::ALL)
             .chain(&broken::ALL)
             .chain(&forgetful::ALL)

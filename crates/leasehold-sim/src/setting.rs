@@ -4,6 +4,7 @@ use crate::{
     fault::Kind,
     rng::{Ppm, Rng},
     time::{MICROSECOND, MILLISECOND, SECOND},
+    waits::Waits,
 };
 use leasehold_core::Upkeep;
 
@@ -18,6 +19,8 @@ pub(crate) struct Setting {
     pub(crate) ttl_ns: u64,
     pub(crate) tries: Option<u32>,
     pub(crate) pause_ns: (u64, u64),
+    /// How callers wait.
+    pub(crate) waits: Waits,
     /// How leases are kept.
     pub(crate) upkeep: Upkeep,
     /// Taken off every lease.
@@ -152,6 +155,7 @@ impl Setting {
             resources: rng.pick(&[1, 1, 2]),
             ttl_ns,
             tries: rng.pick(&[None, Some(1), Some(8), Some(32)]),
+            waits: Waits::draw(&mut Rng::new(rng.clone().next())),
             upkeep: Upkeep::default(),
             margin_ns: 0,
             step_margin_ns: 0,

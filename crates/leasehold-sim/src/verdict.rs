@@ -24,6 +24,11 @@ impl World {
             Ok(about) => about,
             Err(violation) => return self.note(Err(violation)),
         };
+        if matches!(told, Told::Acquired(_)) {
+            let in_turn = self.checks.waiting.has_turn(client, operation);
+            self.note(in_turn);
+        }
+        self.checks.waiting.ended(client, operation);
         match told {
             Told::Acquired(lease) => {
                 self.checks.progress.acquired(self.now);

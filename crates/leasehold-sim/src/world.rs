@@ -122,6 +122,7 @@ impl World {
             if self.setting.hides_restarts {
                 self.meet_all();
             }
+            self.send_first_hints();
         } else {
             for link in 0..self.network.links() {
                 let at = self.now.after(1 + self.rng.below(MILLISECOND));
@@ -135,6 +136,7 @@ impl World {
             }
         }
         self.plan_faults();
+        self.queue.plan(self.now, Event::Look);
         self.queue.plan(course::FAULTS_END, Event::Phase);
     }
 
@@ -162,6 +164,8 @@ impl World {
             owners: OwnerSource::new(move |random| [&random[..], &label].concat()),
             upkeep: self.setting.upkeep.clone(),
             is_fenced: self.setting.is_fenced,
+            queues: self.setting.waits.queues(client),
+            asks_one_first: self.setting.waits.asks_one_first(client),
         })
     }
 
@@ -208,6 +212,11 @@ impl World {
                 parcel,
             } => self.datagram(link, generation, parcel),
             Event::Echo(echo) => self.echo(*echo),
+            Event::Hint {
+                link,
+                generation,
+                resource,
+            } => self.hint(link, generation, resource),
             Event::Break { link, epoch } => self.break_if(link, epoch),
             Event::Detect { link, epoch } => self.detect(link, epoch),
             Event::Connect { link, epoch } => self.connect(link, epoch),
@@ -223,6 +232,7 @@ impl World {
             Event::Fault(kind) => self.strike(kind),
             Event::NodeBack { node } => self.nodes[node].is_up = true,
             Event::Write(write) => self.write(&write),
+            Event::Look => self.look_at_waiters(),
             Event::Phase => self.next_phase(),
         }
     }
@@ -258,6 +268,7 @@ impl World {
         } else if this.is_up {
             self.haunted.extend(parcel.request.owner().cloned());
             self.execute(node, &parcel, met.as_ref());
+            self.touch(node, None, parcel.request.resource());
         }
     }
 

@@ -18,6 +18,8 @@ fn engine() -> Engine {
         owners: OwnerSource::default(),
         upkeep: Upkeep::default(),
         is_fenced: false,
+        queues: false,
+        asks_one_first: false,
     };
     let wish = Wish {
         resource: Resource::new("r").expect("a name"),

@@ -2,7 +2,7 @@
 
 use super::Parcel;
 use crate::{setting::Guard, time::Moment, world::World};
-use leasehold_core::{Abstention, AbstentionCause, Fault, Reading, Request, Vote};
+use leasehold_core::{Abstention, AbstentionCause, Fault, Reading, Refusal, Request, Vote};
 use std::time::Duration;
 
 impl World {
@@ -31,6 +31,17 @@ impl World {
         }
     }
 
+    /// A server that tells of changes refuses a plain acquire without a word.
+    fn without_facts(&self, node: usize, request: &Request, vote: Vote) -> Vote {
+        let is_plain = matches!(request, Request::Acquire { proposal: None, .. });
+        match vote {
+            Vote::Refused(_) if is_plain && self.setting.waits.tells(node) => {
+                Vote::Refused(Refusal::default())
+            }
+            vote => vote,
+        }
+    }
+
     /// Lets the node at the end of the link carry out a request, as far as that is there.
     pub(super) fn ask(&mut self, link: usize, parcel: &Parcel) -> (Vote, Option<Reading>) {
         let (_, node) = self.network.ends(link);
@@ -53,6 +64,9 @@ impl World {
         }
         let met = connection.met.clone();
         let vote = self.execute(node, parcel, met.as_ref());
+        let vote = self.without_facts(node, &parcel.request, vote);
+        self.touch(node, Some(link), parcel.request.resource());
+        self.watch(link, &parcel.request, &vote);
         let reading = Reading {
             node: self.nodes[node].time(self.now).since_origin(),
             asked: parcel.asked,

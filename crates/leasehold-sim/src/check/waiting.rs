@@ -1,0 +1,179 @@
+//! Who waits is served: in turn, and as soon as there is something to have.
+
+use super::{Property, Violation, seconds};
+use crate::time::Moment;
+use leasehold_core::{OperationId, Resource};
+
+/// A caller that waits.
+#[derive(Clone, Debug)]
+struct Caller {
+    client: usize,
+    operation: OperationId,
+    resource: Resource,
+    began: Moment,
+    manner: Manner,
+    /// Since when it could have the resource, as far as that has lasted.
+    free_since: Option<Moment>,
+}
+
+/// How a caller waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// Whether it waits for those of its client that came before.
+    pub(crate) queues: bool,
+    /// Whether it waits for as long as it takes. Others may ask out of turn before they give up.
+    pub(crate) is_patient: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    /// In the order in which they began.
+    callers: Vec<Caller>,
+}
+
+impl Waiting {
+    pub(crate) fn began(
+        &mut self,
+        client: usize,
+        operation: OperationId,
+        resource: &Resource,
+        now: Moment,
+        manner: Manner,
+    ) {
+        self.callers.push(Caller {
+            client,
+            operation,
+            resource: resource.clone(),
+            began: now,
+            manner,
+            free_since: None,
+        });
+    }
+
+    /// It has ended, with or without a lease.
+    pub(crate) fn ended(&mut self, client: usize, operation: OperationId) {
+        self.callers
+            .retain(|it| it.client != client || it.operation != operation);
+    }
+
+    pub(crate) fn died(&mut self, client: usize) {
+        self.callers.retain(|caller| caller.client != client);
+    }
+
+    /// Whether whoever asks or has won had its turn.
+    pub(crate) fn has_turn(&self, client: usize, operation: OperationId) -> Result<(), Violation> {
+        let is_it = |it: &&Caller| it.client == client && it.operation == operation;
+        let Some(caller) = self.callers.iter().find(is_it) else {
+            return Ok(());
+        };
+        if !caller.manner.queues || !caller.manner.is_patient {
+            return Ok(());
+        }
+        let mut before = self.callers.iter().take_while(|it| !is_it(it));
+        let first = before
+            .find(|it| it.client == client && it.resource == caller.resource && it.manner.queues);
+        match first {
+            None => Ok(()),
+            Some(first) => Err(violation(format!(
+                "op {} of c{client} goes for {} before op {}, which began earlier",
+                operation.number(),
+                caller.resource,
+                first.operation.number()
+            ))),
+        }
+    }
+
+    /// Looks at everybody: `could` says whether the client could have the resource now. Nobody may wait for
+    /// longer than `served_ns` for what it could have, or for longer than `longest_ns` for anything.
+    pub(crate) fn look(
+        &mut self,
+        now: Moment,
+        served_ns: u64,
+        longest_ns: Option<u64>,
+        could: impl Fn(usize, &Resource) -> bool,
+    ) -> Result<(), Violation> {
+        for caller in &mut self.callers {
+            caller.free_since = if could(caller.client, &caller.resource) {
+                Some(caller.free_since.unwrap_or(now))
+            } else {
+                None
+            };
+            let number = caller.operation.number();
+            let Caller {
+                client, resource, ..
+            } = caller;
+            if let Some(since) = caller.free_since
+                && now.since_ns(since) > served_ns
+            {
+                return Err(violation(format!(
+                    "op {number} of c{client} waits for {resource}, which it could have had since {}",
+                    seconds(since)
+                )));
+            }
+            if longest_ns.is_some_and(|longest_ns| now.since_ns(caller.began) > longest_ns)
+                && caller.manner.is_patient
+            {
+                return Err(violation(format!(
+                    "op {number} of c{client} waits for {resource} since {}",
+                    seconds(caller.began)
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn violation(what: String) -> Violation {
+    Violation {
+        property: Property::Waiting,
+        what,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::SECOND;
+
+    const PATIENT: Manner = Manner {
+        queues: true,
+        is_patient: true,
+    };
+
+    fn at(seconds: u64) -> Moment {
+        Moment::from_ns(seconds * SECOND)
+    }
+
+    #[test]
+    fn whoever_goes_out_of_turn_is_found() {
+        let resource = Resource::new("r").expect("a name");
+        let [a, b] = [1, 2].map(OperationId::new);
+        let mut waiting = Waiting::default();
+        waiting.began(0, a, &resource, at(0), PATIENT);
+        waiting.began(0, b, &resource, at(0), PATIENT);
+        assert_eq!(waiting.has_turn(0, a), Ok(()));
+        assert!(waiting.has_turn(0, b).is_err());
+        assert_eq!(waiting.has_turn(1, b), Ok(()), "another client");
+        waiting.ended(0, a);
+        assert_eq!(waiting.has_turn(0, b), Ok(()));
+    }
+
+    #[test]
+    fn whoever_waits_for_what_it_could_have_is_found() {
+        let resource = Resource::new("r").expect("a name");
+        let mut waiting = Waiting::default();
+        waiting.began(0, OperationId::new(1), &resource, at(0), PATIENT);
+        let mut look = |seconds, longest_ns, free| {
+            waiting
+                .look(at(seconds), SECOND, longest_ns, |_, _| free)
+                .is_ok()
+        };
+        assert!(look(1, None, true));
+        assert!(look(2, None, true));
+        assert!(look(3, None, false), "it was taken in time");
+        assert!(look(4, None, true));
+        assert!(!look(6, None, true));
+        assert!(look(7, Some(7 * SECOND), false));
+        assert!(!look(8, Some(7 * SECOND), false), "it starves");
+    }
+}

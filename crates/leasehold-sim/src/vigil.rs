@@ -1,0 +1,75 @@
+//! Looking after those who wait: whether they could have what they wait for.
+
+use crate::{
+    check::waiting::Manner,
+    course::Phase,
+    queue::Event,
+    setting::Guard,
+    time::{MILLISECOND, SECOND},
+    world::World,
+};
+use leasehold_core::{Resource, Wish};
+
+impl World {
+    /// How the caller of this wish waits.
+    pub(crate) fn manner(&self, client: usize, wish: &Wish) -> Manner {
+        Manner {
+            queues: self.setting.waits.queues(client) && self.setting.tries != Some(1),
+            is_patient: wish.patience.is_none() && self.setting.tries.is_none(),
+        }
+    }
+
+    /// Looks at everybody who waits, every now and then.
+    pub(crate) fn look_at_waiters(&mut self) {
+        let served_ns = self.served_ns();
+        let longest_ns = self.setting.waits.longest_ns;
+        let mut waiting = std::mem::take(&mut self.checks.waiting);
+        let could = |client: usize, resource: &Resource| self.could_have(client, resource);
+        let served = waiting.look(self.now, served_ns, longest_ns, could);
+        self.checks.waiting = waiting;
+        if !self.is_beyond_judgement() {
+            self.note(served);
+        }
+        if self.phase != Phase::Over {
+            self.queue.plan(self.now.after(LOOKS_EVERY_NS), Event::Look);
+        }
+    }
+
+    /// Where requests are lost without a word, or nodes keep their votes to themselves, nobody can say who must win.
+    fn is_beyond_judgement(&self) -> bool {
+        self.network.law.lawless
+            || self.setting.guard != Guard::Nobody
+            || self.setting.hides_restarts
+    }
+
+    /// How long a resource may be free while somebody waits who could have it: until it looks at the clock, has
+    /// asked, and, if that was in vain, has asked again after a pause.
+    fn served_ns(&self) -> u64 {
+        let setting = &self.setting;
+        let asking_ns = 8 * setting.links.delay_ns.1 + 2 * LOOKS_EVERY_NS;
+        let pause_ns = setting.pause_ns.1;
+        if setting.waits.is_prompt {
+            return pause_ns + asking_ns;
+        }
+        // A node is given half a second; who is told of changes looks after a second by itself.
+        let silent_ns = 2 * (SECOND / 2 + setting.links.tail_ns);
+        SECOND + 3 * pause_ns + asking_ns + silent_ns
+    }
+
+    /// Whether the client could have the resource now, if it asked.
+    fn could_have(&self, client: usize, resource: &Resource) -> bool {
+        let is_free = |node: &usize| {
+            let this = &self.nodes[*node];
+            this.is_up
+                && self.now >= this.hung_until
+                && self.now >= this.rejects_until
+                && this.foreign_type.as_ref() != Some(resource)
+                && this.key(self.now, resource).is_none()
+                && self.can_ask(self.network.link(client, *node))
+        };
+        let free = (0..self.nodes.len()).filter(is_free).count();
+        self.clients[client].runs(self.now) && free >= self.setting.needed()
+    }
+}
+
+const LOOKS_EVERY_NS: u64 = 20 * MILLISECOND;
