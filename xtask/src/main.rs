@@ -1,7 +1,8 @@
-//! Everything a contributor types: `cargo xtask test`, `sim`, `model`, `mutants`, `chaos` and `tidy`.
+//! Everything a contributor types: `cargo xtask test`, `sim`, `model`, `mutants`, `chaos`, `bench` and `tidy`.
 
 #![expect(clippy::print_stdout, reason = "this is what its output is for")]
 
+mod bench;
 mod chaos;
 mod install;
 mod mutants;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         ["model", further @ ..] => run_fast("leasehold-model", further),
         ["mutants", further @ ..] => mutants::run(&root(), further),
         ["chaos", further @ ..] => chaos::run(&root(), further),
+        ["bench", further @ ..] => bench::run(&root(), further),
         ["tidy"] => {
             let findings = tidy::run(&root());
             findings.iter().for_each(|finding| println!("{finding}"));
@@ -97,4 +99,6 @@ usage: cargo xtask COMMAND
                         (`S5`), or all of them; --list names them, --table prints them for docs/SAFETY.md
   chaos [ARGUMENTS]     break real servers and clients for two minutes; `--servers redis-8.2,valkey-9.1`
                         gets what is missing; `--help` tells more
+  bench [ARGUMENTS]     measure beside other libraries, in one run; `--quick` for less than five minutes;
+                        `--help` tells more
   tidy                  check the rules of the house that no compiler checks";

@@ -140,9 +140,8 @@ impl Check {
                     || is_below(&root.join(kind.folder), &function)
             }
             Self::Sim { scenario, .. } => {
-                let lawful = root.join("crates/leasehold-sim/src/scenario/lawful.rs");
-                let text = fs::read_to_string(lawful).unwrap_or_default();
-                text.contains(&format!("\"{scenario}\","))
+                let scenarios = root.join("crates/leasehold-sim/src/scenario");
+                is_below(&scenarios, &format!("\"{scenario}\","))
             }
             Self::Model { shape } => {
                 let named = format!("name: \"{shape}\",");

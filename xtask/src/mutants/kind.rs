@@ -79,6 +79,13 @@ const KINDS: &[Kind] = &[
         server: true,
     },
     Kind {
+        word: "processes",
+        package: "leasehold",
+        target: &["--test", "link_file"],
+        folder: "crates/leasehold/tests/link_file",
+        server: false,
+    },
+    Kind {
         word: "fence",
         package: "leasehold",
         target: &["--test", "fence"],

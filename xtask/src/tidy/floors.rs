@@ -118,22 +118,31 @@ const LINKS: [&str; 3] = ["memory", "file", "redis"];
 /// From the ground up. Where the page shows one floor with an arrow inside, here are two.
 const CRATES: [(&str, Floors); 2] = [("leasehold-core", &CORE), ("leasehold", &LIBRARY)];
 
-const CORE: [&[&str]; 11] = [
+const CORE: [&[&str]; 12] = [
+    &["hash"],
     &["time", "node_set", "resource", "owner"],
-    &["quorum", "terms", "retry", "timers", "quarantine", "steps"],
+    &[
+        "quorum",
+        "terms",
+        "retry",
+        "timers",
+        "quarantine",
+        "steps",
+        "lookout",
+    ],
     &["fence", "node_clock", "standing"],
-    &["request", "lease", "upkeep"],
-    &["claim", "outbox", "plan"],
+    &["request", "lease", "upkeep", "streaks"],
+    &["claim", "outbox", "plan", "nodes", "contend"],
     &["round", "inquiry", "table", "repair", "won"],
     &["failure", "agreement", "extension"],
-    &["loss"],
-    &["acquisition", "renewal", "withdrawal", "contend"],
-    &["operation", "nodes"],
+    &["loss", "tries"],
+    &["acquisition", "renewal", "withdrawal"],
+    &["operation"],
     &["engine"],
 ];
 
 const LIBRARY: [&[&str]; 12] = [
-    &["clock", "link", "configuration", "mode", "fence"],
+    &["alarm", "clock", "link", "configuration", "mode", "fence"],
     &["error", "observe"],
     &["options", "outcome", "state", "health"],
     &["deadline", "link::memory", "link::file", "link::redis"],

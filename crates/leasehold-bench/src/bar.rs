@@ -1,0 +1,146 @@
+//! What leasehold has to reach, and whether it did.
+
+use crate::{ledger::Ledger, sample::Spread};
+use serde_json::{Value, json};
+
+/// A figure, or the ratio of two of one run, and its limit.
+#[derive(Clone, Debug)]
+pub(crate) struct Bar {
+    setting: String,
+    subject: &'static str,
+    figure: &'static str,
+    /// The subject and the figure that it is divided by, in the same setting.
+    over: Option<(&'static str, &'static str)>,
+    limit: Limit,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+/// A bar and what was measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Verdict {
+    what: String,
+    limit: String,
+    found: Option<Spread>,
+    is_met: bool,
+}
+
+impl Bar {
+    pub(crate) fn new(setting: &str, subject: &'static str, figure: &'static str) -> Self {
+        Self {
+            setting: setting.to_owned(),
+            subject,
+            figure,
+            over: None,
+            limit: Limit::AtMost(f64::INFINITY),
+        }
+    }
+
+    /// Divided by the same figure of another subject.
+    pub(crate) fn over(self, subject: &'static str) -> Self {
+        let figure = self.figure;
+        self.over_figure(subject, figure)
+    }
+
+    /// Divided by another figure.
+    pub(crate) fn over_figure(mut self, subject: &'static str, figure: &'static str) -> Self {
+        self.over = Some((subject, figure));
+        self
+    }
+
+    pub(crate) fn at_most(mut self, limit: f64) -> Self {
+        self.limit = Limit::AtMost(limit);
+        self
+    }
+
+    pub(crate) fn at_least(mut self, limit: f64) -> Self {
+        self.limit = Limit::AtLeast(limit);
+        self
+    }
+
+    /// Compares the median of the rounds with the limit. What was not measured is not met.
+    pub(crate) fn judge(&self, ledger: &Ledger) -> Verdict {
+        let one = [self.setting.as_str(), self.subject, self.figure];
+        let mut what = format!("{}: {} {}", self.setting, self.subject, self.figure);
+        let found = match self.over {
+            None => ledger.spread(one[0], one[1], one[2]),
+            Some((subject, figure)) => {
+                what += " / ";
+                what += &[subject, figure]
+                    .into_iter()
+                    .filter(|&word| word != self.figure && word != self.subject)
+                    .collect::<Vec<_>>()
+                    .join(" ");
+                ledger.ratio(one, [self.setting.as_str(), subject, figure])
+            }
+        };
+        let (limit, is_met) = match self.limit {
+            Limit::AtMost(limit) => (
+                format!("≤ {limit}"),
+                found.is_some_and(|it| it.median <= limit),
+            ),
+            Limit::AtLeast(limit) => (
+                format!("≥ {limit}"),
+                found.is_some_and(|it| it.median >= limit),
+            ),
+        };
+        Verdict {
+            what,
+            limit,
+            found,
+            is_met,
+        }
+    }
+}
+
+impl Verdict {
+    pub(crate) const fn is_met(&self) -> bool {
+        self.is_met
+    }
+
+    /// A line of a Markdown table.
+    pub(crate) fn line(&self) -> String {
+        let found = self
+            .found
+            .map_or("not measured".to_owned(), crate::report::cell);
+        let met = if self.is_met { "met" } else { "**missed**" };
+        format!("| {} | {} | {found} | {met} |", self.what, self.limit)
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "bar": self.what,
+            "limit": self.limit,
+            "median": self.found.map(|found| found.median),
+            "met": self.is_met,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_met_by_the_median_and_never_by_nothing() {
+        let mut ledger = Ledger::default();
+        for value in [1.0, 2.0, 9.0] {
+            ledger.add("1 node", "plain", "p50", value);
+            ledger.add("1 node", "bare", "p50", 2.0);
+        }
+        let bar = Bar::new("1 node", "plain", "p50");
+        assert!(bar.clone().at_most(2.0).judge(&ledger).is_met());
+        assert!(!bar.clone().at_most(1.9).judge(&ledger).is_met());
+        assert!(bar.clone().at_least(2.0).judge(&ledger).is_met());
+        let verdict = bar.over("bare").at_most(1.0).judge(&ledger);
+        assert_eq!(
+            verdict.line(),
+            "| 1 node: plain p50 / bare | ≤ 1 | 1.00 (0.50–4.50) | met |"
+        );
+        assert!(!Bar::new("5 nodes", "plain", "p50").judge(&ledger).is_met());
+    }
+}

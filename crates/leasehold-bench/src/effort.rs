@@ -1,0 +1,72 @@
+//! How much is measured.
+
+use std::time::Duration;
+
+/// How long, how often, how many.
+#[derive(Clone, Debug)]
+pub(crate) struct Effort {
+    pub(crate) is_quick: bool,
+    /// Rounds in which all subjects take turns.
+    pub(crate) rounds: usize,
+    /// Cycles of a lone task in a round.
+    pub(crate) cycles: usize,
+    /// For how long many tasks lock their own keys.
+    pub(crate) throughput: Duration,
+    /// For how long many contend for one key.
+    pub(crate) contention: Duration,
+    /// Locks before and after a fault.
+    pub(crate) faulty: usize,
+    pub(crate) leases: usize,
+    pub(crate) hold: Duration,
+    pub(crate) wakes: usize,
+    /// Other keys that live on the nodes while some expire.
+    pub(crate) live_keys: usize,
+}
+
+impl Effort {
+    pub(crate) const QUICK: Self = Self {
+        is_quick: true,
+        rounds: 3,
+        cycles: 500,
+        throughput: Duration::from_millis(300),
+        contention: Duration::from_millis(1_500),
+        faulty: 200,
+        leases: 2_000,
+        hold: Duration::from_secs(5),
+        wakes: 6,
+        live_keys: 20_000,
+    };
+
+    pub(crate) const FULL: Self = Self {
+        is_quick: false,
+        rounds: 5,
+        cycles: 3_000,
+        throughput: Duration::from_secs(1),
+        contention: Duration::from_secs(5),
+        faulty: 1_000,
+        leases: 10_000,
+        hold: Duration::from_secs(30),
+        wakes: 20,
+        live_keys: 100_000,
+    };
+}
+
+/// The subjects of a round, beginning with another one each time.
+pub(crate) fn rotated<T>(round: usize, subjects: &[T]) -> impl Iterator<Item = &T> {
+    let begin = round % subjects.len().max(1);
+    subjects[begin..].iter().chain(&subjects[..begin])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_round_begins_with_another_subject_and_has_all() {
+        let order = |round| rotated(round, &[1, 2, 3]).copied().collect::<Vec<_>>();
+        assert_eq!(
+            [order(0), order(1), order(5)],
+            [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
+        );
+    }
+}

@@ -1,0 +1,188 @@
+//! How fast, how fair and how steady leasehold is, beside others, in one run: see `cargo xtask bench --help`.
+//!
+//! All subjects of a workload take turns within each round, each round beginning with another one, and what counts is
+//! the ratio within a round: other load slows all of them. Nothing here fails for being slow.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints")]
+
+mod args;
+mod awake;
+mod bar;
+mod bare;
+mod commands;
+mod conditions;
+mod contest;
+mod effort;
+mod foreign;
+mod ledger;
+mod moment;
+mod page;
+mod plot;
+mod report;
+mod sample;
+mod subject;
+mod workload;
+
+use args::Args;
+use conditions::Conditions;
+use effort::Effort;
+use report::Report;
+use serde_json::json;
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+use workload::{WORKLOADS, Workload};
+
+/// Any error ends a workload, and is told.
+type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        // What this program starts of itself.
+        ["spin"] => {
+            awake::spin();
+            Ok(true)
+        }
+        ["cycles" | "contender", ..] => play(&words).map(|()| true),
+        ["help" | "--help" | "-h"] => {
+            println!("{}", args::USAGE);
+            Ok(true)
+        }
+        _ => match args::parse(&words) {
+            Ok(args) => bench(&args),
+            Err(reason) => {
+                println!("{reason}\n\n{}", args::USAGE);
+                return ExitCode::from(2);
+            }
+        },
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            println!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A part in a workload that needs several processes.
+fn play(words: &[&str]) -> Fallible<()> {
+    let urls = |nodes: &str| nodes.split(',').map(str::to_owned).collect::<Vec<_>>();
+    match *words {
+        ["cycles", name, tasks, count, nodes] => {
+            workload::instructions::cycles(name, tasks.parse()?, count.parse()?, &urls(nodes))
+        }
+        ["contender", name, key, window, nodes] => {
+            let subject = subject::Subject::named(name).ok_or("no such subject")?;
+            let window = Duration::from_millis(window.parse()?);
+            workload::processes::contender(subject, key, window, &urls(nodes))
+        }
+        _ => Err("no such part".into()),
+    }
+}
+
+/// Measures and tells. True if everything could be run.
+fn bench(args: &Args) -> Fallible<bool> {
+    let effort = if args.is_quick {
+        Effort::QUICK
+    } else {
+        Effort::FULL
+    };
+    let (_awake, kept) = match awake::Awake::keep() {
+        Ok(awake) => (
+            Some(awake),
+            "A spinning process of the idle class keeps each core awake.".to_owned(),
+        ),
+        Err(reason) => (None, format!("The cores may have slept: {reason}.")),
+    };
+    let conditions = Conditions::look(&effort, kept)?;
+    println!("{}", conditions.markdown());
+    let chosen = |workload: &&Workload| {
+        args.workloads.is_empty() || args.workloads.iter().any(|name| name == workload.name)
+    };
+    let mut reports = Vec::new();
+    for workload in WORKLOADS.iter().filter(chosen) {
+        let started = moment::Moment::now();
+        let report = measure(workload, &effort);
+        println!("{}\n({:.0?})\n", report.markdown(), started.elapsed());
+        reports.push(report);
+    }
+    let (met, all) = count(&reports);
+    println!("{met} of {all} bars were met.");
+    write(args, &conditions, &reports)?;
+    Ok(reports.iter().all(|report| report.failure.is_none()))
+}
+
+fn measure(workload: &'static Workload, effort: &Effort) -> Report {
+    let mut ledger = ledger::Ledger::default();
+    let failure = (workload.run)(effort, &mut ledger).err();
+    let verdicts = (workload.bars)(effort);
+    let verdicts = verdicts.iter().map(|bar| bar.judge(&ledger)).collect();
+    Report {
+        workload,
+        ledger,
+        verdicts,
+        failure: failure.map(|error| error.to_string()),
+    }
+}
+
+fn count(reports: &[Report]) -> (usize, usize) {
+    let verdicts = || reports.iter().flat_map(|report| &report.verdicts);
+    (
+        verdicts().filter(|verdict| verdict.is_met()).count(),
+        verdicts().count(),
+    )
+}
+
+fn write(args: &Args, conditions: &Conditions, reports: &[Report]) -> Fallible<()> {
+    let results = reports.iter().map(Report::json).collect::<Vec<_>>();
+    let values = json!({ "conditions": conditions.json(), "workloads": results });
+    let values = serde_json::to_string_pretty(&values)? + "\n";
+    let folder = target().join("bench");
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join("results.json"), &values)?;
+    if let Some(path) = &args.json {
+        fs::write(path, &values)?;
+    }
+    charts(&folder, reports)?;
+    if args.writes_docs {
+        let docs = root().join("docs");
+        charts(&docs.join("bench"), reports)?;
+        let mut text = conditions.markdown();
+        let (met, all) = count(reports);
+        text += &format!("\n{met} of {all} bars were met.\n");
+        for report in reports {
+            let (title, name) = (report.workload.title, report.workload.name);
+            text += &format!("\n{}\n![{title}](bench/{name}.svg)\n", report.markdown());
+        }
+        page::write(&docs.join("PERFORMANCE.md"), &text)?;
+    }
+    Ok(())
+}
+
+fn charts(folder: &Path, reports: &[Report]) -> Fallible<()> {
+    fs::create_dir_all(folder)?;
+    for report in reports {
+        if let Some(chart) = plot::svg(report) {
+            fs::write(folder.join(format!("{}.svg", report.workload.name)), chart)?;
+        }
+    }
+    Ok(())
+}
+
+/// The folder of the workspace.
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_owned()
+}
+
+/// Where cargo builds.
+fn target() -> PathBuf {
+    root().join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}

@@ -1,0 +1,146 @@
+//! Who is measured.
+
+use crate::Fallible;
+use leasehold::{Fenced, LeaseGuard, LockManager, LockOptions, ManagerBuilder, Plain};
+use leasehold_servers::ServerSet;
+use std::time::Duration;
+
+/// Who locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Plain,
+    Fenced,
+    Rslock,
+}
+
+/// Everybody, but the bare wire, which is no library.
+pub(crate) const LIBRARIES: [Subject; 3] = [Subject::Plain, Subject::Fenced, Subject::Rslock];
+
+/// The name of the bare wire in tables.
+pub(crate) const BARE: &str = "bare";
+
+impl Subject {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Fenced => "fenced",
+            Self::Rslock => "rslock",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        LIBRARIES.into_iter().find(|subject| subject.name() == name)
+    }
+
+    /// Makes its manager, which begins to connect. Fenced votes are given at once only by nodes that were admitted.
+    pub(crate) fn manager(self, urls: &[String]) -> Fallible<Locker> {
+        Ok(match self {
+            Self::Plain => Locker::Plain(builder(urls).build_plain()?),
+            Self::Fenced => Locker::Fenced(builder(urls).build()?),
+            Self::Rslock => Locker::Rslock(rslock::LockManager::new(urls.to_vec())),
+        })
+    }
+}
+
+/// Where a subject stands in tables.
+pub(crate) fn rank(name: &str) -> usize {
+    let order = ["plain", "fenced", BARE, "rslock"];
+    order
+        .iter()
+        .position(|&known| known == name)
+        .unwrap_or(order.len())
+}
+
+/// The nodes are new: nobody can hold what they may have forgotten, and nobody has to wait.
+pub(crate) async fn admit(urls: &[String]) -> Fallible<()> {
+    builder(urls).admit().await?;
+    Ok(())
+}
+
+fn builder(urls: &[String]) -> ManagerBuilder {
+    let defaults = LockOptions::new().ttl(TTL);
+    LockManager::builder().nodes(urls).defaults(defaults)
+}
+
+/// A manager of locks.
+pub(crate) enum Locker {
+    Plain(LockManager<Plain>),
+    Fenced(LockManager<Fenced>),
+    Rslock(rslock::LockManager),
+}
+
+/// A lock in somebody's hands.
+#[must_use = "it has to be released"]
+pub(crate) enum Held {
+    Plain(LeaseGuard<Plain>),
+    Fenced(LeaseGuard<Fenced>),
+    Rslock(rslock::LockGuard),
+}
+
+impl Locker {
+    /// Acquires as the library does without being told more.
+    pub(crate) async fn acquire(&self, name: &str) -> Fallible<Held> {
+        Ok(match self {
+            Self::Plain(manager) => Held::Plain(manager.mutex(name)?.acquire().await?),
+            Self::Fenced(manager) => Held::Fenced(manager.mutex(name)?.acquire().await?),
+            Self::Rslock(manager) => Held::Rslock(manager.acquire(name, TTL).await?),
+        })
+    }
+
+    /// Acquires however long that takes, up to a minute. The other library never gives up by itself.
+    pub(crate) async fn wait(&self, name: &str) -> Fallible<Held> {
+        Ok(match self {
+            Self::Plain(manager) => {
+                Held::Plain(manager.mutex(name)?.acquire_within(PATIENCE).await?)
+            }
+            Self::Fenced(manager) => {
+                Held::Fenced(manager.mutex(name)?.acquire_within(PATIENCE).await?)
+            }
+            Self::Rslock(manager) => {
+                let acquire = manager.acquire(name, TTL);
+                Held::Rslock(tokio::time::timeout(PATIENCE, acquire).await??)
+            }
+        })
+    }
+}
+
+impl Held {
+    /// Whether it may be relied upon, as far as the library can tell.
+    pub(crate) fn is_valid(&self) -> bool {
+        match self {
+            Self::Plain(guard) => guard.is_valid(),
+            Self::Fenced(guard) => guard.is_valid(),
+            Self::Rslock(_) => true,
+        }
+    }
+
+    pub(crate) async fn release(self) {
+        match self {
+            Self::Plain(guard) => drop(guard.release().await),
+            Self::Fenced(guard) => drop(guard.release().await),
+            Self::Rslock(guard) => guard.release().await,
+        }
+    }
+}
+
+/// New servers that vote for everybody.
+pub(crate) async fn servers(nodes: usize) -> Fallible<ServerSet> {
+    let servers = ServerSet::start(nodes)?;
+    admit(&servers.urls()).await?;
+    Ok(servers)
+}
+
+/// A manager for each library, connected and used once.
+pub(crate) async fn managers(urls: &[String]) -> Fallible<Vec<(Subject, Locker)>> {
+    let mut managers = Vec::new();
+    for subject in LIBRARIES {
+        let manager = subject.manager(urls)?;
+        manager.acquire("warm-up").await?.release().await;
+        managers.push((subject, manager));
+    }
+    Ok(managers)
+}
+
+/// The TTL of every lock.
+pub(crate) const TTL: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);

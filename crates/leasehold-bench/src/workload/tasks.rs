@@ -1,0 +1,47 @@
+//! Contention within one process: sixteen tasks that want one key.
+
+use crate::{
+    Fallible,
+    commands::{self, Listening},
+    contest,
+    effort::{Effort, rotated},
+    ledger::Ledger,
+    subject,
+};
+use std::{sync::Arc, time::Duration};
+
+pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
+    let runtime = super::runtime(2)?;
+    for nodes in [1, 5] {
+        let servers = runtime.block_on(subject::servers(nodes))?;
+        let mut runners = Vec::new();
+        for (subject, manager) in runtime.block_on(subject::managers(&servers.urls()))? {
+            let manager = Arc::new(manager);
+            let listening = Listening::begin(&servers)?;
+            let warm_up = contest::all(&manager, "warm-up", TASKS, WARM_UP);
+            runtime.block_on(warm_up)?;
+            runners.push((subject, manager, listening.end()));
+        }
+        for round in 0..effort.rounds {
+            for (subject, manager, origins) in rotated(round, &runners) {
+                let before = commands::calls(&servers)?;
+                let key = format!("one:{}:{round}", subject.name());
+                let stories = contest::all(manager, &key, TASKS, effort.contention);
+                let stories = runtime.block_on(stories)?;
+                let sent = origins.sent(&before, &commands::calls(&servers)?, nodes);
+                let place = (super::nodes(nodes), subject.name());
+                contest::note(
+                    ledger,
+                    (&place.0, place.1),
+                    &stories,
+                    effort.contention,
+                    sent,
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+const TASKS: usize = 16;
+const WARM_UP: Duration = Duration::from_millis(400);

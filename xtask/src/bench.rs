@@ -1,0 +1,31 @@
+//! `cargo xtask bench`: finds or gets a server, then measures on it.
+
+use crate::{install, target_folder};
+use std::{
+    env,
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Command, ExitCode},
+};
+
+/// Runs the benchmark. `further` goes to it.
+pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
+    let server = match install::server(&target_folder(root)) {
+        Ok(server) => server,
+        Err(reason) => {
+            println!("{reason}");
+            return ExitCode::FAILURE;
+        }
+    };
+    // A name of a file is meant from where the command was typed, and the workspace is named by cargo.
+    let arguments = ["run", "--release", "-p", "leasehold-bench", "--"];
+    // In place of this process: who ends this command ends the benchmark.
+    let error = Command::new(env!("CARGO"))
+        .arg("--quiet")
+        .args(arguments)
+        .args(further)
+        .env("LEASEHOLD_SERVER", server.path())
+        .exec();
+    println!("cargo cannot be run: {error}");
+    ExitCode::FAILURE
+}
