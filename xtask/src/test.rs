@@ -17,6 +17,7 @@ pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
         target,
         further: further.iter().map(|&word| word.to_owned()).collect(),
         server: None,
+        more_servers: Vec::new(),
         postgres: None,
         skips: Skips::new(file),
     };
@@ -45,6 +46,8 @@ struct Run {
     target: PathBuf,
     further: Vec<String>,
     server: Option<ServerBinary>,
+    /// Of other kinds, for what not every server has.
+    more_servers: Vec<PathBuf>,
     postgres: Option<PathBuf>,
     skips: Skips,
 }
@@ -75,6 +78,13 @@ impl Run {
         let version = binary.version().map_err(|error| fail(error.to_string()))?;
         println!("{version}, {}", binary.path().display());
         self.server = Some(binary);
+        for name in MORE_SERVERS {
+            match install::named(&self.target, name) {
+                // Tests do not run in the folder from which the command was typed.
+                Ok(binary) => self.more_servers.extend(std::path::absolute(binary.path())),
+                Err(reason) => self.skips.add(reason),
+            }
+        }
         self.postgres = install::postgres();
         if let Some(program) = &self.postgres {
             println!("PostgreSQL, {}", program.display());
@@ -212,6 +222,9 @@ impl Run {
         if let Some(server) = &self.server {
             command.env("LEASEHOLD_SERVER", server.path());
         }
+        if let Ok(paths) = env::join_paths(&self.more_servers) {
+            command.env("LEASEHOLD_SERVERS", paths);
+        }
         if let Some(program) = &self.postgres {
             command.env("LEASEHOLD_POSTGRES", program);
         }
@@ -244,6 +257,9 @@ fn first_seed(root: &Path) -> u64 {
         .and_then(|text| u64::from_str_radix(text.get(..8)?, 16).ok())
         .unwrap_or(0)
 }
+
+/// What keeps plain locks without scripts, and what could but for one command.
+const MORE_SERVERS: [&str; 2] = ["valkey-9.1", "valkey-8.1"];
 
 /// How many worlds of each scenario.
 const SEEDS: &str = "2000";

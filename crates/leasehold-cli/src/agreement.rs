@@ -2,7 +2,7 @@
 
 use crate::{duration, node_list::NodeList};
 use clap::{Args, ValueEnum};
-use leasehold::{LockManager, LockOptions, ManagerBuilder, RestartGuard};
+use leasehold::{KeyFormat, LockManager, LockOptions, ManagerBuilder, RestartGuard};
 use std::time::Duration;
 
 /// Options that all who lock on the same servers must spell alike.
@@ -35,6 +35,14 @@ pub(crate) struct Agreement {
     /// What the servers together are called, where not everybody reaches them under the same addresses
     #[arg(long, value_name = "NAME", env = "LEASEHOLD_CLUSTER")]
     pub(crate) cluster: Option<String>,
+
+    /// Under which keys servers keep locks: {} is the resource's name [default: {}]
+    ///
+    /// For sharing locks with another library: redlock:{} as pottery and RedLock.net, lock_{} and
+    /// php-malkusch-lock:{} as malkusch/lock 2 and 3 for PHP, lock:{} as python-redis-lock. A file on this machine has
+    /// no keys.
+    #[arg(long, value_name = "PATTERN", env = "LEASEHOLD_KEY_FORMAT")]
+    pub(crate) key_format: Option<KeyFormat>,
 
     /// So many servers may forget, or have their clocks set, at the wrong moment: more must agree
     #[arg(
@@ -88,6 +96,9 @@ impl Agreement {
         }
         if let Some(cluster) = &self.cluster {
             builder = builder.cluster(cluster);
+        }
+        if let Some(format) = &self.key_format {
+            builder = builder.key_format(format.clone());
         }
         builder
     }

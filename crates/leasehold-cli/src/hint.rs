@@ -81,7 +81,7 @@ const PERMISSIONS: &str = "the server's user needs the keys, evalsha, eval, scri
                            pexpire, pttl, hget, hmget, hset";
 
 /// For those who want something else than the others.
-pub(crate) const SAY_THE_SAME: &str = "say the same --nodes, --max-ttl, --restart-guard, --cluster and so on as the \
+pub(crate) const SAY_THE_SAME: &str = "say the same --nodes, --max-ttl, --restart-guard, --cluster, --key-format and so on as the \
                                        others; `leasehold reconfigure` changes them for all, or ends a change that was \
                                        begun";
 

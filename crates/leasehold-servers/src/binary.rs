@@ -32,6 +32,28 @@ impl ServerBinary {
         search(named, folders)
     }
 
+    /// The programs for tests that ask more than one kind of server: the one that [`find`](Self::find) finds, and those that
+    /// the environment variable `LEASEHOLD_SERVERS` names, with colons between.
+    ///
+    /// # Errors
+    /// [`FindError`] if there is none, or if a variable names something that cannot be executed.
+    pub fn find_all() -> Result<Vec<Self>, FindError> {
+        let named = env::var_os(MORE).unwrap_or_default();
+        let more = env::split_paths(&named).filter(|path| !path.as_os_str().is_empty());
+        let mut found = vec![Self::find()?];
+        for path in more {
+            if !is_program(&path) {
+                return Err(FindError {
+                    named: Some((MORE, path)),
+                });
+            }
+            if !found.iter().any(|binary| binary.path == path) {
+                found.push(Self { path });
+            }
+        }
+        Ok(found)
+    }
+
     /// The server program at this path. Nothing is checked.
     #[must_use]
     pub fn at(path: impl Into<PathBuf>) -> Self {
@@ -91,15 +113,16 @@ impl fmt::Display for Version {
 /// There is no server program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FindError {
-    named: Option<PathBuf>,
+    /// What was named, and by which variable.
+    named: Option<(&'static str, PathBuf)>,
 }
 
 impl fmt::Display for FindError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.named {
-            Some(path) => {
+            Some((variable, path)) => {
                 let path = path.display();
-                write!(out, "{VARIABLE} names {path}, which is no program")
+                write!(out, "{variable} names {path}, which is no program")
             }
             None => write!(
                 out,
@@ -122,7 +145,9 @@ fn search(
         return if is_program(&path) {
             Ok(ServerBinary { path })
         } else {
-            Err(FindError { named: Some(path) })
+            Err(FindError {
+                named: Some((VARIABLE, path)),
+            })
         };
     }
     let folders: Vec<PathBuf> = folders.collect();
@@ -140,6 +165,7 @@ pub(crate) fn is_program(path: &Path) -> bool {
 }
 
 const VARIABLE: &str = "LEASEHOLD_SERVER";
+const MORE: &str = "LEASEHOLD_SERVERS";
 const NAMES: [&str; 2] = ["redis-server", "valkey-server"];
 const FOLDERS: [&str; 3] = ["/usr/bin", "/usr/local/bin", "/usr/sbin"];
 

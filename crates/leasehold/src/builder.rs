@@ -2,7 +2,7 @@
 
 use crate::{
     clock::Clock,
-    configuration::{Configuration, RestartGuard},
+    configuration::{Configuration, KeyFormat, RestartGuard},
     error::ConfigError,
     handle::Handle,
     link::{Link, NodeName, memory::MemoryNode},
@@ -42,6 +42,7 @@ struct Agreed {
     max_ttl: Duration,
     skew: Duration,
     forgetful: usize,
+    key_format: KeyFormat,
 }
 
 impl Default for Agreed {
@@ -53,6 +54,7 @@ impl Default for Agreed {
             max_ttl: Duration::from_secs(30),
             skew: Duration::from_secs(2),
             forgetful: 0,
+            key_format: KeyFormat::raw(),
         }
     }
 }
@@ -181,6 +183,26 @@ impl ManagerBuilder {
         self
     }
 
+    /// Under which keys nodes that are servers keep the locks: the resources' names as they are by default. For sharing
+    /// locks with a library that puts something before or behind them. All who use the same nodes must say the same;
+    /// nodes that are not servers have resources and no keys.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use leasehold::{KeyFormat, LockManager};
+    ///
+    /// let nodes = ["redis://db1", "redis://db2", "redis://db3"];
+    /// let builder = LockManager::builder().nodes(nodes);
+    /// let manager = builder.key_format(KeyFormat::pottery()).build_plain()?;
+    /// // Kept as `redlock:orders/42`, and called `orders/42` by everything but the nodes.
+    /// let mutex = manager.mutex("orders/42")?;
+    /// # Ok::<(), leasehold::ConfigError>(())
+    /// ```
+    pub fn key_format(mut self, format: KeyFormat) -> Self {
+        self.agreed.key_format = format;
+        self
+    }
+
     /// What the set of nodes is called in the configuration that all agree on, instead of the addresses. For clients
     /// that reach the same nodes under different addresses. Whoever gives the same name must mean the same nodes.
     pub fn cluster(mut self, name: &str) -> Self {
@@ -291,22 +313,24 @@ fn configuration<M: Mode>(
     nodes: &[Node],
     quorum: Quorum,
 ) -> Result<Configuration, ConfigError> {
+    let format = agreed.key_format.clone();
     if !M::IS_FENCED || !nodes.iter().any(|node| node.is_guarded) {
-        return Ok(Configuration::plain());
+        return Ok(Configuration::plain().with_key_format(format));
     }
     let names = agreed.names.clone().unwrap_or_else(|| {
         let mut names: Vec<_> = nodes.iter().map(|node| node.name.to_string()).collect();
         names.sort_unstable();
         names.join(",")
     });
-    Ok(Configuration::new(
+    let configuration = Configuration::new(
         &agreed.namespace,
         &names,
         quorum,
         agreed.guard,
         Ttl::new(agreed.max_ttl)?,
         agreed.skew,
-    ))
+    );
+    Ok(configuration.with_key_format(format))
 }
 
 impl fmt::Debug for ManagerBuilder {

@@ -4,6 +4,10 @@
 //! if both let nodes that may have forgotten votes wait for long enough. So what they must agree on is written down
 //! on the nodes, and a node does not vote for a client that wants something else.
 
+mod key_format;
+
+pub use key_format::{KeyFormat, KeyFormatError};
+
 use leasehold_core::{Drift, Quorum, Resource, Ttl, fence::COUNTERS};
 use std::time::Duration;
 
@@ -48,11 +52,12 @@ pub struct Configuration {
     guard: RestartGuard,
     max_ttl: Option<Ttl>,
     quarantine: Duration,
+    key_format: KeyFormat,
     text: String,
 }
 
 impl Configuration {
-    /// Of locks as Redlock has them and no more: nothing is agreed on.
+    /// Of locks as Redlock has them and no more: nothing is written down.
     #[must_use]
     pub const fn plain() -> Self {
         Self {
@@ -61,6 +66,7 @@ impl Configuration {
             guard: RestartGuard::Off,
             max_ttl: None,
             quarantine: Duration::ZERO,
+            key_format: KeyFormat::raw(),
             text: String::new(),
         }
     }
@@ -95,8 +101,22 @@ impl Configuration {
             guard,
             max_ttl: (guard != RestartGuard::Off).then_some(max_ttl),
             quarantine,
+            key_format: KeyFormat::raw(),
             text,
         }
+    }
+
+    /// The same, with the locks under other keys than the resources' names.
+    #[must_use]
+    pub fn with_key_format(mut self, format: KeyFormat) -> Self {
+        // Argument S1: whoever keeps the same locks under other keys shares no node with us. Not said of names as they
+        // are, so that those who never heard of formats agree; and in one word, since the others are found by theirs.
+        if self.is_fenced && !format.is_raw() {
+            let pattern = format.to_string().replace('%', "%25").replace(' ', "%20");
+            self.text = format!("{} keys={pattern}", self.text);
+        }
+        self.key_format = format;
+        self
     }
 
     /// Whether there are fencing tokens, and nodes that do not vote while they may have forgotten votes.
@@ -129,6 +149,12 @@ impl Configuration {
         format!("{}:node", self.namespace)
     }
 
+    /// Under which keys nodes that are servers keep the locks.
+    #[must_use]
+    pub const fn key_format(&self) -> &KeyFormat {
+        &self.key_format
+    }
+
     /// As it is written down on the nodes, for people.
     #[must_use]
     pub fn text(&self) -> &str {
@@ -158,7 +184,7 @@ impl Configuration {
     }
 
     pub(crate) fn reserves(&self, resource: &Resource) -> bool {
-        self.is_fenced && resource.as_str() == self.node_key()
+        self.is_fenced && self.key_format.key(resource.as_str()) == self.node_key()
     }
 }
 
@@ -253,5 +279,25 @@ mod tests {
         let own = Resource::new("leasehold:node").expect("a name");
         assert!(fenced.reserves(&own));
         assert!(!Configuration::plain().reserves(&own));
+        let format = KeyFormat::new("leasehold:{}").expect("one place");
+        let formatted = fenced.with_key_format(format);
+        assert!(!formatted.reserves(&own));
+        assert!(formatted.reserves(&Resource::new("node").expect("a name")));
+    }
+
+    #[test]
+    fn whoever_has_other_keys_has_another_fingerprint() {
+        let usual = configuration(30, RestartGuard::Quarantine);
+        let with = |pattern| {
+            let format = KeyFormat::new(pattern).expect("one place");
+            usual.clone().with_key_format(format)
+        };
+        assert_eq!(with("{}"), usual);
+        let (one, other) = (with("redlock:{}"), with("lock:{}"));
+        assert!(one.text().ends_with(" counters=1024 keys=redlock:{}"));
+        assert_ne!(one.fingerprint(), usual.fingerprint());
+        assert_ne!(one.fingerprint(), other.fingerprint());
+        let sly = with("100% quorum=1 {}");
+        assert!(sly.text().ends_with(" keys=100%25%20quorum=1%20{}"));
     }
 }

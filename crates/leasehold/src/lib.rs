@@ -40,7 +40,7 @@ mod state;
 mod work;
 
 pub use builder::ManagerBuilder;
-pub use configuration::RestartGuard;
+pub use configuration::{KeyFormat, KeyFormatError, RestartGuard};
 pub use error::{
     Abstained, AcquireError, AdoptError, ConfigError, Danger, ExtendError, Held, InspectError,
     LeaseLost, LossCause, NodeFault, Trouble, Unreachable,

@@ -52,6 +52,37 @@ fn nodes_come_from_the_environment_too() {
 }
 
 #[test]
+fn a_key_format_is_the_servers_affair_and_all_must_have_the_same() {
+    require_server();
+    let servers = ServerSet::start(1).expect("they start");
+    let (nodes, user) = (servers.nodes(), User::new());
+    let run = |words: &[&str]| user.run(words).env("LEASEHOLD_NODES", &nodes);
+    let script = "echo $LEASEHOLD_RESOURCE; sleep 1";
+    let words = [
+        "run",
+        "--key-format",
+        "redlock:{}",
+        "demo",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ];
+    let mut holder = run(&words).start();
+    assert_eq!(holder.line(), "demo");
+    let exists = ["EXISTS", "redlock:demo"];
+    let server = servers.iter().next().expect("there is one");
+    let found = server.command(&exists).expect("it answers");
+    assert_eq!(found.integer(), Some(1));
+    let words = ["run", "--no-wait", "demo", "--", "true"];
+    let same = run(&words).env("LEASEHOLD_KEY_FORMAT", "redlock:{}").end();
+    same.assert_says(121, &["\"demo\"", "held by pid"]);
+    let other = run(&words).end();
+    other.assert_says(2, &["keys=redlock:{}", "--key-format"]);
+    holder.end().assert(0, "", "");
+}
+
+#[test]
 fn servers_that_are_not_there_are_told() {
     let user = User::new();
     // Port 1 of this machine belongs to nobody.

@@ -40,6 +40,7 @@ impl User {
             .env_remove("LEASEHOLD_MAX_TTL")
             .env_remove("LEASEHOLD_NAMESPACE")
             .env_remove("LEASEHOLD_CLUSTER")
+            .env_remove("LEASEHOLD_KEY_FORMAT")
             // Servers that a test has started have nothing to forget.
             .env("LEASEHOLD_RESTART_GUARD", "off")
             .env_remove("RUST_BACKTRACE")

@@ -46,6 +46,20 @@ fn an_empty_list_of_nodes_is_refused() {
 }
 
 #[test]
+fn a_key_format_without_one_place_for_the_name_is_refused() {
+    refused(
+        &["run", "--key-format", "lock:", "demo", "--", "true"],
+        "invalid value 'lock:' for '--key-format <PATTERN>': the key format \"lock:\" has no {} for \
+         the resource's name: every resource would be the same lock",
+    );
+    refused(
+        &["run", "--key-format", "{}{}", "demo", "--", "true"],
+        "invalid value '{}{}' for '--key-format <PATTERN>': the key format \"{}{}\" has more than \
+         one {} for the resource's name",
+    );
+}
+
+#[test]
 fn a_missing_command_is_refused() {
     refused(
         &["run", "demo"],

@@ -1,7 +1,7 @@
 //! What is wrong with options and addresses.
 
 use super::Span;
-use crate::link::NodeName;
+use crate::{configuration::KeyFormatError, link::NodeName};
 use leasehold_core::{NodeId, Resource, ResourceError, TermsError};
 use std::{error::Error, fmt, io, time::Duration};
 
@@ -46,6 +46,8 @@ pub enum ConfigError {
     Cluster(String),
     /// The namespace cannot be used: empty, too long, or with control characters.
     Namespace(String),
+    /// The key format cannot be used.
+    KeyFormat(KeyFormatError),
     /// TTL, drift and time limit do not go together.
     Terms(TermsError),
     /// The shortest pause is longer than the longest.
@@ -114,6 +116,7 @@ impl fmt::Display for ConfigError {
             ),
             Self::Cluster(name) => unusable(out, "cluster's name", name, 256),
             Self::Namespace(name) => unusable(out, "namespace", name, 64),
+            Self::KeyFormat(error) => error.fmt(out),
             Self::Terms(error) => error.fmt(out),
             Self::Pause { least, most } => {
                 crossed(out, "the shortest pause", *least, "the longest", *most)
@@ -157,6 +160,7 @@ impl Error for ConfigError {
         match self {
             Self::Node(error) => Some(&**error),
             Self::Resource(error) => Some(error),
+            Self::KeyFormat(error) => Some(error),
             Self::Terms(error) => Some(error),
             Self::Thread(error) => Some(error),
             _ => None,
@@ -167,6 +171,12 @@ impl Error for ConfigError {
 impl From<ResourceError> for ConfigError {
     fn from(error: ResourceError) -> Self {
         Self::Resource(error)
+    }
+}
+
+impl From<KeyFormatError> for ConfigError {
+    fn from(error: KeyFormatError) -> Self {
+        Self::KeyFormat(error)
     }
 }
 

@@ -12,8 +12,8 @@
 //! * A request costs no future: [`send`](Link::send) copies bytes, and one [`poll`](Link::poll) writes
 //!   what all operations have given and reads what all of them get.
 //!
-//! The way of a request: `scripts` makes bytes of it, `backlog` keeps it until its answer comes,
-//! `connection` moves the bytes, `codec` reads the reply and `reply` makes a vote of it. `look` is how hints come. `url`, `socket`,
+//! The way of a request: `scripts` makes bytes of it, or `native` where no scripts can be run. `backlog` keeps it until its
+//! answer comes, `connection` moves the bytes, `codec` reads the reply and `reply` makes a vote of it. `look` is how hints come. `url`, `socket`,
 //! `tls` and `handshake` are the way to a connection, and `backoff` the way back to one. `steward` comes
 //! for the operator and not for locks.
 
@@ -24,6 +24,7 @@ mod connection;
 mod greeting;
 mod handshake;
 mod look;
+mod native;
 mod reply;
 mod scripts;
 mod socket;
@@ -39,7 +40,7 @@ use crate::{clock::Clock, configuration::Configuration};
 use backlog::{Backlog, Loss};
 use backoff::Backoff;
 use connection::{Connection, Hints};
-use leasehold_core::{Fault, FaultKind, Identity, Vote};
+use leasehold_core::{Fault, FaultKind, Identity, Tag, Vote};
 use scripts::{Encoder, Met};
 use std::{
     collections::VecDeque,
@@ -71,7 +72,7 @@ enum State {
     /// Between two tries; no pause before the first.
     Resting(Option<Pin<Box<Sleep>>>),
     Dialling(Dialling),
-    Up(Connection),
+    Up(Box<Connection>),
 }
 
 type Dialling = Pin<Box<dyn Future<Output = Result<Connection, String>> + Send>>;
@@ -113,7 +114,12 @@ impl RedisLink {
                 if connection.hints() == Hints::Given {
                     self.events.push_back(LinkEvent::Changed(None));
                 }
-                self.state = State::Up(connection);
+                if let Some(native) = connection.met().native {
+                    // What waits for the very first connection was put into words before this was known.
+                    let faults = self.backlog.say_natively(&self.encoder, native);
+                    self.events.extend(faults.into_iter().map(unsaid));
+                }
+                self.state = State::Up(Box::new(connection));
             }),
             State::Up(connection) => {
                 ready!(connection.exchange(cx, &mut self.backlog, &mut self.events))
@@ -123,6 +129,28 @@ impl RedisLink {
             self.lose(reason);
         }
         Poll::Ready(())
+    }
+
+    /// Puts a request behind the others.
+    fn say(&mut self, parcel: &Parcel) -> Result<(), Fault> {
+        if let Some(fault) = self.backlog.refuse(&parcel.request) {
+            return Err(fault);
+        }
+        let nobody = Met::default();
+        let met = match &self.state {
+            State::Up(connection) => connection.met(),
+            State::Resting(_) | State::Dialling(_) => &nobody,
+        };
+        let (request, encoder) = (parcel.request.clone(), &self.encoder);
+        if let Some(native) = met.native {
+            let backlog = &mut self.backlog;
+            return backlog.push_native(parcel.tag, request, parcel.given, encoder, native);
+        }
+        let wire = parcel.wire(|request| encoder.by_hash(request));
+        self.backlog.push(parcel.tag, request, parcel.given, wire);
+        self.backlog
+            .append(|wire| encoder.append(wire, &parcel.request, met));
+        Ok(())
     }
 
     /// There is no connection, or none any more.
@@ -142,26 +170,12 @@ impl RedisLink {
 
 impl Link for RedisLink {
     fn send(&mut self, parcel: &Parcel) {
-        let fault = match &self.down {
-            Some(reason) => Some(Fault::new(FaultKind::Down, reason)),
-            None => self.backlog.refuse(&parcel.request),
+        let said = match &self.down {
+            Some(reason) => Err(Fault::new(FaultKind::Down, reason)),
+            None => self.say(parcel),
         };
-        match fault {
-            Some(fault) => self
-                .events
-                .push_back(LinkEvent::Reply(parcel.tag, Vote::Unknown(fault))),
-            None => {
-                let wire = parcel.wire(|request| self.encoder.by_hash(request));
-                let request = parcel.request.clone();
-                self.backlog.push(parcel.tag, request, parcel.given, wire);
-                let nobody = Met::default();
-                let met = match &self.state {
-                    State::Up(connection) => connection.met(),
-                    State::Resting(_) | State::Dialling(_) => &nobody,
-                };
-                self.backlog
-                    .append(|wire| self.encoder.append(wire, &parcel.request, met));
-            }
+        if let Err(fault) = said {
+            self.events.push_back(unsaid((parcel.tag, fault)));
         }
     }
 
@@ -173,6 +187,11 @@ impl Link for RedisLink {
             ready!(self.advance(cx));
         }
     }
+}
+
+/// The answer to a request that is not sent.
+fn unsaid((tag, fault): (Tag, Fault)) -> LinkEvent {
+    LinkEvent::Reply(tag, Vote::Unknown(fault))
 }
 
 impl fmt::Debug for RedisLink {

@@ -285,7 +285,7 @@ fn a_server_that_is_loading_is_down_in_its_own_words() {
 }
 
 /// What a server says to a greeting that it likes.
-const GREETING: &str = "+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n";
+const GREETING: &str = "+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n";
 /// And what it tells of itself then.
 const ITSELF: &str = "*5\r\n$0\r\n\r\n$1\r\nc\r\n$1\r\nt\r\n:0\r\n_\r\n";
 
@@ -318,6 +318,7 @@ fn an_answer_that_was_not_asked_for_ends_the_connection() {
 fn a_server_that_repeats_the_password_does_not_make_us_tell_it() {
     let old = impostor(&[
         "-ERR unknown command 'HELLO', with args beginning with: '3' 'AUTH' 'u' 'hush' \r\n\
+         -NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n\
          -NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n\
          -NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n\
          -NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n\

@@ -5,6 +5,7 @@ mod locks;
 use super::{
     codec,
     look::{self, Said},
+    native::{Lives, Native},
     scripts::{Encoder, Met},
 };
 use leasehold_core::{Fault, FaultKind, Instant, Request, Resource, Tag, Vote};
@@ -28,6 +29,8 @@ pub(super) struct Backlog {
     locks: Locks,
     /// What was last said of the keys that are looked at.
     looks: HashMap<Resource, Said>,
+    /// How long the keys live that were set without scripts. Outlives the connection.
+    lives: Lives,
 }
 
 /// One answer that is due.
@@ -40,7 +43,12 @@ struct Place {
 /// What an answer is to.
 #[derive(Debug)]
 pub(super) enum Asked {
+    /// The last of what was said for a request, or all of it.
     Request(Waiting),
+    /// For a request without scripts, before the last: the change of its key.
+    Change,
+    /// And what the key was then.
+    Key,
     /// That the node watch what it is asked next.
     Watch,
     /// What a key is.
@@ -54,6 +62,7 @@ pub(super) struct Waiting {
     pub(super) request: Request,
     /// When it was given to the link.
     pub(super) given: Instant,
+    begins_at: u64,
 }
 
 /// Why there is no connection.
@@ -85,18 +94,66 @@ impl Backlog {
 
     /// Puts a request behind all others.
     pub(super) fn push(&mut self, tag: Tag, request: Request, given: Instant, wire: &[u8]) {
+        let begins_at = self.end();
+        self.expect(tag, request, given, begins_at);
+        self.bytes.extend_from_slice(wire);
+    }
+
+    /// Puts a request behind all others, for a node that runs no scripts.
+    ///
+    /// # Errors
+    /// The fault to answer with, if it must not be sent.
+    pub(super) fn push_native(
+        &mut self,
+        tag: Tag,
+        request: Request,
+        given: Instant,
+        encoder: &Encoder,
+        native: Native,
+    ) -> Result<(), Fault> {
+        let life_ms = self.lives.ask(&request, given)?;
+        let (begins_at, key) = (self.end(), encoder.key(request.resource()).into_owned());
+        if native.change(&mut self.bytes, &request, key.as_bytes(), life_ms) {
+            let asked = Asked::Change;
+            self.asked.push_back(Place { begins_at, asked });
+        }
+        self.place(Asked::Key);
+        codec::encode(&mut self.bytes, &[b"GET", key.as_bytes()]);
+        self.expect(tag, request, given, begins_at);
+        codec::encode(&mut self.bytes, &[b"PTTL", key.as_bytes()]);
+        Ok(())
+    }
+
+    /// Says all that waits in another way, since the node runs no scripts. Nothing of it has left.
+    pub(super) fn say_natively(&mut self, encoder: &Encoder, native: Native) -> Vec<(Tag, Fault)> {
+        let lives = std::mem::take(&mut self.lives);
+        let before = std::mem::take(self);
+        self.lives = lives;
+        let mut unsaid = Vec::new();
+        for place in before.asked {
+            if let Asked::Request(waiting) = place.asked {
+                let (tag, request, given) = (waiting.tag, waiting.request, waiting.given);
+                let said = self.push_native(tag, request, given, encoder, native);
+                unsaid.extend(said.err().map(|fault| (tag, fault)));
+            }
+        }
+        unsaid
+    }
+
+    /// An answer to this request will come.
+    fn expect(&mut self, tag: Tag, request: Request, given: Instant, begins_at: u64) {
         *self.count(&request) += 1;
         self.locks.push(&request);
         self.place(Asked::Request(Waiting {
             tag,
             request,
             given,
+            begins_at,
         }));
-        self.bytes.extend_from_slice(wire);
     }
 
     /// Asks what the key of `resource` is, of which an answer `said` something, and for the next change to it.
-    pub(super) fn look(&mut self, resource: &Resource, said: Said) {
+    pub(super) fn look(&mut self, resource: &Resource, said: Said, encoder: &Encoder) {
         // The node comes to a look that is not answered yet only after it has given the answer in hand.
         if self.looks.insert(resource.clone(), said).is_some() {
             return;
@@ -104,11 +161,11 @@ impl Backlog {
         self.place(Asked::Watch);
         codec::encode(&mut self.bytes, &look::CACHING);
         self.place(Asked::Look(resource.clone()));
-        look::encode(&mut self.bytes, resource);
+        look::encode(&mut self.bytes, encoder.key(resource).as_bytes());
     }
 
     fn place(&mut self, asked: Asked) {
-        let begins_at = self.base + self.bytes.len() as u64;
+        let begins_at = self.end();
         self.asked.push_back(Place { begins_at, asked });
     }
 
@@ -145,10 +202,7 @@ impl Backlog {
     /// Takes out what the next answer is to. None if nothing has left in full that it could be: whatever
     /// it is to, it is not ours.
     pub(super) fn answered(&mut self) -> Option<Asked> {
-        let next_begins_at = self
-            .asked
-            .get(1)
-            .map_or(self.base + self.bytes.len() as u64, |next| next.begins_at);
+        let next_begins_at = self.asked.get(1).map_or(self.end(), |next| next.begins_at);
         if next_begins_at > self.left_at() {
             return None;
         }
@@ -157,6 +211,11 @@ impl Backlog {
             self.uncount(&waiting.request);
         }
         Some(asked)
+    }
+
+    /// Nobody need doubt any more whether this request took effect.
+    pub(super) fn settled(&mut self, request: &Request) {
+        self.lives.answered(request);
     }
 
     /// What was said of a key before it was looked at; told once for each look.
@@ -186,7 +245,7 @@ impl Backlog {
     ) -> Result<(), (Tag, Vote)> {
         let others = self.asked.iter().filter_map(|place| match &place.asked {
             Asked::Request(other) => Some(&other.request),
-            Asked::Watch | Asked::Look(_) => None,
+            Asked::Change | Asked::Key | Asked::Watch | Asked::Look(_) => None,
         });
         if self.locks.has(&waiting.request, others) {
             let fault = Fault::new(
@@ -215,18 +274,25 @@ impl Backlog {
                 &format_args!("lost the connection before the request was sent: {reason}"),
             ),
         };
-        std::mem::take(self)
-            .asked
-            .into_iter()
-            .filter_map(move |Place { begins_at, asked }| {
-                let Asked::Request(waiting) = asked else {
-                    return None;
-                };
-                // A request of which a part has left cannot have taken effect either, but to be sure of that
-                // one would have to trust every layer below with it.
-                let fault = if begins_at < left_at { &after } else { &before };
-                Some((waiting.tag, Vote::Unknown(fault.clone())))
-            })
+        let mut lives = std::mem::take(&mut self.lives);
+        lives.lose();
+        let lost = std::mem::take(self).asked;
+        self.lives = lives;
+        lost.into_iter().filter_map(move |place| {
+            let Asked::Request(waiting) = place.asked else {
+                return None;
+            };
+            // A request of which a part has left cannot have taken effect either, but to be sure of that
+            // one would have to trust every layer below with it.
+            let has_begun = waiting.begins_at < left_at;
+            let fault = if has_begun { &after } else { &before };
+            Some((waiting.tag, Vote::Unknown(fault.clone())))
+        })
+    }
+
+    /// The position behind the last byte.
+    fn end(&self) -> u64 {
+        self.base + self.bytes.len() as u64
     }
 
     /// The position of the first byte that has not left.

@@ -4,6 +4,7 @@ use super::{
     backlog::{Asked, Backlog, Waiting},
     codec::{Frame, Inbox},
     look::{self, Said},
+    native::Heard,
     reply::{self, Verdict},
     scripts::{Encoder, Met},
     socket::{self, Stream},
@@ -23,11 +24,18 @@ pub(super) struct Connection {
     inbox: Inbox,
     /// Bytes were written that the stream may still keep to itself (TLS does).
     flush: bool,
+    listener: Listener,
+}
+
+/// What it takes to understand the node's answers.
+struct Listener {
     encoder: Encoder,
     /// Whom the connection was opened to.
     met: Met,
     /// Whether the node tells of changes to keys.
     hints: Hints,
+    /// The answers to the first commands of a request that is made of several.
+    heard: Heard,
 }
 
 /// Whether a node tells of changes to the keys that it was asked to watch.
@@ -50,20 +58,23 @@ impl Connection {
             stream,
             inbox,
             flush: false,
-            encoder,
-            met,
-            hints,
+            listener: Listener {
+                encoder,
+                met,
+                hints,
+                heard: Heard::NOTHING,
+            },
         }
     }
 
     /// Whether the node tells of changes to keys.
     pub(super) const fn hints(&self) -> Hints {
-        self.hints
+        self.listener.hints
     }
 
     /// Whom the connection was opened to.
     pub(super) const fn met(&self) -> &Met {
-        &self.met
+        &self.listener.met
     }
 
     /// Reads and writes all that can be now. Ready when there are new events, or with the reason why the
@@ -104,14 +115,7 @@ impl Connection {
         }
         self.inbox.filled(count);
         while let Some(frame) = self.inbox.take().map_err(|odd| odd.to_string())? {
-            hear(
-                &frame,
-                backlog,
-                events,
-                &self.encoder,
-                &self.met,
-                self.hints,
-            )?;
+            self.listener.hear(&frame, backlog, events)?;
         }
         Poll::Ready(Ok(()))
     }
@@ -140,81 +144,86 @@ impl Connection {
     }
 }
 
-/// Takes one frame for what it is: a hint, or the answer to what was asked first.
-fn hear(
-    frame: &Frame<'_>,
-    backlog: &mut Backlog,
-    events: &mut VecDeque<LinkEvent>,
-    encoder: &Encoder,
-    met: &Met,
-    hints: Hints,
-) -> Result<(), String> {
-    if let Frame::Push(push) = frame {
-        look::hear(push, events);
-        return Ok(());
-    }
-    // A node that answers what it was not asked, or as no script of ours does, is out of step with us.
-    // From here on no answer could be laid at the right request's door.
-    match backlog.answered() {
-        None => Err(match frame {
-            Frame::Error(error) => reply::words(error),
-            _ => "the node answered what it was not asked".to_owned(),
-        }),
-        Some(Asked::Request(waiting)) => {
-            judge(frame, waiting, backlog, events, encoder, met, hints)
+impl Listener {
+    /// Takes one frame for what it is: a hint, or the answer to what was asked first.
+    fn hear(
+        &mut self,
+        frame: &Frame<'_>,
+        backlog: &mut Backlog,
+        events: &mut VecDeque<LinkEvent>,
+    ) -> Result<(), String> {
+        if let Frame::Push(push) = frame {
+            look::hear(push, self.encoder.key_format(), events);
+            return Ok(());
         }
-        Some(Asked::Watch) => Ok(()),
-        Some(Asked::Look(resource)) => {
-            let said = backlog.said(&resource);
-            if said.is_some_and(|said| said.is_outdated(frame)) {
-                events.push_back(LinkEvent::Changed(Some(resource)));
+        // A node that answers what it was not asked, or as nothing of ours is answered, is out of step with us.
+        // From here on no answer could be laid at the right request's door.
+        let understood = match backlog.answered() {
+            None => {
+                return Err(match frame {
+                    Frame::Error(error) => reply::words(error),
+                    _ => "the node answered what it was not asked".to_owned(),
+                });
             }
-            Ok(())
+            Some(Asked::Request(waiting)) => return self.judge(frame, waiting, backlog, events),
+            Some(Asked::Change) => self.heard.change(frame),
+            Some(Asked::Key) => self.heard.key(frame),
+            Some(Asked::Watch) => Some(()),
+            Some(Asked::Look(resource)) => {
+                let said = backlog.said(&resource);
+                if said.is_some_and(|said| said.is_outdated(frame)) {
+                    events.push_back(LinkEvent::Changed(Some(resource)));
+                }
+                Some(())
+            }
+        };
+        understood.ok_or_else(|| ODD.to_owned())
+    }
+
+    /// Takes the answer to a request.
+    fn judge(
+        &mut self,
+        frame: &Frame<'_>,
+        waiting: Waiting,
+        backlog: &mut Backlog,
+        events: &mut VecDeque<LinkEvent>,
+    ) -> Result<(), String> {
+        let reply = if self.met.native.is_some() {
+            self.heard.reply(&waiting.request, frame)
+        } else if self.encoder.is_native(&waiting.request) {
+            reply::of_set(frame)
+        } else {
+            reply::of_script(frame)
+        };
+        if let Some(node) = reply.as_ref().and_then(|reply| reply.time) {
+            let asked = waiting.given;
+            events.push_back(LinkEvent::Clock(Reading { node, asked }));
         }
+        let (tag, vote) = match reply.map(|reply| reply.verdict) {
+            Some(Verdict::Vote(vote)) => {
+                backlog.settled(&waiting.request);
+                let said = Said::by(&vote, &waiting.request);
+                if let Some(said) = said.filter(|_| self.hints == Hints::Given) {
+                    backlog.look(waiting.request.resource(), said, &self.encoder);
+                }
+                (waiting.tag, vote)
+            }
+            Some(Verdict::ScriptMissing) => {
+                match backlog.repeat(waiting, &self.encoder, &self.met) {
+                    Ok(()) => return Ok(()),
+                    Err(undone) => undone,
+                }
+            }
+            // Nothing tells when a node that has failed can be asked again, but a new connection does.
+            Some(Verdict::Unclear(words)) => return Err(doubt(waiting.tag, words, events)),
+            None => return Err(doubt(waiting.tag, ODD.to_owned(), events)),
+        };
+        events.push_back(LinkEvent::Reply(tag, vote));
+        Ok(())
     }
 }
 
-/// Takes the answer to a request.
-fn judge(
-    frame: &Frame<'_>,
-    waiting: Waiting,
-    backlog: &mut Backlog,
-    events: &mut VecDeque<LinkEvent>,
-    encoder: &Encoder,
-    met: &Met,
-    hints: Hints,
-) -> Result<(), String> {
-    let reply = if encoder.is_native(&waiting.request) {
-        reply::of_set(frame)
-    } else {
-        reply::of_script(frame)
-    };
-    if let Some(node) = reply.as_ref().and_then(|reply| reply.time) {
-        let asked = waiting.given;
-        events.push_back(LinkEvent::Clock(Reading { node, asked }));
-    }
-    let (tag, vote) = match reply.map(|reply| reply.verdict) {
-        Some(Verdict::Vote(vote)) => {
-            let said = Said::by(&vote, &waiting.request).filter(|_| hints == Hints::Given);
-            if let Some(said) = said {
-                backlog.look(waiting.request.resource(), said);
-            }
-            (waiting.tag, vote)
-        }
-        Some(Verdict::ScriptMissing) => match backlog.repeat(waiting, encoder, met) {
-            Ok(()) => return Ok(()),
-            Err(undone) => undone,
-        },
-        // Nothing tells when a node that has failed can be asked again, but a new connection does.
-        Some(Verdict::Unclear(words)) => return Err(doubt(waiting.tag, words, events)),
-        None => {
-            let odd = "the node gave an answer that none of our scripts gives";
-            return Err(doubt(waiting.tag, odd.to_owned(), events));
-        }
-    };
-    events.push_back(LinkEvent::Reply(tag, vote));
-    Ok(())
-}
+const ODD: &str = "the node gave an answer that none of our scripts gives";
 
 /// Answers a request of which nobody knows whether it took effect. Gives the reason back, with which the
 /// connection ends.
@@ -249,15 +258,14 @@ mod tests {
         backlog.sent(10);
         let mut events = VecDeque::new();
         let words = "ERR upstream closed the connection";
-        let encoder = Encoder::new(&Configuration::plain());
-        let ended = hear(
-            &Frame::Error(words.as_bytes()),
-            &mut backlog,
-            &mut events,
-            &encoder,
-            &Met::default(),
-            Hints::Refused,
-        );
+        let mut listener = Listener {
+            encoder: Encoder::new(&Configuration::plain()),
+            met: Met::default(),
+            hints: Hints::Refused,
+            heard: Heard::NOTHING,
+        };
+        let frame = Frame::Error(words.as_bytes());
+        let ended = listener.hear(&frame, &mut backlog, &mut events);
         assert_eq!(ended, Err(words.to_owned()));
         let Some(LinkEvent::Reply(answered, Vote::Unknown(fault))) = events.pop_front() else {
             panic!("not in doubt");

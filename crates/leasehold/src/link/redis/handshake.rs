@@ -4,6 +4,7 @@ use super::{
     codec::{self, Frame, Inbox},
     connection::{Connection, Hints},
     greeting, look,
+    native::{Command, Native, Trial},
     reply::words,
     scripts::{Encoder, Met, Script},
     socket::{self, Stream},
@@ -35,9 +36,22 @@ async fn dial_as(url: &RedisUrl, encoder: &Encoder, manners: Manners) -> Result<
     let mut inbox = Inbox::default();
     let scripts: Vec<_> = encoder.scripts().collect();
     let introduction = async {
-        let (mut stream, hints) = introduce(stream, &mut inbox, url, &scripts, manners).await?;
-        let met = greet(&mut stream, &mut inbox, url, encoder).await?;
-        Ok::<_, Halt>((stream, met, hints))
+        let (mut stream, heard) = introduce(stream, &mut inbox, url, &scripts, manners).await?;
+        let met = match heard.no_scripts() {
+            None => greet(&mut stream, &mut inbox, url, encoder).await?,
+            Some(error) if encoder.is_fenced() => {
+                return Err(explain(Step::Greeting, error, url).into());
+            }
+            Some(error) => {
+                let words = explain(Step::Call, error, url);
+                let native = try_without(&mut stream, &mut inbox, encoder, &words).await?;
+                Met {
+                    native: Some(native),
+                    ..Met::default()
+                }
+            }
+        };
+        Ok::<_, Halt>((stream, met, heard.hints))
     };
     match timeout(LIMIT, introduction).await {
         Ok(outcome) => {
@@ -100,8 +114,44 @@ enum Step {
     Select,
     Tracking,
     Load,
+    /// Calling a script by its hash.
+    Call,
+    /// Calling one that goes along.
+    CallInFull,
     Durability,
     Greeting,
+}
+
+/// What the answers to an introduction said.
+struct Heard {
+    hints: Hints,
+    /// The refusals of what has to do with scripts.
+    refused: Vec<(Step, Vec<u8>)>,
+}
+
+impl Step {
+    /// Whether it may be refused by a node that lets us run no scripts, or bring them along only.
+    const fn is_about_scripts(self) -> bool {
+        self.is_call() || matches!(self, Self::Load)
+    }
+
+    /// Whether it tries to run a script.
+    const fn is_call(self) -> bool {
+        matches!(self, Self::Call | Self::CallInFull)
+    }
+}
+
+impl Heard {
+    /// Why scripts cannot be run, if they cannot: by their hash, or at all. One that goes along is needed only where
+    /// none can be loaded.
+    fn no_scripts(&self) -> Option<&[u8]> {
+        let refused = |step| {
+            let found = self.refused.iter().find(|(other, _)| *other == step);
+            found.map(|(_, error)| &error[..])
+        };
+        let in_full = refused(Step::CallInFull).filter(|_| refused(Step::Load).is_some());
+        refused(Step::Call).or(in_full)
+    }
 }
 
 async fn introduce(
@@ -110,18 +160,22 @@ async fn introduce(
     url: &RedisUrl,
     scripts: &[&'static Script],
     manners: Manners,
-) -> Result<(Stream, Hints), Halt> {
+) -> Result<(Stream, Heard), Halt> {
     // All in one write: after the first answer we may be done but for the reading.
     let steps = match manners {
         Manners::Full => say(&mut stream, url, scripts, Protocol::Resp3, Hints::Given).await?,
         Manners::Visit => say(&mut stream, url, scripts, Protocol::Resp3, Hints::Refused).await?,
         Manners::Bare => say_little(&mut stream, url).await?,
     };
-    let mut old_node = false;
-    let mut hints = match steps.contains(&Step::Tracking) {
+    let hints = match steps.contains(&Step::Tracking) {
         true => Hints::Given,
         false => Hints::Refused,
     };
+    let mut heard = Heard {
+        hints,
+        refused: Vec::new(),
+    };
+    let mut old_node = false;
     for step in steps {
         let answer = hear(&mut stream, inbox, |frame| refusal(step, frame)).await?;
         match answer {
@@ -129,20 +183,42 @@ async fn introduce(
             _ if old_node => {}
             Some(error) if step == Step::Hello && no_hello(&error) => old_node = true,
             // Nothing depends on hints but how soon somebody looks again.
-            Some(_) if step == Step::Tracking => hints = Hints::Refused,
+            Some(_) if step == Step::Tracking => heard.hints = Hints::Refused,
+            Some(error) if step.is_about_scripts() && forbids(&error) => {
+                heard.refused.push((step, error));
+            }
             Some(error) => return Err(explain(step, &error, url).into()),
             None => {}
         }
     }
     if old_node {
-        hints = Hints::Refused;
-        for step in say(&mut stream, url, scripts, Protocol::Resp2, hints).await? {
-            if let Some(error) = hear(&mut stream, inbox, |frame| refusal(step, frame)).await? {
-                return Err(explain(step, &error, url).into());
+        heard.hints = Hints::Refused;
+        for step in say(&mut stream, url, scripts, Protocol::Resp2, heard.hints).await? {
+            match hear(&mut stream, inbox, |frame| refusal(step, frame)).await? {
+                Some(error) if step.is_about_scripts() && forbids(&error) => {
+                    heard.refused.push((step, error));
+                }
+                Some(error) => return Err(explain(step, &error, url).into()),
+                None => {}
             }
         }
     }
-    Ok((stream, hints))
+    Ok((stream, heard))
+}
+
+/// Tries what takes the place of scripts, of which the node said `words`.
+async fn try_without(
+    stream: &mut Stream,
+    inbox: &mut Inbox,
+    encoder: &Encoder,
+    words: &str,
+) -> Result<Native, Halt> {
+    send(stream, &Trial::commands(encoder.key_format())).await?;
+    let mut trial = Trial::default();
+    for command in Command::ALL {
+        hear(stream, inbox, |answer| trial.hear(command, answer)).await??;
+    }
+    Ok(trial.outcome(words)?)
 }
 
 /// Lets the node look at its own past, and looks at the node: whether it is one to keep locks on.
@@ -170,7 +246,11 @@ async fn greet(
     let id = node
         .map_err(|error| explain(Step::Greeting, &error, url))
         .and_then(|node| node.suits(encoder.is_guarded(), is_durable))?;
-    Ok(Met { id, is_durable })
+    Ok(Met {
+        id,
+        is_durable,
+        native: None,
+    })
 }
 
 pub(super) async fn send(stream: &mut Stream, wire: &[u8]) -> Result<(), Halt> {
@@ -221,6 +301,10 @@ async fn say(
     for script in scripts {
         add(Step::Load, &[b"SCRIPT", b"LOAD", script.text.as_bytes()]);
     }
+    if !scripts.is_empty() {
+        add(Step::Call, &[b"EVALSHA", &[b'0'; 40], b"0"]);
+        add(Step::CallInFull, &[b"EVAL", b"return 1", b"0"]);
+    }
     send(stream, &wire).await?;
     Ok(steps)
 }
@@ -261,7 +345,7 @@ fn add_select(url: &RedisUrl, add: &mut impl FnMut(Step, &[&[u8]])) {
 pub(super) async fn hear<T>(
     stream: &mut Stream,
     inbox: &mut Inbox,
-    read: impl Fn(&Frame<'_>) -> T,
+    read: impl FnOnce(&Frame<'_>) -> T,
 ) -> Result<T, Halt> {
     loop {
         while let Some(frame) = inbox.take().map_err(|malformed| malformed.to_string())? {
@@ -283,11 +367,20 @@ pub(super) async fn hear<T>(
 /// The error in an answer, if it is one that ends the handshake.
 fn refusal(step: Step, frame: &Frame<'_>) -> Option<Vec<u8>> {
     match frame {
-        // Who may not load scripts may still be allowed to run them: they go along in full then.
-        Frame::Error(error) if step == Step::Load && error.starts_with(b"NOPERM") => None,
+        // There is no such script: that is the answer which says that there could be.
+        Frame::Error(error) if step.is_call() && !forbids(error) => None,
         Frame::Error(error) => Some(error.to_vec()),
         _ => None,
     }
+}
+
+/// Whether the node knows a command as little as if it had been taken away, or does not let us say it.
+fn forbids(error: &[u8]) -> bool {
+    error.starts_with(b"NOPERM")
+        || error.starts_with(b"ERR")
+            && [&b"unknown command"[..], b"disabled"]
+                .iter()
+                .any(|words| error.windows(words.len()).any(|window| window == *words))
 }
 
 /// Whether the node does not know RESP3, or does not want to be greeted.
@@ -329,13 +422,31 @@ fn explain(step: Step, error: &[u8], url: &RedisUrl) -> String {
             "has another program's key under the name of the node's own; choose another namespace"
                 .to_owned()
         }
+        Step::Greeting if is_about_calls(&error) => {
+            format!(
+                "lets us run no scripts, which locks with fencing tokens need: allow +eval +evalsha +script|load; plain \
+                 locks need none where a node sets and deletes by comparison: {error}"
+            )
+        }
         Step::Greeting if is_about_rights(&error) => {
             format!(
                 "does not let us look at its past, as the restart guard needs (+eval, +info, +time, +hmget, +hset): {error}"
             )
         }
-        Step::Hello | Step::Ping | Step::Tracking | Step::Load | Step::Greeting => error,
+        Step::Hello
+        | Step::Ping
+        | Step::Tracking
+        | Step::Load
+        | Step::Call
+        | Step::CallInFull
+        | Step::Greeting => error,
     }
+}
+
+/// Whether it is about running scripts, and not about what one of them does.
+fn is_about_calls(error: &str) -> bool {
+    let command = error.to_ascii_lowercase().contains("'eval");
+    command && forbids(error.as_bytes())
 }
 
 fn is_about_rights(error: &str) -> bool {

@@ -18,7 +18,7 @@
 //! answer said, the hint is given at once. `NOLOOP` keeps our own changes out of it; what they change, the engine knows.
 
 use super::codec::{self, Frame};
-use crate::link::LinkEvent;
+use crate::{configuration::KeyFormat, link::LinkEvent};
 use leasehold_core::{Owner, Request, Resource, Vote};
 
 /// What an answer said of a key.
@@ -61,17 +61,17 @@ pub(super) const TRACKING: [&[u8]; 5] = [b"CLIENT", b"TRACKING", b"ON", b"OPTIN"
 pub(super) const CACHING: [&[u8]; 3] = [b"CLIENT", b"CACHING", b"YES"];
 
 /// Appends the look at a key.
-pub(super) fn encode(wire: &mut Vec<u8>, resource: &Resource) {
-    codec::encode(wire, &[b"GET", resource.as_bytes()]);
+pub(super) fn encode(wire: &mut Vec<u8>, key: &[u8]) {
+    codec::encode(wire, &[b"GET", key]);
 }
 
 /// Takes what a node tells without having been asked.
-pub(super) fn hear(push: &[Frame<'_>], tell: &mut impl Extend<LinkEvent>) {
+pub(super) fn hear(push: &[Frame<'_>], format: &KeyFormat, tell: &mut impl Extend<LinkEvent>) {
     match push {
         [Frame::Text(b"invalidate"), Frame::List(keys)] => {
             tell.extend(
                 keys.iter()
-                    .filter_map(resource)
+                    .filter_map(|key| resource(key, format))
                     .map(|resource| LinkEvent::Changed(Some(resource))),
             );
         }
@@ -81,10 +81,10 @@ pub(super) fn hear(push: &[Frame<'_>], tell: &mut impl Extend<LinkEvent>) {
     }
 }
 
-/// None for what cannot be the name of a lock.
-fn resource(key: &Frame<'_>) -> Option<Resource> {
+/// None for what cannot be the key of a lock.
+fn resource(key: &Frame<'_>, format: &KeyFormat) -> Option<Resource> {
     match key {
-        Frame::Text(name) => Resource::new(std::str::from_utf8(name).ok()?).ok(),
+        Frame::Text(key) => format.resource(key),
         _ => None,
     }
 }
@@ -94,8 +94,12 @@ mod tests {
     use super::*;
 
     fn told(push: &[Frame<'_>]) -> Vec<String> {
+        told_of(push, &KeyFormat::raw())
+    }
+
+    fn told_of(push: &[Frame<'_>], format: &KeyFormat) -> Vec<String> {
         let mut events = Vec::new();
-        hear(push, &mut events);
+        hear(push, format, &mut events);
         events.iter().map(|event| format!("{event:?}")).collect()
     }
 
@@ -123,6 +127,14 @@ mod tests {
         ] {
             assert!(told(&other).is_empty(), "{other:?}");
         }
+    }
+
+    #[test]
+    fn an_invalidation_is_of_a_key_and_a_hint_is_of_a_resource() {
+        let keys = ["redlock:a", "a", "redlock:", "redlock"].map(|key| Frame::Text(key.as_bytes()));
+        let push = [Frame::Text(b"invalidate"), Frame::List(keys.to_vec())];
+        let hints = told_of(&push, &KeyFormat::pottery());
+        assert_eq!(hints, [r#"Changed(Some(Resource("a")))"#]);
     }
 
     #[test]

@@ -68,7 +68,8 @@ const fn untimed(verdict: Verdict) -> Reply {
     }
 }
 
-fn of_error(frame: &Frame<'_>) -> Option<Verdict> {
+/// Reads an error; none if it is none.
+pub(super) fn of_error(frame: &Frame<'_>) -> Option<Verdict> {
     match frame {
         Frame::Error(error) if error.starts_with(b"NOSCRIPT") => Some(Verdict::ScriptMissing),
         Frame::Error(error) if is_refusal(error) => {

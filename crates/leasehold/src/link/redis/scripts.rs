@@ -5,9 +5,13 @@
 //! not ours, and answer for a node that does not decide. Extending and releasing are allowed to a node
 //! that is out of memory: they need none.
 
-use super::codec;
-use crate::configuration::{Configuration, RestartGuard};
-use leasehold_core::{Owner, Request, fence::counter_of};
+use super::{
+    codec,
+    native::{Native, set_if_none},
+};
+use crate::configuration::{Configuration, KeyFormat, RestartGuard};
+use leasehold_core::{Owner, Request, Resource, fence::counter_of};
+use std::borrow::Cow;
 
 /// A script and the name that the nodes know it by.
 #[derive(Debug)]
@@ -23,6 +27,7 @@ const SCRIPTS: [Script; 6] = [VOTE, RAISE, EXTEND, TRANSFER, INSPECT, RELEASE];
 #[derive(Clone, Debug)]
 pub(super) struct Encoder {
     is_fenced: bool,
+    key_format: KeyFormat,
     node_key: String,
     fingerprint: String,
     text: String,
@@ -38,12 +43,15 @@ pub(super) struct Met {
     pub(super) id: String,
     /// Whether that process writes everything to its disk before it answers.
     pub(super) is_durable: bool,
+    /// What takes the place of scripts, if they cannot be run.
+    pub(super) native: Option<Native>,
 }
 
 impl Encoder {
     pub(super) fn new(configuration: &Configuration) -> Self {
         Self {
             is_fenced: configuration.is_fenced(),
+            key_format: configuration.key_format().clone(),
             node_key: configuration.node_key(),
             fingerprint: configuration.fingerprint(),
             text: configuration.text().to_owned(),
@@ -78,6 +86,16 @@ impl Encoder {
     /// Whether nodes have a hash of their own.
     pub(super) const fn is_fenced(&self) -> bool {
         self.is_fenced
+    }
+
+    /// Which resources the keys are of.
+    pub(super) const fn key_format(&self) -> &KeyFormat {
+        &self.key_format
+    }
+
+    /// The key of `resource` on the nodes.
+    pub(super) fn key<'a>(&self, resource: &'a Resource) -> Cow<'a, str> {
+        self.key_format.key(resource.as_str())
     }
 
     /// The first call on a new connection.
@@ -143,10 +161,9 @@ impl Encoder {
             ..
         } = request
         {
-            let (key, owner) = (resource.as_bytes(), owner.as_bytes());
             let ttl_ms = ttl.as_millis().to_string();
-            let parts = [b"SET", key, owner, b"NX", b"PX", ttl_ms.as_bytes()];
-            codec::encode(&mut wire, &parts);
+            let key = self.key(resource);
+            set_if_none(&mut wire, key.as_bytes(), owner, ttl_ms.as_bytes());
         }
         wire
     }
@@ -161,7 +178,8 @@ impl Encoder {
         };
         let [field, number] = numbers.each_ref().map(String::as_bytes);
         let node_key = self.node_key.as_bytes();
-        let key = request.resource().as_bytes();
+        let key = self.key(request.resource());
+        let key = key.as_bytes();
         let owner = request.owner().map(Owner::as_bytes).unwrap_or_default();
         let (one_key, two_keys) = ([&b"1"[..], key], [&b"2"[..], key, node_key]);
         let mut parts = Vec::with_capacity(13);
@@ -340,6 +358,10 @@ mod tests {
         );
         let plain = Encoder::new(&Configuration::plain());
         assert_eq!(plain.by_hash(&request), expected.as_bytes());
+        let format = KeyFormat::php_lock_2();
+        let formatted = Encoder::new(&Configuration::plain().with_key_format(format));
+        let expected = expected.replace("$1\r\nr\r\n", "$6\r\nlock_r\r\n");
+        assert_eq!(formatted.by_hash(&request), expected.as_bytes());
     }
 
     #[test]

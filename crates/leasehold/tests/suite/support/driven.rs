@@ -44,7 +44,8 @@ impl Driven {
         Self::of(url, &unguarded())
     }
 
-    fn of(url: &str, configuration: &Configuration) -> Self {
+    /// A link of this configuration that has not connected yet.
+    pub(crate) fn of(url: &str, configuration: &Configuration) -> Self {
         let url: RedisUrl = url.parse().expect("a good address");
         let builder = &mut tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_all().build().expect("a runtime");

@@ -87,6 +87,93 @@ fn a_lost_request_is_disconnected_if_a_byte_of_it_has_left_and_down_otherwise() 
     assert!(backlog.ready().is_empty(), "a new connection begins empty");
 }
 
+/// A backlog of a node that runs no scripts, and how many bytes its only request has.
+fn native() -> (Backlog, usize) {
+    let mut backlog = Backlog::default();
+    let encoder = Encoder::new(&Configuration::plain());
+    let said = backlog.push_native(
+        tag(0),
+        acquire("me"),
+        Instant::ORIGIN,
+        &encoder,
+        Native::DelIfEq,
+    );
+    assert_eq!(said, Ok(()));
+    let length = backlog.ready().len();
+    (backlog, length)
+}
+
+#[test]
+fn a_request_of_several_commands_is_in_doubt_from_its_first_byte_to_its_last_answer() {
+    let (backlog, length) = native();
+    let set = "*6\r\n$3\r\nSET\r\n$1\r\nr\r\n$2\r\nme\r\n$2\r\nNX\r\n$2\r\nPX\r\n$5\r\n10000\r\n";
+    let look = "*2\r\n$3\r\nGET\r\n$1\r\nr\r\n*2\r\n$4\r\nPTTL\r\n$1\r\nr\r\n";
+    assert_eq!(backlog.ready(), [set, look].concat().as_bytes());
+    for (sent, answers, kind) in [
+        (0, 0, FaultKind::Down),
+        (1, 0, FaultKind::Disconnected),
+        (set.len(), 1, FaultKind::Disconnected),
+        (length - 1, 2, FaultKind::Disconnected),
+        (length, 2, FaultKind::Disconnected),
+    ] {
+        let (mut backlog, _) = native();
+        backlog.sent(sent);
+        for _ in 0..answers {
+            assert!(matches!(
+                backlog.answered(),
+                Some(Asked::Change | Asked::Key)
+            ));
+        }
+        if sent < length {
+            assert!(
+                backlog.answered().is_none(),
+                "the next has not left in full"
+            );
+        }
+        assert_eq!(kinds(backlog.abandon(Loss::Lost("because"))), [(0, kind)]);
+    }
+}
+
+#[test]
+fn an_extension_that_was_lost_is_remembered_over_the_connection() {
+    let encoder = Encoder::new(&Configuration::plain());
+    let longer = Request::Extend {
+        resource: resource(),
+        owner: owner("me"),
+        ttl: Ttl::new(2 * Ttl::DEFAULT.as_duration()).expect("in range"),
+    };
+    let push = |backlog: &mut Backlog, request: &Request| {
+        let (request, native) = (request.clone(), Native::DelIfEq);
+        let said = backlog.push_native(tag(0), request, Instant::ORIGIN, &encoder, native);
+        said.map_err(|fault| fault.kind())
+    };
+    for (settles, outcome) in [(false, Err(FaultKind::Rejected)), (true, Ok(()))] {
+        let mut backlog = Backlog::default();
+        assert_eq!(push(&mut backlog, &extend("me")), Ok(()));
+        if settles {
+            backlog.settled(&extend("me"));
+        }
+        assert_eq!(backlog.abandon(Loss::Lost("because")).count(), 1);
+        assert_eq!(push(&mut backlog, &longer), outcome);
+    }
+}
+
+#[test]
+fn what_was_put_into_words_before_the_node_was_known_is_said_again_without_scripts() {
+    let mut backlog = Backlog::default();
+    for (number, request) in [(0, acquire("me")), (1, release("me"))] {
+        backlog.push(tag(number), request, Instant::ORIGIN, b"0123456789");
+    }
+    let encoder = Encoder::new(&Configuration::plain());
+    assert_eq!(backlog.say_natively(&encoder, Native::DelEx), []);
+    let told = String::from_utf8_lossy(backlog.ready()).into_owned();
+    assert!(told.starts_with("*6\r\n$3\r\nSET\r\n") && told.contains("DELEX"));
+    backlog.sent(told.len());
+    let answers: Vec<_> = std::iter::from_fn(|| backlog.answered()).collect();
+    assert_eq!(answers.len(), 6);
+    assert_eq!((backlog.votes, backlog.releases), (0, 0));
+}
+
 #[test]
 fn no_more_leaves_than_a_stopped_node_can_take() {
     let mut backlog = Backlog::default();

@@ -1,0 +1,206 @@
+//! How plain locks are kept where nobody may run scripts: by commands that compare before they change.
+//!
+//! Valkey from 9.0 has `SET … IFEQ` and `DELIFEQ`, Redis from 8.4 `SET … IFEQ` and `DELEX … IFEQ`. They do what must be one
+//! atomic step (argument S3), and tell less than a script can. So a request becomes several commands, sent
+//! together:
+//!
+//! * the change, which says yes or no. That is the vote, but for two things;
+//! * `GET`, which says whose the key is, for a refusal that names the holder, and for a request that arrived twice and
+//!   found its own key;
+//! * `PTTL`, which says how long it is.
+//!
+//! Another client may come between them, so a refusal describes the key a moment after it was refused. Nothing
+//! depends on that: whoever is refused hears of it later still.
+//!
+//! What no command can do is to compare how long the key lives: see `lives`. And a server without memory refuses `SET`,
+//! where a script may be allowed to extend.
+
+mod lives;
+mod trial;
+
+pub(super) use lives::Lives;
+pub(super) use trial::{Command, Trial};
+
+use super::{
+    codec::{self, Frame},
+    reply::{self, Reply, Verdict},
+};
+use leasehold_core::{Owner, Refusal, Request, Vote};
+use std::time::Duration;
+
+/// The command by which a node deletes a key only if it carries a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Native {
+    DelIfEq,
+    DelEx,
+}
+
+impl Native {
+    /// Appends the command that changes the key, if the request is for one that does. A key that lives on does so for
+    /// `life_ms`.
+    pub(super) fn change(
+        self,
+        wire: &mut Vec<u8>,
+        request: &Request,
+        key: &[u8],
+        life_ms: u64,
+    ) -> bool {
+        let life_ms = life_ms.to_string();
+        let px = life_ms.as_bytes();
+        match request {
+            Request::Acquire { owner, .. } => {
+                set_if_none(wire, key, owner, px);
+            }
+            // Argument S3: the comparison and the change are one step.
+            Request::Extend { owner, .. }
+            | Request::Release {
+                owner,
+                keep: Some(_),
+                ..
+            } => {
+                set_if(wire, key, owner, owner, px);
+            }
+            Request::Transfer { from, owner, .. } => {
+                set_if(wire, key, from, owner, px);
+            }
+            Request::Release {
+                owner, keep: None, ..
+            } => match self {
+                // Argument S3, as above.
+                Self::DelIfEq => codec::encode(wire, &[b"DELIFEQ", key, owner.as_bytes()]),
+                Self::DelEx => codec::encode(wire, &[b"DELEX", key, b"IFEQ", owner.as_bytes()]),
+            },
+            // Plain locks know no counters that could be raised.
+            Request::Inspect { .. } | Request::Raise { .. } => return false,
+        }
+        true
+    }
+}
+
+/// Redlock's own command.
+pub(super) fn set_if_none(wire: &mut Vec<u8>, key: &[u8], owner: &Owner, px: &[u8]) {
+    codec::encode(wire, &[b"SET", key, owner.as_bytes(), b"NX", b"PX", px]);
+}
+
+fn set_if(wire: &mut Vec<u8>, key: &[u8], now: &Owner, then: &Owner, px: &[u8]) {
+    let (now, then) = (now.as_bytes(), then.as_bytes());
+    codec::encode(wire, &[b"SET", key, then, b"IFEQ", now, b"PX", px]);
+}
+
+/// What a node has answered so far to the commands of one request.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    change: Option<Change>,
+    key: Option<Key>,
+}
+
+/// What became of the change.
+#[derive(Debug)]
+enum Change {
+    Done,
+    NotDone,
+    Failed(Verdict),
+}
+
+/// What the key was just after that.
+#[derive(Debug)]
+enum Key {
+    Absent,
+    Of(Vec<u8>),
+    /// Of another type: another program's lock.
+    Foreign,
+    Failed(Verdict),
+}
+
+impl Heard {
+    pub(super) const NOTHING: Self = Self {
+        change: None,
+        key: None,
+    };
+
+    /// Takes the answer to the change; none if it is no answer to one.
+    pub(super) fn change(&mut self, frame: &Frame<'_>) -> Option<()> {
+        self.change = Some(match frame {
+            Frame::Text(b"OK") | Frame::Integer(1) => Change::Done,
+            Frame::Null | Frame::Integer(0) => Change::NotDone,
+            Frame::Error(error) if is_of_other_type(error) => Change::NotDone,
+            frame => Change::Failed(failure(frame)?),
+        });
+        Some(())
+    }
+
+    /// Takes the answer to `GET`; none if it is no answer to that.
+    pub(super) fn key(&mut self, frame: &Frame<'_>) -> Option<()> {
+        self.key = Some(match frame {
+            Frame::Text(value) => Key::Of(value.to_vec()),
+            Frame::Null => Key::Absent,
+            Frame::Error(error) if is_of_other_type(error) => Key::Foreign,
+            frame => Key::Failed(failure(frame)?),
+        });
+        Some(())
+    }
+
+    /// What all of it says to `request`, with the answer to `PTTL`; none if that is no answer to it. Begins anew.
+    pub(super) fn reply(&mut self, request: &Request, life: &Frame<'_>) -> Option<Reply> {
+        let heard = std::mem::take(self);
+        let verdict = match (heard.change, heard.key?) {
+            (Some(Change::Done), _) => Verdict::Vote(Vote::GRANTED),
+            (Some(Change::Failed(verdict)), _) | (_, Key::Failed(verdict)) => verdict,
+            (Some(Change::NotDone) | None, key) => refused(request, key, life)?,
+        };
+        Some(Reply {
+            verdict,
+            time: None,
+        })
+    }
+}
+
+/// The vote of a node that has changed nothing.
+fn refused(request: &Request, key: Key, life: &Frame<'_>) -> Option<Verdict> {
+    let remaining = match life {
+        Frame::Integer(-2) => return Some(absent(request)),
+        Frame::Integer(millis) => u64::try_from(*millis).ok().map(Duration::from_millis),
+        frame => return failure(frame),
+    };
+    let vote = match (request, key) {
+        (_, Key::Absent) => return Some(absent(request)),
+        // A request that arrives twice changes nothing: the first one's TTL is the one that counts.
+        (Request::Acquire { owner, .. } | Request::Transfer { owner, .. }, Key::Of(value))
+            if owner.as_bytes() == value =>
+        {
+            Vote::GRANTED
+        }
+        (_, Key::Of(value)) => Vote::Refused(Refusal {
+            holder: Owner::from_bytes(&value),
+            remaining,
+        }),
+        (_, Key::Foreign | Key::Failed(_)) => Vote::Refused(Refusal {
+            holder: None,
+            remaining,
+        }),
+    };
+    Some(Verdict::Vote(vote))
+}
+
+/// The vote of a node that has no such key.
+fn absent(request: &Request) -> Verdict {
+    Verdict::Vote(match request {
+        Request::Inspect { .. } => Vote::GRANTED,
+        _ => Vote::Refused(Refusal::default()),
+    })
+}
+
+/// What an error means; none if it is none, or is about a script, of which there was none.
+fn failure(frame: &Frame<'_>) -> Option<Verdict> {
+    reply::of_error(frame).filter(|verdict| *verdict != Verdict::ScriptMissing)
+}
+
+/// Redis says it in one way for `SET` and `GET` and in another for `DELEX`.
+fn is_of_other_type(error: &[u8]) -> bool {
+    [&b"WRONGTYPE"[..], b"ERR Key should be of string type"]
+        .iter()
+        .any(|words| error.starts_with(words))
+}
+
+#[cfg(test)]
+mod tests;
