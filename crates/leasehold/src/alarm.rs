@@ -6,7 +6,7 @@
 
 use std::{
     pin::Pin,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
     time::Duration,
 };
 use tokio::time::{Instant, Sleep};
@@ -52,7 +52,7 @@ const COARSE: Duration = Duration::from_millis(5);
 
 #[cfg(all(target_os = "linux", feature = "redis"))]
 mod fine {
-    use super::{Context, Duration, Poll, ready};
+    use super::{Context, Duration, Poll};
     use rustix::{
         fd::OwnedFd,
         io::read,
@@ -61,6 +61,7 @@ mod fine {
             timerfd_settime,
         },
     };
+    use std::task::ready;
     use tokio::io::{Interest, unix::AsyncFd};
 
     /// A timer of the kernel; none if it gives none.

@@ -12,6 +12,14 @@
 //! # }
 //! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 //! ```
+//!
+//! # Which lock do I want?
+//! * [`Mutex`], by [`LockManager::builder`]: for everything, unless one of the following is said of you. On one node, on
+//!   several, or on a file.
+//! * `Mutex<Plain>`, by [`ManagerBuilder::build_plain`]: where nodes must see nothing but Redlock's own keys, or allow
+//!   nothing else. No fencing tokens, and nobody guards against nodes that forget.
+//! * `timestamp::TimestampLock` (feature `redis`): to share a lock with programs that lock by `SETNX` and `GETSET`, for
+//!   as long as there are any. It trusts the wall clocks of all of them.
 
 mod alarm;
 mod builder;
@@ -37,6 +45,8 @@ mod options;
 mod outcome;
 mod shell;
 mod state;
+#[cfg(feature = "redis")]
+pub mod timestamp;
 mod work;
 
 pub use builder::ManagerBuilder;

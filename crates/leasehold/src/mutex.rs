@@ -14,6 +14,12 @@ use std::{marker::PhantomData, sync::Arc, time::Duration};
 /// A `Mutex` is only the name of a lock and its options: making one sends nothing, and cloning it is
 /// cheap. There is no reentrancy: a holder who acquires again waits for itself.
 ///
+/// # Who is next
+/// Callers of one manager have their turns in the order in which they came. Between managers there is no order, but one
+/// does not keep the others out: after 32 turns in a row it lets others try first for 2 ms, and once it has met others,
+/// after as many as wait there, 16 at most. Whoever is called and comes too late asks the sooner the next time, and after
+/// 32 times at once. That is fair on the average and no guarantee; docs/PERFORMANCE.md has what was measured.
+///
 /// # Examples
 /// ```
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -70,9 +76,7 @@ impl<M: Mode> Mutex<M> {
     /// be free, whoever freed it, and the clock tells when the holder's keys will have ended. Where a node cannot tell,
     /// it is asked again after random pauses, and at least once in a second anyway.
     ///
-    /// Callers of one manager have their turns in the order in which they came. Between managers there is no queue: who
-    /// has just had the lock lets others go first who are known to want it, and whoever waits longer asks sooner, but a
-    /// later caller may win first.
+    /// [Who is next](Self#who-is-next) stands above.
     /// Attempts that fail because nodes may have forgotten votes, and do not vote for a while, do not count:
     /// it waits for these nodes, for half a minute unless `max_ttl` says otherwise.
     ///

@@ -62,7 +62,7 @@ const KINDS: &[Kind] = &[
         package: "leasehold",
         target: &["--lib"],
         folder: "crates/leasehold/src",
-        server: false,
+        server: true,
     },
     Kind {
         word: "conformance",

@@ -7,7 +7,7 @@ use super::check::Check;
 pub(crate) struct Mutant {
     /// What it does, as a sentence.
     pub(crate) name: String,
-    /// What it attacks: `S1` to `S10`, a step of the Redlock page, or its retrying.
+    /// What it attacks: `S1` to `S10`, `T1` to `T4`, a step of the Redlock page, or its retrying.
     pub(crate) argument: String,
     /// The file that it changes, from the root of the workspace.
     pub(super) file: String,

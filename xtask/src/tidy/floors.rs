@@ -146,7 +146,7 @@ const LIBRARY: [&[&str]; 12] = [
     &["error", "observe"],
     &["options", "outcome", "state", "health"],
     &["deadline", "link::memory", "link::file", "link::redis"],
-    &["handle", "conformance"],
+    &["handle", "conformance", "timestamp"],
     &["shell"],
     &["guard"],
     &[

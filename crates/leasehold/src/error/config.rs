@@ -66,6 +66,11 @@ pub enum ConfigError {
         /// Which one.
         option: &'static str,
     },
+    /// The timeout of a timestamp lock cannot be written in whole seconds, or is too long.
+    Timeout {
+        /// What was asked for.
+        timeout: Duration,
+    },
     /// The shortest hold is longer than the longest.
     Holds {
         /// The shortest.
@@ -128,6 +133,10 @@ impl fmt::Display for ConfigError {
             Self::NoTime { option } => {
                 write!(out, "{option} is zero; leave it out if it shall not count")
             }
+            Self::Timeout { timeout } => write!(
+                out,
+                "a timeout of {timeout:?} cannot be used: timestamps are whole seconds; give 1 s to 30 days"
+            ),
             Self::Holds { least, most } => crossed(out, "min_hold", *least, "max_hold", *most),
             Self::Thread(error) => write!(out, "the lock manager's thread did not start: {error}"),
         }

@@ -15,7 +15,7 @@
 //! The way of a request: `scripts` makes bytes of it, or `native` where no scripts can be run. `backlog` keeps it until its
 //! answer comes, `connection` moves the bytes, `codec` reads the reply and `reply` makes a vote of it. `look` is how hints come. `url`, `socket`,
 //! `tls` and `handshake` are the way to a connection, and `backoff` the way back to one. `steward` comes
-//! for the operator and not for locks.
+//! for the operator and not for locks, and `stamp` for the locks of `timestamp`, which know nothing of votes.
 
 mod backlog;
 mod backoff;
@@ -28,6 +28,7 @@ mod native;
 mod reply;
 mod scripts;
 mod socket;
+pub(crate) mod stamp;
 pub(crate) mod steward;
 #[cfg(feature = "tls")]
 mod tls;

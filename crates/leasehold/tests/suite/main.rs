@@ -14,4 +14,5 @@ mod oracle;
 mod restart_guard;
 mod stopped;
 mod support;
+mod timestamp;
 mod tokens;

@@ -449,7 +449,8 @@ fn is_about_calls(error: &str) -> bool {
     command && forbids(error.as_bytes())
 }
 
-fn is_about_rights(error: &str) -> bool {
+/// Whether the node's words are about what we may not do.
+pub(super) fn is_about_rights(error: &str) -> bool {
     ["NOPERM", "ACL failure", "can't run this command"]
         .iter()
         .any(|words| error.contains(words))
