@@ -1,10 +1,12 @@
-//! Everything a contributor types: `cargo xtask test`, `sim`, `model`, `mutants`, `chaos`, `bench` and `tidy`.
+//! Everything a contributor types: `cargo xtask test`, `sim`, `model`, `mutants`, `chaos`, `bench`, `interop` and
+//! `tidy`.
 
 #![expect(clippy::print_stdout, reason = "this is what its output is for")]
 
 mod bench;
 mod chaos;
 mod install;
+mod interop;
 mod mutants;
 mod skips;
 mod test;
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         ["mutants", further @ ..] => mutants::run(&root(), further),
         ["chaos", further @ ..] => chaos::run(&root(), further),
         ["bench", further @ ..] => bench::run(&root(), further),
+        ["interop", further @ ..] => interop::run(&root(), further),
         ["tidy"] => {
             let findings = tidy::run(&root());
             findings.iter().for_each(|finding| println!("{finding}"));
@@ -101,4 +104,6 @@ usage: cargo xtask COMMAND
                         gets what is missing; `--help` tells more
   bench [ARGUMENTS]     measure beside other libraries, in one run; `--quick` for less than five minutes;
                         `--help` tells more
+  interop [ARGUMENTS]   lock the same resources with other people's libraries, which it installs; `--quick` for
+                        mixes of seconds; `--help` tells more
   tidy                  check the rules of the house that no compiler checks";

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod documents;
+mod evidence;
 mod floors;
 mod policy;
 mod size;
@@ -10,6 +11,7 @@ mod wording;
 
 use crate::mutants;
 use arguments::Citations;
+use evidence::Evidence;
 use source::Source;
 use std::{
     collections::BTreeSet,
@@ -40,12 +42,13 @@ pub(crate) fn run(root: &Path) -> Vec<Finding> {
     collect(root, root, &mut files);
     files.sort();
     let mut findings = Vec::new();
-    let mut citations = Citations::default();
+    let (mut citations, mut evidence) = (Citations::default(), Evidence::default());
     for path in files {
         // Files that are no text have no rules.
         if let Ok(text) = fs::read_to_string(root.join(&path)) {
             findings.extend(check(&path, &text));
             citations.add(&path, &text);
+            evidence.add(&path, &text);
         }
     }
     if let Ok(safety) = fs::read_to_string(root.join("docs/SAFETY.md")) {
@@ -54,6 +57,7 @@ pub(crate) fn run(root: &Path) -> Vec<Finding> {
         let attacked = mutants.map(|mutant| mutant.argument).collect();
         findings.extend(citations.check(&safety, &attacked));
     }
+    findings.extend(evidence.check());
     exempt(findings)
 }
 

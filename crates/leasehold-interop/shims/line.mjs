@@ -1,0 +1,66 @@
+// Reads requests and writes answers: the protocol of README.md.
+import { createInterface } from "node:readline";
+import Redis from "ioredis";
+
+// A lock that had ended before it was released or extended.
+export class Gone extends Error {}
+
+// One client for each node. It fails at once what it cannot send: a queue would outlast the lock.
+export async function connect(urls) {
+  const clients = urls.map((url) => {
+    const options = { lazyConnect: true, enableOfflineQueue: false, maxRetriesPerRequest: 0 };
+    const client = new Redis(url, options);
+    client.on("error", (error) => console.error(`${url}: ${error.message}`));
+    return client;
+  });
+  await Promise.allSettled(clients.map((client) => client.connect()));
+  return clients;
+}
+
+// `library` has `open(urls)`, `lock(key, ttl, tries)`, `unlock()` and `extend(ttl)`. `lock` returns
+// `{ value, validity }`, or throws an error of which `isRefusal` says whether somebody else has the lock.
+export async function serve(library) {
+  for await (const line of createInterface({ input: process.stdin })) {
+    const [request, ...words] = line.split(" ");
+    if (request === "quit") break;
+    console.log(await answer(library, request, words));
+  }
+  process.exit(0);
+}
+
+async function answer(library, request, words) {
+  try {
+    switch (request) {
+      case "open":
+        await library.open(words);
+        return "ready";
+      case "lock": {
+        const [key, ttl, tries] = words;
+        const { value, validity } = await library.lock(key, Number(ttl), Number(tries));
+        return `locked ${value ?? "?"} ${Math.floor(validity) || "?"}`;
+      }
+      case "unlock":
+        await library.unlock();
+        return "unlocked";
+      case "extend":
+        await library.extend(Number(words[0]));
+        return "extended";
+      default:
+        return `failed there is no request ${request}`;
+    }
+  } catch (error) {
+    const why = `${error.name}: ${error.message}`.replaceAll("\n", " ");
+    if (error instanceof Gone) return `gone ${why}`;
+    if (request === "lock" && library.isRefusal(error)) return `refused ${why}`;
+    return `failed ${why}`;
+  }
+}
+
+// What `call` returns; what it throws is a `Gone` if `isGone` says so.
+export async function orGone(isGone, call) {
+  try {
+    return await call();
+  } catch (error) {
+    throw isGone(error) ? new Gone(error.message) : error;
+  }
+}

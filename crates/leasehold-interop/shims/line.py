@@ -1,0 +1,65 @@
+"""Reads requests and writes answers: the protocol of README.md."""
+
+import asyncio
+import inspect
+import sys
+
+
+class Refused(Exception):
+    """Somebody else has the lock."""
+
+
+class Gone(Exception):
+    """The lock had ended before it was released or extended."""
+
+
+def client(url, **options):
+    """A client that fails at once where a node is away: to try again takes longer than a lock lasts."""
+    import redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
+    return redis.Redis.from_url(url, retry=Retry(NoBackoff(), 0), **options)
+
+
+def serve(library):
+    """Serves `library`, which has `open`, `lock`, `unlock` and `extend`, each a function or a coroutine.
+
+    `lock` returns the value and the validity, each None if it is not known.
+    """
+    asyncio.run(_serve(library))
+
+
+async def _serve(library):
+    loop = asyncio.get_running_loop()
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        request, *words = line.split()
+        if request == "quit":
+            break
+        print(await _answer(library, request, words), flush=True)
+
+
+async def _answer(library, request, words):
+    try:
+        if request == "open":
+            await _call(library.open, words)
+            return "ready"
+        if request == "lock":
+            value, validity = await _call(library.lock, words[0], int(words[1]), int(words[2]))
+            return f"locked {value or '?'} {'?' if validity is None else int(validity)}"
+        if request == "unlock":
+            await _call(library.unlock)
+            return "unlocked"
+        if request == "extend":
+            await _call(library.extend, int(words[0]))
+            return "extended"
+        return f"failed there is no request {request}"
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}".replace("\n", " ")
+        kind = {Refused: "refused", Gone: "gone"}.get(type(error), "failed")
+        return f"{kind} {why}"
+
+
+async def _call(function, *arguments):
+    result = function(*arguments)
+    return await result if inspect.isawaitable(result) else result

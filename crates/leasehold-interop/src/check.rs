@@ -1,0 +1,205 @@
+//! What must hold between a library and leasehold.
+
+mod exclude;
+mod extend;
+mod late;
+mod take_over;
+mod wake;
+
+use crate::{
+    Fallible,
+    peer::{Nodes, Peer},
+    scene::Scene,
+};
+
+/// One thing that must hold.
+#[derive(Debug)]
+pub(crate) struct Check {
+    pub(crate) scenario: Scenario,
+    /// A sentence, with hyphens.
+    pub(crate) name: &'static str,
+    pub(crate) run: fn(&mut Scene<'_>) -> Fallible<()>,
+}
+
+/// What a check is about; a column of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Scenario {
+    Exclude,
+    TakeOver,
+    Wake,
+    LateRelease,
+    OneDown,
+    Extend,
+    Mix,
+}
+
+impl Scenario {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Exclude,
+        Self::TakeOver,
+        Self::Wake,
+        Self::LateRelease,
+        Self::OneDown,
+        Self::Extend,
+        Self::Mix,
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Exclude => "exclude",
+            Self::TakeOver => "take-over",
+            Self::Wake => "wake",
+            Self::LateRelease => "late-release",
+            Self::OneDown => "one-down",
+            Self::Extend => "extend",
+            Self::Mix => "mix",
+        }
+    }
+
+    pub(crate) const fn about(self) -> &'static str {
+        match self {
+            Self::Exclude => {
+                "what they hold we are refused, and are told by whose value and for how long; \
+                 what we hold they are refused, and their try leaves it whole"
+            }
+            Self::TakeOver => {
+                "a holder is killed with `kill -9`; the other side gets the lock once the TTL has ended, not before"
+            }
+            Self::Wake => {
+                "we wait for what they hold, and have it at once when they release it, without asking again and again"
+            }
+            Self::LateRelease => {
+                "a release that comes when the lease is over and the other side has the lock frees nothing"
+            }
+            Self::OneDown => {
+                "`exclude` and the taking of what is free, with one of three nodes dead"
+            }
+            Self::Extend => {
+                "an extended lease goes on keeping the other side out, and an extension that comes too late changes nothing"
+            }
+            Self::Mix => {
+                "two of theirs and two of ours increment a counter by reading and writing it; no increment is lost, and \
+                 both sides have their turns"
+            }
+        }
+    }
+}
+
+impl Check {
+    /// How it is called where a difference is expected.
+    pub(crate) fn path(&self) -> String {
+        format!("{}/{}", self.scenario.name(), self.name)
+    }
+
+    /// Whether it makes sense for a peer.
+    pub(crate) fn is_for(&self, peer: &Peer) -> bool {
+        match self.scenario {
+            Scenario::OneDown => peer.nodes == Nodes::Quorum,
+            Scenario::Extend => peer.extends || !self.name.starts_with("their-"),
+            _ => true,
+        }
+    }
+}
+
+/// Everything that is tried, in this order.
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        scenario: Scenario::Exclude,
+        name: "theirs-keeps-us-out",
+        run: exclude::theirs_keeps_us_out,
+    },
+    Check {
+        scenario: Scenario::Exclude,
+        name: "ours-keeps-them-out",
+        run: exclude::ours_keeps_them_out,
+    },
+    Check {
+        scenario: Scenario::TakeOver,
+        name: "we-follow-their-death",
+        run: take_over::we_follow_their_death,
+    },
+    Check {
+        scenario: Scenario::TakeOver,
+        name: "they-follow-our-death",
+        run: take_over::they_follow_our_death,
+    },
+    Check {
+        scenario: Scenario::Wake,
+        name: "their-release-wakes-us",
+        run: wake::their_release_wakes_us,
+    },
+    Check {
+        scenario: Scenario::LateRelease,
+        name: "their-late-release-spares-ours",
+        run: late::their_late_release_spares_ours,
+    },
+    Check {
+        scenario: Scenario::LateRelease,
+        name: "our-late-release-spares-theirs",
+        run: late::our_late_release_spares_theirs,
+    },
+    Check {
+        scenario: Scenario::OneDown,
+        name: "theirs-keeps-us-out",
+        run: exclude::theirs_keeps_us_out,
+    },
+    Check {
+        scenario: Scenario::OneDown,
+        name: "ours-keeps-them-out",
+        run: exclude::ours_keeps_them_out,
+    },
+    Check {
+        scenario: Scenario::Extend,
+        name: "their-extended-lease-keeps-us-out",
+        run: extend::their_extended_lease_keeps_us_out,
+    },
+    Check {
+        scenario: Scenario::Extend,
+        name: "our-extended-lease-keeps-them-out",
+        run: extend::our_extended_lease_keeps_them_out,
+    },
+    Check {
+        scenario: Scenario::Extend,
+        name: "their-late-extension-spares-ours",
+        run: extend::their_late_extension_spares_ours,
+    },
+    Check {
+        scenario: Scenario::Extend,
+        name: "our-late-extension-spares-theirs",
+        run: extend::our_late_extension_spares_theirs,
+    },
+    Check {
+        scenario: Scenario::Mix,
+        name: "no-increment-is-lost",
+        run: |scene| scene.mix(),
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peer::{CONTROLS, PEERS};
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_scenario_has_checks_with_names_of_their_own() {
+        let paths: HashSet<_> = CHECKS.iter().map(Check::path).collect();
+        assert_eq!(paths.len(), CHECKS.len());
+        for scenario in Scenario::ALL {
+            assert!(CHECKS.iter().any(|check| check.scenario == scenario));
+        }
+    }
+
+    #[test]
+    fn only_what_a_peer_cannot_do_is_left_out() {
+        let count = |name: &str| {
+            let mut peers = PEERS.iter().chain(CONTROLS);
+            let peer = peers.find(|peer| peer.name == name).unwrap();
+            CHECKS.iter().filter(|check| check.is_for(peer)).count()
+        };
+        assert_eq!(count("node-redlock4"), CHECKS.len());
+        assert_eq!(count("redis-py"), CHECKS.len() - 2);
+        assert_eq!(count("redlock-py"), CHECKS.len() - 2);
+        assert_eq!(count("php-lock"), CHECKS.len() - 4);
+    }
+}

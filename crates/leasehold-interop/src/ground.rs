@@ -1,0 +1,70 @@
+//! The servers of a run.
+
+use crate::{Fallible, ours};
+use leasehold_servers::{Server, ServerSet};
+
+/// Everything that is started for a run, and ends with it.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    /// Three nodes, for who locks by quorum.
+    pub(crate) three: NodeSet,
+    /// Three nodes, of which one is dead.
+    pub(crate) two_of_three: NodeSet,
+    /// One node, for who knows no more.
+    pub(crate) one: NodeSet,
+    /// Where the counter is.
+    pub(crate) counter: Server,
+}
+
+/// Nodes that locks are on.
+#[derive(Debug)]
+pub(crate) struct NodeSet {
+    servers: ServerSet,
+}
+
+impl Ground {
+    pub(crate) fn start() -> Fallible<Self> {
+        let two_of_three = NodeSet::start(3)?;
+        two_of_three.servers[2].kill()?;
+        Ok(Self {
+            three: NodeSet::start(3)?,
+            two_of_three,
+            one: NodeSet::start(1)?,
+            counter: Server::start()?,
+        })
+    }
+
+    /// Ends the servers, for a run that ends before its time.
+    pub(crate) fn stop(&self) {
+        let sets = [&self.three, &self.two_of_three, &self.one];
+        let servers = sets.into_iter().flat_map(|nodes| nodes.servers.iter());
+        for server in servers.chain([&self.counter]) {
+            // Nobody is left who could be told.
+            drop(server.kill());
+        }
+    }
+}
+
+impl NodeSet {
+    /// New nodes, which vote for everybody.
+    fn start(count: usize) -> Fallible<Self> {
+        let servers = ServerSet::start(count)?;
+        ours::admit(&servers.urls())?;
+        Ok(Self { servers })
+    }
+
+    pub(crate) fn urls(&self) -> Vec<String> {
+        self.servers.urls()
+    }
+
+    /// What stands under a key on each node that lives.
+    pub(crate) fn values(&self, key: &str) -> Fallible<Vec<Option<String>>> {
+        let living = self.servers.iter().filter(|server| server.pid().is_some());
+        living
+            .map(|server| {
+                let value = server.command(&["GET", key])?;
+                Ok(value.text().map(str::to_owned))
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,171 @@
+//! The same resource locked by other people's libraries, really installed and run, and by leasehold: see
+//! `cargo xtask interop --help`.
+//!
+//! From the ground up: `moment` is a tool; a `shim` is a process that speaks for a library by the lines of the
+//! `protocol`, and `install` gets the libraries of the table of each `peer`. `serve` is the other end of the protocol,
+//! for a `rust_library`, and for a `recipe` that is `played`. `ours` is our side, and the `ground` is the servers. A
+//! `scene` has both sides on one resource, where a `check` or a `mix` says what must hold. A `campaign` tries everything,
+//! the `control`s as well, and keeps a `record` of each peer, by what is known of its `differences`; the `report` tells it,
+//! and a `page` of the documentation keeps it.
+
+#![expect(
+    clippy::print_stdout,
+    reason = "the results are what the command is for, and shims speak by it"
+)]
+#![expect(
+    clippy::print_stderr,
+    reason = "what went wrong before there were results is told where errors are"
+)]
+
+mod args;
+mod campaign;
+mod check;
+mod control;
+mod differences;
+mod ground;
+mod install;
+mod mix;
+mod moment;
+mod ours;
+mod page;
+mod peer;
+mod played;
+mod protocol;
+mod recipe;
+mod record;
+mod report;
+mod rust_library;
+mod scene;
+mod serve;
+mod shim;
+
+use args::Args;
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+    thread,
+};
+use tokio::signal::unix;
+
+/// Any error ends what was begun, and is told.
+type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        // What this program starts of itself.
+        ["shim", name] => serve(name).map(|()| true),
+        ["hold", further @ ..] => ours::hold(further).map(|()| true),
+        ["help" | "--help" | "-h"] => {
+            println!("{}", args::USAGE);
+            Ok(true)
+        }
+        ["--list"] => {
+            print!("{}", report::list());
+            Ok(true)
+        }
+        _ => match args::parse(&words) {
+            Ok(args) => run(&args),
+            Err(reason) => {
+                eprintln!("leasehold-interop: {reason}\n\n{}", args::USAGE);
+                return ExitCode::from(2);
+            }
+        },
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("leasehold-interop: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The other end of the protocol, in a process of its own.
+fn serve(name: &str) -> Fallible<()> {
+    if let Some(recipe) = recipe::named(name) {
+        serve::serve(&mut played::Played::new(recipe));
+        return Ok(());
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    serve::serve(&mut rust_library::RustLibrary::new(runtime));
+    Ok(())
+}
+
+/// Tries and tells. True if everything is as it must be.
+fn run(args: &Args) -> Fallible<bool> {
+    let differences = differences::Differences::known()?;
+    let (ground, target) = (Arc::new(ground::Ground::start()?), target());
+    end_with_the_user(&ground);
+    let campaign = campaign::Campaign {
+        ground: &ground,
+        differences: &differences,
+        target: &target,
+        mix_for: args.mix_for,
+        lanes: args.lanes,
+    };
+    let report = campaign.run(&args.peers)?;
+    let (results, failures) = (report.markdown(), report.failures());
+    let counts = format!("Mixes of {:?}; {}.", args.mix_for, report.counts());
+    println!("\n{results}\n{counts}");
+    for (title, text) in [
+        ("skipped, and not tried", report.skips()),
+        ("what was seen of the known differences", report.seen()),
+        ("what went wrong", failures),
+    ] {
+        if !text.is_empty() {
+            println!("\n{title}:\n\n{}", text.trim_end());
+        }
+    }
+    if args.writes_docs {
+        page::write(
+            &root().join("docs/COMPARE.md"),
+            &format!("{results}\n{counts}"),
+        )?;
+    }
+    Ok(report.is_good())
+}
+
+/// Whoever ends this program ends its servers. Shims and holders end with their input, which is its end as well.
+fn end_with_the_user(ground: &Arc<ground::Ground>) {
+    // Not one more owner: a run that comes to its end takes its servers with it, whether or not this thread still waits.
+    let ground = Arc::downgrade(ground);
+    thread::spawn(move || {
+        let asked = async {
+            let mut terminate = unix::signal(unix::SignalKind::terminate())?;
+            tokio::select! {
+                pressed = tokio::signal::ctrl_c() => pressed,
+                _ = terminate.recv() => Ok(()),
+            }
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        if runtime.and_then(|runtime| runtime.block_on(asked)).is_ok() {
+            if let Some(ground) = ground.upgrade() {
+                ground.stop();
+            }
+            std::process::exit(INTERRUPTED);
+        }
+    });
+}
+
+/// 128 and the number of `SIGINT`, as shells have it.
+const INTERRUPTED: i32 = 130;
+
+/// The folder of the workspace.
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_owned()
+}
+
+/// Where cargo builds.
+fn target() -> PathBuf {
+    root().join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}

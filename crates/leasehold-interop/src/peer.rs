@@ -1,0 +1,97 @@
+//! Somebody else's locks.
+
+mod table;
+
+pub(crate) use table::{CONTROLS, PEERS};
+
+/// A library, or the commands of one.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    /// How it is called here: in tables, on the command line, in the names of its files.
+    pub(crate) name: &'static str,
+    /// What it is.
+    pub(crate) about: &'static str,
+    pub(crate) means: Means,
+    pub(crate) nodes: Nodes,
+    /// Under which key it locks a name. This is what leasehold has to lock.
+    pub(crate) key: &'static str,
+    /// Whether a lease can be extended by the caller.
+    pub(crate) extends: bool,
+}
+
+/// How it is run.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Means {
+    /// These packages, by npm.
+    Npm(&'static [&'static str]),
+    /// These packages, by pip.
+    Pip(&'static [&'static str]),
+    /// Compiled into this program.
+    Rust,
+    /// Not the library: its commands, as a recipe says.
+    Played,
+}
+
+/// On how many nodes it locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nodes {
+    One,
+    Quorum,
+}
+
+impl Peer {
+    /// The key that it sets for a name.
+    pub(crate) fn key_of(&self, name: &str) -> String {
+        self.key.replace("{}", name)
+    }
+
+    /// Whether the library itself is run, and not only its commands are played.
+    pub(crate) fn is_library(&self) -> bool {
+        self.means != Means::Played
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recipe;
+    use std::{collections::HashSet, path::Path};
+
+    #[test]
+    fn every_peer_can_be_run_by_its_name() {
+        let mut names = HashSet::new();
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("shims");
+        for peer in PEERS.iter().chain(CONTROLS) {
+            assert!(names.insert(peer.name), "{} is there twice", peer.name);
+            let is_there = match &peer.means {
+                Means::Npm(_) => folder.join(format!("{}.shim.mjs", peer.name)).is_file(),
+                Means::Pip(_) => folder.join(format!("{}.shim.py", peer.name)).is_file(),
+                Means::Rust => true,
+                Means::Played => recipe::named(peer.name).is_some(),
+            };
+            assert!(is_there, "{}", peer.name);
+        }
+    }
+
+    #[test]
+    fn what_is_played_sets_the_key_that_the_table_tells() {
+        let played = PEERS.iter().filter(|peer| peer.means == Means::Played);
+        for peer in played {
+            let recipe = recipe::named(peer.name).unwrap();
+            assert_eq!(recipe.key, peer.key, "{}", peer.name);
+        }
+    }
+
+    #[test]
+    fn packages_are_pinned() {
+        for peer in PEERS {
+            let (packages, mark) = match peer.means {
+                Means::Npm(packages) => (packages, "@"),
+                Means::Pip(packages) => (packages, "=="),
+                Means::Rust | Means::Played => continue,
+            };
+            let is_pinned = |package: &&str| package.rfind(mark).is_some_and(|at| at > 0);
+            assert!(packages.iter().all(is_pinned), "{}", peer.name);
+        }
+    }
+}

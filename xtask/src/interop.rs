@@ -1,0 +1,30 @@
+//! `cargo xtask interop`: finds or gets a server, then lets other libraries lock on it.
+
+use crate::{install, target_folder};
+use std::{
+    env,
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Command, ExitCode},
+};
+
+/// Runs the other libraries. `further` goes to the program.
+pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
+    let server = match install::server(&target_folder(root)) {
+        Ok(server) => server,
+        Err(reason) => {
+            println!("{reason}");
+            return ExitCode::FAILURE;
+        }
+    };
+    // In place of this process: who ends this command ends the run.
+    let error = Command::new(env!("CARGO"))
+        .current_dir(root)
+        .args(["run", "--quiet", "--release", "-p", "leasehold-interop"])
+        .arg("--")
+        .args(further)
+        .env("LEASEHOLD_SERVER", server.path())
+        .exec();
+    println!("cargo cannot be run: {error}");
+    ExitCode::FAILURE
+}
