@@ -38,7 +38,9 @@ pub(crate) enum Command {
 pub(crate) struct RunArguments {
     /// The servers, as URLs with commas between; without any, this user's file on this machine
     ///
-    /// A comma in a password is written %2C.
+    /// redis://[user:password@]host[:port][/db], rediss://... for TLS, unix:///path, or a master with
+    /// replicas as one node: redis+sentinel://[user:password@]host[:port],host[:port]/mymaster[/db], with
+    /// ?sentinel_password=... if the sentinels have one. A comma in a password is written %2C.
     #[arg(
         long,
         value_name = "URL,URL…",

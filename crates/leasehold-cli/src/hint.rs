@@ -42,10 +42,15 @@ fn by_fault(error: &AcquireError) -> &'static str {
 }
 
 /// What a server says, and what to do about it.
-const REMEDIES: [(&str, &str); 11] = [
+const REMEDIES: [(&str, &str); 12] = [
     (
         "maxmemory-policy",
         "on the server: CONFIG SET maxmemory-policy noeviction, and the same in its configuration",
+    ),
+    (
+        "to be found: sentinel",
+        "check the sentinels' addresses, the master's name and both passwords: \
+         redis+sentinel://:password@host:26379,host:26379/mymaster?sentinel_password=...",
     ),
     (
         "is a replica",
@@ -78,7 +83,7 @@ const REMEDIES: [(&str, &str); 11] = [
 ];
 
 const PERMISSIONS: &str = "the server's user needs the keys, evalsha, eval, script|load, info, time, and set, get, del, \
-                           pexpire, pttl, hget, hmget, hset";
+                           pexpire, pttl, hget, hmget, hset; behind sentinels role as well";
 
 /// For those who want something else than the others.
 pub(crate) const SAY_THE_SAME: &str = "say the same --nodes, --max-ttl, --restart-guard, --cluster, --key-format and so on as the \

@@ -98,14 +98,16 @@ fn begins_with_scheme(text: &str) -> bool {
 }
 
 /// Whether there is a comma where only a host can be: two addresses, most likely. The path of a socket
-/// may have one.
+/// may have one, and sentinels come in lists.
 fn has_comma_in_host(node: &str) -> bool {
     let (scheme, rest) = node.split_once("://").unwrap_or(("", node));
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
     let host = authority
         .rsplit_once('@')
         .map_or(authority, |(_, host)| host);
-    !scheme.to_ascii_lowercase().ends_with("unix") && host.contains(',')
+    let scheme = scheme.to_ascii_lowercase();
+    let may_have_one = scheme.ends_with("unix") || scheme.ends_with("+sentinel");
+    !may_have_one && host.contains(',')
 }
 
 #[cfg(test)]
@@ -114,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_comma_ends_an_address_only_before_another() {
-        let lists: [(&str, &[&str]); 8] = [
+        let lists: [(&str, &[&str]); 9] = [
             ("redis://a, valkey://b,", &["redis://a", "valkey://b"]),
             ("a:1,b:2", &["a:1", "b:2"]),
             (" ,a ,, b", &["a", "b"]),
@@ -129,6 +131,10 @@ mod tests {
             ),
             ("a:1,redis://b", &["a:1", "redis://b"]),
             (":p@a", &[":p@a"]),
+            (
+                "redis+sentinel://:p@s:1,t/m,redis://a",
+                &["redis+sentinel://:p@s:1,t/m", "redis://a"],
+            ),
         ];
         for (text, nodes) in lists {
             assert_eq!(

@@ -3,6 +3,7 @@
 //! * [`ServerBinary`] finds the program.
 //! * [`Server`] is one running process. It ends, and its files go, when the value is dropped.
 //! * [`ServerSet`] is several of them, the usual need of a quorum.
+//! * [`Sentinel`] watches a server and its replicas, and makes one of these the master when that is gone.
 //! * [`Fleet`] is several that outlive the process that started them: `leasehold servers start`.
 //! * [`Postgres`] is a database, for what locks protect.
 //! * [`Proxy`] stands before a server and delays, swallows or cuts what passes.
@@ -25,6 +26,7 @@ mod process;
 mod proxy;
 mod resp;
 mod scratch;
+mod sentinel;
 mod server;
 mod server_set;
 mod skip;
@@ -40,6 +42,7 @@ pub use nutcracker::Nutcracker;
 pub use postgres::{Postgres, PostgresError};
 pub use proxy::{Mode, Proxy};
 pub use resp::{Connection, Reply};
+pub use sentinel::Sentinel;
 pub use server::{Server, ServerBuilder};
 pub use server_set::ServerSet;
 pub use skip::{require_server, skip};

@@ -21,6 +21,7 @@ pub struct ManagerBuilder {
     nodes: Vec<Node>,
     defaults: LockOptions,
     agreed: Agreed,
+    replicas: Option<Replicas>,
     /// The first thing that was wrong, told by `build`.
     wrong: Option<ConfigError>,
 }
@@ -31,7 +32,17 @@ struct Node {
     is_guarded: bool,
     #[cfg(feature = "redis")]
     url: Option<crate::link::redis::RedisUrl>,
-    connect: Box<dyn FnOnce(Clock, Arc<Configuration>) -> Box<dyn Link> + Send>,
+    connect: Connect,
+}
+
+/// Makes the link, on the manager's thread.
+type Connect = Box<dyn FnOnce(Clock, Arc<Configuration>, Option<Replicas>) -> Box<dyn Link> + Send>;
+
+/// How many replicas must have heard of a vote, and within what time.
+#[derive(Clone, Copy)]
+struct Replicas {
+    count: u32,
+    within: Duration,
 }
 
 /// What all who use the nodes must agree on, as far as it was chosen.
@@ -74,7 +85,7 @@ impl ManagerBuilder {
         self.link(NodeName::new(&name), move |clock| node.link(clock))
     }
 
-    /// Adds Redis or Valkey servers by their addresses: `redis://`, `rediss://`, `unix://`, or
+    /// Adds Redis or Valkey servers by their addresses: `redis://`, `rediss://`, `unix://`, `redis+sentinel://`, or
     /// `host:port`. See [`RedisUrl`](crate::link::redis::RedisUrl).
     ///
     /// An address that cannot be used is told by [`build`](Self::build).
@@ -88,8 +99,12 @@ impl ManagerBuilder {
                         name: url.name(),
                         is_guarded: true,
                         url: Some(url.clone()),
-                        connect: Box::new(|clock, configuration| {
-                            Box::new(RedisLink::new(url, clock, &configuration))
+                        connect: Box::new(|clock, configuration, replicas| {
+                            let link = RedisLink::new(url, clock, &configuration);
+                            Box::new(match replicas {
+                                Some(Replicas { count, within }) => link.replicated(count, within),
+                                None => link,
+                            })
                         }),
                     });
                 }
@@ -130,7 +145,7 @@ impl ManagerBuilder {
             is_guarded: false,
             #[cfg(feature = "redis")]
             url: None,
-            connect: Box::new(|clock, _| Box::new(connect(clock))),
+            connect: Box::new(|clock, _, _| Box::new(connect(clock))),
         });
         self
     }
@@ -168,6 +183,22 @@ impl ManagerBuilder {
     /// Two quorums of q out of n share at least 2q − n nodes (argument S1).
     pub fn tolerate_forgetful(mut self, nodes: usize) -> Self {
         self.agreed.forgetful = nodes;
+        self
+    }
+
+    /// Votes of servers count only when so many replicas of the server have heard of them (`WAIT`), for which the
+    /// server waits `within` this time; off by default. An acquisition costs a round trip more then.
+    ///
+    /// For servers that a replica may take the place of. It makes it less likely that a failover loses a lock, and
+    /// does not exclude it: the replica that takes over need not be one that had heard. While a server waits, all other
+    /// requests of this manager to it wait too, releases among them, so `within` may be no longer than the node limit of
+    /// the default options; locks with a shorter one of their own give up sooner. Nodes in memory and in files
+    /// have no replicas, and take no part.
+    pub fn replicated(mut self, replicas: u32, within: Duration) -> Self {
+        self.replicas = Some(Replicas {
+            count: replicas,
+            within,
+        });
         self
     }
 
@@ -253,12 +284,24 @@ impl ManagerBuilder {
         let (quorum, configuration) = self.agreement::<M>()?;
         let configuration = Arc::new(configuration);
         let plan = Arc::new(self.defaults.plan_for::<M>(&configuration)?);
+        let replicas = self.replicas;
+        if let Some(Replicas { count, within }) = replicas {
+            let limit = plan.terms.node_limit();
+            if count == 0 || within < Duration::from_millis(1) || within > limit {
+                return Err(ConfigError::Replicas {
+                    replicas: count,
+                    within,
+                    limit,
+                });
+            }
+        }
         let (names, links): (Vec<_>, Vec<_>) = self
             .nodes
             .into_iter()
             .map(|node| {
                 let configuration = Arc::clone(&configuration);
-                let make: MakeLink = Box::new(|clock| (node.connect)(clock, configuration));
+                let make: MakeLink =
+                    Box::new(move |clock| (node.connect)(clock, configuration, replicas));
                 (node.name, make)
             })
             .unzip();

@@ -22,8 +22,10 @@ pub enum Fenced {}
 /// extend the lease to a longer one.
 ///
 /// There are no fencing tokens, and nodes vote again as soon as they have restarted: whether they remember, and whether
-/// they may evict keys, is left to the operator. What all must agree on (`restart_guard`, `max_ttl`, `namespace` and its
-/// like) means nothing to them, but for the [key format](crate::KeyFormat), which no node checks for them.
+/// they may evict keys, is left to the operator. So is a replica that takes its master's place: it grants at once
+/// what it has not heard of, however long somebody else still holds it. What all must agree on (`restart_guard`, `max_ttl`,
+/// `namespace` and its like) means nothing to them, but for the [key format](crate::KeyFormat), which no node checks for
+/// them.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_enums, reason = "it is only a mark on types")]
 pub enum Plain {}

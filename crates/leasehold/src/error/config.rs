@@ -42,6 +42,15 @@ pub enum ConfigError {
         /// What was asked for.
         skew: Duration,
     },
+    /// Replicas cannot be waited for in this way.
+    Replicas {
+        /// How many should have heard of a vote.
+        replicas: u32,
+        /// Within what time.
+        within: Duration,
+        /// How long a vote is waited for at most.
+        limit: Duration,
+    },
     /// The name of the cluster cannot be used: empty, too long, or with control characters.
     Cluster(String),
     /// The namespace cannot be used: empty, too long, or with control characters.
@@ -103,12 +112,7 @@ impl fmt::Display for ConfigError {
             }
             Self::Node(error) => error.fmt(out),
             Self::Resource(error) => error.fmt(out),
-            Self::Reserved { resource } => write!(
-                out,
-                "the name {:?} is the key under which nodes keep what they know of themselves; choose another name, \
-                 or another namespace",
-                resource.as_str()
-            ),
+            Self::Reserved { resource } => reserved(out, resource),
             Self::Forgetful { nodes, forgetful } => write!(
                 out,
                 "with {nodes} nodes, {forgetful} forgetful ones cannot be tolerated: more than {forgetful} nodes must \
@@ -119,6 +123,11 @@ impl fmt::Display for ConfigError {
                 "a clock skew of {} is more than a day; set the clocks",
                 Span(*skew)
             ),
+            Self::Replicas {
+                replicas,
+                within,
+                limit,
+            } => unwaited(out, *replicas, *within, *limit),
             Self::Cluster(name) => unusable(out, "cluster's name", name, 256),
             Self::Namespace(name) => unusable(out, "namespace", name, 64),
             Self::KeyFormat(error) => error.fmt(out),
@@ -147,6 +156,29 @@ fn unusable(out: &mut fmt::Formatter<'_>, what: &str, name: &str, most: usize) -
     write!(
         out,
         "the {what} {name:?} cannot be used: give 1 to {most} bytes without control characters"
+    )
+}
+
+fn reserved(out: &mut fmt::Formatter<'_>, resource: &Resource) -> fmt::Result {
+    write!(
+        out,
+        "the name {:?} is the key under which nodes keep what they know of themselves; choose another name, \
+                 or another namespace",
+        resource.as_str()
+    )
+}
+
+fn unwaited(
+    out: &mut fmt::Formatter<'_>,
+    replicas: u32,
+    within: Duration,
+    limit: Duration,
+) -> fmt::Result {
+    let (within, limit) = (Span(within), Span(limit));
+    write!(
+        out,
+        "{replicas} replicas cannot be waited for within {within}; ask for one at least, and for a time from 1 ms to \
+         the node limit, {limit}"
     )
 }
 

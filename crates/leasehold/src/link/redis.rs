@@ -13,20 +13,26 @@
 //!   what all operations have given and reads what all of them get.
 //!
 //! The way of a request: `scripts` makes bytes of it, or `native` where no scripts can be run. `backlog` keeps it until its
-//! answer comes, `connection` moves the bytes, `codec` reads the reply and `reply` makes a vote of it. `look` is how hints come. `url`, `socket`,
-//! `tls` and `handshake` are the way to a connection, and `backoff` the way back to one. `steward` comes
-//! for the operator and not for locks, and `stamp` for the locks of `timestamp`, which know nothing of votes.
+//! answer comes, `connection` moves the bytes, `codec` reads the reply and `reply` makes a vote of it, which counts when
+//! `replicas` have it, if that is wanted. `look` is how hints come. `url`, `socket`, `tls` and `handshake` are the way
+//! to a connection, and `backoff` the way back to one; where sentinels are asked for the way, `search` asks them, by a
+//! talk with each `sentinel`, and `failover` notices when it has become another. `steward` comes for the operator
+//! and not for locks, and `stamp` for the locks of `timestamp`, which know nothing of votes.
 
 mod backlog;
 mod backoff;
 mod codec;
 mod connection;
+mod failover;
 mod greeting;
 mod handshake;
 mod look;
 mod native;
+mod replicas;
 mod reply;
 mod scripts;
+mod search;
+mod sentinel;
 mod socket;
 pub(crate) mod stamp;
 pub(crate) mod steward;
@@ -42,12 +48,14 @@ use backlog::{Backlog, Loss};
 use backoff::Backoff;
 use connection::{Connection, Hints};
 use leasehold_core::{Fault, FaultKind, Identity, Tag, Vote};
+use replicas::Replicas;
 use scripts::{Encoder, Met};
 use std::{
     collections::VecDeque,
     fmt,
     pin::Pin,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 use tokio::time::{Sleep, sleep};
 
@@ -93,6 +101,16 @@ impl RedisLink {
         }
     }
 
+    /// Votes count only when so many replicas of the node have heard of them, `within` this time. Requests behind
+    /// such a vote wait as well, releases among them.
+    #[must_use]
+    pub fn replicated(self, replicas: u32, within: Duration) -> Self {
+        Self {
+            encoder: self.encoder.replicated(Replicas::new(replicas, within)),
+            ..self
+        }
+    }
+
     /// Goes one step on. Ready when there is another step to go, or an event.
     fn advance(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let outcome = match &mut self.state {
@@ -100,7 +118,7 @@ impl RedisLink {
                 if let Some(pause) = pause {
                     ready!(pause.as_mut().poll(cx));
                 }
-                self.state = State::Dialling(Box::pin(handshake::dial(
+                self.state = State::Dialling(Box::pin(search::dial(
                     self.url.clone(),
                     self.encoder.clone(),
                 )));

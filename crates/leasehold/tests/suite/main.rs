@@ -12,6 +12,7 @@ mod native;
 mod operate;
 mod oracle;
 mod restart_guard;
+mod sentinel;
 mod stopped;
 mod support;
 mod timestamp;

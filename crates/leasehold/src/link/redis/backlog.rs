@@ -6,6 +6,7 @@ use super::{
     codec,
     look::{self, Said},
     native::{Lives, Native},
+    replicas::Replicas,
     scripts::{Encoder, Met},
 };
 use leasehold_core::{Fault, FaultKind, Instant, Request, Resource, Tag, Vote};
@@ -53,6 +54,8 @@ pub(super) enum Asked {
     Watch,
     /// What a key is.
     Look(Resource),
+    /// How many replicas have this vote.
+    Replicas(Tag, Vote),
 }
 
 /// A request without an answer.
@@ -164,6 +167,12 @@ impl Backlog {
         look::encode(&mut self.bytes, encoder.key(resource).as_bytes());
     }
 
+    /// Asks whether replicas have a vote, which is kept until then.
+    pub(super) fn wait(&mut self, tag: Tag, vote: Vote, replicas: Replicas) {
+        self.place(Asked::Replicas(tag, vote));
+        replicas.encode(&mut self.bytes);
+    }
+
     fn place(&mut self, asked: Asked) {
         let begins_at = self.end();
         self.asked.push_back(Place { begins_at, asked });
@@ -245,7 +254,9 @@ impl Backlog {
     ) -> Result<(), (Tag, Vote)> {
         let others = self.asked.iter().filter_map(|place| match &place.asked {
             Asked::Request(other) => Some(&other.request),
-            Asked::Change | Asked::Key | Asked::Watch | Asked::Look(_) => None,
+            Asked::Change | Asked::Key | Asked::Watch | Asked::Look(_) | Asked::Replicas(..) => {
+                None
+            }
         });
         if self.locks.has(&waiting.request, others) {
             let fault = Fault::new(
@@ -279,8 +290,11 @@ impl Backlog {
         let lost = std::mem::take(self).asked;
         self.lives = lives;
         lost.into_iter().filter_map(move |place| {
-            let Asked::Request(waiting) = place.asked else {
-                return None;
+            let waiting = match place.asked {
+                Asked::Request(waiting) => waiting,
+                // Its request was answered, so it has left.
+                Asked::Replicas(tag, _) => return Some((tag, Vote::Unknown(after.clone()))),
+                Asked::Change | Asked::Key | Asked::Watch | Asked::Look(_) => return None,
             };
             // A request of which a part has left cannot have taken effect either, but to be sure of that
             // one would have to trust every layer below with it.

@@ -3,8 +3,10 @@
 use super::{
     backlog::{Asked, Backlog, Waiting},
     codec::{Frame, Inbox},
+    failover::Failover,
     look::{self, Said},
     native::Heard,
+    replicas::Replicas,
     reply::{self, Verdict},
     scripts::{Encoder, Met},
     socket::{self, Stream},
@@ -25,6 +27,8 @@ pub(super) struct Connection {
     /// Bytes were written that the stream may still keep to itself (TLS does).
     flush: bool,
     listener: Listener,
+    /// Comes about when the node is to be found elsewhere; none if it cannot be.
+    failover: Option<Failover>,
 }
 
 /// What it takes to understand the node's answers.
@@ -64,6 +68,15 @@ impl Connection {
                 hints,
                 heard: Heard::NOTHING,
             },
+            failover: None,
+        }
+    }
+
+    /// Is of use until then.
+    pub(super) fn until(self, failover: Failover) -> Self {
+        Self {
+            failover: Some(failover),
+            ..self
         }
     }
 
@@ -87,6 +100,11 @@ impl Connection {
         backlog: &mut Backlog,
         events: &mut VecDeque<LinkEvent>,
     ) -> Poll<Result<(), String>> {
+        if let Some(failover) = &mut self.failover
+            && let Poll::Ready(reason) = failover.as_mut().poll(cx)
+        {
+            return Poll::Ready(Err(reason));
+        }
         loop {
             let read = self.read(cx, backlog, events)?;
             let written = self.write(cx, backlog)?;
@@ -169,6 +187,14 @@ impl Listener {
             Some(Asked::Change) => self.heard.change(frame),
             Some(Asked::Key) => self.heard.key(frame),
             Some(Asked::Watch) => Some(()),
+            Some(Asked::Replicas(tag, vote)) => {
+                let vote = match self.encoder.replicas() {
+                    Some(replicas) => replicas.judge(frame, vote),
+                    None => vote,
+                };
+                events.push_back(LinkEvent::Reply(tag, vote));
+                Some(())
+            }
             Some(Asked::Look(resource)) => {
                 let said = backlog.said(&resource);
                 if said.is_some_and(|said| said.is_outdated(frame)) {
@@ -205,6 +231,12 @@ impl Listener {
                 let said = Said::by(&vote, &waiting.request);
                 if let Some(said) = said.filter(|_| self.hints == Hints::Given) {
                     backlog.look(waiting.request.resource(), said, &self.encoder);
+                }
+                if let Some(replicas) = self.encoder.replicas()
+                    && Replicas::concern(&waiting.request, &vote)
+                {
+                    backlog.wait(waiting.tag, vote, replicas);
+                    return Ok(());
                 }
                 (waiting.tag, vote)
             }

@@ -7,6 +7,7 @@ use super::{
     native::{Command, Native, Trial},
     reply::words,
     scripts::{Encoder, Met, Script},
+    search::{Target, confirm},
     socket::{self, Stream},
     url::RedisUrl,
 };
@@ -19,24 +20,29 @@ use tokio::{
 /// Connects and introduces us. The error is a fragment for people, without the password.
 ///
 /// Nothing that is said here changes a lock, so a handshake may be given up at any point.
-pub(super) async fn dial(url: RedisUrl, encoder: Encoder) -> Result<Connection, String> {
-    match dial_as(&url, &encoder, Manners::Full).await {
+pub(super) async fn meet(target: &Target, encoder: &Encoder) -> Result<Connection, Halt> {
+    match meet_with(target, encoder, Manners::Full).await {
         // Proxies that understand what they pass on know neither HELLO nor SCRIPT, and hang up at them. What
         // they do know is enough.
-        Err(Halt::HungUp(_)) => {
-            let again = dial_as(&url, &encoder, Manners::Bare).await;
-            again.map_err(String::from)
-        }
-        outcome => outcome.map_err(String::from),
+        Err(Halt::HungUp(_)) => meet_with(target, encoder, Manners::Bare).await,
+        outcome => outcome,
     }
 }
 
-async fn dial_as(url: &RedisUrl, encoder: &Encoder, manners: Manners) -> Result<Connection, Halt> {
+async fn meet_with(
+    target: &Target,
+    encoder: &Encoder,
+    manners: Manners,
+) -> Result<Connection, Halt> {
+    let url = &target.url;
     let stream = socket::connect(url).await?;
     let mut inbox = Inbox::default();
     let scripts: Vec<_> = encoder.scripts().collect();
     let introduction = async {
         let (mut stream, heard) = introduce(stream, &mut inbox, url, &scripts, manners).await?;
+        if target.told.is_some() {
+            confirm(&mut stream, &mut inbox).await?;
+        }
         let met = match heard.no_scripts() {
             None => greet(&mut stream, &mut inbox, url, encoder).await?,
             Some(error) if encoder.is_fenced() => {
@@ -64,7 +70,7 @@ async fn dial_as(url: &RedisUrl, encoder: &Encoder, manners: Manners) -> Result<
 
 /// How much is said before the first request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manners {
+pub(super) enum Manners {
     /// Everything that saves round trips later.
     Full,
     /// As much as one who does not come for locks has to say.
@@ -94,14 +100,19 @@ impl From<String> for Halt {
 }
 
 /// Connects and logs in, for somebody who does not come for locks: nothing is loaded, and nothing greeted.
-pub(super) async fn log_in(url: &RedisUrl) -> Result<(Stream, Inbox), String> {
-    let stream = socket::connect(url).await?;
+pub(super) async fn log_in(target: &Target, manners: Manners) -> Result<(Stream, Inbox), Halt> {
+    let stream = socket::connect(&target.url).await?;
     let mut inbox = Inbox::default();
-    let introduction = introduce(stream, &mut inbox, url, &[], Manners::Visit);
+    let introduction = async {
+        let (mut stream, _) = introduce(stream, &mut inbox, &target.url, &[], manners).await?;
+        if target.told.is_some() {
+            confirm(&mut stream, &mut inbox).await?;
+        }
+        Ok::<_, Halt>(stream)
+    };
     match timeout(LIMIT, introduction).await {
-        Ok(Ok((stream, _))) => Ok((stream, inbox)),
-        Ok(Err(halt)) => Err(halt.into()),
-        Err(_) => Err(format!("the node did not answer within {LIMIT:?}")),
+        Ok(stream) => Ok((stream?, inbox)),
+        Err(_) => Err(format!("the node did not answer within {LIMIT:?}").into()),
     }
 }
 

@@ -8,6 +8,7 @@
 use super::{
     codec,
     native::{Native, set_if_none},
+    replicas::Replicas,
 };
 use crate::configuration::{Configuration, KeyFormat, RestartGuard};
 use leasehold_core::{Owner, Request, Resource, fence::counter_of};
@@ -34,6 +35,8 @@ pub(super) struct Encoder {
     /// The quarantine in milliseconds, or `off`.
     guard: String,
     trusts_disk: bool,
+    /// Who must have heard of a vote before it counts.
+    replicas: Option<Replicas>,
 }
 
 /// What one connection adds to the commands that all links have in common.
@@ -57,7 +60,21 @@ impl Encoder {
             text: configuration.text().to_owned(),
             guard: configuration.quarantine_text(),
             trusts_disk: configuration.guard() == RestartGuard::TrustAof,
+            replicas: None,
         }
+    }
+
+    /// With votes that these must have heard of.
+    pub(super) fn replicated(self, replicas: Replicas) -> Self {
+        Self {
+            replicas: Some(replicas),
+            ..self
+        }
+    }
+
+    /// Who must have heard of a vote before it counts, if anybody.
+    pub(super) const fn replicas(&self) -> Option<Replicas> {
+        self.replicas
     }
 
     /// Whether nodes that may have forgotten votes are kept from voting.

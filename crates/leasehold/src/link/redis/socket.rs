@@ -27,6 +27,7 @@ pub(super) async fn connect(url: &RedisUrl) -> Result<Stream, String> {
             }
             Err(error) => Err(reason(&error)),
         },
+        Place::Named(sentinels) => Err(format!("{sentinels} was not asked for")),
         Place::Tcp { host, port, tls } => {
             let stream = connect_tcp(host, *port).await?;
             match tls {

@@ -2,8 +2,9 @@
 
 use super::{
     codec::{self, Frame, Inbox},
-    handshake::{hear, is_about_rights, log_in, send},
+    handshake::{hear, is_about_rights, send},
     reply::words,
+    search,
     socket::Stream,
     url::RedisUrl,
 };
@@ -65,7 +66,7 @@ impl StampNode {
             }
             self.connection = None;
         }
-        let connection = log_in(&self.url).await.map_err(Silence::Untouched)?;
+        let connection = search::visit(&self.url).await.map_err(Silence::Untouched)?;
         self.connection = Some(connection);
         Ok(())
     }

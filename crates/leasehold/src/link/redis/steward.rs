@@ -4,8 +4,9 @@
 use super::{
     codec::{self, Frame, Inbox},
     greeting::Node,
-    handshake::{hear, log_in, send},
+    handshake::{hear, send},
     reply::words,
+    search,
     socket::Stream,
     url::RedisUrl,
 };
@@ -78,7 +79,7 @@ pub(crate) struct Settlement {
 impl Steward {
     /// Connects. The error is a fragment for people, without the password.
     pub(crate) async fn visit(url: RedisUrl, node_key: String) -> Result<Self, String> {
-        let (stream, inbox) = log_in(&url).await?;
+        let (stream, inbox) = search::visit(&url).await?;
         Ok(Self {
             stream,
             inbox,

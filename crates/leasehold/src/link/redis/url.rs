@@ -1,5 +1,11 @@
 //! The address of a node, checked.
 
+mod error;
+mod sentinels;
+
+pub use error::RedisUrlError;
+pub(super) use sentinels::Sentinels;
+
 use crate::link::NodeName;
 use std::{fmt, net::Ipv6Addr, path::PathBuf, str::FromStr};
 
@@ -9,8 +15,12 @@ use std::{fmt, net::Ipv6Addr, path::PathBuf, str::FromStr};
 /// * `rediss://…` or `valkeys://…`: the same over TLS (feature `tls`). The certificate is checked against
 ///   the system's roots, or against `?ca=/path/to/ca.pem` alone if that is given.
 /// * `unix:///path?db=1&user=…&pass=…`, also spelled `redis+unix://`
+/// * `redis+sentinel://[user[:password]@]host[:port],host[:port],…/mymaster[/db]`: one node, the server that
+///   the sentinels name as the master `mymaster` at that time. `rediss+sentinel://…` speaks TLS with the
+///   sentinels and with the server. User and password are the server's; those of the sentinels are
+///   `?sentinel_user=…&sentinel_password=…`. What such a node promises, and what not, stands in OPERATING.md.
 ///
-/// The port is 6379 and the database 0 unless given. An IPv6 host stands in brackets. Characters that
+/// The port is 6379, of a sentinel 26379, and the database 0 unless given. An IPv6 host stands in brackets. Characters that
 /// mean something in an address are percent-encoded in user, password and path: `@` as `%40`, `:` as
 /// `%3A`, `/` as `%2F` (but not in a path), `?` as `%3F`, `#` as `%23`, `%` as `%25`, `&` as `%26`, and the
 /// comma as `%2C`, since lists of nodes are split at commas. The password is never shown: errors show
@@ -39,6 +49,8 @@ pub(super) enum Place {
         tls: Option<Roots>,
     },
     Unix(PathBuf),
+    /// Wherever these say that it is.
+    Named(Sentinels),
 }
 
 /// Whose signature on the node's certificate is trusted.
@@ -75,29 +87,56 @@ impl FromStr for RedisUrl {
             "rediss" | "valkeys" if cfg!(feature = "tls") => parse_tcp(text, rest, true),
             "rediss" | "valkeys" => Err(RedisUrlError::TlsNotBuiltIn { url: redact(text) }),
             "unix" | "redis+unix" | "valkey+unix" => parse_unix(text, rest),
+            "redis+sentinel" | "valkey+sentinel" => sentinels::parse(text, rest, false),
+            "rediss+sentinel" | "valkeys+sentinel" if cfg!(feature = "tls") => {
+                sentinels::parse(text, rest, true)
+            }
+            "rediss+sentinel" | "valkeys+sentinel" => {
+                Err(RedisUrlError::TlsNotBuiltIn { url: redact(text) })
+            }
             _ => Err(RedisUrlError::UnknownScheme { url: redact(text) }),
         }
     }
 }
 
-fn parse_tcp(text: &str, rest: &str, tls: bool) -> Result<RedisUrl, RedisUrlError> {
+/// What an address has between its scheme and its end.
+struct Parts<'a> {
+    login: Option<Login>,
+    hosts: &'a str,
+    /// Without the slash in front.
+    path: &'a str,
+    query: &'a str,
+}
+
+fn split<'a>(text: &str, rest: &'a str) -> Result<Parts<'a>, RedisUrlError> {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, tail) = rest.split_at(end);
     // A `/` or `?` in a password ends the authority early, and what follows would be shown as a path.
     if tail.contains(['@', '#']) {
         return Err(RedisUrlError::NotEncoded { url: redact(text) });
     }
-    let (login, host_port) = match authority.rsplit_once('@') {
+    let (login, hosts) = match authority.rsplit_once('@') {
         None => (None, authority),
         Some((login, _)) if login.contains('@') => {
             return Err(RedisUrlError::NotEncoded { url: redact(text) });
         }
-        Some((login, host_port)) => (Some(parse_login(text, login)?), host_port),
+        Some((login, hosts)) => (parse_login(text, login)?, hosts),
     };
-    let (host, port) = parse_host_port(text, host_port)?;
     let (path, query) = tail.split_once('?').unwrap_or((tail, ""));
+    let path = path.strip_prefix('/').unwrap_or(path);
+    Ok(Parts {
+        login,
+        hosts,
+        path,
+        query,
+    })
+}
+
+fn parse_tcp(text: &str, rest: &str, tls: bool) -> Result<RedisUrl, RedisUrlError> {
+    let parts = split(text, rest)?;
+    let (host, port) = parse_host_port(text, parts.hosts, DEFAULT_PORT)?;
     let mut roots = tls.then_some(Roots::System);
-    for (option, value) in options(text, query)? {
+    for (option, value) in options(text, parts.query)? {
         match (option.as_str(), &mut roots) {
             ("ca", Some(roots)) if !value.is_empty() => *roots = Roots::File(value.into()),
             _ => return Err(RedisUrlError::UnknownOption { url: redact(text) }),
@@ -109,8 +148,8 @@ fn parse_tcp(text: &str, rest: &str, tls: bool) -> Result<RedisUrl, RedisUrlErro
             port,
             tls: roots,
         },
-        login: login.flatten(),
-        database: parse_database(text, path.strip_prefix('/').unwrap_or(path))?,
+        login: parts.login,
+        database: parse_database(text, parts.path)?,
     })
 }
 
@@ -155,7 +194,11 @@ fn login(user: String, password: Option<String>) -> Option<Login> {
     }
 }
 
-fn parse_host_port(text: &str, part: &str) -> Result<(String, u16), RedisUrlError> {
+fn parse_host_port(
+    text: &str,
+    part: &str,
+    default_port: u16,
+) -> Result<(String, u16), RedisUrlError> {
     let no_host = || RedisUrlError::NoHost { url: redact(text) };
     let (host, port) = if let Some(bracketed) = part.strip_prefix('[') {
         let (address, port) = bracketed.split_once(']').ok_or_else(no_host)?;
@@ -172,7 +215,7 @@ fn parse_host_port(text: &str, part: &str) -> Result<(String, u16), RedisUrlErro
     };
     let port = match port.strip_prefix(':') {
         Some(digits) => digits.parse().ok().filter(|port| *port != 0),
-        None if port.is_empty() => Some(DEFAULT_PORT),
+        None if port.is_empty() => Some(default_port),
         None => None,
     };
     match port {
@@ -308,6 +351,10 @@ fn is_known(scheme: &str) -> bool {
         "unix",
         "redis+unix",
         "valkey+unix",
+        "redis+sentinel",
+        "valkey+sentinel",
+        "rediss+sentinel",
+        "valkeys+sentinel",
     ];
     known.iter().any(|one| scheme.eq_ignore_ascii_case(one))
 }
@@ -325,6 +372,7 @@ impl fmt::Display for RedisUrl {
             (Place::Unix(path), database) => {
                 write!(out, "unix://{}?db={database}", path.display())
             }
+            (Place::Named(sentinels), database) => sentinels.write_address(out, database),
             (Place::Tcp { tls, .. }, database) => {
                 let scheme = if tls.is_some() { "rediss" } else { "redis" };
                 write!(out, "{scheme}://{}", self.place)?;
@@ -346,113 +394,22 @@ impl fmt::Debug for RedisUrl {
 impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tcp { host, port, .. } if host.contains(':') => write!(out, "[{host}]:{port}"),
-            Self::Tcp { host, port, .. } => write!(out, "{host}:{port}"),
+            Self::Tcp { host, port, .. } => out.write_str(&host_port(host, *port)),
             Self::Unix(path) => write!(out, "{}", path.display()),
+            Self::Named(sentinels) => sentinels.fmt(out),
         }
+    }
+}
+
+/// A host and its port as an address has them.
+pub(super) fn host_port(host: &str, port: u16) -> String {
+    match host.contains(':') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
     }
 }
 
 const DEFAULT_PORT: u16 = 6379;
-
-/// Why a text is no address of a node. In every `url` in it, `…` stands for what may be a password.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RedisUrlError {
-    /// It begins with a scheme that no link is for.
-    UnknownScheme {
-        /// What may be shown of the text.
-        url: String,
-    },
-    /// It asks for TLS, which was not compiled in.
-    TlsNotBuiltIn {
-        /// What may be shown of the text.
-        url: String,
-    },
-    /// It has no host, or one that cannot be a host.
-    NoHost {
-        /// What may be shown of the text.
-        url: String,
-    },
-    /// Its port is not a number from 1 to 65535.
-    BadPort {
-        /// What may be shown of the text.
-        url: String,
-    },
-    /// Its database is not a number.
-    BadDatabase {
-        /// What may be shown of the text.
-        url: String,
-    },
-    /// It names no absolute path to a socket.
-    NoPath {
-        /// What may be shown of the text.
-        url: String,
-    },
-    /// It has an option that its scheme does not know.
-    UnknownOption {
-        /// What may be shown of the text.
-        url: String,
-    },
-    /// It has `@`, `/`, `?` or `#` where only their percent-encoded forms can stand.
-    NotEncoded {
-        /// What may be shown of the text.
-        url: String,
-    },
-    /// It has a `%` without two hexadecimal digits, or they do not make UTF-8.
-    BadEncoding {
-        /// What may be shown of the text.
-        url: String,
-    },
-}
-
-impl fmt::Display for RedisUrlError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownScheme { url } => write!(
-                out,
-                "{url:?} has an unknown scheme; known are redis, rediss and unix"
-            ),
-            Self::TlsNotBuiltIn { url } => write!(
-                out,
-                "{url:?} asks for TLS, which this build lacks; enable the feature `tls` of leasehold"
-            ),
-            Self::NoHost { url } => write!(
-                out,
-                "{url:?} has no valid host; write redis://host:port, an IPv6 address in brackets"
-            ),
-            Self::BadPort { url } => write!(
-                out,
-                "{url:?} has a port that is not a number from 1 to 65535; write host:port, \
-                 an IPv6 address in brackets"
-            ),
-            Self::BadDatabase { url } => write!(
-                out,
-                "{url:?} has a database that is not a number; write redis://host:port/0"
-            ),
-            Self::NoPath { url } => write!(
-                out,
-                "{url:?} has no absolute path; write unix:///path/to/socket"
-            ),
-            Self::UnknownOption { url } => write!(
-                out,
-                "{url:?} has an unknown option; known are ca for rediss, \
-                 and db, user and pass for unix"
-            ),
-            Self::NotEncoded { url } => write!(
-                out,
-                "{url:?} has a bare '@', '/', '?' or '#' in a part that may not have it; \
-                 write %40, %2F, %3F or %23"
-            ),
-            Self::BadEncoding { url } => write!(
-                out,
-                "{url:?} has a '%' that is not percent-encoding of UTF-8; write %25 for the character"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for RedisUrlError {}
 
 #[cfg(test)]
 mod tests;

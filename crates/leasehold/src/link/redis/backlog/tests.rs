@@ -87,6 +87,23 @@ fn a_lost_request_is_disconnected_if_a_byte_of_it_has_left_and_down_otherwise() 
     assert!(backlog.ready().is_empty(), "a new connection begins empty");
 }
 
+#[test]
+fn a_grant_that_replicas_have_not_confirmed_is_in_doubt_when_the_connection_is_lost() {
+    let mut backlog = sent(&[acquire("me")]);
+    let Some(Asked::Request(waiting)) = backlog.answered() else {
+        panic!("it has left");
+    };
+    let replicas = Replicas::new(1, std::time::Duration::from_millis(7));
+    backlog.wait(waiting.tag, Vote::GRANTED, replicas);
+    let wait = b"*3\r\n$4\r\nWAIT\r\n$1\r\n1\r\n$1\r\n7\r\n";
+    assert_eq!(backlog.ready(), wait);
+    // Whether or not the question has left: the grant was given before.
+    assert_eq!(
+        kinds(backlog.abandon(Loss::Lost("because"))),
+        [(0, FaultKind::Disconnected)]
+    );
+}
+
 /// A backlog of a node that runs no scripts, and how many bytes its only request has.
 fn native() -> (Backlog, usize) {
     let mut backlog = Backlog::default();

@@ -25,6 +25,11 @@ fn an_address_is_shown_in_one_spelling_and_without_secrets() {
             "unix:///run/a b.sock?db=1",
         ),
         ("redis+unix:///run/redis.sock", "unix:///run/redis.sock"),
+        (
+            "Redis+Sentinel://u:secret@S-2,[0::1]:7/my.master-1/3?sentinel_password=secret",
+            "redis+sentinel://s-2:26379,[::1]:7/my.master-1/3",
+        ),
+        ("valkey+sentinel://s/m/", "redis+sentinel://s:26379/m"),
     ] {
         let url = parse(text);
         assert_eq!(url.to_string(), shown, "{text}");
@@ -60,6 +65,34 @@ fn two_spellings_of_a_node_have_one_name() {
     }
     assert_ne!(parse("node-1:6380").name(), name);
     assert_eq!(parse("[::1]").name(), parse("[0:0::1]:6379").name());
+    let name = parse("redis+sentinel://s1,s2:7/m").name();
+    assert_eq!(name.to_string(), "m@s1:26379+s2:7");
+    let other_order = parse("redis+sentinel://u:p@s2:7,S1:26379,s2:7/m/2?sentinel_password=p");
+    assert_eq!(other_order.name(), name);
+    assert_ne!(parse("redis+sentinel://s1,s2:7/n").name(), name);
+}
+
+#[test]
+fn sentinels_are_asked_in_their_order_and_have_a_login_of_their_own() {
+    let url = parse("redis+sentinel://u:p@s2,s1:7/m/4?sentinel_user=v&sentinel_password=q%26");
+    let Place::Named(sentinels) = url.place else {
+        panic!("not by sentinels");
+    };
+    let hosts: Vec<_> = (0..2).map(|turn| sentinels.name(turn)).collect();
+    assert_eq!(hosts, ["s2:26379", "s1:7"]);
+    assert_eq!((sentinels.master.as_str(), url.database), ("m", 4));
+    let (of_node, of_sentinels) = (url.login.expect("one"), sentinels.login.expect("one"));
+    assert_eq!(of_node.user.as_deref(), Some("u"));
+    assert_eq!(of_node.password, "p");
+    assert_eq!(of_sentinels.user.as_deref(), Some("v"));
+    assert_eq!(of_sentinels.password, "q&");
+    let Place::Named(sentinels) = parse("redis+sentinel://u:p@s/m").place else {
+        panic!("not by sentinels");
+    };
+    assert!(
+        sentinels.login.is_none(),
+        "the node's password is not theirs"
+    );
 }
 
 #[test]
@@ -74,6 +107,13 @@ fn an_error_names_the_input_the_reason_and_the_way_out() {
         ("redis://h/zero", "a database that is not a number"),
         ("unix://run/redis.sock", "no absolute path"),
         ("redis://h?ca=/x", "\"redis://h…\" has an unknown option"),
+        ("redis+sentinel://s", "names no master"),
+        ("redis+sentinel://s,t/", "write redis+sentinel://host:26379"),
+        ("redis+sentinel://s/m,redis", "names no master"),
+        ("redis+sentinel://s,/m", "no valid host"),
+        ("redis+sentinel://s,t:0/m", "from 1 to 65535"),
+        ("redis+sentinel://s/m/x", "a database that is not a number"),
+        ("redis+sentinel://s/m?pass=x", "sentinel_password"),
         ("redis://:pa/ss@h", "write %40, %2F, %3F or %23"),
         ("redis://:pa%ss@h", "write %25"),
     ] {
@@ -106,6 +146,12 @@ fn an_error_shows_only_what_certainly_is_no_password() {
         ("unix:///run/s?pass=hunter2&x", "unix:///run/s…"),
         ("unix:///run/spass=hunter2?x", "unix:///run/…"),
         ("unix://me:hunter2", "unix://me:…"),
+        ("redis+sentinel://me:hunter2,s/m", "redis+sentinel://me:…"),
+        ("redis+sentinel://s:1/hunter2@", "redis+sentinel://…@"),
+        (
+            "redis+sentinel://s:1/m?password=hunter2",
+            "redis+sentinel://s:1/…",
+        ),
     ] {
         let error = error(text);
         assert!(error.starts_with(&format!("{shown:?} ")), "{text}: {error}");
@@ -140,6 +186,8 @@ proptest! {
             format!("redis://user:{noise}SECRET{noise}@h{end}"),
             format!("{noise}SECRET@h{end}"),
             format!("unix:///s?db=0&pass={noise}SECRET{end}"),
+            format!("redis+sentinel://user:{noise}SECRET{noise}@s,t/m{end}"),
+            format!("redis+sentinel://s/m?sentinel_password={noise}SECRET{end}"),
         ] {
             let shown = match text.parse::<RedisUrl>() {
                 Ok(url) => format!("{url} {url:?} {}", url.name()),
@@ -154,14 +202,15 @@ proptest! {
     fn no_slip_of_the_pen_shows_the_password(
         password in prop_oneof!["[a-zA-Z0-9]{6,12}", "[0-9]{6,9}", "[a-z0-9@:/?#%,&=. -]{6,12}"],
         user in prop_oneof!["", "user"],
+        scheme in prop_oneof!["redis", "redis+sentinel"],
         at in prop_oneof!["@", ""],
         host in prop_oneof!["node-1", "", "[::1]"],
         port in prop_oneof![":6379/0", "/0", ""],
         slips in proptest::collection::vec(("[#/:,? ]", 0_usize..60), 0..3),
     ) {
-        let rest = format!("redis://{user}:{at}{host}{port}");
+        let rest = format!("{scheme}://{user}:{at}{host}{port}");
         prop_assume!(!rest.contains(&password));
-        let mut text = format!("redis://{user}:{password}{at}{host}{port}");
+        let mut text = format!("{scheme}://{user}:{password}{at}{host}{port}");
         for (slip, place) in slips {
             text.insert_str(place.min(text.len()), &slip);
         }
@@ -173,7 +222,12 @@ proptest! {
 
     #[test]
     fn what_is_shown_can_be_parsed_again(host in "[a-z][a-z0-9.-]{0,9}", port in 1u16.., db in 0u32..99) {
-        let url = parse(&format!("redis://{host}:{port}/{db}"));
-        prop_assert!(parse(&url.to_string()) == url);
+        for text in [
+            format!("redis://{host}:{port}/{db}"),
+            format!("redis+sentinel://{host}:{port},{host}/{host}/{db}"),
+        ] {
+            let url = parse(&text);
+            prop_assert!(parse(&url.to_string()) == url);
+        }
     }
 }

@@ -1,0 +1,194 @@
+//! A talk with one sentinel.
+
+use super::{
+    codec::{self, Frame, Inbox},
+    handshake::{Manners, hear, log_in, send},
+    reply::words,
+    search::Target,
+    socket::Stream,
+    url::{Place, RedisUrl, Sentinels},
+};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// A connection to a sentinel.
+pub(super) struct Sentinel {
+    stream: Stream,
+    inbox: Inbox,
+}
+
+/// Where a master is, as a sentinel says.
+pub(super) type Address = (String, u16);
+
+/// Asks a sentinel where the master is, and hangs up.
+pub(super) async fn ask(sentinels: &Sentinels, turn: usize) -> Result<Address, String> {
+    let mut sentinel = Sentinel::meet(sentinels, turn).await?;
+    sentinel.ask(&sentinels.master).await
+}
+
+impl Sentinel {
+    /// Connects and logs in. The error is a fragment for people, without the password.
+    pub(super) async fn meet(sentinels: &Sentinels, turn: usize) -> Result<Self, String> {
+        let (host, port) = sentinels.hosts.get(turn).ok_or("is not in the list")?;
+        let target = Target {
+            url: RedisUrl {
+                place: Place::Tcp {
+                    host: host.clone(),
+                    port: *port,
+                    tls: sentinels.tls.clone(),
+                },
+                login: sentinels.login.clone(),
+                database: 0,
+            },
+            told: None,
+        };
+        // They know few commands.
+        let talk = within(log_in(&target, Manners::Bare)).await?;
+        let (stream, inbox) = talk.map_err(String::from)?;
+        Ok(Self { stream, inbox })
+    }
+
+    /// Asks where the master of this name is.
+    pub(super) async fn ask(&mut self, master: &str) -> Result<Address, String> {
+        let question = [
+            &b"SENTINEL"[..],
+            b"GET-MASTER-ADDR-BY-NAME",
+            master.as_bytes(),
+        ];
+        match self.say(&question, address).await? {
+            Said::This(address) => Ok(address),
+            Said::Unknown => Err(self.unknown(master).await),
+            Said::Odd => Err("gave an answer that sentinels never give".to_owned()),
+        }
+    }
+
+    /// That it knows no such master, and which it does know if it tells.
+    async fn unknown(&mut self, master: &str) -> String {
+        let known = self.say(&[b"SENTINEL", b"MASTERS"], names).await;
+        let known = known.unwrap_or_default();
+        match known.len() {
+            0 => format!("knows no master \"{master}\""),
+            _ => format!(
+                "knows no master \"{master}\", only {}",
+                words(known.join(", ").as_bytes())
+            ),
+        }
+    }
+
+    async fn say<T>(
+        &mut self,
+        parts: &[&[u8]],
+        read: impl Fn(&Frame<'_>) -> T,
+    ) -> Result<T, String> {
+        let mut wire = Vec::new();
+        codec::encode(&mut wire, parts);
+        let read = |frame: &Frame<'_>| match frame {
+            // A server that is no sentinel does not know the command, and repeats it.
+            Frame::Error(error) if error.starts_with(b"ERR unknown command") => {
+                Err("is no sentinel".to_owned())
+            }
+            Frame::Error(error) => Err(words(error)),
+            frame => Ok(read(frame)),
+        };
+        let answer = async {
+            send(&mut self.stream, &wire).await?;
+            hear(&mut self.stream, &mut self.inbox, read).await
+        };
+        within(answer).await?.map_err(String::from)?
+    }
+}
+
+/// What a sentinel says about a master.
+#[derive(Debug, PartialEq)]
+enum Said {
+    This(Address),
+    Unknown,
+    Odd,
+}
+
+fn address(frame: &Frame<'_>) -> Said {
+    let parts = match frame {
+        Frame::Null => return Said::Unknown,
+        Frame::List(parts) => parts,
+        _ => return Said::Odd,
+    };
+    let [Frame::Text(host), Frame::Text(port)] = parts[..] else {
+        return Said::Odd;
+    };
+    let port = str::from_utf8(port)
+        .ok()
+        .and_then(|port| port.parse().ok())
+        .filter(|port| *port != 0);
+    match (str::from_utf8(host), port) {
+        (Ok(host), Some(port)) if !host.is_empty() && !host.contains(char::is_control) => {
+            Said::This((host.to_owned(), port))
+        }
+        _ => Said::Odd,
+    }
+}
+
+fn names(frame: &Frame<'_>) -> Vec<String> {
+    let Frame::List(masters) = frame else {
+        return Vec::new();
+    };
+    let name = |master: &Frame<'_>| match master {
+        Frame::List(facts) => facts.chunks(2).find_map(|fact| match fact {
+            [Frame::Text(b"name"), Frame::Text(name)] => {
+                Some(format!("\"{}\"", String::from_utf8_lossy(name)))
+            }
+            _ => None,
+        }),
+        _ => None,
+    };
+    masters.iter().filter_map(name).collect()
+}
+
+async fn within<T>(what: impl Future<Output = T>) -> Result<T, String> {
+    let limited = timeout(LIMIT, what).await;
+    limited.map_err(|_| format!("did not answer within {LIMIT:?}"))
+}
+
+/// Shorter than a server gets: there is another to ask.
+const LIMIT: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list<'a>(parts: &[&'a str]) -> Frame<'a> {
+        let parts = parts.iter().map(|part| Frame::Text(part.as_bytes()));
+        Frame::List(parts.collect())
+    }
+
+    #[test]
+    fn a_master_is_somewhere_or_unknown_and_anything_else_is_odd() {
+        let found = |host: &str, port| Said::This((host.to_owned(), port));
+        assert_eq!(
+            address(&list(&["10.0.0.1", "6380"])),
+            found("10.0.0.1", 6380)
+        );
+        assert_eq!(address(&list(&["::1", "1"])), found("::1", 1));
+        assert_eq!(address(&Frame::Null), Said::Unknown);
+        for odd in [
+            &["", "1"][..],
+            &["h", "0"],
+            &["h", "70000"],
+            &["h\n", "1"],
+            &["h"],
+        ] {
+            assert_eq!(address(&list(odd)), Said::Odd, "{odd:?}");
+        }
+        assert_eq!(address(&Frame::Integer(1)), Said::Odd);
+    }
+
+    #[test]
+    fn the_masters_that_a_sentinel_knows_are_read_from_its_facts() {
+        let masters = Frame::List(vec![
+            list(&["name", "cache", "ip", "name"]),
+            list(&["ip", "h", "name", "locks"]),
+            Frame::Null,
+        ]);
+        assert_eq!(names(&masters), ["\"cache\"", "\"locks\""]);
+        assert!(names(&Frame::Null).is_empty());
+    }
+}

@@ -1,0 +1,112 @@
+//! What is wrong with an address.
+
+use std::fmt;
+
+/// Why a text is no address of a node. In every `url` in it, `…` stands for what may be a password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RedisUrlError {
+    /// It begins with a scheme that no link is for.
+    UnknownScheme {
+        /// What may be shown of the text.
+        url: String,
+    },
+    /// It asks for TLS, which was not compiled in.
+    TlsNotBuiltIn {
+        /// What may be shown of the text.
+        url: String,
+    },
+    /// It has no host, or one that cannot be a host.
+    NoHost {
+        /// What may be shown of the text.
+        url: String,
+    },
+    /// Its port is not a number from 1 to 65535.
+    BadPort {
+        /// What may be shown of the text.
+        url: String,
+    },
+    /// Its database is not a number.
+    BadDatabase {
+        /// What may be shown of the text.
+        url: String,
+    },
+    /// It names no absolute path to a socket.
+    NoPath {
+        /// What may be shown of the text.
+        url: String,
+    },
+    /// It names no master that sentinels could be asked for.
+    NoMaster {
+        /// What may be shown of the text.
+        url: String,
+    },
+    /// It has an option that its scheme does not know.
+    UnknownOption {
+        /// What may be shown of the text.
+        url: String,
+    },
+    /// It has `@`, `/`, `?` or `#` where only their percent-encoded forms can stand.
+    NotEncoded {
+        /// What may be shown of the text.
+        url: String,
+    },
+    /// It has a `%` without two hexadecimal digits, or they do not make UTF-8.
+    BadEncoding {
+        /// What may be shown of the text.
+        url: String,
+    },
+}
+
+impl fmt::Display for RedisUrlError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownScheme { url } => write!(
+                out,
+                "{url:?} has an unknown scheme; known are redis, rediss, redis+sentinel, rediss+sentinel and unix"
+            ),
+            Self::TlsNotBuiltIn { url } => write!(
+                out,
+                "{url:?} asks for TLS, which this build lacks; enable the feature `tls` of leasehold"
+            ),
+            Self::NoHost { url } => write!(
+                out,
+                "{url:?} has no valid host; write redis://host:port, an IPv6 address in brackets"
+            ),
+            Self::BadPort { url } => write!(
+                out,
+                "{url:?} has a port that is not a number from 1 to 65535; write host:port, \
+                 an IPv6 address in brackets"
+            ),
+            Self::BadDatabase { url } => write!(
+                out,
+                "{url:?} has a database that is not a number; write redis://host:port/0"
+            ),
+            Self::NoPath { url } => write!(
+                out,
+                "{url:?} has no absolute path; write unix:///path/to/socket"
+            ),
+            Self::NoMaster { url } => write!(
+                out,
+                "{url:?} names no master as sentinels know it; \
+                 write redis+sentinel://host:26379,host:26379/mymaster"
+            ),
+            Self::UnknownOption { url } => write!(
+                out,
+                "{url:?} has an unknown option; known are ca for rediss, \
+                 db, user and pass for unix, and sentinel_user and sentinel_password for redis+sentinel"
+            ),
+            Self::NotEncoded { url } => write!(
+                out,
+                "{url:?} has a bare '@', '/', '?' or '#' in a part that may not have it; \
+                 write %40, %2F, %3F or %23"
+            ),
+            Self::BadEncoding { url } => write!(
+                out,
+                "{url:?} has a '%' that is not percent-encoding of UTF-8; write %25 for the character"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RedisUrlError {}
