@@ -67,15 +67,16 @@ impl Rivals {
     }
 
     /// Within which time to ask when we are called. Whoever is called with others does not ask at the same time, and the
-    /// sooner the longer it has waited. But what is shorter than the way to the nodes and back is lost on the way: then
-    /// whoever has the longest would always be last.
+    /// sooner the longer it has waited. But what is much shorter than the way to the nodes is lost on the way, and whoever
+    /// has the longest would always be last: so half of the way and back is added to it.
     pub(super) fn window(&self) -> Duration {
         if !self.are_known || self.calls >= VERY_OFTEN {
             return Duration::ZERO;
         }
         let shorter = LONGEST_WINDOW.checked_div(self.calls.saturating_add(1));
-        let way = self.way.saturating_mul(2);
-        way.max(shorter.unwrap_or_default()).min(LONGEST_WINDOW)
+        let way = self.way.checked_div(2).unwrap_or_default();
+        way.saturating_add(shorter.unwrap_or_default())
+            .min(LONGEST_WINDOW)
     }
 }
 
@@ -113,11 +114,11 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_waited_longer_asks_sooner_but_not_within_the_way() {
+    fn whoever_has_waited_longer_asks_sooner_but_not_much_sooner_than_the_way_takes() {
         let windows = |way_us| after_calls(32, way_us, |rivals| rivals.window().as_micros());
         let (near, far) = (windows(10), windows(200));
-        assert_eq!((near[0], near[4], near[30], near[31]), (250, 83, 20, 0));
-        assert_eq!((far[0], far[4], far[30], far[31]), (400, 400, 400, 0));
+        assert_eq!((near[0], near[4], near[30], near[31]), (255, 88, 20, 0));
+        assert_eq!((far[0], far[4], far[30], far[31]), (350, 183, 115, 0));
         assert_eq!(windows(900)[0], 500);
     }
 

@@ -49,7 +49,12 @@ impl Acquisition {
     pub(crate) fn have_turn(&mut self, now: Instant, others_first: bool) {
         self.is_behind = false;
         let pause = if others_first {
-            CHANCE.saturating_add(self.jitter(LONGEST_WINDOW))
+            let chance = if self.rivals.are_known() {
+                LONG_CHANCE
+            } else {
+                CHANCE
+            };
+            chance.saturating_add(self.jitter(LONGEST_WINDOW))
         } else {
             Duration::ZERO
         };
@@ -227,6 +232,10 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(1);
 
 /// For how long others get a chance to have their turn: to be told, to wait for their jitter, and to ask.
 const CHANCE: Duration = Duration::from_millis(2);
+
+/// The same where others are known to want it: one of them will have it long before that is over, so it costs nothing, and
+/// on a busy machine it takes some time until they are awake.
+const LONG_CHANCE: Duration = Duration::from_millis(5);
 
 /// Where the throws for calls begin; those for pauses between tries begin at 0.
 const CALLS: u32 = 3 << 30;
