@@ -17,8 +17,8 @@ use std::{marker::PhantomData, sync::Arc, time::Duration};
 /// # Who is next
 /// Callers of one manager have their turns in the order in which they came. Between managers there is no order, but one
 /// does not keep the others out: after 32 turns in a row it lets others try first for 2 ms, and once it has met others,
-/// after as many as wait there, 16 at most. Whoever is called and comes too late asks the sooner the next time, and after
-/// 32 times at once. That is fair on the average and no guarantee; docs/PERFORMANCE.md has what was measured.
+/// after as many as wait there, 16 at most, for 5 ms. Whoever is called and comes too late asks the sooner the next time.
+/// That is fair on the average and no guarantee; docs/PERFORMANCE.md has what was measured.
 ///
 /// # Examples
 /// ```

@@ -60,17 +60,11 @@ impl Rivals {
         }
     }
 
-    /// Whether to ask all nodes at once, as newcomers do who do not know that there are others. Whoever asks one node first
-    /// comes a round trip later than they. If that has been too late very often, we do as they do, now and then.
-    pub(super) const fn are_too_fast(&self) -> bool {
-        self.calls >= OFTEN && self.calls & 3 == 0
-    }
-
     /// Within which time to ask when we are called. Whoever is called with others does not ask at the same time, and the
     /// sooner the longer it has waited. But what is much shorter than the way to the nodes is lost on the way, and whoever
     /// has the longest would always be last: so half of the way and back is added to it.
     pub(super) fn window(&self) -> Duration {
-        if !self.are_known || self.calls >= VERY_OFTEN {
+        if !self.are_known {
             return Duration::ZERO;
         }
         let shorter = LONGEST_WINDOW.checked_div(self.calls.saturating_add(1));
@@ -82,12 +76,6 @@ impl Rivals {
 
 /// How long whoever was called waits at most, so that not all who were called ask at once.
 pub(super) const LONGEST_WINDOW: Duration = Duration::from_micros(500);
-
-/// How many calls in vain are very many.
-const OFTEN: u32 = 8;
-
-/// After how many one does not wait for anybody any more.
-const VERY_OFTEN: u32 = 32;
 
 #[cfg(test)]
 mod tests {
@@ -106,19 +94,11 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_always_too_late_asks_all_at_once_now_and_then() {
-        let asks_all = after_calls(17, 0, Rivals::are_too_fast);
-        let those = asks_all.iter().enumerate().filter(|(_, asks)| **asks);
-        let those: Vec<_> = those.map(|(at, _)| at + 1).collect();
-        assert_eq!(those, [8, 12, 16]);
-    }
-
-    #[test]
     fn whoever_has_waited_longer_asks_sooner_but_not_much_sooner_than_the_way_takes() {
         let windows = |way_us| after_calls(32, way_us, |rivals| rivals.window().as_micros());
         let (near, far) = (windows(10), windows(200));
-        assert_eq!((near[0], near[4], near[30], near[31]), (255, 88, 20, 0));
-        assert_eq!((far[0], far[4], far[30], far[31]), (350, 183, 115, 0));
+        assert_eq!((near[0], near[4], near[31]), (255, 88, 20));
+        assert_eq!((far[0], far[4], far[31]), (350, 183, 115));
         assert_eq!(windows(900)[0], 500);
     }
 
