@@ -432,6 +432,7 @@ impl Acquisition {
         let started = round.started();
         let in_full = round.closes().saturating_since(started) >= claim.terms().node_limit();
         let rest = self.look_round(now, &round, self.quorum.spare());
+        let some = !round.tally().granted().is_empty();
         let cause = Cause::of_lost(self.quorum, round);
         // The silence of nodes that were not given their time says nothing about them.
         let cause = match self.last_cause.take() {
@@ -439,7 +440,7 @@ impl Acquisition {
             _ => cause,
         };
         if matches!(cause, Cause::Held(_)) {
-            self.rivals.hold(now.saturating_since(started));
+            self.rivals.hold(now.saturating_since(started), some);
         }
         let turn = self.fail(now, Some(claim), cause);
         self.wait(now, rest, &turn);

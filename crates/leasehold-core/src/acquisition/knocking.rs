@@ -15,9 +15,11 @@ use crate::{
 use core::time::Duration;
 
 impl Acquisition {
-    /// Whether one node is asked before the others.
-    pub(super) fn asks_one_first(&self) -> bool {
-        self.plan.asks_one_first && !self.is_left_alone
+    /// Whether one node is asked before the others. If it has left us alone the last time, this time it is not waited for;
+    /// but it may only have been busy, and if all asked all from then on, it would be busier.
+    pub(super) fn asks_one_first(&mut self) -> bool {
+        let is_left_alone = core::mem::take(&mut self.is_left_alone);
+        self.plan.asks_one_first && !is_left_alone
     }
 
     /// The node that was asked alone has not refused: the others' answers decide.

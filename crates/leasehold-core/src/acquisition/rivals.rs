@@ -15,6 +15,8 @@ pub(super) struct Rivals {
     calls: u32,
     /// How long the last refusal took, from asking to hearing it.
     way: Duration,
+    /// How often in a row some nodes granted and others refused.
+    splits: u32,
 }
 
 impl Rivals {
@@ -33,10 +35,15 @@ impl Rivals {
         self.calls = self.calls.saturating_add(1);
     }
 
-    /// A quorum cannot be had, `way` after we asked.
-    pub(super) const fn hold(&mut self, way: Duration) {
+    /// A quorum cannot be had, `way` after we asked; with `some` if any node has granted.
+    pub(super) const fn hold(&mut self, way: Duration, some: bool) {
         self.way = way;
         self.refused = true;
+        self.splits = if some {
+            self.splits.saturating_add(1)
+        } else {
+            0
+        };
         if self.calls > 0 {
             self.overtook = true;
             self.are_known = true;
@@ -46,6 +53,7 @@ impl Rivals {
     /// The node on which all meet has given it to another, `way` after we asked.
     pub(super) const fn turn_away(&mut self, way: Duration) {
         self.way = way;
+        self.splits = 0;
         self.refused = true;
         self.overtook = true;
         self.are_known = true;
@@ -63,7 +71,13 @@ impl Rivals {
     /// Within which time to ask when we are called. Whoever is called with others does not ask at the same time, and the
     /// sooner the longer it has waited. But what is much shorter than the way to the nodes is lost on the way, and whoever
     /// has the longest would always be last: so half of the way and back is added to it.
+    ///
+    /// If the nodes were divided among several, nobody has the resource, and what each takes back calls all others: they
+    /// would divide them again. So the time doubles each time.
     pub(super) fn window(&self) -> Duration {
+        if self.splits > 0 {
+            return LONGEST_WINDOW.saturating_mul(1 << self.splits.min(MOST_DOUBLINGS));
+        }
         if !self.are_known {
             return Duration::ZERO;
         }
@@ -73,6 +87,9 @@ impl Rivals {
             .min(LONGEST_WINDOW)
     }
 }
+
+/// How often the time within which to ask is doubled: up to 64 ms.
+const MOST_DOUBLINGS: u32 = 7;
 
 /// How long whoever was called waits at most, so that not all who were called ask at once.
 pub(super) const LONGEST_WINDOW: Duration = Duration::from_micros(500);
@@ -106,14 +123,29 @@ mod tests {
     fn nobody_waits_for_others_who_are_not_known_of() {
         let mut rivals = Rivals::default();
         assert_eq!(rivals.window(), Duration::ZERO);
-        rivals.hold(Duration::ZERO);
+        rivals.hold(Duration::ZERO, false);
         assert_eq!(
             (rivals.window(), rivals.rivalry()),
             (Duration::ZERO, Rivalry::Refused)
         );
         rivals.call();
-        rivals.hold(Duration::ZERO);
+        rivals.hold(Duration::ZERO, false);
         assert!(!rivals.window().is_zero());
         assert_eq!(rivals.rivalry(), Rivalry::Overtaken);
+    }
+
+    #[test]
+    fn whoever_is_divided_from_others_again_and_again_waits_for_longer() {
+        let mut rivals = Rivals::default();
+        let windows: Vec<_> = (0..9)
+            .map(|_| {
+                rivals.call();
+                rivals.hold(Duration::ZERO, true);
+                rivals.window().as_millis()
+            })
+            .collect();
+        assert_eq!(windows, [1, 2, 4, 8, 16, 32, 64, 64, 64]);
+        rivals.hold(Duration::ZERO, false);
+        assert!(rivals.window() < LONGEST_WINDOW, "somebody has it");
     }
 }
