@@ -70,6 +70,17 @@ impl Tries {
         self.next
     }
 
+    /// Begins then at the earliest, but before half of the patience is over. Says when.
+    pub(crate) fn put_off(&mut self, at: Instant) -> Instant {
+        let patience = self.deadline().saturating_since(self.begun);
+        let half = patience.checked_div(2).unwrap_or_default();
+        let at = at.min(self.begun.saturating_add(half));
+        if self.attempts == 0 {
+            self.next = self.next.max(at);
+        }
+        at
+    }
+
     /// An attempt begins. Says its number.
     pub(crate) fn begin(&mut self, now: Instant) -> u32 {
         if now >= self.next {

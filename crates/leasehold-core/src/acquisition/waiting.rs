@@ -58,6 +58,7 @@ impl Acquisition {
         } else {
             Duration::ZERO
         };
+        let at = self.tries.put_off(now.saturating_add(pause));
         // Where there are rivals, one of them may have come before, and then the others need not be asked.
         let how = if others_first || self.rivals.are_known() {
             Ask::OneFirst
@@ -65,7 +66,7 @@ impl Acquisition {
             Ask::All
         };
         if let State::Resting(rest) = &mut self.state {
-            rest.called = Some((now.saturating_add(pause), how));
+            rest.called = Some((at, how));
         }
     }
 

@@ -70,7 +70,11 @@ impl Engine {
         if !has_turn {
             acquisition.stand_behind();
         } else if queues {
-            self.turn_comes(now, &resource).give(now, &mut acquisition);
+            let mut coming = self.turn_comes(now, &resource);
+            // Whoever comes anew has no such lead over those who wait elsewhere as the next of a queue has: the last
+            // release has called them already. So it makes room for those only of whom it is known that they lose.
+            coming.others_first &= coming.has_rivals;
+            coming.give(now, &mut acquisition);
         }
         self.acquisitions.insert(id, acquisition, None);
         self.look_at(now, id);

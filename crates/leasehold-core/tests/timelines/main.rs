@@ -160,6 +160,7 @@ stories! {
     what_a_dead_node_kept_is_released_when_its_link_is_up
     what_is_handed_over_is_left_and_what_was_lost_is_taken_back
     what_is_taken_over_is_not_waited_for
+    whoever_comes_back_lets_those_go_first_who_lost
     whoever_is_refused_without_a_word_asks_who_it_is
     whoever_is_told_of_changes_asks_after_a_second_all_the_same
     whoever_was_called_asks_one_node_first
