@@ -78,7 +78,7 @@ fn a_wrong_address_or_ttl_is_refused() {
         2,
         &[
             "leasehold: ",
-            "unknown scheme; known are redis, rediss and unix",
+            "unknown scheme; known are redis, rediss, redis+sentinel, rediss+sentinel and unix",
         ],
     );
     let seen = user
