@@ -153,10 +153,12 @@ impl World {
         }
     }
 
-    /// Whether the client can ask the node and hear its answer, now.
+    /// Whether the client can ask the node and hear its answer, now, and not only behind something that is late.
     pub(crate) fn can_ask(&self, link: usize) -> bool {
         let connection = &self.network.connections[link];
         let is_cut = self.now < connection.cut_there.max(connection.cut_back);
-        (self.network.law.lawless || connection.state == State::Up) && !is_cut
+        let usual = self.now.after(self.network.law.delay_ns.1);
+        let is_late = connection.last_arrival.max(connection.last_return) > usual;
+        (self.network.law.lawless || connection.state == State::Up) && !is_cut && !is_late
     }
 }
