@@ -1,7 +1,7 @@
 //! The wait for the lock.
 
 use crate::{
-    args::RunArguments,
+    args::run::RunArguments,
     duration::Shown,
     exit_code,
     failure::Failure,

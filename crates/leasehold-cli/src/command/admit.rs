@@ -1,8 +1,8 @@
 //! `leasehold admit`: the operator's word that servers may vote now.
 
 use crate::{
-    args::AdmitArguments, exit_code, failure::Failure, hint, nodes::misused, output, question,
-    waiting,
+    args::operator::AdmitArguments, exit_code, failure::Failure, hint, nodes::misused, output,
+    question, waiting,
 };
 use leasehold::{
     AbstentionCause,

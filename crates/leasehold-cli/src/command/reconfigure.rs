@@ -1,8 +1,8 @@
 //! `leasehold reconfigure`: another configuration for servers that are in use.
 
 use crate::{
-    args::ReconfigureArguments, duration::Shown, exit_code, failure::Failure, node_list::NodeList,
-    output, question, waiting,
+    args::operator::ReconfigureArguments, duration::Shown, exit_code, failure::Failure,
+    node_list::NodeList, output, question, waiting,
 };
 use leasehold::{
     ReconfigureError,

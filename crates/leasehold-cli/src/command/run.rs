@@ -1,7 +1,7 @@
 //! `leasehold run`: wait, run, keep, release.
 
 use crate::{
-    args::RunArguments,
+    args::run::RunArguments,
     child::{self, Child},
     duration::Shown,
     exit_code,

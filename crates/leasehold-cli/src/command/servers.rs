@@ -2,7 +2,7 @@
 
 use crate::{
     agreement::Agreement,
-    args::{Place, ServersCommand},
+    args::servers::{Place, ServersCommand},
     exit_code,
     failure::Failure,
     folder,

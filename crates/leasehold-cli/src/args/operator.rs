@@ -1,0 +1,74 @@
+//! The arguments of those who operate the servers: `leasehold admit` and `leasehold reconfigure`.
+
+use crate::{
+    agreement::Agreement,
+    node_list::{NodeList, NodeListParser},
+};
+use clap::Args;
+
+/// Let servers vote that would wait because they may have forgotten locks.
+///
+/// Servers that are new, were flushed or have restarted do not vote until every lock that they may have forgotten has
+/// ended. This is your word that they have forgotten none: say it of servers that are brand-new, or while
+/// nothing runs that locks. Said of a server that did forget, it lets two hold the same lock.
+#[derive(Debug, Args)]
+#[command(after_long_help = OPERATOR_HELP)]
+pub(crate) struct AdmitArguments {
+    /// The servers, all of them, as URLs with commas between
+    #[arg(
+        long,
+        value_name = "URL,URL…",
+        env = "LEASEHOLD_NODES",
+        hide_env_values = true,
+        value_parser = NodeListParser,
+    )]
+    pub(crate) nodes: NodeList,
+
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+
+    #[command(flatten)]
+    pub(crate) agreement: Agreement,
+}
+
+/// Change the servers, or what all agree on, while locks are in use.
+///
+/// Give the new list of servers and the new options. Whoever locks by the old ones loses the lock in time and is told
+/// of it; whoever locks by the new ones waits until every old lock has ended. Start those afterwards. Run it again if
+/// it was interrupted or did not reach every server: what was done is left alone.
+#[derive(Debug, Args)]
+#[command(after_long_help = OPERATOR_HELP)]
+pub(crate) struct ReconfigureArguments {
+    /// The servers after the change, all of them, as URLs with commas between
+    #[arg(
+        long,
+        value_name = "URL,URL…",
+        env = "LEASEHOLD_NODES",
+        hide_env_values = true,
+        value_parser = NodeListParser,
+    )]
+    pub(crate) nodes: NodeList,
+
+    /// The servers before the change, all of them; without it, the same
+    #[arg(long, value_name = "URL,URL…", value_parser = NodeListParser)]
+    pub(crate) from: Option<NodeList>,
+
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+
+    /// Look, say what would be done, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) agreement: Agreement,
+}
+
+const OPERATOR_HELP: &str = "\
+Exit codes:
+  0      done
+  2      the arguments cannot be understood, or are not about these servers
+  122    too few servers can be reached
+  125    leasehold itself failed, or the answer was no";

@@ -1,0 +1,49 @@
+//! The arguments of `leasehold servers`.
+
+use crate::agreement::Agreement;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// Start, stop and list lock servers on this machine, for trying and testing.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServersCommand {
+    /// Start servers on free loopback ports and print the list that --nodes takes
+    #[command(after_long_help = START_HELP)]
+    Start {
+        /// How many: an odd number, since an even one tolerates no more failures
+        #[arg(short = 'n', long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=32))]
+        count: u8,
+
+        #[command(flatten)]
+        place: Place,
+
+        #[command(flatten)]
+        agreement: Agreement,
+    },
+    /// Stop the servers that were started
+    Stop {
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Say which of the servers are up, one a line
+    Status {
+        /// Print only the list that --nodes takes
+        #[arg(long)]
+        nodes: bool,
+
+        #[command(flatten)]
+        place: Place,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Place {
+    /// The folder that the servers live in [default: servers in this user's state folder]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+const START_HELP: &str = "\
+Examples:
+    leasehold run --nodes \"$(leasehold servers start -n 3)\" demo -- echo hi
+    leasehold servers stop";

@@ -1,0 +1,60 @@
+//! Resources and times, as arguments.
+
+use crate::duration::{self, Shown};
+use std::time::Duration;
+
+pub(super) fn resource(text: &str) -> Result<String, String> {
+    match leasehold::Resource::new(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+pub(super) fn ttl(text: &str) -> Result<Duration, String> {
+    match duration::parse(text)? {
+        ttl if ttl < SHORTEST_TTL => Err(format!(
+            "shorter than {}: a command cannot be started, watched and ended in less",
+            Shown(SHORTEST_TTL)
+        )),
+        ttl => Ok(ttl),
+    }
+}
+
+pub(super) fn max_hold(text: &str) -> Result<Duration, String> {
+    match duration::parse(text)? {
+        most if most < SHORTEST_TTL => Err(format!(
+            "shorter than {}: a command cannot be started, watched and ended in less",
+            Shown(SHORTEST_TTL)
+        )),
+        most => Ok(most),
+    }
+}
+
+pub(super) fn wait(text: &str) -> Result<Duration, String> {
+    match duration::parse(text)? {
+        Duration::ZERO => Err("zero: say --no-wait to try once".into()),
+        duration => Ok(duration),
+    }
+}
+
+/// Of this, a command that has to go gets 30 ms between SIGTERM and SIGKILL: hardly enough to be
+/// scheduled twice on a busy machine.
+const SHORTEST_TTL: Duration = Duration::from_millis(200);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ttl_too_short_to_look_after_is_refused() {
+        let why = "shorter than 200 ms: a command cannot be started, watched and ended in less";
+        assert_eq!(ttl("0s").unwrap_err(), why);
+        assert_eq!(ttl("199ms").unwrap_err(), why);
+        assert_eq!(ttl("200ms"), Ok(SHORTEST_TTL));
+    }
+
+    #[test]
+    fn a_wait_of_zero_has_its_own_name() {
+        assert_eq!(wait("0s").unwrap_err(), "zero: say --no-wait to try once");
+    }
+}
