@@ -9,7 +9,7 @@ use crate::{
     manager::LockManager,
     mode::{Mode, Plain},
     options::LockOptions,
-    shell::{self, MakeLink},
+    shell::{self, MakeLink, Place},
 };
 use leasehold_core::{Quorum, Ttl};
 use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
@@ -22,6 +22,7 @@ pub struct ManagerBuilder {
     defaults: LockOptions,
     agreed: Agreed,
     replicas: Option<Replicas>,
+    place: Place,
     /// The first thing that was wrong, told by `build`.
     wrong: Option<ConfigError>,
 }
@@ -245,12 +246,39 @@ impl ManagerBuilder {
         self
     }
 
+    /// Does the manager's work as a task of this runtime, and not on a thread of its own.
+    ///
+    /// A lock costs less then, above all where many are taken at once: nothing crosses from one thread to another but
+    /// what the runtime sends across. The price: leases are extended, and answers heard, only while the runtime has a
+    /// thread to spare. Where tasks block all of its threads, leases are lost; guards still tell it in time. For runtimes
+    /// whose tasks do not block. The runtime needs its I/O and its timers enabled
+    /// ([`enable_all`](tokio::runtime::Builder::enable_all)); when it ends, so do the manager and its leases.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let here = tokio::runtime::Handle::current();
+    /// let manager = leasehold::LockManager::builder().memory(3).on_runtime(here).build()?;
+    /// let guard = manager.mutex("orders/42")?.acquire().await?;
+    /// assert!(guard.is_valid());
+    /// guard.release().await;
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn on_runtime(self, runtime: tokio::runtime::Handle) -> Self {
+        Self {
+            place: Place::Runtime(runtime),
+            ..self
+        }
+    }
+
     /// The options of locks that are made without options of their own.
     pub fn defaults(self, defaults: LockOptions) -> Self {
         Self { defaults, ..self }
     }
 
-    /// Starts the manager's thread, which begins to connect. Waits for nothing: nodes that are not there
+    /// Starts the manager, which begins to connect. Waits for nothing: nodes that are not there
     /// yet are told by the first lock that needs them.
     ///
     /// # Errors
@@ -284,7 +312,7 @@ impl ManagerBuilder {
         let (quorum, configuration) = self.agreement::<M>()?;
         let configuration = Arc::new(configuration);
         let plan = Arc::new(self.defaults.plan_for::<M>(&configuration)?);
-        let replicas = self.replicas;
+        let (replicas, place) = (self.replicas, self.place);
         if let Some(Replicas { count, within }) = replicas {
             let limit = plan.terms.node_limit();
             if count == 0 || within < Duration::from_millis(1) || within > limit {
@@ -307,7 +335,7 @@ impl ManagerBuilder {
             .unzip();
         let clock = Clock::system();
         let (handle, commands) = Handle::new(clock, names, quorum, configuration);
-        shell::spawn(&handle, commands, links).map_err(ConfigError::Thread)?;
+        shell::spawn(&handle, commands, links, &place).map_err(ConfigError::Thread)?;
         Ok(LockManager::new(handle, self.defaults, plan))
     }
 

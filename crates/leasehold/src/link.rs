@@ -32,7 +32,7 @@ mod watch;
 /// * A node that is down costs nothing: a request for it is answered [`Unknown`](Vote::Unknown) with
 ///   [`FaultKind::Down`](leasehold_core::FaultKind::Down) at once, and the link finds its way back by
 ///   itself. Only before the very first connection has succeeded or failed may requests wait for it.
-pub trait Link: 'static {
+pub trait Link: Send + 'static {
     /// Gives a request to the link. Does not wait; the request leaves at the next
     /// [`poll`](Self::poll), together with whatever else was given until then.
     fn send(&mut self, parcel: &Parcel);

@@ -1,18 +1,22 @@
-//! The thread that owns the connections and timers and turns the engine's crank.
+//! What owns the connections and timers and turns the engine's crank.
 //!
-//! It is one task on one thread: whatever wakes it, it moves everything that can be moved and goes to
-//! sleep again. So requests that are ready at the same time leave in one write for each node, one timer
-//! serves all operations, and a caller is woken once, when its operation has ended. A caller's executor
-//! that is stuck costs no lease anything.
+//! It is one task: whatever wakes it, it moves everything that can be moved and goes to sleep again. So requests
+//! that are ready at the same time leave in one write for each node, one timer serves all operations, and a caller is
+//! woken once, when its operation has ended. `place` is where it runs: on a thread of its own, where a caller's executor
+//! that is stuck costs no lease anything, or on a runtime of the user's.
+
+mod place;
+
+pub(crate) use place::{Place, spawn};
 
 use crate::{
     alarm::Alarm,
     clock::{self, Clock},
     deadline::Deadlines,
     error::{Danger, LossCause},
-    handle::{Command, Handle, HeldLease, Ticket, WeakHandle},
+    handle::{Command, HeldLease, Ticket, WeakHandle},
     health::{Healths, NodeConnection},
-    link::{Link, LinkEvent, NodeName, Parcel},
+    link::{Link, LinkEvent, Parcel},
     state::LeaseStatus,
 };
 use leasehold_core::{
@@ -20,11 +24,8 @@ use leasehold_core::{
 };
 use std::{
     collections::HashMap,
-    future::poll_fn,
-    io,
     sync::Arc,
-    task::{Context, Poll},
-    thread,
+    task::{Context, Poll, ready},
     time::Duration,
 };
 use tokio::sync::{mpsc, oneshot};
@@ -51,6 +52,8 @@ pub(crate) struct Shell {
     commands: mpsc::UnboundedReceiver<Command>,
     engine: Engine,
     links: Vec<Box<dyn Link>>,
+    /// What was heard of a link and not looked at yet; empty between two looks, and kept for its room.
+    heard: Vec<LinkEvent>,
     answers: HashMap<OperationId, Answer>,
     /// The leases that somebody has, by the acquisitions that won them.
     leases: HashMap<OperationId, Arc<LeaseStatus>>,
@@ -59,6 +62,8 @@ pub(crate) struct Shell {
     alarm: Alarm,
     sleeps_until: Instant,
     ending: Ending,
+    /// Whether it shares its thread with the callers.
+    is_guest: bool,
 }
 
 /// Whom to tell how an operation ended.
@@ -80,47 +85,6 @@ enum Ending {
     Deserted(Instant),
 }
 
-/// Starts a shell on a thread of its own.
-pub(crate) fn spawn(
-    handle: &Handle,
-    commands: mpsc::UnboundedReceiver<Command>,
-    links: Vec<MakeLink>,
-) -> io::Result<()> {
-    let (clock, quorum, healths) = (handle.clock(), handle.quorum(), handle.healths().clone());
-    let mut engine = Engine::new(quorum);
-    engine.name_nodes(handle.names().names.iter().map(NodeName::as_str));
-    let handle = handle.downgrade();
-    let deadlines = Deadlines::start()?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    thread::Builder::new()
-        .name("leasehold".into())
-        .spawn(move || {
-            runtime.block_on(async move {
-                let mut shell = Shell {
-                    clock,
-                    handle,
-                    healths,
-                    commands,
-                    engine,
-                    links: links.into_iter().map(|make| make(clock)).collect(),
-                    answers: HashMap::new(),
-                    leases: HashMap::new(),
-                    deadlines,
-                    tickets: HashMap::new(),
-                    alarm: Alarm::new(),
-                    sleeps_until: Instant::ORIGIN,
-                    ending: Ending::NotYet,
-                };
-                poll_fn(|cx| shell.poll(cx)).await;
-            });
-            // A name that is being looked up must not keep the thread.
-            runtime.shutdown_background();
-        })?;
-    Ok(())
-}
-
 impl Shell {
     /// Moves everything that can be moved; ready when the shell's work is done.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -130,11 +94,16 @@ impl Shell {
             moved |= self.poll_links(cx);
             moved |= self.look_at_the_clock();
             moved |= self.hand_over();
-            self.tell();
+            let told = self.tell();
             if self.is_done() {
                 return Poll::Ready(());
             }
-            if !moved && self.sleep(cx).is_pending() {
+            if told && self.is_guest {
+                // Those who were told go first: what they ask for leaves in one write with what others ask for.
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            if !moved && self.take_command(cx).is_pending() && self.sleep(cx).is_pending() {
                 return Poll::Pending;
             }
         }
@@ -145,18 +114,26 @@ impl Shell {
 
     fn take_commands(&mut self, cx: &mut Context<'_>) -> bool {
         let mut moved = false;
-        while !matches!(self.ending, Ending::Deserted(_)) {
-            match self.commands.poll_recv(cx) {
-                Poll::Pending => break,
-                Poll::Ready(Some(command)) => self.take(command),
-                Poll::Ready(None) => {
-                    let until = self.clock.now().saturating_add(DRAIN_LIMIT);
-                    self.ending = Ending::Deserted(until);
-                }
-            }
+        while !self.commands.is_empty() && self.take_command(cx).is_ready() {
             moved = true;
         }
         moved
+    }
+
+    /// Takes one thing that was posted; if there is none, the next wakes the shell. Only for one that goes to sleep: to
+    /// wake one that is awake costs a system call for nothing.
+    fn take_command(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if matches!(self.ending, Ending::Deserted(_)) {
+            return Poll::Pending;
+        }
+        match ready!(self.commands.poll_recv(cx)) {
+            Some(command) => self.take(command),
+            None => {
+                let until = self.clock.now().saturating_add(DRAIN_LIMIT);
+                self.ending = Ending::Deserted(until);
+            }
+        }
+        Poll::Ready(())
     }
 
     fn take(&mut self, command: Command) {
@@ -275,52 +252,67 @@ impl Shell {
 
     /// Gives the engine's requests to the links, which write them when they are polled next.
     fn hand_over(&mut self) -> bool {
-        let mut moved = false;
+        let mut given = None;
         while let Some(send) = self.engine.poll_send() {
-            moved = true;
-            let parcel = Parcel::new(send.tag, send.request, self.clock.now());
+            // Before the first leaves, and so before any does.
+            let given = *given.get_or_insert_with(|| self.clock.now());
+            let parcel = Parcel::new(send.tag, send.request, given);
             for node in send.nodes.iter() {
                 self.links[node.index()].send(&parcel);
             }
         }
-        moved
+        given.is_some()
     }
 
     fn poll_links(&mut self, cx: &mut Context<'_>) -> bool {
         let mut moved = false;
-        for (index, link) in self.links.iter_mut().enumerate() {
-            let node = NodeId::new(index).expect("there are as many links as nodes");
-            while let Poll::Ready(event) = link.poll(cx) {
-                moved = true;
-                // Read after the event: an answer must not be taken for earlier than it is.
-                let now = self.clock.now();
-                match event {
-                    LinkEvent::Reply(tag, vote) => self.engine.handle_reply(now, node, tag, vote),
-                    LinkEvent::Clock(reading) => {
-                        if let Some(step) = self.engine.handle_clock(now, node, reading) {
-                            self.healths.step(index, step);
-                        }
-                    }
-                    LinkEvent::Changed(resource) => {
-                        self.engine.handle_hint(now, node, resource.as_ref());
-                    }
-                    LinkEvent::Up(id) => {
-                        self.healths.connection(index, NodeConnection::Up);
-                        self.engine.handle_link(now, node, LinkChange::Up(id));
-                    }
-                    LinkEvent::Down(reason) => {
-                        self.healths.connection(index, NodeConnection::Down(reason));
-                        self.engine.handle_link(now, node, LinkChange::Down);
-                    }
-                }
+        for index in 0..self.links.len() {
+            while let Poll::Ready(event) = self.links[index].poll(cx) {
+                self.heard.push(event);
             }
+            if self.heard.is_empty() {
+                continue;
+            }
+            moved = true;
+            // Read after the events, once for all of them: an answer must not be taken for earlier than it is.
+            let now = self.clock.now();
+            let mut heard = std::mem::take(&mut self.heard);
+            for event in heard.drain(..) {
+                self.hear(now, index, event);
+            }
+            self.heard = heard;
         }
         moved
     }
 
+    fn hear(&mut self, now: Instant, index: usize, event: LinkEvent) {
+        let node = NodeId::new(index).expect("there are as many links as nodes");
+        match event {
+            LinkEvent::Reply(tag, vote) => self.engine.handle_reply(now, node, tag, vote),
+            LinkEvent::Clock(reading) => {
+                if let Some(step) = self.engine.handle_clock(now, node, reading) {
+                    self.healths.step(index, step);
+                }
+            }
+            LinkEvent::Changed(resource) => {
+                self.engine.handle_hint(now, node, resource.as_ref());
+            }
+            LinkEvent::Up(id) => {
+                self.healths.connection(index, NodeConnection::Up);
+                self.engine.handle_link(now, node, LinkChange::Up(id));
+            }
+            LinkEvent::Down(reason) => {
+                self.healths.connection(index, NodeConnection::Down(reason));
+                self.engine.handle_link(now, node, LinkChange::Down);
+            }
+        }
+    }
+
     /// Tells callers how their operations ended.
-    fn tell(&mut self) {
+    fn tell(&mut self) -> bool {
+        let mut told = false;
         while let Some((id, event)) = self.engine.poll_event() {
+            told = true;
             if let Event::Changed(change) = event {
                 self.change(id, change);
                 continue;
@@ -362,6 +354,7 @@ impl Shell {
                 (Some(_), event) => unreachable!("an operation ended as {event:?}"),
             }
         }
+        told
     }
 
     /// A lease that was just won, as its holder gets it; none if there can be no holder any more.
@@ -427,7 +420,8 @@ impl Shell {
         let Some(until) = self.engine.poll_timeout().into_iter().chain(drained).min() else {
             return Poll::Pending;
         };
-        if self.sleeps_until != until {
+        // One that wakes too early costs less than setting it anew for each operation.
+        if self.sleeps_until == Instant::ORIGIN || until < self.sleeps_until {
             self.sleeps_until = until;
             let left = until.saturating_since(now);
             // The timer stands still while the machine sleeps, and the leases do not.

@@ -12,10 +12,9 @@ use leasehold_core::{
     AttemptId, FencingToken, Instant, OperationId, Owner, Request, Resource, Table, Tag, Ttl, Vote,
 };
 use std::{
-    cell::RefCell,
     collections::VecDeque,
     panic::catch_unwind,
-    rc::Rc,
+    sync::{Arc, Mutex},
     task::{Context, Poll},
 };
 
@@ -52,7 +51,7 @@ async fn a_node_in_a_file_conforms() {
 /// A link that breaks one promise.
 struct Broken {
     how: How,
-    table: Rc<RefCell<Table>>,
+    table: Arc<Mutex<Table>>,
     answers: VecDeque<LinkEvent>,
 }
 
@@ -83,7 +82,7 @@ enum How {
 }
 
 impl Broken {
-    fn new(how: How, table: &Rc<RefCell<Table>>) -> Self {
+    fn new(how: How, table: &Arc<Mutex<Table>>) -> Self {
         Self {
             how,
             table: table.clone(),
@@ -97,7 +96,7 @@ impl Broken {
     /// The request as this node mistakes it.
     fn mistaken(&self, now: Instant, mut request: Request) -> Request {
         let holder = |resource: &Resource| {
-            let table = self.table.borrow();
+            let table = self.table.lock().expect("nobody panics with it");
             table.key(now, resource).map(|key| key.owner.clone())
         };
         match (self.how, &mut request) {
@@ -164,7 +163,7 @@ impl Broken {
                     resource, owner, ..
                 },
             ) => {
-                let table = self.table.borrow();
+                let table = self.table.lock().expect("nobody panics with it");
                 let key = table.key(now, resource);
                 *owner = key.map_or_else(|| owner.clone(), |key| key.owner.clone());
             }
@@ -181,7 +180,7 @@ impl Broken {
 
     /// What this node does before it carries out a request.
     fn spoil(&self, now: Instant, request: &Request) {
-        let mut table = self.table.borrow_mut();
+        let mut table = self.table.lock().expect("nobody panics with it");
         let (resource, owner) = (request.resource().clone(), request.owner());
         let holder = table.key(now, &resource).map(|key| key.owner.clone());
         match (self.how, request, holder) {
@@ -256,7 +255,11 @@ impl Link for Broken {
         self.spoil(now, &request);
         let vote = match (self.how, &request) {
             (How::RaisesNothing, Request::Raise { .. }) => Vote::GRANTED,
-            _ => self.table.borrow_mut().apply(now, &request),
+            _ => self
+                .table
+                .lock()
+                .expect("nobody panics with it")
+                .apply(now, &request),
         };
         let mut vote = self.spoiled(&request, vote);
         let mut tag = parcel.tag;
@@ -451,7 +454,7 @@ enum Checks {
 
 fn is_found(how: How, checks: Checks) -> bool {
     let check = || {
-        let table = Rc::default();
+        let table = Arc::default();
         let make = || Broken::new(how, &table);
         run(async {
             match checks {

@@ -47,7 +47,7 @@ pub enum AcquireError {
         /// What the last attempt failed of.
         last: Box<Self>,
     },
-    /// The manager was shut down, or its thread has ended.
+    /// The manager was shut down, or its thread or runtime has ended.
     ShutDown {
         /// What was to be locked.
         resource: Resource,

@@ -58,7 +58,7 @@ pub enum LossCause {
         /// For how long.
         silent: Duration,
     },
-    /// The manager's thread has ended, of a bug: nobody extends the lease, and nobody watches it.
+    /// The manager's thread has ended, of a bug, or the runtime that did its work: nobody extends the lease, and nobody watches it.
     Stopped,
 }
 
@@ -209,7 +209,7 @@ impl fmt::Display for LossCause {
             Self::NoProgress { silent } => {
                 write!(out, "its holder reported no progress for {}", Span(*silent))
             }
-            Self::Stopped => out.write_str("the lock manager's thread has ended"),
+            Self::Stopped => out.write_str("the lock manager has ended"),
         }
     }
 }

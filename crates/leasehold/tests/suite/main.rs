@@ -9,6 +9,7 @@ mod lease;
 mod link_redis;
 mod manager;
 mod native;
+mod on_runtime;
 mod operate;
 mod oracle;
 mod restart_guard;

@@ -1,0 +1,136 @@
+//! Managers whose work is done by a runtime of the user's.
+
+use crate::support::{block_on, eventually};
+use leasehold::{LeaseState, LockManager, LockOptions, LossCause};
+use leasehold_servers::{ServerSet, require_server};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+use tokio::runtime::{Builder, Runtime};
+
+const MS: Duration = Duration::from_millis(1);
+
+fn one_thread() -> Runtime {
+    let mut builder = Builder::new_current_thread();
+    builder.enable_all().build().expect("a runtime")
+}
+
+fn two_threads() -> Runtime {
+    let mut builder = Builder::new_multi_thread();
+    builder
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime")
+}
+
+fn manager(runtime: &Runtime) -> LockManager {
+    let builder = LockManager::builder().memory(3);
+    let builder = builder.on_runtime(runtime.handle().clone());
+    builder
+        .build()
+        .expect("three nodes and the default options")
+}
+
+/// How many threads this process has that are called as a manager's own.
+fn own_threads() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("this is Linux");
+    tasks
+        .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok())
+        .filter(|name| name.trim() == "leasehold")
+        .count()
+}
+
+#[test]
+fn it_locks_on_real_servers_on_either_kind_of_runtime_and_without_a_thread() {
+    require_server();
+    let servers = ServerSet::start(3).expect("the servers start");
+    for runtime in [one_thread(), two_threads()] {
+        let builder = LockManager::builder().nodes(servers.urls());
+        let builder = builder.on_runtime(runtime.handle().clone());
+        let manager = builder.build_plain().expect("three nodes");
+        let inside = Arc::new(AtomicU32::new(0));
+        runtime.block_on(async {
+            let mut tasks = tokio::task::JoinSet::new();
+            for _ in 0..8 {
+                let (mutex, inside) = (manager.mutex("r").expect("a name"), Arc::clone(&inside));
+                tasks.spawn(async move {
+                    let guard = mutex
+                        .acquire_within(60_000 * MS)
+                        .await
+                        .expect("in its turn");
+                    assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "alone");
+                    tokio::task::yield_now().await;
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                    assert!(guard.release().await.is_released());
+                });
+            }
+            while let Some(done) = tasks.join_next().await {
+                done.expect("no task panics");
+            }
+            assert_eq!(manager.shutdown().await, Some(0));
+        });
+    }
+    // Other tests of this program have managers with threads, but each test has a process of its own in CI.
+    if std::env::var_os("NEXTEST").is_some() {
+        assert_eq!(own_threads(), 0);
+    }
+}
+
+#[test]
+fn callers_need_not_be_on_that_runtime() {
+    let runtime = two_threads();
+    let manager = manager(&runtime);
+    let mutex = manager.mutex("r").expect("a name");
+    let guard = block_on(mutex.acquire()).expect("it is free");
+    assert!(
+        block_on(mutex.try_acquire())
+            .expect_err("it is held")
+            .is_contention()
+    );
+    assert!(block_on(guard.release()).is_released());
+}
+
+#[test]
+fn leases_are_extended_while_the_runtime_has_a_thread_to_spare() {
+    let runtime = two_threads();
+    let manager = manager(&runtime);
+    let options = LockOptions::new().ttl(200 * MS);
+    let mutex = manager.mutex_with("r", options).expect("a name");
+    let guard = block_on(mutex.acquire()).expect("it is free");
+    let first = guard.valid_until();
+    eventually("it was extended", || guard.valid_until() > first);
+    assert!(guard.is_valid());
+}
+
+#[test]
+fn a_loss_is_told_in_time_though_every_thread_of_the_runtime_is_blocked() {
+    let runtime = one_thread();
+    let manager = manager(&runtime);
+    let options = LockOptions::new().ttl(200 * MS);
+    let mutex = manager.mutex_with("r", options).expect("a name");
+    let guard = runtime.block_on(mutex.acquire()).expect("it is free");
+    // From here on nobody drives the runtime.
+    let lost = block_on(guard.lost());
+    assert!(matches!(lost.cause, LossCause::TimedOut { .. }), "{lost}");
+    assert!(!guard.is_valid());
+}
+
+#[test]
+fn leases_end_with_their_runtime() {
+    let runtime = two_threads();
+    let manager = manager(&runtime);
+    let mutex = manager.mutex("r").expect("a name");
+    let guard = block_on(mutex.acquire()).expect("it is free");
+    runtime.shutdown_background();
+    eventually(
+        "the lease is lost",
+        || matches!(guard.state(), LeaseState::Lost(lost) if lost.cause == LossCause::Stopped),
+    );
+    let error = block_on(mutex.acquire()).expect_err("nobody is there to ask");
+    assert!(error.to_string().contains("manager"), "{error}");
+}
