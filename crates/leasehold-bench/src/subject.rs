@@ -4,17 +4,30 @@ use crate::Fallible;
 use leasehold::{Fenced, LeaseGuard, LockManager, LockOptions, ManagerBuilder, Plain};
 use leasehold_servers::ServerSet;
 use std::time::Duration;
+use tokio::runtime::Handle;
 
 /// Who locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     Plain,
     Fenced,
+    /// As a task of the caller's runtime instead of on a thread of its own.
+    PlainHere,
+    FencedHere,
     Rslock,
 }
 
 /// Everybody, but the bare wire, which is no library.
 pub(crate) const LIBRARIES: [Subject; 3] = [Subject::Plain, Subject::Fenced, Subject::Rslock];
+
+/// The same, and ours in both places that it can run in.
+pub(crate) const PLACES: [Subject; 5] = [
+    Subject::Plain,
+    Subject::PlainHere,
+    Subject::Fenced,
+    Subject::FencedHere,
+    Subject::Rslock,
+];
 
 /// The name of the bare wire in tables.
 pub(crate) const BARE: &str = "bare";
@@ -24,19 +37,23 @@ impl Subject {
         match self {
             Self::Plain => "plain",
             Self::Fenced => "fenced",
+            Self::PlainHere => "plain, on the runtime",
+            Self::FencedHere => "fenced, on the runtime",
             Self::Rslock => "rslock",
         }
     }
 
     pub(crate) fn named(name: &str) -> Option<Self> {
-        LIBRARIES.into_iter().find(|subject| subject.name() == name)
+        PLACES.into_iter().find(|subject| subject.name() == name)
     }
 
-    /// Makes its manager, which begins to connect. Fenced votes are given at once only by nodes that were admitted.
+    /// Makes its manager, which begins to connect. Must be called within the caller's runtime. Fenced votes are given at once only by nodes that were admitted.
     pub(crate) fn manager(self, urls: &[String]) -> Fallible<Locker> {
         Ok(match self {
             Self::Plain => Locker::Plain(builder(urls).build_plain()?),
             Self::Fenced => Locker::Fenced(builder(urls).build()?),
+            Self::PlainHere => Locker::Plain(builder(urls).on_runtime(here()).build_plain()?),
+            Self::FencedHere => Locker::Fenced(builder(urls).on_runtime(here()).build()?),
             Self::Rslock => Locker::Rslock(rslock::LockManager::new(urls.to_vec())),
         })
     }
@@ -44,11 +61,11 @@ impl Subject {
 
 /// Where a subject stands in tables.
 pub(crate) fn rank(name: &str) -> usize {
-    let order = ["plain", "fenced", BARE, "rslock"];
-    order
-        .iter()
-        .position(|&known| known == name)
-        .unwrap_or(order.len())
+    let ours = PLACES.iter().filter(|it| **it != Subject::Rslock);
+    let order = ours
+        .map(|it| it.name())
+        .chain([BARE, Subject::Rslock.name()]);
+    order.take_while(|known| *known != name).count()
 }
 
 /// The nodes are new: nobody can hold what they may have forgotten, and nobody has to wait.
@@ -130,10 +147,17 @@ pub(crate) async fn servers(nodes: usize) -> Fallible<ServerSet> {
     Ok(servers)
 }
 
-/// A manager for each library, connected and used once.
-pub(crate) async fn managers(urls: &[String]) -> Fallible<Vec<(Subject, Locker)>> {
+fn here() -> Handle {
+    Handle::current()
+}
+
+/// A manager for each of them, connected and used once.
+pub(crate) async fn managers(
+    subjects: &[Subject],
+    urls: &[String],
+) -> Fallible<Vec<(Subject, Locker)>> {
     let mut managers = Vec::new();
-    for subject in LIBRARIES {
+    for &subject in subjects {
         let manager = subject.manager(urls)?;
         manager.acquire("warm-up").await?.release().await;
         managers.push((subject, manager));

@@ -18,7 +18,7 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
         let servers = runtime.block_on(subject::servers(nodes))?;
         let mut foreign = Foreign::connect(&servers)?;
         foreign.fill(effort.live_keys, Duration::from_secs(900))?;
-        let managers = runtime.block_on(subject::managers(&servers.urls()))?;
+        let managers = runtime.block_on(subject::managers(&subject::LIBRARIES, &servers.urls()))?;
         let managers = managers.into_iter();
         let managers: Vec<_> = managers
             .map(|(who, manager)| (who, Arc::new(manager)))

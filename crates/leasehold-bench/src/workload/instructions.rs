@@ -23,7 +23,7 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
     let counts: &[usize] = if effort.is_quick { &[64] } else { &[1, 64] };
     for nodes in [1, 5] {
         let servers = runtime.block_on(subject::servers(nodes))?;
-        let libraries = subject::LIBRARIES.map(Subject::name);
+        let libraries = subject::PLACES.map(Subject::name);
         for name in libraries.into_iter().chain([BARE]) {
             for &tasks in counts {
                 let count = |cycles| counted(&servers, name, tasks, cycles);

@@ -6,7 +6,7 @@ use crate::{
     effort::{Effort, rotated},
     ledger::Ledger,
     moment::Moment,
-    subject::{self, BARE, Locker},
+    subject::{self, BARE, Locker, PLACES},
 };
 
 pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
@@ -20,7 +20,7 @@ fn compare(effort: &Effort, nodes: usize, ledger: &mut Ledger) -> Fallible<()> {
     let runtime = super::runtime(1)?;
     let servers = runtime.block_on(subject::servers(nodes))?;
     let mut bare = Bare::connect(&servers)?;
-    let managers = runtime.block_on(subject::managers(&servers.urls()))?;
+    let managers = runtime.block_on(subject::managers(&PLACES, &servers.urls()))?;
     let mut runners: Vec<Option<&(_, Locker)>> = vec![None];
     runners.extend(managers.iter().map(Some));
     // The first round warms up.

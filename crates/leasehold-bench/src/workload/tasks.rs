@@ -15,7 +15,9 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
     for nodes in [1, 5] {
         let servers = runtime.block_on(subject::servers(nodes))?;
         let mut runners = Vec::new();
-        for (subject, manager) in runtime.block_on(subject::managers(&servers.urls()))? {
+        for (subject, manager) in
+            runtime.block_on(subject::managers(&subject::LIBRARIES, &servers.urls()))?
+        {
             let manager = Arc::new(manager);
             let listening = Listening::begin(&servers)?;
             let warm_up = contest::all(&manager, "warm-up", TASKS, WARM_UP);

@@ -7,7 +7,7 @@ use crate::{
     ledger::Ledger,
     moment::{Moment, processor_time},
     sample::Sample,
-    subject::{self, BARE, Locker},
+    subject::{self, BARE, Locker, PLACES},
 };
 use std::{sync::Arc, time::Duration};
 use tokio::task::JoinSet;
@@ -17,7 +17,7 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
     for nodes in [1, 3, 5] {
         let servers = runtime.block_on(subject::servers(nodes))?;
         let mut bare = Bare::connect(&servers)?;
-        let managers = runtime.block_on(subject::managers(&servers.urls()))?;
+        let managers = runtime.block_on(subject::managers(&PLACES, &servers.urls()))?;
         let mut runners = vec![None];
         let managers = managers.into_iter();
         runners.extend(managers.map(|(subject, manager)| Some((subject, Arc::new(manager)))));
