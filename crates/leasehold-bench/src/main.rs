@@ -9,6 +9,7 @@ mod args;
 mod awake;
 mod bar;
 mod bare;
+mod bare_waiter;
 mod commands;
 mod conditions;
 mod contest;

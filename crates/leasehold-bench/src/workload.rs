@@ -116,9 +116,10 @@ pub(crate) static WORKLOADS: [Workload; 10] = [
     Workload {
         name: "wake",
         title: "Waking up",
-        about: "Another program deletes the key that one waits for; in round trips of a `PING`.",
+        about: "Another program deletes the key that one waits for; in round trips of a `PING` that follows upon another. \
+                The bare wire is a thread that reads what the nodes tell of their keys, and asks.",
         headline: "wake-up p50 round trips",
-        reference: Some("rslock"),
+        reference: Some("bare"),
         run: wake::run,
         bars: |_| wake_bars(),
     },
