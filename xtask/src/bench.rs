@@ -17,6 +17,17 @@ pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    if further.contains(&"--peers") || further.contains(&"peers") {
+        // It has the libraries of other languages, and is looked for beside the benchmark.
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "--quiet", "--release", "-p", "leasehold-interop"]);
+        if !build.status().is_ok_and(|status| status.success()) {
+            println!(
+                "leasehold-interop, which has the libraries of other languages, cannot be built"
+            );
+            return ExitCode::FAILURE;
+        }
+    }
     // A name of a file is meant from where the command was typed, and the workspace is named by cargo.
     let arguments = ["run", "--release", "-p", "leasehold-bench", "--"];
     // In place of this process: who ends this command ends the benchmark.

@@ -1,6 +1,6 @@
 //! The words of the command line.
 
-use crate::workload::WORKLOADS;
+use crate::workload::{PEERS, WORKLOADS};
 use std::path::PathBuf;
 
 /// What is to be done.
@@ -8,6 +8,8 @@ use std::path::PathBuf;
 pub(crate) struct Args {
     pub(crate) is_quick: bool,
     pub(crate) writes_docs: bool,
+    /// Whether libraries of other languages are measured as well.
+    pub(crate) has_peers: bool,
     /// None means all.
     pub(crate) workloads: Vec<String>,
     pub(crate) json: Option<PathBuf>,
@@ -22,12 +24,24 @@ pub(crate) fn parse(words: &[&str]) -> Result<Args, String> {
         match word {
             "--quick" => args.is_quick = true,
             "--write-docs" => args.writes_docs = true,
+            "--peers" => args.has_peers = true,
             "--json" => args.json = Some(value()?.into()),
             "--workload" => args.workloads.push(known(value()?)?),
             _ => return Err(format!("there is no option `{word}`")),
         }
     }
     Ok(args)
+}
+
+impl Args {
+    /// Whether a workload is to be run.
+    pub(crate) fn chooses(&self, name: &str) -> bool {
+        if name == PEERS && self.has_peers {
+            return true;
+        }
+        let is_named = self.workloads.iter().any(|chosen| chosen == name);
+        is_named || (self.workloads.is_empty() && name != PEERS)
+    }
 }
 
 fn known(name: &str) -> Result<String, String> {
@@ -40,11 +54,12 @@ fn known(name: &str) -> Result<String, String> {
 }
 
 pub(crate) const USAGE: &str = "\
-usage: cargo xtask bench [--quick] [--workload NAME]... [--json FILE] [--write-docs]
+usage: cargo xtask bench [--quick] [--workload NAME]... [--peers] [--json FILE] [--write-docs]
 
   --quick          fewer rounds, shorter ones: below five minutes, good for a first look
   --workload NAME  only this one: latency, throughput, instructions, tasks, processes, faults, held, herd, wake,
-                   expiry; may be repeated
+                   expiry, peers; may be repeated
+  --peers          libraries of other languages as well, which npm and pip install: workload peers
   --json FILE      every value of every round
   --write-docs     the results into docs/PERFORMANCE.md and docs/bench/
 
@@ -68,7 +83,16 @@ mod tests {
                 .unwrap_err()
                 .contains("throughput")
         );
+        assert!(args_choose(&["--peers"], &["herd", PEERS]));
+        assert!(!args_choose(&[], &[PEERS]), "it installs packages");
+        assert!(args_choose(&["--workload", PEERS], &[PEERS]));
+        assert!(!args_choose(&["--workload", PEERS], &["herd"]));
         assert!(parse(&["--json"]).is_err());
         assert!(parse(&["quick"]).is_err());
+    }
+
+    fn args_choose(words: &[&str], names: &[&str]) -> bool {
+        let args = parse(words).unwrap();
+        names.iter().all(|name| args.chooses(name))
     }
 }

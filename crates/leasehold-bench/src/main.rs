@@ -104,9 +104,7 @@ fn bench(args: &Args) -> Fallible<bool> {
     };
     let conditions = Conditions::look(&effort, kept)?;
     println!("{}", conditions.markdown());
-    let chosen = |workload: &&Workload| {
-        args.workloads.is_empty() || args.workloads.iter().any(|name| name == workload.name)
-    };
+    let chosen = |workload: &&Workload| args.chooses(workload.name);
     let mut reports = Vec::new();
     for workload in WORKLOADS.iter().filter(chosen) {
         let started = moment::Moment::now();

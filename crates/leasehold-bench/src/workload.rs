@@ -6,6 +6,7 @@ mod held;
 mod herd;
 pub(crate) mod instructions;
 mod latency;
+mod peers;
 pub(crate) mod processes;
 mod tasks;
 mod throughput;
@@ -35,7 +36,7 @@ impl fmt::Debug for Workload {
 }
 
 /// All of them, in the order in which they are run.
-pub(crate) static WORKLOADS: [Workload; 10] = [
+pub(crate) static WORKLOADS: [Workload; 11] = [
     Workload {
         name: "latency",
         title: "One task",
@@ -132,7 +133,19 @@ pub(crate) static WORKLOADS: [Workload; 10] = [
         run: expiry::run,
         bars: |effort| expiry_bars(effort),
     },
+    Workload {
+        name: PEERS,
+        title: "Other languages, one task",
+        about: "As with one task, by libraries of other languages, each in its own process and by its own clock.",
+        headline: "cycle p50 µs",
+        reference: Some("bare"),
+        run: peers::run,
+        bars: |_| Vec::new(),
+    },
 ];
+
+/// The one that is measured only if it is asked for: it installs packages.
+pub(crate) const PEERS: &str = "peers";
 
 /// A setting's name.
 fn nodes(count: usize) -> String {

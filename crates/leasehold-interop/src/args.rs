@@ -55,7 +55,7 @@ pub(crate) fn parse(words: &[&str]) -> Result<Args, String> {
     Ok(args)
 }
 
-fn named(name: &str) -> Result<&'static Peer, String> {
+pub(crate) fn named(name: &str) -> Result<&'static Peer, String> {
     let found = PEERS.iter().find(|peer| peer.name == name);
     found.ok_or_else(|| format!("there is no peer `{name}`; --list names them"))
 }

@@ -55,8 +55,23 @@ impl Installed {
 
     /// Starts its shim on these nodes.
     pub(crate) fn start(&self, urls: &[String]) -> crate::Fallible<Shim> {
+        Shim::start(self.shim()?, &self.folder.join("stderr.log"), urls)
+    }
+
+    /// Lets its shim lock and unlock so many new keys, and print what each cycle took.
+    pub(crate) fn measure(&self, cycles: usize, urls: &[String]) -> crate::Fallible<()> {
+        let mut shim = self.shim()?;
+        shim.arg("cycles").arg(cycles.to_string()).args(urls);
+        let status = shim.stdin(Stdio::null()).status()?;
+        if !status.success() {
+            return Err(format!("{} ended with {status}", self.peer.name).into());
+        }
+        Ok(())
+    }
+
+    fn shim(&self) -> io::Result<Command> {
         let name = self.peer.name;
-        let command = match self.peer.means {
+        Ok(match self.peer.means {
             Means::Npm(_) => {
                 let mut command = Command::new("node");
                 command.arg(self.folder.join(format!("{name}.shim.mjs")));
@@ -72,15 +87,14 @@ impl Installed {
                 command.args(["shim", name]);
                 command
             }
-        };
-        Shim::start(command, &self.folder.join("stderr.log"), urls)
+        })
     }
 
     fn install(&self, packages: &[&str]) -> Result<(), String> {
         fs::create_dir_all(&self.folder).map_err(|error| self.wrong("cannot be made", &error))?;
         match self.peer.means {
             Means::Npm(_) => {
-                println!("npm installs {} for {}", packages.join(" "), self.peer.name);
+                eprintln!("npm installs {} for {}", packages.join(" "), self.peer.name);
                 let mut npm = Command::new("npm");
                 npm.args(["install", "--no-audit", "--no-fund", "--prefix"])
                     .arg(&self.folder)
@@ -88,7 +102,7 @@ impl Installed {
                 self.run(npm)
             }
             Means::Pip(_) => {
-                println!("pip installs {} for {}", packages.join(" "), self.peer.name);
+                eprintln!("pip installs {} for {}", packages.join(" "), self.peer.name);
                 let mut venv = Command::new("python3");
                 venv.args(["-m", "venv"]).arg(self.venv());
                 self.run(venv)?;

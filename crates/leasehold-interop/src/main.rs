@@ -59,6 +59,8 @@ fn main() -> ExitCode {
         // What this program starts of itself.
         ["shim", name] => serve(name).map(|()| true),
         ["hold", further @ ..] => ours::hold(further).map(|()| true),
+        // What the benchmark asks for.
+        ["cycles", name, count, urls @ ..] => measure(name, count, urls).map(|()| true),
         ["help" | "--help" | "-h"] => {
             println!("{}", args::USAGE);
             Ok(true)
@@ -96,6 +98,16 @@ fn serve(name: &str) -> Fallible<()> {
         .build()?;
     serve::serve(&mut rust_library::RustLibrary::new(runtime));
     Ok(())
+}
+
+/// Lets a library of another language lock and unlock, and print what each cycle took, in microseconds.
+fn measure(name: &str, count: &str, urls: &[&str]) -> Fallible<()> {
+    let peer = args::named(name)?;
+    if !matches!(peer.means, peer::Means::Npm(_) | peer::Means::Pip(_)) {
+        return Err(format!("{name} has no shim that measures itself").into());
+    }
+    let urls: Vec<String> = urls.iter().map(|&url| url.to_owned()).collect();
+    install::Installed::get(peer, &target())?.measure(count.parse()?, &urls)
 }
 
 /// Tries and tells. True if everything is as it must be.
