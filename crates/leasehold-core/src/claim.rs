@@ -4,6 +4,7 @@ use crate::{
     fence::FencingToken,
     node_set::{NodeId, NodeSet},
     owner::Owner,
+    queue::Place,
     quorum::Quorum,
     request::{AttemptId, Request, Tag, Vote},
     resource::Resource,
@@ -26,6 +27,8 @@ pub struct Claim {
     from: Option<Owner>,
     /// What the counters shall become at least with a grant, if there is to be a fencing token.
     proposal: Option<FencingToken>,
+    /// Who asks, if the lock is fair.
+    place: Option<Place>,
     terms: Terms,
     /// Those of the first request.
     first: Terms,
@@ -74,6 +77,7 @@ impl Claim {
             owner,
             from: None,
             proposal: None,
+            place: None,
             terms,
             first: terms,
             nodes,
@@ -95,6 +99,12 @@ impl Claim {
     #[must_use]
     pub fn proposing(self, proposal: Option<FencingToken>) -> Self {
         Self { proposal, ..self }
+    }
+
+    /// The same, but of an attempt that is refused as long as others come first.
+    #[must_use]
+    pub fn queueing(self, place: Option<Place>) -> Self {
+        Self { place, ..self }
     }
 
     /// The claim on the keys of another's attempt, of whose requests nothing is known.
@@ -201,7 +211,7 @@ impl Claim {
     #[must_use]
     pub fn first(&self) -> Request {
         match &self.from {
-            None => self.acquire(),
+            None => self.acquire_in_turn(self.place),
             Some(from) => Request::Transfer {
                 resource: self.resource.clone(),
                 from: from.clone(),
@@ -212,14 +222,20 @@ impl Claim {
         }
     }
 
-    /// The request that sets the keys where there are none.
+    /// The request that sets the keys where there are none. It waits for nobody: whoever has a lease does not queue for
+    /// the keys that it has lost.
     #[must_use]
     pub fn acquire(&self) -> Request {
+        self.acquire_in_turn(None)
+    }
+
+    fn acquire_in_turn(&self, place: Option<Place>) -> Request {
         Request::Acquire {
             resource: self.resource.clone(),
             owner: self.owner.clone(),
             ttl: self.terms.key_ttl(),
             proposal: self.proposal,
+            place,
         }
     }
 

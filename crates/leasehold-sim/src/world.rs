@@ -166,6 +166,7 @@ impl World {
             is_fenced: self.setting.is_fenced,
             queues: self.setting.waits.queues(client),
             asks_one_first: self.setting.waits.asks_one_first(client),
+            is_fair: self.setting.waits.is_fair(client),
         })
     }
 
@@ -377,5 +378,6 @@ const fn verb(request: &Request) -> &'static str {
         Request::Transfer { .. } => "take over",
         Request::Inspect { .. } => "inspect",
         Request::Release { .. } => "release",
+        Request::Leave { .. } => "leave",
     }
 }

@@ -19,7 +19,7 @@
 
 use super::codec::{self, Frame};
 use crate::{configuration::KeyFormat, link::LinkEvent};
-use leasehold_core::{Owner, Request, Resource, Vote};
+use leasehold_core::{Barrier, Owner, Request, Resource, Vote};
 
 /// What an answer said of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,14 @@ impl Said {
     /// What `vote` says of the key, if it is one after which the next change matters.
     pub(super) fn by(vote: &Vote, request: &Request) -> Option<Self> {
         match (request, vote) {
+            // Others come first, but none of them has it yet.
+            (Request::Acquire { .. }, Vote::Refused(refusal))
+                if refusal
+                    .queued
+                    .is_some_and(|queued| queued.barrier == Barrier::Queue) =>
+            {
+                Some(Self::Free)
+            }
             (Request::Acquire { .. } | Request::Inspect { .. }, Vote::Refused(refusal)) => {
                 Some(Self::Held(refusal.holder.clone()))
             }
