@@ -19,6 +19,8 @@ pub(crate) struct Waits {
     pub(crate) spurious: Ppm,
     /// Whether nothing keeps hints from those whom they are for: then nobody needs the clock.
     pub(crate) is_prompt: bool,
+    /// How often somebody who queues is overtaken at most, where that can be said.
+    pub(crate) most_overtaken: Option<u32>,
     /// For how long whoever has no other limit waits at most, where that can be said.
     pub(crate) longest_ns: Option<u64>,
 }
@@ -38,6 +40,7 @@ impl Waits {
             doubles: rng.pick(&[0, 0, 200_000]),
             spurious: rng.pick(&[0, 0, 20_000, 300_000]),
             is_prompt: false,
+            most_overtaken: None,
             longest_ns: None,
         }
     }

@@ -249,7 +249,7 @@ impl World {
                 "c{} → n{node}  {} {}: {}",
                 parcel.client,
                 name(parcel.tag),
-                verb(request),
+                asked(request),
                 answer(&vote)
             )
         });
@@ -281,7 +281,7 @@ impl World {
                 request,
                 ..
             } = parcel;
-            format!("c{client} → n{nodes:?}  {} {}", name(*tag), verb(request))
+            format!("c{client} → n{nodes:?}  {} {}", name(*tag), asked(request))
         });
     }
 
@@ -367,6 +367,17 @@ pub(crate) fn signer(owner: &Owner) -> Option<(usize, u32)> {
             Some((usize::from(*client), u32::from_be_bytes([*a, *b, *c, *d])))
         }
         _ => None,
+    }
+}
+
+/// What is asked, and with which ticket.
+fn asked(request: &Request) -> String {
+    match request.place() {
+        None => verb(request).to_owned(),
+        Some(place) => match place.ticket {
+            None => format!("{} for a ticket", verb(request)),
+            Some(ticket) => format!("{} with ticket {ticket}", verb(request)),
+        },
     }
 }
 
