@@ -316,6 +316,7 @@ impl Claim {
 mod tests {
     use super::*;
     use crate::{
+        queue::Waiter,
         request::{Fault, FaultKind, OperationId},
         terms::{Drift, Ttl},
     };
@@ -368,6 +369,17 @@ mod tests {
         claim.extended_at(at(3_000), step, terms);
         claim.settle(at(20_000), node(0), 0, &Vote::GRANTED);
         assert_eq!(claim.gone_by(), at(20_000 + 10_000 + 102));
+    }
+
+    #[test]
+    fn whoever_has_a_lease_queues_for_no_key_that_it_has_lost() {
+        let place = Some(Place {
+            waiter: Waiter::new(7),
+            ticket: None,
+        });
+        let claim = claim().queueing(place);
+        assert_eq!(claim.first().place(), place);
+        assert_eq!(claim.acquire().place(), None);
     }
 
     #[test]

@@ -146,6 +146,33 @@ mod tests {
     }
 
     #[test]
+    fn who_waits_for_others_to_take_what_is_free_is_told_when_they_do() {
+        let request = Request::Acquire {
+            resource: Resource::new("a").expect("a name"),
+            owner: Owner::from_bytes(b"o").expect("an owner"),
+            ttl: leasehold_core::Ttl::DEFAULT,
+            proposal: None,
+            place: None,
+        };
+        for (barrier, said) in [
+            (Barrier::Queue, Said::Free),
+            (Barrier::Key, Said::Held(None)),
+        ] {
+            let ticket = leasehold_core::Ticket::LAST;
+            let queued = leasehold_core::Queued {
+                ticket,
+                ahead: 1,
+                barrier,
+            };
+            let vote = Vote::Refused(leasehold_core::Refusal {
+                queued: Some(queued),
+                ..Default::default()
+            });
+            assert_eq!(Said::by(&vote, &request), Some(said));
+        }
+    }
+
+    #[test]
     fn a_look_that_shows_what_was_said_is_no_news() {
         let owner = |name: &[u8]| Owner::from_bytes(name).expect("an owner");
         let wrong_type = Frame::Error(b"WRONGTYPE");

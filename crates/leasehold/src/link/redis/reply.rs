@@ -284,6 +284,37 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_of_a_fair_lock_tells_ticket_and_place() {
+        let place = |digits: &'static [u8], ahead| {
+            let place = [Frame::Text(digits), Frame::Integer(ahead)];
+            [&[Frame::Integer(5)][..], &place].concat()
+        };
+        let free = [Frame::Integer(2), Frame::Integer(900)];
+        let held = [Frame::Integer(0), Frame::Text(b"me"), Frame::Integer(900)];
+        let told_of = |head: &[Frame<'static>], digits, ahead| {
+            of_script(&Frame::List([head, &place(digits, ahead)].concat()))
+        };
+        for (head, holder, barrier) in [
+            (&free[..], None, Barrier::Queue),
+            (&held[..], Owner::from_bytes(b"me"), Barrier::Key),
+        ] {
+            let refusal = Refusal {
+                holder,
+                remaining: Some(Duration::from_millis(900)),
+                queued: Some(Queued {
+                    ticket: Ticket::LAST,
+                    ahead: 3,
+                    barrier,
+                }),
+            };
+            let expected = told(Vote::Refused(refusal), 5);
+            assert_eq!(told_of(head, b"9007199254740991", 3), expected);
+            assert_eq!(told_of(head, b"9007199254740992", 3), None);
+            assert_eq!(told_of(head, b"1", -1), None);
+        }
+    }
+
+    #[test]
     fn an_abstention_tells_why_and_for_how_long() {
         let reply = Frame::List(vec![
             Frame::Integer(-1),
