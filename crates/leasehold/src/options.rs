@@ -150,27 +150,44 @@ impl LockOptions {
         }
     }
 
-    /// Those who wait for this lock are served in the order in which they came, across processes.
+    /// Those who wait for this lock are served in the order in which they came, across processes. Off by default.
     ///
     /// Whoever is refused draws a ticket, the same on all nodes, and stands in the nodes' queues with it; nodes refuse
-    /// whoever comes before its turn, also one who never waited. A manager whose callers wait for each other stands there once at a time,
-    /// for the first of them: so managers have their turns one after the other, however many callers each has. With
-    /// [`no_local_queue`](Self::no_local_queue) each caller stands there itself.
+    /// whoever is not next, also one who never waited ([`Held`](crate::AcquireError::Held) without a holder means that).
+    /// A manager stands there once at a time, for the first of its callers, so managers have their turns one after the
+    /// other, however many callers each has; with [`no_local_queue`](Self::no_local_queue) each caller stands there
+    /// itself. Whoever gives up, gives its place up with it, also one whose tries or patience are used up: the next call
+    /// begins at the end.
     ///
     /// It is the order as well as nodes agree on it, and no guarantee: whoever draws its ticket while another does may
-    /// overtake it, or a waiter whom too few nodes hear. What excludes others is the vote alone, as ever. Who
-    /// waits shows itself to the nodes once a second. If it dies, or hears nothing of them, its place is kept for three
-    /// seconds, and if it was the next, all wait for so long. Nodes keep 128 places for a lock; more wait without one.
+    /// overtake it, and so may anybody overtake a waiter that too few nodes hear. Exclusion does not depend on it.
+    ///
+    /// Who waits shows itself to the nodes once a second. If it dies or is cut off, its place is kept for three seconds,
+    /// and if it was the next, all wait for so long. A node keeps 128 places for a lock; more wait without one.
     ///
     /// Only those wait in order who ask for it: programs of other libraries, managers without this option and
-    /// [`adopt`](crate::LockManager::adopt) take what they can get. A lock that is free costs no
-    /// request more, and one that is not a request to some nodes for each turn.
+    /// [`adopt`](crate::LockManager::adopt) take what is free. A lock that is free costs no request more. One that is
+    /// not costs whoever wins it one more to some nodes.
     ///
-    /// # Errors
-    /// [`Unfair`](crate::ConfigError::Unfair) from a manager of plain locks, whose nodes keep no queue.
+    /// A manager of plain locks refuses it ([`Unfair`](crate::ConfigError::Unfair)): its nodes keep no queue.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::{LockManager, LockOptions};
+    ///
+    /// let manager = LockManager::builder().memory(3).build()?;
+    /// let mutex = manager.mutex_with("ticket office", LockOptions::new().fair())?;
+    /// let guard = mutex.acquire().await?;
+    /// assert!(mutex.try_acquire().await.unwrap_err().is_contention());
+    /// guard.release().await;
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
     ///
     /// # Source
-    /// Argument S10.
+    /// Tickets by the rule of fencing tokens; argument S10.
     pub fn fair(self) -> Self {
         Self {
             is_fair: true,
