@@ -42,7 +42,8 @@ async fn in_order<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
     let turn = "whoever is not next is refused what is free";
     let waits = behind(&mut peer, 3, "e", Barrier::Queue, turn).await;
     assert_eq!(waits, queued(three, Barrier::Queue), "{}", peer.case);
-    behind(&mut peer, 4, "f", Barrier::Queue, turn).await;
+    let four = behind(&mut peer, 4, "f", Barrier::Queue, turn).await;
+    assert!(three.ticket < four.ticket, "{}: {draws}", peer.case);
     won(&mut peer, 2, "g", "whoever is next is granted").await;
     let over = "whoever has won waits no longer";
     let next = behind(&mut peer, 3, "h", Barrier::Key, over).await;

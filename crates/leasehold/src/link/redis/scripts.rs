@@ -318,7 +318,7 @@ fn from(request: &Request) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use leasehold_core::{Resource, Ttl};
+    use leasehold_core::{Place, Resource, Ttl, Waiter};
 
     #[test]
     fn a_plain_request_is_a_call_with_one_key() {
@@ -337,6 +337,45 @@ mod tests {
         let formatted = Encoder::new(&Configuration::plain().with_key_format(format));
         let expected = expected.replace("$1\r\nr\r\n", "$6\r\nlock_r\r\n");
         assert_eq!(formatted.by_hash(&request), expected.as_bytes());
+    }
+
+    #[test]
+    fn only_a_fair_vote_names_a_queue_and_who_waits() {
+        let quorum = leasehold_core::Quorum::majority(1).expect("one node");
+        let (guard, skew) = (RestartGuard::Off, std::time::Duration::ZERO);
+        let fenced = Configuration::new("leasehold", "n", quorum, guard, Ttl::DEFAULT, skew);
+        let wire = |place: Option<Place>| {
+            let request = Request::Acquire {
+                resource: Resource::new("r").expect("a name"),
+                owner: Owner::from_bytes(b"me").expect("an owner"),
+                ttl: Ttl::SHORTEST,
+                proposal: None,
+                place,
+            };
+            let encoder = Encoder::new(&fenced);
+            let mut wire = encoder.by_hash(&request);
+            encoder.append(&mut wire, &request, &Met::default());
+            String::from_utf8(wire).expect("text")
+        };
+        let usual = wire(None);
+        assert!(usual.starts_with("*14\r\n"), "{usual}");
+        assert!(!usual.contains("queue"), "{usual}");
+        let place = |ticket| {
+            let waiter = Waiter::new(0xab);
+            Some(Place { waiter, ticket })
+        };
+        let fair = wire(place(leasehold_core::Ticket::new(7)));
+        assert!(fair.starts_with("*17\r\n"), "{fair}");
+        assert!(fair.contains("$17\r\nleasehold:queue:r\r\n"), "{fair}");
+        assert!(
+            fair.ends_with("$16\r\n00000000000000ab\r\n$1\r\n7\r\n"),
+            "{fair}"
+        );
+        let new = wire(place(None));
+        assert!(
+            new.ends_with("$16\r\n00000000000000ab\r\n$0\r\n\r\n"),
+            "{new}"
+        );
     }
 
     #[test]
