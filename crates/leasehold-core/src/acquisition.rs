@@ -1,15 +1,16 @@
 //! Attempt after attempt until a quorum grants, or a reason to stop.
 
 mod knocking;
+mod queueing;
 mod rivals;
 mod waiting;
+mod winning;
 
 use crate::{
     agreement::Agreement,
     claim::Claim,
     failure::{AcquireFailure, Cause, Ended},
     fence::FencingToken,
-    lease::Lease,
     node_set::{NodeId, NodeSet},
     nodes::Nodes,
     outbox::Outbox,
@@ -28,6 +29,7 @@ use crate::{
 use alloc::sync::Arc;
 use core::time::Duration;
 use knocking::{KNOCK, leave_out};
+use queueing::Queueing;
 use rivals::Rivals;
 use waiting::{Ask, Rest};
 
@@ -58,6 +60,8 @@ pub(crate) struct Acquisition {
     changed: NodeSet,
     /// The nodes that tell of changes, as of the last attempt.
     telling: NodeSet,
+    /// Where it stands among those who want the same, if the lock is fair.
+    queueing: Option<Queueing>,
     state: State,
 }
 
@@ -115,9 +119,12 @@ impl Acquisition {
         quorum: Quorum,
         seed: Seed,
     ) -> Self {
+        // Whoever takes over what it was given waits for nobody.
+        let is_fair = wish.plan.is_fair && wish.from.is_none();
         Self {
             operation,
             resource: wish.resource,
+            queueing: is_fair.then(|| Queueing::new(&seed)),
             from: wish.from,
             plan: wish.plan,
             quorum,
@@ -255,7 +262,10 @@ impl Acquisition {
         match &self.state {
             State::Knocking(_, round, _) | State::Voting(_, round) => round.closes(),
             State::Agreeing(_, agreement, _) => agreement.closes(),
-            State::Resting(rest) => rest.wake_at(self.is_behind).min(self.tries.next()),
+            State::Resting(rest) => rest
+                .wake_at(self.is_behind)
+                .min(self.tries.next())
+                .min(self.shows_itself_at()),
         }
     }
 
@@ -288,6 +298,7 @@ impl Acquisition {
         });
         let claim = Claim::new(id, self.resource.clone(), owner, terms, self.quorum, now)
             .taking_over(self.from.clone())
+            .queueing(self.queueing.as_ref().map(Queueing::place))
             .proposing(proposal);
         let first = match how {
             Ask::OneFirst if self.asks_one_first() => around.nodes.first_for(&self.resource),
@@ -351,87 +362,14 @@ impl Acquisition {
         }
     }
 
-    /// A quorum has granted: what is left is the token, if there is to be one.
-    fn agree(&mut self, now: Instant, mut claim: Claim, round: Round, outbox: &mut Outbox) -> Turn {
-        let begun = round.started();
-        let must_end = self.plan.upkeep.ends_at(begun);
-        let valid_until = self.plan.terms.valid_until(begun).min(must_end);
-        let span = Span { begun, valid_until };
-        let granted = round.tally().granted();
-        if !self.plan.is_fenced {
-            return self.won(now, claim, None, granted, span);
-        }
-        let closes = now
-            .saturating_add(self.plan.terms.node_limit())
-            .min(valid_until)
-            .min(self.tries.deadline());
-        match Agreement::begin(now, closes, self.quorum, &round, &mut claim, outbox) {
-            Some(agreement) => self.look_at_agreement(now, claim, agreement, span),
-            None => self.lost(now, claim, round),
-        }
-    }
-
-    fn look_at_agreement(
-        &mut self,
-        now: Instant,
-        claim: Claim,
-        agreement: Agreement,
-        span: Span,
-    ) -> Turn {
-        match (agreement.token(), agreement.decision()) {
-            (Some(token), _) => self.won(now, claim, Some(token), agreement.standing(), span),
-            (None, Decision::Lost) => self.lost(now, claim, agreement.into_round()),
-            (None, Decision::Pending | Decision::Won) => {
-                self.state = State::Agreeing(claim, agreement, span);
-                Turn::default()
-            }
-        }
-    }
-
-    /// Step 3: a quorum, and in time. The clock is looked at after every answer that was waited for.
-    fn won(
-        &mut self,
-        now: Instant,
-        claim: Claim,
-        token: Option<FencingToken>,
-        standing: NodeSet,
-        span: Span,
-    ) -> Turn {
-        assert!(
-            standing.len() >= self.quorum.needed(),
-            "a lease stands on a quorum of grants"
-        );
-        let Span { begun, valid_until } = span;
-        if now >= valid_until {
-            let elapsed = now.saturating_since(begun);
-            return self.fail(now, Some(claim), Cause::TooLate { elapsed });
-        }
-        let (resource, owner) = (claim.resource().clone(), claim.owner().clone());
-        let lease = Lease {
-            resource,
-            owner,
-            token,
-            valid_until,
-        };
-        let won = Won {
-            lease,
-            claim: claim.proposing(token),
-            plan: Arc::clone(&self.plan),
-            seed: self.seed,
-            standing,
-            steps: core::mem::take(&mut self.steps),
-            begun,
-        };
-        Turn {
-            abandoned: None,
-            outcome: Some(Outcome::Won(won)),
-        }
-    }
-
     fn lost(&mut self, now: Instant, claim: Claim, round: Round) -> Turn {
         let started = round.started();
         let in_full = round.closes().saturating_since(started) >= claim.terms().node_limit();
-        let rest = self.look_round(now, &round, self.quorum.spare());
+        let announces = self.learn_place(&round);
+        let mut rest = self.look_round(now, &round, self.quorum.spare());
+        if announces {
+            rest.called = Some((now, Ask::All));
+        }
         let some = !round.tally().granted().is_empty();
         let cause = Cause::of_lost(self.quorum, round);
         // The silence of nodes that were not given their time says nothing about them.

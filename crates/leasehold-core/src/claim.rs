@@ -4,6 +4,7 @@ use crate::{
     fence::FencingToken,
     node_set::{NodeId, NodeSet},
     owner::Owner,
+    queue::Place,
     quorum::Quorum,
     request::{AttemptId, Request, Tag, Vote},
     resource::Resource,
@@ -26,6 +27,8 @@ pub struct Claim {
     from: Option<Owner>,
     /// What the counters shall become at least with a grant, if there is to be a fencing token.
     proposal: Option<FencingToken>,
+    /// Who asks, if the lock is fair.
+    place: Option<Place>,
     terms: Terms,
     /// Those of the first request.
     first: Terms,
@@ -74,6 +77,7 @@ impl Claim {
             owner,
             from: None,
             proposal: None,
+            place: None,
             terms,
             first: terms,
             nodes,
@@ -95,6 +99,12 @@ impl Claim {
     #[must_use]
     pub fn proposing(self, proposal: Option<FencingToken>) -> Self {
         Self { proposal, ..self }
+    }
+
+    /// The same, but of an attempt that is refused as long as others come first.
+    #[must_use]
+    pub fn queueing(self, place: Option<Place>) -> Self {
+        Self { place, ..self }
     }
 
     /// The claim on the keys of another's attempt, of whose requests nothing is known.
@@ -201,7 +211,7 @@ impl Claim {
     #[must_use]
     pub fn first(&self) -> Request {
         match &self.from {
-            None => self.acquire(),
+            None => self.acquire_in_turn(self.place),
             Some(from) => Request::Transfer {
                 resource: self.resource.clone(),
                 from: from.clone(),
@@ -212,14 +222,20 @@ impl Claim {
         }
     }
 
-    /// The request that sets the keys where there are none.
+    /// The request that sets the keys where there are none. It waits for nobody: whoever has a lease does not queue for
+    /// the keys that it has lost.
     #[must_use]
     pub fn acquire(&self) -> Request {
+        self.acquire_in_turn(None)
+    }
+
+    fn acquire_in_turn(&self, place: Option<Place>) -> Request {
         Request::Acquire {
             resource: self.resource.clone(),
             owner: self.owner.clone(),
             ttl: self.terms.key_ttl(),
             proposal: self.proposal,
+            place,
         }
     }
 
@@ -300,6 +316,7 @@ impl Claim {
 mod tests {
     use super::*;
     use crate::{
+        queue::Waiter,
         request::{Fault, FaultKind, OperationId},
         terms::{Drift, Ttl},
     };
@@ -352,6 +369,17 @@ mod tests {
         claim.extended_at(at(3_000), step, terms);
         claim.settle(at(20_000), node(0), 0, &Vote::GRANTED);
         assert_eq!(claim.gone_by(), at(20_000 + 10_000 + 102));
+    }
+
+    #[test]
+    fn whoever_has_a_lease_queues_for_no_key_that_it_has_lost() {
+        let place = Some(Place {
+            waiter: Waiter::new(7),
+            ticket: None,
+        });
+        let claim = claim().queueing(place);
+        assert_eq!(claim.first().place(), place);
+        assert_eq!(claim.acquire().place(), None);
     }
 
     #[test]

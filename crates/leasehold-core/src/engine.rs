@@ -18,7 +18,7 @@ use crate::{
     inquiry::Inquiry,
     loss::LeaseChange,
     node_clock::{ClockStep, Reading},
-    node_set::NodeId,
+    node_set::{NodeId, NodeSet},
     nodes::Nodes,
     operation::{Event, LinkChange, Operation},
     outbox::{Outbox, Send},
@@ -358,6 +358,7 @@ impl Engine {
             return;
         };
         let resource = acquisition.resource().clone();
+        self.leave_queue(&acquisition, NodeSet::EMPTY);
         let (failure, claim) = acquisition.cancel(now);
         self.events.push_back((id, Event::NotAcquired(failure)));
         if let Some(claim) = claim {

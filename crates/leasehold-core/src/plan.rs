@@ -34,6 +34,8 @@ pub struct Plan {
     pub queues: bool,
     /// Whether, once the resource was another's, one node is asked before the others.
     pub asks_one_first: bool,
+    /// Whether the nodes serve those who want it in the order of their tickets.
+    pub is_fair: bool,
 }
 
 /// What a caller wants: a resource, in some way, within some time.

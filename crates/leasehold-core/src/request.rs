@@ -1,7 +1,8 @@
 //! What is asked of a node, and what it answers.
 
 use crate::{
-    fence::FencingToken, owner::Owner, quarantine::Abstention, resource::Resource, terms::Ttl,
+    fence::FencingToken, owner::Owner, quarantine::Abstention, queue::Place, queue::Queued,
+    queue::Waiter, resource::Resource, terms::Ttl,
 };
 use alloc::{string::ToString, sync::Arc};
 use core::{fmt, time::Duration};
@@ -24,6 +25,8 @@ pub enum Request {
         ttl: Ttl,
         /// What the node's counter shall become at least with the grant; none if nobody wants a fencing token.
         proposal: Option<FencingToken>,
+        /// Who asks, if the lock is fair: it is refused as long as others come first, and has a place among them then.
+        place: Option<Place>,
     },
     /// Let the counter be `token` if the key carries this owner and the counter is not beyond that (arguments S3
     /// and S4).
@@ -74,6 +77,13 @@ pub enum Request {
         /// How long the key shall still live, instead of being deleted: neither more nor less.
         keep: Option<Ttl>,
     },
+    /// Forget the place of somebody who waits no longer, and change nothing else. Granted in any case.
+    Leave {
+        /// Which key's queue.
+        resource: Resource,
+        /// Who has left.
+        waiter: Waiter,
+    },
 }
 
 impl Request {
@@ -86,7 +96,8 @@ impl Request {
             | Self::Extend { resource, .. }
             | Self::Transfer { resource, .. }
             | Self::Inspect { resource }
-            | Self::Release { resource, .. } => resource,
+            | Self::Release { resource, .. }
+            | Self::Leave { resource, .. } => resource,
         }
     }
 
@@ -109,7 +120,16 @@ impl Request {
             | Self::Extend { owner, .. }
             | Self::Transfer { owner, .. }
             | Self::Release { owner, .. } => Some(owner),
-            Self::Inspect { .. } => None,
+            Self::Inspect { .. } | Self::Leave { .. } => None,
+        }
+    }
+
+    /// Who asks, if it asks for a fair lock.
+    #[must_use]
+    pub const fn place(&self) -> Option<Place> {
+        match self {
+            Self::Acquire { place, .. } => *place,
+            _ => None,
         }
     }
 }
@@ -195,6 +215,8 @@ pub struct Refusal {
     pub holder: Option<Owner>,
     /// How long the key lives at most; none if there is no key, or if it lives for ever.
     pub remaining: Option<Duration>,
+    /// Where whoever asked stands in the queue, if it asked for a fair lock.
+    pub queued: Option<Queued>,
 }
 
 /// Why a node's vote is not known.

@@ -6,6 +6,7 @@
 use crate::{
     fence::{FencingToken, counter_of, grown},
     owner::Owner,
+    queue::{Barrier, Place, Queue, Queued, Waiter},
     request::{Fault, FaultKind, Refusal, Request, Vote},
     resource::Resource,
     terms::Ttl,
@@ -18,6 +19,8 @@ use alloc::collections::BTreeMap;
 pub struct Table {
     keys: BTreeMap<Resource, Key>,
     counters: BTreeMap<u16, FencingToken>,
+    /// Who waits for fair locks.
+    queues: BTreeMap<Resource, Queue>,
 }
 
 /// One key: whose it is and until when.
@@ -40,6 +43,7 @@ impl Table {
         Self {
             keys: BTreeMap::new(),
             counters: BTreeMap::new(),
+            queues: BTreeMap::new(),
         }
     }
 
@@ -47,12 +51,12 @@ impl Table {
     pub fn apply(&mut self, now: Instant, request: &Request) -> Vote {
         let resource = request.resource();
         let counter = counter_of(resource);
-        let ruling = decide(
-            self.keys.get(resource),
-            self.counters.get(&counter).copied(),
-            now,
-            request,
-        );
+        let stored = Stored {
+            key: self.keys.get(resource),
+            counter: self.counters.get(&counter).copied(),
+            queue: self.queues.get(resource),
+        };
+        let ruling = decide(stored, now, request);
         // Argument S4: the counter before the key, wherever these are two steps.
         if let Some(token) = ruling.counter {
             self.counters.insert(counter, token);
@@ -64,6 +68,13 @@ impl Table {
             }
             Change::Delete => {
                 self.keys.remove(resource);
+            }
+        }
+        if let Some(queue) = ruling.queue {
+            if queue.entries().is_empty() {
+                self.queues.remove(resource);
+            } else {
+                self.queues.insert(resource.clone(), queue);
             }
         }
         ruling.vote
@@ -81,10 +92,29 @@ impl Table {
         self.keys.get(resource).filter(|key| key.expires_at > now)
     }
 
-    /// Drops the keys whose TTL has passed.
+    /// Who waits for `resource`, if anybody does.
+    #[must_use]
+    pub fn queue(&self, resource: &Resource) -> Option<&Queue> {
+        self.queues.get(resource)
+    }
+
+    /// Drops the keys whose TTL has passed, and the queues of which all places are over.
     pub fn sweep(&mut self, now: Instant) {
         self.keys.retain(|_, key| key.expires_at > now);
+        self.queues.retain(|_, queue| !queue.is_over(now));
     }
+}
+
+/// What a node has of the resource that a request is about.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::exhaustive_structs, reason = "a store gives all that it has")]
+pub struct Stored<'a> {
+    /// Its key.
+    pub key: Option<&'a Key>,
+    /// What its counter has counted.
+    pub counter: Option<FencingToken>,
+    /// Who waits for it.
+    pub queue: Option<&'a Queue>,
 }
 
 /// What a step does to the key.
@@ -115,6 +145,8 @@ pub struct Ruling {
     pub change: Change,
     /// What the counter becomes; none if it stays. Where this and the change are two steps, it comes first.
     pub counter: Option<FencingToken>,
+    /// What becomes of the queue; none if it stays. In the same step as the rest.
+    pub queue: Option<Queue>,
 }
 
 impl Ruling {
@@ -123,14 +155,85 @@ impl Ruling {
             vote: Vote::GRANTED,
             change,
             counter: None,
+            queue: None,
         }
     }
 }
 
-/// The answer to `request` at `now` when `stored` is what the node has under its key and `counter` what it has
-/// counted, and what becomes of both: the rule that every store follows.
+/// The answer to `request` at `now` when `stored` is what the node has, and what becomes of that: the rule that every
+/// store follows.
 #[must_use]
-pub fn decide(
+pub fn decide(stored: Stored<'_>, now: Instant, request: &Request) -> Ruling {
+    if let Request::Leave { waiter, .. } = request {
+        return Ruling {
+            queue: without(stored.queue, now, *waiter),
+            ..Ruling::granted(Change::Keep)
+        };
+    }
+    let ruling = decide_key(stored.key, stored.counter, now, request);
+    match request {
+        Request::Acquire {
+            place: Some(place),
+            proposal,
+            ..
+        } => decide_place(stored, now, *place, *proposal, ruling),
+        _ => ruling,
+    }
+}
+
+/// What becomes of a fair request, of which `ruling` is what it would be without a queue. A queue only adds reasons to
+/// refuse: nobody gets by it what it would not have got without.
+fn decide_place(
+    stored: Stored<'_>,
+    now: Instant,
+    place: Place,
+    proposal: Option<FencingToken>,
+    ruling: Ruling,
+) -> Ruling {
+    let none = Queue::default();
+    let queue = stored.queue.unwrap_or(&none);
+    let proposal = proposal.map_or(0, FencingToken::get);
+    let standing = queue.standing(now, place, proposal);
+    let is_new = matches!(ruling.change, Change::Set(_));
+    let (refusal, barrier, change) = match ruling.vote {
+        Vote::Refused(refusal) => (refusal, Barrier::Key, ruling.change),
+        // Argument S3: what is ours already is not kept from us by those who wait.
+        Vote::Granted { .. } if is_new && standing.ahead > 0 => {
+            let refusal = Refusal {
+                remaining: standing.first_left,
+                ..Refusal::default()
+            };
+            let over = stored.key.map_or(Change::Keep, |_| Change::Delete);
+            (refusal, Barrier::Queue, over)
+        }
+        Vote::Granted { .. } | Vote::Unknown(_) => {
+            return Ruling {
+                queue: without(stored.queue, now, place.waiter),
+                ..ruling
+            };
+        }
+    };
+    let queued = Some(Queued {
+        ticket: standing.ticket,
+        ahead: standing.ahead,
+        barrier,
+    });
+    Ruling {
+        vote: Vote::Refused(Refusal { queued, ..refusal }),
+        change,
+        counter: None,
+        queue: Some(queue.with(now, place.waiter, standing.ticket)),
+    }
+}
+
+/// The queue without this waiter, if that is another one.
+fn without(queue: Option<&Queue>, now: Instant, waiter: Waiter) -> Option<Queue> {
+    let left = queue.map(|queue| queue.without(now, waiter));
+    left.filter(|left| Some(left) != queue)
+}
+
+/// The answer about the key alone.
+fn decide_key(
     stored: Option<&Key>,
     counter: Option<FencingToken>,
     now: Instant,
@@ -183,7 +286,8 @@ pub fn decide(
         | Request::Extend { .. }
         | Request::Transfer { .. }
         | Request::Inspect { .. }
-        | Request::Release { .. } => refuse(stored, live, now),
+        | Request::Release { .. }
+        | Request::Leave { .. } => refuse(stored, live, now),
     }
 }
 
@@ -203,6 +307,7 @@ fn grant(
             vote,
             change,
             counter: None,
+            queue: None,
         };
     }
     match grown(counter, proposal) {
@@ -212,6 +317,7 @@ fn grant(
             },
             change,
             counter: Some(token),
+            queue: None,
         },
         None => Ruling {
             vote: Vote::Unknown(Fault::new(
@@ -220,6 +326,7 @@ fn grant(
             )),
             change: Change::Keep,
             counter: None,
+            queue: None,
         },
     }
 }
@@ -237,6 +344,7 @@ fn raise(counter: Option<FencingToken>, token: FencingToken) -> Ruling {
             vote: Vote::Unknown(beyond),
             change: Change::Keep,
             counter: None,
+            queue: None,
         };
     }
     Ruling {
@@ -249,6 +357,7 @@ fn refuse(stored: Option<&Key>, live: Option<&Key>, now: Instant) -> Ruling {
     let refusal = Refusal {
         holder: live.map(|key| key.owner.clone()),
         remaining: live.map(|key| key.expires_at.saturating_since(now)),
+        queued: None,
     };
     // What is over need not be kept: whoever held it has come to clean up.
     let over = stored.is_some() && live.is_none();
@@ -256,6 +365,7 @@ fn refuse(stored: Option<&Key>, live: Option<&Key>, now: Instant) -> Ruling {
         vote: Vote::Refused(refusal),
         change: if over { Change::Delete } else { Change::Keep },
         counter: None,
+        queue: None,
     }
 }
 

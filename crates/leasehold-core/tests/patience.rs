@@ -26,6 +26,7 @@ fn wish(name: &str, drift: Drift) -> Wish {
         is_fenced: false,
         queues: false,
         asks_one_first: false,
+        is_fair: false,
     };
     Wish {
         resource: Resource::new(name).expect("a name"),

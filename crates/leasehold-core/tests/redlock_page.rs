@@ -28,6 +28,7 @@ fn a_key_is_deleted_only_by_the_one_who_signed_it() {
         owner: owner(b"a"),
         ttl,
         proposal: None,
+        place: None,
     };
     assert_eq!(table.apply(at(0), &acquire), Vote::GRANTED);
     assert!(matches!(
@@ -376,6 +377,7 @@ fn wish_with(retry: Retry, upkeep: Upkeep) -> Wish {
             is_fenced: false,
             queues: false,
             asks_one_first: false,
+            is_fair: false,
         }),
         from: None,
         patience: None,

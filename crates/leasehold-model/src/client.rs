@@ -234,6 +234,7 @@ static PLANS: LazyLock<[Arc<Plan>; 3]> = LazyLock::new(|| {
             is_fenced: false,
             queues: false,
             asks_one_first: false,
+            is_fair: false,
             upkeep: Upkeep {
                 // A warning changes nothing, and would be one more moment to look at.
                 danger: Some(Duration::ZERO),

@@ -12,6 +12,7 @@ pub(crate) mod leftovers;
 #[cfg(test)]
 mod lone;
 pub(crate) mod loss;
+pub(crate) mod order;
 pub(crate) mod progress;
 pub(crate) mod store;
 pub(crate) mod tokens;
@@ -21,6 +22,7 @@ pub(crate) mod waiting;
 use exclusion::Exclusion;
 use guard::Guard;
 use loss::Loss;
+use order::Order;
 use progress::Progress;
 use store::Store;
 use tokens::Tokens;
@@ -55,6 +57,8 @@ pub(crate) enum Property {
     Progress,
     /// Callers that wait are served in turn, and as soon as there is something to have.
     Waiting,
+    /// Those who want a fair lock have it in the order of their tickets.
+    Order,
     /// The engine's own assertions.
     Assertion,
 }
@@ -76,6 +80,7 @@ impl Property {
             ("guard", Self::Guard),
             ("progress", Self::Progress),
             ("waiting", Self::Waiting),
+            ("order", Self::Order),
         ];
         let mut all = all.into_iter();
         all.find(|(other, _)| *other == name)
@@ -101,6 +106,7 @@ pub(crate) struct Checks {
     pub(crate) store: Store,
     pub(crate) guard: Guard,
     pub(crate) waiting: Waiting,
+    pub(crate) order: Order,
 }
 
 impl Checks {
@@ -114,12 +120,14 @@ impl Checks {
             store: Store::default(),
             guard: Guard::new(setting.nodes),
             waiting: Waiting::default(),
+            order: Order::default(),
         }
     }
 
     pub(crate) fn sent(&mut self, client: usize, now: Instant, at: Moment, send: &Send) {
         self.validity.sent(client, now, at, send);
         self.tokens.sent(client, send);
+        self.order.sent(client, at, send);
     }
 
     /// The process is gone, and with it all its guards.
@@ -130,6 +138,7 @@ impl Checks {
         self.progress.died(client);
         self.tokens.died(client);
         self.waiting.died(client);
+        self.order.died(client);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
 };
 use leasehold_core::{
     Engine, Event as Told, Identity, Instant, LinkChange, NodeId, Operation, OperationId, Quorum,
-    Reading, Resource, Seed, Tag, Vote, owner,
+    Reading, Refusal, Resource, Seed, Tag, Vote, owner,
 };
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -284,17 +284,27 @@ pub(crate) fn answer(vote: &Vote) -> String {
     match vote {
         Vote::Granted { .. } => "granted".to_owned(),
         Vote::Unknown(fault) => format!("unknown: {fault}"),
-        Vote::Refused(refusal) => match (&refusal.holder, refusal.remaining) {
-            (Some(holder), Some(left)) => {
-                let bytes = holder.as_bytes();
-                let start = owner::hexadecimal(&bytes[..bytes.len().min(4)]);
-                match signer(holder) {
-                    Some((client, _)) => format!("refused: {start}… of c{client} for {left:?}"),
-                    None => format!("refused: another program for {left:?}"),
-                }
+        Vote::Refused(refusal) => format!("{}{}", refused(refusal), place(refusal)),
+    }
+}
+
+fn place(refusal: &Refusal) -> String {
+    refusal.queued.map_or_else(String::new, |queued| {
+        format!(", behind {} with ticket {}", queued.ahead, queued.ticket)
+    })
+}
+
+fn refused(refusal: &Refusal) -> String {
+    match (&refusal.holder, refusal.remaining) {
+        (Some(holder), Some(left)) => {
+            let bytes = holder.as_bytes();
+            let start = owner::hexadecimal(&bytes[..bytes.len().min(4)]);
+            match signer(holder) {
+                Some((client, _)) => format!("refused: {start}… of c{client} for {left:?}"),
+                None => format!("refused: another program for {left:?}"),
             }
-            _ => "refused: no such key".to_owned(),
-        },
+        }
+        _ => "refused: no such key".to_owned(),
     }
 }
 

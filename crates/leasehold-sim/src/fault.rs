@@ -309,6 +309,7 @@ impl World {
                     owner,
                     ttl,
                     proposal: None,
+                    place: None,
                 };
                 let vote = this.execute(self.now, &request);
                 let now = self.now;

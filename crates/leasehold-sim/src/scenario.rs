@@ -7,6 +7,7 @@
 use crate::{check::Property, rng::Rng, setting::Setting};
 
 mod broken;
+mod fair;
 mod forgetful;
 mod guarded;
 mod lawful;
@@ -37,6 +38,7 @@ impl Scenario {
         lawful::ALL
             .iter()
             .chain(&waiting::ALL)
+            .chain(&fair::ALL)
             .chain(&guarded::ALL)
             .chain(&broken::ALL)
             .chain(&forgetful::ALL)

@@ -106,6 +106,7 @@ fn a_key_that_nobody_takes_back_is_found() {
         owner: plan.owners.owner(&[9; 20]).expect("not empty"),
         ttl: plan.terms.ttl(),
         proposal: None,
+        place: None,
     };
     assert_eq!(world.nodes[0].execute(world.now, &request), Vote::GRANTED);
     let (_, violation) = world.run().violation.expect("the key is found");

@@ -39,8 +39,10 @@ impl World {
                 let acquired = self.checks.validity.acquired(client, now, operation, lease);
                 self.note(acquired);
                 self.check_backing(client, operation);
+                self.check_order(client, operation, &lease.resource);
             }
             Told::NotAcquired(_) => {
+                self.checks.order.forget(client, operation);
                 self.checks.tokens.forget(client, operation);
                 self.checks.validity.forget(client, operation);
             }
@@ -51,6 +53,17 @@ impl World {
             Told::Released(outcome) => self.check_release(client, about, outcome),
             Told::HandedOver(_) => self.checks.validity.forget(client, about),
             Told::NotExtended(_) | Told::Inspected(_) | Told::Changed(_) => {}
+        }
+    }
+
+    /// Checks that whoever has won was the next, where that can be said.
+    fn check_order(&mut self, client: usize, operation: OperationId, resource: &Resource) {
+        let settled_ns = SETTLED_WAYS * self.setting.links.delay_ns.1;
+        let law = (self.setting.waits.most_overtaken, settled_ns);
+        let order = &mut self.checks.order;
+        if let (Some(most), settled_ns) = law {
+            let ordered = order.acquired(client, operation, resource, self.now, (most, settled_ns));
+            self.note(ordered);
         }
     }
 
@@ -189,3 +202,7 @@ impl World {
         self.note(says);
     }
 }
+
+/// After how many of the longest ways a ticket has been heard everywhere, and what was under way before has come to its
+/// end.
+const SETTLED_WAYS: u64 = 4;

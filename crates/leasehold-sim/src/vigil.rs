@@ -3,6 +3,7 @@
 use crate::{
     check::waiting::Manner,
     course::Phase,
+    fault::Kind,
     queue::Event,
     setting::Guard,
     time::{MILLISECOND, SECOND},
@@ -48,12 +49,19 @@ impl World {
         let setting = &self.setting;
         let asking_ns = 8 * setting.links.delay_ns.1 + 2 * LOOKS_EVERY_NS;
         let pause_ns = setting.pause_ns.1;
+        // The next in a queue may be dead, and the next after it: their places are kept for three seconds, and the others
+        // look now and then.
+        let queue_ns = match (setting.waits.fair, setting.has(Kind::Die)) {
+            (0, _) => 0,
+            (_, true) => 12 * SECOND,
+            (_, false) => 4 * SECOND,
+        };
         if setting.waits.is_prompt {
-            return pause_ns + asking_ns;
+            return pause_ns + asking_ns + queue_ns;
         }
         // A node is given half a second; who is told of changes looks after a second by itself.
         let silent_ns = 2 * (SECOND / 2 + setting.links.tail_ns);
-        SECOND + 3 * pause_ns + asking_ns + silent_ns
+        SECOND + 3 * pause_ns + asking_ns + silent_ns + queue_ns
     }
 
     /// Whether the client could have the resource now, if it asked.

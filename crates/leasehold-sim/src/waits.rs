@@ -9,6 +9,8 @@ pub(crate) struct Waits {
     pub(crate) queues: u32,
     /// The clients that ask one node before the others.
     pub(crate) one_first: u32,
+    /// The clients that queue on the nodes.
+    pub(crate) fair: u32,
     /// The nodes that tell of changes.
     pub(crate) tells: u32,
     /// How many hints are lost, told twice, or told for no reason.
@@ -17,6 +19,8 @@ pub(crate) struct Waits {
     pub(crate) spurious: Ppm,
     /// Whether nothing keeps hints from those whom they are for: then nobody needs the clock.
     pub(crate) is_prompt: bool,
+    /// How often somebody who queues is overtaken at most, where that can be said.
+    pub(crate) most_overtaken: Option<u32>,
     /// For how long whoever has no other limit waits at most, where that can be said.
     pub(crate) longest_ns: Option<u64>,
 }
@@ -30,11 +34,13 @@ impl Waits {
         Self {
             queues: some(rng),
             one_first: some(rng),
+            fair: 0,
             tells: some(rng),
             lost: rng.pick(&[0, 0, 20_000, 500_000]),
             doubles: rng.pick(&[0, 0, 200_000]),
             spurious: rng.pick(&[0, 0, 20_000, 300_000]),
             is_prompt: false,
+            most_overtaken: None,
             longest_ns: None,
         }
     }
@@ -45,6 +51,10 @@ impl Waits {
 
     pub(crate) const fn asks_one_first(&self, client: usize) -> bool {
         self.one_first & (1 << client) != 0
+    }
+
+    pub(crate) const fn is_fair(&self, client: usize) -> bool {
+        self.fair & (1 << client) != 0
     }
 
     pub(crate) const fn tells(&self, node: usize) -> bool {

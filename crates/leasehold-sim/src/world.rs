@@ -166,6 +166,7 @@ impl World {
             is_fenced: self.setting.is_fenced,
             queues: self.setting.waits.queues(client),
             asks_one_first: self.setting.waits.asks_one_first(client),
+            is_fair: self.setting.waits.is_fair(client),
         })
     }
 
@@ -248,7 +249,7 @@ impl World {
                 "c{} → n{node}  {} {}: {}",
                 parcel.client,
                 name(parcel.tag),
-                verb(request),
+                asked(request),
                 answer(&vote)
             )
         });
@@ -280,7 +281,7 @@ impl World {
                 request,
                 ..
             } = parcel;
-            format!("c{client} → n{nodes:?}  {} {}", name(*tag), verb(request))
+            format!("c{client} → n{nodes:?}  {} {}", name(*tag), asked(request))
         });
     }
 
@@ -369,6 +370,17 @@ pub(crate) fn signer(owner: &Owner) -> Option<(usize, u32)> {
     }
 }
 
+/// What is asked, and with which ticket.
+fn asked(request: &Request) -> String {
+    match request.place() {
+        None => verb(request).to_owned(),
+        Some(place) => match place.ticket {
+            None => format!("{} for a ticket", verb(request)),
+            Some(ticket) => format!("{} with ticket {ticket}", verb(request)),
+        },
+    }
+}
+
 const fn verb(request: &Request) -> &'static str {
     match request {
         Request::Acquire { .. } => "acquire",
@@ -377,5 +389,6 @@ const fn verb(request: &Request) -> &'static str {
         Request::Transfer { .. } => "take over",
         Request::Inspect { .. } => "inspect",
         Request::Release { .. } => "release",
+        Request::Leave { .. } => "leave",
     }
 }

@@ -149,6 +149,12 @@ impl Configuration {
         format!("{}:node", self.namespace)
     }
 
+    /// What the keys begin with under which a node keeps who waits for fair locks; the lock's key stands behind it.
+    #[must_use]
+    pub fn queues(&self) -> String {
+        format!("{}:queue:", self.namespace)
+    }
+
     /// Under which keys nodes that are servers keep the locks.
     #[must_use]
     pub const fn key_format(&self) -> &KeyFormat {
@@ -184,7 +190,8 @@ impl Configuration {
     }
 
     pub(crate) fn reserves(&self, resource: &Resource) -> bool {
-        self.is_fenced && self.key_format.key(resource.as_str()) == self.node_key()
+        let key = self.key_format.key(resource.as_str());
+        self.is_fenced && (key == self.node_key() || key.starts_with(&self.queues()))
     }
 }
 
@@ -283,6 +290,7 @@ mod tests {
         let formatted = fenced.with_key_format(format);
         assert!(!formatted.reserves(&own));
         assert!(formatted.reserves(&Resource::new("node").expect("a name")));
+        assert!(formatted.reserves(&Resource::new("queue:orders/42").expect("a name")));
     }
 
     #[test]

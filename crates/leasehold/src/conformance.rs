@@ -17,6 +17,7 @@
 //! # });
 //! ```
 
+mod fair;
 mod hints;
 mod keys;
 mod names;
@@ -76,6 +77,21 @@ pub async fn check_tokens<L: Link>(make: impl FnMut() -> L) {
 pub async fn check_hints<L: Link>(make: impl FnMut() -> L) {
     let mut suite = Suite::new(make);
     hints::check(&mut suite).await;
+}
+
+/// Runs all cases about fair locks: for links whose nodes keep those who wait in the order of their tickets. Such a link must
+/// pass [`check`] and [`check_tokens`] as well.
+///
+/// Takes four seconds, since a place is kept for three.
+///
+/// # Panics
+/// If a promise is broken: the message names the case, what came, and what was promised.
+///
+/// # Cancel safety
+/// As with [`check`].
+pub async fn check_fair<L: Link>(make: impl FnMut() -> L) {
+    let mut suite = Suite::new(make);
+    fair::check(&mut suite).await;
 }
 
 /// Runs the case that brings a counter to its end. **Not for a node in use:** one of its 1024 counters grants

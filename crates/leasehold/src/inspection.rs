@@ -132,10 +132,12 @@ impl Key {
             Vote::Refused(Refusal {
                 holder: Some(holder),
                 remaining,
+                ..
             }) => Self::Held { holder, remaining },
             Vote::Refused(Refusal {
                 holder: None,
                 remaining,
+                ..
             }) => Self::Foreign { remaining },
             Vote::Unknown(fault) => {
                 let mut named = name_faults(names, vec![(node, fault)]);

@@ -19,7 +19,8 @@ use std::{marker::PhantomData, sync::Arc, time::Duration};
 /// whose callers wait for each other does not keep the others out: after 32 turns in a row it lets others try first for
 /// 2 ms. Once it has met others, it does so after as many turns as callers wait there, 16 at most, for 5 ms, and a caller
 /// who comes back at once makes room as well. Whoever is called and comes too late asks the sooner the next time.
-/// That is fair on the average and no guarantee; docs/PERFORMANCE.md has what was measured.
+/// That is fair on the average and no guarantee; docs/PERFORMANCE.md has what was measured. With
+/// [`fair`](crate::LockOptions::fair) nodes keep a queue, and those who wait are served in the order of their coming.
 ///
 /// # Examples
 /// ```

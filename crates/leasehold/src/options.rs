@@ -1,10 +1,9 @@
 //! The options of one lock.
 
-use crate::{configuration::Configuration, error::ConfigError, mode::Mode};
-use leasehold_core::{
-    AutoRenewal, Drift, OwnerSource, Pause, Plan, Retry, Terms, TermsError, Ttl, Upkeep,
-};
-use std::{num::NonZeroU32, ops::RangeInclusive, time::Duration};
+mod plan;
+
+use leasehold_core::{AutoRenewal, Drift, OwnerSource, Pause, Ttl, Upkeep};
+use std::{ops::RangeInclusive, time::Duration};
 
 /// How a lock behaves. Every option has a default that the Redlock page or the field gives.
 ///
@@ -28,6 +27,7 @@ use std::{num::NonZeroU32, ops::RangeInclusive, time::Duration};
 /// | [`lock_delay`](Self::lock_delay) | none |
 /// | [`no_local_queue`](Self::no_local_queue) | callers of one manager wait for each other |
 /// | [`ask_all_at_once`](Self::ask_all_at_once) | where others want the lock too, one node is asked first |
+/// | [`fair`](Self::fair) | nobody queues on the nodes |
 ///
 /// There is no option to return before slow nodes have answered: every vote is decided as soon as its
 /// result cannot change, whatever the others do.
@@ -60,6 +60,7 @@ pub struct LockOptions {
     step_margin: Duration,
     queues: bool,
     asks_one_first: bool,
+    is_fair: bool,
 }
 
 impl Default for LockOptions {
@@ -82,6 +83,7 @@ impl Default for LockOptions {
             step_margin: Duration::ZERO,
             queues: true,
             asks_one_first: true,
+            is_fair: false,
         }
     }
 }
@@ -144,6 +146,51 @@ impl LockOptions {
     pub fn ask_all_at_once(self) -> Self {
         Self {
             asks_one_first: false,
+            ..self
+        }
+    }
+
+    /// Those who wait for this lock are served in the order in which they came, across processes. Off by default.
+    ///
+    /// Whoever is refused draws a ticket, the same on all nodes, and stands in the nodes' queues with it; nodes refuse
+    /// whoever is not next, also one who never waited ([`Held`](crate::AcquireError::Held) without a holder means that).
+    /// A manager stands there once at a time, for the first of its callers, so managers have their turns one after the
+    /// other, however many callers each has; with [`no_local_queue`](Self::no_local_queue) each caller stands there
+    /// itself. Whoever gives up, gives its place up with it, also one whose tries or patience are used up: the next call
+    /// begins at the end.
+    ///
+    /// It is the order as well as nodes agree on it, and no guarantee: whoever draws its ticket while another does may
+    /// overtake it, and so may anybody overtake a waiter that too few nodes hear. Exclusion does not depend on it.
+    ///
+    /// Who waits shows itself to the nodes once a second. If it dies or is cut off, its place is kept for three seconds,
+    /// and if it was the next, all wait for so long. A node keeps 128 places for a lock; more wait without one.
+    ///
+    /// Only those wait in order who ask for it: programs of other libraries, managers without this option and
+    /// [`adopt`](crate::LockManager::adopt) take what is free. A lock that is free costs no request more. One that is
+    /// not costs whoever wins it one more to some nodes.
+    ///
+    /// A manager of plain locks refuses it ([`Unfair`](crate::ConfigError::Unfair)): its nodes keep no queue.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::{LockManager, LockOptions};
+    ///
+    /// let manager = LockManager::builder().memory(3).build()?;
+    /// let mutex = manager.mutex_with("ticket office", LockOptions::new().fair())?;
+    /// let guard = mutex.acquire().await?;
+    /// assert!(mutex.try_acquire().await.unwrap_err().is_contention());
+    /// guard.release().await;
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    ///
+    /// # Source
+    /// Tickets by the rule of fencing tokens; argument S10.
+    pub fn fair(self) -> Self {
+        Self {
+            is_fair: true,
             ..self
         }
     }
@@ -327,114 +374,6 @@ impl LockOptions {
             ..self
         }
     }
-
-    fn terms(&self) -> Result<Terms, ConfigError> {
-        let terms = Terms::new(Ttl::new(self.ttl)?, self.drift, self.node_limit)?;
-        let margin = self
-            .margin
-            .unwrap_or_else(|| DEFAULT_MARGIN.min(terms.validity() / 4));
-        let terms = match terms.with_margin(margin) {
-            // A time limit that leaves no room for the margin that nobody asked for.
-            Err(_) if self.margin.is_none() => terms,
-            terms => terms?,
-        };
-        Ok(terms
-            .with_delay(self.lock_delay)?
-            .with_step_margin(self.step_margin)?)
-    }
-
-    /// A day, unless something else was asked for, or would not fit into a day.
-    fn upkeep(&self) -> Upkeep {
-        let least = self.upkeep.least_hold.unwrap_or_default();
-        let most_hold = match self.max_hold {
-            MaxHold::Default => Some(DEFAULT_MAX_HOLD.max(self.ttl).max(least)),
-            MaxHold::Most(most) => Some(most),
-            MaxHold::Unlimited => None,
-        };
-        Upkeep {
-            most_hold,
-            ..self.upkeep.clone()
-        }
-    }
-
-    fn check_upkeep(upkeep: &Upkeep) -> Result<(), ConfigError> {
-        let Upkeep {
-            renewal,
-            most_hold,
-            least_hold,
-            heartbeat,
-            ..
-        } = upkeep;
-        let zero = |option, value: Option<Duration>| match value {
-            Some(Duration::ZERO) => Err(ConfigError::NoTime { option }),
-            _ => Ok(()),
-        };
-        let every = match renewal {
-            AutoRenewal::Every(every) => Some(*every),
-            AutoRenewal::Off | AutoRenewal::Thirds => None,
-        };
-        zero("renew_every", every)?;
-        zero("max_hold", *most_hold)?;
-        zero("progress_within", *heartbeat)?;
-        match (*least_hold, *most_hold) {
-            (Some(least), Some(most)) if least > most => Err(ConfigError::Holds { least, most }),
-            (Some(least), _) if least > Ttl::LONGEST.as_duration() => {
-                Err(TermsError::Ttl { ttl: least }.into())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The plan for the locks of a manager with this configuration.
-    pub(crate) fn plan_for<M: Mode>(
-        &self,
-        configuration: &Configuration,
-    ) -> Result<Plan, ConfigError> {
-        let plan = self.plan()?;
-        let terms = match configuration.max_ttl() {
-            Some(most) if M::IS_FENCED => plan.terms.with_most(most)?,
-            _ => plan.terms,
-        };
-        Ok(Plan {
-            terms,
-            is_fenced: M::IS_FENCED,
-            ..plan
-        })
-    }
-
-    /// Checks the options against each other.
-    pub(crate) fn plan(&self) -> Result<Plan, ConfigError> {
-        let terms = self.terms()?;
-        let upkeep = self.upkeep();
-        Self::check_upkeep(&upkeep)?;
-        if let Pause::Between { least, most } = self.pause
-            && least > most
-        {
-            return Err(ConfigError::Pause { least, most });
-        }
-        if !self.owners.keeps_randomness() {
-            return Err(ConfigError::OwnerSource);
-        }
-        let tries = match self.tries {
-            None => None,
-            Some(tries) => Some(NonZeroU32::new(tries).ok_or(ConfigError::NoTries)?),
-        };
-        let mut retry = Retry::default()
-            .with_tries(tries)
-            .with_pause(self.pause.clone());
-        if let Some(patience) = self.unreachable_for {
-            retry = retry.give_up_unreachable_after(patience);
-        }
-        Ok(Plan {
-            terms,
-            retry,
-            owners: self.owners.clone(),
-            upkeep,
-            is_fenced: true,
-            queues: self.queues,
-            asks_one_first: self.asks_one_first,
-        })
-    }
 }
 
 /// For how long a lock is held at most.
@@ -444,10 +383,6 @@ enum MaxHold {
     Most(Duration),
     Unlimited,
 }
-
-const DEFAULT_MAX_HOLD: Duration = Duration::from_secs(24 * 60 * 60);
-
-const DEFAULT_MARGIN: Duration = Duration::from_millis(5);
 
 /// A function of the user's must not take the manager's thread, and all its leases, with it.
 fn guarded(function: impl Fn(u32) -> Duration + Send + Sync + 'static) -> Pause {
@@ -460,6 +395,7 @@ fn guarded(function: impl Fn(u32) -> Duration + Send + Sync + 'static) -> Pause 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ConfigError;
 
     const HOUR: Duration = Duration::from_secs(60 * 60);
 

@@ -130,7 +130,7 @@ const CORE: [&[&str]; 12] = [
         "steps",
         "lookout",
     ],
-    &["fence", "node_clock", "standing"],
+    &["fence", "node_clock", "queue", "standing"],
     &["request", "lease", "upkeep", "streaks"],
     &["claim", "outbox", "plan", "nodes", "contend"],
     &["round", "inquiry", "table", "repair", "won"],

@@ -19,7 +19,7 @@ impl Acquisition {
     /// but it may only have been busy, and if all asked all from then on, it would be busier.
     pub(super) fn asks_one_first(&mut self) -> bool {
         let is_left_alone = core::mem::take(&mut self.is_left_alone);
-        self.plan.asks_one_first && !is_left_alone
+        self.plan.asks_one_first && !is_left_alone && !self.draws_a_ticket()
     }
 
     /// The node that was asked alone has not refused: the others' answers decide.
@@ -44,6 +44,7 @@ impl Acquisition {
             round.tally().granted().is_empty(),
             "it was asked alone, and it refused"
         );
+        self.learn_place(&round);
         let rest = self.look_round(now, &round, 0);
         self.rivals.turn_away(now.saturating_since(round.started()));
         let turn = self.fail(now, None, Cause::of_refusal(round));

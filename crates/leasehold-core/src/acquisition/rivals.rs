@@ -59,6 +59,11 @@ impl Rivals {
         self.are_known = true;
     }
 
+    /// How long the last refusal took, from asking to hearing it.
+    pub(super) const fn way(&self) -> Duration {
+        self.way
+    }
+
     /// How we fared with them.
     pub(super) const fn rivalry(&self) -> Rivalry {
         match (self.overtook, self.refused) {

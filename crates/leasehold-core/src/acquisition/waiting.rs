@@ -90,6 +90,7 @@ impl Acquisition {
 
     /// Nobody is asked: looks whether it is time to.
     pub(super) fn rest(&mut self, now: Instant, around: Around<'_>, outbox: &mut Outbox) -> Turn {
+        let shows_itself_at = self.shows_itself_at();
         let State::Resting(rest) = &mut self.state else {
             return Turn::default();
         };
@@ -100,6 +101,9 @@ impl Acquisition {
             }
         } else if !self.is_behind && rest.lookout.as_ref().is_some_and(|it| it.is_free(now)) {
             // Keys end by the clock without a word, so the one on which all would meet says nothing of the others.
+            return self.attempt(now, Ask::All, around, outbox);
+        }
+        if now >= shows_itself_at {
             return self.attempt(now, Ask::All, around, outbox);
         }
         if now < self.tries.next() {
@@ -125,7 +129,7 @@ impl Acquisition {
     pub(super) fn look_round(&self, now: Instant, round: &Round, spare: usize) -> Rest {
         let mut lookout = Lookout::new(spare);
         for (node, refusal) in round.refusals() {
-            lookout.block(now, *node, refusal.remaining);
+            lookout.block(now, *node, self.stays(refusal));
         }
         // Where the votes were split, or too few answered, no single change will do.
         // Whoever takes over what it was given gains nothing if that has gone.
@@ -178,7 +182,11 @@ impl Acquisition {
 
     /// Looks whether the way is free now, and when to ask if it is.
     pub(super) fn look_out(&mut self, now: Instant) {
-        let jitter = self.jitter(self.rivals.window());
+        let jitter = match self.gives_way() {
+            None => self.jitter(self.rivals.window()),
+            Some(Duration::ZERO) => Duration::ZERO,
+            Some(way) => way.saturating_add(self.jitter(LONGEST_WINDOW)),
+        };
         let State::Resting(rest) = &mut self.state else {
             return;
         };

@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::{
     acquisition::{Acquisition, Around, Outcome, Turn},
-    node_set::NodeId,
+    node_set::{NodeId, NodeSet},
     operation::Event,
     outbox::Outbox,
     owner::Seed,
@@ -73,7 +73,7 @@ impl Engine {
             let mut coming = self.turn_comes(now, &resource);
             // Whoever comes anew has no such lead over those who wait elsewhere as the next of a queue has: the last
             // release has called them already. So it makes room for those only of whom it is known that they lose.
-            coming.others_first &= coming.has_rivals;
+            coming.others_first &= coming.has_rivals && !acquisition.is_fair();
             coming.give(now, &mut acquisition);
         }
         self.acquisitions.insert(id, acquisition, None);
@@ -104,6 +104,11 @@ impl Engine {
             let coming = self.turn_comes(now, resource);
             // Its request leaves with what is on its way out already, but behind it.
             self.acquisitions.turn(next, |acquisition| {
+                // Where there is a queue, nobody need make room.
+                let coming = Coming {
+                    others_first: coming.others_first && !acquisition.is_fair(),
+                    ..coming
+                };
                 coming.give(now, acquisition);
                 ((), Some(acquisition.wake_at()))
             });
@@ -141,6 +146,13 @@ impl Engine {
             return;
         };
         let ended = self.acquisitions.remove(id);
+        if let Some(ended) = &ended {
+            let won = match &outcome {
+                Outcome::Won(won) => won.standing,
+                Outcome::Failed(_) => NodeSet::EMPTY,
+            };
+            self.leave_queue(ended, won);
+        }
         let rivalry = ended.as_ref().map_or(Rivalry::None, Acquisition::rivalry);
         let event = self.acquired(id, outcome);
         match (&event, ended) {
@@ -155,6 +167,14 @@ impl Engine {
                     self.leave(now, ended.resource(), id);
                 }
             }
+        }
+    }
+
+    /// Tells the nodes that somebody waits no longer, but for those that took it out of their queues when it won. A place
+    /// that is kept all the same ends by itself.
+    pub(super) fn leave_queue(&mut self, ended: &Acquisition, won: NodeSet) {
+        if let Some((nodes, tag, request)) = ended.leaving(won) {
+            self.outbox.send(nodes, tag, request);
         }
     }
 

@@ -1,3 +1,5 @@
+mod fair;
+
 use super::*;
 use crate::terms::Ttl;
 use alloc::{vec, vec::Vec};
@@ -22,6 +24,7 @@ fn acquire(name: &str, millis: u64) -> Request {
         owner: owner(name),
         ttl,
         proposal: None,
+        place: None,
     }
 }
 
@@ -57,6 +60,7 @@ fn held_by(name: &str, millis: u64) -> Vote {
     Vote::Refused(Refusal {
         holder: Some(owner(name)),
         remaining: Some(Duration::from_millis(millis)),
+        queued: None,
     })
 }
 

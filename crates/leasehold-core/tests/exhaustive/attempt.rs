@@ -114,6 +114,7 @@ impl Run {
             owner: Owner::from_bytes(b"bob").expect("a name"),
             ttl: Ttl::LONGEST,
             proposal: None,
+            place: None,
         };
         let tables = fates.map(|fate| {
             let mut table = Table::new();
@@ -290,6 +291,7 @@ fn wish() -> Wish {
             is_fenced: false,
             queues: false,
             asks_one_first: false,
+            is_fair: false,
         }),
         from: None,
         patience: None,

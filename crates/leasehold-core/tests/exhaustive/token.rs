@@ -116,6 +116,7 @@ impl Run {
             is_fenced: true,
             queues: false,
             asks_one_first: false,
+            is_fair: false,
         };
         let wish = Wish {
             resource: Resource::new("r").expect("a plain name"),

@@ -218,6 +218,7 @@ fn wish(patience: Option<Duration>, upkeep: Upkeep) -> Wish {
             is_fenced: false,
             queues: false,
             asks_one_first: false,
+            is_fair: false,
         }),
         from: None,
         patience,

@@ -267,7 +267,10 @@ impl World {
             Request::Acquire { owner, .. } => {
                 it.attempts.insert(tag.attempt, owner.clone());
             }
-            Request::Transfer { .. } | Request::Raise { .. } | Request::Inspect { .. } => {}
+            Request::Transfer { .. }
+            | Request::Raise { .. }
+            | Request::Inspect { .. }
+            | Request::Leave { .. } => {}
             Request::Extend { .. } => it.last_extension = Some(tag),
             Request::Release { owner, .. } => {
                 let nodes = it.released.entry(tag.attempt).or_default();

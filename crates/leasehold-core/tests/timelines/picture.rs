@@ -37,10 +37,15 @@ pub(crate) fn verb(request: &Request, usual: Ttl) -> String {
         Request::Transfer { ttl, .. } => ("take over", Some(*ttl)),
         Request::Inspect { .. } => ("inspect", None),
         Request::Release { keep, .. } => ("release", *keep),
+        Request::Leave { .. } => ("leave", None),
     };
     let verb = match ttl.filter(|ttl| *ttl != usual) {
         None => verb.to_owned(),
         Some(ttl) => format!("{verb} for {}", time(ttl.as_duration())),
+    };
+    let verb = match request.place().and_then(|place| place.ticket) {
+        Some(ticket) => format!("{verb} with ticket {ticket}"),
+        None => verb,
     };
     match request {
         Request::Acquire {

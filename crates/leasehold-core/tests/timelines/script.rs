@@ -2,9 +2,9 @@
 
 use core::{num::NonZeroU32, time::Duration};
 use leasehold_core::{
-    Abstention, AbstentionCause, AutoRenewal, Drift, Fault, FaultKind, FencingToken, Identity,
-    Instant, LinkChange, NodeId, Owner, OwnerSource, Pause, Plan, Quorum, Reading, Refusal, Retry,
-    Terms, Ttl, Upkeep, Vote,
+    Abstention, AbstentionCause, AutoRenewal, Barrier, Drift, Fault, FaultKind, FencingToken,
+    Identity, Instant, LinkChange, NodeId, Owner, OwnerSource, Pause, Plan, Queued, Quorum,
+    Reading, Refusal, Retry, Terms, Ticket, Ttl, Upkeep, Vote,
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -115,6 +115,7 @@ const KNOWN: &[&str] = &[
     "epoch",
     "queues",
     "one",
+    "fair",
 ];
 
 fn setup(options: &BTreeMap<&str, &str>) -> Parsed<(Quorum, Plan, Option<Duration>)> {
@@ -158,6 +159,7 @@ fn setup(options: &BTreeMap<&str, &str>) -> Parsed<(Quorum, Plan, Option<Duratio
         is_fenced: options.contains_key("token"),
         queues: options.contains_key("queues"),
         asks_one_first: options.contains_key("one"),
+        is_fair: options.contains_key("fair"),
     };
     Ok((quorum, plan, time("patience")?))
 }
@@ -266,10 +268,25 @@ fn refusal(facts: &[&str]) -> Parsed<Refusal> {
         match fact.split_once('=') {
             Some(("by", name)) => refusal.holder = Owner::from_bytes(name.as_bytes()),
             Some(("left", time)) => refusal.remaining = Some(duration(time)?),
+            Some(("behind", _)) => refusal.queued = Some(queued(fact, Barrier::Key)?),
+            Some(("free-behind", _)) => refusal.queued = Some(queued(fact, Barrier::Queue)?),
             _ => return Err(format!("{fact}: no fact about a key")),
         }
     }
     Ok(refusal)
+}
+
+/// `behind=2/77`: behind two others, with ticket 77, while somebody has the key; `free-behind` while nobody has.
+fn queued(fact: &str, barrier: Barrier) -> Parsed<Queued> {
+    let (ahead, ticket) = fact
+        .split_once('=')
+        .and_then(|(_, place)| place.split_once('/'))
+        .ok_or(format!("{fact}: behind=2/77"))?;
+    Ok(Queued {
+        ticket: Ticket::new(number(ticket)?).ok_or("no such ticket")?,
+        ahead: number(ahead)?,
+        barrier,
+    })
 }
 
 /// `by=bob`

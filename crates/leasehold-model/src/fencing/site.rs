@@ -127,6 +127,7 @@ impl Site {
                 owner,
                 ttl: Ttl::DEFAULT,
                 proposal: Some(proposal),
+                place: None,
             },
             Message::Raise(token) | Message::RaiseAgain(token) => Request::Raise {
                 resource: RESOURCE.clone(),

@@ -240,6 +240,7 @@ fn asked(send: &Send) -> String {
         Request::Transfer { .. } => "take over",
         Request::Inspect { .. } => "inspect",
         Request::Release { .. } => "release",
+        Request::Leave { .. } => "leave",
     };
     let owner = send.request.owner().map(ToString::to_string);
     format!("{what} {} ({})", owner.unwrap_or_default(), name(send.tag))

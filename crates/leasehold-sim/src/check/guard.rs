@@ -55,7 +55,9 @@ impl Guard {
                 books.promises.remove(resource);
                 (false, false)
             }
-            Request::Raise { .. } | Request::Inspect { .. } => (false, false),
+            Request::Raise { .. } | Request::Inspect { .. } | Request::Leave { .. } => {
+                (false, false)
+            }
         };
         if is_kept && let Some(key) = key {
             let before = books.promises.get(resource);

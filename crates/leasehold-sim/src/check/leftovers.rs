@@ -18,9 +18,10 @@ pub(crate) fn after_grant(
         Request::Release { keep: None, .. } if key.is_some() => {
             return Err(violation("a released key is still there".to_owned()));
         }
-        Request::Release { keep: None, .. } | Request::Raise { .. } | Request::Inspect { .. } => {
-            return Ok(());
-        }
+        Request::Release { keep: None, .. }
+        | Request::Raise { .. }
+        | Request::Inspect { .. }
+        | Request::Leave { .. } => return Ok(()),
         Request::Release {
             keep: Some(ttl), ..
         }
@@ -112,6 +113,7 @@ mod tests {
             owner: owner(name),
             ttl: Ttl::new(Duration::from_secs(ttl)).expect("in range"),
             proposal: None,
+            place: None,
         }
     }
 

@@ -20,6 +20,7 @@ fn engine() -> Engine {
         is_fenced: false,
         queues: false,
         asks_one_first: false,
+        is_fair: false,
     };
     let wish = Wish {
         resource: Resource::new("r").expect("a name"),

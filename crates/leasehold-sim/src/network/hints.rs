@@ -55,7 +55,10 @@ impl World {
             Request::Acquire { proposal, .. } => proposal.is_some() && is_clear,
             Request::Extend { .. } => matches!(vote, Vote::Granted { .. }),
             Request::Inspect { .. } => is_clear,
-            Request::Raise { .. } | Request::Transfer { .. } | Request::Release { .. } => false,
+            Request::Raise { .. }
+            | Request::Transfer { .. }
+            | Request::Release { .. }
+            | Request::Leave { .. } => false,
         };
         let resource = request.resource().clone();
         let this = &mut self.nodes[node];

@@ -115,6 +115,7 @@ async fn other_keys<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
         owner: owner("a"),
         ttl: checked(LONG),
         proposal: None,
+        place: None,
     };
     let gone = Request::Release {
         resource: one.resource(1),

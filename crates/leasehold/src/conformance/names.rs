@@ -99,6 +99,7 @@ fn acquire(resource: &Resource, owner: &Owner) -> Request {
         owner: owner.clone(),
         ttl: checked(LONG),
         proposal: None,
+        place: None,
     }
 }
 

@@ -42,6 +42,7 @@ async fn pipelined<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
             owner: owner.clone(),
             ttl: checked(LONG),
             proposal: None,
+            place: None,
         };
         let release = Request::Release {
             resource,

@@ -56,6 +56,7 @@ impl<L: Link> Peer<L> {
             owner: owner(by),
             ttl: checked(ttl),
             proposal: None,
+            place: None,
         }
     }
 

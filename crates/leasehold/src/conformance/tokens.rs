@@ -133,6 +133,7 @@ async fn sharing<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
         owner: owner("b"),
         ttl: super::peer::checked(LONG),
         proposal: Some(plus(first, 7)),
+        place: None,
     };
     let second = beside(&peer);
     assert!(ask(&mut peer, second, both).await > first, "{}", peer.case);

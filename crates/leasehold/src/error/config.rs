@@ -87,6 +87,8 @@ pub enum ConfigError {
         /// The longest.
         most: Duration,
     },
+    /// A plain lock was to be fair, but its nodes keep no queue.
+    Unfair,
     /// The manager's thread could not be started.
     Thread(io::Error),
 }
@@ -147,9 +149,17 @@ impl fmt::Display for ConfigError {
                 "a timeout of {timeout:?} cannot be used: timestamps are whole seconds; give 1 s to 30 days"
             ),
             Self::Holds { least, most } => crossed(out, "min_hold", *least, "max_hold", *most),
+            Self::Unfair => unfair(out),
             Self::Thread(error) => write!(out, "the lock manager's thread did not start: {error}"),
         }
     }
+}
+
+fn unfair(out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    out.write_str(
+        "a plain lock cannot be fair: its nodes keep nothing but its key; build the manager with `build`, or leave \
+         `fair` out",
+    )
 }
 
 fn unusable(out: &mut fmt::Formatter<'_>, what: &str, name: &str, most: usize) -> fmt::Result {

@@ -80,6 +80,7 @@ mod listener;
 mod mailbox;
 mod place;
 mod presence;
+mod queue;
 mod record;
 mod station;
 mod store;

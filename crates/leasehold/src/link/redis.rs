@@ -36,6 +36,7 @@ mod sentinel;
 mod socket;
 pub(crate) mod stamp;
 pub(crate) mod steward;
+mod texts;
 #[cfg(feature = "tls")]
 mod tls;
 mod url;

@@ -130,7 +130,10 @@ const fn changes(request: &Request, vote: &Vote) -> bool {
         Vote::Refused(_) => false,
         Vote::Unknown(fault) => fault.may_have_happened(),
     };
-    done && !matches!(request, Request::Inspect { .. } | Request::Raise { .. })
+    done && !matches!(
+        request,
+        Request::Inspect { .. } | Request::Raise { .. } | Request::Leave { .. }
+    )
 }
 
 /// Whether whoever got this answer wants to know of the next change.

@@ -69,6 +69,7 @@ impl Client {
             owner: self.owner.clone(),
             ttl: Ttl::new(Duration::from_secs(600)).expect("in range"),
             proposal: None,
+            place: None,
         })
     }
 
@@ -91,6 +92,7 @@ impl Client {
                 owner: self.owner.clone(),
                 ttl: Ttl::new(Duration::from_secs(600)).expect("in range"),
                 proposal: FencingToken::new(proposal),
+                place: None,
             });
             match vote {
                 Vote::Granted { counter } => return counter.expect("it was asked for"),

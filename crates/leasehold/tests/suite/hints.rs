@@ -147,6 +147,7 @@ fn a_change_between_the_answer_and_the_look_is_not_missed() {
     let held = Refusal {
         holder: Some(by("us")),
         remaining: Some(MINUTE),
+        queued: None,
     };
     let vote = waiter.ask(&acquire("r", "them", MINUTE));
     assert_eq!(vote, Vote::Refused(held));

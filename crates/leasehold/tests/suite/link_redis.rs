@@ -28,6 +28,7 @@ fn a_key_without_ttl_and_one_of_another_type_belong_to_others() {
     let for_ever = Refusal {
         holder: Some(by("them")),
         remaining: None,
+        queued: None,
     };
     for request in [acquire("for ever", "us", MINUTE), release("for ever", "us")] {
         assert_eq!(link.ask(&request), Vote::Refused(for_ever.clone()));
@@ -383,10 +384,18 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
 /// The vote, with the time left in whole seconds: the two clocks are read one after the other.
 fn roughly(vote: Vote) -> Vote {
     match vote {
-        Vote::Refused(Refusal { holder, remaining }) => {
+        Vote::Refused(Refusal {
+            holder,
+            remaining,
+            queued: None,
+        }) => {
             let seconds = |left: Duration| (left + Duration::from_millis(500)).as_secs();
             let remaining = remaining.map(seconds).map(Duration::from_secs);
-            Vote::Refused(Refusal { holder, remaining })
+            Vote::Refused(Refusal {
+                holder,
+                remaining,
+                queued: None,
+            })
         }
         other => other,
     }

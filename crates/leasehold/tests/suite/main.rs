@@ -2,7 +2,9 @@
 
 mod callers;
 mod critical_sections;
+mod fair;
 mod faults_redis;
+
 mod hints;
 mod key_format;
 mod lease;

@@ -3,7 +3,8 @@
 use crate::support::driven::{Driven, MINUTE, acquire, by, name};
 use leasehold::{RestartGuard, clock::Clock, configuration::Configuration};
 use leasehold_core::{
-    AbstentionCause, Fault, FencingToken, Identity, Instant, Quorum, Request, Table, Ttl, Vote,
+    AbstentionCause, Fault, FencingToken, Identity, Instant, Place, Quorum, Request, Table, Ticket,
+    Ttl, Vote, Waiter,
     quarantine::{Marker, Process, Quarantine},
 };
 use leasehold_servers::{Server, require_server};
@@ -30,12 +31,14 @@ impl Dice {
         let number = 1 + self.roll(50);
         let token = FencingToken::new(number).expect("in range");
         let proposal = Some(token).filter(|_| self.roll(5) > 0);
-        match self.roll(10) {
+        let place = self.place().filter(|_| self.roll(2) == 0);
+        match self.roll(11) {
             0..=3 => Request::Acquire {
                 resource,
                 owner,
                 ttl,
                 proposal,
+                place,
             },
             4 => Request::Transfer {
                 resource,
@@ -55,7 +58,11 @@ impl Dice {
                 ttl,
             },
             7 => Request::Inspect { resource },
-            8 if self.roll(4) == 0 => Request::Release {
+            8 => Request::Leave {
+                resource,
+                waiter: Waiter::new(self.roll(4)),
+            },
+            9 if self.roll(4) == 0 => Request::Release {
                 resource,
                 owner,
                 keep: Some(ttl),
@@ -66,6 +73,15 @@ impl Dice {
                 keep: None,
             },
         }
+    }
+}
+
+impl Dice {
+    /// One of four who wait, with a ticket of its own now and then.
+    fn place(&mut self) -> Option<Place> {
+        let waiter = Waiter::new(self.roll(4));
+        let ticket = Ticket::new(self.roll(60)).filter(|_| self.roll(3) == 0);
+        Some(Place { waiter, ticket })
     }
 }
 

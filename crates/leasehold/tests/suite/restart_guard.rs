@@ -311,6 +311,15 @@ fn the_rights_that_are_asked_for_are_enough_and_info_is_one_of_them() {
             .is_some()
     );
     assert!(block_on(guard.release()).is_released());
+    // A fair lock takes no right more, for a queue that somebody enters and leaves either.
+    let options = LockOptions::new().ttl(300 * MS).fair();
+    let fair = enough.mutex_with("fair", options).expect("a plain name");
+    let guard = block_on(fair.acquire()).expect("it votes");
+    let refused = block_on(fair.try_acquire()).expect_err("it is held");
+    assert!(refused.is_contention(), "{refused}");
+    assert!(block_on(guard.release()).is_released());
+    let guard = block_on(fair.try_acquire()).expect("nobody waits");
+    assert!(block_on(guard.release()).is_released());
     let without: Vec<_> = RIGHTS
         .into_iter()
         .filter(|right| *right != "+info")

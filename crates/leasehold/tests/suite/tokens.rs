@@ -29,6 +29,7 @@ fn proposing(name: &str, by: &str, proposal: u64) -> Request {
         owner,
         ttl,
         proposal: Some(token(proposal)),
+        place: None,
     }
 }
 

@@ -39,6 +39,7 @@ fn sent(validity: &mut Validity, now: Instant, step: u32) {
             owner,
             ttl,
             proposal: None,
+            place: None,
         }
     } else {
         Request::Extend {
@@ -165,6 +166,7 @@ fn a_lease_that_outlives_its_keys_is_found() {
                     owner,
                     ttl,
                     proposal: None,
+                    place: None,
                 },
             );
         }

@@ -8,15 +8,17 @@ use super::{
     listener::{Answer, Sight},
     place::FileId,
     presence::Presence,
+    queue::{self, queue_key_of},
     record::{Record, key_of},
     station::Job,
 };
 use crate::{clock::Clock, link::watch::is_watched};
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, RwTxn, WithoutTls, types::Bytes};
 use leasehold_core::{
-    Fault, FaultKind, FencingToken, Instant, Resource, Vote,
+    Fault, FaultKind, FencingToken, Instant, Request, Resource, Vote,
     fence::counter_of,
-    table::{Change, decide},
+    queue::Queue,
+    table::{Change, Stored, decide},
 };
 use std::{
     collections::HashSet,
@@ -275,7 +277,14 @@ impl Store {
             .map(|record| record.key);
         let counter = counter_of(resource);
         let counted = self.counters.get(txn, counter)?;
-        let ruling = decide(key.as_ref(), counted, now, &job.request);
+        let queue = self.queue(txn, &job.request)?;
+        let stored = Stored {
+            key: key.as_ref(),
+            counter: counted,
+            queue: queue.as_ref(),
+        };
+        let ruling = decide(stored, now, &job.request);
+        self.keep_queue(txn, resource, ruling.queue.as_ref())?;
         if let Some(token) = ruling.counter {
             self.counters.put(txn, counter, token)?;
         }
@@ -300,6 +309,34 @@ impl Store {
             }
         }
         Ok(ruling.vote)
+    }
+
+    /// Who waits for the resource of a request that is about a fair lock.
+    fn queue(&self, txn: &RwTxn<'_>, request: &Request) -> heed::Result<Option<Queue>> {
+        if request.place().is_none() && !matches!(request, Request::Leave { .. }) {
+            return Ok(None);
+        }
+        let bytes = self.locks.get(txn, &queue_key_of(request.resource()))?;
+        Ok(bytes.and_then(queue::decode))
+    }
+
+    fn keep_queue(
+        &self,
+        txn: &mut RwTxn<'_>,
+        resource: &Resource,
+        queue: Option<&Queue>,
+    ) -> heed::Result<()> {
+        let Some(queue) = queue else {
+            return Ok(());
+        };
+        let place = queue_key_of(resource);
+        if queue.entries().is_empty() {
+            self.locks.delete(txn, &place)?;
+        } else if !self.full(txn)? {
+            // Nobody is refused for want of room: a queue that is not written down costs order alone.
+            self.locks.put(txn, &place, &queue::encode(queue))?;
+        }
+        Ok(())
     }
 
     /// Sweeps a little, or more if the store is full, and says whether it has room for a key.
@@ -341,7 +378,7 @@ impl Store {
                 break;
             }
             last = place.to_vec();
-            if Record::decode(bytes).is_some_and(|record| record.key.expires_at <= now) {
+            if is_over(bytes, now) {
                 ended.push(last.clone());
             }
         }
@@ -394,6 +431,14 @@ fn node_time(clock: Clock) -> Instant {
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn node_time(clock: Clock) -> Instant {
     Instant::from_origin(clock.wall())
+}
+
+/// Whether this is a key whose TTL has ended, or a queue of which all places are over.
+fn is_over(bytes: &[u8], now: Instant) -> bool {
+    match queue::decode(bytes) {
+        Some(queue) => queue.is_over(now),
+        None => Record::decode(bytes).is_some_and(|record| record.key.expires_at <= now),
+    }
 }
 
 fn rejected(detail: &(impl std::fmt::Display + ?Sized)) -> Vote {

@@ -6,9 +6,10 @@ use super::{
     greeting, look,
     native::{Command, Native, Trial},
     reply::words,
-    scripts::{Encoder, Met, Script},
+    scripts::{Encoder, Met},
     search::{Target, confirm},
     socket::{self, Stream},
+    texts::Script,
     url::RedisUrl,
 };
 use std::time::Duration;

@@ -19,7 +19,7 @@
 
 use super::codec::{self, Frame};
 use crate::{configuration::KeyFormat, link::LinkEvent};
-use leasehold_core::{Owner, Request, Resource, Vote};
+use leasehold_core::{Barrier, Owner, Request, Resource, Vote};
 
 /// What an answer said of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,14 @@ impl Said {
     /// What `vote` says of the key, if it is one after which the next change matters.
     pub(super) fn by(vote: &Vote, request: &Request) -> Option<Self> {
         match (request, vote) {
+            // Others come first, but none of them has it yet.
+            (Request::Acquire { .. }, Vote::Refused(refusal))
+                if refusal
+                    .queued
+                    .is_some_and(|queued| queued.barrier == Barrier::Queue) =>
+            {
+                Some(Self::Free)
+            }
             (Request::Acquire { .. } | Request::Inspect { .. }, Vote::Refused(refusal)) => {
                 Some(Self::Held(refusal.holder.clone()))
             }
@@ -135,6 +143,33 @@ mod tests {
         let push = [Frame::Text(b"invalidate"), Frame::List(keys.to_vec())];
         let hints = told_of(&push, &KeyFormat::pottery());
         assert_eq!(hints, [r#"Changed(Some(Resource("a")))"#]);
+    }
+
+    #[test]
+    fn who_waits_for_others_to_take_what_is_free_is_told_when_they_do() {
+        let request = Request::Acquire {
+            resource: Resource::new("a").expect("a name"),
+            owner: Owner::from_bytes(b"o").expect("an owner"),
+            ttl: leasehold_core::Ttl::DEFAULT,
+            proposal: None,
+            place: None,
+        };
+        for (barrier, said) in [
+            (Barrier::Queue, Said::Free),
+            (Barrier::Key, Said::Held(None)),
+        ] {
+            let ticket = leasehold_core::Ticket::LAST;
+            let queued = leasehold_core::Queued {
+                ticket,
+                ahead: 1,
+                barrier,
+            };
+            let vote = Vote::Refused(leasehold_core::Refusal {
+                queued: Some(queued),
+                ..Default::default()
+            });
+            assert_eq!(Said::by(&vote, &request), Some(said));
+        }
     }
 
     #[test]

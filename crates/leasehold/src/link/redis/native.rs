@@ -70,8 +70,10 @@ impl Native {
                 Self::DelIfEq => codec::encode(wire, &[b"DELIFEQ", key, owner.as_bytes()]),
                 Self::DelEx => codec::encode(wire, &[b"DELEX", key, b"IFEQ", owner.as_bytes()]),
             },
-            // Plain locks know no counters that could be raised.
-            Request::Inspect { .. } | Request::Raise { .. } => return false,
+            // Plain locks know neither counters that could be raised nor queues.
+            Request::Inspect { .. } | Request::Raise { .. } | Request::Leave { .. } => {
+                return false;
+            }
         }
         true
     }
@@ -173,10 +175,12 @@ fn refused(request: &Request, key: Key, life: &Frame<'_>) -> Option<Verdict> {
         (_, Key::Of(value)) => Vote::Refused(Refusal {
             holder: Owner::from_bytes(&value),
             remaining,
+            queued: None,
         }),
         (_, Key::Foreign | Key::Failed(_)) => Vote::Refused(Refusal {
             holder: None,
             remaining,
+            queued: None,
         }),
     };
     Some(Verdict::Vote(vote))

@@ -2,7 +2,8 @@
 
 use super::codec::Frame;
 use leasehold_core::{
-    Abstention, AbstentionCause, Fault, FaultKind, FencingToken, Owner, Refusal, Vote,
+    Abstention, AbstentionCause, Barrier, Fault, FaultKind, FencingToken, Owner, Queued, Refusal,
+    Ticket, Vote,
 };
 use std::time::Duration;
 
@@ -41,9 +42,33 @@ pub(super) fn of_script(frame: &Frame<'_>) -> Option<Reply> {
     let (vote, time) = match &parts[..] {
         [Frame::Integer(1)] => (Vote::GRANTED, None),
         [Frame::Integer(1), counter, time] => (granted(counter)?, Some(time)),
-        [Frame::Integer(0), holder, Frame::Integer(pttl_ms)] => (refusal(holder, *pttl_ms)?, None),
+        [Frame::Integer(0), holder, Frame::Integer(pttl_ms)] => {
+            (Vote::Refused(refusal(holder, *pttl_ms)?), None)
+        }
         [Frame::Integer(0), holder, Frame::Integer(pttl_ms), time] => {
-            (refusal(holder, *pttl_ms)?, Some(time))
+            (Vote::Refused(refusal(holder, *pttl_ms)?), Some(time))
+        }
+        [
+            Frame::Integer(0),
+            holder,
+            Frame::Integer(pttl_ms),
+            time,
+            ticket,
+            ahead,
+        ] => {
+            let queued = queued(ticket, ahead, Barrier::Key)?;
+            (in_queue(refusal(holder, *pttl_ms)?, queued), Some(time))
+        }
+        [
+            Frame::Integer(2),
+            Frame::Integer(left_ms),
+            time,
+            ticket,
+            ahead,
+        ] => {
+            let queued = queued(ticket, ahead, Barrier::Queue)?;
+            let refusal = refusal(&Frame::Null, *left_ms)?;
+            (in_queue(refusal, queued), Some(time))
         }
         [Frame::Integer(-1), why, Frame::Integer(left_ms), time] => {
             let fault = Fault::abstained(&abstention(why, *left_ms)?);
@@ -147,7 +172,7 @@ pub(super) fn disagreement(text: &Frame<'_>) -> Fault {
     )
 }
 
-fn refusal(holder: &Frame<'_>, pttl_ms: i64) -> Option<Vote> {
+fn refusal(holder: &Frame<'_>, pttl_ms: i64) -> Option<Refusal> {
     let holder = match holder {
         Frame::Text(owner) => Owner::from_bytes(owner),
         Frame::Null => None,
@@ -155,7 +180,31 @@ fn refusal(holder: &Frame<'_>, pttl_ms: i64) -> Option<Vote> {
     };
     // Negative is how the node says that there is no key, or one without a TTL.
     let remaining = u64::try_from(pttl_ms).ok().map(Duration::from_millis);
-    Some(Vote::Refused(Refusal { holder, remaining }))
+    Some(Refusal {
+        holder,
+        remaining,
+        queued: None,
+    })
+}
+
+/// What a node says of the place of whoever asked.
+fn queued(ticket: &Frame<'_>, ahead: &Frame<'_>, barrier: Barrier) -> Option<Queued> {
+    let (Frame::Text(digits), Frame::Integer(ahead)) = (ticket, ahead) else {
+        return None;
+    };
+    let number = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    Some(Queued {
+        ticket: Ticket::new(number)?,
+        ahead: u32::try_from(*ahead).ok()?,
+        barrier,
+    })
+}
+
+fn in_queue(refusal: Refusal, queued: Queued) -> Vote {
+    Vote::Refused(Refusal {
+        queued: Some(queued),
+        ..refusal
+    })
 }
 
 /// A node's own words, fit for a message: one line, not too long, without its talk about where in a
@@ -193,6 +242,7 @@ mod tests {
         Some(untimed(Verdict::Vote(Vote::Refused(Refusal {
             holder: holder.and_then(Owner::from_bytes),
             remaining: remaining_ms.map(Duration::from_millis),
+            queued: None,
         }))))
     }
 
@@ -231,6 +281,37 @@ mod tests {
         }
         let without = Frame::List(vec![Frame::Integer(1), Frame::Null, Frame::Integer(5)]);
         assert_eq!(of_script(&without), told(Vote::GRANTED, 5));
+    }
+
+    #[test]
+    fn a_refusal_of_a_fair_lock_tells_ticket_and_place() {
+        let place = |digits: &'static [u8], ahead| {
+            let place = [Frame::Text(digits), Frame::Integer(ahead)];
+            [&[Frame::Integer(5)][..], &place].concat()
+        };
+        let free = [Frame::Integer(2), Frame::Integer(900)];
+        let held = [Frame::Integer(0), Frame::Text(b"me"), Frame::Integer(900)];
+        let told_of = |head: &[Frame<'static>], digits, ahead| {
+            of_script(&Frame::List([head, &place(digits, ahead)].concat()))
+        };
+        for (head, holder, barrier) in [
+            (&free[..], None, Barrier::Queue),
+            (&held[..], Owner::from_bytes(b"me"), Barrier::Key),
+        ] {
+            let refusal = Refusal {
+                holder,
+                remaining: Some(Duration::from_millis(900)),
+                queued: Some(Queued {
+                    ticket: Ticket::LAST,
+                    ahead: 3,
+                    barrier,
+                }),
+            };
+            let expected = told(Vote::Refused(refusal), 5);
+            assert_eq!(told_of(head, b"9007199254740991", 3), expected);
+            assert_eq!(told_of(head, b"9007199254740992", 3), None);
+            assert_eq!(told_of(head, b"1", -1), None);
+        }
     }
 
     #[test]

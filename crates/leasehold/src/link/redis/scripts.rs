@@ -1,28 +1,14 @@
-//! The scripts and how a request becomes a call of one.
-//!
-//! They declare themselves with `#!lua`, so that the node checks before the first line whether it may
-//! write at all: a replica then refuses as a whole, where a bare script would read, find a key that is
-//! not ours, and answer for a node that does not decide. Extending and releasing are allowed to a node
-//! that is out of memory: they need none.
+//! How a request becomes a call of a script.
 
 use super::{
     codec,
     native::{Native, set_if_none},
     replicas::Replicas,
+    texts::{EXTEND, FAIR, GREET, INSPECT, LEAVE, RAISE, RELEASE, SCRIPTS, Script, TRANSFER, VOTE},
 };
 use crate::configuration::{Configuration, KeyFormat, RestartGuard};
 use leasehold_core::{Owner, Request, Resource, fence::counter_of};
 use std::borrow::Cow;
-
-/// A script and the name that the nodes know it by.
-#[derive(Debug)]
-pub(super) struct Script {
-    pub(super) text: &'static str,
-    pub(super) sha1: &'static str,
-}
-
-/// All of them, to be loaded into a node before it is first used.
-const SCRIPTS: [Script; 6] = [VOTE, RAISE, EXTEND, TRANSFER, INSPECT, RELEASE];
 
 /// Makes commands of requests, for nodes of one configuration.
 #[derive(Clone, Debug)]
@@ -30,6 +16,8 @@ pub(super) struct Encoder {
     is_fenced: bool,
     key_format: KeyFormat,
     node_key: String,
+    /// What the keys of queues begin with.
+    queues: String,
     fingerprint: String,
     text: String,
     /// The quarantine in milliseconds, or `off`.
@@ -56,6 +44,7 @@ impl Encoder {
             is_fenced: configuration.is_fenced(),
             key_format: configuration.key_format().clone(),
             node_key: configuration.node_key(),
+            queues: configuration.queues(),
             fingerprint: configuration.fingerprint(),
             text: configuration.text().to_owned(),
             guard: configuration.quarantine_text(),
@@ -156,6 +145,11 @@ impl Encoder {
             codec::encode_part(wire, flag(met.is_durable));
             codec::encode_part(wire, met.id.as_bytes());
         }
+        if let Some(place) = request.place().filter(|_| self.is_fenced) {
+            let ticket = place.ticket.map(|ticket| ticket.to_string());
+            codec::encode_part(wire, place.waiter.to_string().as_bytes());
+            codec::encode_part(wire, ticket.unwrap_or_default().as_bytes());
+        }
     }
 
     /// Whether `request` is a command of the node's and no call of a script.
@@ -198,12 +192,16 @@ impl Encoder {
         let key = self.key(request.resource());
         let key = key.as_bytes();
         let owner = request.owner().map(Owner::as_bytes).unwrap_or_default();
+        let (queue, waiter) = (self.queue(request), waiter(request));
         let (one_key, two_keys) = ([&b"1"[..], key], [&b"2"[..], key, node_key]);
-        let mut parts = Vec::with_capacity(13);
+        let mut parts = Vec::with_capacity(14);
         parts.extend([command, script.as_bytes()]);
         match request {
             Request::Acquire { .. } | Request::Transfer { .. } if self.is_fenced => {
-                parts.extend(two_keys);
+                match &queue {
+                    Some(queue) => parts.extend([&b"3"[..], key, node_key, queue.as_bytes()]),
+                    None => parts.extend(two_keys),
+                }
                 let (guard, cfg) = (self.guard.as_bytes(), self.fingerprint.as_bytes());
                 parts.extend([owner, ttl_ms.as_bytes(), number, field, guard, cfg]);
                 parts.push(from(request));
@@ -225,23 +223,44 @@ impl Encoder {
                 parts.extend([owner, ttl_ms.as_bytes(), from(request)]);
             }
             Request::Inspect { .. } => parts.extend(one_key),
+            Request::Leave { .. } => {
+                parts.extend([&b"1"[..], queue.as_deref().unwrap_or_default().as_bytes()]);
+                parts.push(waiter.as_bytes());
+            }
             Request::Release { keep, .. } => {
                 parts.extend(one_key);
                 parts.push(owner);
                 parts.extend(keep.map(|_| ttl_ms.as_bytes()));
             }
         }
+        self.begin(&parts, request)
+    }
+
+    /// The command of these parts, which [`append`](Self::append) ends.
+    fn begin(&self, parts: &[&[u8]], request: &Request) -> Vec<u8> {
         let length: usize = parts.iter().map(|part| part.len() + 16).sum();
         let mut wire = Vec::with_capacity(length);
-        let more = if self.is_vote(request) { 2 } else { 0 };
-        codec::encode_with(&mut wire, &parts, more);
+        let more = match request.place() {
+            _ if !self.is_vote(request) => 0,
+            None => 2,
+            Some(_) => 4,
+        };
+        codec::encode_with(&mut wire, parts, more);
         wire
+    }
+
+    /// The key of the queue, if the request is about a fair lock.
+    fn queue(&self, request: &Request) -> Option<String> {
+        let is_fair = request.place().is_some() || matches!(request, Request::Leave { .. });
+        let key = || self.key(request.resource());
+        is_fair.then(|| format!("{}{}", self.queues, key()))
     }
 }
 
 /// None where a command of the node's does it.
 const fn script(request: &Request, is_fenced: bool) -> Option<&'static Script> {
     match request {
+        Request::Acquire { place: Some(_), .. } if is_fenced => Some(&FAIR),
         Request::Acquire { .. } | Request::Transfer { .. } if is_fenced => Some(&VOTE),
         Request::Acquire { .. } => None,
         Request::Transfer { .. } => Some(&TRANSFER),
@@ -249,6 +268,7 @@ const fn script(request: &Request, is_fenced: bool) -> Option<&'static Script> {
         Request::Extend { .. } => Some(&EXTEND),
         Request::Inspect { .. } => Some(&INSPECT),
         Request::Release { .. } => Some(&RELEASE),
+        Request::Leave { .. } => Some(&LEAVE),
     }
 }
 
@@ -262,7 +282,7 @@ fn ttl_ms(request: &Request) -> String {
         | Request::Extend { ttl, .. }
         | Request::Transfer { ttl, .. } => Some(*ttl),
         Request::Release { keep, .. } => *keep,
-        Request::Raise { .. } | Request::Inspect { .. } => None,
+        Request::Raise { .. } | Request::Inspect { .. } | Request::Leave { .. } => None,
     };
     ttl.map(|ttl| ttl.as_millis().to_string())
         .unwrap_or_default()
@@ -281,6 +301,13 @@ fn proposal(request: &Request) -> String {
     token.map(|token| token.to_string()).unwrap_or_default()
 }
 
+fn waiter(request: &Request) -> String {
+    match request {
+        Request::Leave { waiter, .. } => waiter.to_string(),
+        _ => String::new(),
+    }
+}
+
 fn from(request: &Request) -> &[u8] {
     match request {
         Request::Transfer { from, .. } => from.as_bytes(),
@@ -288,79 +315,10 @@ fn from(request: &Request) -> &[u8] {
     }
 }
 
-const VOTE: Script = Script {
-    text: concat!(
-        "#!lua\n",
-        include_str!("guard.lua"),
-        include_str!("refuse.lua"),
-        include_str!("vote.lua")
-    ),
-    sha1: "5e6ef3da3ae57803be485f2c0d57a000016f8c92",
-};
-const RAISE: Script = Script {
-    text: concat!(
-        "#!lua\n",
-        include_str!("refuse.lua"),
-        include_str!("raise.lua")
-    ),
-    sha1: "953fbd38938d8c124185aa9265723444a8c05eb2",
-};
-const EXTEND: Script = Script {
-    text: concat!(
-        "#!lua flags=allow-oom\n",
-        include_str!("refuse.lua"),
-        include_str!("extend.lua")
-    ),
-    sha1: "1316eab192c3b998f577081db34b41881c418827",
-};
-const TRANSFER: Script = Script {
-    text: concat!(
-        "#!lua flags=allow-oom\n",
-        include_str!("refuse.lua"),
-        include_str!("transfer.lua")
-    ),
-    sha1: "611013c06ede63b28d8beab06942308fdc51df49",
-};
-const INSPECT: Script = Script {
-    text: concat!(
-        "#!lua flags=no-writes\n",
-        include_str!("refuse.lua"),
-        include_str!("inspect.lua")
-    ),
-    sha1: "ee6e0e084b174b700f58a9ad4fe3b4cbbbb5324d",
-};
-const RELEASE: Script = Script {
-    text: concat!(
-        "#!lua flags=allow-oom\n",
-        include_str!("refuse.lua"),
-        include_str!("release.lua")
-    ),
-    sha1: "cbf57fd06f5e57e48638b631b82318cade55aa5a",
-};
-
-/// Said once for each connection, so it goes along in full. Also to a node without memory: it still releases.
-const GREET: &str = concat!(
-    "#!lua flags=allow-oom\n",
-    include_str!("guard.lua"),
-    include_str!("greet.lua")
-);
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use leasehold_core::{Resource, Ttl, owner::hexadecimal};
-
-    #[test]
-    fn the_hashes_are_those_of_the_texts() {
-        assert_eq!(
-            hexadecimal(&sha1(b"abc")),
-            "a9993e364706816aba3e25717850c26c9cd0d89d"
-        );
-        for script in SCRIPTS {
-            let hash = hexadecimal(&sha1(script.text.as_bytes()));
-            assert_eq!(script.sha1, hash, "{}", script.text);
-        }
-    }
+    use leasehold_core::{Place, Resource, Ttl, Waiter};
 
     #[test]
     fn a_plain_request_is_a_call_with_one_key() {
@@ -382,66 +340,57 @@ mod tests {
     }
 
     #[test]
+    fn only_a_fair_vote_names_a_queue_and_who_waits() {
+        let quorum = leasehold_core::Quorum::majority(1).expect("one node");
+        let (guard, skew) = (RestartGuard::Off, std::time::Duration::ZERO);
+        let fenced = Configuration::new("leasehold", "n", quorum, guard, Ttl::DEFAULT, skew);
+        let wire = |place: Option<Place>| {
+            let request = Request::Acquire {
+                resource: Resource::new("r").expect("a name"),
+                owner: Owner::from_bytes(b"me").expect("an owner"),
+                ttl: Ttl::SHORTEST,
+                proposal: None,
+                place,
+            };
+            let encoder = Encoder::new(&fenced);
+            let mut wire = encoder.by_hash(&request);
+            encoder.append(&mut wire, &request, &Met::default());
+            String::from_utf8(wire).expect("text")
+        };
+        let usual = wire(None);
+        assert!(usual.starts_with("*14\r\n"), "{usual}");
+        assert!(!usual.contains("queue"), "{usual}");
+        let place = |ticket| {
+            let waiter = Waiter::new(0xab);
+            Some(Place { waiter, ticket })
+        };
+        let fair = wire(place(leasehold_core::Ticket::new(7)));
+        assert!(fair.starts_with("*17\r\n"), "{fair}");
+        assert!(fair.contains("$17\r\nleasehold:queue:r\r\n"), "{fair}");
+        assert!(
+            fair.ends_with("$16\r\n00000000000000ab\r\n$1\r\n7\r\n"),
+            "{fair}"
+        );
+        let new = wire(place(None));
+        assert!(
+            new.ends_with("$16\r\n00000000000000ab\r\n$0\r\n\r\n"),
+            "{new}"
+        );
+    }
+
+    #[test]
     fn a_plain_acquire_is_redlocks_own_command() {
         let request = Request::Acquire {
             resource: Resource::new("r").expect("a name"),
             owner: Owner::from_bytes(b"me").expect("an owner"),
             ttl: Ttl::SHORTEST,
             proposal: None,
+            place: None,
         };
         let plain = Encoder::new(&Configuration::plain());
         let expected =
             b"*6\r\n$3\r\nSET\r\n$1\r\nr\r\n$2\r\nme\r\n$2\r\nNX\r\n$2\r\nPX\r\n$2\r\n10\r\n";
         assert_eq!(plain.by_hash(&request), expected);
         assert_eq!(plain.in_full(&request, &Met::default()), expected);
-    }
-
-    /// FIPS 180-1, as plainly as it can be said.
-    fn sha1(text: &[u8]) -> [u8; 20] {
-        let mut state: [u32; 5] = [
-            0x6745_2301,
-            0xefcd_ab89,
-            0x98ba_dcfe,
-            0x1032_5476,
-            0xc3d2_e1f0,
-        ];
-        let mut padded = text.to_vec();
-        padded.push(0x80);
-        padded.resize(padded.len().next_multiple_of(64), 0);
-        if padded.len() - text.len() < 9 {
-            padded.resize(padded.len() + 64, 0);
-        }
-        let end = padded.len() - 8;
-        padded[end..].copy_from_slice(&(text.len() as u64 * 8).to_be_bytes());
-        for block in padded.chunks_exact(64) {
-            let mut words: Vec<u32> = block
-                .chunks_exact(4)
-                .map(|word| u32::from_be_bytes(word.try_into().expect("four bytes")))
-                .collect();
-            for i in 16..80 {
-                let mixed = words[i - 3] ^ words[i - 8] ^ words[i - 14] ^ words[i - 16];
-                words.push(mixed.rotate_left(1));
-            }
-            let [mut a, mut b, mut c, mut d, mut e] = state;
-            for (i, word) in words.into_iter().enumerate() {
-                let (mix, constant) = match i {
-                    0..20 => (b & c | !b & d, 0x5a82_7999_u32),
-                    20..40 => (b ^ c ^ d, 0x6ed9_eba1),
-                    40..60 => (b & c | b & d | c & d, 0x8f1b_bcdc),
-                    _ => (b ^ c ^ d, 0xca62_c1d6),
-                };
-                let sum = [a.rotate_left(5), mix, e, constant, word];
-                let next = sum.into_iter().fold(0, u32::wrapping_add);
-                (e, d, c, b, a) = (d, c, b.rotate_left(30), a, next);
-            }
-            for (part, add) in state.iter_mut().zip([a, b, c, d, e]) {
-                *part = part.wrapping_add(add);
-            }
-        }
-        let mut hash = [0; 20];
-        for (bytes, part) in hash.chunks_exact_mut(4).zip(state) {
-            bytes.copy_from_slice(&part.to_be_bytes());
-        }
-        hash
     }
 }

@@ -164,6 +164,7 @@ pub(crate) fn acquire(key: &str, owner: &str, ttl: Duration) -> Request {
         owner: by(owner),
         ttl,
         proposal: None,
+        place: None,
     }
 }
 

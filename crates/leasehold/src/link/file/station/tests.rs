@@ -61,6 +61,7 @@ fn parcel(number: u64, release: bool) -> Parcel {
             owner,
             ttl: Ttl::LONGEST,
             proposal: None,
+            place: None,
         },
     };
     Parcel::new(tag, request, Instant::ORIGIN)

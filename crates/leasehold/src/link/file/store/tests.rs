@@ -69,6 +69,7 @@ fn acquire(name: &str, by: &str) -> Request {
         owner: owner(by),
         ttl: Ttl::new(Duration::from_secs(1000)).expect("in range"),
         proposal: None,
+        place: None,
     }
 }
 
@@ -347,6 +348,7 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
                 owner,
                 ttl,
                 proposal: None,
+                place: None,
             },
             1 => Request::Extend {
                 resource,

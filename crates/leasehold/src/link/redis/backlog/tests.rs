@@ -26,6 +26,7 @@ fn acquire(name: &str) -> Request {
         owner: owner(name),
         ttl: Ttl::DEFAULT,
         proposal: None,
+        place: None,
     }
 }
 

@@ -171,6 +171,7 @@ mod tests {
             owner,
             ttl: ttl(millis),
             proposal: None,
+            place: None,
         }
     }
 
@@ -265,6 +266,7 @@ mod tests {
                 owner,
                 ttl: ttl(10),
                 proposal: None,
+                place: None,
             };
             lives.ask(&request, at(number)).expect("it is sent");
             assert!(lives.keys.len() <= 2 * FEW, "{}", lives.keys.len());

@@ -17,6 +17,7 @@ fn acquire() -> Request {
         owner: by("us"),
         ttl: Ttl::SHORTEST,
         proposal: None,
+        place: None,
     }
 }
 
@@ -106,6 +107,7 @@ fn refused(holder: Option<&str>, remaining_ms: Option<u64>) -> Vote {
     Vote::Refused(Refusal {
         holder: holder.map(by),
         remaining: remaining_ms.map(Duration::from_millis),
+        queued: None,
     })
 }
 

@@ -1,0 +1,168 @@
+//! How an acquisition of a fair lock keeps its place among those who want the same.
+//!
+//! Its first vote goes to all nodes. Each that refuses puts it into its queue and tells a ticket; the largest of those
+//! that a quorum told is the ticket that it shows from then on, the same everywhere. It shows itself to all nodes once
+//! in a second at least, or they give its place away. When it has the lock or gives up, it leaves.
+
+use super::Acquisition;
+use crate::{
+    node_set::{NodeId, NodeSet},
+    owner::Seed,
+    queue::{Barrier, Place, Queue, Ticket, Waiter},
+    request::{AttemptId, Refusal, Request, Tag},
+    round::Round,
+    time::Instant,
+};
+use core::time::Duration;
+
+/// Where an acquisition stands.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(super) struct Queueing {
+    waiter: Waiter,
+    /// None until a quorum has told one.
+    ticket: Option<Ticket>,
+    /// How many came before it when it last asked.
+    ahead: u32,
+    /// How often in a row it was refused what was free.
+    looks: u32,
+}
+
+impl Queueing {
+    pub(super) fn new(seed: &Seed) -> Self {
+        Self {
+            // From the part of the seed that no owner is made of: all who look at the nodes see it.
+            waiter: Waiter::new(seed.jitter(WAITER)),
+            ticket: None,
+            ahead: 0,
+            looks: 0,
+        }
+    }
+
+    /// What it says of itself to the nodes.
+    pub(super) const fn place(&self) -> Place {
+        Place {
+            waiter: self.waiter,
+            ticket: self.ticket,
+        }
+    }
+
+    /// Takes note of what nodes told that refused. Says whether they have to be told which ticket it is.
+    fn learn(&mut self, refusals: &[(NodeId, Refusal)]) -> bool {
+        let told = || refusals.iter().filter_map(|(_, refusal)| refusal.queued);
+        let Some(largest) = told().map(|queued| queued.ticket).max() else {
+            return false;
+        };
+        let drew = self.ticket.is_none();
+        self.ticket.get_or_insert(largest);
+        self.ahead = told().map(|queued| queued.ahead).max().unwrap_or(0);
+        let is_free = told().any(|queued| queued.barrier == Barrier::Queue);
+        self.looks = if is_free {
+            self.looks.saturating_add(1)
+        } else {
+            0
+        };
+        drew && told().any(|queued| queued.ticket != largest)
+    }
+
+    /// After which time to ask again where others come first: one of them may have it long before its place is over,
+    /// or may just have left, and of neither is told.
+    fn look_after(&self) -> Duration {
+        SOON.saturating_mul(1 << self.looks.min(MOST_DOUBLINGS))
+    }
+}
+
+impl Acquisition {
+    /// Whether it has no ticket yet: then all nodes are asked, since it needs a place on all of them.
+    pub(super) const fn draws_a_ticket(&self) -> bool {
+        matches!(&self.queueing, Some(queueing) if queueing.ticket.is_none())
+    }
+
+    /// Whether nodes serve those who want this in order, so that nobody need make room for others.
+    pub(crate) const fn is_fair(&self) -> bool {
+        self.queueing.is_some()
+    }
+
+    /// Takes note of what the nodes told of its place. Says whether they have to be told which ticket it is.
+    pub(super) fn learn_place(&mut self, round: &Round) -> bool {
+        let Some(queueing) = &mut self.queueing else {
+            return false;
+        };
+        queueing.learn(round.refusals())
+    }
+
+    /// How long what stands in the way will stay there, as far as this refusal tells.
+    pub(super) fn stays(&self, refusal: &Refusal) -> Option<Duration> {
+        let in_queue = refusal
+            .queued
+            .is_some_and(|queued| queued.barrier == Barrier::Queue);
+        match &self.queueing {
+            Some(queueing) if in_queue => {
+                let after = queueing.look_after();
+                Some(refusal.remaining.map_or(after, |left| left.min(after)))
+            }
+            _ => refusal.remaining,
+        }
+    }
+
+    /// When to ask all nodes again, so that they keep its place (argument S10).
+    pub(super) fn shows_itself_at(&self) -> Instant {
+        match &self.queueing {
+            Some(queueing) if queueing.ticket.is_some() && !self.is_behind => {
+                self.asked_all.saturating_add(HEARTBEAT)
+            }
+            _ => Instant::NEVER,
+        }
+    }
+
+    /// How long to wait when it is called: the next in the queue not at all, the others for so long that the next has
+    /// asked before. None where there is no queue.
+    pub(super) fn gives_way(&self) -> Option<Duration> {
+        let queueing = self.queueing.filter(|it| it.ticket.is_some())?;
+        Some(if queueing.ahead == 0 {
+            Duration::ZERO
+        } else {
+            self.rivals.way().saturating_add(WAY).min(LONGEST_WAY)
+        })
+    }
+
+    /// What tells nodes that it waits no longer, and whom of those that may keep its place.
+    pub(crate) fn leaving(&self, without: NodeSet) -> Option<(NodeSet, Tag, Request)> {
+        let queueing = self.queueing.as_ref()?;
+        let nodes = self.quorum.nodes().without(without);
+        // Whoever has won at once was in no queue that matters.
+        let was_in = queueing.ticket.is_some() || (without.is_empty() && self.tries.attempts() > 0);
+        if !was_in || nodes.is_empty() {
+            return None;
+        }
+        let tag = Tag {
+            attempt: AttemptId {
+                operation: self.operation,
+                number: LEAVING,
+            },
+            step: 0,
+        };
+        let request = Request::Leave {
+            resource: self.resource.clone(),
+            waiter: queueing.waiter,
+        };
+        Some((nodes, tag, request))
+    }
+}
+
+/// How often a waiter shows itself to all nodes: often enough that two in a row may be lost.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+const _: () = assert!(Queue::LIFE.as_millis() >= 3 * HEARTBEAT.as_millis());
+
+/// When to ask again at first where others come first, and how often that is doubled: up to 320 ms.
+const SOON: Duration = Duration::from_millis(5);
+const MOST_DOUBLINGS: u32 = 6;
+
+/// For how long whoever is not next lets the next ask before, on top of its own way to the nodes.
+const WAY: Duration = Duration::from_millis(1);
+const LONGEST_WAY: Duration = Duration::from_millis(10);
+
+/// Which of the seed's throws names the waiter: none of those for pauses, calls and extensions.
+const WAITER: u32 = u32::MAX;
+
+/// The number of the request to leave; those of attempts begin at 0.
+const LEAVING: u32 = u32::MAX;

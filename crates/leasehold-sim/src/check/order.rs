@@ -1,0 +1,171 @@
+//! Whoever wants a fair lock is served in the order of its ticket, as well as nodes can know it.
+
+use super::{Property, Violation};
+use crate::time::Moment;
+use leasehold_core::{OperationId, Request, Resource, Send, Ticket, Waiter};
+
+/// Somebody who has shown a ticket. All nodes have been asked by then: that is how it was drawn.
+#[derive(Clone, Debug)]
+struct Standing {
+    client: usize,
+    operation: OperationId,
+    resource: Resource,
+    turn: (Ticket, Waiter),
+    /// When it was shown first.
+    shown: Moment,
+    /// How often others with larger tickets had the resource since.
+    overtaken: u32,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Order {
+    waiting: Vec<Standing>,
+}
+
+impl Order {
+    /// A request leaves: it may show a ticket.
+    pub(crate) fn sent(&mut self, client: usize, at: Moment, send: &Send) {
+        let Request::Acquire {
+            resource,
+            place: Some(place),
+            ..
+        } = &send.request
+        else {
+            return;
+        };
+        let operation = send.tag.attempt.operation;
+        let Some(ticket) = place.ticket else {
+            return;
+        };
+        if !self.waiting.iter().any(|it| it.is(client, operation)) {
+            self.waiting.push(Standing {
+                client,
+                operation,
+                resource: resource.clone(),
+                turn: (ticket, place.waiter),
+                shown: at,
+                overtaken: 0,
+            });
+        }
+    }
+
+    /// Somebody has won. Nobody who waits may be overtaken more than `most` times by those who came later, from
+    /// `settled_ns` on after it had shown its ticket.
+    pub(crate) fn acquired(
+        &mut self,
+        client: usize,
+        operation: OperationId,
+        resource: &Resource,
+        now: Moment,
+        (most, settled_ns): (u32, u64),
+    ) -> Result<(), Violation> {
+        let mut waiting = self.waiting.iter();
+        let won = waiting.find(|it| it.is(client, operation));
+        // Whoever had no ticket yet came after all who have one.
+        let won = won.map(|it| it.turn);
+        self.forget(client, operation);
+        for other in &mut self.waiting {
+            let is_settled = now.since_ns(other.shown) > settled_ns;
+            let is_later = won.is_none_or(|won| won > other.turn);
+            if other.resource == *resource && is_settled && is_later {
+                other.overtaken += 1;
+            }
+            if other.overtaken > most {
+                return Err(Violation {
+                    property: Property::Order,
+                    what: format!(
+                        "op {} of c{client} has {resource} before op {} of c{}, which has the ticket {} and was \
+                         overtaken {} times",
+                        operation.number(),
+                        other.operation.number(),
+                        other.client,
+                        other.turn.0,
+                        other.overtaken
+                    ),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// It waits no longer.
+    pub(crate) fn forget(&mut self, client: usize, operation: OperationId) {
+        self.waiting.retain(|it| !it.is(client, operation));
+    }
+
+    pub(crate) fn died(&mut self, client: usize) {
+        self.waiting.retain(|it| it.client != client);
+    }
+}
+
+impl Standing {
+    fn is(&self, client: usize, operation: OperationId) -> bool {
+        self.client == client && self.operation == operation
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::MILLISECOND;
+    use leasehold_core::{AttemptId, NodeSet, Owner, Place, Tag, Ttl};
+
+    fn resource() -> Resource {
+        Resource::new("r").expect("a name")
+    }
+
+    fn at(millis: u64) -> Moment {
+        Moment::from_ns(millis * MILLISECOND)
+    }
+
+    /// A request of that operation that shows this ticket.
+    fn shows(operation: u64, ticket: Option<u64>) -> Send {
+        let operation = OperationId::new(operation);
+        let attempt = AttemptId {
+            operation,
+            number: 1,
+        };
+        Send {
+            nodes: NodeSet::first(3),
+            tag: Tag { attempt, step: 0 },
+            request: Request::Acquire {
+                resource: resource(),
+                owner: Owner::from_bytes(b"o").expect("an owner"),
+                ttl: Ttl::DEFAULT,
+                proposal: None,
+                place: Some(Place {
+                    waiter: Waiter::new(1),
+                    ticket: ticket.and_then(Ticket::new),
+                }),
+            },
+        }
+    }
+
+    #[test]
+    fn whoever_is_overtaken_too_often_is_found() {
+        let mut order = Order::default();
+        order.sent(0, at(0), &shows(0, Some(5)));
+        order.sent(1, at(0), &shows(0, Some(6)));
+        order.sent(2, at(0), &shows(0, None));
+        let law = (1, MILLISECOND);
+        let mut wins = |client, millis| {
+            order.acquired(client, OperationId::new(0), &resource(), at(millis), law)
+        };
+        assert_eq!(wins(1, 1), Ok(()), "nodes may not have heard of it");
+        assert_eq!(wins(2, 2), Ok(()), "once");
+        let found = wins(2, 3).expect_err("twice");
+        assert_eq!(found.property, Property::Order);
+    }
+
+    #[test]
+    fn whoever_came_before_may_win_before() {
+        let mut order = Order::default();
+        order.sent(0, at(0), &shows(0, Some(5)));
+        order.sent(1, at(0), &shows(0, Some(4)));
+        let (op, law) = (OperationId::new(0), (0, MILLISECOND));
+        assert_eq!(order.acquired(1, op, &resource(), at(9), law), Ok(()));
+        assert!(order.acquired(1, op, &resource(), at(9), law).is_err());
+        order.died(0);
+        assert_eq!(order.acquired(1, op, &resource(), at(9), law), Ok(()));
+    }
+}

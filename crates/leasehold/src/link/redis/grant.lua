@@ -1,0 +1,21 @@
+if not ours and not free then
+  return refuse(holder, us)
+end
+local counter = kept[7]
+-- A request that arrives twice changes nothing: the first one's TTL is the one that counts.
+if ARGV[3] ~= '' and not (ours and counter) then
+  -- Argument S4: larger than every grant before it, and not below the proposal, unless that is from far in the future.
+  local grown = math.max((tonumber(counter or '0') or 9007199254740991) + 1, math.min(tonumber(ARGV[3]), us + 1000000))
+  -- Not the other way round: what is no number is not above it either.
+  if not (grown <= 9007199254740991) then
+    return redis.error_reply("EXHAUSTED the node's counter has come to its end")
+  end
+  -- A plain conversion would round to 14 digits.
+  counter = string.format('%.0f', grown)
+  -- Argument S4: the counter before the key.
+  redis.call('HSET', KEYS[2], ARGV[4], counter)
+end
+if not ours then
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+end
+return {1, ARGV[3] ~= '' and counter, us}

@@ -1,0 +1,39 @@
+-- The queue of a fair lock: `waiter ticket ends;` for each who waits, the millisecond in which its place ends last.
+-- For how many ms a place is kept, and how many there are.
+local life, most = 3000, 128
+-- Those who wait but for `waiter`, in no order; its ticket, if it is among them; and the text.
+local function waiting(key, waiter, now)
+  local others, own, text = {}, nil, redis.call('GET', key) or ''
+  for who, ticket, ends in string.gmatch(text, '(%x+) (%d+) (%d+);') do
+    local left = tonumber(ends) - now
+    -- A clock that was set back would keep a place for as long as it was set back.
+    if left > 0 and left <= life then
+      if who == waiter then
+        own = tonumber(ticket)
+      else
+        local place = who .. ' ' .. ticket .. ' ' .. ends .. ';'
+        others[#others + 1] = {who = who, ticket = tonumber(ticket), left = left, text = place}
+      end
+    end
+  end
+  return others, own, text
+end
+-- Writes the queue down, unless that is what is there. It goes by itself with the last of them.
+local function keep(key, queue, before)
+  local texts = {}
+  for number, place in ipairs(queue) do
+    texts[number] = place.text
+  end
+  local text = table.concat(texts)
+  if text == before then
+    return
+  end
+  if text == '' then
+    redis.call('DEL', key)
+  else
+    redis.call('SET', key, text, 'PX', life)
+  end
+end
+local function comes_before(one, ticket, who)
+  return one.ticket < ticket or (one.ticket == ticket and one.who < who)
+end

@@ -1,0 +1,124 @@
+//! The options of one lock, checked against each other: what they come to.
+
+use super::{LockOptions, MaxHold};
+use crate::{configuration::Configuration, error::ConfigError, mode::Mode};
+use leasehold_core::{AutoRenewal, Pause, Plan, Retry, Terms, TermsError, Ttl, Upkeep};
+use std::{num::NonZeroU32, time::Duration};
+
+impl LockOptions {
+    fn terms(&self) -> Result<Terms, ConfigError> {
+        let terms = Terms::new(Ttl::new(self.ttl)?, self.drift, self.node_limit)?;
+        let margin = self
+            .margin
+            .unwrap_or_else(|| DEFAULT_MARGIN.min(terms.validity() / 4));
+        let terms = match terms.with_margin(margin) {
+            // A time limit that leaves no room for the margin that nobody asked for.
+            Err(_) if self.margin.is_none() => terms,
+            terms => terms?,
+        };
+        Ok(terms
+            .with_delay(self.lock_delay)?
+            .with_step_margin(self.step_margin)?)
+    }
+
+    /// A day, unless something else was asked for, or would not fit into a day.
+    fn upkeep(&self) -> Upkeep {
+        let least = self.upkeep.least_hold.unwrap_or_default();
+        let most_hold = match self.max_hold {
+            MaxHold::Default => Some(DEFAULT_MAX_HOLD.max(self.ttl).max(least)),
+            MaxHold::Most(most) => Some(most),
+            MaxHold::Unlimited => None,
+        };
+        Upkeep {
+            most_hold,
+            ..self.upkeep.clone()
+        }
+    }
+
+    fn check_upkeep(upkeep: &Upkeep) -> Result<(), ConfigError> {
+        let Upkeep {
+            renewal,
+            most_hold,
+            least_hold,
+            heartbeat,
+            ..
+        } = upkeep;
+        let zero = |option, value: Option<Duration>| match value {
+            Some(Duration::ZERO) => Err(ConfigError::NoTime { option }),
+            _ => Ok(()),
+        };
+        let every = match renewal {
+            AutoRenewal::Every(every) => Some(*every),
+            AutoRenewal::Off | AutoRenewal::Thirds => None,
+        };
+        zero("renew_every", every)?;
+        zero("max_hold", *most_hold)?;
+        zero("progress_within", *heartbeat)?;
+        match (*least_hold, *most_hold) {
+            (Some(least), Some(most)) if least > most => Err(ConfigError::Holds { least, most }),
+            (Some(least), _) if least > Ttl::LONGEST.as_duration() => {
+                Err(TermsError::Ttl { ttl: least }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The plan for the locks of a manager with this configuration.
+    pub(crate) fn plan_for<M: Mode>(
+        &self,
+        configuration: &Configuration,
+    ) -> Result<Plan, ConfigError> {
+        let plan = self.plan()?;
+        if self.is_fair && !M::IS_FENCED {
+            return Err(ConfigError::Unfair);
+        }
+        let terms = match configuration.max_ttl() {
+            Some(most) if M::IS_FENCED => plan.terms.with_most(most)?,
+            _ => plan.terms,
+        };
+        Ok(Plan {
+            terms,
+            is_fenced: M::IS_FENCED,
+            ..plan
+        })
+    }
+
+    /// Checks the options against each other.
+    pub(crate) fn plan(&self) -> Result<Plan, ConfigError> {
+        let terms = self.terms()?;
+        let upkeep = self.upkeep();
+        Self::check_upkeep(&upkeep)?;
+        if let Pause::Between { least, most } = self.pause
+            && least > most
+        {
+            return Err(ConfigError::Pause { least, most });
+        }
+        if !self.owners.keeps_randomness() {
+            return Err(ConfigError::OwnerSource);
+        }
+        let tries = match self.tries {
+            None => None,
+            Some(tries) => Some(NonZeroU32::new(tries).ok_or(ConfigError::NoTries)?),
+        };
+        let mut retry = Retry::default()
+            .with_tries(tries)
+            .with_pause(self.pause.clone());
+        if let Some(patience) = self.unreachable_for {
+            retry = retry.give_up_unreachable_after(patience);
+        }
+        Ok(Plan {
+            terms,
+            retry,
+            owners: self.owners.clone(),
+            upkeep,
+            is_fenced: true,
+            queues: self.queues,
+            asks_one_first: self.asks_one_first,
+            is_fair: self.is_fair,
+        })
+    }
+}
+
+const DEFAULT_MAX_HOLD: Duration = Duration::from_secs(24 * 60 * 60);
+
+const DEFAULT_MARGIN: Duration = Duration::from_millis(5);
