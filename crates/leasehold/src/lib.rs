@@ -22,6 +22,7 @@
 //!   as long as there are any. It trusts the wall clocks of all of them.
 
 mod alarm;
+pub mod blocking;
 mod builder;
 pub mod clock;
 pub mod configuration;

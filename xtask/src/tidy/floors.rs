@@ -149,18 +149,11 @@ const LIBRARY: [&[&str]; 12] = [
     &["handle", "conformance", "timestamp"],
     &["shell"],
     &["guard"],
-    &[
-        "mutex",
-        "rwlock",
-        "semaphore",
-        "multi",
-        "election",
-        "blocking",
-    ],
+    &["mutex", "rwlock", "semaphore", "multi", "election"],
     &["manager"],
     &["hand_over", "inspection", "work"],
     &["builder"],
-    &["operate"],
+    &["blocking", "operate"],
 ];
 
 #[cfg(test)]

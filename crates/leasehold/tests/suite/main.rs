@@ -1,5 +1,6 @@
 //! The library as its users meet it: one program, so that it is linked once.
 
+mod blocking;
 mod callers;
 mod critical_sections;
 mod faults_redis;
