@@ -22,6 +22,7 @@ pub struct ManagerBuilder {
     defaults: LockOptions,
     agreed: Agreed,
     replicas: Option<Replicas>,
+    clock: Clock,
     /// The first thing that was wrong, told by `build`.
     wrong: Option<ConfigError>,
 }
@@ -148,6 +149,12 @@ impl ManagerBuilder {
             connect: Box::new(|clock, _, _| Box::new(connect(clock))),
         });
         self
+    }
+
+    /// The clock by which the manager holds leases.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
     }
 
     /// What happens when a node may have forgotten votes. All who use the same nodes must say the same. Quarantine
@@ -305,7 +312,7 @@ impl ManagerBuilder {
                 (node.name, make)
             })
             .unzip();
-        let clock = Clock::system();
+        let clock = self.clock;
         let (handle, commands) = Handle::new(clock, names, quorum, configuration);
         shell::spawn(&handle, commands, links).map_err(ConfigError::Thread)?;
         Ok(LockManager::new(handle, self.defaults, plan))

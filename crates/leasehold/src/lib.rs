@@ -46,6 +46,8 @@ mod options;
 mod outcome;
 mod shell;
 mod state;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 #[cfg(feature = "redis")]
 pub mod timestamp;
 mod work;

@@ -57,7 +57,6 @@ pub(crate) struct Shell {
     deadlines: &'static Deadlines,
     tickets: HashMap<Ticket, OperationId>,
     alarm: Alarm,
-    sleeps_until: Instant,
     ending: Ending,
 }
 
@@ -94,6 +93,10 @@ pub(crate) fn spawn(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
+    let alarm = {
+        let _within = runtime.enter();
+        Alarm::new(clock)
+    };
     thread::Builder::new()
         .name("leasehold".into())
         .spawn(move || {
@@ -109,8 +112,7 @@ pub(crate) fn spawn(
                     leases: HashMap::new(),
                     deadlines,
                     tickets: HashMap::new(),
-                    alarm: Alarm::new(),
-                    sleeps_until: Instant::ORIGIN,
+                    alarm,
                     ending: Ending::NotYet,
                 };
                 poll_fn(|cx| shell.poll(cx)).await;
@@ -134,7 +136,9 @@ impl Shell {
             if self.is_done() {
                 return Poll::Ready(());
             }
-            if !moved && self.sleep(cx).is_pending() {
+            if moved {
+                self.alarm.moved();
+            } else if self.sleep(cx).is_pending() {
                 return Poll::Pending;
             }
         }
@@ -416,34 +420,27 @@ impl Shell {
     /// Sleeps until the next thing is due. The timer only wakes; what is due, the clock decides.
     fn sleep(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let now = self.clock.now();
-        let drained = match &self.ending {
+        let drained = match &mut self.ending {
             Ending::ShutDown(waiting, _) if waiting.is_empty() => None,
+            Ending::NotYet => None,
+            // Where time stands still, who has not answered by now answers to nobody who waits.
+            Ending::ShutDown(_, until) | Ending::Deserted(until) if !self.clock.passes() => {
+                *until = now;
+                return Poll::Ready(());
+            }
             // Whose time limit is over is not told by any timer: look again soon.
             Ending::ShutDown(_, until) | Ending::Deserted(until) => {
                 Some(now.saturating_add(DRAIN_LOOK).min(*until))
             }
-            Ending::NotYet => None,
         };
-        let Some(until) = self.engine.poll_timeout().into_iter().chain(drained).min() else {
-            return Poll::Pending;
+        let until = self.engine.poll_timeout().into_iter().chain(drained).min();
+        // The timer stands still while the machine sleeps, and the leases do not.
+        let most = if self.leases.is_empty() {
+            Duration::MAX
+        } else {
+            LOOK
         };
-        if self.sleeps_until != until {
-            self.sleeps_until = until;
-            let left = until.saturating_since(now);
-            // The timer stands still while the machine sleeps, and the leases do not.
-            let left = if self.leases.is_empty() {
-                left
-            } else {
-                left.min(LOOK)
-            };
-            self.alarm.set(left);
-        }
-        let woken = self.alarm.poll(cx);
-        if woken.is_ready() {
-            // The timer's clock may be ahead of ours: set it again.
-            self.sleeps_until = Instant::ORIGIN;
-        }
-        woken
+        self.alarm.poll(cx, now, until, most)
     }
 }
 

@@ -142,8 +142,8 @@ const CORE: [&[&str]; 12] = [
 ];
 
 const LIBRARY: [&[&str]; 12] = [
-    &["alarm", "clock", "link", "configuration", "mode", "fence"],
-    &["error", "observe"],
+    &["clock", "link", "configuration", "mode", "fence"],
+    &["alarm", "error", "observe"],
     &["options", "outcome", "state", "health"],
     &["deadline", "link::memory", "link::file", "link::redis"],
     &["handle", "conformance", "timestamp"],
@@ -153,7 +153,7 @@ const LIBRARY: [&[&str]; 12] = [
     &["manager"],
     &["hand_over", "inspection", "work"],
     &["builder"],
-    &["blocking", "operate"],
+    &["blocking", "operate", "testing"],
 ];
 
 #[cfg(test)]

@@ -16,5 +16,6 @@ mod restart_guard;
 mod sentinel;
 mod stopped;
 mod support;
+mod testing;
 mod timestamp;
 mod tokens;
