@@ -8,8 +8,9 @@ use crate::{
     link::{Link, NodeName, memory::MemoryNode},
     manager::LockManager,
     mode::{Mode, Plain},
+    observe::Observer,
     options::LockOptions,
-    shell::{self, MakeLink},
+    shell::{self, MakeLink, Observers},
 };
 use leasehold_core::{Quorum, Ttl};
 use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
@@ -23,6 +24,7 @@ pub struct ManagerBuilder {
     agreed: Agreed,
     replicas: Option<Replicas>,
     clock: Clock,
+    observers: Vec<Box<dyn Observer>>,
     /// The first thing that was wrong, told by `build`.
     wrong: Option<ConfigError>,
 }
@@ -148,6 +150,29 @@ impl ManagerBuilder {
             url: None,
             connect: Box::new(|clock, _, _| Box::new(connect(clock))),
         });
+        self
+    }
+
+    /// Tells this observer what the manager does and notices. More than one may be given; each is told of everything. It
+    /// is called on the manager's thread, and must be quick: see [`observe`](crate::observe).
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::{LockManager, Observation};
+    ///
+    /// let builder = LockManager::builder().memory(3);
+    /// let manager = builder.observer(|observation: &Observation<'_>| {
+    ///     if let Observation::Lost { resource, cause, held, .. } = observation {
+    ///         eprintln!("lost {resource} after {held:?}: {cause}");
+    ///     }
+    /// }).build()?;
+    /// # let _ = manager;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn observer(mut self, observer: impl Observer) -> Self {
+        self.observers.push(Box::new(observer));
         self
     }
 
@@ -314,7 +339,8 @@ impl ManagerBuilder {
             .unzip();
         let clock = self.clock;
         let (handle, commands) = Handle::new(clock, names, quorum, configuration);
-        shell::spawn(&handle, commands, links).map_err(ConfigError::Thread)?;
+        let observers = Observers(self.observers);
+        shell::spawn(&handle, commands, links, observers).map_err(ConfigError::Thread)?;
         Ok(LockManager::new(handle, self.defaults, plan))
     }
 

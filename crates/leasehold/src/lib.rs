@@ -40,6 +40,7 @@ pub mod link;
 mod manager;
 mod mode;
 mod mutex;
+pub mod observe;
 #[cfg(feature = "redis")]
 pub mod operate;
 mod options;
@@ -50,6 +51,7 @@ mod state;
 pub mod testing;
 #[cfg(feature = "redis")]
 pub mod timestamp;
+mod trace;
 mod work;
 
 pub use builder::ManagerBuilder;
@@ -71,6 +73,7 @@ pub use link::NodeName;
 pub use manager::LockManager;
 pub use mode::{Fenced, Mode, Plain};
 pub use mutex::Mutex;
+pub use observe::{Observation, Observer};
 pub use options::LockOptions;
 pub use outcome::ReleaseOutcome;
 pub use state::LeaseState;

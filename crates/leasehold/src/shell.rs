@@ -5,19 +5,22 @@
 //! serves all operations, and a caller is woken once, when its operation has ended. A caller's executor
 //! that is stuck costs no lease anything.
 
+mod telling;
+mod witness;
+
+pub(crate) use witness::Observers;
+
 use crate::{
     alarm::Alarm,
     clock::{self, Clock},
     deadline::Deadlines,
-    error::{Danger, LossCause},
-    handle::{Command, Handle, HeldLease, Ticket, WeakHandle},
+    error::LossCause,
+    handle::{Command, Handle, Ticket, WeakHandle},
     health::{Healths, NodeConnection},
     link::{Link, LinkEvent, NodeName, Parcel},
     state::LeaseStatus,
 };
-use leasehold_core::{
-    Engine, Event, Instant, Lease, LeaseChange, LinkChange, NodeId, Operation, OperationId, Vote,
-};
+use leasehold_core::{Engine, Instant, LinkChange, NodeId, Operation, OperationId, Vote};
 use std::{
     collections::HashMap,
     future::poll_fn,
@@ -28,6 +31,7 @@ use std::{
     time::Duration,
 };
 use tokio::sync::{mpsc, oneshot};
+use witness::{Note, Witness};
 
 /// How long a shell that is to end goes on cleaning up at most.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(1);
@@ -58,6 +62,8 @@ pub(crate) struct Shell {
     tickets: HashMap<Ticket, OperationId>,
     alarm: Alarm,
     ending: Ending,
+    /// None if nobody observes.
+    witness: Option<Box<Witness>>,
 }
 
 /// Whom to tell how an operation ended.
@@ -84,10 +90,12 @@ pub(crate) fn spawn(
     handle: &Handle,
     commands: mpsc::UnboundedReceiver<Command>,
     links: Vec<MakeLink>,
+    observers: Observers,
 ) -> io::Result<()> {
     let (clock, quorum, healths) = (handle.clock(), handle.quorum(), handle.healths().clone());
     let mut engine = Engine::new(quorum);
     engine.name_nodes(handle.names().names.iter().map(NodeName::as_str));
+    let witness = Witness::new(observers, handle.nodes());
     let handle = handle.downgrade();
     let deadlines = Deadlines::start()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -114,6 +122,7 @@ pub(crate) fn spawn(
                     tickets: HashMap::new(),
                     alarm,
                     ending: Ending::NotYet,
+                    witness,
                 };
                 poll_fn(|cx| shell.poll(cx)).await;
             });
@@ -245,7 +254,12 @@ impl Shell {
         // Step 1: the clock is read before the first byte is sent.
         let now = self.clock.now();
         self.engine.set_epoch(self.clock.epoch(now));
-        self.engine.submit(now, clock::seed(), operation)
+        let note = self.witness.as_ref().map(|_| Note::of(&operation));
+        let id = self.engine.submit(now, clock::seed(), operation);
+        if let (Some(witness), Some(note)) = (&mut self.witness, note) {
+            witness.begun(now, id, note);
+        }
+        id
     }
 
     fn shut_down(&mut self, answer: oneshot::Sender<usize>) {
@@ -282,7 +296,11 @@ impl Shell {
         let mut moved = false;
         while let Some(send) = self.engine.poll_send() {
             moved = true;
-            let parcel = Parcel::new(send.tag, send.request, self.clock.now());
+            let now = self.clock.now();
+            if let Some(witness) = &mut self.witness {
+                witness.asked(now, send.nodes, send.tag, &send.request);
+            }
+            let parcel = Parcel::new(send.tag, send.request, now);
             for node in send.nodes.iter() {
                 self.links[node.index()].send(&parcel);
             }
@@ -298,11 +316,17 @@ impl Shell {
                 moved = true;
                 // Read after the event: an answer must not be taken for earlier than it is.
                 let now = self.clock.now();
+                if let Some(witness) = &mut self.witness {
+                    witness.heard(now, node, &event);
+                }
                 match event {
                     LinkEvent::Reply(tag, vote) => self.engine.handle_reply(now, node, tag, vote),
                     LinkEvent::Clock(reading) => {
                         if let Some(step) = self.engine.handle_clock(now, node, reading) {
                             self.healths.step(index, step);
+                            if let Some(witness) = &mut self.witness {
+                                witness.stepped(node, step);
+                            }
                         }
                     }
                     LinkEvent::Changed(resource) => {
@@ -320,83 +344,6 @@ impl Shell {
             }
         }
         moved
-    }
-
-    /// Tells callers how their operations ended.
-    fn tell(&mut self) {
-        while let Some((id, event)) = self.engine.poll_event() {
-            if let Event::Changed(change) = event {
-                self.change(id, change);
-                continue;
-            }
-            match (self.answers.remove(&id), event) {
-                (Some(Answer::Acquire(ticket, answer)), Event::Acquired(lease)) => {
-                    self.tickets.remove(&ticket);
-                    // Whoever drops the lease releases it: the caller, or this line if the caller has
-                    // gone.
-                    match self.hold(id, lease) {
-                        Some(held) => drop(answer.send(Ok(held))),
-                        None => drop(self.submit(Operation::Release(id))),
-                    }
-                }
-                (Some(Answer::Acquire(ticket, answer)), Event::NotAcquired(failure)) => {
-                    self.tickets.remove(&ticket);
-                    let _ = answer.send(Err(failure));
-                }
-                (Some(Answer::Extend(answer)), Event::Extended(valid_until)) => {
-                    let _ = answer.send(Ok(valid_until));
-                }
-                (Some(Answer::Extend(answer)), Event::NotExtended(failure)) => {
-                    let _ = answer.send(Err(failure));
-                }
-                (Some(Answer::Release(answer)), Event::Released(outcome)) => {
-                    let _ = answer.send(outcome);
-                }
-                (Some(Answer::HandOver(answer)), Event::HandedOver(in_time)) => {
-                    let _ = answer.send(in_time);
-                }
-                (Some(Answer::Inspect(answer)), Event::Inspected(votes)) => {
-                    let _ = answer.send(votes);
-                }
-                // A cancelled acquisition that had won in the same moment.
-                (None, Event::Acquired(_)) => {
-                    self.submit(Operation::Release(id));
-                }
-                (None, _) => {}
-                (Some(_), event) => unreachable!("an operation ended as {event:?}"),
-            }
-        }
-    }
-
-    /// A lease that was just won, as its holder gets it; none if there can be no holder any more.
-    fn hold(&mut self, id: OperationId, lease: Lease) -> Option<HeldLease> {
-        let handle = self.handle.upgrade()?;
-        let (resource, valid_until) = (lease.resource.clone(), lease.valid_until);
-        let status = Arc::new(LeaseStatus::new(resource, self.clock, valid_until));
-        self.deadlines.add(&status);
-        self.leases.insert(id, Arc::clone(&status));
-        Some(HeldLease::new(handle, id, lease, status))
-    }
-
-    /// Tells the holder what became of the lease.
-    fn change(&mut self, id: OperationId, change: LeaseChange) {
-        let (Some(lease), Some(handle)) = (self.leases.get(&id), self.handle.upgrade()) else {
-            return;
-        };
-        let (now, names, resource) = (self.clock.now(), handle.names(), lease.resource());
-        match change {
-            LeaseChange::Confirmed { valid_until } => lease.confirm(valid_until),
-            LeaseChange::InDanger(danger) => {
-                lease.endanger(Danger::from_core(danger, now, resource, &names));
-            }
-            LeaseChange::Cut { valid_until, .. } => {
-                lease.cut(valid_until);
-                self.deadlines.add(lease);
-            }
-            LeaseChange::Lost(loss) => {
-                lease.lose(LossCause::from_core(loss, now, resource, &names));
-            }
-        }
     }
 
     /// Whether the shell's work is over. Those who wait for its end are told when the clean-up is done.
@@ -454,8 +401,11 @@ fn is_drained(engine: &Engine, now: Instant, until: Instant) -> bool {
 /// A shell that ends while leases are held has a bug: they are lost, since nobody keeps them any more.
 impl Drop for Shell {
     fn drop(&mut self) {
-        for lease in self.leases.values() {
+        for (id, lease) in &self.leases {
             lease.lose(LossCause::Stopped);
+            if let Some(witness) = &mut self.witness {
+                witness.lost(self.clock.now(), *id, &LossCause::Stopped);
+            }
         }
     }
 }

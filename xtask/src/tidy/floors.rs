@@ -143,9 +143,16 @@ const CORE: [&[&str]; 12] = [
 
 const LIBRARY: [&[&str]; 12] = [
     &["clock", "link", "configuration", "mode", "fence"],
-    &["alarm", "error", "observe"],
+    &["alarm", "error"],
     &["options", "outcome", "state", "health"],
-    &["deadline", "link::memory", "link::file", "link::redis"],
+    &[
+        "observe",
+        "trace",
+        "deadline",
+        "link::memory",
+        "link::file",
+        "link::redis",
+    ],
     &["handle", "conformance", "timestamp"],
     &["shell"],
     &["guard"],

@@ -222,7 +222,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// # }
     /// ```
     pub fn run<T>(self, work: impl FnOnce(&Self) -> T) -> Done<T> {
-        let work = work(&self);
+        let work = self.0.hold().within(|| work(&self));
         let lost = match self.state() {
             LeaseState::Lost(lost) => Some(lost),
             LeaseState::Held | LeaseState::InDanger(_) => None,
