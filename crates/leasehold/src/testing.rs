@@ -4,17 +4,22 @@
 //! takes a line, and no time at all:
 //!
 //! ```
-//! # #[derive(Debug, PartialEq)] enum Report { Printed, Stopped }
-//! # struct Printer(Vec<u32>);
-//! # impl Printer { async fn page(&mut self, page: u32) { self.0.push(page); tokio::task::yield_now().await } }
 //! use leasehold::{LockManager, testing::World};
+//! use std::cell::Cell;
+//!
+//! #[derive(Debug, PartialEq)]
+//! enum Report {
+//!     Printed,
+//!     Stopped,
+//! }
 //!
 //! /// Somebody's job.
-//! async fn nightly(manager: &LockManager, printer: &mut Printer) -> Report {
+//! async fn nightly(manager: &LockManager, printed: &Cell<u32>) -> Report {
 //!     let mutex = manager.mutex("report").expect("a plain name");
 //!     let done = mutex.hold(async |_| {
-//!         for page in 1..=100 {
-//!             printer.page(page).await;
+//!         while printed.get() < 100 {
+//!             printed.set(printed.get() + 1);
+//!             tokio::task::yield_now().await;
 //!         }
 //!     });
 //!     match done.await.expect("nobody else prints").work {
@@ -25,18 +30,17 @@
 //!
 //! # fn main() { tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 //! let world = World::new(3); // three nodes
-//! let (manager, mut printer) = (world.manager(), Printer(Vec::new()));
-//!
-//! let job = nightly(&manager, &mut printer);
+//! let (manager, printed) = (world.manager(), Cell::new(0));
+//! let job = nightly(&manager, &printed);
 //! let test = async {
-//!     while world.holder("report").is_none() {
+//!     while printed.get() < 10 {
 //!         tokio::task::yield_now().await;
 //!     }
 //!     world.lose("report"); // now
 //! };
 //! let (report, ()) = tokio::join!(job, test);
 //! assert_eq!(report, Report::Stopped);
-//! assert!(printer.0.len() < 100, "nothing is printed without the lock");
+//! assert!(printed.get() < 12, "nothing is printed without the lock");
 //! # }) }
 //! ```
 //!

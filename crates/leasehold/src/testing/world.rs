@@ -99,7 +99,9 @@ impl World {
         self.timeline().advance(by);
     }
 
-    /// Who holds the lock now, by the keys of a quorum of nodes, those that cannot be reached included.
+    /// Who holds the lock now, by the keys of a quorum of nodes, those that cannot be reached included. Whoever
+    /// waits for the lock may not have been given its guard yet: wait for something that the holder does before you take it
+    /// away again.
     ///
     /// # Panics
     /// If the name is not one that a resource can have.
