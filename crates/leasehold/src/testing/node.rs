@@ -114,17 +114,7 @@ impl Node {
     /// If the name is not one that a resource can have.
     pub fn lose_key(&self, resource: &str) {
         let resource = name(resource);
-        if let Some(owner) = self.holder(&resource) {
-            let keep = None;
-            let request = Request::Release {
-                resource: resource.clone(),
-                owner,
-                keep,
-            };
-            let mut state = self.lock();
-            let now = state.now(self.clock);
-            state.table.apply(now, &request);
-        }
+        self.forget(&resource);
         self.hint(Some(&resource));
     }
 
@@ -141,6 +131,21 @@ impl Node {
         state.ahead = state.ahead.saturating_add(by);
     }
 
+    /// The key is gone, and nobody is told.
+    pub(super) fn forget(&self, resource: &Resource) {
+        if let Some(owner) = self.holder(resource) {
+            let (resource, keep) = (resource.clone(), None);
+            let request = Request::Release {
+                resource,
+                owner,
+                keep,
+            };
+            let mut state = self.lock();
+            let now = state.now(self.clock);
+            state.table.apply(now, &request);
+        }
+    }
+
     /// Who has the key of this resource here.
     pub(super) fn holder(&self, resource: &Resource) -> Option<Owner> {
         let state = self.lock();
@@ -150,7 +155,7 @@ impl Node {
     }
 
     /// Tells everybody that a key may have changed.
-    fn hint(&self, resource: Option<&Resource>) {
+    pub(super) fn hint(&self, resource: Option<&Resource>) {
         for wire in self.lock().wires() {
             wire.tell(LinkEvent::Changed(resource.cloned()));
         }

@@ -131,9 +131,14 @@ impl World {
     /// # Panics
     /// If the name is not one that a resource can have.
     pub fn lose(&self, resource: &str) {
+        let resource = name(resource);
         self.advance(CALM);
+        // All of them before any tells: whoever looks too early finds a quorum, and does not look again so soon.
         for node in &self.nodes {
-            node.lose_key(resource);
+            node.forget(&resource);
+        }
+        for node in &self.nodes {
+            node.hint(Some(&resource));
         }
         self.settle();
     }

@@ -1,6 +1,6 @@
 //! What observers are told.
 
-use crate::support::begin;
+use crate::support::{at_once, begin};
 use leasehold::{
     LockManager, LockOptions, LossCause, Observation, ReleaseOutcome,
     observe::{Answer, Obstacle, RequestKind},
@@ -81,11 +81,9 @@ fn a_lease_is_told_from_its_beginning_to_its_end() {
     let guard = manager.blocking().mutex("r").expect("a name").acquire();
     let guard = guard.expect("it is free");
     assert_eq!(diary.read(), ["r acquired, 0ns, 1"]);
-    let mut second = Box::pin(mutex.try_acquire());
-    begin(&mut second);
-    world.settle();
+    let told = at_once(&world, &mut Box::pin(mutex.try_acquire()));
+    assert!(told.is_some_and(|told| told.is_err()));
     assert_eq!(diary.read(), ["r not acquired, held, 1"]);
-    drop(second);
     world.advance(5 * SECOND);
     assert_eq!(diary.read(), ["extended in 0ns"]);
     guard.release();

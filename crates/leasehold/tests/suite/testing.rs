@@ -1,8 +1,8 @@
 //! The kit by which users test what their programs do when a lock is lost.
 
-use crate::support::begin;
+use crate::support::{at_once, begin, block_on};
 use leasehold::{AcquireError, LeaseState, LockOptions, LossCause, NodeConnection, testing::World};
-use std::{task::Poll, time::Duration};
+use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
@@ -95,7 +95,7 @@ fn managers_of_one_world_exclude_each_other_and_wait_by_its_time() {
     world.advance(4 * SECOND);
     begin(&mut waiting);
     world.advance(2 * SECOND);
-    let told = crate::support::block_on(waiting).expect_err("it is held");
+    let told = block_on(waiting).expect_err("it is held");
     assert!(matches!(told, AcquireError::TimedOut { .. }), "{told}");
 
     let mut waiting = Box::pin(mutex.acquire_within(HOUR));
@@ -103,7 +103,7 @@ fn managers_of_one_world_exclude_each_other_and_wait_by_its_time() {
     world.settle();
     drop(guard);
     world.advance(SECOND);
-    let guard = crate::support::block_on(waiting).expect("it was given back");
+    let guard = block_on(waiting).expect("it was given back");
     assert_eq!(world.holder("r").as_ref(), Some(guard.owner()));
 }
 
@@ -120,7 +120,7 @@ fn a_slow_node_costs_what_it_takes_and_no_more_than_its_limit() {
     begin(&mut waiting);
     // Two rounds: the second makes the token certain, where nodes do not tell the same.
     world.advance(61 * MS);
-    let guard = crate::support::block_on(waiting).expect("it is free");
+    let guard = block_on(waiting).expect("it is free");
     let held = Duration::from_secs(10).saturating_sub(guard.remaining());
     assert!(held >= 30 * MS, "validity counts from the start: {held:?}");
     drop(guard);
@@ -129,7 +129,7 @@ fn a_slow_node_costs_what_it_takes_and_no_more_than_its_limit() {
     let mut waiting = Box::pin(mutex.try_acquire());
     begin(&mut waiting);
     world.advance(10 * SECOND);
-    let told = crate::support::block_on(waiting).expect_err("nobody answers");
+    let told = block_on(waiting).expect_err("nobody answers");
     assert!(matches!(told, AcquireError::Unreachable(_)), "{told}");
     assert!(world.clock().now() > before);
 }
@@ -194,18 +194,11 @@ fn a_node_that_comes_back_is_seen_to_be_back() {
     let health = || manager.health()[0].connection.clone();
     assert_eq!(health(), NodeConnection::Down("away".to_owned()));
     let mutex = manager.mutex("r").expect("a name");
-    let mut waiting = Box::pin(mutex.try_acquire());
-    begin(&mut waiting);
-    world.settle();
-    let told = crate::support::block_on(waiting).expect_err("it is away");
-    assert!(matches!(told, AcquireError::Unreachable(_)), "{told}");
+    let told = at_once(&world, &mut Box::pin(mutex.try_acquire()));
+    assert!(matches!(told, Some(Err(AcquireError::Unreachable(_)))));
     world.node(0).up();
     world.settle();
     assert_eq!(health(), NodeConnection::Up);
-    let mut waiting = Box::pin(mutex.try_acquire());
-    begin(&mut waiting);
-    world.settle();
-    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
-    let told = waiting.as_mut().poll(&mut cx);
-    assert!(matches!(told, Poll::Ready(Ok(_))), "it is told at once");
+    let told = at_once(&world, &mut Box::pin(mutex.try_acquire()));
+    assert!(matches!(told, Some(Ok(_))), "it is told at once");
 }
