@@ -36,8 +36,8 @@
 //!   call has ended. Nothing panics, and the lock is as good as elsewhere. Prefer the futures there, or the runtime's
 //!   threads for blocking work.
 //! * **In functions that the manager's thread calls** ([`pause_function`](crate::LockOptions::pause_function),
-//!   [`owner_source`](crate::LockOptions::owner_source)) a call to the same manager never ends: the thread
-//!   would wait for itself.
+//!   [`owner_source`](crate::LockOptions::owner_source), an [`Observer`](crate::Observer)) a call to the same manager
+//!   never ends: the thread would wait for itself.
 //!
 //! The rest is the same, word for word: errors, options, guards that release when they are dropped, tokens.
 

@@ -20,14 +20,18 @@ use std::{
 pub(crate) struct Observers(pub(crate) Vec<Box<dyn Observer>>);
 
 pub(super) struct Witness {
-    /// Without those that have panicked.
-    observers: Vec<Box<dyn Observer>>,
+    audience: Vec<Listener>,
     nodes: Vec<NodeName>,
     wishes: HashMap<OperationId, Wished>,
     /// By the acquisitions that won them.
     leases: HashMap<OperationId, Held>,
     ending: HashMap<OperationId, Ending>,
     asked: HashMap<(NodeId, Tag), (RequestKind, Instant)>,
+}
+
+struct Listener {
+    observer: Box<dyn Observer>,
+    has_panicked: bool,
 }
 
 /// An acquisition that is under way.
@@ -72,9 +76,14 @@ impl Note {
 impl Witness {
     /// None if nobody observes.
     pub(super) fn new(observers: Observers, nodes: &[NodeName]) -> Option<Box<Self>> {
-        (!observers.0.is_empty()).then(|| {
+        let listeners = observers.0.into_iter().map(|observer| Listener {
+            observer,
+            has_panicked: false,
+        });
+        let audience: Vec<_> = listeners.collect();
+        (!audience.is_empty()).then(|| {
             Box::new(Self {
-                observers: observers.0,
+                audience,
                 nodes: nodes.to_vec(),
                 wishes: HashMap::new(),
                 leases: HashMap::new(),
@@ -121,7 +130,7 @@ impl Witness {
                 self.asked.insert((node, tag), (kind, now));
             }
             tell(
-                &mut self.observers,
+                &mut self.audience,
                 &Observation::Asked {
                     node: &self.nodes[node.index()],
                     request: kind,
@@ -136,11 +145,11 @@ impl Witness {
             LinkEvent::Reply(tag, vote) => self.answered(now, node, *tag, vote),
             LinkEvent::Up(_) => {
                 let node = &self.nodes[node.index()];
-                tell(&mut self.observers, &Observation::Up { node });
+                tell(&mut self.audience, &Observation::Up { node });
             }
             LinkEvent::Down(reason) => {
                 let node = &self.nodes[node.index()];
-                tell(&mut self.observers, &Observation::Down { node, reason });
+                tell(&mut self.audience, &Observation::Down { node, reason });
             }
             LinkEvent::Clock(_) | LinkEvent::Changed(_) => {}
         }
@@ -158,13 +167,13 @@ impl Witness {
                 answer,
                 took,
             };
-            tell(&mut self.observers, &answered);
+            tell(&mut self.audience, &answered);
         }
         if let Vote::Unknown(fault) = vote
             && let Some(abstention) = fault.abstention()
         {
             let abstained = Observation::Abstained { node, abstention };
-            tell(&mut self.observers, &abstained);
+            tell(&mut self.audience, &abstained);
         }
     }
 
@@ -172,7 +181,7 @@ impl Witness {
     pub(super) fn stepped(&mut self, node: NodeId, step: ClockStep) {
         let node = &self.nodes[node.index()];
         tell(
-            &mut self.observers,
+            &mut self.audience,
             &Observation::ClockStepped { node, step },
         );
     }
@@ -190,7 +199,7 @@ impl Witness {
                         owner: &ending.held.owner,
                         held: ending.begun.saturating_since(ending.held.since),
                     };
-                    tell(&mut self.observers, &handed_over);
+                    tell(&mut self.audience, &handed_over);
                 }
             }
             Event::HandedOver(false) => {
@@ -216,7 +225,7 @@ impl Witness {
             attempts: wished.attempts,
             valid_for: lease.valid_until.saturating_since(now),
         };
-        tell(&mut self.observers, &acquired);
+        tell(&mut self.audience, &acquired);
         let held = Held {
             resource: wished.resource,
             owner: lease.owner.clone(),
@@ -234,7 +243,7 @@ impl Witness {
                 waited: failure.waited,
                 attempts: failure.attempts,
             };
-            tell(&mut self.observers, &not_acquired);
+            tell(&mut self.audience, &not_acquired);
         }
     }
 
@@ -252,7 +261,7 @@ impl Witness {
                 held: begun.saturating_since(held.since),
                 took: now.saturating_since(begun),
             };
-            tell(&mut self.observers, &released);
+            tell(&mut self.audience, &released);
         }
     }
 
@@ -273,7 +282,7 @@ impl Witness {
                 left: before.saturating_since(now),
                 valid_for: until.saturating_since(now),
             };
-            tell(&mut self.observers, &extended);
+            tell(&mut self.audience, &extended);
         }
     }
 
@@ -284,7 +293,7 @@ impl Witness {
                 owner: &held.owner,
                 danger,
             };
-            tell(&mut self.observers, &in_danger);
+            tell(&mut self.audience, &in_danger);
         }
     }
 
@@ -297,16 +306,19 @@ impl Witness {
                 cause,
                 held: now.saturating_since(held.since),
             };
-            tell(&mut self.observers, &lost);
+            tell(&mut self.audience, &lost);
         }
     }
 }
 
 /// An observer that panics must not take the leases with it, and is not asked again.
-fn tell(observers: &mut Vec<Box<dyn Observer>>, observation: &Observation<'_>) {
-    observers.retain(|observer| {
-        catch_unwind(AssertUnwindSafe(|| observer.observe(observation))).is_ok()
-    });
+fn tell(audience: &mut [Listener], observation: &Observation<'_>) {
+    for listener in audience {
+        if !listener.has_panicked {
+            let told = catch_unwind(AssertUnwindSafe(|| listener.observer.observe(observation)));
+            listener.has_panicked = told.is_err();
+        }
+    }
 }
 
 /// So many answers are waited for at most.
