@@ -272,4 +272,14 @@ const BARE_TARGETS: [&str; 3] = [
 ];
 
 /// `tls` contains `redis`; the default set is what the tests are compiled with.
-const FEATURE_SETS: [&str; 6] = ["", "file", "redis", "tls", "cancellation", "file,redis"];
+const FEATURE_SETS: [&str; 9] = [
+    "",
+    "file",
+    "redis",
+    "tls",
+    "cancellation",
+    "file,redis",
+    "metrics",
+    "tracing",
+    "testing",
+];

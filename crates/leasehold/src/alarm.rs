@@ -1,27 +1,90 @@
-//! The one timer of the shell's thread.
+//! What wakes the shell's thread when nobody else does: its one timer, or a test that lets time pass.
 //!
 //! The runtime's timer counts whole milliseconds, which is coarse for those who want the same lock and were called at
 //! the same time: they keep out of each other's way by fractions of one. So short times are left to the kernel's own
 //! timer where there is one that the runtime can wait for.
 
+use crate::clock::Clock;
+use leasehold_core::Instant;
 use std::{
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
 };
-use tokio::time::{Instant, Sleep};
+use tokio::time::Sleep;
+
+/// Wakes by a clock. It only wakes: what is due, the clock decides.
+#[derive(Debug)]
+pub(crate) struct Alarm {
+    /// When the timer wakes, by the clock; the origin if it is not set.
+    wakes_at: Instant,
+    timer: Timer,
+    #[cfg(any(test, feature = "testing"))]
+    actor: Option<crate::clock::Actor>,
+}
+
+impl Alarm {
+    /// One that is not set. Must be called within the runtime.
+    pub(crate) fn new(clock: Clock) -> Self {
+        #[cfg(not(any(test, feature = "testing")))]
+        let _ = clock;
+        Self {
+            wakes_at: Instant::ORIGIN,
+            timer: Timer::new(),
+            #[cfg(any(test, feature = "testing"))]
+            actor: clock.timeline().map(crate::clock::Timeline::join),
+        }
+    }
+
+    /// Something was done. Who lets time pass waits until nothing is.
+    pub(crate) const fn moved(&mut self) {
+        #[cfg(any(test, feature = "testing"))]
+        if let Some(actor) = &mut self.actor {
+            actor.moved();
+        }
+    }
+
+    /// Ready when it is `until`, or may be; by the machine's time after `most` at the latest. With none of them, there is
+    /// nothing to wait for by the clock.
+    pub(crate) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        now: Instant,
+        until: Option<Instant>,
+        most: Duration,
+    ) -> Poll<()> {
+        #[cfg(any(test, feature = "testing"))]
+        if let Some(actor) = &mut self.actor {
+            return actor.rest(cx, until);
+        }
+        let Some(until) = until else {
+            return Poll::Pending;
+        };
+        let until = until.min(now.saturating_add(most));
+        // One that wakes too early costs less than setting it anew for each operation.
+        if self.wakes_at == Instant::ORIGIN || until < self.wakes_at {
+            self.wakes_at = until;
+            self.timer.set(until.saturating_since(now));
+        }
+        let woken = self.timer.poll(cx);
+        if woken.is_ready() {
+            // The timer's clock may be ahead of ours: set it again.
+            self.wakes_at = Instant::ORIGIN;
+        }
+        woken
+    }
+}
 
 /// Wakes once, after the time that was set last.
 #[derive(Debug)]
-pub(crate) struct Alarm {
+struct Timer {
     sleep: Pin<Box<Sleep>>,
     fine: Option<fine::Timer>,
     is_fine: bool,
 }
 
-impl Alarm {
-    /// One that is not set. Must be called within the runtime.
-    pub(crate) fn new() -> Self {
+impl Timer {
+    fn new() -> Self {
         Self {
             sleep: Box::pin(tokio::time::sleep(Duration::ZERO)),
             fine: fine::Timer::new(),
@@ -30,16 +93,17 @@ impl Alarm {
     }
 
     /// Wakes whoever polls after `left`, and not after what was set before.
-    pub(crate) fn set(&mut self, left: Duration) {
+    fn set(&mut self, left: Duration) {
         let fine = self.fine.as_mut().filter(|_| left < COARSE);
         self.is_fine = fine.is_some_and(|timer| timer.set(left));
         if !self.is_fine {
-            self.sleep.as_mut().reset(Instant::now() + left);
+            let now = tokio::time::Instant::now();
+            self.sleep.as_mut().reset(now + left);
         }
     }
 
     /// Ready when the time is over.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self.fine.as_mut().filter(|_| self.is_fine) {
             Some(timer) => timer.poll(cx),
             None => self.sleep.as_mut().poll(cx),
@@ -147,13 +211,14 @@ mod tests {
             .build()
             .expect("a runtime");
         runtime.block_on(async {
-            let mut alarm = Alarm::new();
+            let mut timer = Timer::new();
             for micros in [0, 1, 300, 20_000, 2_000] {
-                let (begun, left) = (Instant::now(), Duration::from_micros(micros));
-                alarm.set(Duration::from_secs(60));
-                alarm.set(Duration::from_micros(1));
-                alarm.set(left);
-                poll_fn(|cx| alarm.poll(cx)).await;
+                let begun = tokio::time::Instant::now();
+                let left = Duration::from_micros(micros);
+                timer.set(Duration::from_secs(60));
+                timer.set(Duration::from_micros(1));
+                timer.set(left);
+                poll_fn(|cx| timer.poll(cx)).await;
                 assert!(begun.elapsed() >= left, "{left:?}");
             }
         });

@@ -8,8 +8,9 @@ use crate::{
     link::{Link, NodeName, memory::MemoryNode},
     manager::LockManager,
     mode::{Mode, Plain},
+    observe::Observer,
     options::LockOptions,
-    shell::{self, MakeLink, Place},
+    shell::{self, MakeLink, Observers, Place},
 };
 use leasehold_core::{Quorum, Ttl};
 use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
@@ -23,6 +24,8 @@ pub struct ManagerBuilder {
     agreed: Agreed,
     replicas: Option<Replicas>,
     place: Place,
+    clock: Clock,
+    observers: Vec<Box<dyn Observer>>,
     /// The first thing that was wrong, told by `build`.
     wrong: Option<ConfigError>,
 }
@@ -149,6 +152,35 @@ impl ManagerBuilder {
             connect: Box::new(|clock, _, _| Box::new(connect(clock))),
         });
         self
+    }
+
+    /// Tells this observer what the manager does and notices. More than one may be given; each is told of everything. It
+    /// is called on the manager's thread, and must be quick: see [`observe`](crate::observe).
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::{LockManager, Observation};
+    ///
+    /// let builder = LockManager::builder().memory(3);
+    /// let manager = builder.observer(|observation: &Observation<'_>| {
+    ///     if let Observation::Lost { resource, cause, held, .. } = observation {
+    ///         eprintln!("lost {resource} after {held:?}: {cause}");
+    ///     }
+    /// }).build()?;
+    /// # let _ = manager;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn observer(mut self, observer: impl Observer) -> Self {
+        self.observers.push(Box::new(observer));
+        self
+    }
+
+    /// The clock by which the manager holds leases.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
     }
 
     /// What happens when a node may have forgotten votes. All who use the same nodes must say the same. Quarantine
@@ -333,9 +365,10 @@ impl ManagerBuilder {
                 (node.name, make)
             })
             .unzip();
-        let clock = Clock::system();
+        let clock = self.clock;
         let (handle, commands) = Handle::new(clock, names, quorum, configuration);
-        shell::spawn(&handle, commands, links, &place).map_err(ConfigError::Thread)?;
+        let observers = Observers(self.observers);
+        shell::spawn(&handle, commands, links, observers, &place).map_err(ConfigError::Thread)?;
         Ok(LockManager::new(handle, self.defaults, plan))
     }
 

@@ -1,5 +1,11 @@
 //! The only file that reads clocks and draws entropy.
 
+#[cfg(any(test, feature = "testing"))]
+mod timeline;
+
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use timeline::{Actor, Timeline};
+
 use leasehold_core::{Instant, Seed};
 use std::{
     sync::atomic::{AtomicI64, AtomicU64, Ordering},
@@ -15,20 +21,36 @@ use std::{
 /// on. So when the wall clock has gone ahead of this one by more than 20 ms, this one jumps after it, and
 /// never back: if that was somebody who set the time, leases end early, which is safe.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Clock(());
+pub struct Clock(Time);
+
+/// Where a clock has the time from.
+#[derive(Clone, Copy, Debug, Default)]
+enum Time {
+    #[default]
+    Machine,
+    /// From a test.
+    #[cfg(any(test, feature = "testing"))]
+    Told(&'static Timeline),
+}
 
 impl Clock {
     /// The machine's clock.
     #[must_use]
     pub const fn system() -> Self {
-        Self(())
+        Self(Time::Machine)
     }
 
     /// Now.
     #[must_use]
     pub fn now(self) -> Instant {
-        let (boot, wall) = both();
-        PAUSES.now(boot, wall)
+        match self.0 {
+            Time::Machine => {
+                let (boot, wall) = both();
+                PAUSES.now(boot, wall)
+            }
+            #[cfg(any(test, feature = "testing"))]
+            Time::Told(timeline) => timeline.now(),
+        }
     }
 
     /// The time since the machine was started, the same for all of its processes.
@@ -46,7 +68,32 @@ impl Clock {
     /// Now, as the wall clock has it, as time since 1970. For display only: no lease stands on it.
     #[must_use]
     pub fn wall(self) -> Duration {
-        wall()
+        match self.0 {
+            Time::Machine => wall(),
+            #[cfg(any(test, feature = "testing"))]
+            Time::Told(timeline) => timeline.wall(),
+        }
+    }
+
+    /// Whether this time passes by itself.
+    pub(crate) const fn passes(self) -> bool {
+        matches!(self.0, Time::Machine)
+    }
+}
+
+#[cfg(any(test, feature = "testing"))]
+impl Clock {
+    /// A clock of a time of its own, which stands still until somebody lets it pass.
+    pub(crate) fn told() -> Self {
+        Self(Time::Told(Timeline::leak()))
+    }
+
+    /// The time, if it is a test's.
+    pub(crate) const fn timeline(self) -> Option<&'static Timeline> {
+        match self.0 {
+            Time::Machine => None,
+            Time::Told(timeline) => Some(timeline),
+        }
     }
 }
 

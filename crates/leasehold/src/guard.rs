@@ -6,6 +6,7 @@ use crate::{
     mode::{Fenced, Mode},
     outcome::ReleaseOutcome,
     state::LeaseState,
+    trace::Hold,
 };
 use leasehold_core::{FencingToken, Instant, Owner, Resource, TermsError, Ttl};
 use std::{marker::PhantomData, time::Duration};
@@ -24,6 +25,7 @@ use std::{marker::PhantomData, time::Duration};
 #[must_use = "dropping the guard releases the lock"]
 pub struct LeaseGuard<M: Mode = Fenced> {
     held: HeldLease,
+    hold: Hold,
     mode: PhantomData<M>,
 }
 
@@ -64,9 +66,14 @@ impl LeaseGuard {
 }
 
 impl<M: Mode> LeaseGuard<M> {
-    pub(crate) const fn new(held: HeldLease) -> Self {
-        let mode = PhantomData;
-        Self { held, mode }
+    pub(crate) fn new(held: HeldLease) -> Self {
+        let (hold, mode) = (held.begin(), PhantomData);
+        Self { held, hold, mode }
+    }
+
+    /// What spans the time in which the lease is held.
+    pub(crate) const fn hold(&self) -> &Hold {
+        &self.hold
     }
 
     pub(crate) fn into_held(self) -> HeldLease {

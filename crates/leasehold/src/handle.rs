@@ -7,6 +7,7 @@ use crate::{
     health::Healths,
     link::NodeName,
     state::LeaseStatus,
+    trace::Hold,
 };
 use leasehold_core::{
     AcquireFailure, ExtendFailure, Instant, Lease, NodeId, OperationId, Owner, Quorum,
@@ -264,6 +265,11 @@ impl HeldLease {
 
     pub(crate) fn status(&self) -> &LeaseStatus {
         &self.status
+    }
+
+    /// The holder has it from now on.
+    pub(crate) fn begin(&self) -> Hold {
+        Hold::begin(&self.lease, &self.status)
     }
 
     pub(crate) const fn handle(&self) -> &Handle {

@@ -14,14 +14,54 @@
 //! ```
 //!
 //! # Which lock do I want?
-//! * [`Mutex`], by [`LockManager::builder`]: for everything, unless one of the following is said of you. On one node, on
-//!   several, or on a file.
-//! * `Mutex<Plain>`, by [`ManagerBuilder::build_plain`]: where nodes must see nothing but Redlock's own keys, or allow
-//!   nothing else. No fencing tokens, and nobody guards against nodes that forget.
-//! * `timestamp::TimestampLock` (feature `redis`): to share a lock with programs that lock by `SETNX` and `GETSET`, for
-//!   as long as there are any. It trusts the wall clocks of all of them.
+//!
+//! | where it is kept | | for |
+//! |---|---|---|
+//! | several independent servers | `.nodes([…])` with three or five addresses | what must go on when a server is gone |
+//! | one server | `.nodes([…])` with one | what may stop when it does |
+//! | a master with replicas | `redis+sentinel://…` | the same, with failover; docs/OPERATING.md says what that is worth |
+//! | a file | `.file(path)` | the processes of one machine |
+//! | memory | `.memory(3)` | one process, examples; for tests there is the feature `testing` |
+//!
+//! | which lock | | for |
+//! |---|---|---|
+//! | [`Mutex`] | [`LockManager::mutex`] | everything, unless one of the following is said of you |
+//! | `Mutex<Plain>` | [`ManagerBuilder::build_plain`] | nodes that must see nothing but Redlock's own keys: no fencing tokens, and nobody guards against nodes that forget |
+//! | `timestamp::TimestampLock` | its own `new` | sharing a lock with programs of `SETNX` and `GETSET`, as long as there are any |
+//!
+//! | what I do | how | example |
+//! |---|---|---|
+//! | one piece of work, once at a time | [`Mutex::hold`] | `long_job` |
+//! | the same, without `async` | [`blocking`] | `blocking_job` |
+//! | skip it if somebody else is at it | [`Mutex::try_acquire`] | `test_my_job` |
+//! | migrate at deployment, while the others wait | [`Mutex::acquire_within`] | `migration` |
+//! | lead until told otherwise | [`LockOptions::tries_unlimited`], [`LeaseGuard::run`] | `leader` |
+//! | write what must not be overwritten by a late holder | [`fence`], [`LeaseGuard::fencing_token`] | `fenced_write` |
+//! | go on in another process | [`LeaseGuard::hand_over`] | `hand_over` |
+//! | a job of cron, a shell script | the command: `leasehold run --no-wait nightly -- ./report.sh` | |
+//!
+//! # What to do when it is lost
+//! A lease can be lost, and then somebody else may have the lock. [`LeaseGuard::run`] and [`Mutex::hold`] drop the work at its
+//! last `await`; other work asks [`LeaseGuard::is_valid`] before each step that must not be done without. What cannot bear
+//! the moment between asking and doing needs a resource that checks the [fencing token](fence).
+//!
+//! # Features
+//!
+//! | feature | | default |
+//! |---|---|---|
+//! | `redis` | nodes that are Redis or Valkey servers | yes |
+//! | `tls` | `rediss://` addresses | yes |
+//! | `file` | the store for the processes of one machine | yes |
+//! | `cancellation` | [`LeaseGuard::cancellation_token`](LeaseGuard) | yes |
+//! | `metrics` | `observe::Metrics`, through the facade of the `metrics` crate | |
+//! | `tracing` | spans, and `observe::Tracing` | |
+//! | `testing` | `testing`: nodes that can be broken and a time that is told, for tests of your own | |
+//! | `conformance` | `conformance`: the suite that a link of your own must pass | |
+//!
+//! Features add, and change nothing that is there without them.
 
 mod alarm;
+pub mod blocking;
 mod builder;
 pub mod clock;
 pub mod configuration;
@@ -39,14 +79,18 @@ pub mod link;
 mod manager;
 mod mode;
 mod mutex;
+pub mod observe;
 #[cfg(feature = "redis")]
 pub mod operate;
 mod options;
 mod outcome;
 mod shell;
 mod state;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 #[cfg(feature = "redis")]
 pub mod timestamp;
+mod trace;
 mod work;
 
 pub use builder::ManagerBuilder;
@@ -68,6 +112,7 @@ pub use link::NodeName;
 pub use manager::LockManager;
 pub use mode::{Fenced, Mode, Plain};
 pub use mutex::Mutex;
+pub use observe::{Observation, Observer};
 pub use options::LockOptions;
 pub use outcome::ReleaseOutcome;
 pub use state::LeaseState;

@@ -5,6 +5,7 @@ use crate::{
     guard::LeaseGuard,
     handle::Handle,
     mode::{Fenced, Mode},
+    trace,
 };
 use leasehold_core::{AcquireFailure, Cause, Ended, Owner, Plan, Resource, Wish};
 use std::{marker::PhantomData, sync::Arc, time::Duration};
@@ -154,15 +155,13 @@ impl<M: Mode> Mutex<M> {
     ) -> Result<LeaseGuard<M>, AcquireError> {
         let resource = self.resource.clone();
         let started = self.handle.clock().now();
-        let answer = self
-            .handle
-            .acquire(Wish {
-                resource,
-                plan,
-                from,
-                patience,
-            })
-            .await;
+        let wish = Wish {
+            resource,
+            plan,
+            from,
+            patience,
+        };
+        let answer = trace::acquiring(&self.resource, self.handle.acquire(wish)).await;
         let resource = || self.resource.clone();
         let held = match answer {
             None => {

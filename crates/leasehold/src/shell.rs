@@ -6,22 +6,23 @@
 //! that is stuck costs no lease anything, or on a runtime of the user's.
 
 mod place;
+mod telling;
+mod witness;
 
 pub(crate) use place::{Place, spawn};
+pub(crate) use witness::Observers;
 
 use crate::{
     alarm::Alarm,
     clock::{self, Clock},
     deadline::Deadlines,
-    error::{Danger, LossCause},
-    handle::{Command, HeldLease, Ticket, WeakHandle},
+    error::LossCause,
+    handle::{Command, Ticket, WeakHandle},
     health::{Healths, NodeConnection},
     link::{Link, LinkEvent, Parcel},
     state::LeaseStatus,
 };
-use leasehold_core::{
-    Engine, Event, Instant, Lease, LeaseChange, LinkChange, NodeId, Operation, OperationId, Vote,
-};
+use leasehold_core::{Engine, Instant, LinkChange, NodeId, Operation, OperationId, Vote};
 use std::{
     collections::HashMap,
     sync::Arc,
@@ -29,6 +30,7 @@ use std::{
     time::Duration,
 };
 use tokio::sync::{mpsc, oneshot};
+use witness::{Note, Witness};
 
 /// How long a shell that is to end goes on cleaning up at most.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(1);
@@ -60,10 +62,11 @@ pub(crate) struct Shell {
     deadlines: &'static Deadlines,
     tickets: HashMap<Ticket, OperationId>,
     alarm: Alarm,
-    sleeps_until: Instant,
     ending: Ending,
     /// Whether it shares its thread with the callers.
     is_guest: bool,
+    /// None if nobody observes.
+    witness: Option<Box<Witness>>,
 }
 
 /// Whom to tell how an operation ended.
@@ -97,6 +100,9 @@ impl Shell {
             let told = self.tell();
             if self.is_done() {
                 return Poll::Ready(());
+            }
+            if moved {
+                self.alarm.moved();
             }
             if told && self.is_guest {
                 // Those who were told go first: what they ask for leaves in one write with what others ask for.
@@ -218,7 +224,12 @@ impl Shell {
         // Step 1: the clock is read before the first byte is sent.
         let now = self.clock.now();
         self.engine.set_epoch(self.clock.epoch(now));
-        self.engine.submit(now, clock::seed(), operation)
+        let note = self.witness.as_ref().map(|_| Note::of(&operation));
+        let id = self.engine.submit(now, clock::seed(), operation);
+        if let (Some(witness), Some(note)) = (&mut self.witness, note) {
+            witness.begun(now, id, note);
+        }
+        id
     }
 
     fn shut_down(&mut self, answer: oneshot::Sender<usize>) {
@@ -256,6 +267,9 @@ impl Shell {
         while let Some(send) = self.engine.poll_send() {
             // Before the first leaves, and so before any does.
             let given = *given.get_or_insert_with(|| self.clock.now());
+            if let Some(witness) = &mut self.witness {
+                witness.asked(given, send.nodes, send.tag, &send.request);
+            }
             let parcel = Parcel::new(send.tag, send.request, given);
             for node in send.nodes.iter() {
                 self.links[node.index()].send(&parcel);
@@ -287,11 +301,17 @@ impl Shell {
 
     fn hear(&mut self, now: Instant, index: usize, event: LinkEvent) {
         let node = NodeId::new(index).expect("there are as many links as nodes");
+        if let Some(witness) = &mut self.witness {
+            witness.heard(now, node, &event);
+        }
         match event {
             LinkEvent::Reply(tag, vote) => self.engine.handle_reply(now, node, tag, vote),
             LinkEvent::Clock(reading) => {
                 if let Some(step) = self.engine.handle_clock(now, node, reading) {
                     self.healths.step(index, step);
+                    if let Some(witness) = &mut self.witness {
+                        witness.stepped(node, step);
+                    }
                 }
             }
             LinkEvent::Changed(resource) => {
@@ -304,86 +324,6 @@ impl Shell {
             LinkEvent::Down(reason) => {
                 self.healths.connection(index, NodeConnection::Down(reason));
                 self.engine.handle_link(now, node, LinkChange::Down);
-            }
-        }
-    }
-
-    /// Tells callers how their operations ended.
-    fn tell(&mut self) -> bool {
-        let mut told = false;
-        while let Some((id, event)) = self.engine.poll_event() {
-            told = true;
-            if let Event::Changed(change) = event {
-                self.change(id, change);
-                continue;
-            }
-            match (self.answers.remove(&id), event) {
-                (Some(Answer::Acquire(ticket, answer)), Event::Acquired(lease)) => {
-                    self.tickets.remove(&ticket);
-                    // Whoever drops the lease releases it: the caller, or this line if the caller has
-                    // gone.
-                    match self.hold(id, lease) {
-                        Some(held) => drop(answer.send(Ok(held))),
-                        None => drop(self.submit(Operation::Release(id))),
-                    }
-                }
-                (Some(Answer::Acquire(ticket, answer)), Event::NotAcquired(failure)) => {
-                    self.tickets.remove(&ticket);
-                    let _ = answer.send(Err(failure));
-                }
-                (Some(Answer::Extend(answer)), Event::Extended(valid_until)) => {
-                    let _ = answer.send(Ok(valid_until));
-                }
-                (Some(Answer::Extend(answer)), Event::NotExtended(failure)) => {
-                    let _ = answer.send(Err(failure));
-                }
-                (Some(Answer::Release(answer)), Event::Released(outcome)) => {
-                    let _ = answer.send(outcome);
-                }
-                (Some(Answer::HandOver(answer)), Event::HandedOver(in_time)) => {
-                    let _ = answer.send(in_time);
-                }
-                (Some(Answer::Inspect(answer)), Event::Inspected(votes)) => {
-                    let _ = answer.send(votes);
-                }
-                // A cancelled acquisition that had won in the same moment.
-                (None, Event::Acquired(_)) => {
-                    self.submit(Operation::Release(id));
-                }
-                (None, _) => {}
-                (Some(_), event) => unreachable!("an operation ended as {event:?}"),
-            }
-        }
-        told
-    }
-
-    /// A lease that was just won, as its holder gets it; none if there can be no holder any more.
-    fn hold(&mut self, id: OperationId, lease: Lease) -> Option<HeldLease> {
-        let handle = self.handle.upgrade()?;
-        let (resource, valid_until) = (lease.resource.clone(), lease.valid_until);
-        let status = Arc::new(LeaseStatus::new(resource, self.clock, valid_until));
-        self.deadlines.add(&status);
-        self.leases.insert(id, Arc::clone(&status));
-        Some(HeldLease::new(handle, id, lease, status))
-    }
-
-    /// Tells the holder what became of the lease.
-    fn change(&mut self, id: OperationId, change: LeaseChange) {
-        let (Some(lease), Some(handle)) = (self.leases.get(&id), self.handle.upgrade()) else {
-            return;
-        };
-        let (now, names, resource) = (self.clock.now(), handle.names(), lease.resource());
-        match change {
-            LeaseChange::Confirmed { valid_until } => lease.confirm(valid_until),
-            LeaseChange::InDanger(danger) => {
-                lease.endanger(Danger::from_core(danger, now, resource, &names));
-            }
-            LeaseChange::Cut { valid_until, .. } => {
-                lease.cut(valid_until);
-                self.deadlines.add(lease);
-            }
-            LeaseChange::Lost(loss) => {
-                lease.lose(LossCause::from_core(loss, now, resource, &names));
             }
         }
     }
@@ -409,35 +349,27 @@ impl Shell {
     /// Sleeps until the next thing is due. The timer only wakes; what is due, the clock decides.
     fn sleep(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let now = self.clock.now();
-        let drained = match &self.ending {
+        let drained = match &mut self.ending {
             Ending::ShutDown(waiting, _) if waiting.is_empty() => None,
+            Ending::NotYet => None,
+            // Where time stands still, who has not answered by now answers to nobody who waits.
+            Ending::ShutDown(_, until) | Ending::Deserted(until) if !self.clock.passes() => {
+                *until = now;
+                return Poll::Ready(());
+            }
             // Whose time limit is over is not told by any timer: look again soon.
             Ending::ShutDown(_, until) | Ending::Deserted(until) => {
                 Some(now.saturating_add(DRAIN_LOOK).min(*until))
             }
-            Ending::NotYet => None,
         };
-        let Some(until) = self.engine.poll_timeout().into_iter().chain(drained).min() else {
-            return Poll::Pending;
+        let until = self.engine.poll_timeout().into_iter().chain(drained).min();
+        // The timer stands still while the machine sleeps, and the leases do not.
+        let most = if self.leases.is_empty() {
+            Duration::MAX
+        } else {
+            LOOK
         };
-        // One that wakes too early costs less than setting it anew for each operation.
-        if self.sleeps_until == Instant::ORIGIN || until < self.sleeps_until {
-            self.sleeps_until = until;
-            let left = until.saturating_since(now);
-            // The timer stands still while the machine sleeps, and the leases do not.
-            let left = if self.leases.is_empty() {
-                left
-            } else {
-                left.min(LOOK)
-            };
-            self.alarm.set(left);
-        }
-        let woken = self.alarm.poll(cx);
-        if woken.is_ready() {
-            // The timer's clock may be ahead of ours: set it again.
-            self.sleeps_until = Instant::ORIGIN;
-        }
-        woken
+        self.alarm.poll(cx, now, until, most)
     }
 }
 
@@ -451,8 +383,11 @@ fn is_drained(engine: &Engine, now: Instant, until: Instant) -> bool {
 /// A shell that ends while leases are held has a bug: they are lost, since nobody keeps them any more.
 impl Drop for Shell {
     fn drop(&mut self) {
-        for lease in self.leases.values() {
+        for (id, lease) in &self.leases {
             lease.lose(LossCause::Stopped);
+            if let Some(witness) = &mut self.witness {
+                witness.lost(self.clock.now(), *id, &LossCause::Stopped);
+            }
         }
     }
 }

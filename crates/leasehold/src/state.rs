@@ -74,6 +74,10 @@ impl LeaseStatus {
         }
     }
 
+    pub(crate) const fn clock(&self) -> Clock {
+        self.clock
+    }
+
     pub(crate) const fn resource(&self) -> &Resource {
         &self.resource
     }

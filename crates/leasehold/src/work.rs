@@ -100,7 +100,9 @@ async fn unless_lost<T, M: Mode>(
         // By the clock, even if nobody has told yet.
         Poll::Pending => match guard.state() {
             LeaseState::Lost(lost) => Poll::Ready(Err(lost)),
-            LeaseState::Held | LeaseState::InDanger(_) => work.as_mut().poll(cx).map(Ok),
+            LeaseState::Held | LeaseState::InDanger(_) => {
+                guard.hold().within(|| work.as_mut().poll(cx)).map(Ok)
+            }
         },
     };
     poll_fn(either).await

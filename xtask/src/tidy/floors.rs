@@ -142,25 +142,25 @@ const CORE: [&[&str]; 12] = [
 ];
 
 const LIBRARY: [&[&str]; 12] = [
-    &["alarm", "clock", "link", "configuration", "mode", "fence"],
-    &["error", "observe"],
+    &["clock", "link", "configuration", "mode", "fence"],
+    &["alarm", "error"],
     &["options", "outcome", "state", "health"],
-    &["deadline", "link::memory", "link::file", "link::redis"],
+    &[
+        "observe",
+        "trace",
+        "deadline",
+        "link::memory",
+        "link::file",
+        "link::redis",
+    ],
     &["handle", "conformance", "timestamp"],
     &["shell"],
     &["guard"],
-    &[
-        "mutex",
-        "rwlock",
-        "semaphore",
-        "multi",
-        "election",
-        "blocking",
-    ],
+    &["mutex", "rwlock", "semaphore", "multi", "election"],
     &["manager"],
     &["hand_over", "inspection", "work"],
     &["builder"],
-    &["operate"],
+    &["blocking", "operate", "testing"],
 ];
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! Where a shell runs.
 
-use super::{Ending, MakeLink, Shell};
+use super::{Ending, MakeLink, Observers, Shell, witness::Witness};
 use crate::{
     alarm::Alarm,
     deadline::Deadlines,
     handle::{Command, Handle},
     link::NodeName,
 };
-use leasehold_core::{Engine, Instant};
+use leasehold_core::Engine;
 use std::{collections::HashMap, future::poll_fn, io, thread};
 use tokio::{runtime, sync::mpsc};
 
@@ -26,13 +26,28 @@ pub(crate) fn spawn(
     handle: &Handle,
     commands: mpsc::UnboundedReceiver<Command>,
     links: Vec<MakeLink>,
+    observers: Observers,
     place: &Place,
 ) -> io::Result<()> {
     let mut engine = Engine::new(handle.quorum());
     engine.name_nodes(handle.names().names.iter().map(NodeName::as_str));
+    let witness = Witness::new(observers, handle.nodes());
     let (clock, healths, handle) = (handle.clock(), handle.healths().clone(), handle.downgrade());
     let deadlines = Deadlines::start()?;
     let is_guest = matches!(place, Place::Runtime(_));
+    let (runtime, own) = match place {
+        Place::Runtime(runtime) => (runtime.clone(), None),
+        Place::Thread => {
+            let mut builder = runtime::Builder::new_current_thread();
+            let own = builder.enable_all().build()?;
+            (own.handle().clone(), Some(own))
+        }
+    };
+    // Made before anybody could let time pass, so that it counts among those who are waited for.
+    let alarm = {
+        let _within = runtime.enter();
+        Alarm::new(clock)
+    };
     let work = async move {
         let mut shell = Shell {
             clock,
@@ -46,27 +61,22 @@ pub(crate) fn spawn(
             leases: HashMap::new(),
             deadlines,
             tickets: HashMap::new(),
-            alarm: Alarm::new(),
-            sleeps_until: Instant::ORIGIN,
+            alarm,
             ending: Ending::NotYet,
             is_guest,
+            witness,
         };
         poll_fn(|cx| shell.poll(cx)).await;
     };
-    match place {
-        Place::Runtime(runtime) => drop(runtime.spawn(work)),
-        Place::Thread => {
-            let runtime = runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()?;
-            thread::Builder::new()
-                .name("leasehold".into())
-                .spawn(move || {
-                    runtime.block_on(work);
-                    // A name that is being looked up must not keep the thread.
-                    runtime.shutdown_background();
-                })?;
-        }
-    }
+    let Some(own) = own else {
+        drop(runtime.spawn(work));
+        return Ok(());
+    };
+    let thread = thread::Builder::new().name("leasehold".into());
+    thread.spawn(move || {
+        own.block_on(work);
+        // A name that is being looked up must not keep the thread.
+        own.shutdown_background();
+    })?;
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The library as its users meet it: one program, so that it is linked once.
 
+mod blocking;
 mod callers;
 mod critical_sections;
 mod fair;
@@ -11,12 +12,15 @@ mod lease;
 mod link_redis;
 mod manager;
 mod native;
+mod observe;
 mod on_runtime;
 mod operate;
 mod oracle;
 mod restart_guard;
 mod sentinel;
+mod spans;
 mod stopped;
 mod support;
+mod testing;
 mod timestamp;
 mod tokens;

@@ -41,6 +41,23 @@ pub(crate) fn begin<F: Future + Unpin>(future: &mut F) {
     );
 }
 
+/// What comes of a future at this moment of a world's time; none if it goes on waiting.
+pub(crate) fn at_once<F: Future + Unpin>(
+    world: &leasehold::testing::World,
+    future: &mut F,
+) -> Option<F::Output> {
+    let mut cx = Context::from_waker(Waker::noop());
+    // The first look posts what it wants, and may find the answer already.
+    if let Poll::Ready(output) = std::pin::Pin::new(&mut *future).poll(&mut cx) {
+        return Some(output);
+    }
+    world.settle();
+    match std::pin::Pin::new(future).poll(&mut cx) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
+    }
+}
+
 /// Waits until something that happens elsewhere has happened.
 #[expect(
     clippy::disallowed_methods,

@@ -1,0 +1,159 @@
+//! The value that users keep.
+
+use super::{guard::LeaseGuard, mutex::Mutex, wait::wait};
+use crate::{
+    builder::ManagerBuilder,
+    clock::Clock,
+    error::{AdoptError, ConfigError, InspectError},
+    health::NodeHealth,
+    inspection::{Eviction, Inspection},
+    link::NodeName,
+    manager,
+    mode::{Fenced, Mode},
+    options::LockOptions,
+};
+
+/// Locks over one set of nodes, for threads. As [`leasehold::LockManager`](crate::LockManager), whose
+/// [`blocking`](crate::LockManager::blocking) makes it; both share the thread, the connections and the queues.
+///
+/// # Examples
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use leasehold::blocking::LockManager;
+///
+/// let manager = LockManager::from(LockManager::builder().memory(3).build()?);
+/// {
+///     let _guard = manager.mutex("orders/42")?.acquire()?;
+///     // … the only one to do this
+/// }
+/// assert_eq!(manager.shutdown(), Some(0));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct LockManager<M: Mode = Fenced>(manager::LockManager<M>);
+
+impl<M: Mode> manager::LockManager<M> {
+    /// The same manager, for threads that wait: see [`blocking`](crate::blocking).
+    #[must_use]
+    pub fn blocking(&self) -> LockManager<M> {
+        LockManager(self.clone())
+    }
+}
+
+impl<M: Mode> Clone for LockManager<M> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<M: Mode> From<manager::LockManager<M>> for LockManager<M> {
+    fn from(manager: manager::LockManager<M>) -> Self {
+        Self(manager)
+    }
+}
+
+impl LockManager {
+    /// Options for a new manager. What they are built into becomes one of these by
+    /// [`blocking`](crate::LockManager::blocking), or by `from`.
+    pub fn builder() -> ManagerBuilder {
+        ManagerBuilder::default()
+    }
+}
+
+impl<M: Mode> LockManager<M> {
+    /// The same manager, for tasks that await.
+    #[must_use]
+    pub const fn as_async(&self) -> &manager::LockManager<M> {
+        &self.0
+    }
+
+    /// A lock on `resource` with the manager's default options. Sends nothing.
+    ///
+    /// # Errors
+    /// [`ConfigError::Resource`] if the name cannot be used.
+    pub fn mutex(&self, resource: &str) -> Result<Mutex<M>, ConfigError> {
+        self.0.mutex(resource).map(Mutex::from)
+    }
+
+    /// A lock on `resource` with options of its own. Sends nothing.
+    ///
+    /// # Errors
+    /// A [`ConfigError`] if the name cannot be used or the options do not go together.
+    pub fn mutex_with(
+        &self,
+        resource: &str,
+        options: LockOptions,
+    ) -> Result<Mutex<M>, ConfigError> {
+        self.0.mutex_with(resource, options).map(Mutex::from)
+    }
+
+    /// The nodes, in the order in which they were given.
+    #[must_use]
+    pub fn nodes(&self) -> &[NodeName] {
+        self.0.nodes()
+    }
+
+    /// How the nodes are, as far as this manager has noticed: asks nobody.
+    #[must_use]
+    pub fn health(&self) -> Vec<NodeHealth> {
+        self.0.health()
+    }
+
+    /// The clock by which leases are held.
+    #[must_use]
+    pub fn clock(&self) -> Clock {
+        self.0.clock()
+    }
+
+    /// Takes over a lease that [`LeaseGuard::hand_over`] gave out of hand, with the manager's default options.
+    /// See [`LockManager::adopt`](crate::LockManager::adopt).
+    ///
+    /// Makes one attempt and waits for the nodes' answers, for their time limit at most.
+    ///
+    /// # Errors
+    /// As [`LockManager::adopt`](crate::LockManager::adopt).
+    pub fn adopt(&self, text: &str) -> Result<LeaseGuard<M>, AdoptError> {
+        wait(self.0.adopt(text)).map(LeaseGuard::from)
+    }
+
+    /// As [`adopt`](Self::adopt), with options of its own.
+    ///
+    /// # Errors
+    /// As [`adopt`](Self::adopt), and [`AdoptError::Config`] if the options do not go together.
+    pub fn adopt_with(
+        &self,
+        text: &str,
+        options: LockOptions,
+    ) -> Result<LeaseGuard<M>, AdoptError> {
+        wait(self.0.adopt_with(text, options)).map(LeaseGuard::from)
+    }
+
+    /// Asks every node what it has under the resource's name. Changes nothing.
+    ///
+    /// Waits for all nodes, for the time limit of the manager's default options at most.
+    ///
+    /// # Errors
+    /// As [`LockManager::inspect`](crate::LockManager::inspect).
+    pub fn inspect(&self, resource: &str) -> Result<Inspection, InspectError> {
+        wait(self.0.inspect(resource))
+    }
+
+    /// Releases the lock, whoever holds it: **two may hold it afterwards**. See
+    /// [`LockManager::force_release`](crate::LockManager::force_release).
+    ///
+    /// Waits for the nodes' time limit twice at most.
+    ///
+    /// # Errors
+    /// As [`inspect`](Self::inspect).
+    pub fn force_release(&self, resource: &str) -> Result<Eviction, InspectError> {
+        wait(self.0.force_release(resource))
+    }
+
+    /// Ends all waiting, that of other threads too, and waits until the releases that are under way are confirmed, for a
+    /// second at most. Returns how many are not. None means that the manager's thread had ended before. See
+    /// [`LockManager::shutdown`](crate::LockManager::shutdown).
+    pub fn shutdown(&self) -> Option<usize> {
+        wait(self.0.shutdown())
+    }
+}

@@ -1,0 +1,164 @@
+use super::*;
+use crate::{
+    error::{Danger, LossCause},
+    observe::{Obstacle, RequestKind},
+    outcome::ReleaseOutcome,
+};
+use ::metrics::{
+    Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit,
+    with_local_recorder,
+};
+use leasehold_core::{Abstention, AbstentionCause, ClockStep, FaultKind, Owner};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Mutex,
+    time::Duration,
+};
+
+/// What was recorded: kinds and labels by name.
+#[derive(Default)]
+struct Heard(Mutex<BTreeMap<String, (MetricKind, BTreeSet<String>)>>);
+
+impl Heard {
+    fn hear(&self, key: &Key, kind: MetricKind) {
+        let labels = key.labels().map(|label| label.key().to_owned()).collect();
+        let mut heard = self.0.lock().expect("nothing panics here");
+        heard.insert(key.name().to_owned(), (kind, labels));
+    }
+}
+
+impl Recorder for Heard {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+        self.hear(key, MetricKind::Counter);
+        Counter::noop()
+    }
+
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        self.hear(key, MetricKind::Gauge);
+        Gauge::noop()
+    }
+
+    fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
+        self.hear(key, MetricKind::Histogram);
+        Histogram::noop()
+    }
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn locks(observer: &Metrics, resource: &Resource, owner: &Owner) {
+    let (danger, outcome) = (
+        Danger {
+            remaining: SECOND,
+            trouble: None,
+        },
+        ReleaseOutcome::Released,
+    );
+    for observation in [
+        Observation::Acquired {
+            resource,
+            owner,
+            token: None,
+            waited: SECOND,
+            attempts: 1,
+            valid_for: SECOND,
+        },
+        Observation::NotAcquired {
+            resource,
+            obstacle: Obstacle::Held,
+            waited: SECOND,
+            attempts: 1,
+        },
+        Observation::Extended {
+            resource,
+            owner,
+            took: SECOND,
+            left: SECOND,
+            valid_for: SECOND,
+        },
+        Observation::InDanger {
+            resource,
+            owner,
+            danger: &danger,
+        },
+        Observation::Lost {
+            resource,
+            owner,
+            cause: &LossCause::Stopped,
+            held: SECOND,
+        },
+        Observation::Released {
+            resource,
+            owner,
+            outcome: &outcome,
+            held: SECOND,
+            took: SECOND,
+        },
+        Observation::HandedOver {
+            resource,
+            owner,
+            held: SECOND,
+        },
+    ] {
+        observer.observe(&observation);
+    }
+}
+
+fn nodes(observer: &Metrics, node: &NodeName) {
+    let request = RequestKind::Acquire;
+    let abstention = Abstention {
+        cause: AbstentionCause::Empty,
+        left: SECOND,
+    };
+    for observation in [
+        Observation::Asked { node, request },
+        Observation::Answered {
+            node,
+            request,
+            answer: Answer::Unknown(FaultKind::TimedOut),
+            took: SECOND,
+        },
+        Observation::Answered {
+            node,
+            request,
+            answer: Answer::Granted,
+            took: SECOND,
+        },
+        Observation::Abstained { node, abstention },
+        Observation::ClockStepped {
+            node,
+            step: ClockStep::Forward(SECOND),
+        },
+        Observation::Up { node },
+        Observation::Down {
+            node,
+            reason: "away",
+        },
+    ] {
+        observer.observe(&observation);
+    }
+}
+
+#[test]
+fn what_is_recorded_is_the_table_no_more_and_no_less() {
+    let heard = Heard::default();
+    with_local_recorder(&heard, || {
+        let observer = Metrics::new();
+        let resource = Resource::new("r").expect("a name");
+        let owner = Owner::from_bytes(b"me").expect("not empty");
+        locks(&observer, &resource, &owner);
+        nodes(&observer, &NodeName::new("a"));
+    });
+    let table = METRICS.iter().map(|metric| {
+        let labels = metric.labels.iter().map(|&label| label.to_owned());
+        (metric.name.to_owned(), (metric.kind, labels.collect()))
+    });
+    assert_eq!(
+        *heard.0.lock().expect("nothing panics here"),
+        table.collect()
+    );
+}

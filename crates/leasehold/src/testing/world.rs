@@ -1,0 +1,153 @@
+//! A few nodes and a time of their own.
+
+use super::node::{Node, name};
+use crate::{builder::ManagerBuilder, clock::Clock, link::NodeName, manager::LockManager};
+use leasehold_core::{Owner, Quorum};
+use std::time::Duration;
+
+/// Nodes in memory, and a time that stands still until [`advance`](Self::advance). See the [module](super).
+///
+/// # Examples
+/// ```
+/// # use std::time::Duration;
+/// use leasehold::testing::World;
+///
+/// let world = World::new(3);
+/// let manager = world.manager().blocking();
+/// let guard = manager.mutex("report").unwrap().acquire().unwrap();
+/// // It extends itself as long as its nodes let it.
+/// world.advance(Duration::from_secs(10 * 60));
+/// assert!(guard.is_valid());
+/// // Two of three nodes hang: nobody confirms it any more.
+/// world.node(0).hang();
+/// world.node(1).hang();
+/// world.advance(Duration::from_secs(10));
+/// assert!(!guard.is_valid());
+/// ```
+#[derive(Debug)]
+pub struct World {
+    clock: Clock,
+    nodes: Vec<Node>,
+    quorum: Quorum,
+}
+
+impl World {
+    /// So many nodes: 1 to 32.
+    ///
+    /// # Panics
+    /// If there are to be none, or more.
+    #[must_use]
+    pub fn new(nodes: usize) -> Self {
+        let quorum = Quorum::majority(nodes).expect("a world has 1 to 32 nodes");
+        let clock = Clock::told();
+        let new = |_| Node::new(clock);
+        Self {
+            clock,
+            nodes: (0..nodes).map(new).collect(),
+            quorum,
+        }
+    }
+
+    /// Options for a manager in this world: its clock, and its nodes, of which none is left out. Everything else is as with
+    /// [`LockManager::builder`].
+    pub fn builder(&self) -> ManagerBuilder {
+        let mut builder = ManagerBuilder::default().clock(self.clock);
+        for (number, node) in self.nodes.iter().enumerate() {
+            let (name, node) = (format!("node #{number}"), node.clone());
+            builder = builder.link(NodeName::new(&name), move |_| node.link());
+        }
+        builder
+    }
+
+    /// A manager with the default options. Another one is as good as another process: they exclude each other.
+    ///
+    /// # Panics
+    /// If the system has no thread to give.
+    #[must_use]
+    pub fn manager(&self) -> LockManager {
+        let manager = self.builder().build();
+        manager.expect("the default options go together, and there is a thread to be had")
+    }
+
+    /// One of the nodes, counted from 0.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[must_use]
+    pub fn node(&self, number: usize) -> &Node {
+        let node = self.nodes.get(number);
+        node.expect("a test names a node that its world has")
+    }
+
+    /// The clock of this world.
+    #[must_use]
+    pub const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Waits until the managers of this world have done all that is to be done at this moment, and told whoever waits for
+    /// it. Never call it on a manager's thread.
+    pub fn settle(&self) {
+        self.timeline().settle();
+    }
+
+    /// Lets so much time pass, moment by moment: the managers extend, try again and give up as they would. Returns when
+    /// all of that is done. Never call it on a manager's thread.
+    ///
+    /// Blocks the calling thread, for as long as the managers' work takes: for an hour of one lease about half a second.
+    pub fn advance(&self, by: Duration) {
+        self.timeline().advance(by);
+    }
+
+    /// Who holds the lock now, by the keys of a quorum of nodes, those that cannot be reached included. Whoever
+    /// waits for the lock may not have been given its guard yet: wait for something that the holder does before you take it
+    /// away again.
+    ///
+    /// # Panics
+    /// If the name is not one that a resource can have.
+    #[must_use]
+    pub fn holder(&self, resource: &str) -> Option<Owner> {
+        let resource = name(resource);
+        let holders: Vec<_> = self
+            .nodes
+            .iter()
+            .map(|node| node.holder(&resource))
+            .collect();
+        let mut owners = holders.iter().flatten();
+        let has_quorum = |owner: &&Owner| {
+            let same = holders.iter().flatten().filter(|other| other == owner);
+            same.count() >= self.quorum.needed()
+        };
+        owners.find(has_quorum).cloned()
+    }
+
+    /// Whoever holds the lock loses it now: its keys are gone from all nodes, which say so. A lease that extends itself finds
+    /// out before this returns. One with [`no_renewal`](crate::LockOptions::no_renewal) or
+    /// [`max_extensions`](crate::LockOptions::max_extensions) finds out with its next extension, or at its end; so
+    /// does any that cannot reach a quorum.
+    ///
+    /// Lets 20 ms pass, since managers that have just looked do not look again at once.
+    ///
+    /// # Panics
+    /// If the name is not one that a resource can have.
+    pub fn lose(&self, resource: &str) {
+        let resource = name(resource);
+        self.advance(CALM);
+        // All of them before any tells: whoever looks too early finds a quorum, and does not look again so soon.
+        for node in &self.nodes {
+            node.forget(&resource);
+        }
+        for node in &self.nodes {
+            node.hint(Some(&resource));
+        }
+        self.settle();
+    }
+
+    fn timeline(&self) -> &'static crate::clock::Timeline {
+        let timeline = self.clock.timeline();
+        timeline.expect("the clock of a world is told the time")
+    }
+}
+
+/// After so long everybody is ready to look again.
+const CALM: Duration = Duration::from_millis(20);

@@ -1,0 +1,78 @@
+//! The spans in which one waits for a lock and holds it. Without the feature `tracing` they are nothing.
+
+pub(crate) use spans::{Hold, acquiring};
+
+#[cfg(feature = "tracing")]
+mod spans {
+    use crate::state::{LeaseState, LeaseStatus};
+    use leasehold_core::{Lease, Resource};
+    use std::{panic::AssertUnwindSafe, sync::Arc};
+    use tracing::{Instrument, Span, field, info_span};
+
+    /// Waits within the span `acquire`.
+    pub(crate) async fn acquiring<T>(resource: &Resource, wait: impl Future<Output = T>) -> T {
+        let span = info_span!(target: "leasehold", "acquire", %resource);
+        wait.instrument(span).await
+    }
+
+    /// The span `hold`, from when a guard is handed out to its end.
+    #[derive(Debug)]
+    pub(crate) struct Hold {
+        span: AssertUnwindSafe<Span>,
+        status: Arc<LeaseStatus>,
+    }
+
+    impl Hold {
+        pub(crate) fn begin(lease: &Lease, status: &Arc<LeaseStatus>) -> Self {
+            let (resource, owner) = (&lease.resource, &lease.owner);
+            let token = lease.token.map(leasehold_core::FencingToken::get);
+            let lost = field::Empty;
+            let span = info_span!(target: "leasehold", "hold", %resource, %owner, token, lost);
+            Self {
+                span: AssertUnwindSafe(span),
+                status: Arc::clone(status),
+            }
+        }
+
+        /// Does something within the span.
+        pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
+            self.span.in_scope(work)
+        }
+    }
+
+    impl Drop for Hold {
+        fn drop(&mut self) {
+            if self.span.is_disabled() {
+                return;
+            }
+            if let LeaseState::Lost(lost) = self.status.state() {
+                self.span.record("lost", field::display(lost.cause));
+            }
+        }
+    }
+}
+
+#[cfg(not(feature = "tracing"))]
+mod spans {
+    use crate::state::LeaseStatus;
+    use leasehold_core::{Lease, Resource};
+    use std::sync::Arc;
+
+    pub(crate) async fn acquiring<T>(_: &Resource, wait: impl Future<Output = T>) -> T {
+        wait.await
+    }
+
+    #[derive(Debug)]
+    pub(crate) struct Hold(());
+
+    impl Hold {
+        pub(crate) const fn begin(_: &Lease, _: &Arc<LeaseStatus>) -> Self {
+            Self(())
+        }
+
+        pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
+            let Self(()) = self;
+            work()
+        }
+    }
+}
