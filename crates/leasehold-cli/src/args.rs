@@ -7,10 +7,12 @@ pub(crate) mod run;
 pub(crate) mod servers;
 mod terms;
 
+use crate::{agreement::Agreement, node_list::NodeList};
 use clap::{Parser, Subcommand};
 use operator::{AdmitArguments, ReconfigureArguments};
 use run::RunArguments;
 use servers::ServersCommand;
+use std::ffi::OsString;
 
 /// Run a program while holding a lock.
 ///
@@ -19,6 +21,30 @@ use servers::ServersCommand;
 #[derive(Debug, Parser)]
 #[command(name = "leasehold", version, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
+    /// The configuration file to read; an empty name reads none [default: the first of
+    /// $XDG_CONFIG_HOME/leasehold/leasehold.toml, ~/.config/leasehold/leasehold.toml,
+    /// /etc/leasehold/leasehold.toml that is there]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "LEASEHOLD_CONFIG",
+        help_heading = "Configuration file"
+    )]
+    pub(crate) config: Option<OsString>,
+
+    /// Use the servers that the configuration file has as [clusters.NAME] [default: its `default`, or
+    /// the only ones]
+    #[arg(
+        id = "use",
+        long = "use",
+        global = true,
+        value_name = "NAME",
+        env = "LEASEHOLD_USE",
+        help_heading = "Configuration file"
+    )]
+    pub(crate) cluster: Option<String>,
+
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -30,6 +56,25 @@ pub(crate) enum Command {
     Reconfigure(ReconfigureArguments),
     #[command(subcommand)]
     Servers(ServersCommand),
+}
+
+/// Where a command is to lock, as far as its arguments say so.
+pub(crate) struct Where<'a> {
+    pub(crate) nodes: &'a mut Option<NodeList>,
+    pub(crate) agreement: &'a mut Agreement,
+}
+
+impl Command {
+    /// Where to lock, for the configuration file to fill in. None for what is not about such a place.
+    pub(crate) fn place(&mut self) -> Option<Where<'_>> {
+        let (nodes, agreement) = match self {
+            Self::Run(run) => (&mut run.nodes, &mut run.agreement),
+            Self::Admit(admit) => (&mut admit.nodes, &mut admit.agreement),
+            Self::Reconfigure(change) => (&mut change.nodes, &mut change.agreement),
+            Self::Servers(_) => return None,
+        };
+        Some(Where { nodes, agreement })
+    }
 }
 
 #[cfg(test)]

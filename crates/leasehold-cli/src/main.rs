@@ -8,6 +8,7 @@ mod agreement;
 mod args;
 mod child;
 mod command;
+mod config;
 mod duration;
 mod exit_code;
 mod failure;
@@ -19,6 +20,7 @@ mod nodes;
 mod output;
 mod patience;
 mod question;
+mod settle;
 mod signals;
 mod terminal;
 mod upkeep;
@@ -26,12 +28,15 @@ mod waiting;
 mod watch;
 
 use args::{Arguments, Command};
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
+    let parsed = Arguments::command()
+        .try_get_matches()
+        .and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
+    let (mut arguments, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
             // Help and version come this way, too: they go to stdout, with 0. A reader that has gone
             // is none of our business.
@@ -44,12 +49,13 @@ fn main() -> ExitCode {
             });
         }
     };
-    let end = match &arguments.command {
+    let settled = settle::settle(&mut arguments, &matches);
+    let end = settled.and_then(|()| match &arguments.command {
         Command::Run(arguments) => command::run::run(arguments),
         Command::Admit(arguments) => command::admit::run(arguments),
         Command::Reconfigure(arguments) => command::reconfigure::run(arguments),
         Command::Servers(command) => command::servers::run(command),
-    };
+    });
     ExitCode::from(end.unwrap_or_else(|failure| {
         failure.tell();
         failure.code

@@ -18,10 +18,13 @@ pub(crate) enum Nodes {
 impl Nodes {
     /// The nodes that were given; without any, this user's folder.
     pub(crate) fn choose(given: Option<&NodeList>) -> Self {
-        given.map_or_else(
-            || Self::ThisMachine(folder::of_user()),
-            |list| Self::Servers(list.clone()),
-        )
+        match given {
+            None => Self::ThisMachine(folder::of_user()),
+            Some(list) => list.folder().map_or_else(
+                || Self::Servers(list.clone()),
+                |folder| Self::ThisMachine(folder.to_owned()),
+            ),
+        }
     }
 
     /// A manager of locks on these nodes. Waits for the file system, not for the network.
@@ -34,10 +37,12 @@ impl Nodes {
             Self::ThisMachine(folder) => {
                 folder::prepare(folder)?;
                 let shown = folder.display();
-                // A lock that excludes fewer than its user believes is worse than none.
-                output::talk(format_args!(
-                    "no nodes given: locking on this machine only, in {shown}"
-                ));
+                // A lock that excludes fewer than its user believes is worse than none. Who named the folder knows.
+                if *folder == folder::of_user() {
+                    output::talk(format_args!(
+                        "no nodes given: locking on this machine only, in {shown}"
+                    ));
+                }
                 // Not as it is shown: where that differs, it is another folder, and unchecked.
                 LockManager::builder()
                     .file(folder)
@@ -46,6 +51,17 @@ impl Nodes {
             }
         }
     }
+}
+
+/// The servers that were given, for what is about servers alone.
+pub(crate) fn servers(given: Option<&NodeList>) -> Result<&NodeList, Failure> {
+    let hint = "--nodes names them, or LEASEHOLD_NODES, or a configuration file";
+    let missing = match given {
+        Some(list) if list.folder().is_none() => return Ok(list),
+        Some(_) => "this is for servers; a file on this machine has no past that it could forget",
+        None => "no servers given",
+    };
+    Err(Failure::new(exit_code::USAGE, missing).hint(hint.to_owned()))
 }
 
 /// What is wrong with what the user gave.
