@@ -51,6 +51,22 @@ pub enum Key {
 }
 
 impl Inspection {
+    /// Of what the nodes said to somebody else than a manager.
+    #[cfg(feature = "redis")]
+    pub(crate) const fn of(resource: Resource, quorum: Quorum, nodes: Vec<NodeKey>) -> Self {
+        Self {
+            resource,
+            quorum,
+            nodes,
+        }
+    }
+
+    /// How many nodes are enough to decide who holds the lock.
+    #[must_use]
+    pub const fn quorum(&self) -> usize {
+        self.quorum.needed()
+    }
+
     /// What was looked at.
     #[must_use]
     pub const fn resource(&self) -> &Resource {

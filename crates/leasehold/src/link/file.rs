@@ -72,6 +72,7 @@
 
 mod bell;
 mod ceiling;
+mod contents;
 mod counters;
 mod error;
 mod head;
@@ -84,6 +85,7 @@ mod record;
 mod station;
 mod store;
 
+pub use contents::{Contents, HeldKey};
 pub use error::FileError;
 
 use super::{Link, LinkEvent, Parcel};
@@ -92,7 +94,7 @@ use mailbox::Mailbox;
 use station::Station;
 use std::{
     path::Path,
-    sync::Arc,
+    sync::{Arc, mpsc},
     task::{Context, Poll},
 };
 
@@ -123,6 +125,19 @@ impl FileNode {
     /// ```
     pub fn open(path: &Path) -> Result<Self, FileError> {
         Station::open(path).map(|tenancy| Self(Arc::new(tenancy)))
+    }
+
+    /// What is in the store: its size, and what is held by processes that live. Changes nothing. Waits for the store's
+    /// thread, so not for the thread of an async runtime.
+    ///
+    /// # Errors
+    /// Why the store cannot be read, as a fragment for people.
+    pub fn contents(&self, clock: Clock) -> Result<Contents, String> {
+        let (answer, told) = mpsc::sync_channel(1);
+        let read = move |store: &store::Store| drop(answer.send(store.contents(clock)));
+        self.0.station().run_errand(Box::new(read));
+        told.recv()
+            .unwrap_or_else(|_| Err("the thread of the store has ended".to_owned()))
     }
 
     /// A link to this node. Does not wait.

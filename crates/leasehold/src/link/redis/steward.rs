@@ -1,6 +1,9 @@
 //! An operator's visit to a node: a look at what it keeps of itself, and the few changes of it that are the
 //! operator's to make. One connection, one thing at a time, and a limit on each.
 
+pub(crate) mod checkup;
+pub(crate) mod keys;
+
 use super::{
     codec::{self, Frame, Inbox},
     greeting::Node,

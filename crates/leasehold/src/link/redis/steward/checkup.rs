@@ -84,7 +84,13 @@ impl Steward {
     /// None if it cannot be found out.
     async fn lacking(&mut self, lock: &str) -> Option<Vec<String>> {
         let node_key = self.node_key.clone();
-        let parts: [&[u8]; 5] = [b"EVAL", RIGHTS.as_bytes(), b"2", node_key.as_bytes(), lock.as_bytes()];
+        let parts: [&[u8]; 5] = [
+            b"EVAL",
+            RIGHTS.as_bytes(),
+            b"2",
+            node_key.as_bytes(),
+            lock.as_bytes(),
+        ];
         let mut lacking = match self.ask(&parts, strings).await {
             Ok(lacking) => lacking,
             Err(why) if is_refusal(&why) => vec!["+eval".to_owned()],

@@ -59,7 +59,10 @@ impl Steward {
     ) -> Result<Vec<Stored>, String> {
         let mut stored = Vec::with_capacity(resources.len());
         for some in resources.chunks(AT_ONCE) {
-            let keys: Vec<_> = some.iter().map(|resource| format.key(resource.as_str())).collect();
+            let keys: Vec<_> = some
+                .iter()
+                .map(|resource| format.key(resource.as_str()))
+                .collect();
             let count = keys.len().to_string();
             let mut parts = vec![&b"EVAL"[..], READ.as_bytes(), count.as_bytes()];
             parts.extend(keys.iter().map(|key| key.as_bytes()));
@@ -92,11 +95,7 @@ fn pattern(format: &KeyFormat, prefix: &str) -> String {
     [&*escaped(before), &*escaped(prefix), "*", &*escaped(behind)].concat()
 }
 
-fn batch(
-    frame: &Frame<'_>,
-    format: &KeyFormat,
-    prefix: &str,
-) -> Option<(String, Vec<Resource>)> {
+fn batch(frame: &Frame<'_>, format: &KeyFormat, prefix: &str) -> Option<(String, Vec<Resource>)> {
     let Frame::List(parts) = frame else {
         return None;
     };
