@@ -91,7 +91,7 @@ impl Agreement {
             .nodes(urls)
             .max_ttl(max_ttl)
             // Each lock has a TTL of its own, and what nobody uses must not be above the maximum.
-            .defaults(LockOptions::new().ttl(max_ttl.min(USUAL_TTL)));
+            .defaults(LockOptions::new().ttl(self.usual_ttl()));
         if let Some(guard) = self.restart_guard {
             builder = builder.restart_guard(guard.into());
         }
@@ -111,6 +111,11 @@ impl Agreement {
             builder = builder.key_format(format.clone());
         }
         builder
+    }
+
+    /// The TTL of locks that are made without one of their own.
+    pub(crate) fn usual_ttl(&self) -> Duration {
+        self.max_ttl.unwrap_or(USUAL_MAX_TTL).min(USUAL_TTL)
     }
 
     /// Whether servers vote at once that may have forgotten something.

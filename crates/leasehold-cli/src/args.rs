@@ -6,6 +6,7 @@ pub(crate) mod operator;
 pub(crate) mod run;
 pub(crate) mod servers;
 mod terms;
+pub(crate) mod views;
 
 use crate::{agreement::Agreement, node_list::NodeList};
 use clap::{Parser, Subcommand};
@@ -13,6 +14,10 @@ use operator::{AdmitArguments, ReconfigureArguments};
 use run::RunArguments;
 use servers::ServersCommand;
 use std::ffi::OsString;
+use views::{
+    CompletionsArguments, DoctorArguments, ForceReleaseArguments, ListArguments, StatusArguments,
+    WaitArguments, WatchArguments,
+};
 
 /// Run a program while holding a lock.
 ///
@@ -52,10 +57,19 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(RunArguments),
+    Status(StatusArguments),
+    List(ListArguments),
+    Wait(WaitArguments),
+    Watch(WatchArguments),
+    Doctor(DoctorArguments),
+    ForceRelease(ForceReleaseArguments),
     Admit(AdmitArguments),
     Reconfigure(ReconfigureArguments),
     #[command(subcommand)]
     Servers(ServersCommand),
+    Completions(CompletionsArguments),
+    /// Print the page of the manual: `leasehold man | man -l -`
+    Man,
 }
 
 /// Where a command is to lock, as far as its arguments say so.
@@ -71,7 +85,13 @@ impl Command {
             Self::Run(run) => (&mut run.nodes, &mut run.agreement),
             Self::Admit(admit) => (&mut admit.nodes, &mut admit.agreement),
             Self::Reconfigure(change) => (&mut change.nodes, &mut change.agreement),
-            Self::Servers(_) => return None,
+            Self::Status(status) => status.place.parts(),
+            Self::List(list) => list.place.parts(),
+            Self::Wait(wait) => wait.place.parts(),
+            Self::Watch(watch) => watch.place.parts(),
+            Self::Doctor(doctor) => doctor.place.parts(),
+            Self::ForceRelease(release) => release.place.parts(),
+            Self::Servers(_) | Self::Completions(_) | Self::Man => return None,
         };
         Some(Where { nodes, agreement })
     }

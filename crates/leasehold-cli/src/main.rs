@@ -7,18 +7,24 @@
 mod agreement;
 mod args;
 mod child;
+mod columns;
 mod command;
 mod config;
+mod diagnosis;
 mod duration;
 mod exit_code;
 mod failure;
 mod folder;
 mod hint;
+mod json;
 mod label;
+mod lock_view;
+mod moment;
 mod node_list;
 mod nodes;
 mod output;
 mod patience;
+mod picture;
 mod question;
 mod settle;
 mod signals;
@@ -55,6 +61,14 @@ fn main() -> ExitCode {
         Command::Admit(arguments) => command::admit::run(arguments),
         Command::Reconfigure(arguments) => command::reconfigure::run(arguments),
         Command::Servers(command) => command::servers::run(command),
+        Command::Status(arguments) => command::status::run(arguments),
+        Command::List(arguments) => command::list::run(arguments),
+        Command::Wait(arguments) => command::wait::run(arguments),
+        Command::Watch(arguments) => command::watch::run(arguments),
+        Command::Doctor(arguments) => command::doctor::run(arguments),
+        Command::ForceRelease(arguments) => command::force_release::run(arguments),
+        Command::Completions(arguments) => command::completions::run(arguments.shell),
+        Command::Man => command::completions::man(),
     });
     ExitCode::from(end.unwrap_or_else(|failure| {
         failure.tell();

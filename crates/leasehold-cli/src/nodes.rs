@@ -3,7 +3,7 @@
 use crate::{
     agreement::Agreement, exit_code, failure::Failure, folder, node_list::NodeList, output,
 };
-use leasehold::{ConfigError, LockManager};
+use leasehold::{ConfigError, LockManager, ManagerBuilder};
 use std::path::PathBuf;
 
 /// The nodes of one run.
@@ -24,6 +24,31 @@ impl Nodes {
                 || Self::Servers(list.clone()),
                 |folder| Self::ThisMachine(folder.to_owned()),
             ),
+        }
+    }
+
+    /// For those who only look, at all of these nodes. Waits for the file system, not for the network.
+    pub(crate) fn to_look_at(&self, agreement: &Agreement) -> Result<ManagerBuilder, Failure> {
+        match self {
+            Self::Servers(_) => Ok(self.quiet_builder(agreement)),
+            Self::ThisMachine(folder) => {
+                folder::prepare(folder)?;
+                if *folder == folder::of_user() {
+                    let shown = folder.display();
+                    output::talk(format_args!(
+                        "no nodes given: looking at this machine only, in {shown}"
+                    ));
+                }
+                Ok(self.quiet_builder(agreement))
+            }
+        }
+    }
+
+    /// As [`to_look_at`](Self::to_look_at), which was called before and has said what is to be said.
+    pub(crate) fn quiet_builder(&self, agreement: &Agreement) -> ManagerBuilder {
+        match self {
+            Self::Servers(list) => agreement.builder(list),
+            Self::ThisMachine(folder) => LockManager::builder().file(folder),
         }
     }
 

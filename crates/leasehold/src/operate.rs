@@ -25,6 +25,7 @@ mod listing;
 mod procedure;
 mod reconfiguration;
 mod survey;
+mod vigil;
 
 pub use admission::Admission;
 pub use examination::{ClockOffset, Examination, FileExamination, Memory, Persistence};
@@ -36,12 +37,14 @@ use crate::{
     builder::{ManagerBuilder, Operated},
     configuration::Configuration,
     error::{ConfigError, ReconfigureError},
+    inspection::Inspection,
     link::{
         NodeName,
         redis::{RedisUrl, steward::Steward},
     },
 };
-use std::{fmt, future::Future, io, panic, thread};
+use leasehold_core::Resource;
+use std::{fmt, future::Future, io, panic, thread, time::Duration};
 use tokio::{runtime, sync::oneshot};
 
 /// A node, and what came of asking it.
@@ -77,6 +80,14 @@ impl<T: fmt::Display> fmt::Display for Answer<T> {
 }
 
 impl ManagerBuilder {
+    /// How many of these nodes must agree.
+    ///
+    /// # Errors
+    /// A [`ConfigError`] as of [`build`](Self::build).
+    pub fn quorum(self) -> Result<usize, ConfigError> {
+        Ok(self.into_operated()?.quorum.needed())
+    }
+
     /// What each node says of itself: whether it can be reached, what runs there, whether it votes, and for which
     /// configuration. Changes nothing.
     ///
@@ -163,6 +174,43 @@ impl ManagerBuilder {
     pub async fn list(self, prefix: &str, most: usize) -> Result<Listing, ConfigError> {
         let operated = self.into_operated()?;
         elsewhere(listing::list(operated, prefix.to_owned(), most)).await
+    }
+
+    /// Waits until nobody holds the lock on `resource`, for `limit` at most, and takes nothing: whoever wants the lock
+    /// acquires it. It may be held again before this returns. Tells what the nodes had at the end:
+    /// [`is_free`](crate::Inspection::is_free) says which end it was.
+    ///
+    /// Servers push that the key has changed, if the user may ask for that (`CLIENT TRACKING`); the others are asked
+    /// once a second and when the key's time should be over, a file twenty times a second. It gives up early where for
+    /// three seconds too few nodes have answered to know anything.
+    ///
+    /// # Errors
+    /// A [`ConfigError`] as of [`build`](Self::build), or for a name that cannot be used.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing on the nodes. The thread goes on until the end of the wait.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::LockManager;
+    /// use std::time::Duration;
+    ///
+    /// let nodes = ["redis://db1", "redis://db2", "redis://db3"];
+    /// let limit = Some(Duration::from_secs(60));
+    /// let seen = LockManager::builder().nodes(nodes).until_free("deploy", limit).await?;
+    /// println!("{}", if seen.is_free() { "free" } else { "still held" });
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn until_free(
+        self,
+        resource: &str,
+        limit: Option<Duration>,
+    ) -> Result<Inspection, ConfigError> {
+        let resource = Resource::new(resource)?;
+        let operated = self.into_operated()?;
+        elsewhere(vigil::until_free(operated, resource, limit)).await
     }
 
     /// The operator's word that these nodes have forgotten nothing that matters: they vote at once, and do not wait

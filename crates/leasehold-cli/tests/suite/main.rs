@@ -7,3 +7,4 @@ mod operator;
 mod servers;
 mod support;
 mod usage;
+mod views;

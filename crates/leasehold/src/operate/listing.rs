@@ -22,6 +22,8 @@ pub struct Listing {
     pub nodes: Vec<Told<Scanned>>,
     /// The locks, in the order of their names: whatever any node has, be it of a quorum or left over.
     pub locks: Vec<Inspection>,
+    /// How many nodes must agree.
+    pub quorum: usize,
 }
 
 /// How a node's keys were gone through.
@@ -90,7 +92,12 @@ pub(super) async fn list(operated: Operated, prefix: String, most: usize) -> Lis
         Inspection::of(resource, quorum, keys.collect())
     });
     let locks = locks.filter(is_lock).collect();
-    Listing { nodes, locks }
+    let quorum = quorum.needed();
+    Listing {
+        nodes,
+        locks,
+        quorum,
+    }
 }
 
 async fn scan(
@@ -169,7 +176,7 @@ async fn read(
     }
 }
 
-fn key(stored: Stored) -> Key {
+pub(super) fn key(stored: Stored) -> Key {
     match stored {
         Stored::Nothing => Key::Free,
         Stored::Other => Key::Foreign { remaining: None },

@@ -2,6 +2,7 @@
 
 mod callers;
 mod critical_sections;
+mod examine;
 mod faults_redis;
 mod hints;
 mod key_format;

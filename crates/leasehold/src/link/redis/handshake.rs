@@ -364,14 +364,33 @@ pub(super) async fn hear<T>(
                 return Ok(read(&frame));
             }
         }
-        match stream.read(inbox.space()).await {
-            Ok(0) => {
-                let reason = "the node closed the connection".to_owned();
-                return Err(Halt::HungUp(reason));
+        fill(stream, inbox).await?;
+    }
+}
+
+/// Waits for the next push; there are no answers to wait for.
+pub(super) async fn hear_push(stream: &mut Stream, inbox: &mut Inbox) -> Result<(), Halt> {
+    loop {
+        while let Some(frame) = inbox.take().map_err(|malformed| malformed.to_string())? {
+            if matches!(frame, Frame::Push(_)) {
+                return Ok(());
             }
-            Ok(count) => inbox.filled(count),
-            Err(error) => return Err(Halt::HungUp(socket::reason(&error))),
         }
+        fill(stream, inbox).await?;
+    }
+}
+
+async fn fill(stream: &mut Stream, inbox: &mut Inbox) -> Result<(), Halt> {
+    match stream.read(inbox.space()).await {
+        Ok(0) => {
+            let reason = "the node closed the connection".to_owned();
+            Err(Halt::HungUp(reason))
+        }
+        Ok(count) => {
+            inbox.filled(count);
+            Ok(())
+        }
+        Err(error) => Err(Halt::HungUp(socket::reason(&error))),
     }
 }
 

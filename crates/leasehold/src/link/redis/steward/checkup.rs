@@ -93,6 +93,10 @@ impl Steward {
         ];
         let mut lacking = match self.ask(&parts, strings).await {
             Ok(lacking) => lacking,
+            // With rights to run scripts, but not on both keys.
+            Err(why) if is_refusal(&why) && why.contains(" key") => {
+                self.keys_out_of_reach(&[&node_key, lock]).await
+            }
             Err(why) if is_refusal(&why) => vec!["+eval".to_owned()],
             Err(_) => return None,
         };
@@ -103,6 +107,18 @@ impl Steward {
             }
         }
         Some(lacking)
+    }
+
+    async fn keys_out_of_reach(&mut self, keys: &[&str]) -> Vec<String> {
+        let mut lacking = Vec::new();
+        for key in keys {
+            let parts: [&[u8]; 4] = [b"EVAL", b"return 1", b"1", key.as_bytes()];
+            let told = self.ask(&parts, |_| Some(())).await;
+            if told.is_err_and(|why| is_refusal(&why)) {
+                lacking.push(format!("~{key}"));
+            }
+        }
+        lacking
     }
 }
 

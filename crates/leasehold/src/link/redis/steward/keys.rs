@@ -1,7 +1,14 @@
 //! The locks' keys on a node, all of them.
 
 use super::{Steward, number, text_of};
-use crate::{configuration::KeyFormat, link::redis::codec::Frame};
+use crate::{
+    configuration::KeyFormat,
+    link::redis::{
+        codec::Frame,
+        handshake::hear_push,
+        look::{CACHING, TRACKING},
+    },
+};
 use leasehold_core::Resource;
 use std::{collections::BTreeSet, time::Duration};
 
@@ -75,6 +82,24 @@ impl Steward {
             stored.extend(self.ask(&parts, read).await?);
         }
         Ok(stored)
+    }
+}
+
+impl Steward {
+    /// Asks to be told when the key changes the next time. False if this node does not tell.
+    pub(crate) async fn watch(&mut self, key: &str) -> bool {
+        let steps: [&[&[u8]]; 3] = [&TRACKING, &CACHING, &[b"GET", key.as_bytes()]];
+        for step in steps {
+            if self.ask(step, |_| Some(())).await.is_err() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Waits until the node tells something without having been asked. The error is that the connection is gone.
+    pub(crate) async fn hear_of_change(&mut self) -> Result<(), String> {
+        Ok(hear_push(&mut self.stream, &mut self.inbox).await?)
     }
 }
 
