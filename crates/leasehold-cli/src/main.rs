@@ -25,6 +25,8 @@ mod nodes;
 mod output;
 mod patience;
 mod picture;
+#[cfg(test)]
+mod pictures_in_docs;
 mod question;
 mod settle;
 mod signals;

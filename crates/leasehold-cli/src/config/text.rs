@@ -248,6 +248,22 @@ mod tests {
     }
 
     #[test]
+    fn the_file_that_the_page_shows_is_right() {
+        let page = include_str!("../../../../docs/COMMAND.md");
+        let rest = page.split("\n```toml\n").nth(1).expect("it shows one");
+        let text = rest.split("\n```").next().unwrap_or_default();
+        let config = read(text).expect("it is right");
+        assert_eq!(config.names(), ["here", "main"]);
+        assert!(!config.has_password);
+        for key in KEYS {
+            assert!(
+                page.contains(&format!("`{key}`")),
+                "the page does not tell of {key}"
+            );
+        }
+    }
+
+    #[test]
     fn without_a_default_the_only_cluster_is_meant_and_of_several_none() {
         let one = read("[clusters.a]\nnodes = ['a']\n").expect("it is right");
         assert!(one.cluster(None).expect("it is meant").is_some());

@@ -252,6 +252,16 @@ fn doctor_tells_by_its_code_and_its_words_what_is_wrong() {
         off.stdout.contains("is used with another configuration"),
         "{off:?}"
     );
+}
+
+#[test]
+fn doctor_tells_how_many_nodes_more_may_be_away() {
+    let site = Site::new(3);
+    let guarded = |words: &[&str]| {
+        let test = site.user.run(words).guarded();
+        test.env("LEASEHOLD_NODES", site.servers.nodes()).end()
+    };
+    assert_eq!(guarded(&["admit", "--yes"]).code, 0);
     let mut servers = site.servers.iter();
     let (first, second) = (
         servers.next().expect("three"),

@@ -1,6 +1,6 @@
 //! What an operator is told of nodes and of their locks.
 
-use crate::support::block_on;
+use crate::support::{block_on, eventually};
 use leasehold::{
     Key, KeyFormat, LockManager, ManagerBuilder, RestartGuard,
     operate::{Answer, Examination, Listing},
@@ -109,7 +109,7 @@ fn rights_that_are_missing_are_told_as_they_would_be_given() {
         server
             .command(&[&words, rights].concat())
             .expect("it is taken");
-        match &examine(builder(&[url.clone()]))[..] {
+        match &examine(builder(std::slice::from_ref(&url)))[..] {
             [Answer::Told(seen)] => seen.lacking.clone(),
             other => panic!("{other:?}"),
         }
@@ -234,4 +234,64 @@ fn a_file_tells_what_is_held_in_it_and_by_which_process() {
     assert!(list(builder(), "", 9).locks.is_empty());
     drop(manager);
     std::fs::remove_dir_all(&folder).expect("it is ours");
+}
+
+#[test]
+fn a_wait_for_a_lock_that_nobody_wants_ends_when_it_is_free_by_the_servers_word() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let urls = servers.urls();
+    let manager = builder(&urls).build().expect("good addresses");
+    let mutex = manager.mutex("r").expect("a plain name");
+    let guard = block_on(mutex.try_acquire()).expect("it is free");
+    let clock = manager.clock();
+    let until_free = |limit| {
+        let seen = block_on(builder(&urls).until_free("r", limit)).expect("good addresses");
+        (seen.is_free(), clock.now())
+    };
+    let began = clock.now();
+    let (is_free, now) = until_free(Some(Duration::from_millis(200)));
+    let waited = now.saturating_since(began);
+    assert!(
+        !is_free && waited >= Duration::from_millis(200),
+        "{waited:?}"
+    );
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| until_free(None));
+        // Until all three have been told to tell: from then on nobody asks for a second.
+        let is_watched = || {
+            let count = |server: &Server| {
+                let info = server.command(&["INFO", "stats"]).expect("it answers");
+                let info = info.text().unwrap_or_default().to_owned();
+                info.contains("tracking_total_keys:1")
+            };
+            servers.iter().all(count)
+        };
+        eventually("they watch", is_watched);
+        let began = clock.now();
+        assert!(block_on(guard.release()).is_released());
+        let (is_free, now) = waiting.join().expect("it does not panic");
+        let late = now.saturating_since(began);
+        // Asked by the clock alone it would be half a second late on the average.
+        assert!(is_free && late < Duration::from_millis(300), "{late:?}");
+    });
+    // It took nothing.
+    assert!(block_on(mutex.try_acquire()).is_ok());
+}
+
+#[test]
+fn whoever_came_after_the_look_is_not_put_out() {
+    let manager = LockManager::builder()
+        .memory(3)
+        .build()
+        .expect("three nodes");
+    let mutex = manager.mutex("r").expect("a plain name");
+    let first = block_on(mutex.try_acquire()).expect("it is free");
+    let seen = block_on(manager.inspect("r")).expect("a plain name");
+    assert!(block_on(first.release()).is_released());
+    let second = block_on(mutex.try_acquire()).expect("it is free");
+    let eviction = block_on(manager.evict(seen));
+    assert_eq!(eviction.evicted.len(), 1);
+    let now = block_on(manager.inspect("r")).expect("a plain name");
+    assert_eq!(now.holder(), Some(second.owner()));
 }

@@ -53,11 +53,12 @@ fn three_good_servers_are_sound() {
     assert_eq!(with(silent).findings, []);
 }
 
-#[test]
-fn each_thing_that_is_wrong_with_a_server_is_found_with_its_weight() {
+type Case = (ServerFacts, Weight, &'static str);
+
+/// What may be wrong with its vote.
+fn cases_of_votes() -> Vec<Case> {
     let seconds = Duration::from_secs;
-    let text = |text: &str| Some(text.to_owned());
-    let cases: Vec<(ServerFacts, Weight, &str)> = vec![
+    vec![
         (
             ServerFacts {
                 vote: VoteFacts::Unsuitable("is a replica".to_owned()),
@@ -98,6 +99,14 @@ fn each_thing_that_is_wrong_with_a_server_is_found_with_its_weight() {
             Weight::Problem,
             "does not tell whether it votes: x",
         ),
+    ]
+}
+
+/// What else may be wrong.
+fn other_cases() -> Vec<Case> {
+    let seconds = Duration::from_secs;
+    let text = |text: &str| Some(text.to_owned());
+    vec![
         (
             ServerFacts {
                 version: text("Redis 6.2.14"),
@@ -163,8 +172,12 @@ fn each_thing_that_is_wrong_with_a_server_is_found_with_its_weight() {
             Weight::Note,
             "has 1 replica",
         ),
-    ];
-    for (server, weight, what) in cases {
+    ]
+}
+
+#[test]
+fn each_thing_that_is_wrong_with_a_server_is_found_with_its_weight() {
+    for (server, weight, what) in cases_of_votes().into_iter().chain(other_cases()) {
         let diagnosis = with(server);
         let [found] = &diagnosis.findings[..] else {
             panic!("{what}: {:?}", diagnosis.findings);

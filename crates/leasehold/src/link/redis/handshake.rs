@@ -9,13 +9,11 @@ use super::{
     scripts::{Encoder, Met, Script},
     search::{Target, confirm},
     socket::{self, Stream},
+    talk::{Halt, hear, send},
     url::RedisUrl,
 };
 use std::time::Duration;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    time::timeout,
-};
+use tokio::time::timeout;
 
 /// Connects and introduces us. The error is a fragment for people, without the password.
 ///
@@ -77,26 +75,6 @@ pub(super) enum Manners {
     Visit,
     /// Only what cannot be left out. Scripts go along in full when they are first needed.
     Bare,
-}
-
-/// Why a handshake came to nothing.
-pub(super) enum Halt {
-    /// The connection ended where an answer was due.
-    HungUp(String),
-    Refused(String),
-}
-
-impl From<Halt> for String {
-    fn from(halt: Halt) -> Self {
-        let (Halt::HungUp(reason) | Halt::Refused(reason)) = halt;
-        reason
-    }
-}
-
-impl From<String> for Halt {
-    fn from(reason: String) -> Self {
-        Self::Refused(reason)
-    }
 }
 
 /// Connects and logs in, for somebody who does not come for locks: nothing is loaded, and nothing greeted.
@@ -264,15 +242,6 @@ async fn greet(
     })
 }
 
-pub(super) async fn send(stream: &mut Stream, wire: &[u8]) -> Result<(), Halt> {
-    let written = async {
-        stream.write_all(wire).await?;
-        stream.flush().await
-    };
-    let reason = |error| Halt::HungUp(socket::reason(&error));
-    written.await.map_err(reason)
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Protocol {
     Resp2,
@@ -349,48 +318,6 @@ fn add_select(url: &RedisUrl, add: &mut impl FnMut(Step, &[&[u8]])) {
     if url.database != 0 {
         let database = url.database.to_string();
         add(Step::Select, &[b"SELECT", database.as_bytes()]);
-    }
-}
-
-/// Reads the next answer; pushes are skipped.
-pub(super) async fn hear<T>(
-    stream: &mut Stream,
-    inbox: &mut Inbox,
-    read: impl FnOnce(&Frame<'_>) -> T,
-) -> Result<T, Halt> {
-    loop {
-        while let Some(frame) = inbox.take().map_err(|malformed| malformed.to_string())? {
-            if !matches!(frame, Frame::Push(_)) {
-                return Ok(read(&frame));
-            }
-        }
-        fill(stream, inbox).await?;
-    }
-}
-
-/// Waits for the next push; there are no answers to wait for.
-pub(super) async fn hear_push(stream: &mut Stream, inbox: &mut Inbox) -> Result<(), Halt> {
-    loop {
-        while let Some(frame) = inbox.take().map_err(|malformed| malformed.to_string())? {
-            if matches!(frame, Frame::Push(_)) {
-                return Ok(());
-            }
-        }
-        fill(stream, inbox).await?;
-    }
-}
-
-async fn fill(stream: &mut Stream, inbox: &mut Inbox) -> Result<(), Halt> {
-    match stream.read(inbox.space()).await {
-        Ok(0) => {
-            let reason = "the node closed the connection".to_owned();
-            Err(Halt::HungUp(reason))
-        }
-        Ok(count) => {
-            inbox.filled(count);
-            Ok(())
-        }
-        Err(error) => Err(Halt::HungUp(socket::reason(&error))),
     }
 }
 

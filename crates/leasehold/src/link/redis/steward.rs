@@ -7,10 +7,10 @@ pub(crate) mod keys;
 use super::{
     codec::{self, Frame, Inbox},
     greeting::Node,
-    handshake::{hear, send},
     reply::words,
     search,
     socket::Stream,
+    talk::{hear, send},
     url::RedisUrl,
 };
 use leasehold_core::AbstentionCause;

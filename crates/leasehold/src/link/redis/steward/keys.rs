@@ -5,8 +5,8 @@ use crate::{
     configuration::KeyFormat,
     link::redis::{
         codec::Frame,
-        handshake::hear_push,
         look::{CACHING, TRACKING},
+        talk::hear_push,
     },
 };
 use leasehold_core::Resource;
