@@ -24,7 +24,7 @@ use views::{
 /// The lock lives on Redis or Valkey servers that know nothing of each other, and is held by whoever
 /// has most of them; or, with no servers given, in a file on this machine.
 #[derive(Debug, Parser)]
-#[command(name = "leasehold", version, disable_help_subcommand = true)]
+#[command(name = "leasehold", version, disable_help_subcommand = true, after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The configuration file to read; an empty name reads none [default: the first of
     /// $XDG_CONFIG_HOME/leasehold/leasehold.toml, ~/.config/leasehold/leasehold.toml,
@@ -71,6 +71,17 @@ pub(crate) enum Command {
     /// Print the page of the manual: `leasehold man | man -l -`
     Man,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+    leasehold run deploy -- make deploy    run under the lock, among your programs on this machine
+    leasehold status deploy                who holds it?
+    leasehold doctor                       are the nodes well?
+
+With five servers for a try:
+    export LEASEHOLD_NODES=\"$(leasehold servers start -n 5)\"
+
+Every command has a --help with examples and exit codes.";
 
 /// Where a command is to lock, as far as its arguments say so.
 pub(crate) struct Where<'a> {

@@ -49,7 +49,10 @@ impl NodeList {
     /// The folder, if it is this machine's file store that is named: `file:///folder`, alone.
     pub(crate) fn folder(&self) -> Option<&Path> {
         match &self.0[..] {
-            [only] => only.strip_prefix("file://").map(Path::new),
+            [only] => only
+                .strip_prefix("file://")
+                .map(Path::new)
+                .filter(|folder| folder.is_absolute()),
             _ => None,
         }
     }

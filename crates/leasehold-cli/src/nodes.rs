@@ -52,6 +52,14 @@ impl Nodes {
         }
     }
 
+    /// What is wrong with them, for those who look.
+    pub(crate) fn wrong(&self, error: &ConfigError) -> Failure {
+        match self {
+            Self::Servers(_) => misused(error),
+            Self::ThisMachine(_) => Failure::own(format!("cannot {error}")),
+        }
+    }
+
     /// A manager of locks on these nodes. Waits for the file system, not for the network.
     pub(crate) fn manager(&self, agreement: &Agreement) -> Result<LockManager, Failure> {
         match self {

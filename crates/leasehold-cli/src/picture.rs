@@ -39,14 +39,16 @@ impl Frame {
         match self {
             Self::Plain => format!("{}\n\n", picture.text(usize::MAX)),
             Self::Terminal => {
+                // A terminal that does not know its size says 0.
                 let size = tcgetwinsize(stdout()).ok();
+                let size = size.filter(|size| size.ws_row > 0 && size.ws_col > 0);
                 let (rows, width) = size.map_or((24, 80), |size| (size.ws_row, size.ws_col));
-                let (rows, width) = (usize::from(rows).max(8), usize::from(width).max(20));
+                let (rows, width) = (usize::from(rows), usize::from(width));
                 // Home, then each line over the old one, then nothing below: a cleared screen would flicker.
                 let mut bytes = String::from("\x1b[H");
-                for line in picture.text(rows - 1).lines() {
+                for line in picture.text(rows.saturating_sub(1)).lines() {
                     bytes.extend(line.chars().take(width));
-                    bytes.push_str("\x1b[K\r\n");
+                    bytes.push_str("\x1b[K\n");
                 }
                 bytes.push_str("\x1b[J");
                 bytes

@@ -9,10 +9,11 @@ use clap::{ArgMatches, parser::ValueSource};
 
 /// Fills in where to lock.
 pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<(), Failure> {
+    let inner = matches.subcommand().map_or(matches, |(_, inner)| inner);
     let Some(place) = arguments.command.place() else {
-        return Ok(());
+        return not_about_servers(inner);
     };
-    let matches = matches.subcommand().map_or(matches, |(_, inner)| inner);
+    let matches = inner;
     let (nodes, cluster) = (Said::of(matches, "nodes"), Said::of(matches, "use"));
     if nodes != Said::Nowhere && nodes == cluster {
         return Err(twice("--nodes and --use"));
@@ -43,6 +44,18 @@ pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<
         *place.agreement = place.agreement.clone().or(agreement);
     }
     Ok(())
+}
+
+/// What is ignored must not look as if it had been heard.
+fn not_about_servers(matches: &ArgMatches) -> Result<(), Failure> {
+    let flags = [("use", "--use"), ("config", "--config")];
+    let said = flags
+        .iter()
+        .find(|(name, _)| Said::of(matches, name) == Said::Flag);
+    said.map_or(Ok(()), |(_, flag)| {
+        let text = format!("{flag} says nothing here: this command takes no servers from a file");
+        Err(Failure::new(exit_code::USAGE, text))
+    })
 }
 
 /// Where something was said; what is further down counts for more.

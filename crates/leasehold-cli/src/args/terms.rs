@@ -37,6 +37,13 @@ pub(super) fn wait(text: &str) -> Result<Duration, String> {
     }
 }
 
+pub(super) fn limit(text: &str) -> Result<Duration, String> {
+    match duration::parse(text)? {
+        Duration::ZERO => Err("zero: `leasehold status` looks once".into()),
+        limit => Ok(limit),
+    }
+}
+
 pub(super) fn interval(text: &str) -> Result<Duration, String> {
     match duration::parse(text)? {
         interval if interval < SHORTEST_INTERVAL => Err(format!(

@@ -3,7 +3,6 @@
 use super::terms;
 use crate::{
     agreement::Agreement,
-    duration,
     node_list::{NodeList, NodeListParser},
 };
 use clap::Args;
@@ -88,7 +87,7 @@ pub(crate) struct WaitArguments {
     pub(crate) resource: String,
 
     /// Wait so long at most, then exit with 124; without it, for ever
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = terms::limit)]
     pub(crate) wait: Option<Duration>,
 
     /// Print one JSON object at the end
@@ -103,6 +102,7 @@ pub(crate) struct WaitArguments {
 ///
 /// On a terminal the picture is drawn in its place; elsewhere one follows the other with an empty line between.
 #[derive(Debug, Args)]
+#[command(after_long_help = WATCH_HELP)]
 pub(crate) struct WatchArguments {
     /// Only resources whose names begin so
     #[arg(default_value = "", hide_default_value = true)]
@@ -196,6 +196,20 @@ Exit codes:
   2      the arguments or the configuration file cannot be understood
   122    for three seconds too few nodes answered
   124    held for all of --wait";
+
+const WATCH_HELP: &str = "\
+Examples:
+    leasehold watch
+    leasehold watch --every 500ms orders/
+    leasehold watch --once
+
+A full dot is a node that has the holder's key, an empty one a node that has not, a question mark one
+that does not answer. The bar is what is left of the lock, a sign for each second up to ten.
+
+Exit codes:
+  0      one picture, and --once
+  2      the arguments or the configuration file cannot be understood
+  130    ended by Ctrl-C";
 
 const DOCTOR_HELP: &str = "\
 Examples:

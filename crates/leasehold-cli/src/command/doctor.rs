@@ -5,7 +5,7 @@ use crate::{
     args::views::DoctorArguments,
     diagnosis::{Diagnosis, Options, Patient, facts::NodeFacts},
     failure::Failure,
-    nodes::{Nodes, misused},
+    nodes::Nodes,
     output, waiting,
 };
 use leasehold::operate::{Examination, Told};
@@ -16,9 +16,9 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
     let nodes = Nodes::choose(place.nodes.as_ref());
     let builder = nodes.to_look_at(&place.agreement)?;
-    let quorum = builder.quorum().map_err(|error| misused(&error))?;
+    let quorum = builder.quorum().map_err(|error| nodes.wrong(&error))?;
     let builder = nodes.quiet_builder(&place.agreement);
-    let told = waiting::for_it(builder.examine())?.map_err(|error| misused(&error))?;
+    let told = waiting::for_it(builder.examine())?.map_err(|error| nodes.wrong(&error))?;
     let diagnosis = Diagnosis::of(patient(&place.agreement, quorum, &told));
     match arguments.json {
         true => output::data(diagnosis.json()),

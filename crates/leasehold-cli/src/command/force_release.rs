@@ -6,7 +6,7 @@ use crate::{
     failure::Failure,
     label::Holder,
     lock_view::{LockView, State, shown_left},
-    nodes::{Nodes, misused},
+    nodes::Nodes,
     output, question, waiting,
 };
 use leasehold::{LockManager, ReleaseOutcome};
@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: &ForceReleaseArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
     let nodes = Nodes::choose(place.nodes.as_ref());
     let manager = nodes.to_look_at(&place.agreement)?.build();
-    let manager = manager.map_err(|error| misused(&error))?;
+    let manager = manager.map_err(|error| nodes.wrong(&error))?;
     waiting::for_it(release(&manager, arguments))?
 }
 

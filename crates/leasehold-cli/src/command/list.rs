@@ -5,7 +5,7 @@ use crate::{
     columns, exit_code,
     failure::Failure,
     lock_view::{LockView, State, row, shown_left},
-    nodes::{Nodes, misused},
+    nodes::Nodes,
     output, waiting,
 };
 use leasehold::operate::{Answer, Listing};
@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: &ListArguments) -> Result<u8, Failure> {
     let nodes = Nodes::choose(place.nodes.as_ref());
     let builder = nodes.to_look_at(&place.agreement)?;
     let listing = waiting::for_it(builder.list(&arguments.prefix, arguments.most))?
-        .map_err(|error| misused(&error))?;
+        .map_err(|error| nodes.wrong(&error))?;
     let views: Vec<_> = listing.locks.iter().map(LockView::of).collect();
     if arguments.json {
         for view in &views {

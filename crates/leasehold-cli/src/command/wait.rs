@@ -6,7 +6,7 @@ use crate::{
     exit_code,
     failure::Failure,
     lock_view::{KeyView, LockView, State},
-    nodes::{Nodes, misused},
+    nodes::Nodes,
     output, waiting,
 };
 
@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: &WaitArguments) -> Result<u8, Failure> {
     let nodes = Nodes::choose(place.nodes.as_ref());
     let builder = nodes.to_look_at(&place.agreement)?;
     let seen = waiting::for_it(builder.until_free(&arguments.resource, arguments.wait))?
-        .map_err(|error| misused(&error))?;
+        .map_err(|error| nodes.wrong(&error))?;
     let (view, name) = (LockView::of(&seen), &arguments.resource);
     if arguments.json {
         output::data(view.json());

@@ -6,7 +6,7 @@ use crate::{
     exit_code,
     failure::Failure,
     lock_view::LockView,
-    nodes::{Nodes, misused},
+    nodes::Nodes,
     output,
     picture::{Frame, Picture},
 };
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
 async fn picture(nodes: &Nodes, arguments: &WatchArguments) -> Result<Picture, Failure> {
     let agreement = &arguments.place.agreement;
     let builder = || nodes.quiet_builder(agreement);
-    let wrong = |error: ConfigError| misused(&error);
+    let wrong = |error: ConfigError| nodes.wrong(&error);
     let quorum = builder().quorum().map_err(wrong)?;
     let (told, listing) = join!(builder().examine(), builder().list(&arguments.prefix, MOST));
     let (told, listing) = (told.map_err(wrong)?, listing.map_err(wrong)?);

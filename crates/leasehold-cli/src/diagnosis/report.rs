@@ -276,7 +276,7 @@ fn server_json(server: &ServerFacts) -> Vec<(&'static str, Json)> {
 }
 
 /// `64 MiB`, `1.2 MiB`, `900 KiB`. Rounded down.
-pub(crate) fn bytes(bytes: u64) -> String {
+fn bytes(bytes: u64) -> String {
     match bytes {
         0..KIB => format!("{bytes} B"),
         KIB..MIB => format!("{} KiB", bytes / KIB),

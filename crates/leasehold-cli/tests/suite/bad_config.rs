@@ -232,6 +232,8 @@ fn servers_that_are_named_twice_are_refused() {
         2,
         &["--nodes and --config both say which servers are meant"],
     );
+    let seen = user.run(&["--use", "a", "servers", "status"]).end();
+    seen.assert_says(2, &["--use says nothing here"]);
     let seen = user
         .run(&["run", "demo", "--", "true"])
         .env("LEASEHOLD_NODES", "redis://127.0.0.1:1")

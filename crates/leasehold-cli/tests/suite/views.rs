@@ -167,6 +167,9 @@ fn wait_ends_when_the_lock_is_free_and_takes_nothing() {
             &holder,
         ],
     );
+    // However short the wait is, the servers are heard first.
+    let seen = site.run(&["wait", "--wait", "1ms", "demo"]);
+    seen.assert_says(124, &["still held by ", &holder]);
     let test = site.user.run(&["wait", "--json", "demo"]);
     let waiting = test.env("LEASEHOLD_NODES", site.servers.nodes()).start();
     end(run);

@@ -12,7 +12,7 @@ use crate::{
     },
 };
 use leasehold_core::{Owner, Resource};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// All locks on the nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,8 @@ pub struct Scanned {
 enum Visit {
     Server(Box<Steward>),
     /// What is there was read at once.
-    Read(BTreeMap<Resource, Key>),
+    #[cfg(all(feature = "file", unix))]
+    Read(std::collections::BTreeMap<Resource, Key>),
     Silent(String),
     NeedsNone,
 }
@@ -134,7 +135,7 @@ async fn scan(
                 Ok(contents) => contents,
                 Err(why) => return nothing(Visit::Silent(why)),
             };
-            let mut read = BTreeMap::new();
+            let mut read = std::collections::BTreeMap::new();
             for held in contents.held {
                 let key = Key::Held {
                     holder: held.owner,
@@ -164,6 +165,7 @@ async fn read(
     match visit {
         Visit::NeedsNone => Err(None),
         Visit::Silent(why) => Err(Some(why)),
+        #[cfg(all(feature = "file", unix))]
         Visit::Read(mut keys) => {
             let key = |name| keys.remove(name).unwrap_or(Key::Free);
             Ok(names.iter().map(key).collect())

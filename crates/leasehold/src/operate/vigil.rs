@@ -57,7 +57,9 @@ pub(super) async fn until_free(
         } else {
             known = now;
         }
-        if seen.is_free() || end.is_some_and(|end| end <= now) {
+        // However short the limit is, the nodes get their time to say a first word.
+        let is_heard = !seen.is_unclear() || now.saturating_since(known) >= FIRST_WORD;
+        if seen.is_free() || is_heard && end.is_some_and(|end| end <= now) {
             return seen;
         }
         let left = end.map_or(DARK_FOR, |end| end.saturating_since(now));
@@ -147,9 +149,12 @@ impl Sentry {
     }
 }
 
+/// How long nodes may take to be known at all.
+const FIRST_WORD: Duration = Duration::from_secs(1);
 /// How long a node is left alone that told nothing new.
 const AGAIN: Duration = Duration::from_secs(1);
 /// A file is read in some microseconds.
+#[cfg(all(feature = "file", unix))]
 const FILE_AGAIN: Duration = Duration::from_millis(50);
 /// So long too few nodes may be silent. As long as `leasehold run` waits for them.
 const DARK_FOR: Duration = Duration::from_secs(3);

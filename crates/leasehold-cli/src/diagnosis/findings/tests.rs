@@ -102,9 +102,8 @@ fn cases_of_votes() -> Vec<Case> {
     ]
 }
 
-/// What else may be wrong.
-fn other_cases() -> Vec<Case> {
-    let seconds = Duration::from_secs;
+/// What may be wrong with its version and rights.
+fn cases_of_rights() -> Vec<Case> {
     let text = |text: &str| Some(text.to_owned());
     vec![
         (
@@ -131,9 +130,16 @@ fn other_cases() -> Vec<Case> {
             Weight::Note,
             "its user lacks rights: +client|tracking",
         ),
+    ]
+}
+
+/// What may be wrong with how it keeps data, time and distance.
+fn cases_of_condition() -> Vec<Case> {
+    let seconds = Duration::from_secs;
+    vec![
         (
             ServerFacts {
-                failed_write: text("snapshot"),
+                failed_write: Some("snapshot".to_owned()),
                 ..server()
             },
             Weight::Warning,
@@ -177,7 +183,11 @@ fn other_cases() -> Vec<Case> {
 
 #[test]
 fn each_thing_that_is_wrong_with_a_server_is_found_with_its_weight() {
-    for (server, weight, what) in cases_of_votes().into_iter().chain(other_cases()) {
+    for (server, weight, what) in cases_of_votes()
+        .into_iter()
+        .chain(cases_of_rights())
+        .chain(cases_of_condition())
+    {
         let diagnosis = with(server);
         let [found] = &diagnosis.findings[..] else {
             panic!("{what}: {:?}", diagnosis.findings);
