@@ -8,7 +8,7 @@ mod findings;
 mod report;
 
 use crate::exit_code;
-use facts::{NodeFacts, NodeState, VoteFacts};
+use facts::{NodeFacts, NodeState, ServerFacts};
 use std::time::Duration;
 
 /// Everything that the rules look at.
@@ -95,12 +95,15 @@ impl Diagnosis {
 }
 
 impl Patient {
+    /// Whether this server would vote for us now.
+    pub(crate) fn has_vote(&self, server: &ServerFacts) -> bool {
+        findings::votes(server, self.options.guard)
+    }
+
     /// How many nodes would vote for us now.
     pub(crate) fn voting(&self) -> usize {
         let votes = |node: &&NodeFacts| match &node.state {
-            NodeState::Server(server) => {
-                matches!(server.vote, VoteFacts::Votes) && !findings::lacks_votes(server)
-            }
+            NodeState::Server(server) => self.has_vote(server),
             NodeState::File(_) | NodeState::InProcess => true,
             NodeState::Silent(_) => false,
         };

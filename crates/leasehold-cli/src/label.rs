@@ -1,7 +1,7 @@
 //! Who holds a lock, legibly: owners that carry machine and process.
 //!
-//! An owner is 40 hexadecimal digits, the host's name, the process id and the time, with dots between. The
-//! digits alone tell owners apart; the label behind them is for people, in the messages here and in
+//! An owner is 40 hexadecimal digits, the host's name, and the process id with the time behind an `@`, with dots
+//! between. The digits alone tell owners apart; the label behind them is for people, in the messages here and in
 //! `redis-cli get`. The time is that of the attempt, in Unix seconds by the holder's clock: each attempt
 //! has an owner of its own, so it is since when the lock is held.
 
@@ -42,7 +42,7 @@ impl Label {
         for byte in random {
             owner.extend([digit(byte >> 4), digit(byte & 15)]);
         }
-        owner.push_str(&format!(".{}.{}.{}", self.host, self.pid, now.as_secs()));
+        owner.push_str(&format!(".{}.{}@{}", self.host, self.pid, now.as_secs()));
         owner.into_bytes()
     }
 }
@@ -94,9 +94,10 @@ impl Holder {
     fn labelled(owner: &[u8]) -> Option<Self> {
         let mut parts = std::str::from_utf8(owner).ok()?.split('.');
         let (digits, host, pid) = (parts.next()?, parts.next()?, parts.next()?);
-        let since = match parts.next() {
-            Some(since) => Some(Duration::from_secs(since.parse().ok()?)),
-            None => None,
+        // Commands of before told no time.
+        let (pid, since) = match pid.split_once('@') {
+            Some((pid, since)) => (pid, Some(Duration::from_secs(since.parse().ok()?))),
+            None => (pid, None),
         };
         let ours = parts.next().is_none()
             && digits.len() == DIGITS
@@ -146,12 +147,12 @@ mod tests {
     fn an_owner_tells_where_its_process_runs() {
         let now = Duration::from_millis(1_767_225_600_999);
         let owner = Label::new("db1.example.com", 4711).owner_at(now, &[0xa7; 20]);
-        let text = format!("{}.db1-example-com.4711.1767225600", "a7".repeat(20));
+        let text = format!("{}.db1-example-com.4711@1767225600", "a7".repeat(20));
         assert_eq!(owner, text.as_bytes());
         let since = Some(Duration::from_secs(1_767_225_600));
         assert_eq!(Holder::of(&owner).since(), since);
         // As commands of before signed.
-        let before = text.rsplit_once('.').expect("there are dots").0;
+        let before = text.rsplit_once('@').expect("there is one").0;
         assert_eq!(Holder::of(before.as_bytes()).since(), None);
         assert_eq!(
             Holder::of(&owner).to_string(),

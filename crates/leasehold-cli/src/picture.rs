@@ -66,7 +66,8 @@ impl Picture {
             String::new(),
         ];
         let mut rows = vec![row(["NODE", "ANSWERS", "CLOCK", "VOTES"])];
-        rows.extend(self.patient.nodes.iter().map(node_row));
+        let nodes = self.patient.nodes.iter();
+        rows.extend(nodes.map(|node| node_row(node, &self.patient)));
         lines.extend(columns::lines(&rows));
         lines.push(String::new());
         let mut rows = vec![row(["LOCK", "NODES", "LEFT", "", "HOLDER"])];
@@ -89,7 +90,7 @@ impl Picture {
     }
 }
 
-fn node_row(node: &NodeFacts) -> Vec<String> {
+fn node_row(node: &NodeFacts, patient: &Patient) -> Vec<String> {
     let name = node.name.as_str();
     match &node.state {
         NodeState::Silent(why) => row([name, why]),
@@ -102,7 +103,8 @@ fn node_row(node: &NodeFacts) -> Vec<String> {
                 }
             };
             let votes = match &server.vote {
-                VoteFacts::Votes => "yes".to_owned(),
+                _ if patient.has_vote(server) => "yes".to_owned(),
+                VoteFacts::Votes => "no: its user lacks rights".to_owned(),
                 VoteFacts::Abstains(left, _) => format!("in {}", Shown(*left)),
                 VoteFacts::Unsuitable(why) | VoteFacts::NotTold(why) => format!("no: {why}"),
                 VoteFacts::Others(_) => "no: of another configuration".to_owned(),

@@ -37,7 +37,7 @@ fn assert_shown(command: &str, rendered: &str) {
 
 fn signature(seconds: u64, left_ms: u64) -> Signature {
     let owner = format!(
-        "6ea1c958a7b80d85ac2636a4edd080b0fb72d69c.web2.4711.{}",
+        "6ea1c958a7b80d85ac2636a4edd080b0fb72d69c.web2.4711@{}",
         NOW.as_secs() - seconds
     );
     Signature::new(owner.as_bytes(), Some(Duration::from_millis(left_ms)))

@@ -44,7 +44,7 @@ use crate::{
     },
 };
 use leasehold_core::Resource;
-use std::{fmt, future::Future, io, panic, thread, time::Duration};
+use std::{fmt, future::Future, io, panic, sync::Arc, thread, time::Duration};
 use tokio::{runtime, sync::oneshot};
 
 /// A node, and what came of asking it.
@@ -188,7 +188,7 @@ impl ManagerBuilder {
     /// A [`ConfigError`] as of [`build`](Self::build), or for a name that cannot be used.
     ///
     /// # Cancel safety
-    /// Dropping the future changes nothing on the nodes. The thread goes on until the end of the wait.
+    /// Dropping the future changes nothing on the nodes, and ends the wait within a few seconds.
     ///
     /// # Examples
     /// ```no_run
@@ -210,7 +210,11 @@ impl ManagerBuilder {
     ) -> Result<Inspection, ConfigError> {
         let resource = Resource::new(resource)?;
         let operated = self.into_operated()?;
-        elsewhere(vigil::until_free(operated, resource, limit)).await
+        let waits = Arc::new(());
+        let is_waited_for = Arc::downgrade(&waits);
+        let seen = elsewhere(vigil::until_free(operated, resource, limit, is_waited_for)).await;
+        drop(waits);
+        seen
     }
 
     /// The operator's word that these nodes have forgotten nothing that matters: they vote at once, and do not wait

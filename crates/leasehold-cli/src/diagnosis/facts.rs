@@ -36,6 +36,7 @@ pub(crate) struct ServerFacts {
     pub(crate) memory_limit: Option<u64>,
     pub(crate) has_log: Option<bool>,
     pub(crate) fsync: Option<String>,
+    pub(crate) fsync_on_rewrite: Option<bool>,
     /// What it could not write the last time.
     pub(crate) failed_write: Option<String>,
     pub(crate) lacking: Option<Vec<String>>,
@@ -104,6 +105,7 @@ impl ServerFacts {
             memory_limit: memory.and_then(|memory| memory.limit),
             has_log: seen.persistence.has_log,
             fsync: seen.persistence.fsync.clone(),
+            fsync_on_rewrite: seen.persistence.fsync_on_rewrite,
             failed_write: seen.persistence.failed.clone(),
             lacking: seen.lacking.clone(),
             vote: match &seen.survey {

@@ -70,21 +70,23 @@ fn full_file() -> Finding {
 
 fn of_server(server: &ServerFacts, options: &Options) -> Vec<Finding> {
     let rules = [
-        vote(server),
+        vote(server, options),
         version(server),
-        rights(server),
+        rights(server, options),
         persistence(server, options),
         memory(server),
         clock(server, options),
         round_trips(server, options),
-        replicas(server),
+        replicas(server, options),
     ];
     rules.into_iter().flatten().collect()
 }
 
-fn vote(server: &ServerFacts) -> Option<Finding> {
+fn vote(server: &ServerFacts, options: &Options) -> Option<Finding> {
     Some(match &server.vote {
         VoteFacts::Votes => return None,
+        // Its lack of rights is a finding of its own, if there is one.
+        VoteFacts::NotTold(_) if votes(server, options.guard) => return None,
         VoteFacts::Unsuitable(why) => finding(
             Weight::Problem,
             why,
@@ -136,17 +138,28 @@ fn version(server: &ServerFacts) -> Option<Finding> {
 }
 
 /// Whether something is missing without which it does not vote.
-pub(super) fn lacks_votes(server: &ServerFacts) -> bool {
-    let lacking = server.lacking.iter().flatten();
-    lacking.into_iter().any(|right| !is_spared(right))
+pub(super) fn lacks_votes(server: &ServerFacts, guard: Guard) -> bool {
+    let mut lacking = server.lacking.iter().flatten();
+    lacking.any(|right| !is_spared(right, guard))
+}
+
+/// Whether it would vote for us now. Where the guard is off, nobody asks a server for its past.
+pub(super) fn votes(server: &ServerFacts, guard: Guard) -> bool {
+    let is_willing = match &server.vote {
+        VoteFacts::Votes => true,
+        VoteFacts::NotTold(_) => guard == Guard::Off,
+        _ => false,
+    };
+    is_willing && !lacks_votes(server, guard)
 }
 
 /// What locks do without.
-fn is_spared(right: &str) -> bool {
+fn is_spared(right: &str, guard: Guard) -> bool {
     ["+client|tracking", "+client|caching", "+script|load"].contains(&right)
+        || right == "+info" && guard == Guard::Off
 }
 
-fn rights(server: &ServerFacts) -> Option<Finding> {
+fn rights(server: &ServerFacts, options: &Options) -> Option<Finding> {
     let lacking = server.lacking.as_ref()?;
     if lacking.is_empty() {
         return None;
@@ -154,13 +167,13 @@ fn rights(server: &ServerFacts) -> Option<Finding> {
     let list = lacking.join(" ");
     let what = format!("its user lacks rights: {list}");
     let remedy = format!("on the server: ACL SETUSER … {list}");
-    Some(match lacks_votes(server) {
+    Some(match lacks_votes(server, options.guard) {
         true => finding(Weight::Problem, what, "a vote needs them", &remedy),
         false => finding(
             Weight::Note,
             what,
             "locks work without, but slower: scripts go along with each request, or waiters are not told when a lock \
-             becomes free",
+             becomes free; or, with restart guard off, nobody can see what the server evicts",
             &remedy,
         ),
     })
@@ -175,13 +188,15 @@ fn persistence(server: &ServerFacts, options: &Options) -> Option<Finding> {
             "look at the server's log and its disk",
         ));
     }
-    let is_durable = server.has_log == Some(true) && server.fsync.as_deref() == Some("always");
+    let is_durable = server.has_log == Some(true)
+        && server.fsync.as_deref() == Some("always")
+        && server.fsync_on_rewrite != Some(false);
     match (options.guard, server.has_log) {
         (Guard::TrustAof, Some(_)) if !is_durable && server.fsync.is_some() => Some(finding(
             Weight::Problem,
             "does not write every vote to its disk before it answers",
             "restart guard trust-aof lets it vote at once after a restart, having forgotten locks",
-            "on the server: appendonly yes and appendfsync always; or use the restart guard quarantine",
+            "on the server: appendonly yes, appendfsync always, no-appendfsync-on-rewrite no; or use the restart guard quarantine",
         )),
         _ => None,
     }
@@ -235,12 +250,21 @@ fn node_limit(options: &Options) -> Duration {
     (options.ttl / 20).min(Duration::from_millis(500))
 }
 
-fn replicas(server: &ServerFacts) -> Option<Finding> {
+fn replicas(server: &ServerFacts, options: &Options) -> Option<Finding> {
     let replicas = server.replicas.filter(|replicas| *replicas > 0)?;
     let plural = if replicas == 1 { "" } else { "s" };
+    let what = format!("has {replicas} replica{plural}");
+    if options.guard == Guard::TrustAof {
+        return Some(finding(
+            Weight::Problem,
+            what,
+            "restart guard trust-aof is not for servers whose place another may take, and refuses them",
+            "use the restart guard quarantine, or a server without replicas",
+        ));
+    }
     Some(finding(
         Weight::Note,
-        format!("has {replicas} replica{plural}"),
+        what,
         "replicas make no lock safer; one that takes over does not vote until every lock that it may have missed has \
          ended",
         "see \"One master with replicas\" in docs/OPERATING.md",

@@ -3,8 +3,9 @@
 use super::{
     Diagnosis, Finding, Verdict, Weight,
     facts::{NodeFacts, NodeState, ServerFacts, VoteFacts},
+    findings,
 };
-use crate::{columns, duration::Shown, json::Json};
+use crate::{agreement::Guard, columns, duration::Shown, json::Json};
 use std::time::Duration;
 
 impl Diagnosis {
@@ -24,7 +25,9 @@ impl Diagnosis {
             },
             String::new(),
         ];
-        let rows: Vec<_> = patient.nodes.iter().flat_map(rows).collect();
+        let guard = patient.options.guard;
+        let rows = patient.nodes.iter().flat_map(|node| rows(node, guard));
+        let rows: Vec<_> = rows.collect();
         lines.extend(columns::lines(&rows));
         lines.push(String::new());
         for finding in &self.findings {
@@ -76,7 +79,13 @@ impl Diagnosis {
             ("configuration", Json::or_null(self.patient.origin.clone())),
             (
                 "nodes",
-                Json::List(self.patient.nodes.iter().map(node_json).collect()),
+                Json::List(
+                    self.patient
+                        .nodes
+                        .iter()
+                        .map(|node| node_json(node, self.patient.options.guard))
+                        .collect(),
+                ),
             ),
             (
                 "findings",
@@ -120,14 +129,14 @@ impl Weight {
     }
 }
 
-fn rows(node: &NodeFacts) -> Vec<Vec<String>> {
+fn rows(node: &NodeFacts, guard: Guard) -> Vec<Vec<String>> {
     let two = |first: String, second: String| {
         vec![vec![node.name.clone(), first], vec![String::new(), second]]
     };
     match &node.state {
         NodeState::Silent(why) => vec![vec![node.name.clone(), why.clone()]],
         NodeState::InProcess => two("in the memory of a process".to_owned(), String::new()),
-        NodeState::Server(server) => two(identity(server), condition(server)),
+        NodeState::Server(server) => two(identity(server), condition(server, guard)),
         NodeState::File(file) => {
             let size = format!(
                 "{} of {} used, on this machine only",
@@ -172,7 +181,7 @@ fn identity(server: &ServerFacts) -> String {
 }
 
 /// `answers in 350 µs, clock 1 ms ahead; votes`.
-fn condition(server: &ServerFacts) -> String {
+fn condition(server: &ServerFacts, guard: Guard) -> String {
     let clock = match server.clock {
         None => "clock not told".to_owned(),
         Some((_, by, uncertainty)) if by <= uncertainty + AS_GOOD_AS_EQUAL => {
@@ -182,10 +191,11 @@ fn condition(server: &ServerFacts) -> String {
         Some((false, by, _)) => format!("clock {} behind", Shown(by)),
     };
     let votes = match &server.vote {
-        VoteFacts::Votes if super::findings::lacks_votes(server) => "cannot vote".to_owned(),
-        VoteFacts::Votes => "votes".to_owned(),
+        VoteFacts::Votes | VoteFacts::NotTold(_) if findings::votes(server, guard) => {
+            "votes".to_owned()
+        }
+        VoteFacts::Votes | VoteFacts::Unsuitable(_) => "cannot vote".to_owned(),
         VoteFacts::Abstains(left, _) => format!("votes in {}", Shown(*left)),
-        VoteFacts::Unsuitable(_) => "cannot vote".to_owned(),
         VoteFacts::Others(_) | VoteFacts::Unfinished(_) => "does not vote for us".to_owned(),
         VoteFacts::NotTold(_) => "does not tell whether it votes".to_owned(),
     };
@@ -196,7 +206,7 @@ fn condition(server: &ServerFacts) -> String {
     )
 }
 
-fn node_json(node: &NodeFacts) -> Json {
+fn node_json(node: &NodeFacts, guard: Guard) -> Json {
     let mut pairs = vec![("node", node.name.as_str().into())];
     match &node.state {
         NodeState::Silent(why) => {
@@ -221,19 +231,19 @@ fn node_json(node: &NodeFacts) -> Json {
                     .collect(),
             ),
         ]),
-        NodeState::Server(server) => pairs.extend(server_json(server)),
+        NodeState::Server(server) => pairs.extend(server_json(server, guard)),
     }
     Json::Object(pairs)
 }
 
-fn server_json(server: &ServerFacts) -> Vec<(&'static str, Json)> {
-    let (votes, left, why) = match &server.vote {
-        VoteFacts::Votes => (!super::findings::lacks_votes(server), None, None),
-        VoteFacts::Abstains(left, why) => (false, Some(*left), Some(why)),
+fn server_json(server: &ServerFacts, guard: Guard) -> Vec<(&'static str, Json)> {
+    let (left, why) = match &server.vote {
+        VoteFacts::Votes => (None, None),
+        VoteFacts::Abstains(left, why) => (Some(*left), Some(why)),
         VoteFacts::Unsuitable(why)
         | VoteFacts::Others(why)
         | VoteFacts::Unfinished(why)
-        | VoteFacts::NotTold(why) => (false, None, Some(why)),
+        | VoteFacts::NotTold(why) => (None, Some(why)),
     };
     let lacking = server.lacking.as_ref();
     vec![
@@ -269,7 +279,7 @@ fn server_json(server: &ServerFacts) -> Vec<(&'static str, Json)> {
                 lacking.iter().map(String::as_str).collect()
             }),
         ),
-        ("votes", votes.into()),
+        ("votes", findings::votes(server, guard).into()),
         ("votes_in_ms", left.map_or(Json::Null, Json::millis)),
         ("why", Json::or_null(why.map(String::as_str))),
     ]

@@ -62,7 +62,7 @@ fn the_command_is_told_of_its_lock() {
     let lines: Vec<_> = seen.stdout.lines().collect();
     assert_eq!(lines[0], "a/b");
     let parts: Vec<_> = lines[1].split('.').collect();
-    assert_eq!((parts.len(), parts[0].len()), (4, 40), "{seen:?}");
+    assert_eq!((parts.len(), parts[0].len()), (3, 40), "{seen:?}");
     assert_eq!(
         lines[2].split_once('.').map(|(_, millis)| millis.len()),
         Some(3)

@@ -74,6 +74,8 @@ pub struct Persistence {
     pub has_log: Option<bool>,
     /// `appendfsync`, if we may ask.
     pub fsync: Option<String>,
+    /// Whether it does so also while it rewrites that file (`no-appendfsync-on-rewrite no`).
+    pub fsync_on_rewrite: Option<bool>,
     /// `save`: when it writes a snapshot; empty for never.
     pub snapshots: Option<String>,
     /// What it could not write the last time, if anything.
@@ -154,6 +156,9 @@ impl Persistence {
         Self {
             has_log: info.get("aof_enabled").map(|enabled| enabled == "1"),
             fsync: config.get("appendfsync").cloned(),
+            fsync_on_rewrite: config
+                .get("no-appendfsync-on-rewrite")
+                .map(|pauses| pauses == "no"),
             snapshots: config.get("save").cloned(),
             failed,
         }

@@ -10,7 +10,7 @@ use crate::{
     link::redis::{RedisUrl, steward::Steward},
 };
 use leasehold_core::Resource;
-use std::time::Duration;
+use std::{sync::Weak, time::Duration};
 use tokio::{
     sync::mpsc::{UnboundedSender, unbounded_channel},
     task::JoinSet,
@@ -20,11 +20,12 @@ use tokio::{
 /// What a node had when it was looked at, by the node's number.
 type Seen = UnboundedSender<(usize, Result<Key, String>)>;
 
-/// Looks until a quorum has nothing under the name.
+/// Looks until a quorum has nothing under the name, or nobody waits for it any more.
 pub(super) async fn until_free(
     operated: Operated,
     resource: Resource,
     limit: Option<Duration>,
+    is_waited_for: Weak<()>,
 ) -> Inspection {
     let clock = Clock::system();
     let end = limit.map(|limit| clock.now().saturating_add(limit));
@@ -59,7 +60,8 @@ pub(super) async fn until_free(
         }
         // However short the limit is, the nodes get their time to say a first word.
         let is_heard = !seen.is_unclear() || now.saturating_since(known) >= FIRST_WORD;
-        if seen.is_free() || is_heard && end.is_some_and(|end| end <= now) {
+        let is_alone = is_waited_for.strong_count() == 0;
+        if seen.is_free() || is_alone || is_heard && end.is_some_and(|end| end <= now) {
             return seen;
         }
         let left = end.map_or(DARK_FOR, |end| end.saturating_since(now));

@@ -253,6 +253,27 @@ fn what_is_about_all_nodes_is_found() {
     let mut off = patient(vec![server(), server(), server()]);
     off.options.guard = Guard::Off;
     assert_eq!(Diagnosis::of(off).code(), 120);
+    // Nobody asks for its past then: what INFO would tell is not needed.
+    let secretive = ServerFacts {
+        vote: VoteFacts::NotTold("NOPERM".to_owned()),
+        lacking: Some(vec!["+info".to_owned()]),
+        ..server()
+    };
+    let mut off = patient(vec![secretive.clone(), secretive.clone(), secretive]);
+    assert_eq!(Diagnosis::of(off.clone()).verdict(), Verdict::Broken);
+    off.options.guard = Guard::Off;
+    assert_eq!(Diagnosis::of(off).verdict(), Verdict::Weakened);
+    let mut replicated = patient(vec![
+        ServerFacts {
+            replicas: Some(1),
+            ..server()
+        },
+        server(),
+        server(),
+    ]);
+    replicated.options.guard = Guard::TrustAof;
+    let found = Diagnosis::of(replicated).findings;
+    assert_eq!(found[0].weight, Weight::Problem, "{found:?}");
     let mut trusted = patient(vec![server(), server(), server()]);
     trusted.options.guard = Guard::TrustAof;
     for node in &mut trusted.nodes {

@@ -40,7 +40,11 @@ impl Steward {
         for _ in 0..ROUND_TRIPS {
             let sent = clock.now();
             let answer = |frame: &Frame<'_>| matches!(frame, Frame::List(_)).then_some(());
-            self.ask(&[b"TIME"], answer).await?;
+            // A refusal is an answer, too.
+            match self.ask(&[b"TIME"], answer).await {
+                Err(why) if !is_refusal(&why) => return Err(why),
+                _ => {}
+            }
             round_trips.push(clock.now().saturating_since(sent));
         }
         round_trips.sort_unstable();
@@ -69,12 +73,7 @@ impl Steward {
     async fn config(&mut self) -> Option<HashMap<String, String>> {
         let mut found = HashMap::new();
         // One at a time: servers before Redis 7.0 take one pattern, and what proxies make of several is not known.
-        for name in [
-            &b"appendfsync"[..],
-            b"no-appendfsync-on-rewrite",
-            b"save",
-            b"min-replicas-to-write",
-        ] {
+        for name in [&b"appendfsync"[..], b"no-appendfsync-on-rewrite", b"save"] {
             let told = self.ask(&[b"CONFIG", b"GET", name], pairs).await.ok()?;
             found.extend(told);
         }
@@ -102,7 +101,8 @@ impl Steward {
         };
         for (right, parts) in OUTSIDE {
             let told = self.ask(parts, |_| Some(())).await;
-            if told.is_err_and(|why| is_refusal(&why)) {
+            let is_news = !lacking.iter().any(|known| known == right);
+            if is_news && told.is_err_and(|why| is_refusal(&why)) {
                 lacking.push((*right).to_owned());
             }
         }
