@@ -7,6 +7,7 @@
 mod agreement;
 mod args;
 mod child;
+mod clock_steps;
 mod columns;
 mod command;
 mod config;

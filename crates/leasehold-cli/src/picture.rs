@@ -20,6 +20,8 @@ pub(crate) struct Picture {
     pub(crate) now: Duration,
     pub(crate) patient: Patient,
     pub(crate) locks: Vec<LockView>,
+    /// Whose clocks were set since the first picture, a line each.
+    pub(crate) steps: Vec<String>,
     /// Whether there are locks that were not read.
     pub(crate) has_more: bool,
 }
@@ -69,6 +71,7 @@ impl Picture {
         let nodes = self.patient.nodes.iter();
         rows.extend(nodes.map(|node| node_row(node, &self.patient)));
         lines.extend(columns::lines(&rows));
+        lines.extend(self.steps.iter().cloned());
         lines.push(String::new());
         let mut rows = vec![row(["LOCK", "NODES", "LEFT", "", "HOLDER"])];
         rows.extend(self.locks.iter().flat_map(lock_rows));

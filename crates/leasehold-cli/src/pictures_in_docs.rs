@@ -143,9 +143,19 @@ fn the_page_shows_what_watch_draws() {
         now: NOW,
         patient: patient(),
         locks: vec![held(), left_over()],
+        steps: Vec::new(),
         has_more: false,
     };
     assert_shown("leasehold watch --once", &picture.text(usize::MAX));
+    let stepped = Picture {
+        steps: vec!["db1:6379: its clock was set".to_owned()],
+        ..picture.clone()
+    };
+    let stepped = stepped.text(usize::MAX);
+    assert!(
+        stepped.contains("in 18.4 s\ndb1:6379: its clock was set\n\nLOCK"),
+        "{stepped}"
+    );
     // On a small screen the nodes stay, and what does not fit is counted.
     let small = picture.text(9);
     assert!(small.ends_with("… and 1 more"), "{small}");

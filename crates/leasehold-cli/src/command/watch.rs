@@ -3,6 +3,7 @@
 use super::doctor::patient;
 use crate::{
     args::views::WatchArguments,
+    clock_steps::ClockSteps,
     exit_code,
     failure::Failure,
     lock_view::LockView,
@@ -29,8 +30,9 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
         false => Frame::Plain,
     };
     runtime.block_on(async {
+        let mut steps = ClockSteps::default();
         loop {
-            let picture = picture(&nodes, arguments).await?;
+            let picture = picture(&nodes, arguments, &mut steps).await?;
             // Who watches by a pipe that is gone does not watch any more.
             if output::picture(&frame.draw(&picture)).is_err() || arguments.once {
                 return Ok(exit_code::SUCCESS);
@@ -40,7 +42,11 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
     })
 }
 
-async fn picture(nodes: &Nodes, arguments: &WatchArguments) -> Result<Picture, Failure> {
+async fn picture(
+    nodes: &Nodes,
+    arguments: &WatchArguments,
+    steps: &mut ClockSteps,
+) -> Result<Picture, Failure> {
     let agreement = &arguments.place.agreement;
     let builder = || nodes.quiet_builder(agreement);
     let wrong = |error: ConfigError| nodes.wrong(&error);
@@ -51,9 +57,12 @@ async fn picture(nodes: &Nodes, arguments: &WatchArguments) -> Result<Picture, F
         .nodes
         .iter()
         .any(|told| matches!(&told.answer, Answer::Told(scanned) if scanned.has_more));
+    let (now, patient) = (Clock::system().wall(), patient(agreement, quorum, &told));
+    steps.note(now, &patient.nodes);
     Ok(Picture {
-        now: Clock::system().wall(),
-        patient: patient(agreement, quorum, &told),
+        now,
+        patient,
+        steps: steps.lines(),
         locks: listing.locks.iter().map(LockView::of).collect(),
         has_more,
     })
