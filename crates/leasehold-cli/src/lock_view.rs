@@ -102,16 +102,11 @@ impl LockView {
 
     /// In full, as `status` shows it. `now` is the time since 1970.
     pub(crate) fn text(&self, now: Duration) -> String {
-        let (name, nodes) = (&self.resource, self.keys.len());
+        let name = &self.resource;
         let mut lines = Vec::new();
         match &self.state {
             State::Free => lines.push(format!("{name:?} is free")),
-            State::Unclear => {
-                lines.push(format!(
-                    "{name:?} is neither held nor free for certain: no {} of {nodes} nodes say the same",
-                    self.quorum
-                ));
-            }
+            State::Unclear => lines.push(self.doubt()),
             State::Held(held) => {
                 lines.push(format!("{name:?} is held by {}", held.holder));
                 if let Some(since) = held.holder.since() {
@@ -134,6 +129,22 @@ impl LockView {
                 .map(|line| format!("  {line}")),
         );
         lines.join("\n")
+    }
+
+    /// Why it is not known who holds it.
+    pub(crate) fn doubt(&self) -> String {
+        let (name, quorum, nodes) = (&self.resource, self.quorum, self.keys.len());
+        let is_silent = |key: &KeyView| matches!(key, KeyView::Silent(_));
+        let silent = self.keys.iter().filter(|(_, key)| is_silent(key)).count();
+        let answer = nodes - silent;
+        if answer < quorum {
+            return format!(
+                "{name:?} may be held or free: {answer} of {nodes} nodes answer, {quorum} must"
+            );
+        }
+        format!(
+            "{name:?} is neither held nor free for certain: no {quorum} of {nodes} nodes have the same lock, or none"
+        )
     }
 
     fn row(&self, node: &str, key: &KeyView) -> Vec<String> {

@@ -32,8 +32,7 @@ async fn release(manager: &LockManager, arguments: &ForceReleaseArguments) -> Re
             return Ok(exit_code::SUCCESS);
         }
         (State::Unclear, 0) => {
-            let text = format!("cannot tell who holds {name:?}: too few nodes answer");
-            return Err(Failure::new(exit_code::NO_QUORUM, text));
+            return Err(Failure::new(exit_code::NO_QUORUM, view.doubt()));
         }
         (State::Held(held), _) => {
             output::talk(format_args!(

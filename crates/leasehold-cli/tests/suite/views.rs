@@ -77,7 +77,8 @@ fn status_tells_by_its_code_and_its_words_who_holds_a_lock() {
     let seen = site.run(&["status", "demo"]);
     assert_eq!(seen.code, 122, "{seen:?}");
     assert!(
-        seen.stdout.contains("neither held nor free for certain"),
+        seen.stdout
+            .contains("\"demo\" may be held or free: 1 of 3 nodes answer, 2 must"),
         "{seen:?}"
     );
 }
@@ -409,4 +410,22 @@ fn completions_and_the_manual_name_every_command() {
         let heading = format!("LEASEHOLD {}", name.to_uppercase());
         assert!(manual.stdout.contains(&heading), "no {heading}");
     }
+}
+
+#[test]
+fn a_key_that_is_no_lock_is_told_and_left_alone() {
+    let site = Site::new(1);
+    let server = site.servers.iter().next().expect("one");
+    server
+        .command(&["HSET", "demo", "a", "b"])
+        .expect("it is taken");
+    let seen = site.run(&["status", "demo"]);
+    assert_eq!(seen.code, 122, "{seen:?}");
+    for part in ["neither held nor free for certain", "a key that is no lock"] {
+        assert!(seen.stdout.contains(part), "no {part:?} in {seen:?}");
+    }
+    let seen = site.run(&["force-release", "--yes", "demo"]);
+    seen.assert_says(122, &["neither held nor free for certain"]);
+    let left = server.command(&["EXISTS", "demo"]).expect("it answers");
+    assert_eq!(left.integer(), Some(1));
 }
