@@ -15,8 +15,8 @@ use run::RunArguments;
 use servers::ServersCommand;
 use std::ffi::OsString;
 use views::{
-    CompletionsArguments, DoctorArguments, ForceReleaseArguments, ListArguments, StatusArguments,
-    WaitArguments, WatchArguments,
+    BenchArguments, CompletionsArguments, DoctorArguments, ForceReleaseArguments, ListArguments,
+    StatusArguments, WaitArguments, WatchArguments,
 };
 
 /// Run a program while holding a lock.
@@ -62,6 +62,7 @@ pub(crate) enum Command {
     Wait(WaitArguments),
     Watch(WatchArguments),
     Doctor(DoctorArguments),
+    Bench(BenchArguments),
     ForceRelease(ForceReleaseArguments),
     Admit(AdmitArguments),
     Reconfigure(ReconfigureArguments),
@@ -101,6 +102,7 @@ impl Command {
             Self::Wait(wait) => wait.place.parts(),
             Self::Watch(watch) => watch.place.parts(),
             Self::Doctor(doctor) => doctor.place.parts(),
+            Self::Bench(bench) => bench.place.parts(),
             Self::ForceRelease(release) => release.place.parts(),
             Self::Servers(_) | Self::Completions(_) | Self::Man => return None,
         };

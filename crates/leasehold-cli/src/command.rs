@@ -1,6 +1,7 @@
 //! The commands, one room each.
 
 pub(crate) mod admit;
+pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod force_release;

@@ -69,6 +69,7 @@ fn main() -> ExitCode {
         Command::Wait(arguments) => command::wait::run(arguments),
         Command::Watch(arguments) => command::watch::run(arguments),
         Command::Doctor(arguments) => command::doctor::run(arguments),
+        Command::Bench(arguments) => command::bench::run(arguments),
         Command::ForceRelease(arguments) => command::force_release::run(arguments),
         Command::Completions(arguments) => command::completions::run(arguments.shell),
         Command::Man => command::completions::man(),

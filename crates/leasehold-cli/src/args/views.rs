@@ -136,6 +136,25 @@ pub(crate) struct DoctorArguments {
     pub(crate) place: Place,
 }
 
+/// Measure how long a lock takes on these nodes, one after the other.
+///
+/// Takes and releases a lock that nobody else wants, again and again, and tells the medians beside the nodes' round
+/// trip.
+#[derive(Debug, Args)]
+#[command(after_long_help = BENCH_HELP)]
+pub(crate) struct BenchArguments {
+    /// For so long
+    #[arg(long = "for", value_name = "DURATION", default_value = "3s", value_parser = terms::interval)]
+    pub(crate) span: Duration,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
 /// Take a lock away from whoever holds it. Two may hold it afterwards.
 ///
 /// Says who would be put out, and asks. Deletes the lock's keys on all nodes, leftovers included, of those who were
@@ -222,6 +241,17 @@ Exit codes:
   2      the arguments or the configuration file cannot be understood
   120    weakened: locks work, but less well than they should
   122    broken: nobody can have a lock";
+
+const BENCH_HELP: &str = "\
+Examples:
+    leasehold bench
+    leasehold bench --for 10s --json
+
+Exit codes:
+  0      measured
+  2      the arguments or the configuration file cannot be understood
+  122    no lock can be had
+  125    leasehold itself failed";
 
 const FORCE_HELP: &str = "\
 Examples:

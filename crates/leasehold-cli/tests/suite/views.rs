@@ -429,3 +429,29 @@ fn a_key_that_is_no_lock_is_told_and_left_alone() {
     let left = server.command(&["EXISTS", "demo"]).expect("it answers");
     assert_eq!(left.integer(), Some(1));
 }
+
+#[test]
+fn bench_measures_locks_beside_the_round_trip() {
+    let site = Site::new(3);
+    let seen = site.run(&["bench", "--for", "200ms"]);
+    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
+    let lines: Vec<_> = seen.stdout.lines().collect();
+    let starts = ["", "acquire ", "release ", "round trip "];
+    assert_eq!(lines.len(), starts.len(), "{seen:?}");
+    for (line, start) in lines.iter().zip(starts) {
+        assert!(line.starts_with(start), "{seen:?}");
+    }
+    let count = lines[0]
+        .split(' ')
+        .next()
+        .and_then(|count| count.parse::<u32>().ok());
+    assert!(count.is_some_and(|count| count > 1), "{seen:?}");
+    // Nothing is left of it.
+    site.run(&["list"])
+        .assert(0, "", "leasehold: nothing is locked\n");
+    for server in site.servers.iter().take(2) {
+        server.kill().expect("it runs");
+    }
+    let seen = site.run(&["bench", "--for", "200ms"]);
+    seen.assert_says(122, &["cannot lock", "hint: `leasehold doctor`"]);
+}
