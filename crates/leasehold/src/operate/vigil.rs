@@ -96,11 +96,9 @@ impl Sentry {
             },
             #[cfg(all(feature = "file", unix))]
             Spot::File(file) => loop {
-                let contents = file.contents(Clock::system());
-                self.tell(contents.map(|contents| {
-                    let mut held = contents.held.into_iter();
-                    let ours = held.find(|held| held.resource.as_ref() == Some(&self.resource));
-                    ours.map_or(Key::Free, |held| Key::Held {
+                let found = file.find(&self.resource, Clock::system());
+                self.tell(found.map(|held| {
+                    held.map_or(Key::Free, |held| Key::Held {
                         holder: held.owner,
                         remaining: Some(held.remaining),
                     })

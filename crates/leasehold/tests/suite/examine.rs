@@ -238,7 +238,11 @@ fn a_file_tells_what_is_held_in_it_and_by_which_process() {
     let listing = list(builder(), "", 9);
     assert_eq!(names(&listing), ["a"]);
     assert_eq!(listing.locks[0].holder(), Some(guard.owner()));
+    let waits = |limit| block_on(builder().until_free("a", limit)).expect("a plain name");
+    let held = waits(Some(Duration::from_millis(10)));
+    assert_eq!(held.holder(), Some(guard.owner()));
     assert!(block_on(guard.release()).is_released());
+    assert!(waits(None).is_free());
     assert!(list(builder(), "", 9).locks.is_empty());
     drop(manager);
     std::fs::remove_dir_all(&folder).expect("it is ours");

@@ -269,6 +269,26 @@ impl Store {
         read().map_err(|error: heed::Error| format!("the store failed: {error}"))
     }
 
+    /// What is held of this resource, if anything. The error is a fragment for people.
+    pub(super) fn find(
+        &self,
+        resource: &Resource,
+        clock: Clock,
+    ) -> Result<Option<HeldKey>, String> {
+        if let Some(reason) = self.misplaced() {
+            return Err(reason);
+        }
+        let read = || {
+            let txn = self.env.read_txn()?;
+            let record = self.locks.get(&txn, &key_of(resource))?;
+            Ok(record.and_then(Record::decode))
+        };
+        let record = read().map_err(|error: heed::Error| format!("the store failed: {error}"))?;
+        // Two long names may have one hash.
+        let record = record.filter(|record| record.name == resource.as_str());
+        Ok(record.and_then(|record| self.held(record, node_time(clock))))
+    }
+
     /// None for what is held by nobody any more.
     fn held(&self, record: Record, now: Instant) -> Option<HeldKey> {
         let left = record.key.expires_at.saturating_since(now);
