@@ -5,28 +5,24 @@ use clap::{Args, ValueEnum};
 use leasehold::{KeyFormat, LockManager, LockOptions, ManagerBuilder, RestartGuard};
 use std::time::Duration;
 
-/// Options that all who lock on the same servers must spell alike.
-#[derive(Clone, Debug, Args)]
+/// Options that all who lock on the same servers must spell alike. None is what nobody said, which is the default of
+/// the library.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "What all who use the servers must agree on")]
 pub(crate) struct Agreement {
     /// How long any --ttl may be at most; a server that may have forgotten locks does not vote for so long
+    /// [default: 30s]
     #[arg(
         long,
         value_name = "DURATION",
         env = "LEASEHOLD_MAX_TTL",
-        default_value = "30s",
         value_parser = duration::parse,
     )]
-    pub(crate) max_ttl: Duration,
+    pub(crate) max_ttl: Option<Duration>,
 
-    /// What happens when a server may have forgotten locks
-    #[arg(
-        long,
-        value_name = "GUARD",
-        env = "LEASEHOLD_RESTART_GUARD",
-        default_value = "quarantine"
-    )]
-    pub(crate) restart_guard: Guard,
+    /// What happens when a server may have forgotten locks [default: quarantine]
+    #[arg(long, value_name = "GUARD", env = "LEASEHOLD_RESTART_GUARD")]
+    pub(crate) restart_guard: Option<Guard>,
 
     /// The name under which servers keep what they know of themselves [default: leasehold]
     #[arg(long, value_name = "NAME", env = "LEASEHOLD_NAMESPACE")]
@@ -44,24 +40,22 @@ pub(crate) struct Agreement {
     #[arg(long, value_name = "PATTERN", env = "LEASEHOLD_KEY_FORMAT")]
     pub(crate) key_format: Option<KeyFormat>,
 
-    /// So many servers may forget, or have their clocks set, at the wrong moment: more must agree
-    #[arg(
-        long,
-        value_name = "SERVERS",
-        env = "LEASEHOLD_TOLERATE_FORGETFUL",
-        default_value_t = 0
-    )]
-    pub(crate) tolerate_forgetful: u8,
+    /// So many servers may forget, or have their clocks set, at the wrong moment: more must agree [default: 0]
+    #[arg(long, value_name = "SERVERS", env = "LEASEHOLD_TOLERATE_FORGETFUL")]
+    pub(crate) tolerate_forgetful: Option<u8>,
 
-    /// By how much the clocks of clients and servers may differ
+    /// By how much the clocks of clients and servers may differ [default: 2s]
     #[arg(
         long,
         value_name = "DURATION",
         env = "LEASEHOLD_CLOCK_SKEW",
-        default_value = "2s",
         value_parser = duration::parse,
     )]
-    pub(crate) clock_skew: Duration,
+    pub(crate) clock_skew: Option<Duration>,
+
+    /// Which configuration file said what the command line did not, for people.
+    #[arg(skip)]
+    pub(crate) origin: Option<String>,
 }
 
 /// The restart guard, by its name.
@@ -76,21 +70,37 @@ pub(crate) enum Guard {
 }
 
 impl Agreement {
+    /// What was said here, and where nothing was, what `other` says.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            max_ttl: self.max_ttl.or(other.max_ttl),
+            restart_guard: self.restart_guard.or(other.restart_guard),
+            namespace: self.namespace.or(other.namespace),
+            cluster: self.cluster.or(other.cluster),
+            key_format: self.key_format.or(other.key_format),
+            tolerate_forgetful: self.tolerate_forgetful.or(other.tolerate_forgetful),
+            clock_skew: self.clock_skew.or(other.clock_skew),
+            origin: self.origin.or(other.origin),
+        }
+    }
+
     /// A manager of these servers, that is not built yet.
     pub(crate) fn builder(&self, NodeList(urls): &NodeList) -> ManagerBuilder {
-        let guard = match self.restart_guard {
-            Guard::Quarantine => RestartGuard::Quarantine,
-            Guard::TrustAof => RestartGuard::TrustAof,
-            Guard::Off => RestartGuard::Off,
-        };
+        let max_ttl = self.max_ttl.unwrap_or(USUAL_MAX_TTL);
         let mut builder = LockManager::builder()
             .nodes(urls)
-            .max_ttl(self.max_ttl)
-            .restart_guard(guard)
-            .tolerate_forgetful(self.tolerate_forgetful.into())
-            .clock_skew(self.clock_skew)
+            .max_ttl(max_ttl)
             // Each lock has a TTL of its own, and what nobody uses must not be above the maximum.
-            .defaults(LockOptions::new().ttl(self.max_ttl.min(USUAL_TTL)));
+            .defaults(LockOptions::new().ttl(self.usual_ttl()));
+        if let Some(guard) = self.restart_guard {
+            builder = builder.restart_guard(guard.into());
+        }
+        if let Some(servers) = self.tolerate_forgetful {
+            builder = builder.tolerate_forgetful(servers.into());
+        }
+        if let Some(skew) = self.clock_skew {
+            builder = builder.clock_skew(skew);
+        }
         if let Some(namespace) = &self.namespace {
             builder = builder.namespace(namespace);
         }
@@ -103,15 +113,32 @@ impl Agreement {
         builder
     }
 
+    /// The TTL of locks that are made without one of their own.
+    pub(crate) fn usual_ttl(&self) -> Duration {
+        self.max_ttl.unwrap_or(USUAL_MAX_TTL).min(USUAL_TTL)
+    }
+
     /// Whether servers vote at once that may have forgotten something.
     pub(crate) fn is_unguarded(&self) -> bool {
-        self.restart_guard == Guard::Off
+        self.restart_guard == Some(Guard::Off)
     }
 
     /// The longest TTL, where there is one.
     pub(crate) fn longest_ttl(&self) -> Option<Duration> {
-        (self.restart_guard != Guard::Off).then_some(self.max_ttl)
+        (!self.is_unguarded()).then(|| self.max_ttl.unwrap_or(USUAL_MAX_TTL))
     }
 }
 
+impl From<Guard> for RestartGuard {
+    fn from(guard: Guard) -> Self {
+        match guard {
+            Guard::Quarantine => Self::Quarantine,
+            Guard::TrustAof => Self::TrustAof,
+            Guard::Off => Self::Off,
+        }
+    }
+}
+
+/// As in the library, which does not tell.
+const USUAL_MAX_TTL: Duration = Duration::from_secs(30);
 const USUAL_TTL: Duration = Duration::from_secs(10);

@@ -6,19 +6,50 @@ pub(crate) mod operator;
 pub(crate) mod run;
 pub(crate) mod servers;
 mod terms;
+pub(crate) mod views;
 
+use crate::{agreement::Agreement, node_list::NodeList};
 use clap::{Parser, Subcommand};
 use operator::{AdmitArguments, ReconfigureArguments};
 use run::RunArguments;
 use servers::ServersCommand;
+use std::ffi::OsString;
+use views::{
+    BenchArguments, CompletionsArguments, DoctorArguments, ForceReleaseArguments, ListArguments,
+    StatusArguments, WaitArguments, WatchArguments,
+};
 
 /// Run a program while holding a lock.
 ///
 /// The lock lives on Redis or Valkey servers that know nothing of each other, and is held by whoever
 /// has most of them; or, with no servers given, in a file on this machine.
 #[derive(Debug, Parser)]
-#[command(name = "leasehold", version, disable_help_subcommand = true)]
+#[command(name = "leasehold", version, disable_help_subcommand = true, after_help = EXAMPLES)]
 pub(crate) struct Arguments {
+    /// The configuration file to read; an empty name reads none [default: the first of
+    /// $XDG_CONFIG_HOME/leasehold/leasehold.toml, ~/.config/leasehold/leasehold.toml,
+    /// /etc/leasehold/leasehold.toml that is there]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "LEASEHOLD_CONFIG",
+        help_heading = "Configuration file"
+    )]
+    pub(crate) config: Option<OsString>,
+
+    /// Use the servers that the configuration file has as [clusters.NAME] [default: its `default`, or
+    /// the only ones]
+    #[arg(
+        id = "use",
+        long = "use",
+        global = true,
+        value_name = "NAME",
+        env = "LEASEHOLD_USE",
+        help_heading = "Configuration file"
+    )]
+    pub(crate) cluster: Option<String>,
+
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -26,10 +57,57 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(RunArguments),
+    Status(StatusArguments),
+    List(ListArguments),
+    Wait(WaitArguments),
+    Watch(WatchArguments),
+    Doctor(DoctorArguments),
+    Bench(BenchArguments),
+    ForceRelease(ForceReleaseArguments),
     Admit(AdmitArguments),
     Reconfigure(ReconfigureArguments),
     #[command(subcommand)]
     Servers(ServersCommand),
+    Completions(CompletionsArguments),
+    /// Print the page of the manual: `leasehold man | man -l -`
+    Man,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+    leasehold run deploy -- make deploy    run under the lock, among your programs on this machine
+    leasehold status deploy                who holds it?
+    leasehold doctor                       are the nodes well?
+
+With five servers for a try:
+    export LEASEHOLD_NODES=\"$(leasehold servers start -n 5)\"
+
+Every command has a --help with examples and exit codes.";
+
+/// Where a command is to lock, as far as its arguments say so.
+pub(crate) struct Where<'a> {
+    pub(crate) nodes: &'a mut Option<NodeList>,
+    pub(crate) agreement: &'a mut Agreement,
+}
+
+impl Command {
+    /// Where to lock, for the configuration file to fill in. None for what is not about such a place.
+    pub(crate) fn place(&mut self) -> Option<Where<'_>> {
+        let (nodes, agreement) = match self {
+            Self::Run(run) => (&mut run.nodes, &mut run.agreement),
+            Self::Admit(admit) => (&mut admit.nodes, &mut admit.agreement),
+            Self::Reconfigure(change) => (&mut change.nodes, &mut change.agreement),
+            Self::Status(status) => status.place.parts(),
+            Self::List(list) => list.place.parts(),
+            Self::Wait(wait) => wait.place.parts(),
+            Self::Watch(watch) => watch.place.parts(),
+            Self::Doctor(doctor) => doctor.place.parts(),
+            Self::Bench(bench) => bench.place.parts(),
+            Self::ForceRelease(release) => release.place.parts(),
+            Self::Servers(_) | Self::Completions(_) | Self::Man => return None,
+        };
+        Some(Where { nodes, agreement })
+    }
 }
 
 #[cfg(test)]

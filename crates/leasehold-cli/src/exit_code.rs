@@ -10,7 +10,10 @@ pub(crate) const SUCCESS: u8 = 0;
 /// The arguments cannot be understood; nothing was touched.
 pub(crate) const USAGE: u8 = 2;
 
-/// The lock is held elsewhere and `--no-wait` was given.
+/// Locks work, but less well than they should: `doctor` says why.
+pub(crate) const WEAKENED: u8 = 120;
+
+/// The lock is held: elsewhere, and `--no-wait` was given; or by whomever, and `status` was asked.
 pub(crate) const HELD: u8 = 121;
 
 /// Too few nodes answered to decide anything.

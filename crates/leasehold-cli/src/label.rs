@@ -1,10 +1,12 @@
 //! Who holds a lock, legibly: owners that carry machine and process.
 //!
-//! An owner is 40 hexadecimal digits, the host's name and the process id, with dots between. The
-//! digits alone tell owners apart; the label behind them is for people, in the messages here and in
-//! `redis-cli get`.
+//! An owner is 40 hexadecimal digits, the host's name, and the process id with the time behind an `@`, with dots
+//! between. The digits alone tell owners apart; the label behind them is for people, in the messages here and in
+//! `redis-cli get`. The time is that of the attempt, in Unix seconds by the holder's clock: each attempt
+//! has an owner of its own, so it is since when the lock is held.
 
-use std::fmt;
+use leasehold::{Owner, clock::Clock};
+use std::{fmt, time::Duration};
 
 /// Where this process runs.
 #[derive(Clone, Debug)]
@@ -32,21 +34,32 @@ impl Label {
 
     /// The owner that these random bytes make.
     pub(crate) fn owner(&self, random: &[u8; 20]) -> Vec<u8> {
-        let mut owner = String::with_capacity(DIGITS + 2 + self.host.len() + 10);
+        self.owner_at(Clock::system().wall(), random)
+    }
+
+    fn owner_at(&self, now: Duration, random: &[u8; 20]) -> Vec<u8> {
+        let mut owner = String::with_capacity(DIGITS + 2 + self.host.len() + 24);
         for byte in random {
             owner.extend([digit(byte >> 4), digit(byte & 15)]);
         }
-        owner.push_str(&format!(".{}.{}", self.host, self.pid));
+        owner.push_str(&format!(".{}.{}@{}", self.host, self.pid, now.as_secs()));
         owner.into_bytes()
     }
 }
 
-/// A holder as messages name it: `pid 4711 on db1`, or `owner 9f3a1c…` if another program made the
-/// owner.
+/// A holder as messages name it: `pid 4711 on db1`; what a program of the library calls itself; or
+/// `owner 9f3a1c…` if another program made the owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Holder {
     /// A `leasehold` command.
-    Process { host: String, pid: u32 },
+    Process {
+        host: String,
+        pid: u32,
+        /// Since when, as time since 1970; commands of before did not tell.
+        since: Option<Duration>,
+    },
+    /// A program that says what it is called.
+    Named { name: String },
     /// Anything else.
     Foreign { owner: String },
 }
@@ -54,28 +67,53 @@ pub(crate) enum Holder {
 impl Holder {
     /// The holder that signs with this owner.
     pub(crate) fn of(owner: &[u8]) -> Self {
-        Self::labelled(owner).unwrap_or_else(|| Self::Foreign {
-            owner: owner.escape_ascii().to_string(),
+        Self::labelled(owner)
+            .or_else(|| Self::named(owner))
+            .unwrap_or_else(|| Self::Foreign {
+                owner: owner.escape_ascii().to_string(),
+            })
+    }
+
+    /// Since when it holds the lock, as time since 1970.
+    pub(crate) const fn since(&self) -> Option<Duration> {
+        match self {
+            Self::Process { since, .. } => *since,
+            _ => None,
+        }
+    }
+
+    fn named(owner: &[u8]) -> Option<Self> {
+        let owner = Owner::from_bytes(owner)?;
+        let name = owner.label()?;
+        let is_plain = !name.contains(char::is_control);
+        is_plain.then(|| Self::Named {
+            name: name.to_owned(),
         })
     }
 
     fn labelled(owner: &[u8]) -> Option<Self> {
         let mut parts = std::str::from_utf8(owner).ok()?.split('.');
         let (digits, host, pid) = (parts.next()?, parts.next()?, parts.next()?);
+        // Commands of before told no time.
+        let (pid, since) = match pid.split_once('@') {
+            Some((pid, since)) => (pid, Some(Duration::from_secs(since.parse().ok()?))),
+            None => (pid, None),
+        };
         let ours = parts.next().is_none()
             && digits.len() == DIGITS
             && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
             && !host.is_empty()
             && host.chars().all(in_host);
         let (host, pid) = (host.into(), pid.parse().ok()?);
-        ours.then_some(Self::Process { host, pid })
+        ours.then_some(Self::Process { host, pid, since })
     }
 }
 
 impl fmt::Display for Holder {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Process { host, pid } => write!(out, "pid {pid} on {host}"),
+            Self::Process { host, pid, .. } => write!(out, "pid {pid} on {host}"),
+            Self::Named { name } => out.write_str(name),
             Self::Foreign { owner } if owner.len() > SHORT => {
                 write!(out, "owner {}…", &owner[..SHORT])
             }
@@ -107,9 +145,15 @@ mod tests {
 
     #[test]
     fn an_owner_tells_where_its_process_runs() {
-        let owner = Label::new("db1.example.com", 4711).owner(&[0xa7; 20]);
-        let text = format!("{}.db1-example-com.4711", "a7".repeat(20));
+        let now = Duration::from_millis(1_767_225_600_999);
+        let owner = Label::new("db1.example.com", 4711).owner_at(now, &[0xa7; 20]);
+        let text = format!("{}.db1-example-com.4711@1767225600", "a7".repeat(20));
         assert_eq!(owner, text.as_bytes());
+        let since = Some(Duration::from_secs(1_767_225_600));
+        assert_eq!(Holder::of(&owner).since(), since);
+        // As commands of before signed.
+        let before = text.rsplit_once('@').expect("there is one").0;
+        assert_eq!(Holder::of(before.as_bytes()).since(), None);
         assert_eq!(
             Holder::of(&owner).to_string(),
             "pid 4711 on db1-example-com"
@@ -129,9 +173,15 @@ mod tests {
         let owners = [
             ("redisson", "owner redisson"),
             (&digits[..40], "owner 9f3a1c9f3a1c…"),
-            (&format!("{}.db1.x", &digits[..40]), "owner 9f3a1c9f3a1c…"),
-            (&format!("{}..7", &digits[..40]), "owner 9f3a1c9f3a1c…"),
-            (&format!("{}.a.7.b", &digits[..40]), "owner 9f3a1c9f3a1c…"),
+            (&format!("{}.", &digits[..40]), "owner 9f3a1c9f3a1c…"),
+            (&format!("{}.a\tb", &digits[..40]), "owner 9f3a1c9f3a1c…"),
+            // What a program of the library calls itself.
+            (&format!("{}.db1.x", &digits[..40]), "db1.x"),
+            (&format!("{}.a.7.b", &digits[..40]), "a.7.b"),
+            (
+                &format!("{}.nightly report", &digits[..40]),
+                "nightly report",
+            ),
             ("tab\tin", r"owner tab\tin"),
         ];
         for (owner, shown) in owners {

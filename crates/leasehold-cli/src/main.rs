@@ -7,18 +7,29 @@
 mod agreement;
 mod args;
 mod child;
+mod clock_steps;
+mod columns;
 mod command;
+mod config;
+mod diagnosis;
 mod duration;
 mod exit_code;
 mod failure;
 mod folder;
 mod hint;
+mod json;
 mod label;
+mod lock_view;
+mod moment;
 mod node_list;
 mod nodes;
 mod output;
 mod patience;
+mod picture;
+#[cfg(test)]
+mod pictures_in_docs;
 mod question;
+mod settle;
 mod signals;
 mod terminal;
 mod upkeep;
@@ -26,12 +37,15 @@ mod waiting;
 mod watch;
 
 use args::{Arguments, Command};
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
+    let parsed = Arguments::command()
+        .try_get_matches()
+        .and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
+    let (mut arguments, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
             // Help and version come this way, too: they go to stdout, with 0. A reader that has gone
             // is none of our business.
@@ -44,12 +58,22 @@ fn main() -> ExitCode {
             });
         }
     };
-    let end = match &arguments.command {
+    let settled = settle::settle(&mut arguments, &matches);
+    let end = settled.and_then(|()| match &arguments.command {
         Command::Run(arguments) => command::run::run(arguments),
         Command::Admit(arguments) => command::admit::run(arguments),
         Command::Reconfigure(arguments) => command::reconfigure::run(arguments),
         Command::Servers(command) => command::servers::run(command),
-    };
+        Command::Status(arguments) => command::status::run(arguments),
+        Command::List(arguments) => command::list::run(arguments),
+        Command::Wait(arguments) => command::wait::run(arguments),
+        Command::Watch(arguments) => command::watch::run(arguments),
+        Command::Doctor(arguments) => command::doctor::run(arguments),
+        Command::Bench(arguments) => command::bench::run(arguments),
+        Command::ForceRelease(arguments) => command::force_release::run(arguments),
+        Command::Completions(arguments) => command::completions::run(arguments.shell),
+        Command::Man => command::completions::man(),
+    });
     ExitCode::from(end.unwrap_or_else(|failure| {
         failure.tell();
         failure.code

@@ -8,7 +8,7 @@ use clap::{
     builder::{StringValueParser, TypedValueParser},
     error::ErrorKind,
 };
-use std::ffi::OsStr;
+use std::{ffi::OsStr, path::Path};
 
 /// Addresses of nodes, at least one. The library checks what they say.
 #[derive(Clone, PartialEq, Eq)]
@@ -44,6 +44,17 @@ impl NodeList {
             );
         }
         Ok(Self(nodes))
+    }
+
+    /// The folder, if it is this machine's file store that is named: `file:///folder`, alone.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        match &self.0[..] {
+            [only] => only
+                .strip_prefix("file://")
+                .map(Path::new)
+                .filter(|folder| folder.is_absolute()),
+            _ => None,
+        }
     }
 }
 
@@ -99,7 +110,7 @@ fn begins_with_scheme(text: &str) -> bool {
 
 /// Whether there is a comma where only a host can be: two addresses, most likely. The path of a socket
 /// may have one, and sentinels come in lists.
-fn has_comma_in_host(node: &str) -> bool {
+pub(crate) fn has_comma_in_host(node: &str) -> bool {
     let (scheme, rest) = node.split_once("://").unwrap_or(("", node));
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
     let host = authority

@@ -3,7 +3,7 @@
 use crate::{
     agreement::Agreement, exit_code, failure::Failure, folder, node_list::NodeList, output,
 };
-use leasehold::{ConfigError, LockManager};
+use leasehold::{ConfigError, LockManager, ManagerBuilder};
 use std::path::PathBuf;
 
 /// The nodes of one run.
@@ -18,10 +18,46 @@ pub(crate) enum Nodes {
 impl Nodes {
     /// The nodes that were given; without any, this user's folder.
     pub(crate) fn choose(given: Option<&NodeList>) -> Self {
-        given.map_or_else(
-            || Self::ThisMachine(folder::of_user()),
-            |list| Self::Servers(list.clone()),
-        )
+        match given {
+            None => Self::ThisMachine(folder::of_user()),
+            Some(list) => list.folder().map_or_else(
+                || Self::Servers(list.clone()),
+                |folder| Self::ThisMachine(folder.to_owned()),
+            ),
+        }
+    }
+
+    /// For those who only look, at all of these nodes. Waits for the file system, not for the network.
+    pub(crate) fn to_look_at(&self, agreement: &Agreement) -> Result<ManagerBuilder, Failure> {
+        match self {
+            Self::Servers(_) => Ok(self.quiet_builder(agreement)),
+            Self::ThisMachine(folder) => {
+                folder::prepare(folder)?;
+                if *folder == folder::of_user() {
+                    let shown = folder.display();
+                    output::talk(format_args!(
+                        "no nodes given: looking at this machine only, in {shown}"
+                    ));
+                }
+                Ok(self.quiet_builder(agreement))
+            }
+        }
+    }
+
+    /// As [`to_look_at`](Self::to_look_at), which was called before and has said what is to be said.
+    pub(crate) fn quiet_builder(&self, agreement: &Agreement) -> ManagerBuilder {
+        match self {
+            Self::Servers(list) => agreement.builder(list),
+            Self::ThisMachine(folder) => LockManager::builder().file(folder),
+        }
+    }
+
+    /// What is wrong with them, for those who look.
+    pub(crate) fn wrong(&self, error: &ConfigError) -> Failure {
+        match self {
+            Self::Servers(_) => misused(error),
+            Self::ThisMachine(_) => Failure::own(format!("cannot {error}")),
+        }
     }
 
     /// A manager of locks on these nodes. Waits for the file system, not for the network.
@@ -34,10 +70,12 @@ impl Nodes {
             Self::ThisMachine(folder) => {
                 folder::prepare(folder)?;
                 let shown = folder.display();
-                // A lock that excludes fewer than its user believes is worse than none.
-                output::talk(format_args!(
-                    "no nodes given: locking on this machine only, in {shown}"
-                ));
+                // A lock that excludes fewer than its user believes is worse than none. Who named the folder knows.
+                if *folder == folder::of_user() {
+                    output::talk(format_args!(
+                        "no nodes given: locking on this machine only, in {shown}"
+                    ));
+                }
                 // Not as it is shown: where that differs, it is another folder, and unchecked.
                 LockManager::builder()
                     .file(folder)
@@ -46,6 +84,17 @@ impl Nodes {
             }
         }
     }
+}
+
+/// The servers that were given, for what is about servers alone.
+pub(crate) fn servers(given: Option<&NodeList>) -> Result<&NodeList, Failure> {
+    let hint = "--nodes names them, or LEASEHOLD_NODES, or a configuration file";
+    let missing = match given {
+        Some(list) if list.folder().is_none() => return Ok(list),
+        Some(_) => "this is for servers; a file on this machine has no past that it could forget",
+        None => "no servers given",
+    };
+    Err(Failure::new(exit_code::USAGE, missing).hint(hint.to_owned()))
 }
 
 /// What is wrong with what the user gave.

@@ -5,12 +5,24 @@
 
 use std::{
     fmt::Display,
-    io::{Write, stderr, stdout},
+    io::{self, Write, stderr, stdout},
 };
 
 /// Prints a line of data, for scripts.
 pub(crate) fn data(line: impl Display) {
     drop(writeln!(stdout().lock(), "{line}"));
+}
+
+/// Prints what is data as it is, line ends included.
+pub(crate) fn bytes(text: &[u8]) {
+    drop(stdout().lock().write_all(text));
+}
+
+/// Prints a picture at once. Tells whether anybody can see it: who draws for ever must end when nobody looks.
+pub(crate) fn picture(text: &str) -> io::Result<()> {
+    let mut stdout = stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
 }
 
 /// Tells the user something, in one line.

@@ -35,7 +35,7 @@ struct Node {
     /// Whether it has a past that it may forget.
     is_guarded: bool,
     #[cfg(feature = "redis")]
-    url: Option<crate::link::redis::RedisUrl>,
+    spot: Spot,
     connect: Connect,
 }
 
@@ -102,7 +102,7 @@ impl ManagerBuilder {
                     self.nodes.push(Node {
                         name: url.name(),
                         is_guarded: true,
-                        url: Some(url.clone()),
+                        spot: Spot::Server(url.clone()),
                         connect: Box::new(|clock, configuration, replicas| {
                             let link = RedisLink::new(url, clock, &configuration);
                             Box::new(match replicas {
@@ -128,9 +128,15 @@ impl ManagerBuilder {
     pub fn file(mut self, path: impl AsRef<std::path::Path>) -> Self {
         let path = path.as_ref();
         match crate::link::file::FileNode::open(path) {
-            Ok(node) => self.link(NodeName::new(&path.display().to_string()), move |clock| {
-                node.link(clock)
-            }),
+            Ok(node) => {
+                let name = NodeName::new(&path.display().to_string());
+                #[cfg(feature = "redis")]
+                let spot = Spot::File(node.clone());
+                let built = self.link(name, move |clock| node.link(clock));
+                #[cfg(feature = "redis")]
+                let built = built.last_is_at(spot);
+                built
+            }
             Err(error) => {
                 self.wrong.get_or_insert(ConfigError::Node(error.into()));
                 self
@@ -148,7 +154,7 @@ impl ManagerBuilder {
             name,
             is_guarded: false,
             #[cfg(feature = "redis")]
-            url: None,
+            spot: Spot::Elsewhere,
             connect: Box::new(|clock, _, _| Box::new(connect(clock))),
         });
         self
@@ -181,6 +187,14 @@ impl ManagerBuilder {
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn clock(self, clock: Clock) -> Self {
         Self { clock, ..self }
+    }
+
+    #[cfg(all(feature = "file", feature = "redis"))]
+    fn last_is_at(mut self, spot: Spot) -> Self {
+        if let Some(node) = self.nodes.last_mut() {
+            node.spot = spot;
+        }
+        self
     }
 
     /// What happens when a node may have forgotten votes. All who use the same nodes must say the same. Quarantine
@@ -334,7 +348,7 @@ impl ManagerBuilder {
         let (quorum, configuration) = self.agreement::<crate::mode::Fenced>()?;
         let nodes = self.nodes.into_iter();
         Ok(Operated {
-            nodes: nodes.map(|node| (node.name, node.url)).collect(),
+            nodes: nodes.map(|node| (node.name, node.spot)).collect(),
             quorum,
             configuration,
         })
@@ -406,10 +420,31 @@ const LARGEST_SKEW: Duration = Duration::from_secs(24 * 60 * 60);
 /// Nodes that an operator works on.
 #[cfg(feature = "redis")]
 pub(crate) struct Operated {
-    /// With their addresses, if they are servers.
-    pub(crate) nodes: Vec<(NodeName, Option<crate::link::redis::RedisUrl>)>,
+    pub(crate) nodes: Vec<(NodeName, Spot)>,
     pub(crate) quorum: Quorum,
     pub(crate) configuration: Configuration,
+}
+
+/// Where a node is, for those who come not for locks.
+#[cfg(feature = "redis")]
+pub(crate) enum Spot {
+    /// A server at this address.
+    Server(crate::link::redis::RedisUrl),
+    #[cfg(feature = "file")]
+    File(crate::link::file::FileNode),
+    /// In memory, or wherever its link has it.
+    Elsewhere,
+}
+
+#[cfg(feature = "redis")]
+impl Spot {
+    /// The address, if it is a server.
+    pub(crate) fn url(self) -> Option<crate::link::redis::RedisUrl> {
+        match self {
+            Self::Server(url) => Some(url),
+            _ => None,
+        }
+    }
 }
 
 fn configuration<M: Mode>(

@@ -51,6 +51,38 @@ pub enum Key {
 }
 
 impl Inspection {
+    /// Of what the nodes said to somebody else than a manager.
+    #[cfg(feature = "redis")]
+    pub(crate) const fn of(resource: Resource, quorum: Quorum, nodes: Vec<NodeKey>) -> Self {
+        Self {
+            resource,
+            quorum,
+            nodes,
+        }
+    }
+
+    /// What a node said since.
+    #[cfg(feature = "redis")]
+    pub(crate) fn note(&mut self, number: usize, key: Result<Key, String>) {
+        if let Some(node) = self.nodes.get_mut(number) {
+            node.key =
+                key.unwrap_or_else(|why| Key::Unknown(NodeFault::down(node.node.clone(), &why)));
+        }
+    }
+
+    /// Whether so many nodes are silent that the others cannot tell whether the lock is free or held.
+    #[must_use]
+    pub fn is_unclear(&self) -> bool {
+        let silent = self.count(|key| matches!(key, Key::Unknown(_)));
+        self.nodes.len() - silent < self.quorum.needed()
+    }
+
+    /// How many nodes are enough to decide who holds the lock.
+    #[must_use]
+    pub const fn quorum(&self) -> usize {
+        self.quorum.needed()
+    }
+
     /// What was looked at.
     #[must_use]
     pub const fn resource(&self) -> &Resource {
@@ -219,6 +251,17 @@ impl<M: Mode> LockManager<M> {
     /// Dropping the future stops before the next owner's keys; what was begun goes on in the background.
     pub async fn force_release(&self, resource: &str) -> Result<Eviction, InspectError> {
         let before = self.inspect(resource).await?;
+        Ok(self.evict(before).await)
+    }
+
+    /// As [`force_release`](Self::force_release), but only those are put out who were seen: an operator who was asked
+    /// about them has said nothing about whoever came meanwhile.
+    ///
+    /// Waits for the nodes' time limit, for each owner that was seen.
+    ///
+    /// # Cancel safety
+    /// As [`force_release`](Self::force_release).
+    pub async fn evict(&self, before: Inspection) -> Eviction {
         let terms = *self.terms();
         let mut owners: Vec<Owner> = before.holder().into_iter().cloned().collect();
         for owner in before.holders() {
@@ -233,7 +276,7 @@ impl<M: Mode> LockManager<M> {
             let outcome = ReleaseOutcome::from_core(outcome, self.handle().nodes());
             evicted.push((owner, outcome));
         }
-        Ok(Eviction { before, evicted })
+        Eviction { before, evicted }
     }
 }
 

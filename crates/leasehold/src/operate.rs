@@ -1,6 +1,6 @@
-//! What an operator of the nodes can do: look at them, let them vote, and change what all agree on.
+//! What an operator of the nodes can do: look at them and at their locks, let them vote, and change what all agree on.
 //!
-//! Three functions of [`ManagerBuilder`], which say of the same nodes and the same options what
+//! Functions of [`ManagerBuilder`], which say of the same nodes and the same options what
 //! [`build`](ManagerBuilder::build) would lock with. They need no runtime: each has a short-lived thread of its
 //! own, and its future can be awaited anywhere.
 //!
@@ -20,23 +20,31 @@
 //! ```
 
 mod admission;
+mod examination;
+mod listing;
 mod procedure;
 mod reconfiguration;
 mod survey;
+mod vigil;
 
 pub use admission::Admission;
+pub use examination::{ClockOffset, Examination, FileExamination, Memory, Persistence};
+pub use listing::{Listing, Scanned};
 pub use reconfiguration::{Former, Outcome, Reconfiguration, Reconfigured};
 pub use survey::{Log, Membership, Survey};
 
 use crate::{
     builder::{ManagerBuilder, Operated},
+    configuration::Configuration,
     error::{ConfigError, ReconfigureError},
+    inspection::Inspection,
     link::{
         NodeName,
         redis::{RedisUrl, steward::Steward},
     },
 };
-use std::{fmt, future::Future, io, panic, thread};
+use leasehold_core::Resource;
+use std::{fmt, future::Future, io, panic, sync::Arc, thread, time::Duration};
 use tokio::{runtime, sync::oneshot};
 
 /// A node, and what came of asking it.
@@ -72,6 +80,14 @@ impl<T: fmt::Display> fmt::Display for Answer<T> {
 }
 
 impl ManagerBuilder {
+    /// How many of these nodes must agree.
+    ///
+    /// # Errors
+    /// A [`ConfigError`] as of [`build`](Self::build).
+    pub fn quorum(self) -> Result<usize, ConfigError> {
+        Ok(self.into_operated()?.quorum.needed())
+    }
+
     /// What each node says of itself: whether it can be reached, what runs there, whether it votes, and for which
     /// configuration. Changes nothing.
     ///
@@ -88,14 +104,117 @@ impl ManagerBuilder {
             let configuration = operated.configuration.clone();
             ask_all(operated, move |mut steward| {
                 let configuration = configuration.clone();
-                async move {
-                    let look = steward.look().await?;
-                    Ok(Survey::of(look, &configuration))
-                }
+                async move { survey_of(&mut steward, &configuration).await }
             })
             .await
         })
         .await
+    }
+
+    /// Everything that each node tells of itself and that matters to locks: how far away it is, how it keeps its
+    /// data, what its user may do, what its clock shows, and its [`Survey`]. Changes nothing. What a node does not tell,
+    /// because its service forbids the question, is none and no failure.
+    ///
+    /// Waits for all nodes at once, for about a minute at most.
+    ///
+    /// # Errors
+    /// A [`ConfigError`] as of [`build`](Self::build).
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answers and nothing else.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::{LockManager, operate::Answer};
+    ///
+    /// for told in LockManager::builder().nodes(["redis://db1"]).examine().await? {
+    ///     if let Answer::Told(examination) = told.answer {
+    ///         println!("{}: {:?} away", told.node, examination.round_trip());
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn examine(self) -> Result<Vec<Told<Examination>>, ConfigError> {
+        let operated = self.into_operated()?;
+        elsewhere(examination::examine(operated)).await
+    }
+
+    /// All locks on these nodes whose names begin with `prefix`, each as
+    /// [`inspect`](crate::LockManager::inspect) tells it, in the order of their names. Changes nothing. Of each node
+    /// `most` are read.
+    ///
+    /// A server knows keys and not locks: every text under a key of the [key format](crate::KeyFormat) that lives for a
+    /// limited time is taken for one. With the usual format, on servers that keep other things too, that is much. The
+    /// locks' names are read first and then what stands under them, which is over already when it is told.
+    ///
+    /// Waits for all nodes at once. Servers go through all their keys for it (`SCAN`), which takes them a second or so
+    /// per million, in small steps.
+    ///
+    /// # Errors
+    /// A [`ConfigError`] as of [`build`](Self::build). What a single node said is in [`Listing::nodes`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answers and nothing else.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::LockManager;
+    ///
+    /// let nodes = ["redis://db1", "redis://db2", "redis://db3"];
+    /// let listing = LockManager::builder().nodes(nodes).list("orders/", 10_000).await?;
+    /// for lock in &listing.locks {
+    ///     println!("{}: {:?}", lock.resource().as_str(), lock.holder());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn list(self, prefix: &str, most: usize) -> Result<Listing, ConfigError> {
+        let operated = self.into_operated()?;
+        elsewhere(listing::list(operated, prefix.to_owned(), most)).await
+    }
+
+    /// Waits until nobody holds the lock on `resource`, for `limit` at most, and takes nothing: whoever wants the lock
+    /// acquires it. It may be held again before this returns. Tells what the nodes had at the end:
+    /// [`is_free`](crate::Inspection::is_free) says which end it was.
+    ///
+    /// Servers push that the key has changed, if the user may ask for that (`CLIENT TRACKING`); the others are asked
+    /// once a second and when the key's time should be over, a file twenty times a second. It gives up early where for
+    /// three seconds too few nodes have answered to know anything.
+    ///
+    /// # Errors
+    /// A [`ConfigError`] as of [`build`](Self::build), or for a name that cannot be used.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing on the nodes, and ends the wait within a few seconds.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::LockManager;
+    /// use std::time::Duration;
+    ///
+    /// let nodes = ["redis://db1", "redis://db2", "redis://db3"];
+    /// let limit = Some(Duration::from_secs(60));
+    /// let seen = LockManager::builder().nodes(nodes).until_free("deploy", limit).await?;
+    /// println!("{}", if seen.is_free() { "free" } else { "still held" });
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn until_free(
+        self,
+        resource: &str,
+        limit: Option<Duration>,
+    ) -> Result<Inspection, ConfigError> {
+        let resource = Resource::new(resource)?;
+        let operated = self.into_operated()?;
+        let waits = Arc::new(());
+        let is_waited_for = Arc::downgrade(&waits);
+        let seen = elsewhere(vigil::until_free(operated, resource, limit, is_waited_for)).await;
+        drop(waits);
+        seen
     }
 
     /// The operator's word that these nodes have forgotten nothing that matters: they vote at once, and do not wait
@@ -220,6 +339,11 @@ impl ManagerBuilder {
     }
 }
 
+async fn survey_of(steward: &mut Steward, configuration: &Configuration) -> Result<Survey, String> {
+    let look = steward.look().await?;
+    Ok(Survey::of(look, configuration))
+}
+
 /// Asks all nodes at once, those that are servers.
 async fn ask_all<T, F>(
     operated: Operated,
@@ -230,10 +354,10 @@ where
     F: Future<Output = Result<T, String>> + Send,
 {
     let node_key = operated.configuration.node_key();
-    let jobs = operated.nodes.into_iter().map(|(node, url)| {
+    let jobs = operated.nodes.into_iter().map(|(node, spot)| {
         let (node_key, ask) = (node_key.clone(), ask.clone());
         async move {
-            let answer = match url {
+            let answer = match spot.url() {
                 None => Answer::NeedsNone,
                 Some(url) => visit(url, node_key, ask).await,
             };

@@ -22,7 +22,7 @@ pub(crate) struct AdmitArguments {
         hide_env_values = true,
         value_parser = NodeListParser,
     )]
-    pub(crate) nodes: NodeList,
+    pub(crate) nodes: Option<NodeList>,
 
     /// Do not ask
     #[arg(long)]
@@ -48,7 +48,7 @@ pub(crate) struct ReconfigureArguments {
         hide_env_values = true,
         value_parser = NodeListParser,
     )]
-    pub(crate) nodes: NodeList,
+    pub(crate) nodes: Option<NodeList>,
 
     /// The servers before the change, all of them; without it, the same
     #[arg(long, value_name = "URL,URL…", value_parser = NodeListParser)]

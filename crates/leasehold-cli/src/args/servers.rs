@@ -31,6 +31,10 @@ pub(crate) enum ServersCommand {
         #[arg(long)]
         nodes: bool,
 
+        /// Print one JSON object a line, one for each server
+        #[arg(long, conflicts_with = "nodes")]
+        json: bool,
+
         #[command(flatten)]
         place: Place,
     },

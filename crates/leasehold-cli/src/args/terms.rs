@@ -37,6 +37,26 @@ pub(super) fn wait(text: &str) -> Result<Duration, String> {
     }
 }
 
+pub(super) fn limit(text: &str) -> Result<Duration, String> {
+    match duration::parse(text)? {
+        Duration::ZERO => Err("zero: `leasehold status` looks once".into()),
+        limit => Ok(limit),
+    }
+}
+
+pub(super) fn interval(text: &str) -> Result<Duration, String> {
+    match duration::parse(text)? {
+        interval if interval < SHORTEST_INTERVAL => Err(format!(
+            "shorter than {}: the servers have other things to do",
+            Shown(SHORTEST_INTERVAL)
+        )),
+        interval => Ok(interval),
+    }
+}
+
+/// How often a picture is drawn at most.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(200);
+
 /// Of this, a command that has to go gets 30 ms between SIGTERM and SIGKILL: hardly enough to be
 /// scheduled twice on a busy machine.
 const SHORTEST_TTL: Duration = Duration::from_millis(200);

@@ -1,8 +1,12 @@
 //! `leasehold admit`: the operator's word that servers may vote now.
 
 use crate::{
-    args::operator::AdmitArguments, exit_code, failure::Failure, hint, nodes::misused, output,
-    question, waiting,
+    args::operator::AdmitArguments,
+    exit_code,
+    failure::Failure,
+    hint,
+    nodes::{self, misused},
+    output, question, waiting,
 };
 use leasehold::{
     AbstentionCause,
@@ -11,7 +15,8 @@ use leasehold::{
 
 /// Looks, asks, admits, and tells the code to exit with.
 pub(crate) fn run(arguments: &AdmitArguments) -> Result<u8, Failure> {
-    let builder = || arguments.agreement.builder(&arguments.nodes);
+    let nodes = nodes::servers(arguments.nodes.as_ref())?;
+    let builder = || arguments.agreement.builder(nodes);
     let survey = waiting::for_it(builder().survey())?.map_err(|error| misused(&error))?;
     let (mut abstaining, mut is_reconfigured) = (0, false);
     for told in &survey {

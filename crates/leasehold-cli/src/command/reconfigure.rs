@@ -2,7 +2,7 @@
 
 use crate::{
     args::operator::ReconfigureArguments, duration::Shown, exit_code, failure::Failure,
-    node_list::NodeList, output, question, waiting,
+    node_list::NodeList, nodes, output, question, waiting,
 };
 use leasehold::{
     ReconfigureError,
@@ -11,7 +11,8 @@ use leasehold::{
 
 /// Looks, asks, changes, and tells the code to exit with.
 pub(crate) fn run(arguments: &ReconfigureArguments) -> Result<u8, Failure> {
-    let builder = || arguments.agreement.builder(&arguments.nodes);
+    let nodes = nodes::servers(arguments.nodes.as_ref())?;
+    let builder = || arguments.agreement.builder(nodes);
     let former = || match &arguments.from {
         Some(NodeList(urls)) => Former::nodes(urls),
         None => Former::same(),
@@ -77,7 +78,7 @@ fn failure(error: &ReconfigureError) -> Failure {
         ReconfigureError::OutOfReach { .. } | ReconfigureError::Unfinished { .. } => {
             exit_code::NO_QUORUM
         }
-        ReconfigureError::Config(error) => return crate::nodes::misused(error),
+        ReconfigureError::Config(error) => return nodes::misused(error),
         _ => exit_code::USAGE,
     };
     let hint = match error {

@@ -6,6 +6,7 @@ use crate::{
     exit_code,
     failure::Failure,
     folder,
+    json::Json,
     node_list::NodeList,
     output, waiting,
 };
@@ -22,7 +23,7 @@ pub(crate) fn run(command: &ServersCommand) -> Result<u8, Failure> {
             agreement,
         } => start(*count, place, agreement),
         ServersCommand::Stop { place } => stop(place),
-        ServersCommand::Status { nodes, place } => status(*nodes, place),
+        ServersCommand::Status { nodes, json, place } => status(*nodes, *json, place),
     }?;
     Ok(exit_code::SUCCESS)
 }
@@ -67,16 +68,27 @@ fn stop(place: &Place) -> Result<(), Failure> {
     Ok(())
 }
 
-fn status(nodes: bool, place: &Place) -> Result<(), Failure> {
+fn status(nodes: bool, json: bool, place: &Place) -> Result<(), Failure> {
     let fleet = load(place).map_err(|error| failure("list", &error))?;
     if nodes {
         output::data(fleet.nodes());
         return Ok(());
     }
     for member in fleet.status() {
-        output::data(line(&member));
+        match json {
+            true => output::data(object(&member)),
+            false => output::data(line(&member)),
+        }
     }
     Ok(())
+}
+
+fn object(member: &Member) -> Json {
+    Json::Object(vec![
+        ("url", member.url().into()),
+        ("pid", u64::from(member.pid).into()),
+        ("running", member.running.into()),
+    ])
 }
 
 fn line(member: &Member) -> String {

@@ -122,6 +122,15 @@ fn servers_are_started_listed_and_stopped() {
             "{line}"
         );
     }
+    let json = user.run(&["servers", "status", "--json"]).end();
+    assert_eq!(json.stdout.lines().count(), 3, "{json:?}");
+    for (line, url) in json.stdout.lines().zip(nodes.split(',')) {
+        assert!(
+            line.starts_with(&format!("{{\"url\":\"{url}\",\"pid\":"))
+                && line.ends_with(",\"running\":true}"),
+            "{line}"
+        );
+    }
     let again = user.run(&["servers", "start"]).end();
     again.assert_says(
         125,

@@ -41,6 +41,9 @@ impl User {
             .env_remove("LEASEHOLD_NAMESPACE")
             .env_remove("LEASEHOLD_CLUSTER")
             .env_remove("LEASEHOLD_KEY_FORMAT")
+            .env_remove("LEASEHOLD_USE")
+            // Whatever is configured on this machine is none of a test's business.
+            .env("LEASEHOLD_CONFIG", "")
             // Servers that a test has started have nothing to forget.
             .env("LEASEHOLD_RESTART_GUARD", "off")
             .env_remove("RUST_BACKTRACE")
@@ -84,6 +87,11 @@ pub(crate) struct Test {
 impl Test {
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
+        self
+    }
+
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
         self
     }
 

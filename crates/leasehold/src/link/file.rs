@@ -72,6 +72,7 @@
 
 mod bell;
 mod ceiling;
+mod contents;
 mod counters;
 mod error;
 mod head;
@@ -85,17 +86,20 @@ mod record;
 mod station;
 mod store;
 
+pub use contents::{Contents, HeldKey};
 pub use error::FileError;
 
 use super::{Link, LinkEvent, Parcel};
 use crate::clock::Clock;
+use leasehold_core::Resource;
 use mailbox::Mailbox;
 use station::Station;
 use std::{
     path::Path,
-    sync::Arc,
+    sync::{Arc, mpsc},
     task::{Context, Poll},
 };
+use store::Store;
 
 /// One node in a folder. Clones are the same node, and so is whatever else opens the same folder, in
 /// this process or another one of the machine.
@@ -124,6 +128,35 @@ impl FileNode {
     /// ```
     pub fn open(path: &Path) -> Result<Self, FileError> {
         Station::open(path).map(|tenancy| Self(Arc::new(tenancy)))
+    }
+
+    /// What is in the store: its size, and what is held by processes that live. Changes nothing. Waits for the store's
+    /// thread, so not for the thread of an async runtime.
+    ///
+    /// # Errors
+    /// Why the store cannot be read, as a fragment for people.
+    pub fn contents(&self, clock: Clock) -> Result<Contents, String> {
+        self.ask(move |store| store.contents(clock))
+    }
+
+    /// Who holds this resource, if anybody that lives does. As [`contents`](Self::contents), but reads one key.
+    ///
+    /// # Errors
+    /// As [`contents`](Self::contents).
+    pub fn find(&self, resource: &Resource, clock: Clock) -> Result<Option<HeldKey>, String> {
+        let resource = resource.clone();
+        self.ask(move |store| store.find(&resource, clock))
+    }
+
+    fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Store) -> Result<T, String> + Send + 'static,
+    ) -> Result<T, String> {
+        let (answer, told) = mpsc::sync_channel(1);
+        let errand = move |store: &Store| drop(answer.send(question(store)));
+        self.0.station().run_errand(Box::new(errand));
+        told.recv()
+            .unwrap_or_else(|_| Err("the thread of the store has ended".to_owned()))
     }
 
     /// A link to this node. Does not wait.

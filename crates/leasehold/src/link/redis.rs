@@ -14,7 +14,7 @@
 //!
 //! The way of a request: `scripts` makes bytes of it, or `native` where no scripts can be run. `backlog` keeps it until its
 //! answer comes, `connection` moves the bytes, `codec` reads the reply and `reply` makes a vote of it, which counts when
-//! `replicas` have it, if that is wanted. `look` is how hints come. `url`, `socket`, `tls` and `handshake` are the way
+//! `replicas` have it, if that is wanted. `look` is how hints come. `url`, `socket`, `tls`, `talk` and `handshake` are the way
 //! to a connection, and `backoff` the way back to one; where sentinels are asked for the way, `search` asks them, by a
 //! talk with each `sentinel`, and `failover` notices when it has become another. `steward` comes for the operator
 //! and not for locks, and `stamp` for the locks of `timestamp`, which know nothing of votes.
@@ -36,6 +36,7 @@ mod sentinel;
 mod socket;
 pub(crate) mod stamp;
 pub(crate) mod steward;
+mod talk;
 mod texts;
 #[cfg(feature = "tls")]
 mod tls;

@@ -10,7 +10,7 @@ use super::{
     survey::MARK,
 };
 use crate::{
-    builder::Operated,
+    builder::{Operated, Spot},
     configuration::{Configuration, Noted, RestartGuard},
     error::{NodeFault, NodeList, ReconfigureError},
     link::{
@@ -98,11 +98,11 @@ async fn plan(operated: Operated, former: Option<Vec<RedisUrl>>) -> Result<Plan,
 
 /// The nodes of both lists, each once as far as their names tell.
 fn sites(
-    nodes: Vec<(NodeName, Option<RedisUrl>)>,
+    nodes: Vec<(NodeName, Spot)>,
     former: Option<Vec<RedisUrl>>,
 ) -> Vec<(RedisUrl, [bool; 2])> {
     let is_same = former.is_none();
-    let new = nodes.into_iter().filter_map(|(_, url)| url);
+    let new = nodes.into_iter().filter_map(|(_, spot)| spot.url());
     let mut sites: Vec<_> = new.map(|url| (url, [is_same, true])).collect();
     for url in former.into_iter().flatten() {
         match sites

@@ -3,9 +3,9 @@
 mod blocking;
 mod callers;
 mod critical_sections;
+mod examine;
 mod fair;
 mod faults_redis;
-
 mod hints;
 mod key_format;
 mod lease;

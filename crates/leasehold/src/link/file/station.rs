@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use leasehold_core::{Fault, FaultKind, Request, Tag, Vote};
 use std::{
     collections::{HashMap, VecDeque},
+    fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -32,15 +33,18 @@ pub(super) struct Station {
     bell: Option<Bell>,
 }
 
-#[derive(Debug)]
 struct Queue {
     jobs: VecDeque<Job>,
+    errands: VecDeque<Errand>,
     tenants: usize,
     /// Whether the thread waits for the bell.
     listens: bool,
     /// Why nothing is carried out any more.
     dead: Option<String>,
 }
+
+/// Something that is not a step, and changes nothing.
+type Errand = Box<dyn FnOnce(&Store) + Send>;
 
 /// A step on its way through the thread.
 #[derive(Debug)]
@@ -88,6 +92,7 @@ impl Station {
             file: store.id(),
             queue: Mutex::new(Queue {
                 jobs: VecDeque::new(),
+                errands: VecDeque::new(),
                 tenants: 1,
                 listens: false,
                 dead: None,
@@ -126,6 +131,15 @@ impl Station {
         job.mailbox.put([(job.tag, Vote::Unknown(fault))]);
     }
 
+    /// Has the thread do something that changes nothing. If the thread has died, it is dropped undone.
+    pub(super) fn run_errand(&self, errand: Errand) {
+        let mut queue = lock(&self.queue);
+        if queue.dead.is_none() {
+            queue.errands.push_back(errand);
+            self.wake(queue);
+        }
+    }
+
     /// Tells the thread that there is news in the queue.
     fn wake(&self, mut queue: MutexGuard<'_, Queue>) {
         let listens = std::mem::take(&mut queue.listens);
@@ -153,7 +167,7 @@ impl Station {
                     // The register is locked before the queue, everywhere; so somebody may have moved in.
                     let mut open = lock(&OPEN);
                     let queue = lock(&self.queue);
-                    if queue.tenants > 0 || !queue.jobs.is_empty() {
+                    if queue.tenants > 0 || !queue.is_empty() {
                         continue;
                     }
                     open.get_or_insert_default().remove(&id);
@@ -164,6 +178,10 @@ impl Station {
                 Turn::Look => {
                     let look = AssertUnwindSafe(|| listener.look(&store));
                     (Vec::new(), catch_unwind(look).map(|()| Vec::new()))
+                }
+                Turn::Errand(errand) => {
+                    let errand = AssertUnwindSafe(|| errand(&store));
+                    (Vec::new(), catch_unwind(errand).map(|()| Vec::new()))
                 }
                 Turn::Steps(jobs) => {
                     let done = catch_unwind(AssertUnwindSafe(|| store.take(&jobs)));
@@ -208,6 +226,9 @@ impl Station {
                         .unwrap_or_else(PoisonError::into_inner);
                 }
             }
+            if let Some(errand) = queue.errands.pop_front() {
+                return Turn::Errand(errand);
+            }
             let count = queue.jobs.len().min(BATCH);
             return match count {
                 0 => Turn::Over,
@@ -222,6 +243,7 @@ impl Station {
         let mut queue = lock(&self.queue);
         queue.dead = Some(reason.to_owned());
         let rest: Vec<_> = queue.jobs.drain(..).collect();
+        queue.errands.clear();
         drop(queue);
         let unknown = |kind| std::iter::repeat(Vote::Unknown(Fault::new(kind, reason)));
         deliver(jobs, unknown(FaultKind::Disconnected));
@@ -232,6 +254,7 @@ impl Station {
 /// What the thread does next.
 enum Turn {
     Steps(Vec<Job>),
+    Errand(Errand),
     Look,
     /// Nobody is left to ask for any step.
     Over,
@@ -240,7 +263,21 @@ enum Turn {
 impl Queue {
     /// Whether there is nothing to do, but somebody is left who may ask.
     fn is_quiet(&self) -> bool {
-        self.jobs.is_empty() && self.tenants > 0
+        self.is_empty() && self.tenants > 0
+    }
+
+    fn is_empty(&self) -> bool {
+        self.jobs.is_empty() && self.errands.is_empty()
+    }
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Queue")
+            .field("jobs", &self.jobs.len())
+            .field("tenants", &self.tenants)
+            .field("dead", &self.dead)
+            .finish_non_exhaustive()
     }
 }
 

@@ -9,14 +9,12 @@ use super::{
     scripts::{Encoder, Met},
     search::{Target, confirm},
     socket::{self, Stream},
+    talk::{Halt, hear, send},
     texts::Script,
     url::RedisUrl,
 };
 use std::time::Duration;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    time::timeout,
-};
+use tokio::time::timeout;
 
 /// Connects and introduces us. The error is a fragment for people, without the password.
 ///
@@ -78,26 +76,6 @@ pub(super) enum Manners {
     Visit,
     /// Only what cannot be left out. Scripts go along in full when they are first needed.
     Bare,
-}
-
-/// Why a handshake came to nothing.
-pub(super) enum Halt {
-    /// The connection ended where an answer was due.
-    HungUp(String),
-    Refused(String),
-}
-
-impl From<Halt> for String {
-    fn from(halt: Halt) -> Self {
-        let (Halt::HungUp(reason) | Halt::Refused(reason)) = halt;
-        reason
-    }
-}
-
-impl From<String> for Halt {
-    fn from(reason: String) -> Self {
-        Self::Refused(reason)
-    }
 }
 
 /// Connects and logs in, for somebody who does not come for locks: nothing is loaded, and nothing greeted.
@@ -265,15 +243,6 @@ async fn greet(
     })
 }
 
-pub(super) async fn send(stream: &mut Stream, wire: &[u8]) -> Result<(), Halt> {
-    let written = async {
-        stream.write_all(wire).await?;
-        stream.flush().await
-    };
-    let reason = |error| Halt::HungUp(socket::reason(&error));
-    written.await.map_err(reason)
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Protocol {
     Resp2,
@@ -350,29 +319,6 @@ fn add_select(url: &RedisUrl, add: &mut impl FnMut(Step, &[&[u8]])) {
     if url.database != 0 {
         let database = url.database.to_string();
         add(Step::Select, &[b"SELECT", database.as_bytes()]);
-    }
-}
-
-/// Reads the next answer; pushes are skipped.
-pub(super) async fn hear<T>(
-    stream: &mut Stream,
-    inbox: &mut Inbox,
-    read: impl FnOnce(&Frame<'_>) -> T,
-) -> Result<T, Halt> {
-    loop {
-        while let Some(frame) = inbox.take().map_err(|malformed| malformed.to_string())? {
-            if !matches!(frame, Frame::Push(_)) {
-                return Ok(read(&frame));
-            }
-        }
-        match stream.read(inbox.space()).await {
-            Ok(0) => {
-                let reason = "the node closed the connection".to_owned();
-                return Err(Halt::HungUp(reason));
-            }
-            Ok(count) => inbox.filled(count),
-            Err(error) => return Err(Halt::HungUp(socket::reason(&error))),
-        }
     }
 }
 

@@ -4,11 +4,12 @@ use super::{
     codec::{self, Frame, Inbox},
     connection::Connection,
     failover,
-    handshake::{self, Halt, Manners, hear, send},
+    handshake::{self, Manners},
     reply::words,
     scripts::Encoder,
     sentinel::{self, Address},
     socket::Stream,
+    talk::{Halt, hear, send},
     url::{Place, RedisUrl, Sentinels, host_port},
 };
 

@@ -2,10 +2,11 @@
 
 use super::{
     codec::{self, Frame, Inbox},
-    handshake::{Manners, hear, log_in, send},
+    handshake::{Manners, log_in},
     reply::words,
     search::Target,
     socket::Stream,
+    talk::{hear, send},
     url::{Place, RedisUrl, Sentinels},
 };
 use std::time::Duration;

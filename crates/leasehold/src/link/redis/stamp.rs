@@ -2,10 +2,11 @@
 
 use super::{
     codec::{self, Frame, Inbox},
-    handshake::{hear, is_about_rights, send},
+    handshake::is_about_rights,
     reply::words,
     search,
     socket::Stream,
+    talk::{hear, send},
     url::RedisUrl,
 };
 use std::{future::poll_fn, pin::Pin, task::Poll, time::Duration};

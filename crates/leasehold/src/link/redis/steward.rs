@@ -1,13 +1,16 @@
 //! An operator's visit to a node: a look at what it keeps of itself, and the few changes of it that are the
 //! operator's to make. One connection, one thing at a time, and a limit on each.
 
+pub(crate) mod checkup;
+pub(crate) mod keys;
+
 use super::{
     codec::{self, Frame, Inbox},
     greeting::Node,
-    handshake::{hear, send},
     reply::words,
     search,
     socket::Stream,
+    talk::{hear, send},
     url::RedisUrl,
 };
 use leasehold_core::AbstentionCause;

@@ -1,0 +1,271 @@
+//! The arguments of the commands that look: `status`, `list`, `wait`, `watch`, `doctor`; and of `force-release`.
+
+use super::terms;
+use crate::{
+    agreement::Agreement,
+    node_list::{NodeList, NodeListParser},
+};
+use clap::Args;
+use std::time::Duration;
+
+/// Where to look.
+#[derive(Debug, Args)]
+pub(crate) struct Place {
+    /// The servers, as URLs with commas between; without any, this user's file on this machine
+    #[arg(
+        long,
+        value_name = "URL,URL…",
+        env = "LEASEHOLD_NODES",
+        // They may contain passwords.
+        hide_env_values = true,
+        value_parser = NodeListParser,
+    )]
+    pub(crate) nodes: Option<NodeList>,
+
+    #[command(flatten)]
+    pub(crate) agreement: Agreement,
+}
+
+impl Place {
+    /// What a configuration file may fill in.
+    pub(super) fn parts(&mut self) -> (&mut Option<NodeList>, &mut Agreement) {
+        (&mut self.nodes, &mut self.agreement)
+    }
+}
+
+/// Say who holds a lock, since when, and for how long, node by node.
+///
+/// Changes nothing. The answer is about a moment that is over when you read it: to do something only if the lock is
+/// free, acquire it.
+#[derive(Debug, Args)]
+#[command(after_long_help = STATUS_HELP)]
+pub(crate) struct StatusArguments {
+    /// What may be locked
+    #[arg(value_parser = terms::resource)]
+    pub(crate) resource: String,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// List all locks, who holds them, and what was left over on a few nodes.
+///
+/// Goes through all keys of all servers (SCAN), in small steps. A server knows keys and not locks: every text with a
+/// limited time under a key of --key-format is taken for one.
+#[derive(Debug, Args)]
+#[command(after_long_help = LIST_HELP)]
+pub(crate) struct ListArguments {
+    /// Only resources whose names begin so
+    #[arg(default_value = "", hide_default_value = true)]
+    pub(crate) prefix: String,
+
+    /// Read so many locks of each node at most
+    #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
+    pub(crate) most: usize,
+
+    /// Print one JSON object a line, one for each lock
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Wait until a lock is free, without taking it.
+///
+/// Servers tell when the lock changes; where they may not, they are asked once a second. When this ends, somebody
+/// else may have the lock already: to do something under it, `leasehold run --wait`.
+#[derive(Debug, Args)]
+#[command(after_long_help = WAIT_HELP)]
+pub(crate) struct WaitArguments {
+    /// What may be locked
+    #[arg(value_parser = terms::resource)]
+    pub(crate) resource: String,
+
+    /// Wait so long at most, then exit with 124; without it, for ever
+    #[arg(long, value_name = "DURATION", value_parser = terms::limit)]
+    pub(crate) wait: Option<Duration>,
+
+    /// Print one JSON object at the end
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Show nodes and locks, again and again, until Ctrl-C.
+///
+/// On a terminal the picture is drawn in its place; elsewhere one follows the other with an empty line between.
+#[derive(Debug, Args)]
+#[command(after_long_help = WATCH_HELP)]
+pub(crate) struct WatchArguments {
+    /// Only resources whose names begin so
+    #[arg(default_value = "", hide_default_value = true)]
+    pub(crate) prefix: String,
+
+    /// Look so often
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = terms::interval)]
+    pub(crate) every: Duration,
+
+    /// Show one picture and end
+    #[arg(long)]
+    pub(crate) once: bool,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Examine the nodes, say what is wrong, why it matters, and what to do. Changes nothing.
+///
+/// Looks at each node's reachability and round trips, version, role, persistence, memory, clock, rights and vote, and
+/// at all of them together. What a service forbids to ask is "not told". Without servers, it looks at the store on this
+/// machine, which is made if there is none.
+#[derive(Debug, Args)]
+#[command(after_long_help = DOCTOR_HELP)]
+pub(crate) struct DoctorArguments {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Measure how long a lock takes on these nodes, one after the other.
+///
+/// Takes and releases a lock that nobody else wants, again and again, and tells the medians beside the nodes' round
+/// trip.
+#[derive(Debug, Args)]
+#[command(after_long_help = BENCH_HELP)]
+pub(crate) struct BenchArguments {
+    /// For so long
+    #[arg(long = "for", value_name = "DURATION", default_value = "3s", value_parser = terms::interval)]
+    pub(crate) span: Duration,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Take a lock away from whoever holds it. Two may hold it afterwards.
+///
+/// Says who would be put out, and asks. Deletes the lock's keys on all nodes, leftovers included, of those who were
+/// named and of nobody who came meanwhile. Who is put out does not know it before the next extension: stop that program
+/// first.
+#[derive(Debug, Args)]
+#[command(after_long_help = FORCE_HELP)]
+pub(crate) struct ForceReleaseArguments {
+    /// What is locked
+    #[arg(value_parser = terms::resource)]
+    pub(crate) resource: String,
+
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Print what a shell needs to complete the words of this command.
+#[derive(Debug, Args)]
+#[command(after_long_help = COMPLETIONS_HELP)]
+pub(crate) struct CompletionsArguments {
+    /// Which shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+const STATUS_HELP: &str = "\
+Examples:
+    leasehold status deploy
+    leasehold status --use main --json deploy | jq -r .holder
+
+Exit codes:
+  0      free
+  2      the arguments or the configuration file cannot be understood
+  121    held
+  122    neither for certain: too few nodes answer, or they do not agree";
+
+const LIST_HELP: &str = "\
+Examples:
+    leasehold list
+    leasehold list orders/
+    leasehold list --json | jq -r 'select(.state == \"held\") | .resource'
+
+Exit codes:
+  0      listed
+  2      the arguments or the configuration file cannot be understood
+  122    too few nodes could be listed";
+
+const WAIT_HELP: &str = "\
+Examples:
+    leasehold wait deploy && echo nobody deploys
+    leasehold wait --wait 10m deploy
+
+Exit codes:
+  0      free
+  2      the arguments or the configuration file cannot be understood
+  122    for three seconds too few nodes answered
+  124    held for all of --wait";
+
+const WATCH_HELP: &str = "\
+Examples:
+    leasehold watch
+    leasehold watch --every 500ms orders/
+    leasehold watch --once
+
+A full dot is a node that has the holder's key, an empty one a node that has not, a question mark one
+that does not answer. The bar is what is left of the lock, a sign for each second up to ten.
+
+Exit codes:
+  0      one picture, and --once
+  2      the arguments or the configuration file cannot be understood
+  130    ended by Ctrl-C";
+
+const DOCTOR_HELP: &str = "\
+Examples:
+    leasehold doctor
+    leasehold doctor --nodes redis://db1,redis://db2,redis://db3
+    leasehold doctor --json | jq -r .verdict
+
+Exit codes:
+  0      sound
+  2      the arguments or the configuration file cannot be understood
+  120    weakened: locks work, but less well than they should
+  122    broken: nobody can have a lock";
+
+const BENCH_HELP: &str = "\
+Examples:
+    leasehold bench
+    leasehold bench --for 10s --json
+
+Exit codes:
+  0      measured
+  2      the arguments or the configuration file cannot be understood
+  122    no lock can be had
+  125    leasehold itself failed";
+
+const FORCE_HELP: &str = "\
+Examples:
+    leasehold force-release deploy
+    leasehold force-release --yes deploy
+
+Exit codes:
+  0      nobody holds it any more, as far as the nodes say
+  2      the arguments or the configuration file cannot be understood
+  122    too few nodes confirmed it
+  125    leasehold itself failed, or the answer was no";
+
+const COMPLETIONS_HELP: &str = "\
+Examples:
+    leasehold completions bash > ~/.local/share/bash-completion/completions/leasehold
+    leasehold completions zsh > ~/.zfunc/_leasehold
+    leasehold completions fish > ~/.config/fish/completions/leasehold.fish";

@@ -1,0 +1,45 @@
+//! `leasehold doctor`: what is wrong, why it matters, what to do.
+
+use crate::{
+    agreement::{Agreement, Guard},
+    args::views::DoctorArguments,
+    diagnosis::{Diagnosis, Options, Patient, facts::NodeFacts},
+    failure::Failure,
+    nodes::Nodes,
+    output, waiting,
+};
+use leasehold::operate::{Examination, Told};
+use std::time::Duration;
+
+/// Examines, and tells the code to exit with.
+pub(crate) fn run(arguments: &DoctorArguments) -> Result<u8, Failure> {
+    let place = &arguments.place;
+    let nodes = Nodes::choose(place.nodes.as_ref());
+    let builder = nodes.to_look_at(&place.agreement)?;
+    let quorum = builder.quorum().map_err(|error| nodes.wrong(&error))?;
+    let builder = nodes.quiet_builder(&place.agreement);
+    let told = waiting::for_it(builder.examine())?.map_err(|error| nodes.wrong(&error))?;
+    let diagnosis = Diagnosis::of(patient(&place.agreement, quorum, &told));
+    match arguments.json {
+        true => output::data(diagnosis.json()),
+        false => output::data(diagnosis.text()),
+    }
+    Ok(diagnosis.code())
+}
+
+/// The nodes as the rules see them.
+pub(crate) fn patient(agreement: &Agreement, quorum: usize, told: &[Told<Examination>]) -> Patient {
+    Patient {
+        origin: agreement.origin.clone(),
+        quorum,
+        options: Options {
+            ttl: agreement.usual_ttl(),
+            clock_skew: agreement.clock_skew.unwrap_or(USUAL_SKEW),
+            guard: agreement.restart_guard.unwrap_or(Guard::Quarantine),
+        },
+        nodes: told.iter().map(NodeFacts::of).collect(),
+    }
+}
+
+/// As in the library, which does not tell.
+const USUAL_SKEW: Duration = Duration::from_secs(2);

@@ -1,0 +1,48 @@
+//! `leasehold wait`: until a lock is free.
+
+use crate::{
+    args::views::WaitArguments,
+    duration::Shown,
+    exit_code,
+    failure::Failure,
+    lock_view::{KeyView, LockView, State},
+    nodes::Nodes,
+    output, waiting,
+};
+
+/// Waits, and tells the code to exit with.
+pub(crate) fn run(arguments: &WaitArguments) -> Result<u8, Failure> {
+    let place = &arguments.place;
+    let nodes = Nodes::choose(place.nodes.as_ref());
+    let builder = nodes.to_look_at(&place.agreement)?;
+    let seen = waiting::for_it(builder.until_free(&arguments.resource, arguments.wait))?
+        .map_err(|error| nodes.wrong(&error))?;
+    let (view, name) = (LockView::of(&seen), &arguments.resource);
+    if arguments.json {
+        output::data(view.json());
+    }
+    if view.state == State::Free {
+        return Ok(exit_code::SUCCESS);
+    }
+    if seen.is_unclear() {
+        let silent = view.keys.iter().filter_map(|(node, key)| match key {
+            KeyView::Silent(why) => Some(format!("{node}: {why}")),
+            _ => None,
+        });
+        let silent: Vec<_> = silent.collect();
+        let text = format!(
+            "cannot tell whether {name:?} is free: too few nodes answer: {}",
+            silent.join("; ")
+        );
+        return Err(Failure::new(exit_code::NO_QUORUM, text));
+    }
+    let by = match &view.state {
+        State::Held(held) => format!("held by {}", held.holder),
+        _ => "not free on a quorum of nodes".to_owned(),
+    };
+    let after = arguments
+        .wait
+        .map(|wait| format!("after {}, ", Shown(wait)));
+    let text = format!("{}{name:?} is still {by}", after.unwrap_or_default());
+    Err(Failure::new(exit_code::WAIT_TIMED_OUT, text))
+}

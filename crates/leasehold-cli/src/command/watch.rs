@@ -1,0 +1,72 @@
+//! `leasehold watch`: nodes and locks, again and again.
+
+use super::doctor::patient;
+use crate::{
+    args::views::WatchArguments,
+    clock_steps::ClockSteps,
+    exit_code,
+    failure::Failure,
+    lock_view::LockView,
+    nodes::Nodes,
+    output,
+    picture::{Frame, Picture},
+};
+use leasehold::{ConfigError, clock::Clock, operate::Answer};
+use std::io::{IsTerminal, stdout};
+use tokio::{join, runtime, time::sleep};
+
+/// Draws until somebody ends it, and tells the code to exit with.
+pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .map_err(|error| Failure::own(format!("cannot start: {error}")))?;
+    let place = &arguments.place;
+    let nodes = Nodes::choose(place.nodes.as_ref());
+    // Once, so that what is wrong with the arguments is told before the first picture, and talk but once.
+    drop(nodes.to_look_at(&place.agreement)?);
+    let frame = match stdout().is_terminal() && !arguments.once {
+        true => Frame::Terminal,
+        false => Frame::Plain,
+    };
+    runtime.block_on(async {
+        let mut steps = ClockSteps::default();
+        loop {
+            let picture = picture(&nodes, arguments, &mut steps).await?;
+            // Who watches by a pipe that is gone does not watch any more.
+            if output::picture(&frame.draw(&picture)).is_err() || arguments.once {
+                return Ok(exit_code::SUCCESS);
+            }
+            sleep(arguments.every).await;
+        }
+    })
+}
+
+async fn picture(
+    nodes: &Nodes,
+    arguments: &WatchArguments,
+    steps: &mut ClockSteps,
+) -> Result<Picture, Failure> {
+    let agreement = &arguments.place.agreement;
+    let builder = || nodes.quiet_builder(agreement);
+    let wrong = |error: ConfigError| nodes.wrong(&error);
+    let quorum = builder().quorum().map_err(wrong)?;
+    let (told, listing) = join!(builder().examine(), builder().list(&arguments.prefix, MOST));
+    let (told, listing) = (told.map_err(wrong)?, listing.map_err(wrong)?);
+    let has_more = listing
+        .nodes
+        .iter()
+        .any(|told| matches!(&told.answer, Answer::Told(scanned) if scanned.has_more));
+    let (now, patient) = (Clock::system().wall(), patient(agreement, quorum, &told));
+    steps.note(now, &patient.nodes);
+    Ok(Picture {
+        now,
+        patient,
+        steps: steps.lines(),
+        locks: listing.locks.iter().map(LockView::of).collect(),
+        has_more,
+    })
+}
+
+/// More than fits on any screen.
+const MOST: usize = 1000;

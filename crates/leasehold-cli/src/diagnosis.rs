@@ -1,0 +1,112 @@
+//! What `doctor` makes of what the nodes tell: findings, and a verdict.
+//!
+//! [`facts`] is what was told, in a form that tests can write down; [`findings`] has the rules, which are the reason
+//! for all of this; [`report`] shows it.
+
+pub(crate) mod facts;
+mod findings;
+mod report;
+
+use crate::exit_code;
+use facts::{NodeFacts, NodeState, ServerFacts};
+use std::time::Duration;
+
+/// Everything that the rules look at.
+#[derive(Clone, Debug)]
+pub(crate) struct Patient {
+    /// Which configuration file said so, if any.
+    pub(crate) origin: Option<String>,
+    pub(crate) quorum: usize,
+    pub(crate) options: Options,
+    pub(crate) nodes: Vec<NodeFacts>,
+}
+
+/// What all agree on, as far as it matters here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    /// Of locks that are made without a TTL of their own.
+    pub(crate) ttl: Duration,
+    pub(crate) clock_skew: Duration,
+    pub(crate) guard: crate::agreement::Guard,
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Weight {
+    /// Good to know.
+    Note,
+    /// Locks work, but less well than they should.
+    Warning,
+    /// This node cannot be used for locks as it is.
+    Problem,
+}
+
+/// Something that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    pub(crate) weight: Weight,
+    /// The nodes that it is about; none for all of them together.
+    pub(crate) nodes: Vec<String>,
+    pub(crate) what: String,
+    pub(crate) why: &'static str,
+    pub(crate) remedy: String,
+}
+
+/// Whether locks work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Sound,
+    Weakened,
+    /// Nobody can have a lock now.
+    Broken,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Diagnosis {
+    pub(crate) patient: Patient,
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Diagnosis {
+    pub(crate) fn of(patient: Patient) -> Self {
+        let findings = findings::all(&patient);
+        Self { patient, findings }
+    }
+
+    pub(crate) fn verdict(&self) -> Verdict {
+        let is_bad = |finding: &Finding| finding.weight > Weight::Note;
+        if self.patient.voting() < self.patient.quorum {
+            Verdict::Broken
+        } else if self.findings.iter().any(is_bad) {
+            Verdict::Weakened
+        } else {
+            Verdict::Sound
+        }
+    }
+
+    pub(crate) fn code(&self) -> u8 {
+        match self.verdict() {
+            Verdict::Sound => exit_code::SUCCESS,
+            Verdict::Weakened => exit_code::WEAKENED,
+            Verdict::Broken => exit_code::NO_QUORUM,
+        }
+    }
+}
+
+impl Patient {
+    /// Whether this server would vote for us now.
+    pub(crate) fn has_vote(&self, server: &ServerFacts) -> bool {
+        findings::votes(server, self.options.guard)
+    }
+
+    /// How many nodes would vote for us now.
+    pub(crate) fn voting(&self) -> usize {
+        let votes = |node: &&NodeFacts| match &node.state {
+            NodeState::Server(server) => self.has_vote(server),
+            NodeState::File(_) | NodeState::InProcess => true,
+            NodeState::Silent(_) => false,
+        };
+        self.nodes.iter().filter(votes).count()
+    }
+}

@@ -1,0 +1,146 @@
+//! What the nodes told, as far as the rules look at it.
+
+use leasehold::operate::{Answer, Examination, FileExamination, Membership, Survey, Told};
+use std::time::Duration;
+
+/// A node, and what it told.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeFacts {
+    pub(crate) name: String,
+    pub(crate) state: NodeState,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum NodeState {
+    /// Why it could not be asked.
+    Silent(String),
+    Server(Box<ServerFacts>),
+    File(FileFacts),
+    /// In the memory of a process.
+    InProcess,
+}
+
+/// What is none was not told.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ServerFacts {
+    pub(crate) round_trip: Duration,
+    pub(crate) slowest: Duration,
+    pub(crate) version: Option<String>,
+    pub(crate) role: Option<String>,
+    pub(crate) run_id: Option<String>,
+    pub(crate) uptime: Option<Duration>,
+    pub(crate) replicas: Option<u64>,
+    /// Whether it is ahead of ours, by how much, and how uncertain that is.
+    pub(crate) clock: Option<(bool, Duration, Duration)>,
+    pub(crate) memory_used: Option<u64>,
+    pub(crate) memory_limit: Option<u64>,
+    pub(crate) has_log: Option<bool>,
+    pub(crate) fsync: Option<String>,
+    pub(crate) fsync_on_rewrite: Option<bool>,
+    /// What it could not write the last time.
+    pub(crate) failed_write: Option<String>,
+    pub(crate) lacking: Option<Vec<String>>,
+    pub(crate) vote: VoteFacts,
+}
+
+/// Whether it votes for us.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum VoteFacts {
+    #[default]
+    Votes,
+    /// It cannot keep locks: why.
+    Unsuitable(String),
+    /// Not now: for how long, and why.
+    Abstains(Duration, String),
+    /// It votes for this configuration.
+    Others(String),
+    /// A change of configuration is not finished.
+    Unfinished(String),
+    /// It does not say, for this reason.
+    NotTold(String),
+}
+
+/// A store on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileFacts {
+    pub(crate) path: String,
+    pub(crate) used: u64,
+    pub(crate) room: u64,
+    /// Process and resource.
+    pub(crate) holders: Vec<(u32, String)>,
+}
+
+impl NodeFacts {
+    pub(crate) fn of(told: &Told<Examination>) -> Self {
+        let state = match &told.answer {
+            Answer::Silent(why) => NodeState::Silent(why.clone()),
+            Answer::Told(seen) => match &seen.file {
+                Some(file) => NodeState::File(FileFacts::of(file)),
+                None => NodeState::Server(Box::new(ServerFacts::of(seen))),
+            },
+            _ => NodeState::InProcess,
+        };
+        Self {
+            name: told.node.to_string(),
+            state,
+        }
+    }
+}
+
+impl ServerFacts {
+    fn of(seen: &Examination) -> Self {
+        let memory = seen.memory.as_ref();
+        Self {
+            round_trip: seen.round_trip().unwrap_or_default(),
+            slowest: seen.round_trips.last().copied().unwrap_or_default(),
+            version: seen.version.clone(),
+            role: seen.role.clone(),
+            run_id: seen.run_id.clone(),
+            uptime: seen.uptime,
+            replicas: seen.replicas,
+            clock: seen
+                .clock
+                .map(|clock| (clock.is_ahead, clock.by, clock.uncertainty)),
+            memory_used: memory.map(|memory| memory.used),
+            memory_limit: memory.and_then(|memory| memory.limit),
+            has_log: seen.persistence.has_log,
+            fsync: seen.persistence.fsync.clone(),
+            fsync_on_rewrite: seen.persistence.fsync_on_rewrite,
+            failed_write: seen.persistence.failed.clone(),
+            lacking: seen.lacking.clone(),
+            vote: match &seen.survey {
+                Some(Answer::Told(survey)) => VoteFacts::of(survey),
+                Some(Answer::Silent(why)) => VoteFacts::NotTold(why.clone()),
+                _ => VoteFacts::Votes,
+            },
+        }
+    }
+}
+
+impl VoteFacts {
+    fn of(survey: &Survey) -> Self {
+        if let Some(why) = &survey.unsuitable {
+            return Self::Unsuitable(why.clone());
+        }
+        match &survey.membership {
+            Membership::Others { configuration } => return Self::Others(configuration.clone()),
+            Membership::Unfinished { change } => return Self::Unfinished(change.clone()),
+            _ => {}
+        }
+        match survey.abstains {
+            Some(abstention) => Self::Abstains(abstention.left, abstention.to_string()),
+            None => Self::Votes,
+        }
+    }
+}
+
+impl FileFacts {
+    fn of(file: &FileExamination) -> Self {
+        Self {
+            path: file.path.display().to_string(),
+            used: file.used,
+            room: file.room,
+            holders: file.holders.clone(),
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! The rules. Each says what was found, why it matters to locks, and what to do.
+
+use super::{
+    Finding, Options, Patient, Weight,
+    facts::{NodeState, ServerFacts, VoteFacts},
+};
+use crate::{agreement::Guard, duration::Shown};
+use std::{collections::BTreeMap, time::Duration};
+
+/// Everything that the rules find, the worst first.
+pub(super) fn all(patient: &Patient) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for node in &patient.nodes {
+        let of_node = match &node.state {
+            NodeState::Silent(why) => vec![silent(why)],
+            NodeState::Server(server) => of_server(server, &patient.options),
+            NodeState::File(file) if file.used > file.room / 10 * 9 => vec![full_file()],
+            NodeState::File(_) | NodeState::InProcess => Vec::new(),
+        };
+        for mut finding in of_node {
+            finding.nodes.push(node.name.clone());
+            add(&mut found, finding);
+        }
+    }
+    found.extend(same_server(patient));
+    found.extend(of_all(patient));
+    // Stable: within one weight, in the order of the nodes.
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
+    found
+}
+
+/// What is the same of several nodes is told once.
+fn add(found: &mut Vec<Finding>, finding: Finding) {
+    let same = found
+        .iter_mut()
+        .find(|other| (&other.what, &other.remedy) == (&finding.what, &finding.remedy));
+    match same {
+        Some(other) => other.nodes.extend(finding.nodes),
+        None => found.push(finding),
+    }
+}
+
+fn finding(weight: Weight, what: impl Into<String>, why: &'static str, remedy: &str) -> Finding {
+    Finding {
+        weight,
+        nodes: Vec::new(),
+        what: what.into(),
+        why,
+        remedy: remedy.to_owned(),
+    }
+}
+
+fn silent(why: &str) -> Finding {
+    finding(
+        Weight::Problem,
+        format!("cannot be asked: {why}"),
+        "it has no vote, and fewer others may be away",
+        "start it, or correct its address, user or password",
+    )
+}
+
+fn full_file() -> Finding {
+    finding(
+        Weight::Warning,
+        "the store is nearly full",
+        "a full store takes no new locks",
+        "find out who holds so many locks: `leasehold list`",
+    )
+}
+
+fn of_server(server: &ServerFacts, options: &Options) -> Vec<Finding> {
+    let rules = [
+        vote(server, options),
+        version(server),
+        rights(server, options),
+        persistence(server, options),
+        memory(server),
+        clock(server, options),
+        round_trips(server, options),
+        replicas(server, options),
+    ];
+    rules.into_iter().flatten().collect()
+}
+
+fn vote(server: &ServerFacts, options: &Options) -> Option<Finding> {
+    Some(match &server.vote {
+        VoteFacts::Votes => return None,
+        // Its lack of rights is a finding of its own, if there is one.
+        VoteFacts::NotTold(_) if votes(server, options.guard) => return None,
+        VoteFacts::Unsuitable(why) => finding(
+            Weight::Problem,
+            why,
+            "no lock is kept on such a server, since it would be lost or granted twice",
+            "name a master that keeps its keys, or change this one",
+        ),
+        VoteFacts::Abstains(left, why) => finding(
+            Weight::Warning,
+            why,
+            "until then it has no vote, and fewer others may be away",
+            &format!(
+                "wait {}; or, if you know that no lock is held that it has forgotten, `leasehold admit`",
+                Shown(*left)
+            ),
+        ),
+        VoteFacts::Others(configuration) => finding(
+            Weight::Problem,
+            format!("is used with another configuration: {configuration}"),
+            "it does not vote for who wants something else: two of different opinion could both hold a lock",
+            "say the same as the others do, or change it for all: `leasehold reconfigure`",
+        ),
+        VoteFacts::Unfinished(change) => finding(
+            Weight::Problem,
+            change,
+            "it votes for nobody until the change is finished",
+            "run the same `leasehold reconfigure` again",
+        ),
+        VoteFacts::NotTold(why) => finding(
+            Weight::Problem,
+            format!("does not tell whether it votes: {why}"),
+            "most likely it does not let us do what a vote needs",
+            "give its user the rights of docs/OPERATING.md",
+        ),
+    })
+}
+
+fn version(server: &ServerFacts) -> Option<Finding> {
+    let version = server.version.as_ref()?;
+    let number = version.rsplit(' ').next()?;
+    let major: u32 = number.split('.').next()?.parse().ok()?;
+    (major < 7).then(|| {
+        finding(
+            Weight::Problem,
+            format!("runs {version}"),
+            "locks need Redis 7.0 or Valkey 7.2, or newer",
+            "upgrade the server",
+        )
+    })
+}
+
+/// Whether something is missing without which it does not vote.
+pub(super) fn lacks_votes(server: &ServerFacts, guard: Guard) -> bool {
+    let mut lacking = server.lacking.iter().flatten();
+    lacking.any(|right| !is_spared(right, guard))
+}
+
+/// Whether it would vote for us now. Where the guard is off, nobody asks a server for its past.
+pub(super) fn votes(server: &ServerFacts, guard: Guard) -> bool {
+    let is_willing = match &server.vote {
+        VoteFacts::Votes => true,
+        VoteFacts::NotTold(_) => guard == Guard::Off,
+        _ => false,
+    };
+    is_willing && !lacks_votes(server, guard)
+}
+
+/// What locks do without.
+fn is_spared(right: &str, guard: Guard) -> bool {
+    ["+client|tracking", "+client|caching", "+script|load"].contains(&right)
+        || right == "+info" && guard == Guard::Off
+}
+
+fn rights(server: &ServerFacts, options: &Options) -> Option<Finding> {
+    let lacking = server.lacking.as_ref()?;
+    if lacking.is_empty() {
+        return None;
+    }
+    let list = lacking.join(" ");
+    let what = format!("its user lacks rights: {list}");
+    let remedy = format!("on the server: ACL SETUSER … {list}");
+    Some(match lacks_votes(server, options.guard) {
+        true => finding(Weight::Problem, what, "a vote needs them", &remedy),
+        false => finding(
+            Weight::Note,
+            what,
+            "locks work without, but slower: scripts go along with each request, or waiters are not told when a lock \
+             becomes free; or, with restart guard off, nobody can see what the server evicts",
+            &remedy,
+        ),
+    })
+}
+
+fn persistence(server: &ServerFacts, options: &Options) -> Option<Finding> {
+    if let Some(what) = &server.failed_write {
+        return Some(finding(
+            Weight::Warning,
+            format!("could not write its {what} the last time"),
+            "a server that cannot write its data may refuse to take votes",
+            "look at the server's log and its disk",
+        ));
+    }
+    let is_durable = server.has_log == Some(true)
+        && server.fsync.as_deref() == Some("always")
+        && server.fsync_on_rewrite != Some(false);
+    match (options.guard, server.has_log) {
+        (Guard::TrustAof, Some(_)) if !is_durable && server.fsync.is_some() => Some(finding(
+            Weight::Problem,
+            "does not write every vote to its disk before it answers",
+            "restart guard trust-aof lets it vote at once after a restart, having forgotten locks",
+            "on the server: appendonly yes, appendfsync always, no-appendfsync-on-rewrite no; or use the restart guard quarantine",
+        )),
+        _ => None,
+    }
+}
+
+fn memory(server: &ServerFacts) -> Option<Finding> {
+    let (used, limit) = server.memory_used.zip(server.memory_limit)?;
+    (used > limit / 10 * 9).then(|| {
+        finding(
+            Weight::Warning,
+            "has used nine tenths of its maxmemory",
+            "a server whose memory is full takes no new locks",
+            "raise maxmemory, or free some",
+        )
+    })
+}
+
+fn clock(server: &ServerFacts, options: &Options) -> Option<Finding> {
+    let (is_ahead, by, uncertainty) = server.clock?;
+    let certain = by.saturating_sub(uncertainty);
+    (certain > options.clock_skew).then(|| {
+        let side = if is_ahead { "ahead of" } else { "behind" };
+        finding(
+            Weight::Warning,
+            format!("its clock is {} {side} the one here", Shown(by)),
+            "clocks may differ by --clock-skew: fencing tokens may go back where a node lost its counters, and a clock \
+             that is set ends leases early",
+            "let a time service keep both clocks",
+        )
+    })
+}
+
+fn round_trips(server: &ServerFacts, options: &Options) -> Option<Finding> {
+    let limit = node_limit(options);
+    (server.round_trip > limit / 4).then(|| {
+        finding(
+            Weight::Warning,
+            format!(
+                "answers in {}, and has {} to answer",
+                Shown(server.round_trip),
+                Shown(limit)
+            ),
+            "a node that answers late has no vote; the limit is a twentieth of the TTL, and 500 ms at most",
+            "use nodes that are nearer, or a longer --ttl",
+        )
+    })
+}
+
+/// How long a node has to answer, by the library's default.
+fn node_limit(options: &Options) -> Duration {
+    (options.ttl / 20).min(Duration::from_millis(500))
+}
+
+fn replicas(server: &ServerFacts, options: &Options) -> Option<Finding> {
+    let replicas = server.replicas.filter(|replicas| *replicas > 0)?;
+    let plural = if replicas == 1 { "" } else { "s" };
+    let what = format!("has {replicas} replica{plural}");
+    if options.guard == Guard::TrustAof {
+        return Some(finding(
+            Weight::Problem,
+            what,
+            "restart guard trust-aof is not for servers whose place another may take, and refuses them",
+            "use the restart guard quarantine, or a server without replicas",
+        ));
+    }
+    Some(finding(
+        Weight::Note,
+        what,
+        "replicas make no lock safer; one that takes over does not vote until every lock that it may have missed has \
+         ended",
+        "see \"One master with replicas\" in docs/OPERATING.md",
+    ))
+}
+
+/// One server under two names has two votes.
+fn same_server(patient: &Patient) -> Vec<Finding> {
+    let mut names: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for node in &patient.nodes {
+        if let NodeState::Server(server) = &node.state
+            && let Some(run_id) = &server.run_id
+        {
+            names.entry(run_id).or_default().push(node.name.clone());
+        }
+    }
+    let twice = names.into_values().filter(|names| names.len() > 1);
+    twice
+        .map(|nodes| Finding {
+            nodes,
+            ..finding(
+                Weight::Problem,
+                "are the same server",
+                "it would have several votes, and outvote the others",
+                "name each server once, whatever it is called",
+            )
+        })
+        .collect()
+}
+
+fn of_all(patient: &Patient) -> Vec<Finding> {
+    let nodes = patient.nodes.len();
+    let is_server =
+        |state: &NodeState| matches!(state, NodeState::Server(_) | NodeState::Silent(_));
+    let servers = patient.nodes.iter().filter(|node| is_server(&node.state));
+    if servers.count() < nodes {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    if patient.options.guard == Guard::Off {
+        found.push(finding(
+            Weight::Warning,
+            "the restart guard is off",
+            "a server that restarts without its data votes at once: two may hold a lock that it has forgotten",
+            "use the restart guard quarantine, for all, by `leasehold reconfigure`",
+        ));
+    }
+    if nodes == 1 {
+        found.push(finding(
+            Weight::Note,
+            "there is one node",
+            "while it is away nobody can have a lock",
+            "three servers that do not fail together bear the loss of one",
+        ));
+    } else if nodes.is_multiple_of(2) {
+        found.push(finding(
+            Weight::Note,
+            format!(
+                "{nodes} nodes bear the loss of no more than {} would",
+                nodes - 1
+            ),
+            "a majority is needed",
+            "use an odd number",
+        ));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

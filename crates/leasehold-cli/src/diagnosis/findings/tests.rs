@@ -1,0 +1,309 @@
+use super::*;
+use crate::diagnosis::{
+    Diagnosis, Verdict,
+    facts::{FileFacts, NodeFacts},
+};
+
+fn server() -> ServerFacts {
+    ServerFacts {
+        round_trip: Duration::from_micros(400),
+        version: Some("Redis 7.0.15".to_owned()),
+        lacking: Some(Vec::new()),
+        ..ServerFacts::default()
+    }
+}
+
+fn patient(servers: Vec<ServerFacts>) -> Patient {
+    let nodes = servers
+        .into_iter()
+        .enumerate()
+        .map(|(number, server)| NodeFacts {
+            name: format!("db{number}"),
+            state: NodeState::Server(Box::new(server)),
+        });
+    let nodes: Vec<_> = nodes.collect();
+    Patient {
+        origin: None,
+        quorum: nodes.len() / 2 + 1,
+        options: Options {
+            ttl: Duration::from_secs(10),
+            clock_skew: Duration::from_secs(2),
+            guard: Guard::Quarantine,
+        },
+        nodes,
+    }
+}
+
+/// Three servers, of which the first is like this.
+fn with(server_0: ServerFacts) -> Diagnosis {
+    Diagnosis::of(patient(vec![server_0, server(), server()]))
+}
+
+#[test]
+fn three_good_servers_are_sound() {
+    let diagnosis = with(server());
+    assert_eq!(diagnosis.findings, []);
+    assert_eq!((diagnosis.verdict(), diagnosis.code()), (Verdict::Sound, 0));
+    // What was not told is no finding: managed services forbid the questions.
+    let silent = ServerFacts {
+        lacking: None,
+        version: None,
+        ..server()
+    };
+    assert_eq!(with(silent).findings, []);
+}
+
+type Case = (ServerFacts, Weight, &'static str);
+
+/// What may be wrong with its vote.
+fn cases_of_votes() -> Vec<Case> {
+    let seconds = Duration::from_secs;
+    vec![
+        (
+            ServerFacts {
+                vote: VoteFacts::Unsuitable("is a replica".to_owned()),
+                ..server()
+            },
+            Weight::Problem,
+            "is a replica",
+        ),
+        (
+            ServerFacts {
+                vote: VoteFacts::Abstains(seconds(7), "has restarted".to_owned()),
+                ..server()
+            },
+            Weight::Warning,
+            "has restarted",
+        ),
+        (
+            ServerFacts {
+                vote: VoteFacts::Others("x".to_owned()),
+                ..server()
+            },
+            Weight::Problem,
+            "another configuration: x",
+        ),
+        (
+            ServerFacts {
+                vote: VoteFacts::Unfinished("x".to_owned()),
+                ..server()
+            },
+            Weight::Problem,
+            "x",
+        ),
+        (
+            ServerFacts {
+                vote: VoteFacts::NotTold("x".to_owned()),
+                ..server()
+            },
+            Weight::Problem,
+            "does not tell whether it votes: x",
+        ),
+    ]
+}
+
+/// What may be wrong with its version and rights.
+fn cases_of_rights() -> Vec<Case> {
+    let text = |text: &str| Some(text.to_owned());
+    vec![
+        (
+            ServerFacts {
+                version: text("Redis 6.2.14"),
+                ..server()
+            },
+            Weight::Problem,
+            "runs Redis 6.2.14",
+        ),
+        (
+            ServerFacts {
+                lacking: Some(vec!["+hset".to_owned()]),
+                ..server()
+            },
+            Weight::Problem,
+            "its user lacks rights: +hset",
+        ),
+        (
+            ServerFacts {
+                lacking: Some(vec!["+client|tracking".to_owned()]),
+                ..server()
+            },
+            Weight::Note,
+            "its user lacks rights: +client|tracking",
+        ),
+    ]
+}
+
+/// What may be wrong with how it keeps data, time and distance.
+fn cases_of_condition() -> Vec<Case> {
+    let seconds = Duration::from_secs;
+    vec![
+        (
+            ServerFacts {
+                failed_write: Some("snapshot".to_owned()),
+                ..server()
+            },
+            Weight::Warning,
+            "could not write its snapshot",
+        ),
+        (
+            ServerFacts {
+                memory_used: Some(95),
+                memory_limit: Some(100),
+                ..server()
+            },
+            Weight::Warning,
+            "nine tenths",
+        ),
+        (
+            ServerFacts {
+                clock: Some((true, seconds(3), seconds(0))),
+                ..server()
+            },
+            Weight::Warning,
+            "its clock is 3 s ahead of the one here",
+        ),
+        (
+            ServerFacts {
+                round_trip: Duration::from_millis(200),
+                ..server()
+            },
+            Weight::Warning,
+            "answers in 200 ms, and has 500 ms to answer",
+        ),
+        (
+            ServerFacts {
+                replicas: Some(1),
+                ..server()
+            },
+            Weight::Note,
+            "has 1 replica",
+        ),
+    ]
+}
+
+#[test]
+fn each_thing_that_is_wrong_with_a_server_is_found_with_its_weight() {
+    for (server, weight, what) in cases_of_votes()
+        .into_iter()
+        .chain(cases_of_rights())
+        .chain(cases_of_condition())
+    {
+        let diagnosis = with(server);
+        let [found] = &diagnosis.findings[..] else {
+            panic!("{what}: {:?}", diagnosis.findings);
+        };
+        assert!(found.what.contains(what), "{found:?}");
+        assert_eq!(
+            (found.weight, &found.nodes[..]),
+            (weight, &["db0".to_owned()][..]),
+            "{what}"
+        );
+        let code = if weight == Weight::Note { 0 } else { 120 };
+        assert_eq!(diagnosis.code(), code, "{what}");
+    }
+}
+
+#[test]
+fn a_clock_that_may_be_right_is_not_called_wrong() {
+    let seconds = Duration::from_secs;
+    let far_away = ServerFacts {
+        clock: Some((false, seconds(3), seconds(2))),
+        ..server()
+    };
+    assert_eq!(with(far_away).findings, []);
+}
+
+#[test]
+fn without_a_quorum_of_votes_it_is_broken() {
+    let away = || ServerFacts {
+        vote: VoteFacts::Abstains(Duration::from_secs(7), "has restarted".to_owned()),
+        ..server()
+    };
+    let diagnosis = Diagnosis::of(patient(vec![away(), away(), server()]));
+    assert_eq!(
+        (diagnosis.verdict(), diagnosis.code()),
+        (Verdict::Broken, 122)
+    );
+    // The same of two nodes is told once.
+    let [found] = &diagnosis.findings[..] else {
+        panic!("{:?}", diagnosis.findings);
+    };
+    assert_eq!(found.nodes, ["db0", "db1"]);
+    let lacks = || ServerFacts {
+        lacking: Some(vec!["+eval".to_owned()]),
+        ..server()
+    };
+    let diagnosis = Diagnosis::of(patient(vec![lacks(), lacks(), server()]));
+    assert_eq!(diagnosis.verdict(), Verdict::Broken);
+}
+
+#[test]
+fn what_is_about_all_nodes_is_found() {
+    let same = || ServerFacts {
+        run_id: Some("1234".to_owned()),
+        ..server()
+    };
+    let twice = Diagnosis::of(patient(vec![same(), server(), same()]));
+    assert_eq!(twice.findings[0].nodes, ["db0", "db2"]);
+    assert_eq!(twice.findings[0].weight, Weight::Problem);
+    for count in [1, 2] {
+        let few = Diagnosis::of(patient((0..count).map(|_| server()).collect()));
+        assert_eq!((few.findings.len(), few.code()), (1, 0), "{few:?}");
+    }
+    let mut off = patient(vec![server(), server(), server()]);
+    off.options.guard = Guard::Off;
+    assert_eq!(Diagnosis::of(off).code(), 120);
+    // Nobody asks for its past then: what INFO would tell is not needed.
+    let secretive = ServerFacts {
+        vote: VoteFacts::NotTold("NOPERM".to_owned()),
+        lacking: Some(vec!["+info".to_owned()]),
+        ..server()
+    };
+    let mut off = patient(vec![secretive.clone(), secretive.clone(), secretive]);
+    assert_eq!(Diagnosis::of(off.clone()).verdict(), Verdict::Broken);
+    off.options.guard = Guard::Off;
+    assert_eq!(Diagnosis::of(off).verdict(), Verdict::Weakened);
+    let mut replicated = patient(vec![
+        ServerFacts {
+            replicas: Some(1),
+            ..server()
+        },
+        server(),
+        server(),
+    ]);
+    replicated.options.guard = Guard::TrustAof;
+    let found = Diagnosis::of(replicated).findings;
+    assert_eq!(found[0].weight, Weight::Problem, "{found:?}");
+    let mut trusted = patient(vec![server(), server(), server()]);
+    trusted.options.guard = Guard::TrustAof;
+    for node in &mut trusted.nodes {
+        if let NodeState::Server(server) = &mut node.state {
+            server.has_log = Some(true);
+            server.fsync = Some("everysec".to_owned());
+        }
+    }
+    let found = Diagnosis::of(trusted).findings;
+    assert_eq!(
+        (found.len(), found[0].weight),
+        (1, Weight::Problem),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_file_is_sound_unless_it_is_full() {
+    let with = |used| {
+        let state = NodeState::File(FileFacts {
+            path: "/x/data.mdb".to_owned(),
+            used,
+            room: 100,
+            holders: Vec::new(),
+        });
+        let name = "/x".to_owned();
+        Diagnosis::of(Patient {
+            nodes: vec![NodeFacts { name, state }],
+            ..patient(vec![server()])
+        })
+    };
+    assert_eq!((with(10).code(), with(95).code()), (0, 120));
+}

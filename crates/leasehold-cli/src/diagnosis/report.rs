@@ -1,0 +1,311 @@
+//! A diagnosis as people and as machines read it.
+
+use super::{
+    Diagnosis, Finding, Verdict, Weight,
+    facts::{NodeFacts, NodeState, ServerFacts, VoteFacts},
+    findings,
+};
+use crate::{agreement::Guard, columns, duration::Shown, json::Json};
+use std::time::Duration;
+
+impl Diagnosis {
+    /// In full.
+    pub(crate) fn text(&self) -> String {
+        let patient = &self.patient;
+        let origin = patient.origin.as_ref();
+        let origin = origin.map_or_else(String::new, |origin| format!(", by {origin}"));
+        let mut lines = vec![
+            match &patient.nodes[..] {
+                [_] => format!("1 node{origin}"),
+                nodes => format!(
+                    "{} nodes, {} must agree{origin}",
+                    nodes.len(),
+                    patient.quorum
+                ),
+            },
+            String::new(),
+        ];
+        let guard = patient.options.guard;
+        let rows = patient.nodes.iter().flat_map(|node| rows(node, guard));
+        let rows: Vec<_> = rows.collect();
+        lines.extend(columns::lines(&rows));
+        lines.push(String::new());
+        for finding in &self.findings {
+            lines.extend(finding.lines());
+            lines.push(String::new());
+        }
+        lines.push(format!("verdict: {}", self.sentence()));
+        lines.join("\n")
+    }
+
+    /// The verdict, for people.
+    pub(crate) fn sentence(&self) -> String {
+        let (voting, nodes) = (self.patient.voting(), self.patient.nodes.len());
+        let quorum = self.patient.quorum;
+        match self.verdict() {
+            Verdict::Broken => {
+                format!(
+                    "broken: {voting} of {nodes} nodes vote, {quorum} must; nobody can have a lock"
+                )
+            }
+            verdict => {
+                let word = if verdict == Verdict::Sound {
+                    "sound"
+                } else {
+                    "weakened"
+                };
+                let spare = match (voting - quorum, nodes) {
+                    (_, 1) => "locks work".to_owned(),
+                    (0, _) => "locks work, and no node more may be away".to_owned(),
+                    (1, _) => "locks work, and 1 node more may be away".to_owned(),
+                    (spare, _) => format!("locks work, and {spare} nodes more may be away"),
+                };
+                format!("{word}: {voting} of {nodes} nodes vote; {spare}")
+            }
+        }
+    }
+
+    pub(crate) fn json(&self) -> Json {
+        let verdict = match self.verdict() {
+            Verdict::Sound => "sound",
+            Verdict::Weakened => "weakened",
+            Verdict::Broken => "broken",
+        };
+        Json::Object(vec![
+            ("verdict", verdict.into()),
+            ("sentence", self.sentence().into()),
+            ("quorum", self.patient.quorum.into()),
+            ("voting", self.patient.voting().into()),
+            ("configuration", Json::or_null(self.patient.origin.clone())),
+            (
+                "nodes",
+                Json::List(
+                    self.patient
+                        .nodes
+                        .iter()
+                        .map(|node| node_json(node, self.patient.options.guard))
+                        .collect(),
+                ),
+            ),
+            (
+                "findings",
+                Json::List(self.findings.iter().map(Finding::json).collect()),
+            ),
+        ])
+    }
+}
+
+impl Finding {
+    fn lines(&self) -> Vec<String> {
+        let nodes = match &self.nodes[..] {
+            [] => String::new(),
+            nodes => format!("{}: ", nodes.join(", ")),
+        };
+        vec![
+            format!("{:8} {nodes}{}", self.weight.word(), self.what),
+            format!("         why: {}", self.why),
+            format!("         do:  {}", self.remedy),
+        ]
+    }
+
+    fn json(&self) -> Json {
+        Json::Object(vec![
+            ("weight", self.weight.word().into()),
+            ("nodes", self.nodes.iter().map(String::as_str).collect()),
+            ("what", self.what.as_str().into()),
+            ("why", self.why.into()),
+            ("do", self.remedy.as_str().into()),
+        ])
+    }
+}
+
+impl Weight {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Problem => "problem",
+        }
+    }
+}
+
+fn rows(node: &NodeFacts, guard: Guard) -> Vec<Vec<String>> {
+    let two = |first: String, second: String| {
+        vec![vec![node.name.clone(), first], vec![String::new(), second]]
+    };
+    match &node.state {
+        NodeState::Silent(why) => vec![vec![node.name.clone(), why.clone()]],
+        NodeState::InProcess => two("in the memory of a process".to_owned(), String::new()),
+        NodeState::Server(server) => two(identity(server), condition(server, guard)),
+        NodeState::File(file) => {
+            let size = format!(
+                "{} of {} used, on this machine only",
+                bytes(file.used),
+                bytes(file.room)
+            );
+            let mut rows = vec![
+                vec!["file".to_owned(), file.path.clone()],
+                vec![String::new(), size],
+            ];
+            for (process, resource) in &file.holders {
+                rows.push(vec![
+                    String::new(),
+                    format!("pid {process} lives and holds {resource:?}"),
+                ]);
+            }
+            rows
+        }
+    }
+}
+
+/// `Valkey 8.1.3, master, up 12 d`.
+fn identity(server: &ServerFacts) -> String {
+    let version = server.version.clone();
+    let mut parts = vec![version.unwrap_or_else(|| "version not told".to_owned())];
+    parts.extend(server.role.as_deref().map(|role| match role {
+        "slave" => "replica".to_owned(),
+        role => role.to_owned(),
+    }));
+    parts.extend(server.uptime.map(|uptime| format!("up {}", long(uptime))));
+    parts.extend(match (server.has_log, &server.fsync) {
+        (None, _) => Some("persistence not told".to_owned()),
+        (Some(false), _) => Some("no append-only file".to_owned()),
+        (Some(true), None) => Some("append-only file, fsync not told".to_owned()),
+        (Some(true), Some(fsync)) => Some(format!("append-only file, fsync {fsync}")),
+    });
+    parts.extend(server.memory_used.map(|used| match server.memory_limit {
+        Some(limit) => format!("{} of {}", bytes(used), bytes(limit)),
+        None => bytes(used),
+    }));
+    parts.join(", ")
+}
+
+/// `answers in 350 µs, clock 1 ms ahead; votes`.
+fn condition(server: &ServerFacts, guard: Guard) -> String {
+    let clock = match server.clock {
+        None => "clock not told".to_owned(),
+        Some((_, by, uncertainty)) if by <= uncertainty + AS_GOOD_AS_EQUAL => {
+            "clock as here".to_owned()
+        }
+        Some((true, by, _)) => format!("clock {} ahead", Shown(by)),
+        Some((false, by, _)) => format!("clock {} behind", Shown(by)),
+    };
+    let votes = match &server.vote {
+        VoteFacts::Votes | VoteFacts::NotTold(_) if findings::votes(server, guard) => {
+            "votes".to_owned()
+        }
+        VoteFacts::Votes | VoteFacts::Unsuitable(_) => "cannot vote".to_owned(),
+        VoteFacts::Abstains(left, _) => format!("votes in {}", Shown(*left)),
+        VoteFacts::Others(_) | VoteFacts::Unfinished(_) => "does not vote for us".to_owned(),
+        VoteFacts::NotTold(_) => "does not tell whether it votes".to_owned(),
+    };
+    format!(
+        "answers in {} ({} at most), {clock}; {votes}",
+        Shown(server.round_trip),
+        Shown(server.slowest)
+    )
+}
+
+fn node_json(node: &NodeFacts, guard: Guard) -> Json {
+    let mut pairs = vec![("node", node.name.as_str().into())];
+    match &node.state {
+        NodeState::Silent(why) => {
+            pairs.extend([("answers", false.into()), ("why", why.as_str().into())]);
+        }
+        NodeState::InProcess => pairs.push(("kind", "memory".into())),
+        NodeState::File(file) => pairs.extend([
+            ("kind", "file".into()),
+            ("path", file.path.as_str().into()),
+            ("used_bytes", file.used.into()),
+            ("room_bytes", file.room.into()),
+            (
+                "holders",
+                file.holders
+                    .iter()
+                    .map(|(process, resource)| {
+                        Json::Object(vec![
+                            ("pid", u64::from(*process).into()),
+                            ("resource", resource.as_str().into()),
+                        ])
+                    })
+                    .collect(),
+            ),
+        ]),
+        NodeState::Server(server) => pairs.extend(server_json(server, guard)),
+    }
+    Json::Object(pairs)
+}
+
+fn server_json(server: &ServerFacts, guard: Guard) -> Vec<(&'static str, Json)> {
+    let (left, why) = match &server.vote {
+        VoteFacts::Votes => (None, None),
+        VoteFacts::Abstains(left, why) => (Some(*left), Some(why)),
+        VoteFacts::Unsuitable(why)
+        | VoteFacts::Others(why)
+        | VoteFacts::Unfinished(why)
+        | VoteFacts::NotTold(why) => (None, Some(why)),
+    };
+    let lacking = server.lacking.as_ref();
+    vec![
+        ("kind", "server".into()),
+        ("answers", true.into()),
+        ("round_trip_us", Json::micros(server.round_trip)),
+        ("slowest_round_trip_us", Json::micros(server.slowest)),
+        ("version", Json::or_null(server.version.clone())),
+        ("role", Json::or_null(server.role.clone())),
+        ("run_id", Json::or_null(server.run_id.clone())),
+        (
+            "uptime_s",
+            Json::or_null(server.uptime.map(|uptime| uptime.as_secs())),
+        ),
+        ("replicas", Json::or_null(server.replicas)),
+        (
+            "clock_ahead",
+            Json::or_null(server.clock.map(|(is_ahead, ..)| is_ahead)),
+        ),
+        (
+            "clock_off_us",
+            server
+                .clock
+                .map_or(Json::Null, |(_, by, _)| Json::micros(by)),
+        ),
+        ("used_memory_bytes", Json::or_null(server.memory_used)),
+        ("maxmemory_bytes", Json::or_null(server.memory_limit)),
+        ("append_only_file", Json::or_null(server.has_log)),
+        ("appendfsync", Json::or_null(server.fsync.clone())),
+        (
+            "lacking_rights",
+            lacking.map_or(Json::Null, |lacking| {
+                lacking.iter().map(String::as_str).collect()
+            }),
+        ),
+        ("votes", findings::votes(server, guard).into()),
+        ("votes_in_ms", left.map_or(Json::Null, Json::millis)),
+        ("why", Json::or_null(why.map(String::as_str))),
+    ]
+}
+
+/// `64 MiB`, `1.2 MiB`, `900 KiB`. Rounded down.
+fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..KIB => format!("{bytes} B"),
+        KIB..MIB => format!("{} KiB", bytes / KIB),
+        _ => format!("{}.{} MiB", bytes / MIB, bytes % MIB * 10 / MIB),
+    }
+}
+
+/// Days, where it is days.
+fn long(time: Duration) -> String {
+    match time.as_secs() / (24 * 60 * 60) {
+        0 if time.is_zero() => "0 s".to_owned(),
+        0 => Shown(time).to_string(),
+        1 => "1 day".to_owned(),
+        days => format!("{days} days"),
+    }
+}
+
+const KIB: u64 = 1024;
+const MIB: u64 = 1024 * KIB;
+
+/// Clocks that differ by less are as well kept as any two.
+const AS_GOOD_AS_EQUAL: Duration = Duration::from_millis(10);

@@ -1,0 +1,158 @@
+//! Nodes and locks at one moment, as `watch` draws them.
+
+use crate::{
+    columns,
+    diagnosis::{
+        Diagnosis, Patient,
+        facts::{NodeFacts, NodeState, VoteFacts},
+    },
+    duration::Shown,
+    lock_view::{KeyView, LockView, Signature, State, row, shown_left},
+    moment::Moment,
+};
+use rustix::termios::tcgetwinsize;
+use std::{io::stdout, time::Duration};
+
+/// What there is to see.
+#[derive(Clone, Debug)]
+pub(crate) struct Picture {
+    /// Time since 1970.
+    pub(crate) now: Duration,
+    pub(crate) patient: Patient,
+    pub(crate) locks: Vec<LockView>,
+    /// Whose clocks were set since the first picture, a line each.
+    pub(crate) steps: Vec<String>,
+    /// Whether there are locks that were not read.
+    pub(crate) has_more: bool,
+}
+
+/// Where it is drawn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Frame {
+    /// In the place of the one before.
+    Terminal,
+    /// Behind the one before.
+    Plain,
+}
+
+impl Frame {
+    /// The bytes of a picture.
+    pub(crate) fn draw(self, picture: &Picture) -> String {
+        match self {
+            Self::Plain => format!("{}\n\n", picture.text(usize::MAX)),
+            Self::Terminal => {
+                // A terminal that does not know its size says 0.
+                let size = tcgetwinsize(stdout()).ok();
+                let size = size.filter(|size| size.ws_row > 0 && size.ws_col > 0);
+                let (rows, width) = size.map_or((24, 80), |size| (size.ws_row, size.ws_col));
+                let (rows, width) = (usize::from(rows), usize::from(width));
+                // Home, then each line over the old one, then nothing below: a cleared screen would flicker.
+                let mut bytes = String::from("\x1b[H");
+                for line in picture.text(rows.saturating_sub(1)).lines() {
+                    bytes.extend(line.chars().take(width));
+                    bytes.push_str("\x1b[K\n");
+                }
+                bytes.push_str("\x1b[J");
+                bytes
+            }
+        }
+    }
+}
+
+impl Picture {
+    /// In so many lines at most.
+    pub(crate) fn text(&self, most: usize) -> String {
+        let diagnosis = Diagnosis::of(self.patient.clone());
+        let mut lines = vec![
+            format!("{}   {}", Moment(self.now), diagnosis.sentence()),
+            String::new(),
+        ];
+        let mut rows = vec![row(["NODE", "ANSWERS", "CLOCK", "VOTES"])];
+        let nodes = self.patient.nodes.iter();
+        rows.extend(nodes.map(|node| node_row(node, &self.patient)));
+        lines.extend(columns::lines(&rows));
+        lines.extend(self.steps.iter().cloned());
+        lines.push(String::new());
+        let mut rows = vec![row(["LOCK", "NODES", "LEFT", "", "HOLDER"])];
+        rows.extend(self.locks.iter().flat_map(lock_rows));
+        let shown = columns::lines(&rows);
+        // One line is kept to say that there are more.
+        let room = most.saturating_sub(lines.len() + 1).max(2);
+        let left_out = shown.len().saturating_sub(room);
+        if self.locks.is_empty() {
+            lines.push("nothing is locked".to_owned());
+        } else {
+            lines.extend(shown.into_iter().take(room));
+        }
+        match (left_out, self.has_more) {
+            (_, true) => lines.push("… and more".to_owned()),
+            (0, false) => {}
+            (count, false) => lines.push(format!("… and {count} more")),
+        }
+        lines.join("\n")
+    }
+}
+
+fn node_row(node: &NodeFacts, patient: &Patient) -> Vec<String> {
+    let name = node.name.as_str();
+    match &node.state {
+        NodeState::Silent(why) => row([name, why]),
+        NodeState::InProcess | NodeState::File(_) => row([name, "here", "", "yes"]),
+        NodeState::Server(server) => {
+            let clock = match server.clock {
+                None => "not told".to_owned(),
+                Some((is_ahead, by, _)) => {
+                    format!("{}{}", if is_ahead { "+" } else { "-" }, Shown(by))
+                }
+            };
+            let votes = match &server.vote {
+                _ if patient.has_vote(server) => "yes".to_owned(),
+                VoteFacts::Votes => "no: its user lacks rights".to_owned(),
+                VoteFacts::Abstains(left, _) => format!("in {}", Shown(*left)),
+                VoteFacts::Unsuitable(why) | VoteFacts::NotTold(why) => format!("no: {why}"),
+                VoteFacts::Others(_) => "no: of another configuration".to_owned(),
+                VoteFacts::Unfinished(_) => "no: a change is not finished".to_owned(),
+            };
+            row([name, &Shown(server.round_trip).to_string(), &clock, &votes])
+        }
+    }
+}
+
+fn lock_rows(lock: &LockView) -> Vec<Vec<String>> {
+    let line = |signature: &Signature, more: &str| {
+        row([
+            &lock.resource,
+            &dots(lock, &signature.owner),
+            &shown_left(signature.left),
+            &bar(signature.left),
+            &format!("{}{more}", signature.holder),
+        ])
+    };
+    let held = match &lock.state {
+        State::Held(held) => Some(line(held, "")),
+        State::Free | State::Unclear => None,
+    };
+    let others = lock.left_over();
+    let others = others
+        .into_iter()
+        .map(|other| line(other, ", left over or under way"));
+    held.into_iter().chain(others).collect()
+}
+
+/// One sign for each node: `●` signed so, `○` not, `?` no answer.
+fn dots(lock: &LockView, owner: &str) -> String {
+    let sign = |(_, key): &(String, KeyView)| match key {
+        KeyView::Lock(other) if other.owner == owner => '●',
+        KeyView::Silent(_) => '?',
+        _ => '○',
+    };
+    lock.keys.iter().map(sign).collect()
+}
+
+/// How much of ten seconds is left, a sign for each: what is extended is seen to jump.
+fn bar(left: Option<Duration>) -> String {
+    let seconds = left.map_or(10, |left| left.as_secs().min(10));
+    (0..10)
+        .map(|at| if at < seconds { '#' } else { '.' })
+        .collect()
+}

@@ -1,0 +1,163 @@
+//! What docs/COMMAND.md shows is what the command prints: rendered here from fixed data and compared.
+
+use crate::{
+    agreement::Guard,
+    command::list,
+    diagnosis::{
+        Diagnosis, Options, Patient,
+        facts::{NodeFacts, NodeState, ServerFacts, VoteFacts},
+    },
+    lock_view::{KeyView, LockView, Signature, State},
+    picture::Picture,
+};
+use std::time::Duration;
+
+const PAGE: &str = include_str!("../../../docs/COMMAND.md");
+
+/// 2026-01-01 12:04:13 UTC.
+const NOW: Duration = Duration::from_secs(1_767_269_053);
+
+/// The block of text behind the line that says `$ command`.
+fn shown(command: &str) -> &'static str {
+    let start = format!("```text\n$ {command}\n");
+    let (_, rest) = PAGE
+        .split_once(&start)
+        .unwrap_or_else(|| panic!("docs/COMMAND.md has no block that begins with {start:?}"));
+    rest.split("\n```").next().unwrap_or_default()
+}
+
+#[track_caller]
+fn assert_shown(command: &str, rendered: &str) {
+    assert_eq!(
+        shown(command),
+        rendered,
+        "docs/COMMAND.md shows something else for `{command}`"
+    );
+}
+
+fn signature(seconds: u64, left_ms: u64) -> Signature {
+    let owner = format!(
+        "6ea1c958a7b80d85ac2636a4edd080b0fb72d69c.web2.4711@{}",
+        NOW.as_secs() - seconds
+    );
+    Signature::new(owner.as_bytes(), Some(Duration::from_millis(left_ms)))
+}
+
+fn held() -> LockView {
+    LockView {
+        resource: "orders/42".to_owned(),
+        quorum: 2,
+        state: State::Held(signature(250, 7204)),
+        keys: vec![
+            ("db1:6379".to_owned(), KeyView::Lock(signature(250, 7309))),
+            ("db2:6379".to_owned(), KeyView::Lock(signature(250, 7204))),
+            ("db3:6379".to_owned(), KeyView::Nothing),
+        ],
+    }
+}
+
+fn left_over() -> LockView {
+    let other = Signature::new(b"9f3a1c0d2b7e", Some(Duration::from_millis(21_900)));
+    LockView {
+        resource: "orders/43".to_owned(),
+        quorum: 2,
+        state: State::Free,
+        keys: vec![
+            ("db1:6379".to_owned(), KeyView::Lock(other)),
+            ("db2:6379".to_owned(), KeyView::Nothing),
+            ("db3:6379".to_owned(), KeyView::Nothing),
+        ],
+    }
+}
+
+fn patient() -> Patient {
+    let server = |micros, uptime_s, vote| {
+        let server = ServerFacts {
+            round_trip: Duration::from_micros(micros),
+            slowest: Duration::from_micros(micros * 3),
+            version: Some("Valkey 8.1.3".to_owned()),
+            role: Some("master".to_owned()),
+            uptime: Some(Duration::from_secs(uptime_s)),
+            clock: Some((
+                true,
+                Duration::from_millis(31),
+                Duration::from_micros(micros / 2),
+            )),
+            memory_used: Some(1_310_720),
+            has_log: Some(false),
+            lacking: Some(Vec::new()),
+            vote,
+            ..ServerFacts::default()
+        };
+        NodeState::Server(Box::new(server))
+    };
+    let abstains = "does not vote for 18.4 s more: it has restarted, or was a replica, and may have forgotten who \
+                    holds what";
+    let abstains = VoteFacts::Abstains(Duration::from_millis(18_400), abstains.to_owned());
+    let day = 24 * 60 * 60;
+    let nodes = [
+        (
+            "db1:6379".to_owned(),
+            server(350, 12 * day, VoteFacts::Votes),
+        ),
+        (
+            "db2:6379".to_owned(),
+            server(1210, 12 * day, VoteFacts::Votes),
+        ),
+        ("db3:6379".to_owned(), server(402, 14, abstains)),
+    ];
+    Patient {
+        origin: Some("[clusters.main] of /etc/leasehold/leasehold.toml".to_owned()),
+        quorum: 2,
+        options: Options {
+            ttl: Duration::from_secs(10),
+            clock_skew: Duration::from_secs(2),
+            guard: Guard::Quarantine,
+        },
+        nodes: nodes
+            .map(|(name, state)| NodeFacts { name, state })
+            .to_vec(),
+    }
+}
+
+#[test]
+fn the_page_shows_what_status_prints() {
+    assert_shown("leasehold status orders/42", &held().text(NOW));
+}
+
+#[test]
+fn the_page_shows_what_list_prints() {
+    let lines = list::table(&[held(), left_over()]);
+    assert_shown("leasehold list orders/", &lines.join("\n"));
+}
+
+#[test]
+fn the_page_shows_what_doctor_prints() {
+    let diagnosis = Diagnosis::of(patient());
+    assert_shown("leasehold doctor", &diagnosis.text());
+}
+
+#[test]
+fn the_page_shows_what_watch_draws() {
+    let picture = Picture {
+        now: NOW,
+        patient: patient(),
+        locks: vec![held(), left_over()],
+        steps: Vec::new(),
+        has_more: false,
+    };
+    assert_shown("leasehold watch --once", &picture.text(usize::MAX));
+    let stepped = Picture {
+        steps: vec!["db1:6379: its clock was set".to_owned()],
+        ..picture.clone()
+    };
+    let stepped = stepped.text(usize::MAX);
+    assert!(
+        stepped.contains("in 18.4 s\ndb1:6379: its clock was set\n\nLOCK"),
+        "{stepped}"
+    );
+    // On a small screen the nodes stay, and what does not fit is counted.
+    let small = picture.text(9);
+    assert!(small.ends_with("… and 1 more"), "{small}");
+    assert_eq!(small.lines().count(), 10, "{small}");
+}

@@ -1,0 +1,82 @@
+//! What the command line left open, from the configuration file: flags before variables before the file.
+//!
+//! Which *servers* are meant is decided as a whole, since the file's options are about the file's servers: whoever
+//! names nodes by `--nodes` gets nothing from it, and whoever names a cluster by `--use` gets its nodes even where
+//! `LEASEHOLD_NODES` names others. Two that are said in the same way contradict each other.
+
+use crate::{args::Arguments, config::Config, exit_code, failure::Failure};
+use clap::{ArgMatches, parser::ValueSource};
+
+/// Fills in where to lock.
+pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<(), Failure> {
+    let inner = matches.subcommand().map_or(matches, |(_, inner)| inner);
+    let Some(place) = arguments.command.place() else {
+        return not_about_servers(inner);
+    };
+    let matches = inner;
+    let (nodes, cluster) = (Said::of(matches, "nodes"), Said::of(matches, "use"));
+    if nodes != Said::Nowhere && nodes == cluster {
+        return Err(twice("--nodes and --use"));
+    }
+    if nodes == Said::Flag && Said::of(matches, "config") == Said::Flag {
+        return Err(twice("--nodes and --config"));
+    }
+    if nodes > cluster {
+        return Ok(());
+    }
+    let name = arguments.cluster.as_deref();
+    let Some(config) = Config::find(arguments.config.as_ref())? else {
+        return match name {
+            None => Ok(()),
+            Some(name) => Err(Failure::new(
+                exit_code::USAGE,
+                format!("no configuration file to find the cluster {name:?} in"),
+            )
+            .hint(
+                "--config FILE, or LEASEHOLD_CONFIG, or ~/.config/leasehold/leasehold.toml"
+                    .to_owned(),
+            )),
+        };
+    };
+    if let Some(cluster) = config.cluster(name)? {
+        let (nodes, agreement) = config.open(cluster)?;
+        *place.nodes = Some(nodes);
+        *place.agreement = place.agreement.clone().or(agreement);
+    }
+    Ok(())
+}
+
+/// What is ignored must not look as if it had been heard.
+fn not_about_servers(matches: &ArgMatches) -> Result<(), Failure> {
+    let flags = [("use", "--use"), ("config", "--config")];
+    let said = flags
+        .iter()
+        .find(|(name, _)| Said::of(matches, name) == Said::Flag);
+    said.map_or(Ok(()), |(_, flag)| {
+        let text = format!("{flag} says nothing here: this command takes no servers from a file");
+        Err(Failure::new(exit_code::USAGE, text))
+    })
+}
+
+/// Where something was said; what is further down counts for more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Said {
+    Nowhere,
+    Variable,
+    Flag,
+}
+
+impl Said {
+    fn of(matches: &ArgMatches, name: &str) -> Self {
+        match matches.value_source(name) {
+            Some(ValueSource::CommandLine) => Self::Flag,
+            Some(ValueSource::EnvVariable) => Self::Variable,
+            _ => Self::Nowhere,
+        }
+    }
+}
+
+fn twice(both: &str) -> Failure {
+    let text = format!("{both} both say which servers are meant");
+    Failure::new(exit_code::USAGE, text).hint("say one of them".to_owned())
+}

@@ -1,0 +1,129 @@
+//! Every shell command of the README and of the command's page is run here, line by line.
+//!
+//! A line must end with 0, or with what it says behind it: `# exits with 121`.
+
+use crate::support::User;
+use leasehold_servers::{ServerSet, require_server, skip};
+use std::{
+    env, fs,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+const PAGES: [(&str, &str); 2] = [
+    ("README.md", include_str!("../../../../README.md")),
+    (
+        "docs/COMMAND.md",
+        include_str!("../../../../docs/COMMAND.md"),
+    ),
+];
+
+/// Blocks that cannot be run here, by their first lines, and why.
+const SKIPPED: [(&str, &str); 1] = [("cargo xtask test", "it runs all tests, this one among them")];
+
+#[test]
+fn every_shell_command_of_the_pages_does_what_they_say() {
+    require_server();
+    let mut run = 0;
+    for (page, text) in PAGES {
+        for block in blocks(text) {
+            let first = block.lines().next().unwrap_or_default();
+            match SKIPPED.iter().find(|(line, _)| *line == first) {
+                Some((_, why)) => skip(&format!("`{first}` of {page}: {why}")),
+                None => {
+                    check(page, block);
+                    run += block.lines().count();
+                }
+            }
+        }
+    }
+    assert!(run >= 15, "only {run} lines were found");
+}
+
+/// What stands between fences of `sh`.
+fn blocks(text: &str) -> Vec<&str> {
+    let rest = text.split("\n```sh\n").skip(1);
+    rest.map(|rest| rest.split("\n```").next().unwrap_or_default())
+        .collect()
+}
+
+/// Runs a block in a shell of its own, with a user of its own.
+fn check(page: &str, block: &str) {
+    let user = User::new();
+    let words = "redis://db1,redis://db2,redis://db3";
+    // Their names stand for servers that are in use.
+    let servers = block.contains(words).then(|| {
+        let servers = ServerSet::start(3).expect("they start");
+        let nodes = servers.nodes();
+        let admit = user.run(&["admit", "--yes", "--nodes", &nodes]).guarded();
+        assert_eq!(admit.end().code, 0);
+        servers
+    });
+    let nodes = servers.as_ref().map(ServerSet::nodes);
+    let block = block.replace(words, nodes.as_deref().unwrap_or(words));
+    place(&user, "report.sh", "#!/bin/sh\nexit 0\n");
+    // What is built already is not built again: of `cargo run` only what it runs matters here.
+    let leasehold = Path::new(env!("CARGO_BIN_EXE_leasehold"));
+    let shown = leasehold.display();
+    let cargo =
+        format!("#!/bin/sh\n[ \"$1 $2\" = 'run --' ] || exit 99\nshift 2\nexec {shown} \"$@\"\n");
+    place(&user, "bin/cargo", &cargo);
+    place(
+        &user,
+        "bin/leasehold",
+        &format!("#!/bin/sh\nexec {shown} \"$@\"\n"),
+    );
+    let path = env::var("PATH").unwrap_or_default();
+    let output = Command::new("sh")
+        .arg("-c")
+        .arg(script(&block))
+        .current_dir(user.folder())
+        .env_clear()
+        .env("PATH", format!("{}:{path}", user.path("bin")))
+        .env("HOME", user.folder())
+        .env("LEASEHOLD_CONFIG", "")
+        .stdin(Stdio::null())
+        .output()
+        .expect("there is a shell");
+    let (stdout, stderr) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(
+        output.status.success(),
+        "{page}:\n{block}\n\n{stdout}\n{stderr}"
+    );
+}
+
+/// The lines, each with a look at its exit code. Servers are stopped in any case.
+fn script(block: &str) -> String {
+    let mut script = String::from("stop() { leasehold servers stop >/dev/null 2>&1; }\n");
+    for (number, line) in block.lines().enumerate() {
+        let (line, code) = line.split_once("  # exits with ").unwrap_or((line, "0"));
+        let number = number + 1;
+        script.push_str(&format!(
+            "{line}\ncode=$?; [ $code = {code} ] || {{ echo line {number} ended with $code; stop; exit 1; }}\n"
+        ));
+    }
+    script
+}
+
+fn place(user: &User, name: &str, text: &str) {
+    let path = user.folder().join(name);
+    fs::create_dir_all(path.parent().expect("it is in a folder")).expect("it can be made");
+    fs::write(&path, text).expect("the folder is there");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("it is ours");
+}
+
+#[test]
+fn a_line_that_ends_otherwise_than_it_says_is_found() {
+    let code = |block: &str| {
+        let run = Command::new("sh").arg("-c").arg(script(block)).output();
+        run.expect("there is a shell").status.code()
+    };
+    assert_eq!(code("true\nfalse  # exits with 1\ntrue"), Some(0));
+    assert_eq!(code("true\nfalse\ntrue"), Some(1));
+    assert_eq!(code("true  # exits with 121"), Some(1));
+    assert_eq!(blocks("a\n```sh\nb\nc\n```\n```text\nd\n```\n"), ["b\nc"]);
+}

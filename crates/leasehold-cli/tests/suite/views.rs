@@ -1,0 +1,457 @@
+//! The commands that look, on real servers and on this machine's store.
+
+use crate::support::{Running, Seen, User, wait_until};
+use leasehold_servers::{Server, ServerSet, require_server};
+
+/// Servers, and a user who has told the command of them.
+struct Site {
+    user: User,
+    servers: ServerSet,
+}
+
+impl Site {
+    fn new(count: usize) -> Self {
+        require_server();
+        let servers = ServerSet::start(count).expect("they start");
+        let user = User::new();
+        Self { user, servers }
+    }
+
+    fn run(&self, words: &[&str]) -> Seen {
+        let test = self.user.run(words);
+        test.env("LEASEHOLD_NODES", self.servers.nodes()).end()
+    }
+
+    /// Holds the lock until it is told to end. Tells the holder as others see it.
+    fn hold(&self, resource: &str) -> (Running, String) {
+        let script = "echo $PPID; sleep 30";
+        let words = ["run", resource, "--", "sh", "-c", script];
+        let test = self.user.run(&words);
+        let mut run = test.env("LEASEHOLD_NODES", self.servers.nodes()).start();
+        let holder = format!("pid {} on ", run.line());
+        (run, holder)
+    }
+}
+
+fn end(run: Running) {
+    run.signal(rustix::process::Signal::TERM);
+    run.end_alone();
+}
+
+#[test]
+fn status_tells_by_its_code_and_its_words_who_holds_a_lock() {
+    let site = Site::new(3);
+    let free = site.run(&["status", "demo"]);
+    assert_eq!((free.code, free.stderr.as_str()), (0, ""), "{free:?}");
+    assert!(free.stdout.starts_with("\"demo\" is free\n"), "{free:?}");
+    let (run, holder) = site.hold("demo");
+    let held = site.run(&["status", "demo"]);
+    assert_eq!((held.code, held.stderr.as_str()), (121, ""), "{held:?}");
+    let first = held.stdout.lines().next().unwrap_or_default();
+    assert!(
+        first.starts_with(&format!("\"demo\" is held by {holder}")),
+        "{held:?}"
+    );
+    assert!(held.stdout.contains("\n  since  20"), "{held:?}");
+    assert_eq!(held.stdout.matches("the holder's").count(), 3, "{held:?}");
+    let json = site.run(&["status", "--json", "demo"]);
+    assert_eq!((json.code, json.stdout.lines().count()), (121, 1));
+    for part in [
+        "{\"resource\":\"demo\",\"state\":\"held\",",
+        "\"quorum\":2,",
+        "\"since_unix_s\":1",
+    ] {
+        assert!(json.stdout.contains(part), "{json:?}");
+    }
+    end(run);
+    // One server away is told, and two are too many.
+    let mut servers = site.servers.iter();
+    servers.next().expect("three").kill().expect("it runs");
+    let seen = site.run(&["status", "demo"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    assert!(
+        seen.stdout.contains("no answer: connection refused"),
+        "{seen:?}"
+    );
+    servers.next().expect("three").kill().expect("it runs");
+    let seen = site.run(&["status", "demo"]);
+    assert_eq!(seen.code, 122, "{seen:?}");
+    assert!(
+        seen.stdout
+            .contains("\"demo\" may be held or free: 1 of 3 nodes answer, 2 must"),
+        "{seen:?}"
+    );
+}
+
+#[test]
+fn list_tells_locks_and_leftovers() {
+    let site = Site::new(3);
+    let nothing = site.run(&["list"]);
+    nothing.assert(0, "", "leasehold: nothing is locked\n");
+    let (run, holder) = site.hold("orders/1");
+    let first = site.servers.iter().next().expect("three");
+    let words = ["SET", "orders/2", "somebody", "PX", "60000"];
+    first.command(&words).expect("it is taken");
+    let all = site.run(&["list"]);
+    let lines: Vec<_> = all.stdout.lines().collect();
+    assert_eq!((all.code, lines.len()), (0, 3), "{all:?}");
+    assert!(
+        lines[1].starts_with("orders/1  3/3 ") && lines[1].contains(&holder),
+        "{all:?}"
+    );
+    assert!(lines[2].starts_with("orders/2  1/3 "), "{all:?}");
+    assert!(
+        lines[2].ends_with("owner somebody, left over or under way"),
+        "{all:?}"
+    );
+    let one = site.run(&["list", "orders/1"]);
+    assert_eq!(one.stdout.lines().count(), 2, "{one:?}");
+    let json = site.run(&["list", "--json"]);
+    assert_eq!(json.stdout.lines().count(), 2, "{json:?}");
+    let few = site.run(&["list", "--most", "1"]);
+    few.assert_says(0, &["has more than 1 such keys", "hint: --most"]);
+    end(run);
+    for server in site.servers.iter().take(2) {
+        server.kill().expect("it runs");
+    }
+    let seen = site.run(&["list"]);
+    seen.assert_says(122, &["2 of 3 nodes could not be listed"]);
+}
+
+#[test]
+fn force_release_says_whom_it_puts_out_asks_and_does_it() {
+    let site = Site::new(3);
+    site.run(&["force-release", "demo"]).assert(
+        0,
+        "",
+        "leasehold: \"demo\" is free; nothing was changed\n",
+    );
+    let (run, holder) = site.hold("demo");
+    let says = format!("leasehold: \"demo\" is held by {holder}");
+    let seen = site.run(&["force-release", "demo"]);
+    seen.assert_says(
+        2,
+        &[
+            &says,
+            "cannot ask without a terminal; nothing was changed",
+            "hint: --yes",
+        ],
+    );
+    assert_eq!(site.run(&["status", "demo"]).code, 121);
+    let seen = site.run(&["force-release", "--yes", "demo"]);
+    seen.assert_says(0, &[&says]);
+    assert!(
+        seen.stdout.starts_with(&holder) && seen.stdout.ends_with("\tput out\n"),
+        "{seen:?}"
+    );
+    assert_eq!(site.run(&["status", "demo"]).code, 0);
+    end(run);
+    let first = site.servers.iter().next().expect("three");
+    let words = ["SET", "demo", "somebody", "PX", "60000"];
+    first.command(&words).expect("it is taken");
+    let seen = site.run(&["force-release", "--yes", "demo"]);
+    seen.assert_says(0, &["left over or under way on some nodes: owner somebody"]);
+    let left = first.command(&["EXISTS", "demo"]).expect("it answers");
+    assert_eq!(left.integer(), Some(0), "{seen:?}");
+}
+
+#[test]
+fn wait_ends_when_the_lock_is_free_and_takes_nothing() {
+    let site = Site::new(3);
+    site.run(&["wait", "demo"]).assert(0, "", "");
+    let (run, holder) = site.hold("demo");
+    let seen = site.run(&["wait", "--wait", "300ms", "demo"]);
+    seen.assert_says(
+        124,
+        &[
+            "leasehold: after 300 ms, \"demo\" is still held by ",
+            &holder,
+        ],
+    );
+    // However short the wait is, the servers are heard first.
+    let seen = site.run(&["wait", "--wait", "1ms", "demo"]);
+    seen.assert_says(124, &["still held by ", &holder]);
+    let test = site.user.run(&["wait", "--json", "demo"]);
+    let waiting = test.env("LEASEHOLD_NODES", site.servers.nodes()).start();
+    end(run);
+    let seen = waiting.end();
+    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
+    assert!(seen.stdout.contains("\"state\":\"free\""), "{seen:?}");
+    assert_eq!(site.run(&["status", "demo"]).code, 0);
+    for server in site.servers.iter().take(2) {
+        server.kill().expect("it runs");
+    }
+    let seen = site.run(&["wait", "demo"]);
+    seen.assert_says(
+        122,
+        &["cannot tell whether \"demo\" is free", "connection refused"],
+    );
+}
+
+#[test]
+fn watch_draws_frames_of_text_where_there_is_no_terminal() {
+    let site = Site::new(3);
+    let (run, holder) = site.hold("demo");
+    let once = site.run(&["watch", "--once"]);
+    assert_eq!((once.code, once.stderr.as_str()), (0, ""), "{once:?}");
+    assert!(!once.stdout.contains('\x1b'), "{once:?}");
+    for part in [
+        "3 of 3 nodes vote",
+        "\nNODE ",
+        "\nLOCK  NODES  LEFT",
+        "demo  ●●●",
+        &holder,
+    ] {
+        assert!(once.stdout.contains(part), "no {part:?} in {once:?}");
+    }
+    let test = site.user.run(&["watch", "--every", "200ms"]);
+    let mut watching = test.env("LEASEHOLD_NODES", site.servers.nodes()).start();
+    let mut pictures = 0;
+    while pictures < 2 {
+        pictures += usize::from(watching.line().starts_with("LOCK "));
+    }
+    end(run);
+    while watching.line() != "nothing is locked" {}
+    watching.signal(rustix::process::Signal::INT);
+    watching.end_alone();
+}
+
+#[test]
+fn doctor_tells_by_its_code_and_its_words_what_is_wrong() {
+    let site = Site::new(3);
+    let guarded = |words: &[&str]| {
+        let test = site.user.run(words).guarded();
+        test.env("LEASEHOLD_NODES", site.servers.nodes()).end()
+    };
+    let new = guarded(&["doctor"]);
+    assert_eq!(new.code, 122, "{new:?}");
+    for part in [
+        "3 nodes, 2 must agree\n",
+        "; votes in 3",
+        "it is new to these locks",
+        "do:  wait 32.3 s; or, if you know",
+        "verdict: broken: 0 of 3 nodes vote, 2 must; nobody can have a lock",
+    ] {
+        assert!(new.stdout.contains(part), "no {part:?} in {new:?}");
+    }
+    assert_eq!(guarded(&["admit", "--yes"]).code, 0);
+    let sound = guarded(&["doctor"]);
+    assert_eq!((sound.code, sound.stderr.as_str()), (0, ""), "{sound:?}");
+    assert!(
+        sound.stdout.contains("verdict: sound: 3 of 3 nodes vote"),
+        "{sound:?}"
+    );
+    let json = guarded(&["doctor", "--json"]);
+    assert!(
+        json.stdout.starts_with("{\"verdict\":\"sound\","),
+        "{json:?}"
+    );
+    assert_eq!(json.stdout.lines().count(), 1);
+    let off = site.run(&["doctor"]);
+    assert_eq!(
+        off.code, 122,
+        "another guard is another configuration: {off:?}"
+    );
+    assert!(
+        off.stdout.contains("is used with another configuration"),
+        "{off:?}"
+    );
+}
+
+#[test]
+fn doctor_tells_how_many_nodes_more_may_be_away() {
+    let site = Site::new(3);
+    let guarded = |words: &[&str]| {
+        let test = site.user.run(words).guarded();
+        test.env("LEASEHOLD_NODES", site.servers.nodes()).end()
+    };
+    assert_eq!(guarded(&["admit", "--yes"]).code, 0);
+    let mut servers = site.servers.iter();
+    let (first, second) = (
+        servers.next().expect("three"),
+        servers.next().expect("three"),
+    );
+    first.kill().expect("it runs");
+    let words = [
+        "CONFIG",
+        "SET",
+        "maxmemory",
+        "100mb",
+        "maxmemory-policy",
+        "allkeys-lru",
+    ];
+    second.command(&words).expect("it is taken");
+    let weak = guarded(&["doctor"]);
+    assert_eq!(weak.code, 122, "{weak:?}");
+    for part in [
+        "cannot be asked: connection refused",
+        "may evict locks",
+        "do:  ",
+    ] {
+        assert!(weak.stdout.contains(part), "no {part:?} in {weak:?}");
+    }
+    let words = ["CONFIG", "SET", "maxmemory-policy", "noeviction"];
+    second.command(&words).expect("it is taken");
+    let weak = guarded(&["doctor"]);
+    assert_eq!(weak.code, 120, "{weak:?}");
+    let verdict =
+        "verdict: weakened: 2 of 3 nodes vote; locks work, and no node more may be away\n";
+    assert!(weak.stdout.ends_with(verdict), "{weak:?}");
+}
+
+#[test]
+fn doctor_finds_one_server_under_two_names_a_replica_and_rights_that_are_missing() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let replica = Server::builder().replica_of(&server).start();
+    let replica = replica.expect("it starts");
+    let poor = Server::start().expect("it starts");
+    let words = [
+        "ACL", "SETUSER", "u", "on", ">p", "~*", "+@all", "-hset", "-config",
+    ];
+    poor.command(&words).expect("it is taken");
+    let nodes = format!(
+        "redis://127.0.0.1:{0},redis://localhost:{0},{1},redis://u:p@127.0.0.1:{2}",
+        server.port(),
+        replica.url(),
+        poor.port()
+    );
+    let user = User::new();
+    let seen = user.run(&["doctor", "--nodes", &nodes]).end();
+    assert_eq!(seen.code, 122, "{seen:?}");
+    let (one, other) = (server.port(), server.port());
+    for part in [
+        format!("problem  127.0.0.1:{one}, localhost:{other}: are the same server"),
+        format!("problem  127.0.0.1:{}: is a replica", replica.port()),
+        format!(
+            "problem  127.0.0.1:{}: its user lacks rights: +hset",
+            poor.port()
+        ),
+        "note     4 nodes bear the loss of no more than 3 would".to_owned(),
+        "warning  the restart guard is off".to_owned(),
+        "has 1 replica\n".to_owned(),
+    ] {
+        assert!(
+            seen.stdout.contains(&part),
+            "no {part:?} in {}",
+            seen.stdout
+        );
+    }
+}
+
+#[test]
+fn the_store_of_this_machine_is_looked_at_as_servers_are() {
+    let user = User::new();
+    let looking = format!(
+        "leasehold: no nodes given: looking at this machine only, in {}\n",
+        user.path("leasehold")
+    );
+    let mut holder = user
+        .run(&["run", "demo", "--", "sh", "-c", "echo $PPID; sleep 30"])
+        .start();
+    let pid = holder.line();
+    let held = user.run(&["status", "demo"]).end();
+    assert_eq!(
+        (held.code, held.stderr.as_str()),
+        (121, looking.as_str()),
+        "{held:?}"
+    );
+    assert!(
+        held.stdout.contains(&format!("held by pid {pid} on ")),
+        "{held:?}"
+    );
+    let doctor = user.run(&["doctor"]).guarded().end();
+    assert_eq!(
+        (doctor.code, doctor.stderr.as_str()),
+        (0, looking.as_str()),
+        "{doctor:?}"
+    );
+    for part in [
+        &format!("file  {}/data.mdb\n", user.path("leasehold")),
+        "MiB used, on this machine only",
+        &format!("pid {pid} lives and holds \"demo\"\n"),
+        "verdict: sound: 1 of 1 nodes vote; locks work\n",
+    ] {
+        assert!(doctor.stdout.contains(part), "no {part:?} in {doctor:?}");
+    }
+    let list = user.run(&["list"]).end();
+    assert!(list.stdout.contains("demo      1/1 "), "{list:?}");
+    let waiting = user.run(&["wait", "demo"]).start();
+    end(holder);
+    let seen = waiting.end();
+    assert_eq!(seen.code, 0, "{seen:?}");
+    let free = || user.run(&["status", "demo"]).end().code == 0;
+    wait_until(free);
+}
+
+#[test]
+fn completions_and_the_manual_name_every_command() {
+    let user = User::new();
+    let help = user.run(&["--help"]).end().stdout;
+    let manual = user.run(&["man"]).end();
+    assert_eq!((manual.code, manual.stderr.as_str()), (0, ""), "{manual:?}");
+    assert!(manual.stdout.contains(".TH leasehold 1"), "{manual:?}");
+    let names = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = names.take_while(|line| !line.is_empty());
+    // What is further in is the rest of a long line.
+    let names = names.filter(|line| !line.starts_with("   "));
+    let names: Vec<_> = names
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(names.contains(&"doctor") && names.len() >= 10, "{help}");
+    for shell in ["bash", "zsh", "fish"] {
+        let seen = user.run(&["completions", shell]).end();
+        assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
+        for name in &names {
+            assert!(seen.stdout.contains(name), "{shell} does not know {name}");
+        }
+    }
+    for name in &names {
+        let heading = format!("LEASEHOLD {}", name.to_uppercase());
+        assert!(manual.stdout.contains(&heading), "no {heading}");
+    }
+}
+
+#[test]
+fn a_key_that_is_no_lock_is_told_and_left_alone() {
+    let site = Site::new(1);
+    let server = site.servers.iter().next().expect("one");
+    server
+        .command(&["HSET", "demo", "a", "b"])
+        .expect("it is taken");
+    let seen = site.run(&["status", "demo"]);
+    assert_eq!(seen.code, 122, "{seen:?}");
+    for part in ["neither held nor free for certain", "a key that is no lock"] {
+        assert!(seen.stdout.contains(part), "no {part:?} in {seen:?}");
+    }
+    let seen = site.run(&["force-release", "--yes", "demo"]);
+    seen.assert_says(122, &["neither held nor free for certain"]);
+    let left = server.command(&["EXISTS", "demo"]).expect("it answers");
+    assert_eq!(left.integer(), Some(1));
+}
+
+#[test]
+fn bench_measures_locks_beside_the_round_trip() {
+    let site = Site::new(3);
+    let seen = site.run(&["bench", "--for", "200ms"]);
+    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
+    let lines: Vec<_> = seen.stdout.lines().collect();
+    let starts = ["", "acquire ", "release ", "round trip "];
+    assert_eq!(lines.len(), starts.len(), "{seen:?}");
+    for (line, start) in lines.iter().zip(starts) {
+        assert!(line.starts_with(start), "{seen:?}");
+    }
+    let count = lines[0]
+        .split(' ')
+        .next()
+        .and_then(|count| count.parse::<u32>().ok());
+    assert!(count.is_some_and(|count| count > 1), "{seen:?}");
+    // Nothing is left of it.
+    site.run(&["list"])
+        .assert(0, "", "leasehold: nothing is locked\n");
+    for server in site.servers.iter().take(2) {
+        server.kill().expect("it runs");
+    }
+    let seen = site.run(&["bench", "--for", "200ms"]);
+    seen.assert_says(122, &["cannot lock", "hint: `leasehold doctor`"]);
+}

@@ -1,0 +1,174 @@
+//! A thorough look at a node: everything that an operator may be told of it, as far as it tells.
+//!
+//! Nothing is changed. What the node's user may do is found out by a script that is declared to write nothing: the
+//! server looks at the rights of each command before it looks at that, so each is asked and none is carried out. This
+//! needs no right but `EVAL`, and asks about the very keys that locks have.
+
+use super::{Steward, clean, text_of};
+use crate::{clock::Clock, link::redis::codec::Frame};
+use leasehold_core::Instant;
+use std::{collections::HashMap, time::Duration};
+
+/// What came of it. Whatever is none was not told.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Checkup {
+    /// In the order of their lengths.
+    pub(crate) round_trips: Vec<Duration>,
+    pub(crate) clock: Option<Offset>,
+    /// What `INFO` says, by its names.
+    pub(crate) info: Option<HashMap<String, String>>,
+    /// What `CONFIG GET` says, by its names.
+    pub(crate) config: Option<HashMap<String, String>>,
+    /// The rights that are missing, as `ACL SETUSER` has them.
+    pub(crate) lacking: Option<Vec<String>>,
+}
+
+/// The node's wall clock beside ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offset {
+    pub(crate) is_ahead: bool,
+    pub(crate) by: Duration,
+    /// The offset may be so much more or less: half the round trip.
+    pub(crate) uncertainty: Duration,
+}
+
+impl Steward {
+    /// Looks at everything. `lock` is a key as locks have it.
+    pub(crate) async fn check_up(&mut self, clock: Clock, lock: &str) -> Result<Checkup, String> {
+        let mut round_trips = Vec::new();
+        // The first may have been waiting for the network's caches to fill; the median passes it over.
+        for _ in 0..ROUND_TRIPS {
+            let sent = clock.now();
+            let answer = |frame: &Frame<'_>| matches!(frame, Frame::List(_)).then_some(());
+            // A refusal is an answer, too.
+            match self.ask(&[b"TIME"], answer).await {
+                Err(why) if !is_refusal(&why) => return Err(why),
+                _ => {}
+            }
+            round_trips.push(clock.now().saturating_since(sent));
+        }
+        round_trips.sort_unstable();
+        Ok(Checkup {
+            round_trips,
+            clock: self.offset(clock).await,
+            info: self.ask(&[b"INFO"], info).await.ok(),
+            config: self.config().await,
+            lacking: self.lacking(lock).await,
+        })
+    }
+
+    async fn offset(&mut self, clock: Clock) -> Option<Offset> {
+        let (sent, wall): (Instant, Duration) = (clock.now(), clock.wall());
+        let shown = self.ask(&[b"TIME"], time).await.ok()?;
+        let uncertainty = clock.now().saturating_since(sent) / 2;
+        let ours = wall + uncertainty;
+        let is_ahead = shown >= ours;
+        Some(Offset {
+            is_ahead,
+            by: shown.abs_diff(ours),
+            uncertainty,
+        })
+    }
+
+    async fn config(&mut self) -> Option<HashMap<String, String>> {
+        let mut found = HashMap::new();
+        // One at a time: servers before Redis 7.0 take one pattern, and what proxies make of several is not known.
+        for name in [&b"appendfsync"[..], b"no-appendfsync-on-rewrite", b"save"] {
+            let told = self.ask(&[b"CONFIG", b"GET", name], pairs).await.ok()?;
+            found.extend(told);
+        }
+        Some(found)
+    }
+
+    /// None if it cannot be found out.
+    async fn lacking(&mut self, lock: &str) -> Option<Vec<String>> {
+        let node_key = self.node_key.clone();
+        let parts: [&[u8]; 5] = [
+            b"EVAL",
+            RIGHTS.as_bytes(),
+            b"2",
+            node_key.as_bytes(),
+            lock.as_bytes(),
+        ];
+        let mut lacking = match self.ask(&parts, strings).await {
+            Ok(lacking) => lacking,
+            // With rights to run scripts, but not on both keys.
+            Err(why) if is_refusal(&why) && why.contains(" key") => {
+                self.keys_out_of_reach(&[&node_key, lock]).await
+            }
+            Err(why) if is_refusal(&why) => vec!["+eval".to_owned()],
+            Err(_) => return None,
+        };
+        for (right, parts) in OUTSIDE {
+            let told = self.ask(parts, |_| Some(())).await;
+            let is_news = !lacking.iter().any(|known| known == right);
+            if is_news && told.is_err_and(|why| is_refusal(&why)) {
+                lacking.push((*right).to_owned());
+            }
+        }
+        Some(lacking)
+    }
+
+    async fn keys_out_of_reach(&mut self, keys: &[&str]) -> Vec<String> {
+        let mut lacking = Vec::new();
+        for key in keys {
+            let parts: [&[u8]; 4] = [b"EVAL", b"return 1", b"1", key.as_bytes()];
+            let told = self.ask(&parts, |_| Some(())).await;
+            if told.is_err_and(|why| is_refusal(&why)) {
+                lacking.push(format!("~{key}"));
+            }
+        }
+        lacking
+    }
+}
+
+/// Whether it was a matter of rights, or the command is not there for us.
+fn is_refusal(why: &str) -> bool {
+    why.starts_with("NOPERM") || why.starts_with("ERR unknown command")
+}
+
+/// What is said outside of scripts, and does nothing here: a script that is not there, one that every client of
+/// ours may load, and what a connection is told of itself.
+const OUTSIDE: &[(&str, &[&[u8]])] = &[
+    ("+evalsha", &[b"EVALSHA", &[b'0'; 40], b"0"]),
+    ("+script|load", &[b"SCRIPT", b"LOAD", b"return 1"]),
+    ("+client|tracking", &[b"CLIENT", b"TRACKING", b"OFF"]),
+    ("+client|caching", &[b"CLIENT", b"CACHING", b"YES"]),
+    ("+info", &[b"INFO", b"server"]),
+];
+
+const RIGHTS: &str = include_str!("rights.lua");
+
+const ROUND_TRIPS: usize = 9;
+
+fn info(frame: &Frame<'_>) -> Option<HashMap<String, String>> {
+    let lines = text_of(frame)?;
+    let pairs = lines.lines().filter_map(|line| line.split_once(':'));
+    let pairs = pairs.map(|(name, value)| (name.to_owned(), clean(value.trim().to_owned())));
+    Some(pairs.collect())
+}
+
+fn pairs(frame: &Frame<'_>) -> Option<Vec<(String, String)>> {
+    let parts = strings(frame)?;
+    let pairs = parts.chunks(2).filter_map(|pair| match pair {
+        [name, value] => Some((name.clone(), value.clone())),
+        _ => None,
+    });
+    Some(pairs.collect())
+}
+
+fn strings(frame: &Frame<'_>) -> Option<Vec<String>> {
+    match frame {
+        Frame::List(parts) => parts.iter().map(|part| text_of(part).map(clean)).collect(),
+        _ => None,
+    }
+}
+
+/// Seconds and microseconds since 1970.
+fn time(frame: &Frame<'_>) -> Option<Duration> {
+    let parts = strings(frame)?;
+    let [seconds, micros] = &parts[..] else {
+        return None;
+    };
+    Some(Duration::from_secs(seconds.parse().ok()?) + Duration::from_micros(micros.parse().ok()?))
+}

@@ -1,0 +1,175 @@
+//! The locks' keys on a node, all of them.
+
+use super::{Steward, number, text_of};
+use crate::{
+    configuration::KeyFormat,
+    link::redis::{
+        codec::Frame,
+        look::{CACHING, TRACKING},
+        talk::hear_push,
+    },
+};
+use leasehold_core::Resource;
+use std::{collections::BTreeSet, time::Duration};
+
+/// What stands under a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stored {
+    Nothing,
+    /// The value, and for how long; none if for ever.
+    Value(Vec<u8>, Option<Duration>),
+    /// Something that is no text.
+    Other,
+}
+
+impl Steward {
+    /// The resources whose names begin with `prefix` and whose keys may be locks: texts that have a TTL or not. Stops
+    /// when there are `most`, which the second value tells.
+    pub(crate) async fn scan(
+        &mut self,
+        format: &KeyFormat,
+        prefix: &str,
+        most: usize,
+    ) -> Result<(BTreeSet<Resource>, bool), String> {
+        let pattern = pattern(format, prefix);
+        let (mut found, mut cursor) = (BTreeSet::new(), "0".to_owned());
+        loop {
+            let parts: [&[u8]; 8] = [
+                b"SCAN",
+                cursor.as_bytes(),
+                b"MATCH",
+                pattern.as_bytes(),
+                b"COUNT",
+                b"1000",
+                b"TYPE",
+                b"string",
+            ];
+            let read = |frame: &Frame<'_>| batch(frame, format, prefix);
+            let (next, resources) = self.ask(&parts, read).await.map_err(forbidden)?;
+            found.extend(resources);
+            if found.len() > most {
+                found = found.into_iter().take(most).collect();
+                return Ok((found, false));
+            }
+            if next == "0" {
+                return Ok((found, true));
+            }
+            cursor = next;
+        }
+    }
+
+    /// What stands under the keys of these resources.
+    pub(crate) async fn read(
+        &mut self,
+        format: &KeyFormat,
+        resources: &[Resource],
+    ) -> Result<Vec<Stored>, String> {
+        let mut stored = Vec::with_capacity(resources.len());
+        for some in resources.chunks(AT_ONCE) {
+            let keys: Vec<_> = some
+                .iter()
+                .map(|resource| format.key(resource.as_str()))
+                .collect();
+            let count = keys.len().to_string();
+            let mut parts = vec![&b"EVAL"[..], READ.as_bytes(), count.as_bytes()];
+            parts.extend(keys.iter().map(|key| key.as_bytes()));
+            let read = |frame: &Frame<'_>| match frame {
+                Frame::List(entries) if entries.len() == keys.len() => {
+                    entries.iter().map(entry).collect::<Option<Vec<_>>>()
+                }
+                _ => None,
+            };
+            stored.extend(self.ask(&parts, read).await?);
+        }
+        Ok(stored)
+    }
+}
+
+impl Steward {
+    /// Asks to be told when the key changes the next time. False if this node does not tell.
+    pub(crate) async fn watch(&mut self, key: &str) -> bool {
+        let steps: [&[&[u8]]; 3] = [&TRACKING, &CACHING, &[b"GET", key.as_bytes()]];
+        for step in steps {
+            if self.ask(step, |_| Some(())).await.is_err() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Waits until the node tells something without having been asked. The error is that the connection is gone.
+    pub(crate) async fn hear_of_change(&mut self) -> Result<(), String> {
+        Ok(hear_push(&mut self.stream, &mut self.inbox).await?)
+    }
+}
+
+/// The pattern of a key, in which only the name's rest is open.
+fn pattern(format: &KeyFormat, prefix: &str) -> String {
+    let whole = format.to_string();
+    let (before, behind) = whole.split_once("{}").unwrap_or((&whole, ""));
+    let escaped = |text: &str| {
+        let mut escaped = String::new();
+        for letter in text.chars() {
+            if matches!(letter, '*' | '?' | '[' | ']' | '\\' | '^') {
+                escaped.push('\\');
+            }
+            escaped.push(letter);
+        }
+        escaped
+    };
+    [&*escaped(before), &*escaped(prefix), "*", &*escaped(behind)].concat()
+}
+
+fn batch(frame: &Frame<'_>, format: &KeyFormat, prefix: &str) -> Option<(String, Vec<Resource>)> {
+    let Frame::List(parts) = frame else {
+        return None;
+    };
+    let [cursor, Frame::List(keys)] = &parts[..] else {
+        return None;
+    };
+    let resources = keys.iter().filter_map(|key| match key {
+        Frame::Text(key) => format.resource(key),
+        _ => None,
+    });
+    let resources = resources.filter(|resource| resource.as_str().starts_with(prefix));
+    Some((text_of(cursor)?, resources.collect()))
+}
+
+fn entry(frame: &Frame<'_>) -> Option<Stored> {
+    let Frame::List(parts) = frame else {
+        return None;
+    };
+    match &parts[..] {
+        [] => Some(Stored::Nothing),
+        [Frame::Integer(_)] => Some(Stored::Other),
+        [Frame::Text(value), left] => {
+            let left = number(left).map(Duration::from_millis);
+            Some(Stored::Value(value.to_vec(), left))
+        }
+        _ => None,
+    }
+}
+
+fn forbidden(why: String) -> String {
+    match why.starts_with("NOPERM") || why.starts_with("ERR unknown command") {
+        true => format!("does not let us list its keys (+scan): {why}"),
+        false => why,
+    }
+}
+
+const READ: &str = include_str!("read.lua");
+
+/// So many keys one script reads: a server does nothing else meanwhile.
+const AT_ONCE: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_is_open_where_the_rest_of_the_name_is() {
+        let format = KeyFormat::new("a*{}[z]").expect("one place");
+        assert_eq!(pattern(&format, "or?d"), r"a\*or\?d*\[z\]");
+        assert_eq!(pattern(&KeyFormat::raw(), ""), "*");
+    }
+}

@@ -1,0 +1,265 @@
+//! Everything that a node tells of itself and that matters to locks.
+
+use super::{Answer, Survey, Told, at_once, survey_of};
+use crate::{
+    builder::{Operated, Spot},
+    clock::Clock,
+    configuration::Configuration,
+    link::redis::steward::{
+        Steward,
+        checkup::{Checkup, Offset},
+    },
+};
+use std::{collections::HashMap, path::PathBuf, time::Duration};
+
+/// What a node tells of itself, as far as it does: what is none was not told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Examination {
+    /// How long answers took, from the shortest to the longest.
+    pub round_trips: Vec<Duration>,
+    /// Its wall clock beside ours.
+    pub clock: Option<ClockOffset>,
+    /// The process that runs there.
+    pub run_id: Option<String>,
+    /// Which server it is: `Valkey 8.1.3`.
+    pub version: Option<String>,
+    /// `master` or `slave`, in its own words.
+    pub role: Option<String>,
+    /// For how long it has been running.
+    pub uptime: Option<Duration>,
+    /// How many replicas are connected.
+    pub replicas: Option<u64>,
+    /// Its memory.
+    pub memory: Option<Memory>,
+    /// How it keeps its data.
+    pub persistence: Persistence,
+    /// The rights that its user lacks, as `ACL SETUSER` has them; none if that could not be found out.
+    pub lacking: Option<Vec<String>>,
+    /// Whether it votes, and for which configuration; or why that could not be told.
+    pub survey: Option<Answer<Survey>>,
+    /// Of a node that is a file: what is in it.
+    pub file: Option<FileExamination>,
+}
+
+/// A node's wall clock beside ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClockOffset {
+    /// Whether the node's clock is ahead of ours.
+    pub is_ahead: bool,
+    /// By how much they differ.
+    pub by: Duration,
+    /// They may differ by so much more or less: half the round trip.
+    pub uncertainty: Duration,
+}
+
+/// A server's memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Memory {
+    /// How many bytes its data take.
+    pub used: u64,
+    /// How many they may take; none without a limit.
+    pub limit: Option<u64>,
+    /// What happens at the limit: `noeviction`, in its own words.
+    pub policy: String,
+}
+
+/// How a server keeps its data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Persistence {
+    /// Whether it keeps an append-only file.
+    pub has_log: Option<bool>,
+    /// `appendfsync`, if we may ask.
+    pub fsync: Option<String>,
+    /// Whether it does so also while it rewrites that file (`no-appendfsync-on-rewrite no`).
+    pub fsync_on_rewrite: Option<bool>,
+    /// `save`: when it writes a snapshot; empty for never.
+    pub snapshots: Option<String>,
+    /// What it could not write the last time, if anything.
+    pub failed: Option<String>,
+}
+
+/// A node that is a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileExamination {
+    /// The file.
+    pub path: PathBuf,
+    /// How many bytes its keys take.
+    pub used: u64,
+    /// How many they may take.
+    pub room: u64,
+    /// The processes that hold something, by their numbers, and what.
+    pub holders: Vec<(u32, String)>,
+}
+
+impl Examination {
+    /// The median of the round trips; none if none was measured.
+    #[must_use]
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.round_trips.get(self.round_trips.len() / 2).copied()
+    }
+
+    fn of(checkup: Checkup, survey: Answer<Survey>) -> Self {
+        let config = checkup.config.unwrap_or_default();
+        let info = checkup.info.unwrap_or_default();
+        let said = |name: &str| info.get(name).filter(|value| !value.is_empty()).cloned();
+        let number = |name: &str| info.get(name)?.parse::<u64>().ok();
+        let version = said("valkey_version").map(|version| format!("Valkey {version}"));
+        let of_redis = || Some(format!("Redis {}", said("redis_version")?));
+        let memory = number("used_memory").map(|used| Memory {
+            used,
+            limit: number("maxmemory").filter(|limit| *limit > 0),
+            policy: said("maxmemory_policy").unwrap_or_default(),
+        });
+        Self {
+            round_trips: checkup.round_trips,
+            clock: checkup.clock.map(ClockOffset::of),
+            run_id: said("run_id"),
+            version: version.or_else(of_redis),
+            role: said("role"),
+            uptime: number("uptime_in_seconds").map(Duration::from_secs),
+            replicas: number("connected_slaves"),
+            memory,
+            persistence: Persistence::of(&info, &config),
+            lacking: checkup.lacking,
+            survey: Some(survey),
+            file: None,
+        }
+    }
+}
+
+impl ClockOffset {
+    const fn of(offset: Offset) -> Self {
+        Self {
+            is_ahead: offset.is_ahead,
+            by: offset.by,
+            uncertainty: offset.uncertainty,
+        }
+    }
+}
+
+impl Persistence {
+    fn of(info: &HashMap<String, String>, config: &HashMap<String, String>) -> Self {
+        let is_bad = |name: &str| info.get(name).is_some_and(|status| status != "ok");
+        let failed = match (
+            is_bad("aof_last_write_status"),
+            is_bad("rdb_last_bgsave_status"),
+        ) {
+            (true, _) => Some("append-only file".to_owned()),
+            (false, true) => Some("snapshot".to_owned()),
+            (false, false) => None,
+        };
+        Self {
+            has_log: info.get("aof_enabled").map(|enabled| enabled == "1"),
+            fsync: config.get("appendfsync").cloned(),
+            fsync_on_rewrite: config
+                .get("no-appendfsync-on-rewrite")
+                .map(|pauses| pauses == "no"),
+            snapshots: config.get("save").cloned(),
+            failed,
+        }
+    }
+}
+
+/// Looks at all nodes at once.
+pub(super) async fn examine(operated: Operated) -> Vec<Told<Examination>> {
+    let configuration = operated.configuration;
+    let jobs = operated.nodes.into_iter().map(|(node, spot)| {
+        let configuration = configuration.clone();
+        async move {
+            let answer = match spot {
+                Spot::Elsewhere => Answer::NeedsNone,
+                Spot::Server(url) => match Steward::visit(url, configuration.node_key()).await {
+                    Ok(steward) => server(steward, &configuration).await,
+                    Err(why) => Answer::Silent(why),
+                },
+                #[cfg(all(feature = "file", unix))]
+                Spot::File(file) => match file.contents(Clock::system()) {
+                    Ok(contents) => Answer::Told(of_file(contents)),
+                    Err(why) => Answer::Silent(why),
+                },
+            };
+            Told { node, answer }
+        }
+    });
+    at_once(jobs).await
+}
+
+async fn server(mut steward: Steward, configuration: &Configuration) -> Answer<Examination> {
+    // A name that nobody locks: it is asked whether one could.
+    let lock = configuration.key_format().key("leasehold/doctor");
+    let checkup = match steward.check_up(Clock::system(), &lock).await {
+        Ok(checkup) => checkup,
+        Err(why) => return Answer::Silent(why),
+    };
+    let survey = survey_of(&mut steward, configuration).await;
+    let survey = survey.map_or_else(Answer::Silent, Answer::Told);
+    Answer::Told(Examination::of(checkup, survey))
+}
+
+#[cfg(all(feature = "file", unix))]
+fn of_file(contents: crate::link::file::Contents) -> Examination {
+    let holders = contents.held.into_iter().map(|held| {
+        let name = held.resource.map(|resource| resource.as_str().to_owned());
+        (held.process, name.unwrap_or_default())
+    });
+    let mut holders: Vec<_> = holders.collect();
+    holders.sort_unstable();
+    Examination {
+        file: Some(FileExamination {
+            path: contents.file,
+            used: contents.used,
+            room: contents.room,
+            holders,
+        }),
+        ..Examination::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_does_not_tell_is_none() {
+        let silent = Answer::Silent("x".to_owned());
+        let told = Examination::of(Checkup::default(), silent.clone());
+        let expected = Examination {
+            survey: Some(silent),
+            ..Examination::default()
+        };
+        assert_eq!(told, expected);
+        assert_eq!(told.round_trip(), None);
+    }
+
+    #[test]
+    fn what_a_server_tells_is_found() {
+        let info = [
+            ("redis_version", "7.2.4"),
+            ("valkey_version", "8.1.3"),
+            ("used_memory", "1000"),
+            ("maxmemory", "0"),
+            ("maxmemory_policy", "noeviction"),
+            ("aof_enabled", "1"),
+            ("rdb_last_bgsave_status", "err"),
+            ("aof_last_write_status", "ok"),
+        ];
+        let pairs = info.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let millis = [1, 2, 9].map(Duration::from_millis);
+        let checkup = Checkup {
+            round_trips: millis.to_vec(),
+            info: Some(HashMap::from(pairs)),
+            ..Checkup::default()
+        };
+        let told = Examination::of(checkup, Answer::NeedsNone);
+        assert_eq!(told.round_trip(), Some(Duration::from_millis(2)));
+        assert_eq!(told.version.as_deref(), Some("Valkey 8.1.3"));
+        assert_eq!(told.memory.map(|memory| memory.limit), Some(None));
+        assert_eq!(told.persistence.has_log, Some(true));
+        assert_eq!(told.persistence.failed.as_deref(), Some("snapshot"));
+    }
+}
