@@ -158,7 +158,7 @@ const LIBRARY: [&[&str]; 12] = [
         "blocking",
     ],
     &["manager"],
-    &["hand_over", "inspection", "work"],
+    &["detached", "hand_over", "inspection", "work"],
     &["builder"],
     &["operate"],
 ];
