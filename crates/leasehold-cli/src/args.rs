@@ -2,15 +2,22 @@
 //!
 //! The arguments of each command have a room below; [`terms`] has what several of them ask for.
 
+pub(crate) mod elect;
+pub(crate) mod hold;
+pub(crate) mod lock;
 pub(crate) mod operator;
 pub(crate) mod run;
 pub(crate) mod servers;
 mod terms;
+pub(crate) mod warden;
 
 use clap::{Parser, Subcommand};
+use elect::ElectArguments;
+use hold::{AcquireArguments, ExtendArguments, HoldArguments, ReleaseArguments};
 use operator::{AdmitArguments, ReconfigureArguments};
 use run::RunArguments;
 use servers::ServersCommand;
+use warden::WardenArguments;
 
 /// Run a program while holding a lock.
 ///
@@ -26,10 +33,17 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(RunArguments),
+    Hold(HoldArguments),
+    Acquire(AcquireArguments),
+    Extend(ExtendArguments),
+    Release(ReleaseArguments),
+    Elect(ElectArguments),
     Admit(AdmitArguments),
     Reconfigure(ReconfigureArguments),
     #[command(subcommand)]
     Servers(ServersCommand),
+    #[command(hide = true)]
+    Warden(WardenArguments),
 }
 
 #[cfg(test)]

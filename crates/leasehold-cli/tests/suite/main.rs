@@ -1,8 +1,12 @@
 //! The command as its users see it: arguments in, output and exit code out.
 
+mod elect;
+mod flags;
 mod local;
 mod loss;
 mod operator;
+mod process;
+mod scripts;
 mod servers;
 mod support;
 mod usage;
