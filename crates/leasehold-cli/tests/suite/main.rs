@@ -1,5 +1,6 @@
 //! The command as its users see it: arguments in, output and exit code out.
 
+mod bad_input;
 mod elect;
 mod flags;
 mod local;
