@@ -3,6 +3,7 @@
 mod bad_input;
 mod elect;
 mod flags;
+mod help;
 mod local;
 mod loss;
 mod operator;
