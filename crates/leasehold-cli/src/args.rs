@@ -2,14 +2,20 @@
 //!
 //! The arguments of each command have a room below; [`terms`] has what several of them ask for.
 
+pub(crate) mod elect;
+pub(crate) mod hold;
+pub(crate) mod lock;
 pub(crate) mod operator;
 pub(crate) mod run;
 pub(crate) mod servers;
 mod terms;
 pub(crate) mod views;
+pub(crate) mod warden;
 
 use crate::{agreement::Agreement, node_list::NodeList};
 use clap::{Parser, Subcommand};
+use elect::ElectArguments;
+use hold::{AcquireArguments, ExtendArguments, HoldArguments, ReleaseArguments};
 use operator::{AdmitArguments, ReconfigureArguments};
 use run::RunArguments;
 use servers::ServersCommand;
@@ -18,6 +24,7 @@ use views::{
     BenchArguments, CompletionsArguments, DoctorArguments, ForceReleaseArguments, ListArguments,
     StatusArguments, WaitArguments, WatchArguments,
 };
+use warden::WardenArguments;
 
 /// Run a program while holding a lock.
 ///
@@ -57,6 +64,11 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(RunArguments),
+    Hold(HoldArguments),
+    Acquire(AcquireArguments),
+    Extend(ExtendArguments),
+    Release(ReleaseArguments),
+    Elect(ElectArguments),
     Status(StatusArguments),
     List(ListArguments),
     Wait(WaitArguments),
@@ -71,6 +83,8 @@ pub(crate) enum Command {
     Completions(CompletionsArguments),
     /// Print the page of the manual: `leasehold man | man -l -`
     Man,
+    #[command(hide = true)]
+    Warden(WardenArguments),
 }
 
 const EXAMPLES: &str = "\
@@ -94,7 +108,12 @@ impl Command {
     /// Where to lock, for the configuration file to fill in. None for what is not about such a place.
     pub(crate) fn place(&mut self) -> Option<Where<'_>> {
         let (nodes, agreement) = match self {
-            Self::Run(run) => (&mut run.nodes, &mut run.agreement),
+            Self::Run(run) => (&mut run.lock.nodes, &mut run.agreement),
+            Self::Hold(hold) => (&mut hold.lock.nodes, &mut hold.agreement),
+            Self::Acquire(acquire) => (&mut acquire.lock.nodes, &mut acquire.agreement),
+            Self::Extend(extend) => (&mut extend.held.nodes, &mut extend.held.agreement),
+            Self::Release(release) => (&mut release.held.nodes, &mut release.held.agreement),
+            Self::Elect(elect) => (&mut elect.lock.nodes, &mut elect.agreement),
             Self::Admit(admit) => (&mut admit.nodes, &mut admit.agreement),
             Self::Reconfigure(change) => (&mut change.nodes, &mut change.agreement),
             Self::Status(status) => status.place.parts(),
@@ -104,7 +123,7 @@ impl Command {
             Self::Doctor(doctor) => doctor.place.parts(),
             Self::Bench(bench) => bench.place.parts(),
             Self::ForceRelease(release) => release.place.parts(),
-            Self::Servers(_) | Self::Completions(_) | Self::Man => return None,
+            Self::Servers(_) | Self::Completions(_) | Self::Man | Self::Warden(_) => return None,
         };
         Some(Where { nodes, agreement })
     }

@@ -69,8 +69,7 @@ impl Child {
 
     /// Sends a signal to the whole group.
     pub(crate) fn signal(&self, signal: Signal) {
-        // The only error left is that nobody is there any more to get it.
-        let _ = kill_process_group(self.group, signal);
+        kill_group(self.group, signal);
     }
 
     /// Makes this process the parent of whatever the group leaves behind, where the system can.
@@ -89,6 +88,12 @@ impl Child {
         while let Ok(Some(_)) = waitpgid(self.group, WaitOptions::NOHANG) {}
         test_kill_process_group(self.group) != Err(rustix::io::Errno::SRCH)
     }
+}
+
+/// Sends a signal to all of a group.
+pub(crate) fn kill_group(group: Pid, signal: Signal) {
+    // The only error left is that nobody is there any more to get it.
+    let _ = kill_process_group(group, signal);
 }
 
 /// The exit code that tells of this end, as the shell has it.

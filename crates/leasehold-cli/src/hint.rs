@@ -10,7 +10,7 @@ pub(crate) fn not_acquired(error: &AcquireError, nodes: &Nodes, waited: bool) ->
         (AcquireError::Disagreement { .. }, _) => SAY_THE_SAME,
         (error, _) if error.abstains().is_some() && is_reconfigured(error) => return None,
         (error, _) if error.abstains().is_some() => ADMIT,
-        (error, Nodes::Servers(_)) if error.is_unreachable() => by_fault(error),
+        (error, Nodes::Servers(_)) if error.is_unreachable() => by_fault(error.faults()),
         (error, _) if error.is_contention() && !waited => {
             "--wait 30s waits for it; without --no-wait, leasehold waits for ever"
         }
@@ -28,12 +28,8 @@ pub(crate) fn is_reconfigured(error: &AcquireError) -> bool {
 }
 
 /// A way out by what the first of the silent nodes said.
-fn by_fault(error: &AcquireError) -> &'static str {
-    let said = error
-        .faults()
-        .first()
-        .map(ToString::to_string)
-        .unwrap_or_default();
+pub(crate) fn by_fault(faults: &[NodeFault]) -> &'static str {
+    let said = faults.first().map(ToString::to_string).unwrap_or_default();
     let knows = |(words, _): &&(&str, &str)| said.contains(words);
     REMEDIES.iter().find(knows).map_or(
         "check the nodes' addresses; for a try, `leasehold servers start` starts servers here",

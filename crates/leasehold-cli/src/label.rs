@@ -1,9 +1,9 @@
 //! Who holds a lock, legibly: owners that carry machine and process.
 //!
 //! An owner is 40 hexadecimal digits, the host's name, and the process id with the time behind an `@`, with dots
-//! between. The digits alone tell owners apart; the label behind them is for people, in the messages here and in
-//! `redis-cli get`. The time is that of the attempt, in Unix seconds by the holder's clock: each attempt
-//! has an owner of its own, so it is since when the lock is held.
+//! between, and behind another dot what the user has to say. The digits alone tell owners apart; what follows is for
+//! people, in the messages here and in `redis-cli get`. The time is that of the attempt, in Unix seconds by the holder's
+//! clock: each attempt has an owner of its own, so it is since when the lock is held.
 
 use leasehold::{Owner, clock::Clock};
 use std::{fmt, time::Duration};
@@ -13,23 +13,25 @@ use std::{fmt, time::Duration};
 pub(crate) struct Label {
     host: String,
     pid: u32,
+    text: Option<String>,
 }
 
 impl Label {
-    /// The label of this process.
-    pub(crate) fn of_this_process() -> Self {
+    /// The label of this process, with what the user has to say.
+    pub(crate) fn of_this_process(text: Option<String>) -> Self {
         let host = rustix::system::uname();
-        Self::new(&host.nodename().to_string_lossy(), std::process::id())
+        let host = host.nodename().to_string_lossy().into_owned();
+        Self::new(&host, std::process::id(), text)
     }
 
-    fn new(host: &str, pid: u32) -> Self {
+    fn new(host: &str, pid: u32, text: Option<String>) -> Self {
         let host = host
             .chars()
             .take(LONGEST_HOST)
             // The dot separates the parts, so the host's own dots have to go as well.
             .map(|c| if in_host(c) { c } else { '-' })
             .collect();
-        Self { host, pid }
+        Self { host, pid, text }
     }
 
     /// The owner that these random bytes make.
@@ -43,6 +45,10 @@ impl Label {
             owner.extend([digit(byte >> 4), digit(byte & 15)]);
         }
         owner.push_str(&format!(".{}.{}@{}", self.host, self.pid, now.as_secs()));
+        if let Some(text) = &self.text {
+            owner.push('.');
+            owner.push_str(text);
+        }
         owner.into_bytes()
     }
 }
@@ -57,6 +63,8 @@ pub(crate) enum Holder {
         pid: u32,
         /// Since when, as time since 1970; commands of before did not tell.
         since: Option<Duration>,
+        /// What its user has to say.
+        label: Option<String>,
     },
     /// A program that says what it is called.
     Named { name: String },
@@ -92,26 +100,38 @@ impl Holder {
     }
 
     fn labelled(owner: &[u8]) -> Option<Self> {
-        let mut parts = std::str::from_utf8(owner).ok()?.split('.');
+        let mut parts = std::str::from_utf8(owner).ok()?.splitn(4, '.');
         let (digits, host, pid) = (parts.next()?, parts.next()?, parts.next()?);
         // Commands of before told no time.
         let (pid, since) = match pid.split_once('@') {
             Some((pid, since)) => (pid, Some(Duration::from_secs(since.parse().ok()?))),
             None => (pid, None),
         };
-        let ours = parts.next().is_none()
+        let label = parts.next().map(str::to_owned);
+        let ours = label.as_deref().is_none_or(is_label)
             && digits.len() == DIGITS
             && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
             && !host.is_empty()
             && host.chars().all(in_host);
         let (host, pid) = (host.into(), pid.parse().ok()?);
-        ours.then_some(Self::Process { host, pid, since })
+        ours.then_some(Self::Process {
+            host,
+            pid,
+            since,
+            label,
+        })
     }
 }
 
 impl fmt::Display for Holder {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Process {
+                host,
+                pid,
+                label: Some(label),
+                ..
+            } => write!(out, "pid {pid} on {host} ({label})"),
             Self::Process { host, pid, .. } => write!(out, "pid {pid} on {host}"),
             Self::Named { name } => out.write_str(name),
             Self::Foreign { owner } if owner.len() > SHORT => {
@@ -128,8 +148,18 @@ const DIGITS: usize = 40;
 /// The longest host name that Linux knows; keeps the owner far from the longest that nodes take.
 const LONGEST_HOST: usize = 64;
 
+/// The longest that a user may have to say.
+pub(crate) const LONGEST_LABEL: usize = 64;
+
 /// How much of a foreign owner is shown.
 const SHORT: usize = 12;
+
+/// Whether this may be what a user has to say: nothing that needs quoting in a shell's double quotes or in JSON,
+/// and nothing that moves a terminal's cursor.
+pub(crate) fn is_label(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " ._-:/@+".contains(c);
+    (1..=LONGEST_LABEL).contains(&text.len()) && text.chars().all(is_plain)
+}
 
 fn in_host(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '-' || c == '_'
@@ -146,7 +176,7 @@ mod tests {
     #[test]
     fn an_owner_tells_where_its_process_runs() {
         let now = Duration::from_millis(1_767_225_600_999);
-        let owner = Label::new("db1.example.com", 4711).owner_at(now, &[0xa7; 20]);
+        let owner = Label::new("db1.example.com", 4711, None).owner_at(now, &[0xa7; 20]);
         let text = format!("{}.db1-example-com.4711@1767225600", "a7".repeat(20));
         assert_eq!(owner, text.as_bytes());
         let since = Some(Duration::from_secs(1_767_225_600));
@@ -161,8 +191,19 @@ mod tests {
     }
 
     #[test]
+    fn what_the_user_has_to_say_stands_behind_the_process() {
+        let label = Label::new("db1", 7, Some("nightly v1.2".to_owned()));
+        let owner = label.owner_at(Duration::from_secs(9), &[0xa7; 20]);
+        assert!(owner.ends_with(b".db1.7@9.nightly v1.2"));
+        assert_eq!(
+            Holder::of(&owner).to_string(),
+            "pid 7 on db1 (nightly v1.2)"
+        );
+    }
+
+    #[test]
     fn a_host_of_any_length_fits() {
-        let owner = Label::new(&"ü".repeat(999), u32::MAX).owner(&[0; 20]);
+        let owner = Label::new(&"ü".repeat(999), u32::MAX, Some("x".repeat(64))).owner(&[0; 20]);
         assert!(owner.len() < 255);
         assert!(matches!(Holder::of(&owner), Holder::Process { .. }));
     }
@@ -175,9 +216,13 @@ mod tests {
             (&digits[..40], "owner 9f3a1c9f3a1c…"),
             (&format!("{}.", &digits[..40]), "owner 9f3a1c9f3a1c…"),
             (&format!("{}.a\tb", &digits[..40]), "owner 9f3a1c9f3a1c…"),
+            (
+                &format!("{}.a.7.\u{1b}[2J", &digits[..40]),
+                "owner 9f3a1c9f3a1c…",
+            ),
             // What a program of the library calls itself.
             (&format!("{}.db1.x", &digits[..40]), "db1.x"),
-            (&format!("{}.a.7.b", &digits[..40]), "a.7.b"),
+            (&format!("{}.a.7x.b", &digits[..40]), "a.7x.b"),
             (
                 &format!("{}.nightly report", &digits[..40]),
                 "nightly report",

@@ -1,8 +1,8 @@
 //! The `leasehold` command: run a program while holding a lock.
 //!
 //! [`args`] says what can be asked for and touches nothing; the rooms below [`command`] do it. One run
-//! goes [`nodes`] → [`patience`] → [`child`] → [`watch`] → release, and ends in a code of
-//! [`exit_code`] or a [`failure`] that carries one.
+//! goes [`nodes`] → [`patience`] → [`tenure`] ([`child`] and [`watch`], with a [`warden`] behind them) →
+//! [`giving_back`], and ends in a code of [`exit_code`] or a [`failure`] that carries one.
 
 mod agreement;
 mod args;
@@ -16,11 +16,14 @@ mod duration;
 mod exit_code;
 mod failure;
 mod folder;
+mod giving_back;
 mod hint;
 mod json;
 mod label;
+mod lock;
 mod lock_view;
 mod moment;
+mod nesting;
 mod node_list;
 mod nodes;
 mod output;
@@ -31,9 +34,13 @@ mod pictures_in_docs;
 mod question;
 mod settle;
 mod signals;
+mod tenure;
 mod terminal;
+mod told_lease;
 mod upkeep;
+mod usage_error;
 mod waiting;
+mod warden;
 mod watch;
 
 use args::{Arguments, Command};
@@ -47,9 +54,8 @@ fn main() -> ExitCode {
     let (mut arguments, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => {
-            // Help and version come this way, too: they go to stdout, with 0. A reader that has gone
-            // is none of our business.
-            drop(error.print());
+            // Help and version come this way, too: they go to stdout, with 0.
+            usage_error::tell(&error);
             let usage = error.use_stderr();
             return ExitCode::from(if usage {
                 exit_code::USAGE
@@ -61,6 +67,11 @@ fn main() -> ExitCode {
     let settled = settle::settle(&mut arguments, &matches);
     let end = settled.and_then(|()| match &arguments.command {
         Command::Run(arguments) => command::run::run(arguments),
+        Command::Hold(arguments) => command::hold::run(arguments),
+        Command::Acquire(arguments) => command::acquire::run(arguments),
+        Command::Extend(arguments) => command::extend::run(arguments),
+        Command::Release(arguments) => command::release::run(arguments),
+        Command::Elect(arguments) => command::elect::run(arguments),
         Command::Admit(arguments) => command::admit::run(arguments),
         Command::Reconfigure(arguments) => command::reconfigure::run(arguments),
         Command::Servers(command) => command::servers::run(command),
@@ -73,6 +84,7 @@ fn main() -> ExitCode {
         Command::ForceRelease(arguments) => command::force_release::run(arguments),
         Command::Completions(arguments) => command::completions::run(arguments.shell),
         Command::Man => command::completions::man(),
+        Command::Warden(arguments) => Ok(command::warden::run(arguments)),
     });
     ExitCode::from(end.unwrap_or_else(|failure| {
         failure.tell();

@@ -1,75 +1,81 @@
 //! The wait for the lock.
 
 use crate::{
-    args::run::RunArguments,
     duration::Shown,
     exit_code,
     failure::Failure,
     hint,
-    label::{Holder, Label},
+    label::Holder,
+    lock::Patience,
+    nesting::{self, Nesting},
     nodes::{Nodes, misused},
     output,
-    upkeep::Upkeep,
 };
-use leasehold::{AcquireError, LeaseGuard, LockManager, LockOptions, Mutex, OwnerSource};
+use leasehold::{AcquireError, LeaseGuard, LockManager, LockOptions, Mutex};
 use std::time::Duration;
-
-/// How long to wait for the lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Patience {
-    /// One try.
-    Once,
-    /// So long at most.
-    Within(Duration),
-    /// Until it is won, as long as a quorum of nodes can be reached.
-    Forever,
-}
 
 /// The wait of one run.
 #[derive(Debug)]
 pub(crate) struct Wait<'a> {
-    manager: &'a LockManager,
-    nodes: &'a Nodes,
-    resource: &'a str,
-    ttl: Duration,
-    max_hold: Option<Duration>,
-    patience: Patience,
+    pub(crate) manager: &'a LockManager,
+    pub(crate) nodes: &'a Nodes,
+    pub(crate) resource: &'a str,
+    pub(crate) options: LockOptions,
+    pub(crate) patience: Patience,
+    /// The code to exit with if the lock is held elsewhere, unless it is the usual one.
+    pub(crate) conflict: Option<u8>,
+    pub(crate) verbose: bool,
 }
 
-impl<'a> Wait<'a> {
-    /// The wait that these arguments ask for.
-    pub(crate) fn new(
-        manager: &'a LockManager,
-        nodes: &'a Nodes,
-        arguments: &'a RunArguments,
-    ) -> Self {
-        let patience = match (arguments.no_wait, arguments.wait) {
-            (true, _) => Patience::Once,
-            (false, Some(wait)) => Patience::Within(wait),
-            (false, None) => Patience::Forever,
+impl Wait<'_> {
+    /// Waits for the lock. Dropping the future gives the wait up.
+    pub(crate) async fn acquire(&self) -> Result<LeaseGuard, Failure> {
+        let clock = self.manager.clock();
+        let begun = clock.now();
+        let guard = match self.look_around().await? {
+            Some(guard) => guard,
+            None => self.wait().await?,
         };
-        Self {
-            manager,
-            nodes,
-            resource: &arguments.resource,
-            ttl: arguments.ttl,
-            max_hold: arguments.max_hold,
-            patience,
+        if self.verbose {
+            let waited = Shown(clock.now().saturating_since(begun));
+            let (token, left) = (guard.fencing_token(), Shown(guard.remaining()));
+            output::talk(format_args!(
+                "locked {:?} after {waited}: token {token}, valid for {left}",
+                self.resource
+            ));
+        }
+        Ok(guard)
+    }
+
+    /// Whoever runs under a lock tries once before it waits: it may be that lock.
+    async fn look_around(&self) -> Result<Option<LeaseGuard>, Failure> {
+        let around = Nesting::of_this_process();
+        if around.is_none() {
+            return Ok(None);
+        }
+        match self.mutex(None)?.try_acquire().await {
+            Ok(guard) => Ok(Some(guard)),
+            Err(error) if error.holder().is_some_and(|holder| around.has(holder)) => {
+                Err(nesting::failure(self.resource))
+            }
+            // Whatever it is, the wait tells it.
+            Err(_) => Ok(None),
         }
     }
 
-    /// Waits for the lock. Dropping the future gives the wait up.
-    pub(crate) async fn acquire(&self) -> Result<LeaseGuard, Failure> {
+    async fn wait(&self) -> Result<LeaseGuard, Failure> {
+        let silence = self.silence();
         let first = match self.patience {
             Patience::Once => self.mutex(None)?.try_acquire().await,
             Patience::Within(wait) => {
                 let mutex = self.mutex(None)?;
-                mutex.acquire_within(wait.min(SILENCE)).await
+                mutex.acquire_within(wait.min(silence)).await
             }
             Patience::Forever => {
                 let mutex = self.mutex(Some(UNREACHABLE_FOR))?;
-                mutex.acquire_within(SILENCE).await
+                mutex.acquire_within(silence).await
             }
+            Patience::Stubborn => self.mutex(None)?.acquire_within(silence).await,
         };
         let error = match (first, self.rest()) {
             (Ok(guard), _) => return Ok(guard),
@@ -85,12 +91,20 @@ impl<'a> Wait<'a> {
         Err(self.failure(&error))
     }
 
+    /// How long the wait goes on without a word.
+    fn silence(&self) -> Duration {
+        if self.verbose { SHORT_SILENCE } else { SILENCE }
+    }
+
     /// The patience that is left after the silence, if any.
     fn rest(&self) -> Option<Patience> {
         match self.patience {
-            Patience::Within(wait) if wait > SILENCE => Some(Patience::Within(wait - SILENCE)),
-            Patience::Forever => Some(Patience::Forever),
-            Patience::Once | Patience::Within(_) => None,
+            Patience::Within(wait) => {
+                let rest = wait.saturating_sub(self.silence());
+                Some(Patience::Within(rest)).filter(|_| !rest.is_zero())
+            }
+            Patience::Forever | Patience::Stubborn => Some(self.patience),
+            Patience::Once => None,
         }
     }
 
@@ -99,29 +113,23 @@ impl<'a> Wait<'a> {
         rest: Patience,
         before: &AcquireError,
     ) -> Result<Result<LeaseGuard, AcquireError>, Failure> {
-        if let Patience::Within(rest) = rest {
-            return Ok(self.mutex(None)?.acquire_within(rest).await);
+        match rest {
+            Patience::Within(rest) => Ok(self.mutex(None)?.acquire_within(rest).await),
+            Patience::Once | Patience::Stubborn => Ok(self.mutex(None)?.acquire().await),
+            Patience::Forever => {
+                let silent = if before.is_unreachable() {
+                    self.silence()
+                } else {
+                    Duration::ZERO
+                };
+                let mutex = self.mutex(Some(UNREACHABLE_FOR - silent))?;
+                Ok(mutex.acquire().await)
+            }
         }
-        let silent = if before.is_unreachable() {
-            SILENCE
-        } else {
-            Duration::ZERO
-        };
-        let mutex = self.mutex(Some(UNREACHABLE_FOR - silent))?;
-        Ok(mutex.acquire().await)
     }
 
     fn mutex(&self, unreachable_for: Option<Duration>) -> Result<Mutex, Failure> {
-        let label = Label::of_this_process();
-        let mut options = LockOptions::new()
-            .ttl(self.ttl)
-            .tries_unlimited()
-            .warn_before(Upkeep::new(self.ttl, self.max_hold).warn_before())
-            .owner_source(OwnerSource::new(move |random| label.owner(random)));
-        options = match self.max_hold {
-            Some(most) => options.max_hold(most),
-            None => options.max_hold_unlimited(),
-        };
+        let mut options = self.options.clone();
         if let Some(patience) = unreachable_for {
             options = options.give_up_unreachable_after(patience);
         }
@@ -156,7 +164,7 @@ impl<'a> Wait<'a> {
                 let (resource, by) = (self.resource, held_by(error));
                 let wait = Shown(wait);
                 let text = format!("cannot lock {resource:?}: after {wait} still held{by}");
-                (exit_code::WAIT_TIMED_OUT, text)
+                (self.conflict.unwrap_or(exit_code::WAIT_TIMED_OUT), text)
             }
             _ if error.is_contention() => {
                 let by = error.holder().map(|_| held_by(error)).unwrap_or_default();
@@ -165,7 +173,8 @@ impl<'a> Wait<'a> {
                 } else {
                     format!("; held{by}")
                 };
-                (exit_code::HELD, format!("cannot {error}{by}"))
+                let code = self.conflict.unwrap_or(exit_code::HELD);
+                (code, format!("cannot {error}{by}"))
             }
             _ if disagrees(error) => (exit_code::USAGE, format!("cannot {error}")),
             _ if is_silence(error) => (exit_code::NO_QUORUM, format!("cannot {error}")),
@@ -206,6 +215,9 @@ fn held_by(error: &AcquireError) -> String {
 
 /// How long the wait goes on without a word.
 const SILENCE: Duration = Duration::from_secs(1);
+
+/// The same for somebody who wants to be told everything: other than that, longer than a wait for nothing.
+const SHORT_SILENCE: Duration = Duration::from_millis(50);
 
 /// How long a wait that has no limit goes on while too few nodes can be reached. Longer than a server
 /// takes to restart, shorter than it takes somebody to wonder.

@@ -1,12 +1,16 @@
 //! The signals that are not for leasehold but for the command it runs.
 
+use crate::{exit_code, failure::Failure};
 use rustix::process::Signal;
 use std::{
     future::poll_fn,
     io,
     task::{Context, Poll},
 };
-use tokio::signal::unix::{self, SignalKind};
+use tokio::{
+    select,
+    signal::unix::{self, SignalKind},
+};
 
 /// Everything that leasehold is sent and that it passes on, and the news that a child changed.
 ///
@@ -18,7 +22,7 @@ pub(crate) struct Signals {
 
 impl Signals {
     /// Listens. Made before the lock is asked for, so that no signal leaves a lock behind.
-    pub(crate) fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> Result<Self, Failure> {
         let stream = |signal: Signal| {
             let stream = unix::signal(SignalKind::from_raw(signal.as_raw()))?;
             Ok((signal, stream))
@@ -26,8 +30,21 @@ impl Signals {
         let streams = LISTENED
             .into_iter()
             .map(stream)
-            .collect::<io::Result<_>>()?;
+            .collect::<io::Result<_>>()
+            .map_err(|error| Failure::own(format!("cannot listen to signals: {error}")))?;
         Ok(Self { streams })
+    }
+
+    /// What comes of the work, or the end that a signal asks for: its code, or a failure.
+    pub(crate) async fn or_else<T>(
+        &mut self,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Result<u8, Failure>> {
+        select! {
+            biased;
+            signal = self.next_end() => Err(Ok(exit_code::of_signal(signal.as_raw()))),
+            done = work => done.map_err(Err),
+        }
     }
 
     /// Waits for the next signal of any kind; cancel safe.

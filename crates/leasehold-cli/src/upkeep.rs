@@ -9,6 +9,8 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Upkeep {
     ttl: Duration,
+    /// How long the command has between SIGTERM and SIGKILL.
+    grace: Duration,
 }
 
 /// What the command may do while so much of the lease remains.
@@ -26,7 +28,18 @@ impl Upkeep {
     /// The rules for this TTL, or for a hold that may not even last so long.
     pub(crate) fn new(ttl: Duration, max_hold: Option<Duration>) -> Self {
         let ttl = max_hold.map_or(ttl, |most| most.min(ttl));
-        Self { ttl }
+        let grace = (ttl / 4).min(Duration::from_secs(5)) - kill_before(ttl);
+        Self { ttl, grace }
+    }
+
+    /// The same with another grace; if that leaves too little time for extensions to fail and be tried again, says
+    /// how much there can be.
+    pub(crate) fn with_grace(self, grace: Duration) -> Result<Self, Duration> {
+        let most = self.ttl * 2 / 5;
+        if grace > most {
+            return Err(most);
+        }
+        Ok(Self { grace, ..self })
     }
 
     /// What the command may do.
@@ -48,29 +61,36 @@ impl Upkeep {
 
     /// How long nothing has to be done about the lease.
     ///
-    /// Never more than half a second: timers stand still while the machine is suspended and the lease
+    /// Never more than a sixth of the TTL, so that whoever watches over us hears of every extension long before it
+    /// matters; and never more than half a second: timers stand still while the machine is suspended and the lease
     /// does not, so after waking up this bounds how long a lost lease goes unnoticed.
     pub(crate) fn rest(self, remaining: Duration) -> Duration {
         let marks = [self.terminate_before(), self.kill_before()];
         let next = marks.into_iter().find(|mark| *mark < remaining);
-        remaining
-            .saturating_sub(next.unwrap_or_default())
-            .clamp(Duration::from_millis(1), Duration::from_millis(500))
+        remaining.saturating_sub(next.unwrap_or_default()).clamp(
+            Duration::from_millis(1),
+            Duration::from_millis(500).min(self.ttl / 6),
+        )
     }
 
     /// How long the command has between SIGTERM and SIGKILL.
     pub(crate) fn grace(self) -> Duration {
-        self.terminate_before().saturating_sub(self.kill_before())
+        self.grace
     }
 
     /// How much of the lease is left when the command is asked to go.
     pub(crate) fn terminate_before(self) -> Duration {
-        (self.ttl / 4).min(Duration::from_secs(5))
+        self.kill_before() + self.grace
     }
 
-    fn kill_before(self) -> Duration {
-        (self.ttl / 10).min(Duration::from_secs(1))
+    /// How much of the lease is left when the command is killed.
+    pub(crate) fn kill_before(self) -> Duration {
+        kill_before(self.ttl)
     }
+}
+
+fn kill_before(ttl: Duration) -> Duration {
+    (ttl / 10).min(Duration::from_secs(1))
 }
 
 #[cfg(test)]
@@ -113,16 +133,21 @@ mod tests {
     }
 
     #[test]
+    fn a_grace_ends_before_the_lease_and_leaves_time_to_extend() {
+        let upkeep = Upkeep::new(millis(10_000), None);
+        assert_eq!(upkeep.grace(), millis(1_500));
+        assert_eq!(upkeep.with_grace(millis(4_001)).err(), Some(millis(4_000)));
+        let upkeep = upkeep.with_grace(millis(4_000)).expect("it fits");
+        assert_eq!(upkeep.stage(millis(5_001)), Stage::Held);
+        assert_eq!(upkeep.stage(millis(5_000)), Stage::Leaving);
+        assert_eq!(upkeep.stage(millis(1_000)), Stage::Over);
+        assert!(upkeep.terminate_before() < upkeep.warn_before());
+    }
+
+    #[test]
     fn rest_ends_at_the_next_mark_and_never_spins() {
         let upkeep = Upkeep::new(millis(1200), None);
-        let rests = [
-            (1180, 500),
-            (800, 500),
-            (310, 10),
-            (300, 180),
-            (120, 120),
-            (0, 1),
-        ];
+        let rests = [(1180, 200), (310, 10), (300, 180), (120, 120), (0, 1)];
         for (remaining, rest) in rests {
             assert_eq!(upkeep.rest(millis(remaining)), millis(rest), "{remaining}");
         }

@@ -1,16 +1,21 @@
 //! The time in which the command runs and the lease is kept.
 
+mod story;
+
+pub(crate) use story::Story;
+
 use crate::{
+    args::run::OnLoss,
     child::{Change, Child},
-    duration::Shown,
     output,
     signals::Signals,
     terminal::Terminal,
     upkeep::{Stage, Upkeep},
+    warden::Post,
 };
-use leasehold::{Danger, LeaseGuard, LeaseState, LossCause};
+use leasehold::LeaseGuard;
 use rustix::process::{Signal, kill_current_process_group};
-use std::{io, process::ExitStatus, time::Duration};
+use std::{io, os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
 use tokio::{
     select,
     time::{Instant, sleep},
@@ -22,19 +27,30 @@ use tokio::{
 pub(crate) struct Watch<'a> {
     guard: &'a LeaseGuard,
     upkeep: Upkeep,
-    max_hold: Option<Duration>,
+    on_loss: OnLoss,
     signals: &'a mut Signals,
     terminal: Option<Terminal>,
     child: Child,
+    /// Who ends the command if we cannot.
+    post: Post,
     ended: Option<ExitStatus>,
     stage: Stage,
-    /// When the command began.
-    begun: Instant,
     /// When the present stage began.
     stage_since: Instant,
-    /// What the user was told of the lease last.
-    told: LeaseState,
-    trouble: Option<Trouble>,
+    story: Story,
+    /// Whether the command runs on without the lock, as the user wants it to.
+    runs_on: bool,
+    /// A signal that asks for the end, and was passed on.
+    asked: Option<Signal>,
+}
+
+/// How a command is to be looked after.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    pub(crate) upkeep: Upkeep,
+    pub(crate) max_hold: Option<Duration>,
+    pub(crate) on_loss: OnLoss,
+    pub(crate) verbose: bool,
 }
 
 /// How the command ended.
@@ -42,41 +58,44 @@ pub(crate) struct Watch<'a> {
 pub(crate) enum End {
     /// By itself, while the lease was held.
     Free(ExitStatus),
-    /// By us, since the lease was lost. Says why.
+    /// The lease was lost. Says why.
     Lost(String),
-}
-
-/// Extensions have failed since then, the last for this reason.
-#[derive(Debug)]
-struct Trouble {
-    since: Instant,
-    why: String,
 }
 
 impl<'a> Watch<'a> {
     /// Begins to watch.
     pub(crate) fn new(
         guard: &'a LeaseGuard,
-        ttl: Duration,
-        max_hold: Option<Duration>,
+        rules: &Rules,
         signals: &'a mut Signals,
         child: Child,
+        post: Post,
     ) -> Self {
-        let now = Instant::now();
+        let ending = match rules.on_loss {
+            OnLoss::Term | OnLoss::Kill => "the command was ended",
+            OnLoss::Warn => "the command ran on without it, as --on-loss warn says",
+        };
+        let story = Story::new(guard, rules.upkeep, rules.max_hold, rules.verbose, ending);
         Self {
             guard,
-            upkeep: Upkeep::new(ttl, max_hold),
-            max_hold,
+            upkeep: rules.upkeep,
+            on_loss: rules.on_loss,
             signals,
             terminal: Terminal::controlling(),
             child,
+            post,
             ended: None,
             stage: Stage::Held,
-            begun: now,
-            stage_since: now,
-            told: LeaseState::Held,
-            trouble: None,
+            stage_since: Instant::now(),
+            story,
+            runs_on: false,
+            asked: None,
         }
+    }
+
+    /// The signal that asked for the end, if one did.
+    pub(crate) fn asked(&self) -> Option<Signal> {
+        self.asked
     }
 
     /// Watches until the command has ended, and if that was our doing, its whole group.
@@ -98,6 +117,10 @@ impl<'a> Watch<'a> {
         if let Some(terminal) = &self.terminal {
             terminal.take_back_from(self.child.group());
         }
+        // What could not be ended is left to the warden as well.
+        if end.is_ok() {
+            self.post.dismiss();
+        }
         end
     }
 
@@ -105,7 +128,7 @@ impl<'a> Watch<'a> {
         let guard = self.guard;
         loop {
             self.look()?;
-            self.note(guard.state());
+            self.note();
             self.advance();
             if let Some(end) = self.end() {
                 return Ok(end);
@@ -114,7 +137,7 @@ impl<'a> Watch<'a> {
             select! {
                 biased;
                 signal = self.signals.next() => self.pass(signal),
-                _ = guard.changed(), if !self.told.is_lost() => {}
+                _ = guard.changed(), if !self.story.is_lost() => {}
                 () = sleep(rest) => {}
             }
         }
@@ -122,9 +145,11 @@ impl<'a> Watch<'a> {
 
     /// Ends the command without being told what becomes of it: left running, it would outlive its lease.
     async fn end_unseen(&mut self) {
+        // Also where it may run on without the lock: nobody would tell how it ended.
         if self.stage == Stage::Held {
             self.enter(Stage::Leaving);
         }
+        self.on_loss = OnLoss::Term;
         while self.has_group() && !self.is_unkillable() {
             sleep(TURN).await;
             self.advance();
@@ -150,23 +175,55 @@ impl<'a> Watch<'a> {
     /// whose lease ended while we could not look is killed first.
     fn advance(&mut self) {
         // A command that ended in time has nothing to fear.
-        if self.stage == Stage::Held && self.ended.is_some() && self.guard.is_valid() {
+        let ended_in_time = self.ended.is_some() && self.guard.is_valid() && !self.was_overtaken();
+        if self.stage == Stage::Held && ended_in_time {
+            return;
+        }
+        if self.on_loss == OnLoss::Warn {
+            self.let_run_on();
             return;
         }
         // Keys that are gone leave no time to count; the command still gets its grace, since whoever has
         // them now may be waiting for what it does last.
-        let by_the_clock = match &self.told {
-            LeaseState::Lost(lost) if matches!(lost.cause, LossCause::Gone { .. }) => {
-                Stage::Leaving
-            }
-            _ => self.upkeep.stage(self.guard.remaining()),
+        let by_the_clock = if self.story.is_gone() {
+            Stage::Leaving
+        } else {
+            self.upkeep.stage(self.guard.remaining())
         };
         let mut stage = by_the_clock.max(self.stage);
         if self.stage == Stage::Leaving && self.stage_since.elapsed() >= self.upkeep.grace() {
             stage = Stage::Over;
         }
+        self.advance_to(stage);
+    }
+
+    /// Whether the command was killed when it was time to: the warden was faster than we.
+    fn was_overtaken(&self) -> bool {
+        let signal = self.ended.and_then(|status| status.signal());
+        let stage = self.upkeep.stage(self.guard.remaining());
+        signal == Some(Signal::KILL.as_raw()) && stage == Stage::Over
+    }
+
+    fn advance_to(&mut self, stage: Stage) {
+        let stage = match (self.on_loss, stage) {
+            // Nobody is asked: who has no time left is killed, and who has some runs on.
+            (OnLoss::Kill, Stage::Leaving) if self.story.is_lost() => Stage::Over,
+            (OnLoss::Kill, Stage::Leaving) => Stage::Held,
+            (_, stage) => stage,
+        };
         if stage > self.stage {
             self.enter(stage);
+        }
+    }
+
+    /// The command may run on without the lock: the user is told, once.
+    fn let_run_on(&mut self) {
+        if !self.runs_on && !self.guard.is_valid() {
+            self.runs_on = true;
+            let resource = self.guard.resource().as_str();
+            output::talk(format_args!(
+                "warning: lost the lock {resource:?}; the command runs on without it"
+            ));
         }
     }
 
@@ -186,82 +243,43 @@ impl<'a> Watch<'a> {
     }
 
     fn end(&self) -> Option<End> {
+        let why = || self.story.why(self.guard);
         if self.stage == Stage::Held {
-            return self.ended.map(End::Free);
+            let end = |status| {
+                if self.runs_on {
+                    End::Lost(why())
+                } else {
+                    End::Free(status)
+                }
+            };
+            return self.ended.map(end);
         }
         if self.is_unkillable() {
-            let why = self.why();
+            let why = why();
             return Some(End::Lost(format!("{why}; it does not die of SIGKILL")));
         }
         // All of the group must be gone, not only the process that began it.
         let gone = self.ended.is_some() && !self.child.has_group();
-        gone.then(|| End::Lost(self.why()))
+        gone.then(|| End::Lost(why()))
     }
 
     fn is_unkillable(&self) -> bool {
         self.stage == Stage::Over && self.stage_since.elapsed() >= UNKILLABLE_AFTER
     }
 
-    fn why(&self) -> String {
-        let resource = self.guard.resource().as_str();
-        if let Some(Trouble { since, why }) = &self.trouble {
-            let since = Shown(since.elapsed());
-            return format!(
-                "lost the lock while the command ran: for {since} could not {why}; the command was ended"
-            );
+    /// Takes note of how safe the lease is, tells the user what is new, and the warden by when the command must
+    /// be gone.
+    fn note(&mut self) {
+        let is_lost = self.story.note(self.guard);
+        if self.ended.is_none() {
+            // A little later than our own SIGKILL: as long as we can, we act ourselves.
+            let before = self.upkeep.kill_before() * 3 / 4;
+            self.post.report(self.child.group(), self.guard, before);
         }
-        let cause = match &self.told {
-            LeaseState::Lost(lost) => Some(&lost.cause),
-            _ => None,
-        };
-        // The time to leave begins before the limit is reached, and the hold began before the command. A
-        // suspended machine's time does not count here.
-        let held = self.begun.elapsed() + 2 * self.upkeep.terminate_before();
-        match (cause, self.max_hold.filter(|most| held >= *most)) {
-            (Some(cause @ LossCause::Gone { .. }), _) => format!(
-                "lost the lock {resource:?} while the command ran: {cause}; the command was ended"
-            ),
-            (_, Some(most)) => format!(
-                "the command held the lock {resource:?} for {}, as long as --max-hold allows; it was \
-                 ended",
-                Shown(most)
-            ),
-            _ => format!(
-                "lost the lock {resource:?} while the command ran: the lease ended before it could \
-                 be extended (was this machine suspended, or leasehold stopped?); the command was \
-                 ended"
-            ),
+        // What is lost does not come back: so many nodes have no such key any more, or its time is up.
+        if is_lost && self.ended.is_none() && self.on_loss != OnLoss::Warn {
+            self.advance_to(Stage::Leaving);
         }
-    }
-
-    /// Takes note of how safe the lease is, and tells the user what is new.
-    fn note(&mut self, state: LeaseState) {
-        if state == self.told {
-            return;
-        }
-        match &state {
-            LeaseState::Held if self.trouble.take().is_some() => {
-                output::talk("the lock is extended again");
-            }
-            LeaseState::InDanger(Danger {
-                trouble: Some(trouble),
-                ..
-            }) => {
-                let why = trouble.last.to_string();
-                if self.trouble.is_none() {
-                    let left = Shown(self.guard.remaining());
-                    output::talk(format_args!("cannot {why}; trying again for {left}"));
-                }
-                let since = Instant::now() - trouble.lasting;
-                self.trouble = Some(Trouble { since, why });
-            }
-            // What is lost does not come back: so many nodes have no such key any more, or its time is up.
-            LeaseState::Lost(_) if self.stage == Stage::Held && self.ended.is_none() => {
-                self.enter(Stage::Leaving);
-            }
-            _ => {}
-        }
-        self.told = state;
     }
 
     /// How long to wait for something to happen.
@@ -270,7 +288,8 @@ impl<'a> Watch<'a> {
             // The end of a process that is not our child is told by nobody.
             return TURN;
         }
-        self.upkeep.rest(self.guard.remaining())
+        let rest = self.upkeep.rest(self.guard.remaining());
+        self.post.due().map_or(rest, |due| due.min(rest))
     }
 
     fn pass(&mut self, signal: Signal) {
@@ -278,6 +297,9 @@ impl<'a> Watch<'a> {
         let harmless = signal != Signal::CONT || self.guard.is_valid();
         if signal != Signal::CHILD && harmless {
             self.child.signal(signal);
+        }
+        if ASKING.contains(&signal) {
+            self.asked = Some(signal);
         }
     }
 
@@ -302,6 +324,9 @@ impl<'a> Watch<'a> {
         }
     }
 }
+
+/// What asks for the end of whatever runs.
+const ASKING: [Signal; 4] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM];
 
 /// How often the group of a command that has to go is looked at.
 const TURN: Duration = Duration::from_millis(10);
@@ -336,7 +361,13 @@ mod tests {
             waitpid(Some(group), WaitOptions::UNTRACED).expect("it is ours");
             kill_process(group, Signal::KILL).expect("it is there");
             waitpid(Some(group), WaitOptions::empty()).expect("it is ours");
-            let mut watch = Watch::new(&guard, Duration::from_secs(10), None, &mut signals, child);
+            let rules = Rules {
+                upkeep: Upkeep::new(Duration::from_secs(10), None),
+                max_hold: None,
+                on_loss: OnLoss::Warn,
+                verbose: false,
+            };
+            let mut watch = Watch::new(&guard, &rules, &mut signals, child, Post::Unmanned);
             assert!(watch.has_group(), "the other runs on");
             watch
                 .until_the_end()

@@ -9,11 +9,13 @@
 
 mod contention;
 mod machines;
+mod prolonging;
 
 use crate::{
     acquisition::Acquisition,
     claim::Claim,
     contend::Contend,
+    extension::Extension,
     failure::ExtendFailure,
     inquiry::Inquiry,
     loss::LeaseChange,
@@ -52,6 +54,8 @@ pub struct Engine {
     renewals: Machines<OperationId, Renewal>,
     withdrawals: Machines<AttemptId, Withdrawal>,
     inquiries: Machines<OperationId, Inquiry>,
+    /// Extensions of leases that are nobody's here.
+    prolongations: Machines<OperationId, Extension>,
     /// Whose turn it is at which resource.
     contend: Contend,
     streaks: Streaks,
@@ -73,6 +77,7 @@ impl Engine {
             renewals: Machines::new(),
             withdrawals: Machines::new(),
             inquiries: Machines::new(),
+            prolongations: Machines::new(),
             contend: Contend::default(),
             streaks: Streaks::new(),
             outbox: Outbox::default(),
@@ -102,6 +107,11 @@ impl Engine {
                 self.acquire(now, id, seed, wish);
             }
             Operation::Extend { lease, ttl } => self.extend(now, id, lease, ttl),
+            Operation::Prolong {
+                resource,
+                owner,
+                terms,
+            } => self.prolong(now, id, resource, owner, terms),
             Operation::Heartbeat(lease) => self.heartbeat(now, lease),
             Operation::Release(lease) => self.release(now, id, lease),
             Operation::HandOver(lease) => self.hand_over(now, id, lease),
@@ -137,6 +147,10 @@ impl Engine {
         } else if self.acquisitions.has(id) {
             self.turn_acquisition(now, id, |acquisition, _, outbox| {
                 acquisition.handle_reply(now, node, tag, vote, outbox)
+            });
+        } else if self.prolongations.has(id) {
+            self.turn_prolongation(now, id, |extension| {
+                extension.round.handle(node, tag.step, vote);
             });
         } else {
             self.turn_inquiry(now, id, |inquiry| inquiry.handle_reply(node, vote));
@@ -202,6 +216,8 @@ impl Engine {
                 });
             } else if let Some(id) = self.inquiries.take_due(at) {
                 self.turn_inquiry(now, id, |_| ());
+            } else if let Some(id) = self.prolongations.take_due(at) {
+                self.turn_prolongation(now, id, |_| ());
             }
         }
     }
@@ -224,6 +240,7 @@ impl Engine {
             self.renewals.next(),
             self.withdrawals.next(),
             self.inquiries.next(),
+            self.prolongations.next(),
         ];
         next.into_iter().flatten().min()
     }
@@ -257,6 +274,10 @@ impl Engine {
             self.turn_renewal(now, id, |renewal, outbox| {
                 renewal.handle_step(now, node, step, outbox)
             });
+        }
+        let prolonged: Vec<_> = self.prolongations.keys().collect();
+        for id in prolonged {
+            self.turn_prolongation(now, id, |extension| extension.set_forward(node, step));
         }
     }
 

@@ -34,6 +34,16 @@ pub enum Operation {
         /// The TTL from now on, if it shall be another.
         ttl: Option<Ttl>,
     },
+    /// Extend the keys of an owner whose lease is nobody's here, if a quorum still carries them. Ends with
+    /// [`Event::Extended`] or [`Event::NotExtended`], and leaves nothing behind that would extend again.
+    Prolong {
+        /// Which keys.
+        resource: Resource,
+        /// Whose.
+        owner: Owner,
+        /// For how long, and how long a node may take.
+        terms: Terms,
+    },
     /// The holder of the lease that this acquisition won reports progress. Ends without an event.
     Heartbeat(OperationId),
     /// Release the lease that this acquisition won. Ends with [`Event::Released`], and goes on in the

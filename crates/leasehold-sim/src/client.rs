@@ -211,7 +211,10 @@ impl World {
     /// Submits an operation of the application. What follows from it happens in the client's turn.
     pub(crate) fn submit(&mut self, client: usize, operation: Operation) -> OperationId {
         let about = match operation {
-            Operation::Acquire(_) | Operation::Inspect { .. } | Operation::Evict { .. } => None,
+            Operation::Acquire(_)
+            | Operation::Inspect { .. }
+            | Operation::Evict { .. }
+            | Operation::Prolong { .. } => None,
             Operation::Extend { lease, .. }
             | Operation::Heartbeat(lease)
             | Operation::HandOver(lease)

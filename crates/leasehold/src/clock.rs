@@ -53,10 +53,11 @@ impl Clock {
         }
     }
 
-    /// The time since the machine was started, the same for all of its processes.
-    #[cfg(all(feature = "file", any(target_os = "linux", target_os = "android")))]
+    /// The time since the machine was started, the same for all of its processes: for them to tell each other of
+    /// moments. Unlike [`now`](Self::now) it does not count the pauses of a virtual machine.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
     #[must_use]
-    pub(crate) fn of_the_machine(self) -> Instant {
+    pub fn of_the_machine(self) -> Instant {
         Instant::from_origin(since_boot())
     }
 

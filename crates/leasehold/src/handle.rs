@@ -52,6 +52,12 @@ pub(crate) enum Command {
         ttl: Option<Ttl>,
         answer: oneshot::Sender<Result<Instant, ExtendFailure>>,
     },
+    Prolong {
+        resource: Resource,
+        owner: Owner,
+        terms: Terms,
+        answer: oneshot::Sender<Result<Instant, ExtendFailure>>,
+    },
     Heartbeat(OperationId),
     HandOver {
         lease: OperationId,
@@ -157,6 +163,23 @@ impl Handle {
     ) -> Option<Result<Instant, ExtendFailure>> {
         let (answer, answered) = oneshot::channel();
         self.post(Command::Extend { lease, ttl, answer });
+        answered.await.ok()
+    }
+
+    /// Extends the keys of another owner; none means that there is no shell any more.
+    pub(crate) async fn prolong(
+        &self,
+        resource: Resource,
+        owner: Owner,
+        terms: Terms,
+    ) -> Option<Result<Instant, ExtendFailure>> {
+        let (answer, answered) = oneshot::channel();
+        self.post(Command::Prolong {
+            resource,
+            owner,
+            terms,
+            answer,
+        });
         answered.await.ok()
     }
 

@@ -68,6 +68,7 @@ pub mod configuration;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod deadline;
+mod detached;
 mod error;
 pub mod fence;
 mod guard;
@@ -95,6 +96,7 @@ mod work;
 
 pub use builder::ManagerBuilder;
 pub use configuration::{KeyFormat, KeyFormatError, RestartGuard};
+pub use detached::DetachedLease;
 pub use error::{
     Abstained, AcquireError, AdoptError, ConfigError, Danger, ExtendError, Held, InspectError,
     LeaseLost, LossCause, NodeFault, Trouble, Unreachable,

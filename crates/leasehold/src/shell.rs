@@ -176,23 +176,28 @@ impl Shell {
                 owner,
                 terms,
                 answer,
-            } => self.submit_for(
-                Operation::Evict {
+            } => {
+                let operation = Operation::Evict {
                     resource,
                     owner,
                     terms,
-                },
-                Answer::Release(answer),
-            ),
-            Command::Release { lease, answer } => {
-                self.leases.remove(&lease);
-                match answer {
-                    Some(answer) => {
-                        self.submit_for(Operation::Release(lease), Answer::Release(answer));
-                    }
-                    None => drop(self.submit(Operation::Release(lease))),
-                }
+                };
+                self.submit_for(operation, Answer::Release(answer));
             }
+            Command::Prolong {
+                resource,
+                owner,
+                terms,
+                answer,
+            } => {
+                let operation = Operation::Prolong {
+                    resource,
+                    owner,
+                    terms,
+                };
+                self.submit_for(operation, Answer::Extend(answer));
+            }
+            Command::Release { lease, answer } => self.release(lease, answer),
             Command::ShutDown { answer } => self.shut_down(answer),
         }
     }
@@ -202,6 +207,18 @@ impl Shell {
         if let Some(id) = self.tickets.remove(&ticket) {
             self.answers.remove(&id);
             self.submit(Operation::Cancel(id));
+        }
+    }
+
+    fn release(
+        &mut self,
+        lease: OperationId,
+        answer: Option<oneshot::Sender<leasehold_core::ReleaseOutcome>>,
+    ) {
+        self.leases.remove(&lease);
+        match answer {
+            Some(answer) => self.submit_for(Operation::Release(lease), Answer::Release(answer)),
+            None => drop(self.submit(Operation::Release(lease))),
         }
     }
 

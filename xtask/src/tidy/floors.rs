@@ -158,7 +158,7 @@ const LIBRARY: [&[&str]; 12] = [
     &["guard"],
     &["mutex", "rwlock", "semaphore", "multi", "election"],
     &["manager"],
-    &["hand_over", "inspection", "work"],
+    &["detached", "hand_over", "inspection", "work"],
     &["builder"],
     &["blocking", "operate", "testing"],
 ];

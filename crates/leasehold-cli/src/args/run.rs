@@ -1,11 +1,11 @@
 //! The arguments of `leasehold run`.
 
-use super::terms;
-use crate::{
-    agreement::Agreement,
-    node_list::{NodeList, NodeListParser},
+use super::{
+    lock::{LockArguments, SpanArguments, WaitArguments},
+    terms,
 };
-use clap::Args;
+use crate::agreement::Agreement;
+use clap::{Args, ValueEnum};
 use std::{ffi::OsString, time::Duration};
 
 /// Run a command while holding the lock on a resource.
@@ -16,56 +16,49 @@ use std::{ffi::OsString, time::Duration};
 #[derive(Debug, Args)]
 #[command(after_long_help = RUN_HELP)]
 pub(crate) struct RunArguments {
-    /// The servers, as URLs with commas between; without any, this user's file on this machine
-    ///
-    /// redis://[user:password@]host[:port][/db], rediss://... for TLS, unix:///path, or a master with
-    /// replicas as one node: redis+sentinel://[user:password@]host[:port],host[:port]/mymaster[/db], with
-    /// ?sentinel_password=... if the sentinels have one. A comma in a password is written %2C.
-    #[arg(
-        long,
-        value_name = "URL,URL…",
-        env = "LEASEHOLD_NODES",
-        // They may contain passwords.
-        hide_env_values = true,
-        value_parser = NodeListParser,
-    )]
-    pub(crate) nodes: Option<NodeList>,
+    #[command(flatten)]
+    pub(crate) lock: LockArguments,
 
-    /// How long the lock on servers outlives this machine, should it die; 200ms at least
-    ///
-    /// While the command runs, the lease is extended. If it cannot be, the command is ended within this
-    /// time. Servers keep the lock so long too if leasehold alone is killed; a file on this machine does
-    /// not: there the lock is free at once.
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = terms::ttl)]
-    pub(crate) ttl: Duration,
+    #[command(flatten)]
+    pub(crate) wait: WaitArguments,
 
-    /// Hold the lock so long at most: the command is ended before, with exit code 123
-    #[arg(long, value_name = "DURATION", value_parser = terms::max_hold)]
-    pub(crate) max_hold: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) span: SpanArguments,
 
-    /// Wait so long for the lock at most, then exit with 124; without it, wait for ever
-    #[arg(
-        long,
-        value_name = "DURATION",
-        conflicts_with = "no_wait",
-        value_parser = terms::wait,
-    )]
-    pub(crate) wait: Option<Duration>,
-
-    /// Try once; if the lock is held elsewhere, exit with 121
-    #[arg(long)]
-    pub(crate) no_wait: bool,
-
-    /// What to lock: any name that all who share it spell alike
-    #[arg(value_parser = terms::resource)]
-    pub(crate) resource: String,
+    #[command(flatten)]
+    pub(crate) loss: LossArguments,
 
     /// The command and its arguments, run as they are, without a shell
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<OsString>,
 
+    // Last: its heading would stand above whatever came behind it.
     #[command(flatten)]
     pub(crate) agreement: Agreement,
+}
+
+/// What becomes of the command when the lock is lost.
+#[derive(Debug, Args)]
+pub(crate) struct LossArguments {
+    /// What to do to the command when the lease is lost
+    #[arg(long, value_name = "WHAT", default_value = "term")]
+    pub(crate) on_loss: OnLoss,
+
+    /// The time between SIGTERM and SIGKILL, which ends before the lease does: 40% of --ttl at most
+    /// [default: 15% of it, 4s at most]
+    #[arg(long, value_name = "DURATION", value_parser = terms::grace)]
+    pub(crate) grace: Option<Duration>,
+}
+
+/// What is done to the command when the lease is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnLoss {
+    /// SIGTERM to its process group, and SIGKILL before the lease ends
+    Term,
+    /// SIGKILL alone, as late as the lease allows
+    Kill,
+    /// Nothing: it runs on without the lock, and the code is 123 when it ends
+    Warn,
 }
 
 const RUN_HELP: &str = "\
@@ -74,7 +67,13 @@ Examples:
     leasehold run --no-wait --nodes redis://a,redis://b,redis://c backup -- /usr/local/bin/backup
 
   Wait half a minute for it at most, and tell the lock's trouble from the job's own:
-    leasehold run --wait 30s backup -- ./backup; case $? in 121|124) echo busy;; esac
+    leasehold run -w 30s backup -- ./backup; case $? in 124) echo busy;; esac
+
+  As with flock(1), to a cron that reports every code but 0:
+    leasehold run -n -E 0 backup -- ./backup
+
+  Let a job end well: ten seconds from SIGTERM to SIGKILL, of a lease of 30 seconds:
+    leasehold run --ttl 30s --grace 10s --label nightly backup -- ./backup
 
   Without servers, among the programs of this user on this machine:
     leasehold run deploy -- make deploy
@@ -89,6 +88,8 @@ The command sees, beside its usual environment:
   LEASEHOLD_OWNER        the value that signs the lock on the servers
   LEASEHOLD_VALID_UNTIL  until when the lock was sure to be held as the command started, in Unix
                          seconds such as 1767225600.125; it is extended while the command runs
+  LEASEHOLD_OWNERS       the digits of this owner, behind those of the locks around it, if this command
+                         was itself started by such a command: who asks for one of these is told so
   LEASEHOLD_FENCING_TOKEN
                          a number that is larger for every later holder of this lock: a resource that
                          remembers the largest it has seen, and refuses smaller ones, is safe even from
@@ -100,23 +101,25 @@ word that they have forgotten nothing.
 
 Signals: HUP, INT, QUIT, TERM, USR1, USR2, TSTP and CONT are passed on to the command's process group.
 While the lock is still waited for, the first six end the wait. While the command is stopped by
-Ctrl-Z, nobody extends the lease: if it has ended by `fg`, the command is killed, and the code is 123.
+Ctrl-Z, nobody extends the lease: if it ends before `fg`, the command is killed, and the code is 123.
 
 What the command leaves running in the background is left alone, and runs without the lock.
 
-If leasehold itself is killed by SIGKILL, nobody ends the command: it runs on without the lock. With
-servers, the lock ends with its TTL. Without, it is free at once, and the next run starts beside the
-command. If leasehold is stopped by SIGSTOP, the lock ends with its TTL, and the command runs on
-until leasehold is continued and kills it.
+If leasehold itself is killed by SIGKILL, or stopped by SIGSTOP, a small process of its own that watches
+over it ends the command's process group: with servers by SIGTERM, and SIGKILL after the grace; without,
+where the lock is free at once, by SIGKILL at once; and if leasehold is only stopped, by SIGKILL before the
+lease ends. If that process is killed as well, or the command is less than 20 ms old, the command runs on
+without the lock. What leaves the process group (setsid, daemons) is nobody's to end.
 
 Exit codes:
   0-255  the command's own; 128+n if signal n ended it
-  2      the arguments cannot be understood, or others use these servers with different ones
-  121    --no-wait, and the lock is held elsewhere
+  2      the arguments cannot be understood, or others use these servers with different ones, or
+         this very command is run under the lock that it asks for
+  121    --no-wait, and the lock is held elsewhere (or as -E says)
   122    too few nodes can be reached; without --wait, for 3 seconds; or, with --wait or --no-wait,
          too few of them vote yet
   123    the lease was lost while the command ran, or --max-hold was over
-  124    the lock stayed held elsewhere for all of --wait
+  124    the lock stayed held elsewhere for all of --wait (or as -E says)
   125    leasehold itself failed
   126    the command cannot be executed
   127    the command was not found";
@@ -144,7 +147,7 @@ mod tests {
         else {
             panic!("it says run");
         };
-        assert!(run.no_wait);
+        assert!(run.wait.no_wait);
         assert_eq!(run.command, ["grep", "--ttl", "x"]);
     }
 }

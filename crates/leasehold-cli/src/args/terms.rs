@@ -1,6 +1,9 @@
 //! Resources and times, as arguments.
 
-use crate::duration::{self, Shown};
+use crate::{
+    duration::{self, Shown},
+    label::{LONGEST_LABEL, is_label},
+};
 use std::time::Duration;
 
 pub(super) fn resource(text: &str) -> Result<String, String> {
@@ -30,6 +33,42 @@ pub(super) fn max_hold(text: &str) -> Result<Duration, String> {
     }
 }
 
+pub(super) fn min_hold(text: &str) -> Result<Duration, String> {
+    match duration::parse(text)? {
+        Duration::ZERO => Err("zero: leave it out".into()),
+        least => Ok(least),
+    }
+}
+
+pub(super) fn grace(text: &str) -> Result<Duration, String> {
+    match duration::parse(text)? {
+        Duration::ZERO => Err("zero: say --on-loss kill to send no SIGTERM".into()),
+        grace => Ok(grace),
+    }
+}
+
+/// A label stands in owners, which stand in messages, shells and on servers: nothing in it may need quoting there.
+pub(super) fn label(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("empty: leave it out".into()),
+        text if text.len() > LONGEST_LABEL => Err(format!(
+            "longer than {LONGEST_LABEL} letters: it stands beside every lock"
+        )),
+        text if is_label(text) => Ok(text.to_owned()),
+        _ => Err("only letters, digits, spaces and ._-:/@+ can be in it".into()),
+    }
+}
+
+/// How often to look: not so often that looking is all that the nodes do.
+pub(super) fn every(text: &str) -> Result<Duration, String> {
+    match duration::parse(text)? {
+        pause if pause < SHORTEST_PAUSE => {
+            Err(format!("shorter than {}: too often", Shown(SHORTEST_PAUSE)))
+        }
+        pause => Ok(pause),
+    }
+}
+
 pub(super) fn wait(text: &str) -> Result<Duration, String> {
     match duration::parse(text)? {
         Duration::ZERO => Err("zero: say --no-wait to try once".into()),
@@ -56,6 +95,7 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
 
 /// How often a picture is drawn at most.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(200);
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// Of this, a command that has to go gets 30 ms between SIGTERM and SIGKILL: hardly enough to be
 /// scheduled twice on a busy machine.
@@ -71,6 +111,16 @@ mod tests {
         assert_eq!(ttl("0s").unwrap_err(), why);
         assert_eq!(ttl("199ms").unwrap_err(), why);
         assert_eq!(ttl("200ms"), Ok(SHORTEST_TTL));
+    }
+
+    #[test]
+    fn a_label_needs_no_quoting_anywhere() {
+        assert_eq!(label("nightly on db1"), Ok("nightly on db1".to_owned()));
+        for text in ["", "it's", "a\nb", "ü", "$(date)"] {
+            assert!(label(text).is_err(), "{text}");
+        }
+        assert!(label(&"a".repeat(64)).is_ok());
+        assert!(label(&"a".repeat(65)).is_err());
     }
 
     #[test]

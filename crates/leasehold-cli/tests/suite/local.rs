@@ -213,7 +213,7 @@ fn a_killed_run_leaves_the_lock_free() {
         .start();
     let group = run.pid();
     run.signal(Signal::KILL);
-    run.end_alone();
+    assert_eq!(run.end_alone(), -9);
     let seen = user.run(&["run", "--no-wait", "demo", "--", "true"]).end();
     end_group(group);
     assert_eq!(seen.code, 0, "{seen:?}");

@@ -1,10 +1,16 @@
 //! The command as its users see it: arguments in, output and exit code out.
 
 mod bad_config;
+mod bad_input;
 mod documents;
+mod elect;
+mod flags;
+mod help;
 mod local;
 mod loss;
 mod operator;
+mod process;
+mod scripts;
 mod servers;
 mod support;
 mod usage;

@@ -7,7 +7,7 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     os::unix::{fs::DirBuilderExt, process::CommandExt, process::ExitStatusExt},
     path::{Path, PathBuf},
-    process::{Child, ChildStdout, Command, Stdio},
+    process::{Child, ChildStdout, Command, ExitStatus, Stdio},
     sync::atomic::{AtomicU32, Ordering},
     time::{Duration, Instant},
 };
@@ -37,6 +37,7 @@ impl User {
             .args(words)
             .env("XDG_STATE_HOME", &self.folder)
             .env_remove("LEASEHOLD_NODES")
+            .env_remove("LEASEHOLD_OWNERS")
             .env_remove("LEASEHOLD_MAX_TTL")
             .env_remove("LEASEHOLD_NAMESPACE")
             .env_remove("LEASEHOLD_CLUSTER")
@@ -124,8 +125,19 @@ impl Test {
         // Nobody may be there to read it.
         drop(stdin.write_all(self.stdin.as_bytes()));
         drop(stdin);
-        let stdout = BufReader::new(process.stdout.take().expect("it is piped"));
-        Running { process, stdout }
+        Running::of(process)
+    }
+
+    /// Starts, and leaves standard input open.
+    pub(crate) fn keeping_stdin(mut self) -> Running {
+        let process = self
+            .command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command was built");
+        Running::of(process)
     }
 }
 
@@ -136,6 +148,20 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    fn of(mut process: Child) -> Self {
+        let stdout = BufReader::new(process.stdout.take().expect("it is piped"));
+        Self { process, stdout }
+    }
+
+    /// The command itself, not what it runs.
+    pub(crate) fn process(&self) -> Pid {
+        Pid::from_child(&self.process)
+    }
+
+    pub(crate) fn close_stdin(&mut self) {
+        drop(self.process.stdin.take());
+    }
+
     /// The next line of its output. Waits for it.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
@@ -166,7 +192,7 @@ impl Running {
 
     /// Signals the command itself, not what it runs.
     pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.process), signal).expect("it runs");
+        kill_process(self.process(), signal).expect("it runs");
     }
 
     /// Waits for its end.
@@ -178,18 +204,26 @@ impl Running {
         errors.read_to_string(&mut stderr).expect("it is text");
         let status = self.process.wait().expect("it was started");
         Seen {
-            code: status
-                .code()
-                .unwrap_or_else(|| -status.signal().expect("it did not exit")),
+            code: code_of(status),
             stdout,
             stderr,
         }
     }
 
     /// Waits for the end of the command, whoever still has its output open.
-    pub(crate) fn end_alone(mut self) {
-        self.process.wait().expect("it was started");
+    pub(crate) fn end_alone(mut self) -> i32 {
+        // Not closed before the end: a wait would do so.
+        let stdin = self.process.stdin.take();
+        let status = self.process.wait().expect("it was started");
+        drop(stdin);
+        code_of(status)
     }
+}
+
+/// The exit code, or the signal that ended it as a negative one.
+fn code_of(status: ExitStatus) -> i32 {
+    let signal = || -status.signal().expect("it did not exit");
+    status.code().unwrap_or_else(signal)
 }
 
 /// What a run left: a negative code is the signal that ended it.

@@ -5,7 +5,8 @@
 //! ```text
 //! engine nodes=5 ttl=10s drift=1%+2ms limit=500ms tries=3 pause=100ms patience=2s unreachable=3s
 //! 0ms acquire a              # also: extend a, extend a ttl=20s, heartbeat a, release a, cancel a,
-//!                            # handover a, takeover a by=bob, inspect a, evict a by=bob
+//!                            # handover a, takeover a by=bob, inspect a, evict a by=bob,
+//!                            # prolong a by=bob
 //! 1ms acquire b like a       # somebody else who wants what a wants
 //! 2ms n0 n1 granted          # answers the oldest request that the node has not answered yet
 //! 3ms n2 refused by=bob left=4s
@@ -133,6 +134,9 @@ stories! {
     an_extension_that_waited_for_the_last_one_is_refused
     an_extension_that_waits_in_a_hung_node_is_not_forgotten
     an_extension_to_another_ttl_waits_for_the_one_under_way
+    an_owner_who_is_extended_after_the_validity_is_told_of_none
+    an_owner_whom_too_few_nodes_carry_is_not_extended
+    an_owner_without_a_renewal_is_extended_by_a_quorum
     an_uncontended_resource_is_won_by_the_first_quorum
     callers_of_one_engine_are_served_in_the_order_of_their_coming
     cancelling_during_the_second_round_releases_everywhere

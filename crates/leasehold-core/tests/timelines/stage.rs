@@ -75,14 +75,8 @@ impl Stage<'_> {
                 let operation = Operation::Inspect { resource, limit };
                 self.submit(at, format!("inspect {name}"), operation);
             }
-            Act::Evict(name, owner) => {
-                let operation = Operation::Evict {
-                    resource: resource(name),
-                    owner: owner.clone(),
-                    terms: self.script.plan.terms,
-                };
-                self.submit(at, format!("evict {name}"), operation);
-            }
+            Act::Evict(name, owner) => self.act_for_another(at, name, owner, true),
+            Act::Prolong(name, owner) => self.act_for_another(at, name, owner, false),
             Act::Extend(name, ttl) => {
                 let (lease, ttl) = (self.operations[name], *ttl);
                 let operation = Operation::Extend { lease, ttl };
@@ -118,6 +112,26 @@ impl Stage<'_> {
             }
             Act::Wait => self.hear_timers(at.saturating_add(core::time::Duration::from_nanos(1))),
         }
+    }
+
+    fn act_for_another(&mut self, at: Instant, name: &str, owner: &Owner, evicts: bool) {
+        let (resource, owner, terms) = (resource(name), owner.clone(), self.script.plan.terms);
+        let (verb, operation) = if evicts {
+            let evict = Operation::Evict {
+                resource,
+                owner,
+                terms,
+            };
+            ("evict", evict)
+        } else {
+            let prolong = Operation::Prolong {
+                resource,
+                owner,
+                terms,
+            };
+            ("prolong", prolong)
+        };
+        self.submit(at, format!("{verb} {name}"), operation);
     }
 
     fn clock(&mut self, at: Instant, node: NodeId, reading: Reading) {

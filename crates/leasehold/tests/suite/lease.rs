@@ -3,7 +3,7 @@
 use crate::support::{begin, block_on, cluster::Cluster, eventually};
 use leasehold::{
     AdoptError, ExtendError, Key, LeaseGuard, LeaseState, LockManager, LockOptions, LossCause,
-    clock::Clock, link::memory::MemoryNode,
+    Owner, clock::Clock, link::memory::MemoryNode,
 };
 use leasehold_servers::require_server;
 use std::{
@@ -305,6 +305,47 @@ fn an_inspection_tells_holder_and_leftovers_and_force_puts_them_out() {
         block_on(guard.lost()).cause,
         LossCause::Gone { refused: 2, .. }
     ));
+}
+
+#[test]
+fn a_lease_without_a_guard_is_extended_and_released_by_its_owner_alone() {
+    let nodes: [MemoryNode; 3] = std::array::from_fn(|_| MemoryNode::new());
+    let manager = || {
+        let builder = LockManager::builder();
+        let builder = nodes
+            .iter()
+            .fold(builder, leasehold::ManagerBuilder::memory_node);
+        builder.build().expect("a few nodes")
+    };
+    let guard = hold(&manager(), LockOptions::new().ttl(200 * MS));
+    let owner = block_on(guard.detach()).expect("it is held");
+    // Another process.
+    let manager = manager();
+    let lease = manager.detached("r", owner).expect("a plain name");
+    let left = block_on(lease.extend(20_000 * MS)).expect("it is there");
+    assert!((19_000 * MS..20_000 * MS).contains(&left), "{left:?}");
+    // Its own TTL would have ended by now.
+    let clock = Clock::system();
+    let started = clock.now();
+    eventually("its TTL is over", || {
+        clock.now().saturating_since(started) > 250 * MS
+    });
+    let mutex = manager.mutex("r").expect("a plain name");
+    assert!(block_on(mutex.try_acquire()).is_err());
+    let stranger = Owner::from_bytes(b"somebody else").expect("a few bytes");
+    let other = manager.detached("r", stranger).expect("a plain name");
+    let gone = block_on(other.extend(20_000 * MS)).expect_err("it is not theirs");
+    assert!(gone.is_lost(), "{gone}");
+    assert!(!block_on(other.release()).is_released());
+    assert!(block_on(mutex.try_acquire()).is_err());
+    assert!(block_on(lease.release()).is_released());
+    assert!(!block_on(lease.release()).is_released());
+    assert!(
+        block_on(lease.extend(200 * MS))
+            .expect_err("gone")
+            .is_lost()
+    );
+    assert!(block_on(mutex.try_acquire()).is_ok());
 }
 
 #[test]

@@ -4,9 +4,11 @@
 //! commit and then the head page, all with system calls.
 //!
 //! The right to be told is got when the store is opened, and kept: by then the links must know whether they can
-//! promise hints, and nothing may be left that could fail later for want of room (the kernel's limits: 128 or more
-//! such rights for each user). But it is a mute right until somebody watches a key. While nobody does, a commit costs
-//! nobody anything.
+//! promise hints, and the kernel has few of these rights (128 or more for each user). What it is to be told of is said
+//! only when somebody watches a key. While nobody does, a commit costs nobody anything; and a process that never waited
+//! ends at once: the kernel takes some 10 ms to forget what it was to tell of, and the process's end waits for it. Of
+//! these the kernel has many (8,192 or more), so that there is none left is not to be expected; who waits would then
+//! learn of a change as late as without a hint.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) use linux::Bell;
@@ -39,24 +41,22 @@ mod linux {
         pub(in super::super) fn hang(data: &Path) -> Option<Self> {
             let commits = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
             let calls = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok()?;
-            let bell = Self {
+            Some(Self {
                 data: data.to_owned(),
                 commits,
                 calls,
-            };
-            bell.tell_of(WatchFlags::DELETE_SELF).ok()?;
-            Some(bell)
+            })
         }
 
         /// Rings for commits from now on.
         pub(in super::super) fn unmute(&self) {
-            // The kernel has a place for it already; only the kind of events changes. If it does not find the
-            // file, that was replaced, and the next step is answered so.
+            // If the kernel does not find the file, that was replaced, and the next step is answered so.
             let _ = self.tell_of(WatchFlags::MODIFY);
         }
 
         /// Does not ring for commits any more.
         pub(in super::super) fn mute(&self) {
+            // Its place is kept: whoever waited once may wait again.
             let _ = self.tell_of(WatchFlags::DELETE_SELF);
         }
 

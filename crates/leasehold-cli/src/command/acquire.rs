@@ -1,0 +1,65 @@
+//! `leasehold acquire`: a lock that no process keeps.
+
+use crate::{
+    args::hold::AcquireArguments,
+    exit_code,
+    failure::Failure,
+    giving_back,
+    lock::{self, Patience},
+    nodes::Nodes,
+    patience::Wait,
+    signals::Signals,
+    told_lease::ToldLease,
+};
+use leasehold::LockManager;
+
+/// Acquires a lock, prints it, and tells the code to exit with.
+pub(crate) fn run(arguments: &AcquireArguments) -> Result<u8, Failure> {
+    let nodes = on_servers(Nodes::choose(arguments.lock.nodes.as_ref()))?;
+    let manager = lock::manager(&arguments.lock, &arguments.agreement, &nodes)?;
+    lock::runtime()?.block_on(acquire(&manager, &nodes, arguments))
+}
+
+/// Refuses the store of this machine, where no lock outlives its process.
+pub(super) fn on_servers(nodes: Nodes) -> Result<Nodes, Failure> {
+    match nodes {
+        Nodes::Servers(_) => Ok(nodes),
+        Nodes::ThisMachine(_) => {
+            let text = "no nodes given: in a file on this machine a lock ends with its process, so none outlives this one";
+            let hint = "say --nodes, or keep a process: `leasehold hold`, `leasehold run`";
+            Err(Failure::new(exit_code::USAGE, text).hint(hint.to_owned()))
+        }
+    }
+}
+
+async fn acquire(
+    manager: &LockManager,
+    nodes: &Nodes,
+    arguments: &AcquireArguments,
+) -> Result<u8, Failure> {
+    let mut signals = Signals::listen()?;
+    let wait = Wait {
+        manager,
+        nodes,
+        resource: &arguments.lock.resource,
+        // It lives for a TTL, and nobody is there to extend it.
+        options: lock::options(&arguments.lock, None).no_renewal(),
+        patience: Patience::of(&arguments.wait),
+        conflict: arguments.wait.conflict_exit_code,
+        verbose: arguments.lock.verbose,
+    };
+    let guard = match signals.or_else(wait.acquire()).await {
+        Ok(guard) => guard,
+        Err(end) => {
+            giving_back::clean_up(manager).await;
+            return end;
+        }
+    };
+    let told = ToldLease::of(&guard, manager.clock());
+    guard
+        .detach()
+        .await
+        .map_err(|lost| Failure::new(exit_code::LEASE_LOST, lost.to_string()))?;
+    told.print(arguments.json);
+    Ok(exit_code::SUCCESS)
+}

@@ -1,0 +1,77 @@
+//! `leasehold elect`: campaign, lead, and campaign again; or look on.
+
+mod observation;
+
+use crate::{
+    args::elect::ElectArguments,
+    exit_code,
+    failure::Failure,
+    giving_back,
+    lock::{self, Patience},
+    nodes::Nodes,
+    output,
+    patience::Wait,
+    signals::Signals,
+    tenure::{Ended, Tenure},
+};
+use leasehold::LockManager;
+
+/// Leads or looks on, and tells the code to exit with.
+pub(crate) fn run(arguments: &ElectArguments) -> Result<u8, Failure> {
+    let ElectArguments {
+        lock,
+        span,
+        loss,
+        command,
+        ..
+    } = arguments;
+    let nodes = Nodes::choose(lock.nodes.as_ref());
+    let tenure = Tenure::new(&nodes, lock, span, loss, command)?.of_leader();
+    let manager = lock::manager(lock, &arguments.agreement, &nodes)?;
+    lock::runtime()?.block_on(async {
+        let mut signals = Signals::listen()?;
+        if arguments.observe {
+            return observation::run(&manager, arguments, &mut signals).await;
+        }
+        campaign(&manager, &nodes, arguments, &tenure, &mut signals).await
+    })
+}
+
+async fn campaign(
+    manager: &LockManager,
+    nodes: &Nodes,
+    arguments: &ElectArguments,
+    tenure: &Tenure<'_>,
+    signals: &mut Signals,
+) -> Result<u8, Failure> {
+    let wait = Wait {
+        manager,
+        nodes,
+        resource: &arguments.lock.resource,
+        options: lock::options(&arguments.lock, Some(&arguments.span)),
+        patience: Patience::Stubborn,
+        conflict: None,
+        verbose: arguments.lock.verbose,
+    };
+    loop {
+        let guard = match signals.or_else(wait.acquire()).await {
+            Ok(guard) => guard,
+            Err(end) => {
+                giving_back::clean_up(manager).await;
+                return end;
+            }
+        };
+        match tenure.serve(guard, manager.clock(), signals).await? {
+            Ended::Free(code) => return Ok(code),
+            Ended::Lost(why, _) if arguments.once => {
+                return Err(Failure::new(exit_code::LEASE_LOST, why));
+            }
+            // Who was told to end has no reason to lead again.
+            Ended::Lost(why, Some(signal)) => {
+                output::talk(why);
+                return Ok(exit_code::of_signal(signal.as_raw()));
+            }
+            Ended::Lost(why, None) => output::talk(format_args!("{why}; campaigning again")),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! `leasehold extend`: more time for a lock that no process keeps.
+
+use super::acquire::on_servers;
+use crate::{
+    args::hold::{ExtendArguments, HeldArguments},
+    exit_code,
+    failure::Failure,
+    hint,
+    nodes::{Nodes, misused},
+    told_lease::{ToldLease, wall_time},
+    waiting,
+};
+use leasehold::{DetachedLease, ExtendError, LockManager};
+
+/// Extends a lock, prints it, and tells the code to exit with.
+pub(crate) fn run(arguments: &ExtendArguments) -> Result<u8, Failure> {
+    let held = &arguments.held;
+    let (manager, lease) = lease(held)?;
+    let extension = waiting::for_it(lease.extend(arguments.ttl))?;
+    let left = extension.map_err(|error| failure(&error))?;
+    let clock = manager.clock();
+    let told = ToldLease {
+        resource: held.resource.clone(),
+        owner: held.owner.clone(),
+        token: None,
+        valid_until: wall_time(clock, || left),
+    };
+    told.print(held.json);
+    Ok(exit_code::SUCCESS)
+}
+
+/// The lease that these arguments name. Says nothing to any node.
+pub(super) fn lease(held: &HeldArguments) -> Result<(LockManager, DetachedLease), Failure> {
+    let nodes = on_servers(Nodes::choose(held.nodes.as_ref()))?;
+    let manager = nodes.manager(&held.agreement)?;
+    let lease = manager.detached(&held.resource, held.owner.clone());
+    let lease = lease.map_err(|error| misused(&error))?;
+    Ok((manager, lease))
+}
+
+fn failure(error: &ExtendError) -> Failure {
+    let code = match error {
+        error if error.is_lost() => exit_code::LEASE_LOST,
+        ExtendError::Terms { .. } => exit_code::USAGE,
+        ExtendError::Unreachable { .. } => exit_code::NO_QUORUM,
+        _ => exit_code::FAILED,
+    };
+    let hint = match error {
+        ExtendError::Unreachable { faults, .. } => Some(hint::by_fault(faults).to_owned()),
+        _ => None,
+    };
+    Failure::new(code, format!("cannot {error}")).hint(hint)
+}

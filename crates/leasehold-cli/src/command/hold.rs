@@ -1,0 +1,101 @@
+//! `leasehold hold`: a lock for as long as somebody keeps our standard input open.
+
+use crate::{
+    args::hold::HoldArguments,
+    exit_code,
+    failure::Failure,
+    giving_back,
+    lock::{self, Patience},
+    nodes::Nodes,
+    patience::Wait,
+    signals::Signals,
+    told_lease::ToldLease,
+    upkeep::Upkeep,
+    watch::Story,
+};
+use leasehold::{LeaseGuard, LockManager};
+use std::io::{self, stdin};
+use tokio::{
+    select,
+    sync::oneshot,
+    time::{Instant, sleep},
+};
+
+/// Holds a lock, and tells the code to exit with.
+pub(crate) fn run(arguments: &HoldArguments) -> Result<u8, Failure> {
+    let nodes = Nodes::choose(arguments.lock.nodes.as_ref());
+    let manager = lock::manager(&arguments.lock, &arguments.agreement, &nodes)?;
+    lock::runtime()?.block_on(hold(&manager, &nodes, arguments))
+}
+
+async fn hold(
+    manager: &LockManager,
+    nodes: &Nodes,
+    arguments: &HoldArguments,
+) -> Result<u8, Failure> {
+    let mut signals = Signals::listen()?;
+    let (lock, span) = (&arguments.lock, &arguments.span);
+    let wait = Wait {
+        manager,
+        nodes,
+        resource: &lock.resource,
+        options: lock::options(lock, Some(span)),
+        patience: Patience::of(&arguments.wait),
+        conflict: arguments.wait.conflict_exit_code,
+        verbose: lock.verbose,
+    };
+    let guard = match signals.or_else(wait.acquire()).await {
+        Ok(guard) => guard,
+        Err(end) => {
+            giving_back::clean_up(manager).await;
+            return end;
+        }
+    };
+    let begun = Instant::now();
+    let end_of_input = watch_input()?;
+    ToldLease::of(&guard, manager.clock()).print(arguments.json);
+    let upkeep = Upkeep::new(lock.ttl, span.max_hold);
+    let ending = "whoever relies on it has to stop";
+    let mut story = Story::new(&guard, upkeep, span.max_hold, lock.verbose, ending);
+    let code = select! {
+        biased;
+        signal = signals.next_end() => exit_code::of_signal(signal.as_raw()),
+        why = until_lost(&guard, &mut story, upkeep) => {
+            giving_back::give_up(guard).await;
+            return Err(Failure::new(exit_code::LEASE_LOST, why));
+        }
+        _ = end_of_input => exit_code::SUCCESS,
+    };
+    giving_back::linger(nodes, span.min_hold, begun, &mut signals).await;
+    giving_back::release(guard, lock.verbose).await;
+    Ok(code)
+}
+
+/// Waits for the loss, and tells the user of whatever comes before it.
+async fn until_lost(guard: &LeaseGuard, story: &mut Story, upkeep: Upkeep) -> String {
+    loop {
+        if story.note(guard) {
+            return story.why_held(guard);
+        }
+        select! {
+            _ = guard.changed() => {}
+            () = sleep(upkeep.rest(guard.remaining())) => {}
+        }
+    }
+}
+
+/// Tells when standard input ends. What comes before is read and dropped.
+///
+/// A thread of its own, which the end of the process ends: a read from a terminal or a pipe cannot be called off.
+fn watch_input() -> Result<oneshot::Receiver<()>, Failure> {
+    let (ended, end) = oneshot::channel();
+    let watch = move || {
+        drop(io::copy(&mut stdin().lock(), &mut io::sink()));
+        let _ = ended.send(());
+    };
+    std::thread::Builder::new()
+        .name("leasehold-input".into())
+        .spawn(watch)
+        .map_err(|error| Failure::own(format!("cannot watch standard input: {error}")))?;
+    Ok(end)
+}

@@ -1,0 +1,53 @@
+//! `leasehold release`: the end of a lock that no process keeps.
+
+use super::extend::lease;
+use crate::{
+    args::hold::ReleaseArguments, exit_code, failure::Failure, hint, label::Holder, output,
+    told_lease::json_text, waiting,
+};
+use leasehold::ReleaseOutcome;
+
+/// Releases a lock, and tells the code to exit with.
+pub(crate) fn run(arguments: &ReleaseArguments) -> Result<u8, Failure> {
+    let held = &arguments.held;
+    let (manager, lease) = lease(held)?;
+    let outcome = waiting::for_it(async {
+        let outcome = lease.release().await;
+        // Nodes that are slower than a quorum get their release as well.
+        manager.shutdown().await;
+        outcome
+    })?;
+    let (code, word) = match &outcome {
+        ReleaseOutcome::Released => (exit_code::SUCCESS, "released"),
+        ReleaseOutcome::AlreadyExpired => (exit_code::LEASE_LOST, "expired"),
+        ReleaseOutcome::TakenByAnother { .. } => (exit_code::LEASE_LOST, "taken"),
+        _ => (exit_code::NO_QUORUM, "unknown"),
+    };
+    if held.json {
+        let (resource, owner) = (
+            json_text(&held.resource),
+            json_text(&held.owner.to_string()),
+        );
+        output::data(format_args!(
+            "{{\"resource\":{resource},\"owner\":{owner},\"outcome\":\"{word}\"}}"
+        ));
+    }
+    if code == exit_code::SUCCESS {
+        return Ok(code);
+    }
+    let hint = match &outcome {
+        ReleaseOutcome::Unknown { faults } => Some(hint::by_fault(faults).to_owned()),
+        _ => None,
+    };
+    let why = match &outcome {
+        ReleaseOutcome::TakenByAnother { holder } => {
+            format!("it is held by {}", Holder::of(holder.as_bytes()))
+        }
+        ReleaseOutcome::AlreadyExpired => {
+            "no lock of this owner is there: it has ended, or was released".to_owned()
+        }
+        outcome => outcome.to_string(),
+    };
+    let text = format!("cannot release {:?}: {why}", held.resource);
+    Err(Failure::new(code, text).hint(hint))
+}

@@ -1,0 +1,28 @@
+//! `leasehold warden`: what stands behind a `leasehold run` that was killed or stopped.
+
+use crate::{
+    args::warden::WardenArguments,
+    exit_code, output,
+    warden::{self, Alarm},
+};
+use std::{
+    io::{BufReader, stdin},
+    time::Duration,
+};
+
+/// Watches until it is dismissed, or has to act.
+pub(crate) fn run(arguments: &WardenArguments) -> u8 {
+    let grace = Duration::from_millis(arguments.grace_ms);
+    match warden::watch(BufReader::new(stdin())) {
+        None => {}
+        Some(Alarm::Death(group, left)) => {
+            warden::end(group, grace.min(left));
+            output::talk("was killed; the command that it ran was ended");
+        }
+        Some(Alarm::Silence(group)) => {
+            warden::end(group, Duration::ZERO);
+            output::talk("was stopped for too long; the command that it ran was ended");
+        }
+    }
+    exit_code::SUCCESS
+}

@@ -1,0 +1,60 @@
+//! The end of a lease.
+
+use crate::{nodes::Nodes, output, signals::Signals};
+use leasehold::{LeaseGuard, LockManager};
+use std::time::Duration;
+use tokio::{
+    select,
+    time::{Instant, sleep_until, timeout},
+};
+
+/// Gives the lock back, and says so if that is not certain.
+///
+/// Once a quorum has confirmed, the other nodes are not waited for: their releases are on the wire, and a
+/// node that hangs should cost no run anything.
+pub(crate) async fn release(guard: LeaseGuard, verbose: bool) {
+    let resource = guard.resource().clone();
+    let resource = resource.as_str();
+    match timeout(LIMIT, guard.release()).await {
+        Ok(outcome) if outcome.is_released() => {
+            if verbose {
+                output::talk(format_args!("released {resource:?}"));
+            }
+        }
+        Ok(outcome) => output::talk(format_args!("warning: {resource:?}: {outcome}")),
+        Err(_) => output::talk(format_args!(
+            "warning: {resource:?}: no answer to the release; the lock ends with its TTL"
+        )),
+    }
+}
+
+/// Keeps a lock in a file on this machine that is to be held for longer, which servers do by themselves: there it
+/// would end with this process. A signal ends the wait.
+pub(crate) async fn linger(
+    nodes: &Nodes,
+    min_hold: Option<Duration>,
+    begun: Instant,
+    signals: &mut Signals,
+) {
+    if let (Nodes::ThisMachine(_), Some(least)) = (nodes, min_hold) {
+        select! {
+            biased;
+            _ = signals.next_end() => {}
+            () = sleep_until(begun + least) => {}
+        }
+    }
+}
+
+/// Gives back what is left of a lease that was lost: what is still ours on a few nodes is in the way of others. That
+/// it was not ours to the end is no news.
+pub(crate) async fn give_up(guard: LeaseGuard) {
+    drop(timeout(LIMIT, guard.release()).await);
+}
+
+/// Waits until what a wait left on the nodes is taken back.
+pub(crate) async fn clean_up(manager: &LockManager) {
+    drop(timeout(LIMIT, manager.shutdown()).await);
+}
+
+/// How long the nodes have to answer to a release.
+const LIMIT: Duration = Duration::from_secs(2);

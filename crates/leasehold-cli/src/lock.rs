@@ -1,0 +1,95 @@
+//! The manager and the options of one verb that acquires a lock.
+
+use crate::{
+    agreement::Agreement,
+    args::lock::{LockArguments, SpanArguments, WaitArguments},
+    duration::Shown,
+    exit_code,
+    failure::Failure,
+    label::Label,
+    nodes::Nodes,
+    upkeep::Upkeep,
+};
+use leasehold::{LockManager, LockOptions, OwnerSource};
+use std::time::Duration;
+use tokio::runtime::{self, Runtime};
+
+/// How long to wait for a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// One try.
+    Once,
+    /// So long at most.
+    Within(Duration),
+    /// Until it is won, as long as a quorum of nodes can be reached.
+    Forever,
+    /// Until it is won, whether or not anybody can be reached.
+    Stubborn,
+}
+
+impl Patience {
+    /// The patience that these arguments ask for.
+    pub(crate) fn of(wait: &WaitArguments) -> Self {
+        match (wait.no_wait, wait.wait) {
+            (true, _) => Self::Once,
+            (false, Some(wait)) => Self::Within(wait),
+            (false, None) => Self::Forever,
+        }
+    }
+}
+
+/// The manager of these nodes. Says nothing to any of them.
+pub(crate) fn manager(
+    lock: &LockArguments,
+    agreement: &Agreement,
+    nodes: &Nodes,
+) -> Result<LockManager, Failure> {
+    check_ttl(lock, agreement, nodes)?;
+    nodes.manager(agreement)
+}
+
+/// The runtime of one verb, on this thread.
+pub(crate) fn runtime() -> Result<Runtime, Failure> {
+    runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::own(format!("cannot start: {error}")))
+}
+
+/// What the lock is to be like.
+pub(crate) fn options(lock: &LockArguments, span: Option<&SpanArguments>) -> LockOptions {
+    let label = Label::of_this_process(lock.label.clone());
+    let max_hold = span.and_then(|span| span.max_hold);
+    let mut options = LockOptions::new()
+        .ttl(lock.ttl)
+        .tries_unlimited()
+        .warn_before(Upkeep::new(lock.ttl, max_hold).warn_before())
+        .owner_source(OwnerSource::new(move |random| label.owner(random)));
+    options = match max_hold {
+        Some(most) => options.max_hold(most),
+        None => options.max_hold_unlimited(),
+    };
+    match span.and_then(|span| span.min_hold) {
+        Some(least) => options.min_hold(least),
+        None => options,
+    }
+}
+
+/// Servers that may have forgotten locks wait for the longest TTL, so there must be one. Files do not forget.
+fn check_ttl(lock: &LockArguments, agreement: &Agreement, nodes: &Nodes) -> Result<(), Failure> {
+    let longest = agreement.longest_ttl();
+    let Some(longest) = longest.filter(|longest| lock.ttl > *longest) else {
+        return Ok(());
+    };
+    if let Nodes::ThisMachine(_) = nodes {
+        return Ok(());
+    }
+    let text = format!(
+        "the --ttl of {} is longer than the --max-ttl of {}, for which servers that may have forgotten a lock wait",
+        Shown(lock.ttl),
+        Shown(longest)
+    );
+    let hint =
+        "all who use these servers must say the same --max-ttl; `leasehold reconfigure` changes it";
+    Err(Failure::new(exit_code::USAGE, text).hint(hint.to_owned()))
+}

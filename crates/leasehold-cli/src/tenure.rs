@@ -1,0 +1,163 @@
+//! A lease with a command under it.
+
+use crate::{
+    args::{
+        lock::{LockArguments, SpanArguments},
+        run::{LossArguments, OnLoss},
+    },
+    child::{self, Child},
+    duration::Shown,
+    exit_code,
+    failure::Failure,
+    giving_back,
+    nesting::Nesting,
+    nodes::Nodes,
+    signals::Signals,
+    told_lease::wall_time,
+    upkeep::Upkeep,
+    warden::Post,
+    watch::{End, Rules, Watch},
+};
+use leasehold::{LeaseGuard, clock::Clock};
+use rustix::process::Signal;
+use std::{ffi::OsString, time::Duration};
+use tokio::time::Instant;
+
+/// How commands are run under leases.
+#[derive(Debug)]
+pub(crate) struct Tenure<'a> {
+    nodes: &'a Nodes,
+    command: &'a [OsString],
+    rules: Rules,
+    min_hold: Option<Duration>,
+    /// Whether the command is a leader, and is told its term.
+    leads: bool,
+}
+
+/// How a lease with a command ended.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// The command ended by itself, with this code, and the lock was given back.
+    Free(u8),
+    /// The lease was lost: why, and whether somebody asked for the end besides.
+    Lost(String, Option<Signal>),
+}
+
+impl<'a> Tenure<'a> {
+    /// What these arguments ask for, checked. Touches nothing.
+    pub(crate) fn new(
+        nodes: &'a Nodes,
+        lock: &LockArguments,
+        span: &SpanArguments,
+        loss: &LossArguments,
+        command: &'a [OsString],
+    ) -> Result<Self, Failure> {
+        let mut upkeep = Upkeep::new(lock.ttl, span.max_hold);
+        if let Some(grace) = loss.grace {
+            upkeep = upkeep.with_grace(grace).map_err(|most| {
+                let text = format!(
+                    "a --grace of {} does not fit into the lease: {} at most, so that extensions that fail can be \
+                     tried again and SIGKILL comes in time",
+                    Shown(grace),
+                    Shown(most)
+                );
+                let hint = "a longer --ttl leaves more".to_owned();
+                Failure::new(exit_code::USAGE, text).hint(hint)
+            })?;
+        }
+        let rules = Rules {
+            upkeep,
+            max_hold: span.max_hold,
+            on_loss: loss.on_loss,
+            verbose: lock.verbose,
+        };
+        Ok(Self {
+            nodes,
+            command,
+            rules,
+            min_hold: span.min_hold,
+            leads: false,
+        })
+    }
+
+    /// The same for a leader.
+    pub(crate) fn of_leader(self) -> Self {
+        Self {
+            leads: true,
+            ..self
+        }
+    }
+
+    /// Runs the command under this lease, to the end of either.
+    pub(crate) async fn serve(
+        &self,
+        guard: LeaseGuard,
+        clock: Clock,
+        signals: &mut Signals,
+    ) -> Result<Ended, Failure> {
+        let begun = Instant::now();
+        let child = match Child::start(self.command, self.variables(&guard, clock)) {
+            Ok(child) => child,
+            Err(failure) => {
+                giving_back::release(guard, self.rules.verbose).await;
+                return Err(failure);
+            }
+        };
+        let mut watch = Watch::new(&guard, &self.rules, signals, child, self.post());
+        match watch.until_the_end().await {
+            Ok(End::Free(status)) => {
+                // Who was told to end does not stay.
+                if watch.asked().is_none() {
+                    giving_back::linger(self.nodes, self.min_hold, begun, signals).await;
+                }
+                giving_back::release(guard, self.rules.verbose).await;
+                Ok(Ended::Free(child::code(status)))
+            }
+            Ok(End::Lost(why)) => {
+                let asked = watch.asked();
+                giving_back::give_up(guard).await;
+                Ok(Ended::Lost(why, asked))
+            }
+            Err(error) => {
+                if watch.has_group() {
+                    // It was killed and is still there, so the lock is left to its TTL.
+                    std::mem::forget(guard);
+                } else {
+                    giving_back::give_up(guard).await;
+                }
+                Err(Failure::own(format!(
+                    "cannot wait for the command: {error}"
+                )))
+            }
+        }
+    }
+
+    /// Who ends the command if we cannot. Not where the command may run on without the lock.
+    fn post(&self) -> Post {
+        match (self.rules.on_loss, self.nodes) {
+            (OnLoss::Warn, _) => Post::Unmanned,
+            // A file is free as soon as its holder is dead: there is no time.
+            (OnLoss::Kill, _) | (_, Nodes::ThisMachine(_)) => Post::for_command(Duration::ZERO),
+            (OnLoss::Term, Nodes::Servers(_)) => Post::for_command(self.rules.upkeep.grace()),
+        }
+    }
+
+    /// What the command may know of its lock.
+    fn variables(&self, guard: &LeaseGuard, clock: Clock) -> Vec<(&'static str, String)> {
+        let token = guard.fencing_token().to_string();
+        let mut variables = vec![
+            ("LEASEHOLD_RESOURCE", guard.resource().to_string()),
+            ("LEASEHOLD_OWNER", guard.owner().to_string()),
+            Nesting::of_this_process().variable(guard),
+            (
+                "LEASEHOLD_VALID_UNTIL",
+                wall_time(clock, || guard.remaining()),
+            ),
+        ];
+        if self.leads {
+            variables.push(("LEASEHOLD_TERM", token.clone()));
+        }
+        variables.push(("LEASEHOLD_FENCING_TOKEN", token));
+        variables
+    }
+}

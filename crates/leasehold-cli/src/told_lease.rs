@@ -1,0 +1,124 @@
+//! A lease as scripts are told of it: lines for the shell, or one JSON object.
+
+use crate::output;
+use leasehold::{FencingToken, LeaseGuard, Owner, clock::Clock};
+use std::{fmt::Write, time::Duration};
+
+/// What there is to tell.
+#[derive(Debug)]
+pub(crate) struct ToldLease {
+    pub(crate) resource: String,
+    pub(crate) owner: Owner,
+    /// Known only to who acquired it.
+    pub(crate) token: Option<FencingToken>,
+    /// In Unix seconds.
+    pub(crate) valid_until: String,
+}
+
+impl ToldLease {
+    /// What there is to tell of this lease, now.
+    pub(crate) fn of(guard: &LeaseGuard, clock: Clock) -> Self {
+        Self {
+            resource: guard.resource().to_string(),
+            owner: guard.owner().clone(),
+            token: Some(guard.fencing_token()),
+            valid_until: wall_time(clock, || guard.remaining()),
+        }
+    }
+
+    /// Prints it, all at once, so that whoever reads the first line finds the last.
+    pub(crate) fn print(&self, json: bool) {
+        output::data(if json { self.json() } else { self.lines() });
+    }
+
+    fn lines(&self) -> String {
+        let mut lines = format!(
+            "LEASEHOLD_RESOURCE={}\nLEASEHOLD_OWNER={}\n",
+            quoted(&self.resource),
+            quoted(&self.owner.to_string())
+        );
+        if let Some(token) = self.token {
+            lines.push_str(&format!("LEASEHOLD_FENCING_TOKEN={token}\n"));
+        }
+        lines + &format!("LEASEHOLD_VALID_UNTIL={}", self.valid_until)
+    }
+
+    fn json(&self) -> String {
+        let (resource, owner) = (
+            json_text(&self.resource),
+            json_text(&self.owner.to_string()),
+        );
+        let token = self
+            .token
+            .map(|token| format!("\"fencing_token\":{token},"))
+            .unwrap_or_default();
+        let until = &self.valid_until;
+        format!("{{\"resource\":{resource},\"owner\":{owner},{token}\"valid_until\":{until}}}")
+    }
+}
+
+/// The end of a lease of which so much is left, in Unix seconds with three digits behind the point.
+pub(crate) fn wall_time(clock: Clock, remaining: impl FnOnce() -> Duration) -> String {
+    // The wall clock is read first: what passes until the lease is asked makes the sum earlier, never
+    // later.
+    let until = clock.wall() + remaining();
+    format!("{}.{:03}", until.as_secs(), until.subsec_millis())
+}
+
+/// A word of the shell that is this text, whatever is in it.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-:/@+,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// A string of JSON that is this text.
+pub(crate) fn json_text(text: &str) -> String {
+    let mut string = String::with_capacity(text.len() + 2);
+    string.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => string.extend(['\\', c]),
+            // Writing into a string does not fail.
+            c if c.is_control() => drop(write!(string, "\\u{:04x}", u32::from(c))),
+            c => string.push(c),
+        }
+    }
+    string.push('"');
+    string
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(resource: &str) -> ToldLease {
+        ToldLease {
+            resource: resource.to_owned(),
+            owner: Owner::from_bytes(b"aa11.db1.7.nightly run").expect("a few bytes"),
+            token: None,
+            valid_until: "17.125".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_shell_can_read_any_name() {
+        let lines = told("it's $(date)").lines();
+        assert_eq!(
+            lines,
+            "LEASEHOLD_RESOURCE='it'\\''s $(date)'\nLEASEHOLD_OWNER='aa11.db1.7.nightly run'\n\
+             LEASEHOLD_VALID_UNTIL=17.125"
+        );
+        assert!(told("a/b").lines().starts_with("LEASEHOLD_RESOURCE=a/b\n"));
+    }
+
+    #[test]
+    fn a_program_can_read_any_name() {
+        assert_eq!(
+            told("a\"b\\\u{1}ü").json(),
+            "{\"resource\":\"a\\\"b\\\\\\u0001ü\",\"owner\":\"aa11.db1.7.nightly run\",\"valid_until\":17.125}"
+        );
+    }
+}

@@ -1,0 +1,56 @@
+//! What is told of arguments that cannot be understood.
+
+use clap::Error;
+use std::io::{Write, stderr};
+
+/// Prints an error of the arguments, or the help that was asked for.
+///
+/// clap repeats the wrong value, whatever its length: of one that is longer than anybody reads, the beginning and the
+/// end do, where the reason stands.
+pub(crate) fn tell(error: &Error) {
+    // A reader that has gone is none of our business.
+    let text = error.render().to_string();
+    if error.use_stderr() && text.lines().any(is_long) {
+        let lines = text.lines().map(|line| shortened(line) + "\n");
+        drop(
+            stderr()
+                .lock()
+                .write_all(lines.collect::<String>().as_bytes()),
+        );
+    } else {
+        drop(error.print());
+    }
+}
+
+fn is_long(line: &str) -> bool {
+    line.chars().count() > 2 * HALF
+}
+
+fn shortened(line: &str) -> String {
+    if !is_long(line) {
+        return line.to_owned();
+    }
+    let letters: Vec<_> = line.chars().collect();
+    let (start, end) = (&letters[..HALF], &letters[letters.len() - HALF..]);
+    format!(
+        "{}…{}",
+        start.iter().collect::<String>(),
+        end.iter().collect::<String>()
+    )
+}
+
+const HALF: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_line_the_beginning_and_the_end_are_shown() {
+        assert_eq!(shortened("short"), "short");
+        let long = format!("error: {}: too long", "ü".repeat(9999));
+        let shown = shortened(&long);
+        assert!(shown.starts_with("error: ü") && shown.ends_with("ü: too long"));
+        assert_eq!(shown.chars().count(), 401);
+    }
+}

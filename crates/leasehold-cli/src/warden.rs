@@ -1,0 +1,309 @@
+//! The warden: a small process that ends the command when leasehold itself cannot.
+//!
+//! The command must not outlive its lease. leasehold sees to that, unless it is killed by SIGKILL, which nobody can
+//! catch, or stopped. So it starts a second process of its own, which does nothing but read from a pipe. Through it
+//! leasehold tells the command's process group, and with every extension by when that must be gone. The end of the
+//! pipe without a farewell is leasehold's death; silence beyond the time is its being stopped.
+//!
+//! A parent-death signal (`PR_SET_PDEATHSIG`) would be the system's own means, on Linux alone. It reaches one process
+//! and not its group, is forgotten when a set-user-id program is started, comes only with death and not with SIGSTOP,
+//! and has to be set between `fork` and `exec`, which takes unsafe code or another program in between, started before
+//! every command. The warden starts beside the command, when that has run for a moment: a shorter one would wait for
+//! it longer than for the lock.
+//!
+//! What it does not cover: that moment; processes that left the group; and whoever kills both at once, as the end of a
+//! container or of a control group does, which ends the command as well.
+
+use crate::{child::kill_group, output};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use leasehold::clock::Clock;
+use leasehold::{Instant, LeaseGuard};
+use rustix::{
+    fs::{OFlags, fcntl_setfl},
+    process::{Pid, Signal, test_kill_process_group},
+};
+use std::{
+    env,
+    ffi::OsString,
+    io::{self, BufRead, Write},
+    os::unix::process::CommandExt,
+    process::{ChildStdin, Command, Stdio},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    time::Duration,
+};
+use tokio::time;
+
+/// The warden's post, beside one command.
+#[derive(Debug)]
+pub(crate) enum Post {
+    /// Nobody comes: the command may run on by itself.
+    Unmanned,
+    /// The warden comes at this time, and gives the command this grace if leasehold dies.
+    Vacant(time::Instant, Duration),
+    /// The warden is there.
+    Manned(Warden),
+}
+
+impl Post {
+    /// A post beside a command that begins now.
+    pub(crate) fn for_command(grace: Duration) -> Self {
+        Self::Vacant(time::Instant::now() + MOMENT, grace)
+    }
+
+    /// When there will be something to do that does not happen by itself.
+    pub(crate) fn due(&self) -> Option<Duration> {
+        match self {
+            Self::Vacant(due, _) => {
+                let left = due.saturating_duration_since(time::Instant::now());
+                Some(left.max(Duration::from_millis(1)))
+            }
+            Self::Unmanned | Self::Manned(_) => None,
+        }
+    }
+
+    /// Tells the warden whom to end, and by when: so long before the lease's end. Starts one if it is time.
+    pub(crate) fn report(&mut self, group: Pid, guard: &LeaseGuard, before: Duration) {
+        if let Self::Vacant(due, grace) = self
+            && time::Instant::now() >= *due
+        {
+            *self = match Warden::start(*grace) {
+                Ok(mut warden) => {
+                    warden.say(Word::Group(group));
+                    Self::Manned(warden)
+                }
+                Err(error) => {
+                    output::talk(format_args!(
+                        "warning: if leasehold is killed, nobody ends the command: {error}"
+                    ));
+                    Self::Unmanned
+                }
+            };
+        }
+        if let Self::Manned(warden) = self {
+            warden.tell_end(guard, before);
+        }
+    }
+
+    /// The command has ended, or runs on by its own right.
+    pub(crate) fn dismiss(&mut self) {
+        if let Self::Manned(warden) = self {
+            warden.say(Word::Farewell);
+        }
+        *self = Self::Unmanned;
+    }
+}
+
+/// The warden, as leasehold sees it. Dropping it without a farewell makes it act.
+#[derive(Debug)]
+pub(crate) struct Warden {
+    pipe: ChildStdin,
+    told: Option<Instant>,
+}
+
+impl Warden {
+    /// Starts one, for a command that gets this grace if leasehold dies.
+    fn start(grace: Duration) -> io::Result<Self> {
+        let mut process = Command::new(this_program()?)
+            .arg0("leasehold")
+            .args(["warden", "--grace-ms", &grace.as_millis().to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            // A group of its own: what ends leasehold's group is not to end it.
+            .process_group(0)
+            .spawn()?;
+        let pipe = process.stdin.take();
+        let pipe = pipe.ok_or_else(|| io::Error::other("its pipe is gone"))?;
+        // Whatever becomes of the warden, nobody waits for it to read.
+        fcntl_setfl(&pipe, OFlags::NONBLOCK)?;
+        Ok(Self { pipe, told: None })
+    }
+
+    /// Tells by when the command must be gone, if that is news: so long before the lease's end.
+    fn tell_end(&mut self, guard: &LeaseGuard, before: Duration) {
+        let valid_until = guard.valid_until();
+        // The warden's clock is read first: what passes until the guard is asked makes the sum earlier.
+        let (now, remaining) = (now(), guard.remaining());
+        // A lease that is over before its time, since its keys are gone, leaves the command its grace: we see to that,
+        // and the warden goes by what it knows.
+        if self.told == Some(valid_until) || remaining.is_zero() {
+            return;
+        }
+        self.told = Some(valid_until);
+        let end = now.map(|now| now.saturating_add(remaining).saturating_sub(before));
+        end.into_iter().for_each(|end| self.say(Word::End(end)));
+    }
+
+    /// A warden that is gone cannot be told, and it is not worth a word: it is the second line.
+    fn say(&mut self, word: Word) {
+        drop(self.pipe.write_all(word.line().as_bytes()));
+    }
+}
+
+/// What goes through the pipe, a line each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word {
+    Group(Pid),
+    End(Instant),
+    Farewell,
+}
+
+impl Word {
+    fn line(self) -> String {
+        match self {
+            Self::Group(group) => format!("group {}\n", group.as_raw_nonzero()),
+            Self::End(end) => format!("end {}\n", end.since_origin().as_millis()),
+            Self::Farewell => "farewell\n".to_owned(),
+        }
+    }
+
+    fn read(line: &str) -> Option<Self> {
+        match line.split_once(' ') {
+            None => (line == "farewell").then_some(Self::Farewell),
+            Some(("group", pid)) => pid.parse().ok().and_then(Pid::from_raw).map(Self::Group),
+            Some(("end", millis)) => {
+                let end = Duration::from_millis(millis.parse().ok()?);
+                Some(Self::End(Instant::from_origin(end)))
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+/// Why the warden has to act, on whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alarm {
+    /// leasehold is dead, and so long is left.
+    Death(Pid, Duration),
+    /// leasehold lets the time run out.
+    Silence(Pid),
+}
+
+/// Watches over leasehold, at the other end of the pipe; none if there is nothing to do any more.
+pub(crate) fn watch(pipe: impl BufRead + Send + 'static) -> Option<Alarm> {
+    let words = listen(pipe);
+    let (mut group, mut end) = (None, None);
+    loop {
+        let left = left(end);
+        if let Some(group) = group.filter(|_| left.is_zero()) {
+            return Some(Alarm::Silence(group));
+        }
+        // Not long at a time: timers stand still while the machine is suspended.
+        match words.recv_timeout(left.min(TURN)) {
+            Ok(Word::Group(pid)) => group = Some(pid),
+            Ok(Word::End(at)) => end = Some(at),
+            Ok(Word::Farewell) => return None,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return group.map(|group| Alarm::Death(group, left));
+            }
+        }
+    }
+}
+
+/// Ends the group, with so much time between request and force.
+pub(crate) fn end(group: Pid, grace: Duration) {
+    let pause = |length| {
+        // Nobody ever speaks here.
+        let (_silent, words) = mpsc::channel::<Word>();
+        let _ = words.recv_timeout(length);
+    };
+    if !grace.is_zero() {
+        kill_group(group, Signal::TERM);
+        kill_group(group, Signal::CONT);
+        let turns = grace.as_millis() / STEP.as_millis();
+        for _ in 0..=turns {
+            if test_kill_process_group(group).is_err() {
+                return;
+            }
+            pause(STEP);
+        }
+    }
+    kill_group(group, Signal::KILL);
+}
+
+/// The words, as they come; the end of the pipe ends them.
+fn listen(pipe: impl BufRead + Send + 'static) -> Receiver<Word> {
+    let (speaker, words) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in pipe.lines().map_while(Result::ok) {
+            // What is not understood is a newer leasehold's, which an upgrade may bring: not an end.
+            let word = Word::read(&line);
+            if word.is_some_and(|word| speaker.send(word).is_err()) {
+                return;
+            }
+        }
+    });
+    words
+}
+
+fn left(end: Option<Instant>) -> Duration {
+    match (end, now()) {
+        (Some(end), Some(now)) => end.saturating_since(now),
+        _ => Duration::MAX,
+    }
+}
+
+/// The time by the clock that both processes have; where there is none, silence is not noticed.
+fn now() -> Option<Instant> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    return Some(Clock::system().of_the_machine());
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    None
+}
+
+/// The file that runs here, also after it was replaced by another version.
+fn this_program() -> io::Result<OsString> {
+    if cfg!(target_os = "linux") {
+        return Ok("/proc/self/exe".into());
+    }
+    env::current_exe().map(Into::into)
+}
+
+/// How long a command runs before a warden is worth its while.
+const MOMENT: Duration = Duration::from_millis(20);
+
+const TURN: Duration = Duration::from_millis(500);
+
+const STEP: Duration = Duration::from_millis(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watch_over(text: &'static str) -> Option<Alarm> {
+        watch(text.as_bytes())
+    }
+
+    #[test]
+    fn words_are_read_as_they_were_written() {
+        let pid = Pid::from_raw(7).expect("it is not 0");
+        let end = Instant::from_origin(Duration::from_millis(1234));
+        for word in [Word::Group(pid), Word::End(end), Word::Farewell] {
+            let line = word.line();
+            assert_eq!(Word::read(line.trim_end()), Some(word));
+        }
+        for line in ["", "group", "group 0", "group x", "end -1", "farewell 1"] {
+            assert_eq!(Word::read(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_farewell_is_no_alarm_and_the_end_of_the_pipe_is_one() {
+        let pid = Pid::from_raw(7).expect("it is not 0");
+        assert_eq!(watch_over("group 7\nfarewell\n"), None);
+        assert_eq!(watch_over(""), None, "there was no command yet");
+        assert!(
+            matches!(watch_over("group 7\nodd\n"), Some(Alarm::Death(group, _)) if group == pid)
+        );
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn silence_beyond_the_end_is_an_alarm() {
+        let (pipe, _writer) = io::pipe().expect("there are pipes");
+        let mut writer = &_writer;
+        writer.write_all(b"group 7\nend 1\n").expect("it is open");
+        let pid = Pid::from_raw(7).expect("it is not 0");
+        assert_eq!(watch(io::BufReader::new(pipe)), Some(Alarm::Silence(pid)));
+    }
+}

@@ -1,0 +1,140 @@
+//! What the user was told of the lease, and what there is to tell of its end.
+
+use crate::{duration::Shown, output, upkeep::Upkeep};
+use leasehold::{Danger, Instant, LeaseGuard, LeaseState, LossCause};
+use std::time::Duration;
+use tokio::time;
+
+/// The story of one lease so far.
+#[derive(Debug)]
+pub(crate) struct Story {
+    /// What is said of each new end of the lease, if anything is.
+    verbose: bool,
+    max_hold: Option<Duration>,
+    upkeep: Upkeep,
+    /// When the command began.
+    begun: time::Instant,
+    told: LeaseState,
+    trouble: Option<Trouble>,
+    valid_until: Instant,
+    /// What becomes of what runs under the lease when that is lost.
+    ending: &'static str,
+}
+
+/// Extensions have failed since then, the last for this reason.
+#[derive(Debug)]
+struct Trouble {
+    since: time::Instant,
+    why: String,
+}
+
+impl Story {
+    /// A story that begins now. `ending` completes "lost the lock …; ".
+    pub(crate) fn new(
+        guard: &LeaseGuard,
+        upkeep: Upkeep,
+        max_hold: Option<Duration>,
+        verbose: bool,
+        ending: &'static str,
+    ) -> Self {
+        Self {
+            verbose,
+            max_hold,
+            upkeep,
+            begun: time::Instant::now(),
+            told: LeaseState::Held,
+            trouble: None,
+            valid_until: guard.valid_until(),
+            ending,
+        }
+    }
+
+    /// Whether the lease is known to be lost.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.told.is_lost()
+    }
+
+    /// Whether the keys are known to be gone, so that no time is left to count.
+    pub(crate) fn is_gone(&self) -> bool {
+        matches!(&self.told, LeaseState::Lost(lost) if matches!(lost.cause, LossCause::Gone { .. }))
+    }
+
+    /// Looks at the lease and tells what is new. True if it was lost just now.
+    pub(crate) fn note(&mut self, guard: &LeaseGuard) -> bool {
+        self.note_extension(guard);
+        let state = guard.state();
+        if state == self.told {
+            return false;
+        }
+        match &state {
+            LeaseState::Held if self.trouble.take().is_some() => {
+                output::talk("the lock is extended again");
+            }
+            LeaseState::InDanger(Danger {
+                trouble: Some(trouble),
+                ..
+            }) => {
+                let why = trouble.last.to_string();
+                if self.trouble.is_none() {
+                    let left = Shown(guard.remaining());
+                    output::talk(format_args!("cannot {why}; trying again for {left}"));
+                }
+                let since = time::Instant::now() - trouble.lasting;
+                self.trouble = Some(Trouble { since, why });
+            }
+            _ => {}
+        }
+        self.told = state;
+        self.is_lost()
+    }
+
+    fn note_extension(&mut self, guard: &LeaseGuard) {
+        let valid_until = guard.valid_until();
+        if self.verbose && valid_until > self.valid_until {
+            let left = Shown(guard.remaining());
+            let resource = guard.resource().as_str();
+            output::talk(format_args!("extended {resource:?}: valid for {left}"));
+        }
+        self.valid_until = valid_until;
+    }
+
+    /// Why the lease is lost, where no command ran under it.
+    pub(crate) fn why_held(&self, guard: &LeaseGuard) -> String {
+        let why = match &self.told {
+            LeaseState::Lost(lost) => lost.to_string(),
+            _ => format!("lost the lock {:?}", guard.resource().as_str()),
+        };
+        format!("{why}; {}", self.ending)
+    }
+
+    /// Why the lease is lost, and what became of what ran under it.
+    pub(crate) fn why(&self, guard: &LeaseGuard) -> String {
+        let (resource, ending) = (guard.resource().as_str(), self.ending);
+        if let Some(Trouble { since, why }) = &self.trouble {
+            let since = Shown(since.elapsed());
+            return format!(
+                "lost the lock while the command ran: for {since} could not {why}; {ending}"
+            );
+        }
+        let cause = match &self.told {
+            LeaseState::Lost(lost) => Some(&lost.cause),
+            _ => None,
+        };
+        // The time to leave begins before the limit is reached, and the hold began before the command. A
+        // suspended machine's time does not count here.
+        let held = self.begun.elapsed() + 2 * self.upkeep.terminate_before();
+        match (cause, self.max_hold.filter(|most| held >= *most)) {
+            (Some(cause @ LossCause::Gone { .. }), _) => {
+                format!("lost the lock {resource:?} while the command ran: {cause}; {ending}")
+            }
+            (_, Some(most)) => format!(
+                "the command held the lock {resource:?} for {}, as long as --max-hold allows; {ending}",
+                Shown(most)
+            ),
+            _ => format!(
+                "lost the lock {resource:?} while the command ran: the lease ended before it could \
+                 be extended (was this machine suspended, or leasehold stopped?); {ending}"
+            ),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Servers that are none, folders that cannot be used, and commands that cannot be run.
+
+use super::Bad;
+use crate::support::User;
+use leasehold_servers::{Server, require_server};
+use std::{
+    fs::{self, Permissions},
+    io::{Read, Write},
+    net::TcpListener,
+    os::unix::fs::{PermissionsExt, symlink},
+    process::{Command, Stdio},
+    thread,
+};
+
+/// A run that tries once on this node.
+fn on<'a>(node: &'a str, says: &'a str) -> Bad<'a> {
+    Bad::new(
+        &["run", "-n", "--nodes", node, "demo", "--", "true"],
+        122,
+        says,
+    )
+}
+
+#[test]
+fn nodes_that_are_not_there_are_told() {
+    let cases = [
+        on("127.0.0.1:1", "connection refused"),
+        on("unix:///nowhere/socket", "no socket at /nowhere/socket"),
+        on("redis://no.such.host.invalid", "no.such.host.invalid"),
+    ];
+    cases.iter().for_each(Bad::check);
+    for verb in ["extend", "release"] {
+        let words = [verb, "--owner", "x", "--nodes", "127.0.0.1:1", "demo"];
+        Bad::new(&words, 122, "connection refused").check();
+    }
+}
+
+#[test]
+fn what_listens_and_is_no_server_is_told() {
+    let web = TcpListener::bind("127.0.0.1:0").expect("there are ports");
+    let silent = TcpListener::bind("127.0.0.1:0").expect("there are ports");
+    let address = |listener: &TcpListener| {
+        let address = listener.local_addr().expect("it is bound");
+        format!("redis://{address}")
+    };
+    let (web_url, silent_url) = (address(&web), address(&silent));
+    thread::spawn(move || {
+        for connection in web.incoming() {
+            let Ok(mut connection) = connection else {
+                return;
+            };
+            let mut request = [0; 512];
+            drop(connection.read(&mut request));
+            drop(connection.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n"));
+        }
+    });
+    on(&web_url, "Redis protocol").check();
+    on(&silent_url, "no answer within").check();
+}
+
+#[test]
+fn a_server_that_lets_nobody_in_is_told() {
+    require_server();
+    let server = Server::builder()
+        .password("right")
+        .start()
+        .expect("it starts");
+    let wrong = format!("redis://:wrong@127.0.0.1:{}", server.port());
+    let none = format!("redis://127.0.0.1:{}", server.port());
+    on(&wrong, "authentication failed").check();
+    on(&none, "NOAUTH").check();
+    let tls = format!("rediss://127.0.0.1:{}", server.port());
+    on(&tls, "127.0.0.1").check();
+}
+
+#[test]
+fn a_key_that_is_no_lock_is_left_alone() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    server.command(&["LPUSH", "demo", "1"]).expect("it answers");
+    let nodes = server.url();
+    let words = ["run", "-n", "--nodes", &nodes, "demo", "--", "true"];
+    Bad::new(&words, 121, "held elsewhere").check();
+    let left = server.command(&["LLEN", "demo"]).expect("it answers");
+    assert_eq!(left.integer(), Some(1));
+}
+
+#[test]
+fn folders_that_cannot_be_used_are_told() {
+    let user = User::new();
+    let path = |name: &str| user.path(name);
+    fs::write(path("file"), "").expect("it is ours");
+    let local = |home: String, says| {
+        Bad::new(&["run", "demo", "--", "true"], 125, says).with("XDG_STATE_HOME", &home)
+    };
+    let make = |name: &str, mode| {
+        let folder = user.folder().join(name).join("leasehold");
+        fs::create_dir_all(&folder).expect("it is ours");
+        fs::set_permissions(&folder, Permissions::from_mode(mode)).expect("it is ours");
+        folder
+    };
+    make("open", 0o777);
+    let linked = user.folder().join("linked");
+    fs::create_dir(&linked).expect("it is ours");
+    symlink(make("target", 0o700), linked.join("leasehold")).expect("it is ours");
+    let damaged = make("damaged", 0o700);
+    fs::write(damaged.join("data.mdb"), "not a store").expect("it is ours");
+    let cases = [
+        local(path("file"), "Not a directory"),
+        local("/proc/nowhere".to_owned(), "No such file or directory"),
+        local(path("open"), "others may write it"),
+        local(path("linked"), "it is a symbolic link"),
+        local(path("damaged"), "cannot use"),
+    ];
+    cases.iter().for_each(Bad::check);
+    let left = fs::read_to_string(damaged.join("data.mdb")).expect("it is left as it was");
+    assert_eq!(left, "not a store");
+}
+
+#[test]
+fn a_disk_that_takes_nothing_is_told() {
+    // No file may grow: what a full disk does, without filling one.
+    let user = User::new();
+    let output = Command::new("sh")
+        .args([
+            "-c",
+            "trap '' XFSZ; ulimit -f 0; exec \"$0\" run demo -- true",
+        ])
+        .arg(env!("CARGO_BIN_EXE_leasehold"))
+        .env("XDG_STATE_HOME", user.folder())
+        .env_remove("LEASEHOLD_NODES")
+        .stdin(Stdio::null())
+        .output()
+        .expect("there is a shell");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    assert!(
+        said.contains("leasehold: cannot use ") && !said.contains("panicked"),
+        "{said}"
+    );
+    // With room again, it is as if nothing had been.
+    let next = user.run(&["run", "-n", "demo", "--", "true"]).end();
+    assert_eq!(next.code, 0, "{next:?}");
+}
+
+#[test]
+fn commands_that_cannot_be_run_are_told_and_leave_the_lock_free() {
+    let user = User::new();
+    let script = user.path("script");
+    fs::write(&script, "no program").expect("it is ours");
+    let run = |command, code, says| Bad::new(&["run", "demo", "--", command], code, says);
+    let cases = [
+        run("no-such-command-anywhere", 127, "not found"),
+        run("/nowhere/x", 127, "not found"),
+        run("", 127, "not found"),
+        run("/", 126, "Permission denied"),
+        run(&script, 126, "Permission denied"),
+    ];
+    cases.iter().for_each(Bad::check);
+    fs::set_permissions(&script, Permissions::from_mode(0o700)).expect("it is ours");
+    run(&script, 126, "Exec format error").check();
+}

@@ -1,0 +1,152 @@
+//! Words that cannot be understood. Nothing is touched.
+
+use super::Bad;
+
+const RUN: [&str; 3] = ["demo", "--", "true"];
+
+fn run<'a>(flags: &[&'a str], says: &'a str) -> Bad<'a> {
+    Bad::new(&[&["run"], flags, &RUN].concat(), 2, says)
+}
+
+#[test]
+fn durations_that_are_none_are_refused() {
+    let cases = [
+        run(&["--ttl", ""], "no duration: say 10s, 500ms, 1m30s or 2h"),
+        run(&["--ttl", "10"], "no unit: say 10s or 10ms"),
+        run(&["--ttl", "soon"], "not a duration"),
+        run(&["--ttl", "10 s"], "unknown unit"),
+        run(&["--ttl", "1s1m"], "units go from large to small"),
+        run(&["--ttl", "1.5s"], "no fractions"),
+        run(&["--ttl", "٣s"], "not a duration"),
+        run(&["--ttl", "199ms"], "shorter than 200 ms"),
+        run(
+            &["--ttl", "99999999999999999999h"],
+            "too long: 1000h is the most",
+        ),
+        run(&["--ttl=-5s"], "not a duration"),
+        run(&["-w", "0s"], "zero: say --no-wait to try once"),
+        run(&["-w", "1d"], "unknown unit \"d\""),
+        run(&["--max-hold", "10ms"], "shorter than 200 ms"),
+        run(&["--min-hold", "0ms"], "zero: leave it out"),
+        run(&["--grace", "0s"], "zero: say --on-loss kill"),
+        run(&["--max-ttl", "x"], "not a duration"),
+    ];
+    cases.iter().for_each(Bad::check);
+}
+
+#[test]
+fn times_that_do_not_fit_together_are_refused() {
+    let cases = [
+        run(
+            &["--ttl", "1s", "--grace", "900ms"],
+            "a --grace of 900 ms does not fit",
+        ),
+        run(
+            &["--max-hold", "1s", "--grace", "1s"],
+            "a --grace of 1 s does not fit",
+        ),
+        run(&["--nodes", "127.0.0.1:1", "--ttl", "1000h"], "TTL"),
+        run(
+            &[
+                "--nodes",
+                "127.0.0.1:1",
+                "--restart-guard",
+                "quarantine",
+                "--ttl",
+                "31s",
+            ],
+            "the --ttl of 31 s is longer than the --max-ttl of 30 s",
+        ),
+        Bad::new(
+            &["elect", "--observe", "--every", "1ms", "demo"],
+            2,
+            "shorter than 50 ms: too often",
+        ),
+    ];
+    cases.iter().for_each(Bad::check);
+}
+
+#[test]
+fn flags_that_are_none_or_contradict_each_other_are_refused() {
+    let cases = [
+        run(&["--shared"], "unexpected argument '--shared'"),
+        run(&["-n", "-w", "1s"], "cannot be used with"),
+        run(&["-E", "256"], "256 is not in 0..=255"),
+        run(&["-E", "no"], "invalid digit"),
+        run(&["--on-loss", "pray"], "invalid value 'pray'"),
+        run(&["--label", ""], "empty: leave it out"),
+        run(&["--label", "it's"], "only letters, digits, spaces"),
+        run(&["--ttl"], "invalid value 'demo'"),
+        run(&["--restart-guard", "maybe"], "invalid value 'maybe'"),
+        run(&["--key-format", "plain"], "has no {}"),
+        Bad::new(
+            &["elect", "--observe", "demo", "--", "true"],
+            2,
+            "cannot be used with",
+        ),
+        Bad::new(
+            &["elect", "--json", "demo", "--", "true"],
+            2,
+            "'--json' cannot be used with",
+        ),
+        Bad::new(
+            &["extend", "demo"],
+            2,
+            "required arguments were not provided",
+        ),
+        Bad::new(
+            &["release", "--owner", "", "demo"],
+            2,
+            "an owner has 1 to 255 bytes",
+        ),
+        Bad::new(&["rum", "demo"], 2, "unrecognized subcommand 'rum'"),
+    ];
+    cases.iter().for_each(Bad::check);
+    let long = "x".repeat(256);
+    let words = ["release", "--owner", &long, "demo"];
+    Bad::new(&words, 2, "an owner has 1 to 255 bytes").check();
+    let long = "x".repeat(65);
+    run(&["--label", &long], "longer than 64 letters").check();
+}
+
+#[test]
+fn names_that_cannot_be_locked_are_refused() {
+    // One argument of a program is 128 KiB at most.
+    let long = "x".repeat(100_000);
+    let cases = [
+        Bad::new(
+            &["run", "", "--", "true"],
+            2,
+            "the resource's name is empty",
+        ),
+        Bad::new(&["run", &long, "--", "true"], 2, "the resource's name"),
+        Bad::new(&["hold", ""], 2, "the resource's name is empty"),
+        Bad::new(&["acquire", &long], 2, "the resource's name"),
+        Bad::new(&["run", "demo"], 2, "required arguments were not provided"),
+        Bad::new(&["run", "demo", "true"], 2, "unexpected argument 'true'"),
+        Bad::new(
+            &["run", "--", "true"],
+            2,
+            "required arguments were not provided",
+        ),
+    ];
+    cases.iter().for_each(Bad::check);
+}
+
+#[test]
+fn addresses_that_are_none_are_refused() {
+    let cases = [
+        run(&["--nodes", ""], "no node in it"),
+        run(&["--nodes", " , "], "no node in it"),
+        run(&["--nodes", "http://a"], "unknown scheme"),
+        run(&["--nodes", "redis://a:99999"], "port"),
+        run(&["--nodes", "redis://a/x"], "database"),
+        run(
+            &["--nodes", "redis://:p@a,b"],
+            "cannot tell where an address ends",
+        ),
+        run(&["--nodes", "redis://a", "--tolerate-forgetful", "9"], "9"),
+        run(&["--nodes", "redis://a,redis://a"], "twice"),
+    ];
+    cases.iter().for_each(Bad::check);
+}

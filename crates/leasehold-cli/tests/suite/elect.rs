@@ -1,0 +1,136 @@
+//! Leaders, and those who look on.
+
+use crate::support::{User, end_group, lives, wait_until};
+use leasehold_servers::{ServerSet, require_server};
+use rustix::process::Signal;
+
+#[test]
+fn a_leader_is_told_its_term_and_its_code_is_the_end() {
+    let user = User::new();
+    let script = "echo $LEASEHOLD_TERM $LEASEHOLD_FENCING_TOKEN; exit 7";
+    let words = ["elect", "demo", "--", "sh", "-c", script];
+    let terms: Vec<u64> = (0..2)
+        .map(|_| {
+            let seen = user.run(&words).end();
+            assert_eq!(seen.code, 7, "{seen:?}");
+            let (term, token) = seen.stdout.trim_end().split_once(' ').expect("two");
+            assert_eq!(term, token);
+            term.parse().expect("it is a number")
+        })
+        .collect();
+    assert!(terms[0] < terms[1], "{terms:?}");
+}
+
+#[test]
+fn the_next_leads_when_a_leader_dies() {
+    let user = User::new();
+    let script = "echo $$; exec sleep 30";
+    let words = ["elect", "demo", "--", "sh", "-c", script];
+    let mut first = user.run(&words).start();
+    let group = first.pid();
+    let mut second = user.run(&words).start();
+    while !second
+        .error_line()
+        .contains("waiting for \"demo\": held by pid")
+    {}
+    first.signal(Signal::KILL);
+    let next = second.pid();
+    wait_until(|| !lives(group));
+    second.signal(Signal::TERM);
+    assert_eq!(second.end_alone(), 143);
+    assert!(!lives(next));
+}
+
+/// A leader on three servers, of which two die and come back.
+fn depose(more: &[&str]) -> (crate::support::Running, ServerSet, User) {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let user = User::new();
+    let nodes = servers.nodes();
+    let words = [
+        &["elect", "--ttl", "1s", "--nodes", &nodes],
+        more,
+        &["demo", "--", "sh", "-c", "echo $$; exec sleep 30"],
+    ];
+    let mut leader = user.run(&words.concat()).start();
+    let group = leader.pid();
+    for server in &servers[..2] {
+        server.pause().expect("it runs");
+    }
+    wait_until(|| !lives(group));
+    for server in &servers[..2] {
+        server.resume().expect("it is stopped");
+    }
+    (leader, servers, user)
+}
+
+#[test]
+fn who_is_no_leader_any_more_campaigns_again() {
+    let (mut leader, _servers, _user) = depose(&[]);
+    while !leader
+        .error_line()
+        .ends_with("the command was ended; campaigning again")
+    {}
+    let group = leader.pid();
+    assert!(lives(group));
+    leader.signal(Signal::TERM);
+    assert_eq!(leader.end_alone(), 143);
+    end_group(group);
+}
+
+#[test]
+fn who_wants_to_lead_once_ends_with_the_loss() {
+    let (leader, _servers, _user) = depose(&["--once"]);
+    let seen = leader.end();
+    seen.assert_says(123, &["leasehold: lost the lock while the command ran: "]);
+}
+
+#[test]
+fn a_signal_ends_a_campaign() {
+    let user = User::new();
+    let words = ["elect", "demo", "--", "sh", "-c", "echo up; exec sleep 30"];
+    let mut leader = user.run(&words).start();
+    assert_eq!(leader.line(), "up");
+    let mut other = user.run(&words).start();
+    while !other.error_line().contains("waiting for") {}
+    other.signal(Signal::INT);
+    assert_eq!(other.end_alone(), 130);
+    leader.signal(Signal::TERM);
+    assert_eq!(leader.end_alone(), 143);
+}
+
+#[test]
+fn whoever_looks_on_is_told_of_every_change() {
+    let user = User::new();
+    let mut plain = user
+        .run(&["elect", "--observe", "--every", "50ms", "demo"])
+        .start();
+    let mut json = user
+        .run(&["elect", "--observe", "--json", "--every", "50ms", "demo"])
+        .start();
+    assert_eq!(plain.line(), "led by nobody");
+    assert_eq!(
+        json.line(),
+        "{\"resource\":\"demo\",\"state\":\"free\",\"owner\":null}"
+    );
+    let words = ["elect", "--label", "a1", "demo", "--", "sh", "-c"];
+    let script = "echo $LEASEHOLD_OWNER; exec sleep 30";
+    let mut leader = user.run(&[&words[..], &[script]].concat()).start();
+    let owner = leader.line();
+    let line = plain.line();
+    assert!(
+        line.starts_with("led by pid ") && line.ends_with(" (a1)"),
+        "{line}"
+    );
+    assert_eq!(
+        json.line(),
+        format!("{{\"resource\":\"demo\",\"state\":\"led\",\"owner\":\"{owner}\"}}")
+    );
+    leader.signal(Signal::TERM);
+    assert_eq!(leader.end_alone(), 143);
+    assert_eq!(plain.line(), "led by nobody");
+    for observer in [plain, json] {
+        observer.signal(Signal::TERM);
+        assert_eq!(observer.end_alone(), 0);
+    }
+}

@@ -1,0 +1,161 @@
+//! The examples of the help texts run as they stand there.
+
+use crate::support::User;
+use leasehold_servers::{ServerSet, require_server};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+/// The lines below `Examples:` that are set in by four, as one script each; a line of words ends one.
+fn examples(verb: &str) -> Vec<String> {
+    let help = User::new().run(&[verb, "--help"]).end();
+    assert_eq!((help.code, help.stderr.as_str()), (0, ""));
+    let (_, rest) = help.stdout.split_once("Examples:\n").expect(verb);
+    let mut examples = vec![String::new()];
+    for line in rest
+        .lines()
+        .take_while(|line| line.is_empty() || line.starts_with("  "))
+    {
+        match line.strip_prefix("    ") {
+            Some(command) => {
+                let last = examples.last_mut().expect("there is one");
+                last.push_str(command);
+                last.push('\n');
+            }
+            None => examples.push(String::new()),
+        }
+    }
+    examples.retain(|example| !example.is_empty());
+    assert!(!examples.is_empty(), "{verb} has no examples");
+    examples
+}
+
+/// A shell in which an example can run: the command by its name, what it mentions as small scripts, and its servers
+/// those of a test.
+struct Shell {
+    user: User,
+    servers: ServerSet,
+}
+
+impl Shell {
+    fn new() -> Self {
+        require_server();
+        let user = User::new();
+        let servers = ServerSet::start(3).expect("they start");
+        let this = Self { user, servers };
+        this.script(
+            "bin/leasehold",
+            &format!("exec {} \"$@\"", env!("CARGO_BIN_EXE_leasehold")),
+        );
+        this.script("bin/make", "echo made $1");
+        for name in ["backup", "scheduler"] {
+            this.script(name, &format!("echo {name} ran"));
+        }
+        this
+    }
+
+    fn script(&self, name: &str, text: &str) {
+        let path = self.user.folder().join(name);
+        let folder = path.parent().expect("it is below a folder");
+        fs::create_dir_all(folder).expect("it is ours");
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("it is ours");
+        let mode = fs::Permissions::from_mode(0o700);
+        fs::set_permissions(&path, mode).expect("it is ours");
+    }
+
+    /// Runs the example, and tells what it printed. Nothing that waits for ever is waited for.
+    fn run(&self, example: &str) -> (Option<i32>, String) {
+        let here = self.user.path("");
+        let example = example
+            .replace("redis://a,redis://b,redis://c", &self.servers.nodes())
+            .replace("/usr/local/bin/backup", "./backup");
+        let path = std::env::var("PATH").unwrap_or_default();
+        let output = Command::new("timeout")
+            .args(["20", "sh", "-c", &example])
+            .current_dir(Path::new(&here))
+            .env("PATH", format!("{here}bin:{path}"))
+            .env("XDG_STATE_HOME", &here)
+            .env("LEASEHOLD_RESTART_GUARD", "off")
+            .env_remove("LEASEHOLD_NODES")
+            .envs(self.nodes_for(&example))
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit())
+            .output()
+            .expect("there is a shell");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), text)
+    }
+
+    /// What works on servers alone is told of them, as its reader would have done.
+    fn nodes_for(&self, example: &str) -> Option<(&'static str, String)> {
+        let needs = ["acquire", "extend", "release"];
+        let needs = needs
+            .iter()
+            .any(|verb| example.contains(&format!("leasehold {verb}")));
+        needs.then(|| ("LEASEHOLD_NODES", self.servers.nodes()))
+    }
+}
+
+#[test]
+fn the_examples_of_run_run_as_they_stand_in_its_help() {
+    let shell = Shell::new();
+    let examples = examples("run");
+    let ends = [
+        "backup ran\n",
+        "backup ran\n",
+        "backup ran\n",
+        "backup ran\n",
+        "made deploy\n",
+        "hi\n",
+    ];
+    assert_eq!(examples.len(), ends.len(), "{examples:?}");
+    for (example, end) in examples.iter().zip(ends) {
+        assert_eq!(shell.run(example), (Some(0), end.to_owned()), "{example}");
+    }
+}
+
+#[test]
+fn the_examples_for_scripts_run_as_they_stand_in_their_help() {
+    let shell = Shell::new();
+    let hold = examples("hold");
+    let (code, said) = shell.run(&hold[0]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.starts_with("held as number 1"), "{said}");
+    let (code, said) = shell.run(&hold[1]);
+    assert_eq!((code, said.lines().count()), (Some(0), 4), "{said}");
+
+    let acquire = examples("acquire");
+    let (code, said) = shell.run(&acquire[0]);
+    assert_eq!(code, Some(0), "{said}");
+    let words: Vec<_> = said
+        .lines()
+        .filter(|line| !line.starts_with("LEASEHOLD_"))
+        .collect();
+    assert_eq!(words, ["one", "two"], "{said}");
+
+    let take = "eval \"$(leasehold acquire deploy)\"\n";
+    for verb in ["extend", "release"] {
+        let example = examples(verb).join("");
+        // The next one needs the lock as well.
+        let free = "code=$?; leasehold release --owner \"$LEASEHOLD_OWNER\" deploy; exit $code";
+        let (code, said) = shell.run(&format!("{take}{example}{free}"));
+        assert_eq!(code, Some(0), "{said}");
+    }
+}
+
+#[test]
+fn the_examples_of_elect_run_as_they_stand_in_its_help() {
+    let shell = Shell::new();
+    let examples = examples("elect");
+    assert_eq!(
+        shell.run(&examples[0]),
+        (Some(0), "scheduler ran\n".to_owned())
+    );
+    // It looks on until it is ended, here by the limit of this test.
+    let look = examples[1].replace("leasehold elect", "timeout 1 leasehold elect");
+    let (_, said) = shell.run(&look);
+    assert_eq!(said, "led by nobody\n");
+}

@@ -1,0 +1,201 @@
+//! The command as a process among processes: its group, its signals, its death, and commands within commands.
+//!
+//! Where leasehold is to be killed, its command has run for longer than the moment after which the warden comes.
+
+use crate::support::{User, lives, now, wait_until};
+use leasehold_servers::{ServerSet, require_server};
+use rustix::process::Signal;
+use std::{fs, time::Duration};
+
+#[test]
+fn a_killed_run_takes_its_command_and_all_of_its_group_with_it() {
+    let user = User::new();
+    let script =
+        "(trap '' TERM; exec sleep 30) & trap '' TERM; sleep 0.3; echo $$; sleep 30; sleep 30";
+    let mut run = user.run(&["run", "demo", "--", "sh", "-c", script]).start();
+    let group = run.pid();
+    run.signal(Signal::KILL);
+    let started = now();
+    wait_until(|| !lives(group));
+    let took = started.elapsed();
+    let seen = run.end();
+    seen.assert_says(
+        -9,
+        &["leasehold: was killed; the command that it ran was ended"],
+    );
+    assert!(took < Duration::from_secs(2), "{took:?}");
+}
+
+#[test]
+fn the_command_of_a_killed_run_is_asked_first_where_the_lock_outlives_it() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let (user, nodes) = (User::new(), servers.nodes());
+    let script = "trap 'echo bye; exit' TERM; sleep 0.3; echo $$; while :; do sleep 0.01; done";
+    let words = ["run", "--nodes", &nodes, "demo", "--", "sh", "-c", script];
+    let mut run = user.run(&words).start();
+    let group = run.pid();
+    run.signal(Signal::KILL);
+    wait_until(|| !lives(group));
+    assert_eq!(run.line(), "bye");
+    // The lock outlived the command, and ends with its TTL.
+    let try_once = ["run", "-n", "--nodes", &nodes, "demo", "--", "true"];
+    assert_eq!(user.run(&try_once).end().code, 121);
+}
+
+#[test]
+fn a_stop_and_a_continue_reach_all_of_the_command() {
+    let user = User::new();
+    let script = "sleep 30 & echo $$; wait";
+    let mut run = user.run(&["run", "demo", "--", "sh", "-c", script]).start();
+    let group = run.pid();
+    let is_stopped = || {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", group.as_raw_nonzero()));
+        stat.is_ok_and(|stat| stat.contains(" T "))
+    };
+    run.signal(Signal::TSTP);
+    wait_until(is_stopped);
+    run.signal(Signal::CONT);
+    wait_until(|| !is_stopped());
+    run.signal(Signal::TERM);
+    assert_eq!(run.end().code, 143);
+    // The other is nobody's child any more, and is buried in its time.
+    wait_until(|| !lives(group));
+}
+
+#[test]
+fn a_killed_run_takes_runs_within_it_with_it() {
+    let user = User::new();
+    let leasehold = env!("CARGO_BIN_EXE_leasehold");
+    let inner = [
+        "run",
+        "inner",
+        "--",
+        "sh",
+        "-c",
+        "sleep 0.3; echo $$; exec sleep 30",
+    ];
+    let words = [&["run", "outer", "--", leasehold], &inner[..]].concat();
+    let mut run = user.run(&words).start();
+    let group = run.pid();
+    run.signal(Signal::KILL);
+    wait_until(|| !lives(group));
+}
+
+#[test]
+fn a_run_that_ended_well_leaves_no_process_behind() {
+    let user = User::new();
+    let mut run = user.run(&["run", "demo", "--", "echo", "hi"]).start();
+    let group = run.process();
+    run.close_stdin();
+    assert_eq!(run.end().code, 0);
+    // The warden has a group of its own; with stderr closed, as `end` has seen, it is gone as well.
+    assert!(!lives(group));
+}
+
+#[test]
+fn a_command_that_asks_for_the_lock_it_runs_under_is_told_so() {
+    let user = User::new();
+    let leasehold = env!("CARGO_BIN_EXE_leasehold");
+    let inner = [leasehold, "run", "demo", "--", "echo", "never"];
+    let says = [
+        "leasehold: cannot lock \"demo\": this command runs under that lock already",
+        "hint: take the inner `leasehold` out",
+    ];
+    let seen = user
+        .run(&[&["run", "demo", "--"], &inner[..]].concat())
+        .end();
+    seen.assert_says(2, &says);
+    assert_eq!(seen.stdout, "");
+    // Also with another lock in between.
+    let words = ["run", "demo", "--", leasehold, "run", "other", "--"];
+    let seen = user.run(&[&words[..], &inner[..]].concat()).end();
+    seen.assert_says(2, &says);
+    // A lock of the same name that is somebody else's is waited for, as ever.
+    let mut holder = user
+        .run(&["run", "demo", "--", "sh", "-c", "echo up; sleep 0.5"])
+        .start();
+    assert_eq!(holder.line(), "up");
+    let words = ["run", "other", "--", leasehold, "run", "demo", "--"];
+    let seen = user.run(&[&words[..], &["echo", "hi"]].concat()).end();
+    assert_eq!((seen.code, seen.stdout.as_str()), (0, "hi\n"), "{seen:?}");
+    assert_eq!(holder.end().code, 0);
+}
+
+#[test]
+fn in_runs_within_runs_the_inner_lock_is_the_one_told_of() {
+    let user = User::new();
+    let leasehold = env!("CARGO_BIN_EXE_leasehold");
+    let script = "echo $LEASEHOLD_RESOURCE; echo $LEASEHOLD_OWNER; echo $LEASEHOLD_OWNERS";
+    let inner = [leasehold, "run", "inner", "--", "sh", "-c", script];
+    let seen = user
+        .run(&[&["run", "outer", "--"], &inner[..]].concat())
+        .end();
+    let lines: Vec<_> = seen.stdout.lines().collect();
+    let (_, last) = lines[2].split_once(' ').expect("there are two owners");
+    assert_eq!(lines[0], "inner");
+    assert!(lines[1].starts_with(last) && last.len() == 40, "{lines:?}");
+}
+
+#[test]
+fn the_words_of_the_command_arrive_as_they_are() {
+    let user = User::new();
+    let words = ["a b", "$HOME", "it's", "*", "", "-n", "--"];
+    let printf = ["run", "demo", "--", "printf", "<%s>"];
+    let seen = user.run(&[&printf[..], &words[..]].concat()).end();
+    assert_eq!(seen.stdout, "<a b><$HOME><it's><*><><-n><-->");
+}
+
+#[test]
+fn a_job_that_fails_frees_the_lock_at_once() {
+    let user = User::new();
+    let words = ["run", "--ttl", "1h", "demo", "--", "sh", "-c", "exit 3"];
+    assert_eq!(user.run(&words).end().code, 3);
+    let next = user.run(&["run", "-n", "demo", "--", "true"]).end();
+    assert_eq!(next.code, 0, "{next:?}");
+}
+
+#[test]
+fn what_runs_in_the_background_does_not_keep_the_lock() {
+    let user = User::new();
+    let script = "sleep 30 >/dev/null 2>&1 & echo $$";
+    let mut run = user.run(&["run", "demo", "--", "sh", "-c", script]).start();
+    let group = run.pid();
+    assert_eq!(run.end().code, 0);
+    let next = user.run(&["run", "-n", "demo", "--", "true"]).end();
+    crate::support::end_group(group);
+    assert_eq!(next.code, 0, "{next:?}");
+}
+
+#[test]
+fn a_job_of_which_only_the_shell_would_be_killed_is_killed_whole() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let (user, nodes) = (User::new(), servers.nodes());
+    let beat = user.path("beat");
+    // dash does not pass TERM on to what it waits for, and here nobody listens to it.
+    let script = format!(
+        "echo $$; sh -c 'trap \"\" TERM; while :; do date +%s%N >>{beat}; sleep 0.01; done'; true"
+    );
+    let words = [
+        "run", "--ttl", "2s", "--nodes", &nodes, "demo", "--", "sh", "-c", &script,
+    ];
+    let mut run = user.run(&words).start();
+    let group = run.pid();
+    for server in &servers[..2] {
+        server.pause().expect("it runs");
+    }
+    wait_until(|| !lives(group));
+    for server in &servers[..2] {
+        server.resume().expect("it is stopped");
+    }
+    let next = user
+        .run(&["run", "--nodes", &nodes, "demo", "--", "date", "+%s%N"])
+        .end();
+    assert_eq!(run.end().code, 123);
+    let nanos = |text: &str| text.trim_end().parse::<u64>().expect("it is a number");
+    let beats = fs::read_to_string(&beat).expect("it was written");
+    let last = nanos(beats.lines().last().expect("it lived for a while"));
+    let margin = Duration::from_nanos(nanos(&next.stdout).saturating_sub(last));
+    assert!(!margin.is_zero(), "two ran at once");
+}

@@ -1,0 +1,83 @@
+//! Extending the keys of a lease that no renewal of this engine looks after.
+
+use super::{Engine, only_attempt};
+use crate::{
+    extension::Extension,
+    failure::ExtendFailure,
+    operation::Event,
+    owner::Owner,
+    quorum::Decision,
+    request::{OperationId, Request, Tag},
+    resource::Resource,
+    round::Round,
+    terms::Terms,
+    time::Instant,
+};
+use alloc::vec::Vec;
+
+impl Engine {
+    /// One vote on the keys of an owner of whom nothing else is known: neither until when its lease was valid, nor
+    /// with whom it is.
+    pub(super) fn prolong(
+        &mut self,
+        now: Instant,
+        id: OperationId,
+        resource: Resource,
+        owner: Owner,
+        terms: Terms,
+    ) {
+        self.drift = self.drift.or_wider(terms.drift());
+        let tag = Tag {
+            attempt: only_attempt(id),
+            step: 0,
+        };
+        let ttl = terms.key_ttl();
+        // Argument S3: a node does it only if the key carries this owner, so it takes nobody else's.
+        let request = Request::Extend {
+            resource,
+            owner,
+            ttl,
+        };
+        self.outbox.send(self.quorum.nodes(), tag, request);
+        let closes = now.saturating_add(terms.node_limit());
+        let round = Round::new(self.quorum, tag.step, now, closes);
+        let extension = Extension::new(round, terms, Vec::new());
+        self.prolongations.insert(id, extension, None);
+        self.turn_prolongation(now, id, |_| ());
+    }
+
+    pub(super) fn turn_prolongation(
+        &mut self,
+        now: Instant,
+        id: OperationId,
+        run: impl FnOnce(&mut Extension),
+    ) {
+        let decision = self.prolongations.turn(id, |extension| {
+            run(extension);
+            extension.round.handle_timeout(now);
+            let decision = extension.round.decision();
+            let closes = extension.round.closes();
+            (decision, (decision == Decision::Pending).then_some(closes))
+        });
+        let decided = decision.filter(|decision| *decision != Decision::Pending);
+        let Some(extension) = decided.and_then(|_| self.prolongations.remove(id)) else {
+            return;
+        };
+        let event = match extension.round.decision() {
+            Decision::Won => {
+                // Argument S2: counted from before the first request. The keys of a quorum carry the owner, and nobody
+                // else's quorum does without one of these nodes (argument S1).
+                let valid_until = extension.terms.valid_until(extension.round.started());
+                if now < valid_until {
+                    Event::Extended(valid_until)
+                } else {
+                    Event::NotExtended(ExtendFailure::Lost)
+                }
+            }
+            Decision::Lost | Decision::Pending => {
+                Event::NotExtended(ExtendFailure::of_lost(self.quorum, extension.round))
+            }
+        };
+        self.events.push_back((id, event));
+    }
+}

@@ -1,0 +1,171 @@
+//! A lease without a guard: between processes, none of which stays.
+
+use crate::{
+    error::{ConfigError, ExtendError, LeaseLost, LossCause},
+    guard::LeaseGuard,
+    handle::Handle,
+    manager::LockManager,
+    mode::{Fenced, Mode},
+    outcome::ReleaseOutcome,
+    state::LeaseState,
+};
+use leasehold_core::{Owner, Resource, Terms, Ttl};
+use std::{marker::PhantomData, time::Duration};
+
+/// A lease that nobody extends by itself and nobody watches: it ends with its TTL, unless some process that knows
+/// its owner [extends](Self::extend) or [releases](Self::release) it.
+///
+/// Made by [`LeaseGuard::detach`] in the process that acquired it, and by [`LockManager::detached`] in any other.
+/// Making one sends nothing, and dropping it changes nothing. It is the lock of scripts, each of whose lines is a
+/// process of its own.
+///
+/// **Who knows an owner can act for it**: owners are told to those who are refused, so among programs that share a
+/// lock this is a matter of trust. And nobody watches the nodes' clocks in between (assumption A2): a guard notices a
+/// node whose clock was set forward, this does not.
+///
+/// # Examples
+/// ```
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// # use std::time::Duration;
+/// use leasehold::LockManager;
+///
+/// let manager = LockManager::builder().memory(3).build()?;
+/// let owner = manager.mutex("deploy")?.acquire().await?.detach().await?;
+/// // … in another process, with a manager of the same nodes
+/// let lease = manager.detached("deploy", owner)?;
+/// let left = lease.extend(Duration::from_secs(20)).await?;
+/// assert!(left > Duration::from_secs(19));
+/// assert!(lease.release().await.is_released());
+/// assert!(lease.extend(Duration::from_secs(20)).await.is_err());
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
+#[derive(Debug)]
+pub struct DetachedLease<M: Mode = Fenced> {
+    handle: Handle,
+    resource: Resource,
+    owner: Owner,
+    terms: Terms,
+    mode: PhantomData<M>,
+}
+
+impl<M: Mode> LeaseGuard<M> {
+    /// Gives the lease out of hand and leaves it to its TTL. The owner stays as it is, so any number of processes may
+    /// act for it; to hand it to exactly one, see [`hand_over`](Self::hand_over).
+    ///
+    /// Sends nothing, and waits for the manager's thread only. In the store of one machine a lease ends with the
+    /// process that won it, whatever its TTL.
+    ///
+    /// # Errors
+    /// [`LeaseLost`] if there is nothing to give any more.
+    ///
+    /// # Cancel safety
+    /// Dropping the future releases the lock in the background, unless it was nearly done: then the lock ends with its
+    /// TTL.
+    pub async fn detach(self) -> Result<Owner, LeaseLost> {
+        let (resource, owner) = (self.resource().clone(), self.owner().clone());
+        let state = self.state();
+        if self.into_held().hand_over().await {
+            return Ok(owner);
+        }
+        Err(match state {
+            LeaseState::Lost(lost) => lost,
+            // Lost just now, or with the thread.
+            LeaseState::Held | LeaseState::InDanger(_) => LeaseLost {
+                resource,
+                cause: LossCause::TimedOut { trouble: None },
+            },
+        })
+    }
+}
+
+impl<M: Mode> LockManager<M> {
+    /// The lease of this owner, whoever acquired it, with the manager's default options. Sends nothing: whether there
+    /// is such a lease is known when it is extended or released. The nodes must be the same.
+    ///
+    /// # Errors
+    /// [`ConfigError::Resource`] if the name cannot be used.
+    pub fn detached(&self, resource: &str, owner: Owner) -> Result<DetachedLease<M>, ConfigError> {
+        let mutex = self.mutex(resource)?;
+        Ok(DetachedLease {
+            handle: self.handle().clone(),
+            resource: mutex.resource().clone(),
+            owner,
+            terms: *self.terms(),
+            mode: PhantomData,
+        })
+    }
+}
+
+impl<M: Mode> DetachedLease<M> {
+    /// What is held.
+    #[must_use]
+    pub const fn resource(&self) -> &Resource {
+        &self.resource
+    }
+
+    /// The value that signs the lock's keys.
+    #[must_use]
+    pub const fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    /// Lets the keys live for `ttl` from now on, and tells for how long the lease may be relied upon. A lease that
+    /// lasts longer already is not shortened.
+    ///
+    /// Asks all nodes once and waits for a quorum, for the nodes' time limit at most. What fails changes nothing: the
+    /// lease is as valid as it was. Nodes that lost the key are not given it again.
+    ///
+    /// # Errors
+    /// [`Gone`](ExtendError::Gone) if too many nodes do not carry the owner's key,
+    /// [`Unreachable`](ExtendError::Unreachable) if too few answered, [`Lost`](ExtendError::Lost) if they took
+    /// longer than the TTL, [`Terms`](ExtendError::Terms) if no lease can have this TTL,
+    /// [`ShutDown`](ExtendError::ShutDown) if the manager's thread has ended.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answer; the nodes may have extended the keys all the same.
+    ///
+    /// # Source
+    /// Arguments S1, S2 and S3.
+    pub async fn extend(&self, ttl: Duration) -> Result<Duration, ExtendError> {
+        let (handle, resource) = (&self.handle, self.resource.clone());
+        let terms = Ttl::new(ttl).and_then(|ttl| self.terms.with_ttl(ttl));
+        let terms = match terms {
+            Ok(terms) => terms,
+            Err(wrong) => return Err(ExtendError::Terms { resource, wrong }),
+        };
+        let (of, owner) = (resource.clone(), self.owner.clone());
+        match handle.prolong(of, owner, terms).await {
+            None => Err(ExtendError::ShutDown { resource }),
+            Some(Err(failure)) => Err(ExtendError::from_core(failure, &resource, &handle.names())),
+            Some(Ok(valid_until)) => {
+                // Argument S6: the clock is read last, after every wait.
+                let left = valid_until.saturating_since(handle.clock().now());
+                if left.is_zero() {
+                    return Err(ExtendError::Lost { resource });
+                }
+                Ok(left)
+            }
+        }
+    }
+
+    /// Deletes the owner's keys on every node, and tells what became of it. Doing it again is harmless.
+    ///
+    /// Waits for all nodes, or until a quorum has deleted them, for the nodes' time limit at most. Nodes that did not
+    /// answer are asked again in the background while the manager lives; a process that ends at once leaves theirs to
+    /// the TTL. [`Released`](ReleaseOutcome::Released) means that keys of the owner were there, and not that they were
+    /// there all the time: nobody has watched.
+    ///
+    /// # Cancel safety
+    /// The release goes on in the background when the future is dropped.
+    ///
+    /// # Source
+    /// Arguments S3 and S5.
+    pub async fn release(&self) -> ReleaseOutcome {
+        let handle = &self.handle;
+        let (resource, owner) = (self.resource.clone(), self.owner.clone());
+        let outcome = handle.evict(resource, owner, self.terms).await;
+        ReleaseOutcome::from_core(outcome, handle.nodes())
+    }
+}
