@@ -109,7 +109,12 @@ impl Shell {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            if !moved && self.take_command(cx).is_pending() && self.sleep(cx).is_pending() {
+            if moved {
+                continue;
+            }
+            if self.take_command(cx).is_ready() {
+                self.alarm.moved();
+            } else if self.sleep(cx).is_pending() {
                 return Poll::Pending;
             }
         }

@@ -10,7 +10,7 @@ use leasehold_core::{Event, Lease, LeaseChange, Operation, OperationId};
 use std::sync::Arc;
 
 impl Shell {
-    /// Tells callers how their operations ended. Says whether there was anything to tell.
+    /// Tells callers how their operations ended; says whether anybody was told anything.
     pub(super) fn tell(&mut self) -> bool {
         let mut told = false;
         while let Some((id, event)) = self.engine.poll_event() {

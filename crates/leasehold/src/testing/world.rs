@@ -86,7 +86,8 @@ impl World {
     }
 
     /// Waits until the managers of this world have done all that is to be done at this moment, and told whoever waits for
-    /// it. Never call it on a manager's thread.
+    /// it. Never call it on a manager's thread, nor on the runtime of one that was built
+    /// [`on_runtime`](ManagerBuilder::on_runtime), since it waits for that.
     pub fn settle(&self) {
         self.timeline().settle();
     }

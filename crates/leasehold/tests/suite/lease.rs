@@ -124,10 +124,10 @@ fn limits_end_a_lease_and_are_named() {
         });
     };
     let manager = memory();
-    let options = LockOptions::new().ttl(60 * MS);
-    let held = hold(&manager, options.clone().max_hold(150 * MS));
+    let options = LockOptions::new().ttl(300 * MS);
+    let held = hold(&manager, options.clone().max_hold(750 * MS));
     why(&held, &|cause| {
-        *cause == LossCause::HoldLimit { held: 150 * MS }
+        *cause == LossCause::HoldLimit { held: 750 * MS }
     });
     drop(held);
     let often = hold(&manager, options.clone().max_extensions(2));
