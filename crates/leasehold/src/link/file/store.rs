@@ -1,7 +1,8 @@
 //! The keys in the file, and one step after the other on them.
 
+mod telling;
+
 use super::{
-    contents::{Contents, HeldKey},
     counters::Counters,
     error::FileError,
     head::{FILE_SIZE, FORMAT, MAP_SIZE},
@@ -244,63 +245,6 @@ impl Store {
             }
         }
         Ok(changed)
-    }
-
-    /// Everything that is held now, and what the store takes. The error is a fragment for people.
-    pub(super) fn contents(&self, clock: Clock) -> Result<Contents, String> {
-        if let Some(reason) = self.misplaced() {
-            return Err(reason);
-        }
-        let read = || {
-            let (txn, now) = (self.env.read_txn()?, node_time(clock));
-            let mut held = Vec::new();
-            for entry in self.locks.iter(&txn)? {
-                let (_, bytes) = entry?;
-                let record = Record::decode(bytes);
-                held.extend(record.and_then(|record| self.held(record, now)));
-            }
-            let stat = self.locks.stat(&txn)?;
-            let pages = stat.branch_pages + stat.leaf_pages + stat.overflow_pages;
-            Ok(Contents {
-                file: self.data.clone(),
-                used: (pages as u64).saturating_mul(stat.page_size.into()),
-                room: MAP_SIZE / 4 * 3,
-                held,
-            })
-        };
-        read().map_err(|error: heed::Error| format!("the store failed: {error}"))
-    }
-
-    /// What is held of this resource, if anything. The error is a fragment for people.
-    pub(super) fn find(
-        &self,
-        resource: &Resource,
-        clock: Clock,
-    ) -> Result<Option<HeldKey>, String> {
-        if let Some(reason) = self.misplaced() {
-            return Err(reason);
-        }
-        let read = || {
-            let txn = self.env.read_txn()?;
-            let record = self.locks.get(&txn, &key_of(resource))?;
-            Ok(record.and_then(Record::decode))
-        };
-        let record = read().map_err(|error: heed::Error| format!("the store failed: {error}"))?;
-        // Two long names may have one hash.
-        let record = record.filter(|record| record.name == resource.as_str());
-        Ok(record.and_then(|record| self.held(record, node_time(clock))))
-    }
-
-    /// None for what is held by nobody any more.
-    fn held(&self, record: Record, now: Instant) -> Option<HeldKey> {
-        let left = record.key.expires_at.saturating_since(now);
-        let lives = !left.is_zero() && !self.knows_gone(&record.holder);
-        lives.then(|| HeldKey {
-            resource: Resource::new(&record.name).ok(),
-            owner: record.key.owner,
-            remaining: left,
-            process: record.holder.pid,
-        })
     }
 
     /// Whether the keys of that process are void.
