@@ -61,8 +61,9 @@ impl Alarm {
             return Poll::Pending;
         };
         let until = until.min(now.saturating_add(most));
-        // One that wakes too early costs less than setting it anew for each operation.
-        if self.wakes_at == Instant::ORIGIN || until < self.wakes_at {
+        // One that wakes too early costs less than setting it anew for each operation. One that should have woken by our
+        // clock, which is also the case before it was ever set, may have stood still while the machine slept.
+        if self.wakes_at <= now || until < self.wakes_at {
             self.wakes_at = until;
             self.timer.set(until.saturating_since(now));
         }
