@@ -116,7 +116,9 @@ impl Witness {
     /// Nodes were asked something.
     pub(super) fn asked(&mut self, now: Instant, nodes: NodeSet, tag: Tag, request: &Request) {
         let (operation, kind) = (tag.attempt.operation, RequestKind::of(request));
-        if let Some(wished) = self.wishes.get_mut(&operation) {
+        // Inquiries, and places that are left, have numbers of their own.
+        let is_attempt = matches!(kind, RequestKind::Acquire | RequestKind::Transfer);
+        if let Some(wished) = self.wishes.get_mut(&operation).filter(|_| is_attempt) {
             wished.attempts = wished.attempts.max(tag.attempt.number.saturating_add(1));
         }
         if kind == RequestKind::Extend
