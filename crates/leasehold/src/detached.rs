@@ -5,12 +5,11 @@ use crate::{
     guard::LeaseGuard,
     handle::Handle,
     manager::LockManager,
-    mode::{Fenced, Mode},
     outcome::ReleaseOutcome,
     state::LeaseState,
 };
 use leasehold_core::{Owner, Resource, Terms, Ttl};
-use std::{marker::PhantomData, time::Duration};
+use std::time::Duration;
 
 /// A lease that nobody extends by itself and nobody watches: it ends with its TTL, unless some process that knows
 /// its owner [extends](Self::extend) or [releases](Self::release) it.
@@ -20,8 +19,14 @@ use std::{marker::PhantomData, time::Duration};
 /// process of its own.
 ///
 /// **Who knows an owner can act for it**: owners are told to those who are refused, so among programs that share a
-/// lock this is a matter of trust. And nobody watches the nodes' clocks in between (assumption A2): a guard notices a
-/// node whose clock was set forward, this does not.
+/// lock this is a matter of trust. And nobody watches the nodes in between: a guard notices a node whose clock was set
+/// forward (assumption A2), this does not; and an extension is believed by the keys alone. A release that did not reach a
+/// node, and a failover that brings the key back on another (assumption A3), can together make a quorum of keys that nobody
+/// should have: end what extends a lease before you release it. Not beyond its end, but beyond what it could be relied upon,
+/// a lease can be extended as long as its keys are there.
+///
+/// Only with fencing tokens, not with [`Plain`](crate::Plain) locks: where no scripts can be run, an extension by somebody
+/// else could shorten a lease.
 ///
 /// # Examples
 /// ```
@@ -42,15 +47,14 @@ use std::{marker::PhantomData, time::Duration};
 /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 /// ```
 #[derive(Debug)]
-pub struct DetachedLease<M: Mode = Fenced> {
+pub struct DetachedLease {
     handle: Handle,
     resource: Resource,
     owner: Owner,
     terms: Terms,
-    mode: PhantomData<M>,
 }
 
-impl<M: Mode> LeaseGuard<M> {
+impl LeaseGuard {
     /// Gives the lease out of hand and leaves it to its TTL. The owner stays as it is, so any number of processes may
     /// act for it; to hand it to exactly one, see [`hand_over`](Self::hand_over).
     ///
@@ -80,25 +84,24 @@ impl<M: Mode> LeaseGuard<M> {
     }
 }
 
-impl<M: Mode> LockManager<M> {
+impl LockManager {
     /// The lease of this owner, whoever acquired it, with the manager's default options. Sends nothing: whether there
     /// is such a lease is known when it is extended or released. The nodes must be the same.
     ///
     /// # Errors
     /// [`ConfigError::Resource`] if the name cannot be used.
-    pub fn detached(&self, resource: &str, owner: Owner) -> Result<DetachedLease<M>, ConfigError> {
+    pub fn detached(&self, resource: &str, owner: Owner) -> Result<DetachedLease, ConfigError> {
         let mutex = self.mutex(resource)?;
         Ok(DetachedLease {
             handle: self.handle().clone(),
             resource: mutex.resource().clone(),
             owner,
             terms: *self.terms(),
-            mode: PhantomData,
         })
     }
 }
 
-impl<M: Mode> DetachedLease<M> {
+impl DetachedLease {
     /// What is held.
     #[must_use]
     pub const fn resource(&self) -> &Resource {
