@@ -212,7 +212,8 @@ fn watch_draws_frames_of_text_where_there_is_no_terminal() {
     }
     end(run);
     while watching.line() != "nothing is locked" {}
-    watching.signal(rustix::process::Signal::INT);
+    // Not INT, which whoever runs tests in the background has told all to ignore.
+    watching.signal(rustix::process::Signal::TERM);
     watching.end_alone();
 }
 
