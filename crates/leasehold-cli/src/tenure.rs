@@ -113,6 +113,11 @@ impl<'a> Tenure<'a> {
                 giving_back::release(guard, self.rules.verbose).await;
                 Ok(Ended::Free(child::code(status)))
             }
+            // It was killed and is still there, so the lock is left to its TTL.
+            Ok(End::Lost(why)) if watch.is_unkillable() => {
+                std::mem::forget(guard);
+                Err(Failure::new(exit_code::LEASE_LOST, why))
+            }
             Ok(End::Lost(why)) => {
                 let asked = watch.asked();
                 giving_back::give_up(guard).await;

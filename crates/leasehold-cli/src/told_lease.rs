@@ -1,6 +1,6 @@
 //! A lease as scripts are told of it: lines for the shell, or one JSON object.
 
-use crate::output;
+use crate::{failure::Failure, output};
 use leasehold::{FencingToken, LeaseGuard, Owner, clock::Clock};
 use std::{fmt::Write, time::Duration};
 
@@ -26,9 +26,17 @@ impl ToldLease {
         }
     }
 
-    /// Prints it, all at once, so that whoever reads the first line finds the last.
-    pub(crate) fn print(&self, json: bool) {
-        output::data(if json { self.json() } else { self.lines() });
+    /// Prints it, all at once, so that whoever reads the first line finds the last. Says whether anybody can read it:
+    /// a lock of which nobody knows the owner is of no use.
+    pub(crate) fn print(&self, json: bool) -> Result<(), Failure> {
+        let mut text = if json { self.json() } else { self.lines() };
+        text.push('\n');
+        output::picture(&text).map_err(|error| {
+            Failure::own(format!(
+                "cannot print whose lock {:?} is: {error}",
+                self.resource
+            ))
+        })
     }
 
     fn lines(&self) -> String {

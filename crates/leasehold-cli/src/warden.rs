@@ -184,15 +184,17 @@ pub(crate) fn watch(pipe: impl BufRead + Send + 'static) -> Option<Alarm> {
     let (mut group, mut end) = (None, None);
     loop {
         let left = left(end);
-        if let Some(group) = group.filter(|_| left.is_zero()) {
-            return Some(Alarm::Silence(group));
-        }
-        // Not long at a time: timers stand still while the machine is suspended.
+        // Not long at a time: timers stand still while the machine is suspended. What was said is heard before the time is
+        // judged: it may be the warden that was away.
         match words.recv_timeout(left.min(TURN)) {
             Ok(Word::Group(pid)) => group = Some(pid),
             Ok(Word::End(at)) => end = Some(at),
             Ok(Word::Farewell) => return None,
-            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(group) = group.filter(|_| left.is_zero()) {
+                    return Some(Alarm::Silence(group));
+                }
+            }
             Err(RecvTimeoutError::Disconnected) => {
                 return group.map(|group| Alarm::Death(group, left));
             }

@@ -117,8 +117,13 @@ impl<'a> Watch<'a> {
         if let Some(terminal) = &self.terminal {
             terminal.take_back_from(self.child.group());
         }
-        // What could not be ended is left to the warden as well.
-        if end.is_ok() {
+        // What could not be ended is left to the warden as well; what has ended is not, since its number may be another's,
+        // nor what an ended command has left in the background.
+        let is_left = match end {
+            Ok(_) => self.is_unkillable(),
+            Err(_) => self.has_group(),
+        };
+        if !is_left {
             self.post.dismiss();
         }
         end
@@ -263,7 +268,8 @@ impl<'a> Watch<'a> {
         gone.then(|| End::Lost(why()))
     }
 
-    fn is_unkillable(&self) -> bool {
+    /// Whether the command is still there though it was killed a while ago.
+    pub(crate) fn is_unkillable(&self) -> bool {
         self.stage == Stage::Over && self.stage_since.elapsed() >= UNKILLABLE_AFTER
     }
 

@@ -56,10 +56,13 @@ async fn acquire(
         }
     };
     let told = ToldLease::of(&guard, manager.clock());
+    if let Err(unread) = told.print(arguments.json) {
+        giving_back::give_up(guard).await;
+        return Err(unread);
+    }
     guard
         .detach()
         .await
         .map_err(|lost| Failure::new(exit_code::LEASE_LOST, lost.to_string()))?;
-    told.print(arguments.json);
     Ok(exit_code::SUCCESS)
 }

@@ -53,7 +53,8 @@ async fn hold(
     };
     let begun = Instant::now();
     let end_of_input = watch_input()?;
-    ToldLease::of(&guard, manager.clock()).print(arguments.json);
+    // The lock is held whoever reads.
+    drop(ToldLease::of(&guard, manager.clock()).print(arguments.json));
     let upkeep = Upkeep::new(lock.ttl, span.max_hold);
     let ending = "whoever relies on it has to stop";
     let mut story = Story::new(&guard, upkeep, span.max_hold, lock.verbose, ending);

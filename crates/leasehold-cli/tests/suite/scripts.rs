@@ -41,6 +41,23 @@ fn value<'a>(seen: &'a Seen, name: &str) -> &'a str {
 }
 
 #[test]
+fn a_lock_whose_owner_nobody_can_read_is_given_back() {
+    let site = Site::new(3);
+    let output = std::process::Command::new("sh")
+        .args(["-c", "\"$0\" acquire --ttl 30s demo > /dev/full"])
+        .arg(env!("CARGO_BIN_EXE_leasehold"))
+        .env("LEASEHOLD_NODES", site.servers.nodes())
+        .env("LEASEHOLD_CONFIG", "")
+        .env("LEASEHOLD_RESTART_GUARD", "off")
+        .output()
+        .expect("there is a shell");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    assert!(said.contains("cannot print whose lock"), "{said}");
+    assert!(site.is_free("demo"));
+}
+
+#[test]
 fn a_lock_that_no_process_keeps_is_extended_and_released_by_its_owner() {
     let site = Site::new(3);
     let seen = site.end(&["acquire", "--ttl", "1s", "demo"]);
