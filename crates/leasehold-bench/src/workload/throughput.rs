@@ -14,6 +14,11 @@ use tokio::task::JoinSet;
 
 pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
     let runtime = super::runtime(2)?;
+    let counts: &[usize] = if effort.is_quick {
+        &[1, 16, 64]
+    } else {
+        &[1, 16, 64, 256]
+    };
     for nodes in [1, 3, 5] {
         let servers = runtime.block_on(subject::servers(nodes))?;
         let mut bare = Bare::connect(&servers)?;
@@ -21,7 +26,7 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
         let mut runners = vec![None];
         let managers = managers.into_iter();
         runners.extend(managers.map(|(subject, manager)| Some((subject, Arc::new(manager)))));
-        for tasks in [1, 16, 64, 256] {
+        for &tasks in counts {
             // The first round warms up.
             for round in 0..=effort.rounds {
                 for runner in rotated(round, &runners) {
