@@ -54,8 +54,6 @@ pub(crate) struct Acquisition {
     asked_all: Instant,
     /// Others who want it as well.
     rivals: Rivals,
-    /// Whether a node that was asked alone has left us without an answer.
-    is_left_alone: bool,
     /// Who has told of a change after it refused.
     changed: NodeSet,
     /// The nodes that tell of changes, as of the last attempt.
@@ -76,11 +74,11 @@ enum State {
 }
 
 /// What the engine knows that its acquisitions need.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Around<'a> {
     /// What the wall clock shows at the clock's origin.
     pub(crate) epoch: Duration,
-    pub(crate) nodes: &'a Nodes,
+    pub(crate) nodes: &'a mut Nodes,
 }
 
 /// When a vote that was won had begun, and until when its lease is valid.
@@ -136,7 +134,6 @@ impl Acquisition {
             is_behind: false,
             asked_all: now,
             rivals: Rivals::default(),
-            is_left_alone: false,
             changed: NodeSet::EMPTY,
             telling: NodeSet::EMPTY,
             state: State::Resting(Rest::NEW),
@@ -225,9 +222,9 @@ impl Acquisition {
         outbox: &mut Outbox,
     ) -> Turn {
         match &mut self.state {
-            State::Knocking(_, round, _) => {
+            State::Knocking(_, round, asked) => {
                 if now >= round.closes() {
-                    self.is_left_alone = true;
+                    around.nodes.missed(*asked);
                     self.ask_the_others(now, outbox);
                 }
             }

@@ -131,6 +131,9 @@ impl Engine {
         if !self.quorum.nodes().contains(node) {
             return;
         }
+        if !matches!(vote, Vote::Unknown(_)) {
+            self.nodes.heard(node);
+        }
         let attempt = tag.attempt;
         if self.withdrawals.has(attempt) {
             return self.turn_withdrawal(now, attempt, |withdrawal, outbox| {

@@ -23,6 +23,8 @@ struct Node {
     /// Whether it tells of changes.
     tells: bool,
     is_down: bool,
+    /// Whether somebody who asked it alone has waited in vain, and it has answered nobody since.
+    is_silent: bool,
     /// What it is known by to all who use it.
     name: u64,
 }
@@ -50,6 +52,7 @@ impl Nodes {
             this.identity = None;
             this.tells = false;
             this.is_down = true;
+            this.is_silent = false;
         }
     }
 
@@ -60,15 +63,29 @@ impl Nodes {
         }
     }
 
+    /// Somebody who asked this node alone has waited for it in vain.
+    pub(crate) fn missed(&mut self, node: NodeId) {
+        if let Some(this) = self.0.get_mut(node.index()) {
+            this.is_silent = true;
+        }
+    }
+
+    /// A node has answered.
+    pub(crate) fn heard(&mut self, node: NodeId) {
+        if let Some(this) = self.0.get_mut(node.index()) {
+            this.is_silent = false;
+        }
+    }
+
     /// The nodes that tell of changes.
     pub(crate) fn telling(&self) -> NodeSet {
         self.those(|node| node.tells)
     }
 
-    /// On which node all who want this resource meet, of those that can be asked.
+    /// On which node all who want this resource meet, of those that can be asked and answer.
     pub(crate) fn first_for(&self, resource: &Resource) -> Option<NodeId> {
         let wanted = fnv(resource.as_bytes());
-        let up = self.those(|node| !node.is_down);
+        let up = self.those(|node| !node.is_down && !node.is_silent);
         let weight = |node: &NodeId| {
             self.0
                 .get(node.index())

@@ -15,11 +15,9 @@ use crate::{
 use core::time::Duration;
 
 impl Acquisition {
-    /// Whether one node is asked before the others. If it has left us alone the last time, this time it is not waited for;
-    /// but it may only have been busy, and if all asked all from then on, it would be busier.
-    pub(super) fn asks_one_first(&mut self) -> bool {
-        let is_left_alone = core::mem::take(&mut self.is_left_alone);
-        self.plan.asks_one_first && !is_left_alone && !self.draws_a_ticket()
+    /// Whether one node is asked before the others.
+    pub(super) fn asks_one_first(&self) -> bool {
+        self.plan.asks_one_first && !self.draws_a_ticket()
     }
 
     /// The node that was asked alone has not refused: the others' answers decide.
@@ -69,4 +67,8 @@ pub(super) fn leave_out(
 }
 
 /// How long a node that is asked alone may take until the others are asked as well.
-pub(super) const KNOCK: Duration = Duration::from_millis(10);
+///
+/// A node that hangs costs this once: until it answers again, all meet on another. One that is only busy must not be taken
+/// for it: whoever asks the others meanwhile divides their votes, what it takes back calls all who wait, and that keeps the
+/// node busy.
+pub(super) const KNOCK: Duration = Duration::from_millis(50);

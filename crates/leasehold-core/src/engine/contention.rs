@@ -130,7 +130,7 @@ impl Engine {
         id: OperationId,
         run: impl FnOnce(&mut Acquisition, Around<'_>, &mut Outbox) -> Turn,
     ) {
-        let (epoch, nodes, outbox) = (self.epoch, &self.nodes, &mut self.outbox);
+        let (epoch, nodes, outbox) = (self.epoch, &mut self.nodes, &mut self.outbox);
         let turn = self.acquisitions.turn(id, |acquisition| {
             let turn = run(acquisition, Around { epoch, nodes }, outbox);
             let goes_on = turn.outcome.is_none();

@@ -158,6 +158,7 @@ stories! {
     the_others_are_asked_if_the_first_is_silent
     the_second_round_ends_with_the_callers_patience
     the_second_round_has_as_much_time_as_the_first
+    those_who_wait_meet_elsewhere_until_a_silent_node_answers
     two_answers_of_one_node_count_once
     two_nodes_need_both
     unreachable_nodes_are_given_up_after_the_configured_time
