@@ -26,7 +26,7 @@ use crate::{
     tries::{Pace, Tries},
     won::Won,
 };
-use alloc::sync::Arc;
+use alloc::{boxed::Box, sync::Arc};
 use core::time::Duration;
 use knocking::{KNOCK, leave_out};
 use queueing::Queueing;
@@ -92,19 +92,16 @@ struct Span {
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
     /// A lost attempt whose keys must be taken back.
-    pub(crate) abandoned: Option<Claim>,
+    pub(crate) abandoned: Option<Box<Claim>>,
     /// The end, if this is it.
     pub(crate) outcome: Option<Outcome>,
 }
 
 /// How an acquisition ended.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "it lives for one call; a box would cost an allocation per lease"
-)]
 pub(crate) enum Outcome {
-    Won(Won),
+    /// In a box, since every answer's turn has room for it and most have none.
+    Won(Box<Won>),
     Failed(AcquireFailure),
 }
 
@@ -218,7 +215,7 @@ impl Acquisition {
     pub(crate) fn handle_timeout(
         &mut self,
         now: Instant,
-        around: Around<'_>,
+        around: &mut Around<'_>,
         outbox: &mut Outbox,
     ) -> Turn {
         match &mut self.state {
@@ -266,7 +263,13 @@ impl Acquisition {
         }
     }
 
-    fn attempt(&mut self, now: Instant, how: Ask, around: Around<'_>, outbox: &mut Outbox) -> Turn {
+    fn attempt(
+        &mut self,
+        now: Instant,
+        how: Ask,
+        around: &Around<'_>,
+        outbox: &mut Outbox,
+    ) -> Turn {
         // Woken too late: there is no time left in which a vote could be won.
         if now >= self.tries.deadline()
             && let Some(cause) = self.last_cause.take()
@@ -339,16 +342,18 @@ impl Acquisition {
                 self.ask_the_others(now, outbox);
             }
         }
+        // Most answers decide nothing, and the state is large: it stays where it is.
+        if let State::Voting(_, round) = &self.state
+            && round.decision() == Decision::Pending
+        {
+            return Turn::default();
+        }
         match core::mem::replace(&mut self.state, State::Resting(Rest::NEW)) {
             State::Knocking(_, round, _) => self.turned_away(now, round),
-            State::Voting(claim, round) => match round.decision() {
-                Decision::Pending => {
-                    self.state = State::Voting(claim, round);
-                    Turn::default()
-                }
-                Decision::Won => self.agree(now, claim, round, outbox),
-                Decision::Lost => self.lost(now, claim, round),
-            },
+            State::Voting(claim, round) if round.decision() == Decision::Won => {
+                self.agree(now, claim, round, outbox)
+            }
+            State::Voting(claim, round) => self.lost(now, claim, round),
             State::Agreeing(claim, agreement, span) => {
                 self.look_at_agreement(now, claim, agreement, span)
             }
@@ -390,7 +395,7 @@ impl Acquisition {
             Some(ended) => self.end(now, cause, ended),
             None => Turn::default(),
         };
-        turn.abandoned = claim;
+        turn.abandoned = claim.map(Box::new);
         turn
     }
 

@@ -97,14 +97,20 @@ impl Engine {
         self.nodes.name(names);
     }
 
-    /// Begins an operation at `now`, read before anything is sent for it. `seed` must be fresh.
-    pub fn submit(&mut self, now: Instant, seed: Seed, operation: Operation) -> OperationId {
+    /// Begins an operation at `now`, read before anything is sent for it. `seed` is called if the operation is to make
+    /// owners, and what it returns must be fresh.
+    pub fn submit(
+        &mut self,
+        now: Instant,
+        seed: impl FnOnce() -> Seed,
+        operation: Operation,
+    ) -> OperationId {
         let id = OperationId::new(self.operations);
         self.operations = self.operations.saturating_add(1);
         match operation {
             Operation::Acquire(wish) => {
                 self.drift = self.drift.or_wider(wish.plan.terms.drift());
-                self.acquire(now, id, seed, wish);
+                self.acquire(now, id, seed(), wish);
             }
             Operation::Extend { lease, ttl } => self.extend(now, id, lease, ttl),
             Operation::Prolong {

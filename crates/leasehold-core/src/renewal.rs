@@ -26,7 +26,7 @@ use crate::{
     time::Instant,
     won::Won,
 };
-use alloc::{sync::Arc, vec, vec::Vec};
+use alloc::{boxed::Box, sync::Arc, vec, vec::Vec};
 use core::{mem, time::Duration};
 
 /// A lease in somebody's hands.
@@ -46,7 +46,7 @@ pub(crate) struct Renewal {
     /// By how much the clock of a node was last set forward, if the lease is the shorter for it.
     stepped: Option<(NodeId, Duration)>,
     state: State,
-    extension: Option<Extension>,
+    extension: Option<Box<Extension>>,
     /// Who asked for another TTL while an extension was under way.
     queued: Vec<(OperationId, Terms)>,
     /// When to extend by itself.
@@ -226,7 +226,7 @@ impl Renewal {
     }
 
     /// The end of the lease.
-    pub(crate) fn end(mut self, now: Instant) -> Ended {
+    pub(crate) fn end(mut self: Box<Self>, now: Instant) -> Ended {
         let mut turn = Turn::default();
         let in_time = self.state != State::Lost && self.lease.is_valid(now);
         self.fail_callers(&ExtendFailure::Released, &mut turn);
@@ -293,14 +293,15 @@ impl Renewal {
             self.claim.extend(),
         );
         self.repair = Repair::of(step);
-        self.extension = Some(Extension::new(round, terms, callers));
+        self.extension = Some(Box::new(Extension::new(round, terms, callers)));
     }
 
     fn decide(&mut self, now: Instant, turn: &mut Turn, outbox: &mut Outbox) {
         // Argument S6: past the old end the lease is lost for good, even if every key is still there,
         // since somebody may have been told so.
         self.look_at_the_end(now, turn);
-        let decided = |extension: &mut Extension| extension.round.decision() != Decision::Pending;
+        let decided =
+            |extension: &mut Box<Extension>| extension.round.decision() != Decision::Pending;
         let Some(mut extension) = self.extension.take_if(decided) else {
             return;
         };

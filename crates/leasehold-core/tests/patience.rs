@@ -43,7 +43,7 @@ fn extensions(fast_ppm: u64, leases: u8) -> usize {
     let drift = Drift::new(50_000, Duration::from_millis(2));
     for lease in 0..leases {
         let operation = Operation::Acquire(wish(&lease.to_string(), drift));
-        engine.submit(now, Seed::new([lease; Seed::LENGTH]), operation);
+        engine.submit(now, || Seed::new([lease; Seed::LENGTH]), operation);
     }
     let end = Instant::from_origin(Duration::from_secs(11));
     let (mut count, mut waiting) = (0, VecDeque::new());
@@ -98,7 +98,11 @@ fn nodes_that_abstain_again_and_again_are_not_waited_for_for_ever() {
     let mut engine = Engine::new(Quorum::majority(1).expect("one node"));
     let mut now = Instant::from_origin(Duration::from_secs(1));
     let wish = wish("r", Drift::DEFAULT);
-    engine.submit(now, Seed::new([1; Seed::LENGTH]), Operation::Acquire(wish));
+    engine.submit(
+        now,
+        || Seed::new([1; Seed::LENGTH]),
+        Operation::Acquire(wish),
+    );
     let abstention = Abstention {
         cause: AbstentionCause::Empty,
         left: Duration::from_secs(30),

@@ -111,7 +111,7 @@ impl Client {
         let wish = wish(habit);
         let operation = self
             .engine
-            .submit(now, Seed::new(seed), Operation::Acquire(wish));
+            .submit(now, || Seed::new(seed), Operation::Acquire(wish));
         self.begun(operation, Kind::Acquire, operation);
     }
 
@@ -120,7 +120,7 @@ impl Client {
         self.left.extends -= 1;
         let operation = self.engine.submit(
             now,
-            SEED,
+            || SEED,
             Operation::Extend {
                 lease: about,
                 ttl: None,
@@ -139,14 +139,14 @@ impl Client {
             }
             held.is_released = true;
         }
-        let operation = self.engine.submit(now, SEED, Operation::Release(about));
+        let operation = self.engine.submit(now, || SEED, Operation::Release(about));
         self.begun(operation, kind, about);
     }
 
     /// Gives up the acquisition. Ends without an event of its own.
     pub(crate) fn cancel(&mut self, now: Instant, about: OperationId) {
         self.left.cancels -= 1;
-        self.engine.submit(now, SEED, Operation::Cancel(about));
+        self.engine.submit(now, || SEED, Operation::Cancel(about));
     }
 
     /// The process stands still from here on.

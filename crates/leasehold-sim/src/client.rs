@@ -231,7 +231,7 @@ impl World {
         let client_id = client;
         let client = &mut self.clients[client];
         let now = client.clock.read(self.now);
-        let id = client.engine.submit(now, Seed::new(bytes), operation);
+        let id = client.engine.submit(now, || Seed::new(bytes), operation);
         if ends_with_an_event {
             self.checks
                 .progress

@@ -142,7 +142,8 @@ impl LockOptions {
 
     /// All nodes are always asked at once. Otherwise a caller who was told that the lock may be free first asks one
     /// node, the same for all who want this lock, and the others when that one has granted it, or has not answered in
-    /// 10 ms. So those who come too late cost one request each, and votes are rarely split.
+    /// 50 ms; until it answers again, another node takes its part. So those who come too late cost one request each, and
+    /// votes are rarely split.
     pub fn ask_all_at_once(self) -> Self {
         Self {
             asks_one_first: false,

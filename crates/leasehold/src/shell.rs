@@ -112,7 +112,7 @@ impl Shell {
             if moved {
                 continue;
             }
-            if self.take_command(cx).is_ready() {
+            if self.take_command(cx, &mut None).is_ready() {
                 self.alarm.moved();
             } else if self.sleep(cx).is_pending() {
                 return Poll::Pending;
@@ -124,30 +124,32 @@ impl Shell {
     }
 
     fn take_commands(&mut self, cx: &mut Context<'_>) -> bool {
-        let mut moved = false;
-        while !self.commands.is_empty() && self.take_command(cx).is_ready() {
-            moved = true;
-        }
-        moved
+        let mut now = None;
+        while !self.commands.is_empty() && self.take_command(cx, &mut now).is_ready() {}
+        now.is_some()
     }
 
     /// Takes one thing that was posted; if there is none, the next wakes the shell. Only for one that goes to sleep: to
-    /// wake one that is awake costs a system call for nothing.
-    fn take_command(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// wake one that is awake costs a system call for nothing. `now` is read with the first, and stands for those that
+    /// are taken with it.
+    fn take_command(&mut self, cx: &mut Context<'_>, now: &mut Option<Instant>) -> Poll<()> {
         if matches!(self.ending, Ending::Deserted(_)) {
             return Poll::Pending;
         }
-        match ready!(self.commands.poll_recv(cx)) {
-            Some(command) => self.take(command),
+        let command = ready!(self.commands.poll_recv(cx));
+        // Step 1: before the first byte is sent for any of them.
+        let now = *now.get_or_insert_with(|| self.clock.now());
+        match command {
+            Some(command) => self.take(now, command),
             None => {
-                let until = self.clock.now().saturating_add(DRAIN_LIMIT);
+                let until = now.saturating_add(DRAIN_LIMIT);
                 self.ending = Ending::Deserted(until);
             }
         }
         Poll::Ready(())
     }
 
-    fn take(&mut self, command: Command) {
+    fn take(&mut self, now: Instant, command: Command) {
         match command {
             // Dropping the answer says that there is no manager any more.
             Command::Acquire { .. } if matches!(self.ending, Ending::ShutDown(..)) => {}
@@ -156,26 +158,27 @@ impl Shell {
                 wish,
                 answer,
             } => {
-                let id = self.submit(Operation::Acquire(wish));
+                let id = self.submit(now, Operation::Acquire(wish));
                 self.tickets.insert(ticket, id);
                 self.answers.insert(id, Answer::Acquire(ticket, answer));
             }
-            Command::Cancel(ticket) => self.cancel(ticket),
+            Command::Cancel(ticket) => self.cancel(now, ticket),
             Command::Extend { lease, ttl, answer } => {
-                self.submit_for(Operation::Extend { lease, ttl }, Answer::Extend(answer));
+                let operation = Operation::Extend { lease, ttl };
+                self.submit_for(now, operation, Answer::Extend(answer));
             }
             Command::Heartbeat(lease) => {
-                self.submit(Operation::Heartbeat(lease));
+                self.submit(now, Operation::Heartbeat(lease));
             }
-            Command::HandOver { lease, answer } => self.hand_lease_over(lease, answer),
+            Command::HandOver { lease, answer } => self.hand_lease_over(now, lease, answer),
             Command::Inspect {
                 resource,
                 limit,
                 answer,
-            } => self.submit_for(
-                Operation::Inspect { resource, limit },
-                Answer::Inspect(answer),
-            ),
+            } => {
+                let operation = Operation::Inspect { resource, limit };
+                self.submit_for(now, operation, Answer::Inspect(answer));
+            }
             Command::Evict {
                 resource,
                 owner,
@@ -187,7 +190,7 @@ impl Shell {
                     owner,
                     terms,
                 };
-                self.submit_for(operation, Answer::Release(answer));
+                self.submit_for(now, operation, Answer::Release(answer));
             }
             Command::Prolong {
                 resource,
@@ -200,66 +203,69 @@ impl Shell {
                     owner,
                     terms,
                 };
-                self.submit_for(operation, Answer::Extend(answer));
+                self.submit_for(now, operation, Answer::Extend(answer));
             }
-            Command::Release { lease, answer } => self.release(lease, answer),
-            Command::ShutDown { answer } => self.shut_down(answer),
+            Command::Release { lease, answer } => self.release(now, lease, answer),
+            Command::ShutDown { answer } => self.shut_down(now, answer),
         }
     }
 
     /// A lease that is on its way to a caller who has gone releases itself.
-    fn cancel(&mut self, ticket: Ticket) {
+    fn cancel(&mut self, now: Instant, ticket: Ticket) {
         if let Some(id) = self.tickets.remove(&ticket) {
             self.answers.remove(&id);
-            self.submit(Operation::Cancel(id));
+            self.submit(now, Operation::Cancel(id));
         }
     }
 
     fn release(
         &mut self,
+        now: Instant,
         lease: OperationId,
         answer: Option<oneshot::Sender<leasehold_core::ReleaseOutcome>>,
     ) {
         self.leases.remove(&lease);
         match answer {
-            Some(answer) => self.submit_for(Operation::Release(lease), Answer::Release(answer)),
-            None => drop(self.submit(Operation::Release(lease))),
+            Some(answer) => {
+                self.submit_for(now, Operation::Release(lease), Answer::Release(answer));
+            }
+            None => drop(self.submit(now, Operation::Release(lease))),
         }
     }
 
-    fn hand_lease_over(&mut self, lease: OperationId, answer: oneshot::Sender<bool>) {
+    fn hand_lease_over(&mut self, now: Instant, lease: OperationId, answer: oneshot::Sender<bool>) {
         self.leases.remove(&lease);
         if answer.is_closed() {
             // Nobody waits for the text any more.
-            self.submit(Operation::Release(lease));
+            self.submit(now, Operation::Release(lease));
         } else {
-            self.submit_for(Operation::HandOver(lease), Answer::HandOver(answer));
+            self.submit_for(now, Operation::HandOver(lease), Answer::HandOver(answer));
         }
     }
 
-    fn submit_for(&mut self, operation: Operation, answer: Answer) {
-        let id = self.submit(operation);
+    fn submit_for(&mut self, now: Instant, operation: Operation, answer: Answer) {
+        let id = self.submit(now, operation);
         self.answers.insert(id, answer);
     }
 
-    fn submit(&mut self, operation: Operation) -> OperationId {
-        // Step 1: the clock is read before the first byte is sent.
-        let now = self.clock.now();
-        self.engine.set_epoch(self.clock.epoch(now));
+    /// Begins an operation for which nothing was sent before `now`.
+    fn submit(&mut self, now: Instant, operation: Operation) -> OperationId {
+        if matches!(operation, Operation::Acquire(_)) {
+            self.engine.set_epoch(self.clock.epoch(now));
+        }
         let note = self.witness.as_ref().map(|_| Note::of(&operation));
-        let id = self.engine.submit(now, clock::seed(), operation);
+        let id = self.engine.submit(now, clock::seed, operation);
         if let (Some(witness), Some(note)) = (&mut self.witness, note) {
             witness.begun(now, id, note);
         }
         id
     }
 
-    fn shut_down(&mut self, answer: oneshot::Sender<usize>) {
+    fn shut_down(&mut self, now: Instant, answer: oneshot::Sender<usize>) {
         for (_, id) in std::mem::take(&mut self.tickets) {
             self.answers.remove(&id);
-            self.submit(Operation::Cancel(id));
+            self.submit(now, Operation::Cancel(id));
         }
-        let now = self.clock.now();
         match &mut self.ending {
             Ending::ShutDown(waiting, until) => {
                 if waiting.is_empty() {

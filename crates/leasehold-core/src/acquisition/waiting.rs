@@ -89,7 +89,7 @@ impl Acquisition {
     }
 
     /// Nobody is asked: looks whether it is time to.
-    pub(super) fn rest(&mut self, now: Instant, around: Around<'_>, outbox: &mut Outbox) -> Turn {
+    pub(super) fn rest(&mut self, now: Instant, around: &Around<'_>, outbox: &mut Outbox) -> Turn {
         let shows_itself_at = self.shows_itself_at();
         let State::Resting(rest) = &mut self.state else {
             return Turn::default();

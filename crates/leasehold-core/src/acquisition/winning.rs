@@ -5,7 +5,7 @@ use crate::{
     agreement::Agreement, claim::Claim, failure::Cause, fence::FencingToken, lease::Lease,
     node_set::NodeSet, outbox::Outbox, quorum::Decision, round::Round, time::Instant, won::Won,
 };
-use alloc::sync::Arc;
+use alloc::{boxed::Box, sync::Arc};
 
 impl Acquisition {
     /// A quorum has granted: what is left is the token, if there is to be one.
@@ -87,7 +87,7 @@ impl Acquisition {
         };
         Turn {
             abandoned: None,
-            outcome: Some(Outcome::Won(won)),
+            outcome: Some(Outcome::Won(Box::new(won))),
         }
     }
 }

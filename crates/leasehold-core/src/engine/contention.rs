@@ -128,11 +128,11 @@ impl Engine {
         &mut self,
         now: Instant,
         id: OperationId,
-        run: impl FnOnce(&mut Acquisition, Around<'_>, &mut Outbox) -> Turn,
+        run: impl FnOnce(&mut Acquisition, &mut Around<'_>, &mut Outbox) -> Turn,
     ) {
         let (epoch, nodes, outbox) = (self.epoch, &mut self.nodes, &mut self.outbox);
         let turn = self.acquisitions.turn(id, |acquisition| {
-            let turn = run(acquisition, Around { epoch, nodes }, outbox);
+            let turn = run(acquisition, &mut Around { epoch, nodes }, outbox);
             let goes_on = turn.outcome.is_none();
             (turn, goes_on.then(|| acquisition.wake_at()))
         });
@@ -140,7 +140,7 @@ impl Engine {
             return;
         };
         if let Some(claim) = turn.abandoned {
-            self.withdraw(now, claim, None, None);
+            self.withdraw(now, *claim, None, None);
         }
         let Some(outcome) = turn.outcome else {
             return;
@@ -153,7 +153,7 @@ impl Engine {
             };
             self.leave_queue(ended, won);
         }
-        let rivalry = ended.as_ref().map_or(Rivalry::None, Acquisition::rivalry);
+        let rivalry = ended.as_ref().map_or(Rivalry::None, |it| it.rivalry());
         let event = self.acquired(id, outcome);
         match (&event, ended) {
             (Event::Acquired(lease), _) => {
@@ -183,7 +183,7 @@ impl Engine {
             Outcome::Failed(failure) => Event::NotAcquired(failure),
             Outcome::Won(won) => {
                 let lease = won.lease.clone();
-                let renewal = Renewal::new(won, self.quorum);
+                let renewal = Renewal::new(*won, self.quorum);
                 let wake_at = renewal.wake_at();
                 self.renewals.insert(id, renewal, wake_at);
                 Event::Acquired(lease)

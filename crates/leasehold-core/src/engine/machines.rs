@@ -66,12 +66,12 @@ impl<K: Copy + Ord, T> Machines<K, T> {
         Some(result)
     }
 
-    pub(super) fn remove(&mut self, key: K) -> Option<T> {
+    pub(super) fn remove(&mut self, key: K) -> Option<Box<T>> {
         let running = self.running.remove(&key)?;
         if let Some(at) = running.wake_at {
             self.due.remove(&(at, key));
         }
-        Some(*running.machine)
+        Some(running.machine)
     }
 
     /// When the next is to be woken.
@@ -144,7 +144,7 @@ mod tests {
     fn who_is_gone_is_not_woken_and_has_no_turn() {
         let mut machines = Machines::new();
         machines.insert(7, "seven", Some(at(1)));
-        assert_eq!(machines.remove(7), Some("seven"));
+        assert_eq!(machines.remove(7).as_deref(), Some(&"seven"));
         assert_eq!((machines.next(), machines.take_due(at(9))), (None, None));
         assert_eq!(machines.turn(7, |_| ((), Some(at(1)))), None);
         assert_eq!(machines.next(), None);

@@ -141,7 +141,7 @@ impl Run {
         let seed = Seed::new([3; Seed::LENGTH]);
         let id = self
             .engine
-            .submit(self.now, seed, Operation::Acquire(wish()));
+            .submit(self.now, || seed, Operation::Acquire(wish()));
         self.drain();
         self.answer_all(order);
         assert_eq!(self.told.len(), 1, "told once: {:?}", self.told);
@@ -150,7 +150,8 @@ impl Run {
                 assert!(self.granted.len() >= 2, "{:?} won", self.granted);
                 assert!(self.asked_back.is_empty(), "a winner's keys stay");
                 assert!(self.now < lease.valid_until);
-                self.engine.submit(self.now, seed, Operation::Release(id));
+                self.engine
+                    .submit(self.now, || seed, Operation::Release(id));
                 self.drain();
                 self.answer_all(&mut Order {
                     chosen: Vec::new(),

@@ -126,7 +126,7 @@ impl Run {
         };
         engine.submit(
             at(0),
-            Seed::new([1; Seed::LENGTH]),
+            || Seed::new([1; Seed::LENGTH]),
             Operation::Acquire(wish),
         );
         Self {

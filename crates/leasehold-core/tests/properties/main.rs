@@ -170,7 +170,7 @@ fn make(engine: &mut Engine, now: Instant, call: Call) -> Option<OperationId> {
             return None;
         }
     };
-    Some(engine.submit(now, Seed::new([1; Seed::LENGTH]), operation))
+    Some(engine.submit(now, || Seed::new([1; Seed::LENGTH]), operation))
 }
 
 fn acquire(patience: Option<u64>, is_fenced: bool) -> Operation {

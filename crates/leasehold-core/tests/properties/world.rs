@@ -199,7 +199,7 @@ impl World {
         let seed = Seed::new(bytes);
         self.clients[client]
             .engine
-            .submit(self.now, seed, operation)
+            .submit(self.now, || seed, operation)
     }
 
     fn want(&mut self, client: usize) {

@@ -157,7 +157,7 @@ impl Stage<'_> {
         let number = u8::try_from(self.names.len()).expect("a story is short");
         let id = self
             .engine
-            .submit(at, Seed::new([number; Seed::LENGTH]), operation);
+            .submit(at, || Seed::new([number; Seed::LENGTH]), operation);
         self.names.insert(id, name);
         id
     }

@@ -29,7 +29,7 @@ impl Shell {
                     // gone.
                     match self.hold(id, lease) {
                         Some(held) => drop(answer.send(Ok(held))),
-                        None => drop(self.submit(Operation::Release(id))),
+                        None => drop(self.submit(self.clock.now(), Operation::Release(id))),
                     }
                 }
                 (Some(Answer::Acquire(ticket, answer)), Event::NotAcquired(failure)) => {
@@ -53,7 +53,7 @@ impl Shell {
                 }
                 // A cancelled acquisition that had won in the same moment.
                 (None, Event::Acquired(_)) => {
-                    self.submit(Operation::Release(id));
+                    self.submit(self.clock.now(), Operation::Release(id));
                 }
                 (None, _) => {}
                 (Some(_), event) => unreachable!("an operation ended as {event:?}"),
