@@ -5,7 +5,6 @@ use super::{
     run::LossArguments,
     terms,
 };
-use crate::agreement::Agreement;
 use clap::Args;
 use std::{ffi::OsString, time::Duration};
 
@@ -45,10 +44,6 @@ pub(crate) struct ElectArguments {
     /// The command and its arguments, run as they are, without a shell
     #[arg(last = true, required_unless_present = "observe")]
     pub(crate) command: Vec<OsString>,
-
-    // Last: its heading would stand above whatever came behind it.
-    #[command(flatten)]
-    pub(crate) agreement: Agreement,
 }
 
 const ELECT_HELP: &str = "\

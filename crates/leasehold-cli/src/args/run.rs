@@ -4,7 +4,6 @@ use super::{
     lock::{LockArguments, SpanArguments, WaitArguments},
     terms,
 };
-use crate::agreement::Agreement;
 use clap::{Args, ValueEnum};
 use std::{ffi::OsString, time::Duration};
 
@@ -31,10 +30,6 @@ pub(crate) struct RunArguments {
     /// The command and its arguments, run as they are, without a shell
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<OsString>,
-
-    // Last: its heading would stand above whatever came behind it.
-    #[command(flatten)]
-    pub(crate) agreement: Agreement,
 }
 
 /// What becomes of the command when the lock is lost.

@@ -15,8 +15,8 @@ use leasehold::LockManager;
 
 /// Acquires a lock, prints it, and tells the code to exit with.
 pub(crate) fn run(arguments: &AcquireArguments) -> Result<u8, Failure> {
-    let nodes = on_servers(Nodes::choose(arguments.lock.nodes.as_ref()))?;
-    let manager = lock::manager(&arguments.lock, &arguments.agreement, &nodes)?;
+    let nodes = on_servers(Nodes::choose(arguments.lock.place.nodes.as_ref()))?;
+    let manager = lock::manager(&arguments.lock, &nodes)?;
     lock::runtime()?.block_on(acquire(&manager, &nodes, arguments))
 }
 

@@ -25,9 +25,9 @@ pub(crate) fn run(arguments: &ElectArguments) -> Result<u8, Failure> {
         command,
         ..
     } = arguments;
-    let nodes = Nodes::choose(lock.nodes.as_ref());
+    let nodes = Nodes::choose(lock.place.nodes.as_ref());
     let tenure = Tenure::new(&nodes, lock, span, loss, command)?.of_leader();
-    let manager = lock::manager(lock, &arguments.agreement, &nodes)?;
+    let manager = lock::manager(lock, &nodes)?;
     lock::runtime()?.block_on(async {
         let mut signals = Signals::listen()?;
         if arguments.observe {

@@ -23,8 +23,8 @@ use tokio::{
 
 /// Holds a lock, and tells the code to exit with.
 pub(crate) fn run(arguments: &HoldArguments) -> Result<u8, Failure> {
-    let nodes = Nodes::choose(arguments.lock.nodes.as_ref());
-    let manager = lock::manager(&arguments.lock, &arguments.agreement, &nodes)?;
+    let nodes = Nodes::choose(arguments.lock.place.nodes.as_ref());
+    let manager = lock::manager(&arguments.lock, &nodes)?;
     lock::runtime()?.block_on(hold(&manager, &nodes, arguments))
 }
 

@@ -22,9 +22,9 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
         command,
         ..
     } = arguments;
-    let nodes = Nodes::choose(lock.nodes.as_ref());
+    let nodes = Nodes::choose(lock.place.nodes.as_ref());
     let tenure = Tenure::new(&nodes, lock, span, loss, command)?;
-    let manager = lock::manager(lock, &arguments.agreement, &nodes)?;
+    let manager = lock::manager(lock, &nodes)?;
     lock::runtime()?.block_on(under_lock(&manager, &nodes, arguments, &tenure))
 }
 
