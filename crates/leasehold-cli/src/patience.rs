@@ -4,12 +4,13 @@ use crate::{
     duration::Shown,
     exit_code,
     failure::Failure,
-    hint,
+    giving_back, hint,
     label::Holder,
     lock::Patience,
     nesting::{self, Nesting},
     nodes::{Nodes, misused},
     output,
+    signals::Signals,
 };
 use leasehold::{AcquireError, LeaseGuard, LockManager, LockOptions, Mutex};
 use std::time::Duration;
@@ -28,8 +29,20 @@ pub(crate) struct Wait<'a> {
 }
 
 impl Wait<'_> {
-    /// Waits for the lock. Dropping the future gives the wait up.
-    pub(crate) async fn acquire(&self) -> Result<LeaseGuard, Failure> {
+    /// Waits for the lock. The error is the end that a signal asks for, its code, or a failure; then nothing of the wait
+    /// is left on the nodes.
+    pub(crate) async fn acquire_or_end(
+        &self,
+        signals: &mut Signals,
+    ) -> Result<LeaseGuard, Result<u8, Failure>> {
+        let end = signals.or_else(self.acquire()).await;
+        if end.is_err() {
+            giving_back::clean_up(self.manager).await;
+        }
+        end
+    }
+
+    async fn acquire(&self) -> Result<LeaseGuard, Failure> {
         let clock = self.manager.clock();
         let begun = clock.now();
         let guard = match self.look_around().await? {

@@ -48,12 +48,9 @@ async fn acquire(
         conflict: arguments.wait.conflict_exit_code,
         verbose: arguments.lock.verbose,
     };
-    let guard = match signals.or_else(wait.acquire()).await {
+    let guard = match wait.acquire_or_end(&mut signals).await {
         Ok(guard) => guard,
-        Err(end) => {
-            giving_back::clean_up(manager).await;
-            return end;
-        }
+        Err(end) => return end,
     };
     let told = ToldLease::of(&guard, manager.clock());
     if let Err(unread) = told.print(arguments.json) {

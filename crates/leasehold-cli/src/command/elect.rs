@@ -6,7 +6,6 @@ use crate::{
     args::elect::ElectArguments,
     exit_code,
     failure::Failure,
-    giving_back,
     lock::{self, Patience},
     nodes::Nodes,
     output,
@@ -54,12 +53,9 @@ async fn campaign(
         verbose: arguments.lock.verbose,
     };
     loop {
-        let guard = match signals.or_else(wait.acquire()).await {
+        let guard = match wait.acquire_or_end(signals).await {
             Ok(guard) => guard,
-            Err(end) => {
-                giving_back::clean_up(manager).await;
-                return end;
-            }
+            Err(end) => return end,
         };
         match tenure.serve(guard, manager.clock(), signals).await? {
             Ended::Free(code) => return Ok(code),

@@ -44,12 +44,9 @@ async fn hold(
         conflict: arguments.wait.conflict_exit_code,
         verbose: lock.verbose,
     };
-    let guard = match signals.or_else(wait.acquire()).await {
+    let guard = match wait.acquire_or_end(&mut signals).await {
         Ok(guard) => guard,
-        Err(end) => {
-            giving_back::clean_up(manager).await;
-            return end;
-        }
+        Err(end) => return end,
     };
     let begun = Instant::now();
     let end_of_input = watch_input()?;

@@ -4,7 +4,6 @@ use crate::{
     args::run::RunArguments,
     exit_code,
     failure::Failure,
-    giving_back,
     lock::{self, Patience},
     nodes::Nodes,
     patience::Wait,
@@ -44,12 +43,9 @@ async fn under_lock(
         conflict: arguments.wait.conflict_exit_code,
         verbose: arguments.lock.verbose,
     };
-    let guard = match signals.or_else(wait.acquire()).await {
+    let guard = match wait.acquire_or_end(&mut signals).await {
         Ok(guard) => guard,
-        Err(end) => {
-            giving_back::clean_up(manager).await;
-            return end;
-        }
+        Err(end) => return end,
     };
     match tenure.serve(guard, manager.clock(), &mut signals).await? {
         Ended::Free(code) => Ok(code),
