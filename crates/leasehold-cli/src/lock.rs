@@ -64,9 +64,12 @@ pub(crate) fn options(lock: &LockArguments, span: Option<&SpanArguments>) -> Loc
         Some(most) => options.max_hold(most),
         None => options.max_hold_unlimited(),
     };
-    match span.and_then(|span| span.min_hold) {
-        Some(least) => options.min_hold(least),
-        None => options,
+    if let Some(least) = span.and_then(|span| span.min_hold) {
+        options = options.min_hold(least);
+    }
+    match lock.fair {
+        true => options.fair(),
+        false => options,
     }
 }
 

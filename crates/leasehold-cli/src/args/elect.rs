@@ -30,7 +30,7 @@ pub(crate) struct ElectArguments {
     pub(crate) once: bool,
 
     /// Only tell who leads, now and with every change, until a signal comes
-    #[arg(long, conflicts_with_all = ["once", "command", "max_hold", "min_hold", "grace", "label"])]
+    #[arg(long, conflicts_with_all = ["once", "command", "max_hold", "min_hold", "grace", "label", "fair"])]
     pub(crate) observe: bool,
 
     /// With --observe: one JSON object a line

@@ -22,6 +22,15 @@ pub(crate) struct LockArguments {
     #[arg(long, value_name = "TEXT", value_parser = terms::label)]
     pub(crate) label: Option<String>,
 
+    /// Wait in line: all who say it have the lock in the order of their coming. Costs requests, and up to 3s
+    /// where a waiter is killed
+    ///
+    /// Across machines, as well as most of the servers agree on who came when. Whoever does not say it takes what is
+    /// free, so all who share the lock should. A waiter that is killed or cut off as the next keeps the others waiting
+    /// for three seconds; one that gives up, does not. With --no-wait it is refused what others wait for.
+    #[arg(long)]
+    pub(crate) fair: bool,
+
     /// Tell every wait, win, extension and release on standard error
     #[arg(short, long)]
     pub(crate) verbose: bool,

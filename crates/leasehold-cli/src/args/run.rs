@@ -64,6 +64,9 @@ Examples:
   Wait half a minute for it at most, and tell the lock's trouble from the job's own:
     leasehold run -w 30s backup -- ./backup; case $? in 124) echo busy;; esac
 
+  One after the other, in the order of their coming, whichever machine they are on:
+    leasehold run --fair --nodes redis://a,redis://b,redis://c backup -- /usr/local/bin/backup
+
   As with flock(1), to a cron that reports every code but 0:
     leasehold run -n -E 0 backup -- ./backup
 

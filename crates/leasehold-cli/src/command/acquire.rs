@@ -1,15 +1,8 @@
 //! `leasehold acquire`: a lock that no process keeps.
 
 use crate::{
-    args::hold::AcquireArguments,
-    exit_code,
-    failure::Failure,
-    giving_back,
-    lock::{self, Patience},
-    nodes::Nodes,
-    patience::Wait,
-    signals::Signals,
-    told_lease::ToldLease,
+    args::hold::AcquireArguments, exit_code, failure::Failure, giving_back, lock, nodes::Nodes,
+    patience::Wait, signals::Signals, told_lease::ToldLease,
 };
 use leasehold::LockManager;
 
@@ -38,16 +31,15 @@ async fn acquire(
     arguments: &AcquireArguments,
 ) -> Result<u8, Failure> {
     let mut signals = Signals::listen()?;
-    let wait = Wait {
+    // It lives for a TTL, and nobody is there to extend it.
+    let options = lock::options(&arguments.lock, None).no_renewal();
+    let wait = Wait::new(
         manager,
         nodes,
-        resource: &arguments.lock.resource,
-        // It lives for a TTL, and nobody is there to extend it.
-        options: lock::options(&arguments.lock, None).no_renewal(),
-        patience: Patience::of(&arguments.wait),
-        conflict: arguments.wait.conflict_exit_code,
-        verbose: arguments.lock.verbose,
-    };
+        &arguments.lock,
+        options,
+        Some(&arguments.wait),
+    );
     let guard = match wait.acquire_or_end(&mut signals).await {
         Ok(guard) => guard,
         Err(end) => return end,

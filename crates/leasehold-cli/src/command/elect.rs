@@ -6,7 +6,7 @@ use crate::{
     args::elect::ElectArguments,
     exit_code,
     failure::Failure,
-    lock::{self, Patience},
+    lock,
     nodes::Nodes,
     output,
     patience::Wait,
@@ -43,15 +43,8 @@ async fn campaign(
     tenure: &Tenure<'_>,
     signals: &mut Signals,
 ) -> Result<u8, Failure> {
-    let wait = Wait {
-        manager,
-        nodes,
-        resource: &arguments.lock.resource,
-        options: lock::options(&arguments.lock, Some(&arguments.span)),
-        patience: Patience::Stubborn,
-        conflict: None,
-        verbose: arguments.lock.verbose,
-    };
+    let options = lock::options(&arguments.lock, Some(&arguments.span));
+    let wait = Wait::new(manager, nodes, &arguments.lock, options, None);
     loop {
         let guard = match wait.acquire_or_end(signals).await {
             Ok(guard) => guard,

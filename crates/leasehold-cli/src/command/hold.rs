@@ -1,17 +1,8 @@
 //! `leasehold hold`: a lock for as long as somebody keeps our standard input open.
 
 use crate::{
-    args::hold::HoldArguments,
-    exit_code,
-    failure::Failure,
-    giving_back,
-    lock::{self, Patience},
-    nodes::Nodes,
-    patience::Wait,
-    signals::Signals,
-    told_lease::ToldLease,
-    upkeep::Upkeep,
-    watch::Story,
+    args::hold::HoldArguments, exit_code, failure::Failure, giving_back, lock, nodes::Nodes,
+    patience::Wait, signals::Signals, told_lease::ToldLease, upkeep::Upkeep, watch::Story,
 };
 use leasehold::{LeaseGuard, LockManager};
 use std::io::{self, stdin};
@@ -35,15 +26,8 @@ async fn hold(
 ) -> Result<u8, Failure> {
     let mut signals = Signals::listen()?;
     let (lock, span) = (&arguments.lock, &arguments.span);
-    let wait = Wait {
-        manager,
-        nodes,
-        resource: &lock.resource,
-        options: lock::options(lock, Some(span)),
-        patience: Patience::of(&arguments.wait),
-        conflict: arguments.wait.conflict_exit_code,
-        verbose: lock.verbose,
-    };
+    let options = lock::options(lock, Some(span));
+    let wait = Wait::new(manager, nodes, lock, options, Some(&arguments.wait));
     let guard = match wait.acquire_or_end(&mut signals).await {
         Ok(guard) => guard,
         Err(end) => return end,

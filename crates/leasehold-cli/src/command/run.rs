@@ -4,7 +4,7 @@ use crate::{
     args::run::RunArguments,
     exit_code,
     failure::Failure,
-    lock::{self, Patience},
+    lock,
     nodes::Nodes,
     patience::Wait,
     signals::Signals,
@@ -34,15 +34,14 @@ async fn under_lock(
     tenure: &Tenure<'_>,
 ) -> Result<u8, Failure> {
     let mut signals = Signals::listen()?;
-    let wait = Wait {
+    let options = lock::options(&arguments.lock, Some(&arguments.span));
+    let wait = Wait::new(
         manager,
         nodes,
-        resource: &arguments.lock.resource,
-        options: lock::options(&arguments.lock, Some(&arguments.span)),
-        patience: Patience::of(&arguments.wait),
-        conflict: arguments.wait.conflict_exit_code,
-        verbose: arguments.lock.verbose,
-    };
+        &arguments.lock,
+        options,
+        Some(&arguments.wait),
+    );
     let guard = match wait.acquire_or_end(&mut signals).await {
         Ok(guard) => guard,
         Err(end) => return end,
