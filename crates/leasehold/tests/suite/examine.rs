@@ -2,7 +2,7 @@
 
 use crate::support::{block_on, eventually};
 use leasehold::{
-    Key, KeyFormat, LockManager, ManagerBuilder, RestartGuard,
+    Inspection, Key, KeyFormat, LockManager, ManagerBuilder, RestartGuard,
     operate::{Answer, Examination, Listing},
 };
 use leasehold_servers::{Server, ServerSet, require_server};
@@ -319,6 +319,32 @@ fn a_wait_for_a_lock_that_nobody_wants_ends_when_it_is_free_by_the_servers_word(
     });
     // It took nothing.
     assert!(block_on(mutex.try_acquire()).is_ok());
+}
+
+#[test]
+fn whoever_looks_on_is_told_of_every_holder_by_the_servers_word() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let urls = servers.urls();
+    let manager = builder(&urls).build().expect("good addresses");
+    let mutex = manager.mutex("r").expect("a plain name");
+    let mut vigil = builder(&urls).look_on("r").expect("good addresses");
+    let mut until = |is_so: &dyn Fn(&Inspection) -> bool| {
+        let began = manager.clock().now();
+        while !is_so(&block_on(vigil.next()).expect("it goes on")) {}
+        manager.clock().now().saturating_since(began)
+    };
+    until(&Inspection::is_free);
+    let mut latest = Vec::new();
+    for _ in 0..5 {
+        let guard = block_on(mutex.try_acquire()).expect("it is free");
+        latest.push(until(&|seen| seen.holder() == Some(guard.owner())));
+        assert!(block_on(guard.release()).is_released());
+        latest.push(until(&Inspection::is_free));
+    }
+    // By the clock alone each would take half a second on the average.
+    let all: Duration = latest.iter().sum();
+    assert!(all < Duration::from_secs(2), "{latest:?}");
 }
 
 #[test]
