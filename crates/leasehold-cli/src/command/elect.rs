@@ -26,12 +26,12 @@ pub(crate) fn run(arguments: &ElectArguments) -> Result<u8, Failure> {
     } = arguments;
     let nodes = Nodes::choose(lock.place.nodes.as_ref());
     let tenure = Tenure::new(&nodes, lock, span, loss, command)?.of_leader();
+    if arguments.observe {
+        return lock::runtime()?.block_on(observation::run(&nodes, arguments));
+    }
     let manager = lock::manager(lock, &nodes)?;
     lock::runtime()?.block_on(async {
         let mut signals = Signals::listen()?;
-        if arguments.observe {
-            return observation::run(&manager, arguments, &mut signals).await;
-        }
         campaign(&manager, &nodes, arguments, &tenure, &mut signals).await
     })
 }
@@ -50,6 +50,10 @@ async fn campaign(
             Ok(guard) => guard,
             Err(end) => return end,
         };
+        if arguments.lock.verbose {
+            let (resource, term) = (&arguments.lock.resource, guard.fencing_token());
+            output::talk(format_args!("leading {resource:?}: term {term}"));
+        }
         match tenure.serve(guard, manager.clock(), signals).await? {
             Ended::Free(code) => return Ok(code),
             Ended::Lost(why, _) if arguments.once => {
