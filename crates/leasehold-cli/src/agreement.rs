@@ -8,12 +8,12 @@ use std::time::Duration;
 /// Options that all who lock on the same servers must spell alike. None is what nobody said, which is the default of
 /// the library.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
-#[command(next_help_heading = "What all who use the servers must agree on")]
 pub(crate) struct Agreement {
     /// How long any --ttl may be at most; a server that may have forgotten locks does not vote for so long
     /// [default: 30s]
     #[arg(
         long,
+        help_heading = HEADING,
         value_name = "DURATION",
         env = "LEASEHOLD_MAX_TTL",
         value_parser = duration::parse,
@@ -21,15 +21,30 @@ pub(crate) struct Agreement {
     pub(crate) max_ttl: Option<Duration>,
 
     /// What happens when a server may have forgotten locks [default: quarantine]
-    #[arg(long, value_name = "GUARD", env = "LEASEHOLD_RESTART_GUARD")]
+    #[arg(
+        long,
+        help_heading = HEADING,
+        value_name = "GUARD",
+        env = "LEASEHOLD_RESTART_GUARD",
+    )]
     pub(crate) restart_guard: Option<Guard>,
 
     /// The name under which servers keep what they know of themselves [default: leasehold]
-    #[arg(long, value_name = "NAME", env = "LEASEHOLD_NAMESPACE")]
+    #[arg(
+        long,
+        help_heading = HEADING,
+        value_name = "NAME",
+        env = "LEASEHOLD_NAMESPACE",
+    )]
     pub(crate) namespace: Option<String>,
 
     /// What the servers together are called, where not everybody reaches them under the same addresses
-    #[arg(long, value_name = "NAME", env = "LEASEHOLD_CLUSTER")]
+    #[arg(
+        long,
+        help_heading = HEADING,
+        value_name = "NAME",
+        env = "LEASEHOLD_CLUSTER",
+    )]
     pub(crate) cluster: Option<String>,
 
     /// Under which keys servers keep locks: {} is the resource's name [default: {}]
@@ -37,16 +52,27 @@ pub(crate) struct Agreement {
     /// For sharing locks with another library: redlock:{} as pottery and RedLock.net, lock_{} and
     /// php-malkusch-lock:{} as malkusch/lock 2 and 3 for PHP, lock:{} as python-redis-lock. A file on this machine has
     /// no keys.
-    #[arg(long, value_name = "PATTERN", env = "LEASEHOLD_KEY_FORMAT")]
+    #[arg(
+        long,
+        help_heading = HEADING,
+        value_name = "PATTERN",
+        env = "LEASEHOLD_KEY_FORMAT",
+    )]
     pub(crate) key_format: Option<KeyFormat>,
 
     /// So many servers may forget, or have their clocks set, at the wrong moment: more must agree [default: 0]
-    #[arg(long, value_name = "SERVERS", env = "LEASEHOLD_TOLERATE_FORGETFUL")]
+    #[arg(
+        long,
+        help_heading = HEADING,
+        value_name = "SERVERS",
+        env = "LEASEHOLD_TOLERATE_FORGETFUL",
+    )]
     pub(crate) tolerate_forgetful: Option<u8>,
 
     /// By how much the clocks of clients and servers may differ [default: 2s]
     #[arg(
         long,
+        help_heading = HEADING,
         value_name = "DURATION",
         env = "LEASEHOLD_CLOCK_SKEW",
         value_parser = duration::parse,
@@ -138,6 +164,9 @@ impl From<Guard> for RestartGuard {
         }
     }
 }
+
+/// On each option, and not once above them all: it would stand above whatever comes behind them as well.
+const HEADING: &str = "What all who use the servers must agree on";
 
 /// As in the library, which does not tell.
 const USUAL_MAX_TTL: Duration = Duration::from_secs(30);

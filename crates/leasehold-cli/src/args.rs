@@ -6,17 +6,18 @@ pub(crate) mod elect;
 pub(crate) mod hold;
 pub(crate) mod lock;
 pub(crate) mod operator;
+pub(crate) mod place;
 pub(crate) mod run;
 pub(crate) mod servers;
 mod terms;
 pub(crate) mod views;
 pub(crate) mod warden;
 
-use crate::{agreement::Agreement, node_list::NodeList};
 use clap::{Parser, Subcommand};
 use elect::ElectArguments;
 use hold::{AcquireArguments, ExtendArguments, HoldArguments, ReleaseArguments};
 use operator::{AdmitArguments, ReconfigureArguments};
+use place::Place;
 use run::RunArguments;
 use servers::ServersCommand;
 use std::ffi::OsString;
@@ -98,34 +99,27 @@ With five servers for a try:
 
 Every command has a --help with examples and exit codes.";
 
-/// Where a command is to lock, as far as its arguments say so.
-pub(crate) struct Where<'a> {
-    pub(crate) nodes: &'a mut Option<NodeList>,
-    pub(crate) agreement: &'a mut Agreement,
-}
-
 impl Command {
-    /// Where to lock, for the configuration file to fill in. None for what is not about such a place.
-    pub(crate) fn place(&mut self) -> Option<Where<'_>> {
-        let (nodes, agreement) = match self {
-            Self::Run(run) => (&mut run.lock.nodes, &mut run.agreement),
-            Self::Hold(hold) => (&mut hold.lock.nodes, &mut hold.agreement),
-            Self::Acquire(acquire) => (&mut acquire.lock.nodes, &mut acquire.agreement),
-            Self::Extend(extend) => (&mut extend.held.nodes, &mut extend.held.agreement),
-            Self::Release(release) => (&mut release.held.nodes, &mut release.held.agreement),
-            Self::Elect(elect) => (&mut elect.lock.nodes, &mut elect.agreement),
-            Self::Admit(admit) => (&mut admit.nodes, &mut admit.agreement),
-            Self::Reconfigure(change) => (&mut change.nodes, &mut change.agreement),
-            Self::Status(status) => status.place.parts(),
-            Self::List(list) => list.place.parts(),
-            Self::Wait(wait) => wait.place.parts(),
-            Self::Watch(watch) => watch.place.parts(),
-            Self::Doctor(doctor) => doctor.place.parts(),
-            Self::Bench(bench) => bench.place.parts(),
-            Self::ForceRelease(release) => release.place.parts(),
+    /// Where it locks or looks, for the configuration file to fill in. None for what is not about such a place.
+    pub(crate) fn place(&mut self) -> Option<&mut Place> {
+        Some(match self {
+            Self::Run(run) => &mut run.lock.place,
+            Self::Hold(hold) => &mut hold.lock.place,
+            Self::Acquire(acquire) => &mut acquire.lock.place,
+            Self::Extend(extend) => &mut extend.held.place,
+            Self::Release(release) => &mut release.held.place,
+            Self::Elect(elect) => &mut elect.lock.place,
+            Self::Admit(admit) => &mut admit.place,
+            Self::Reconfigure(change) => &mut change.place,
+            Self::Status(status) => &mut status.place,
+            Self::List(list) => &mut list.place,
+            Self::Wait(wait) => &mut wait.place,
+            Self::Watch(watch) => &mut watch.place,
+            Self::Doctor(doctor) => &mut doctor.place,
+            Self::Bench(bench) => &mut bench.place,
+            Self::ForceRelease(release) => &mut release.place,
             Self::Servers(_) | Self::Completions(_) | Self::Man | Self::Warden(_) => return None,
-        };
-        Some(Where { nodes, agreement })
+        })
     }
 }
 

@@ -1,7 +1,6 @@
 //! The manager and the options of one verb that acquires a lock.
 
 use crate::{
-    agreement::Agreement,
     args::lock::{LockArguments, SpanArguments, WaitArguments},
     duration::Shown,
     exit_code,
@@ -39,13 +38,9 @@ impl Patience {
 }
 
 /// The manager of these nodes. Says nothing to any of them.
-pub(crate) fn manager(
-    lock: &LockArguments,
-    agreement: &Agreement,
-    nodes: &Nodes,
-) -> Result<LockManager, Failure> {
-    check_ttl(lock, agreement, nodes)?;
-    nodes.manager(agreement)
+pub(crate) fn manager(lock: &LockArguments, nodes: &Nodes) -> Result<LockManager, Failure> {
+    check_ttl(lock, nodes)?;
+    nodes.manager(&lock.place.agreement)
 }
 
 /// The runtime of one verb, on this thread.
@@ -69,15 +64,18 @@ pub(crate) fn options(lock: &LockArguments, span: Option<&SpanArguments>) -> Loc
         Some(most) => options.max_hold(most),
         None => options.max_hold_unlimited(),
     };
-    match span.and_then(|span| span.min_hold) {
-        Some(least) => options.min_hold(least),
-        None => options,
+    if let Some(least) = span.and_then(|span| span.min_hold) {
+        options = options.min_hold(least);
+    }
+    match lock.fair {
+        true => options.fair(),
+        false => options,
     }
 }
 
 /// Servers that may have forgotten locks wait for the longest TTL, so there must be one. Files do not forget.
-fn check_ttl(lock: &LockArguments, agreement: &Agreement, nodes: &Nodes) -> Result<(), Failure> {
-    let longest = agreement.longest_ttl();
+fn check_ttl(lock: &LockArguments, nodes: &Nodes) -> Result<(), Failure> {
+    let longest = lock.place.agreement.longest_ttl();
     let Some(longest) = longest.filter(|longest| lock.ttl > *longest) else {
         return Ok(());
     };

@@ -1,47 +1,81 @@
 //! The wait for the lock.
 
+mod in_line;
+
 use crate::{
+    args::lock::{LockArguments, WaitArguments},
     duration::Shown,
     exit_code,
     failure::Failure,
-    hint,
+    giving_back, hint,
     label::Holder,
     lock::Patience,
     nesting::{self, Nesting},
     nodes::{Nodes, misused},
     output,
+    signals::Signals,
 };
-use leasehold::{AcquireError, LeaseGuard, LockManager, LockOptions, Mutex};
+use leasehold::{AcquireError, LeaseGuard, LockManager, LockOptions, Mutex, Owner};
 use std::time::Duration;
 
 /// The wait of one run.
 #[derive(Debug)]
 pub(crate) struct Wait<'a> {
-    pub(crate) manager: &'a LockManager,
-    pub(crate) nodes: &'a Nodes,
-    pub(crate) resource: &'a str,
-    pub(crate) options: LockOptions,
-    pub(crate) patience: Patience,
+    manager: &'a LockManager,
+    nodes: &'a Nodes,
+    lock: &'a LockArguments,
+    options: LockOptions,
+    patience: Patience,
     /// The code to exit with if the lock is held elsewhere, unless it is the usual one.
-    pub(crate) conflict: Option<u8>,
-    pub(crate) verbose: bool,
+    conflict: Option<u8>,
 }
 
-impl Wait<'_> {
-    /// Waits for the lock. Dropping the future gives the wait up.
-    pub(crate) async fn acquire(&self) -> Result<LeaseGuard, Failure> {
+impl<'a> Wait<'a> {
+    /// The wait for a lock with these options. Without a word about it, whatever comes.
+    pub(crate) fn new(
+        manager: &'a LockManager,
+        nodes: &'a Nodes,
+        lock: &'a LockArguments,
+        options: LockOptions,
+        wait: Option<&WaitArguments>,
+    ) -> Self {
+        Self {
+            manager,
+            nodes,
+            lock,
+            options,
+            patience: wait.map_or(Patience::Stubborn, Patience::of),
+            conflict: wait.and_then(|wait| wait.conflict_exit_code),
+        }
+    }
+
+    /// Waits for the lock. The error is the end that a signal asks for, its code, or a failure; then nothing of the wait
+    /// is left on the nodes.
+    pub(crate) async fn acquire_or_end(
+        &self,
+        signals: &mut Signals,
+    ) -> Result<LeaseGuard, Result<u8, Failure>> {
+        let end = signals.or_else(self.acquire()).await;
+        if end.is_err() {
+            giving_back::clean_up(self.manager).await;
+        }
+        end
+    }
+
+    async fn acquire(&self) -> Result<LeaseGuard, Failure> {
         let clock = self.manager.clock();
         let begun = clock.now();
         let guard = match self.look_around().await? {
             Some(guard) => guard,
+            None if self.lock.fair => self.wait_in_line().await?,
             None => self.wait().await?,
         };
-        if self.verbose {
+        if self.lock.verbose {
             let waited = Shown(clock.now().saturating_since(begun));
             let (token, left) = (guard.fencing_token(), Shown(guard.remaining()));
             output::talk(format_args!(
                 "locked {:?} after {waited}: token {token}, valid for {left}",
-                self.resource
+                self.lock.resource
             ));
         }
         Ok(guard)
@@ -56,7 +90,7 @@ impl Wait<'_> {
         match self.mutex(None)?.try_acquire().await {
             Ok(guard) => Ok(Some(guard)),
             Err(error) if error.holder().is_some_and(|holder| around.has(holder)) => {
-                Err(nesting::failure(self.resource))
+                Err(nesting::failure(&self.lock.resource))
             }
             // Whatever it is, the wait tells it.
             Err(_) => Ok(None),
@@ -93,7 +127,11 @@ impl Wait<'_> {
 
     /// How long the wait goes on without a word.
     fn silence(&self) -> Duration {
-        if self.verbose { SHORT_SILENCE } else { SILENCE }
+        if self.lock.verbose {
+            SHORT_SILENCE
+        } else {
+            SILENCE
+        }
     }
 
     /// The patience that is left after the silence, if any.
@@ -134,15 +172,14 @@ impl Wait<'_> {
             options = options.give_up_unreachable_after(patience);
         }
         self.manager
-            .mutex_with(self.resource, options)
+            .mutex_with(&self.lock.resource, options)
             .map_err(|error| misused(&error))
     }
 
     fn tell_waiting(&self, error: &AcquireError) {
-        let resource = self.resource;
+        let resource = &self.lock.resource;
         if error.is_contention() {
-            let by = held_by(error);
-            output::talk(format_args!("waiting for {resource:?}: held{by}"));
+            output::talk(format_args!("waiting for {resource:?}: {}", barrier(error)));
             return;
         }
         let why = match error {
@@ -161,18 +198,18 @@ impl Wait<'_> {
         let waited = self.patience != Patience::Once;
         let (code, text) = match self.patience {
             Patience::Within(wait) if error.is_contention() => {
-                let (resource, by) = (self.resource, held_by(error));
-                let wait = Shown(wait);
-                let text = format!("cannot lock {resource:?}: after {wait} still held{by}");
+                let (wait, barrier) = (Shown(wait), barrier(error));
+                let text = format!(
+                    "cannot lock {:?}: after {wait} still {barrier}",
+                    self.lock.resource
+                );
                 (self.conflict.unwrap_or(exit_code::WAIT_TIMED_OUT), text)
             }
             _ if error.is_contention() => {
-                let by = error.holder().map(|_| held_by(error)).unwrap_or_default();
-                let by = if by.is_empty() {
-                    by
-                } else {
-                    format!("; held{by}")
-                };
+                let by = error
+                    .holder()
+                    .map(|holder| format!("; {}", held_by(Some(holder), error.remaining())));
+                let by = by.unwrap_or_default();
                 let code = self.conflict.unwrap_or(exit_code::HELD);
                 (code, format!("cannot {error}{by}"))
             }
@@ -201,13 +238,27 @@ fn disagrees(error: &AcquireError) -> bool {
     }
 }
 
-/// `" by pid 4711 on db1, for at most 9.2 s unless extended"`, or as much of it as is known.
-fn held_by(error: &AcquireError) -> String {
-    let by = error.holder().map_or_else(
-        || " elsewhere".to_owned(),
-        |owner| format!(" by {}", Holder::of(owner.as_bytes())),
+/// What stands in the way: whoever holds the lock, and those who come first.
+fn barrier(error: &AcquireError) -> String {
+    let held = held_by(error.holder(), error.remaining());
+    let facts = error.held();
+    let is_free = facts.is_some_and(|facts| facts.free > 0 && facts.holder.is_none());
+    match (is_free, facts.and_then(|facts| facts.ahead)) {
+        (true, None | Some(0 | 1)) => "kept for another who waits".to_owned(),
+        (true, Some(ahead)) => format!("kept for {ahead} others who wait"),
+        (false, None | Some(0)) => held,
+        (false, Some(1)) => format!("{held}; another comes first"),
+        (false, Some(ahead)) => format!("{held}; {ahead} others come first"),
+    }
+}
+
+/// `held by pid 4711 on db1, for at most 9.2 s unless extended`, or as much of it as is known.
+fn held_by(holder: Option<&Owner>, remaining: Option<Duration>) -> String {
+    let by = holder.map_or_else(
+        || "held elsewhere".to_owned(),
+        |owner| format!("held by {}", Holder::of(owner.as_bytes())),
     );
-    match error.remaining() {
+    match remaining {
         Some(remaining) => format!("{by}, for at most {} unless extended", Shown(remaining)),
         None => by,
     }

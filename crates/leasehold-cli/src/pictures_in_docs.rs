@@ -86,6 +86,7 @@ fn patient() -> Patient {
             memory_used: Some(1_310_720),
             has_log: Some(false),
             lacking: Some(Vec::new()),
+            lacking_for_fair: Some(Vec::new()),
             vote,
             ..ServerFacts::default()
         };

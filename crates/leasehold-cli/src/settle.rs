@@ -40,8 +40,8 @@ pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<
     };
     if let Some(cluster) = config.cluster(name)? {
         let (nodes, agreement) = config.open(cluster)?;
-        *place.nodes = Some(nodes);
-        *place.agreement = place.agreement.clone().or(agreement);
+        place.nodes = Some(nodes);
+        place.agreement = place.agreement.clone().or(agreement);
     }
     Ok(())
 }

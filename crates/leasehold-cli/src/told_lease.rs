@@ -74,7 +74,7 @@ pub(crate) fn wall_time(clock: Clock, remaining: impl FnOnce() -> Duration) -> S
 }
 
 /// A word of the shell that is this text, whatever is in it.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-:/@+,".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();

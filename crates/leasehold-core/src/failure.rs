@@ -3,6 +3,7 @@
 use crate::{
     node_set::NodeId,
     owner::Owner,
+    queue::Barrier,
     quorum::Quorum,
     request::{Fault, FaultKind, Refusal},
     round::Round,
@@ -76,8 +77,13 @@ pub struct Opposition {
     pub refused: usize,
     /// Whose key most of them carry, if any of them told.
     pub holder: Option<Owner>,
-    /// How long those keys live at most if nobody extends them; none if some may live for ever.
+    /// How long those keys live at most if nobody extends them; none if some may live for ever, or there are none.
     pub remaining: Option<Duration>,
+    /// On how many of the nodes that refused nobody had it, but others who wait for it come first. None unless the lock
+    /// is fair.
+    pub free: usize,
+    /// How many who wait for it come first, as the node says that knows of most; none if the lock is not fair.
+    pub ahead: Option<u32>,
     /// What is known about the nodes that did not answer.
     pub faults: Vec<(NodeId, Fault)>,
 }
@@ -200,20 +206,28 @@ fn abstains(faults: &[(NodeId, Fault)], nodes: usize) -> Option<Duration> {
 impl Opposition {
     fn of(round: Round) -> Self {
         let holder = most_frequent_holder(round.refusals()).map(|(holder, _)| holder);
-        let remaining = round
-            .refusals()
-            .iter()
-            .map(|(_, refusal)| refusal)
-            .filter(|refusal| refusal.holder == holder)
+        let refusals = || round.refusals().iter().map(|(_, refusal)| refusal);
+        // The time that it tells is a place's, and no key's.
+        let is_free = |refusal: &Refusal| {
+            let queued = refusal.queued;
+            queued.is_some_and(|queued| queued.barrier == Barrier::Queue)
+        };
+        let remaining = refusals()
+            .filter(|refusal| refusal.holder == holder && !is_free(refusal))
             .map(|refusal| refusal.remaining)
             // One key that may live for ever outlives all others.
             .reduce(|one, other| Some(one?.max(other?)))
             .flatten();
         let refused = round.tally().refused().len();
+        let free = refusals().filter(|refusal| is_free(refusal)).count();
+        let told = refusals().filter_map(|refusal| refusal.queued);
+        let ahead = told.map(|queued| queued.ahead).max();
         Self {
             refused,
             holder,
             remaining,
+            free,
+            ahead,
             faults: round.into_faults(),
         }
     }

@@ -251,7 +251,8 @@ impl ManagerBuilder {
 
     /// Under which name the nodes keep what they know of themselves: `leasehold` by default, which makes the key
     /// `leasehold:node`. Another name makes another world with counters and a configuration of its own; the locks'
-    /// keys are the same in all of them, so no resource may be locked in two.
+    /// keys are the same in all of them, so no resource may be locked in two. Plain locks keep nothing there, but stay away
+    /// from the keys of those who do.
     pub fn namespace(mut self, namespace: &str) -> Self {
         if namespace.is_empty() || namespace.len() > 64 || namespace.contains(char::is_control) {
             let wrong = ConfigError::Namespace(namespace.to_owned());
@@ -453,8 +454,12 @@ fn configuration<M: Mode>(
     quorum: Quorum,
 ) -> Result<Configuration, ConfigError> {
     let format = agreed.key_format.clone();
-    if !M::IS_FENCED || !nodes.iter().any(|node| node.is_guarded) {
-        return Ok(Configuration::plain().with_key_format(format));
+    let plain = || Configuration::plain().with_key_format(format.clone());
+    if !nodes.iter().any(|node| node.is_guarded) {
+        return Ok(plain());
+    }
+    if !M::IS_FENCED {
+        return Ok(plain().beside(&agreed.namespace));
     }
     let names = agreed.names.clone().unwrap_or_else(|| {
         let mut names: Vec<_> = nodes.iter().map(|node| node.name.to_string()).collect();

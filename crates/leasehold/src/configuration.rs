@@ -5,10 +5,12 @@
 //! on the nodes, and a node does not vote for a client that wants something else.
 
 mod key_format;
+mod reserved_for;
 
 pub use key_format::{KeyFormat, KeyFormatError};
+pub use reserved_for::ReservedFor;
 
-use leasehold_core::{Drift, Quorum, Resource, Ttl, fence::COUNTERS};
+use leasehold_core::{Drift, Quorum, Ttl, fence::COUNTERS};
 use std::time::Duration;
 
 /// What happens when a node may have forgotten votes: because it restarted, was flushed, or is a replica that was
@@ -188,11 +190,6 @@ impl Configuration {
             _ => self.quarantine.as_millis().to_string(),
         }
     }
-
-    pub(crate) fn reserves(&self, resource: &Resource) -> bool {
-        let key = self.key_format.key(resource.as_str());
-        self.is_fenced && (key == self.node_key() || key.starts_with(&self.queues()))
-    }
 }
 
 /// What matters of a configuration that is written down on a node, to those who end it.
@@ -278,19 +275,6 @@ mod tests {
         assert_eq!(usual, fingerprint(30, RestartGuard::Quarantine));
         assert_ne!(usual, fingerprint(31, RestartGuard::Quarantine));
         assert_ne!(usual, fingerprint(30, RestartGuard::Off));
-    }
-
-    #[test]
-    fn the_nodes_own_key_is_no_name_for_a_lock() {
-        let fenced = configuration(30, RestartGuard::Off);
-        let own = Resource::new("leasehold:node").expect("a name");
-        assert!(fenced.reserves(&own));
-        assert!(!Configuration::plain().reserves(&own));
-        let format = KeyFormat::new("leasehold:{}").expect("one place");
-        let formatted = fenced.with_key_format(format);
-        assert!(!formatted.reserves(&own));
-        assert!(formatted.reserves(&Resource::new("node").expect("a name")));
-        assert!(formatted.reserves(&Resource::new("queue:orders/42").expect("a name")));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::{
     mode::Mode,
     outcome::ReleaseOutcome,
 };
-use leasehold_core::{NodeId, Owner, Quorum, Refusal, Resource, Vote};
+use leasehold_core::{FencingToken, NodeId, Owner, Quorum, Refusal, Resource, Vote};
 use std::time::Duration;
 
 /// What each node said about a lock, at about the same time. It may be over already.
@@ -26,6 +26,9 @@ pub struct NodeKey {
     pub node: NodeName,
     /// What it has under the resource's name.
     pub key: Key,
+    /// How far it has counted grants for fencing tokens, of this resource and of others that share its counter. None if
+    /// it was not asked for it, as by [`look_on`](crate::ManagerBuilder::look_on), or has none.
+    pub counter: Option<FencingToken>,
 }
 
 /// What a node has under a resource's name.
@@ -63,8 +66,14 @@ impl Inspection {
 
     /// What a node said since.
     #[cfg(feature = "redis")]
-    pub(crate) fn note(&mut self, number: usize, key: Result<Key, String>) {
+    pub(crate) fn note(
+        &mut self,
+        number: usize,
+        key: Result<Key, String>,
+        counter: Option<FencingToken>,
+    ) {
         if let Some(node) = self.nodes.get_mut(number) {
+            node.counter = counter;
             node.key =
                 key.unwrap_or_else(|why| Key::Unknown(NodeFault::down(node.node.clone(), &why)));
         }
@@ -126,6 +135,18 @@ impl Inspection {
         times.sort_unstable_by(|one, other| other.cmp(one));
         let quorums = times.get(self.quorum.needed() - 1).copied();
         quorums.filter(|time| *time < Duration::MAX)
+    }
+
+    /// What the holder's fencing token is at most, where nodes were asked for their counters: as soon as it holds the lock,
+    /// every node that has its key has counted that far. The token itself is known to the holder alone, since resources
+    /// share counters. None if nobody holds it.
+    #[must_use]
+    pub fn token_at_most(&self) -> Option<FencingToken> {
+        let holder = self.holder()?;
+        let theirs = |node: &&NodeKey| node.key.holder() == Some(holder);
+        let counters = self.nodes.iter().filter(theirs).map(|node| node.counter);
+        // The largest: while the holder is about to be told, some are below it.
+        counters.flatten().max()
     }
 
     /// The nodes that do not say what a quorum says: leftovers of others, keys that were lost, nodes that
@@ -225,6 +246,7 @@ impl<M: Mode> LockManager<M> {
         let node_key = |(node, vote): (NodeId, Vote)| NodeKey {
             node: names[node.index()].clone(),
             key: Key::from_core(names, node, vote),
+            counter: None,
         };
         Ok(Inspection {
             resource,
@@ -295,6 +317,7 @@ mod tests {
         let named = |key| NodeKey {
             node: NodeName::new("n"),
             key,
+            counter: None,
         };
         Inspection {
             resource: Resource::new("r").expect("a name"),
@@ -310,6 +333,18 @@ mod tests {
         assert_eq!(held.remaining(), Some(Duration::from_secs(4)));
         assert!(!held.is_free());
         assert_eq!(held.differing().count(), 2);
+    }
+
+    #[test]
+    fn a_token_is_no_larger_than_what_the_holders_nodes_have_counted() {
+        let mut held = inspection(&[("a", 9), ("a", 4), ("b", 99)]);
+        assert_eq!(held.token_at_most(), None, "nobody was asked");
+        for (node, counter) in held.nodes.iter_mut().zip([7, 5, 9]) {
+            node.counter = FencingToken::new(counter);
+        }
+        assert_eq!(held.token_at_most(), FencingToken::new(7));
+        let free = inspection(&[("", 0), ("b", 99), ("", 0)]);
+        assert_eq!(free.token_at_most(), None);
     }
 
     #[test]

@@ -95,7 +95,7 @@ mod trace;
 mod work;
 
 pub use builder::ManagerBuilder;
-pub use configuration::{KeyFormat, KeyFormatError, RestartGuard};
+pub use configuration::{KeyFormat, KeyFormatError, ReservedFor, RestartGuard};
 pub use detached::DetachedLease;
 pub use error::{
     Abstained, AcquireError, AdoptError, ConfigError, Danger, ExtendError, Held, InspectError,

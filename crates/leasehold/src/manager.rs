@@ -105,10 +105,17 @@ impl<M: Mode> LockManager<M> {
 
     fn resource(&self, name: &str) -> Result<Resource, ConfigError> {
         let resource = Resource::new(name)?;
-        if self.handle.configuration().reserves(&resource) {
-            return Err(ConfigError::Reserved { resource });
+        let configuration = self.handle.configuration();
+        match configuration.reserves(&resource) {
+            None => Ok(resource),
+            Some(by) => {
+                let key = configuration
+                    .key_format()
+                    .key(resource.as_str())
+                    .into_owned();
+                Err(ConfigError::Reserved { resource, key, by })
+            }
         }
-        Ok(resource)
     }
 
     pub(crate) const fn handle(&self) -> &Handle {

@@ -220,6 +220,11 @@ impl<M: Mode> Mutex<M> {
                 nodes,
                 holder: opposition.holder,
                 remaining: opposition.remaining,
+                // In small numbers, so that every result of an acquisition stays small.
+                free: u8::try_from(opposition.free).unwrap_or(u8::MAX),
+                ahead: opposition
+                    .ahead
+                    .map(|ahead| u8::try_from(ahead).unwrap_or(u8::MAX)),
                 faults: name_faults(self.handle.nodes(), opposition.faults),
                 attempts,
                 waited,

@@ -32,6 +32,7 @@ pub use examination::{ClockOffset, Examination, FileExamination, Memory, Persist
 pub use listing::{Listing, Scanned};
 pub use reconfiguration::{Former, Outcome, Reconfiguration, Reconfigured};
 pub use survey::{Log, Membership, Survey};
+pub use vigil::Vigil;
 
 use crate::{
     builder::{ManagerBuilder, Operated},
@@ -217,6 +218,38 @@ impl ManagerBuilder {
         seen
     }
 
+    /// Looks on at the lock on `resource` while it changes hands, and takes nothing: for whoever wants to know who has it.
+    /// Sends nothing before it returns; what is seen is told by [`Vigil::next`].
+    ///
+    /// It learns of changes as [`until_free`](Self::until_free) does: servers push them, and are looked at once a second
+    /// all the same; what cannot push is looked at once a second, a file twenty times. A holder of a few milliseconds may be
+    /// missed. While the lock changes hands, some nodes tell of the one and some of the other, or of those who tried.
+    ///
+    /// # Errors
+    /// A [`ConfigError`] as of [`build`](Self::build), or for a name that cannot be used. A node that does not answer is
+    /// part of what is seen, and tried again once a second.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::LockManager;
+    ///
+    /// let nodes = ["redis://db1", "redis://db2", "redis://db3"];
+    /// let mut vigil = LockManager::builder().nodes(nodes).look_on("scheduler")?;
+    /// while let Some(seen) = vigil.next().await {
+    ///     println!("{:?}", seen.holder());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn look_on(self, resource: &str) -> Result<Vigil, ConfigError> {
+        let resource = Resource::new(resource)?;
+        let operated = self.into_operated()?;
+        let (vigil, work) = Vigil::begin(operated, resource);
+        begin(work)?;
+        Ok(vigil)
+    }
+
     /// The operator's word that these nodes have forgotten nothing that matters: they vote at once, and do not wait
     /// until leases that they may have forgotten have ended.
     ///
@@ -398,14 +431,20 @@ async fn elsewhere<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T, ConfigError> {
     let (answer, told) = oneshot::channel();
+    begin(async { drop(answer.send(work.await)) })?;
+    told.await
+        .map_err(|_| ConfigError::Thread(io::Error::other("it ended before its work was done")))
+}
+
+/// Begins it on a thread of its own, which ends with it.
+fn begin(work: impl Future<Output = ()> + Send + 'static) -> Result<(), ConfigError> {
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(ConfigError::Thread)?;
     thread::Builder::new()
         .name("leasehold-operate".into())
-        .spawn(move || drop(answer.send(runtime.block_on(work))))
+        .spawn(move || runtime.block_on(work))
         .map_err(ConfigError::Thread)?;
-    told.await
-        .map_err(|_| ConfigError::Thread(io::Error::other("it ended before its work was done")))
+    Ok(())
 }

@@ -154,7 +154,7 @@ impl LockOptions {
     /// Those who wait for this lock are served in the order in which they came, across processes. Off by default.
     ///
     /// Whoever is refused draws a ticket, the same on all nodes, and stands in the nodes' queues with it; nodes refuse
-    /// whoever is not next, also one who never waited ([`Held`](crate::AcquireError::Held) without a holder means that).
+    /// whoever is not next, also one who never waited; [`Held`](crate::AcquireError::Held) then tells how many come first.
     /// A manager stands there once at a time, for the first of its callers, so managers have their turns one after the
     /// other, however many callers each has; with [`no_local_queue`](Self::no_local_queue) each caller stands there
     /// itself. Whoever gives up, gives its place up with it, also one whose tries or patience are used up: the next call

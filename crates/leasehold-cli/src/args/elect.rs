@@ -3,11 +3,9 @@
 use super::{
     lock::{LockArguments, SpanArguments},
     run::LossArguments,
-    terms,
 };
-use crate::agreement::Agreement;
 use clap::Args;
-use std::{ffi::OsString, time::Duration};
+use std::ffi::OsString;
 
 /// Run a command while being the leader, or tell who is.
 ///
@@ -31,24 +29,16 @@ pub(crate) struct ElectArguments {
     pub(crate) once: bool,
 
     /// Only tell who leads, now and with every change, until a signal comes
-    #[arg(long, conflicts_with_all = ["once", "command", "max_hold", "min_hold", "grace", "label"])]
+    #[arg(long, conflicts_with_all = ["once", "command", "max_hold", "min_hold", "grace", "label", "fair"])]
     pub(crate) observe: bool,
 
     /// With --observe: one JSON object a line
     #[arg(long, requires = "observe", conflicts_with = "command")]
     pub(crate) json: bool,
 
-    /// With --observe: how often to look
-    #[arg(long, value_name = "DURATION", default_value = "500ms", requires = "observe", conflicts_with = "command", value_parser = terms::every)]
-    pub(crate) every: Duration,
-
     /// The command and its arguments, run as they are, without a shell
     #[arg(last = true, required_unless_present = "observe")]
     pub(crate) command: Vec<OsString>,
-
-    // Last: its heading would stand above whatever came behind it.
-    #[command(flatten)]
-    pub(crate) agreement: Agreement,
 }
 
 const ELECT_HELP: &str = "\
@@ -62,8 +52,11 @@ Examples:
 The command sees what a command of `leasehold run` sees, and LEASEHOLD_TERM: the fencing token, a number
 that is larger for every later leader. Let whatever the leader changes refuse smaller ones.
 
---observe prints `led by pid 4711 on db1`, `led by nobody`, or `not known`, where too few nodes answer. It
-asks the nodes every half a second: a leader for less than that may be missed.
+--observe prints `led by pid 4711 on db1, term 1767225600125 at most`, `led by nobody`, or, where for a
+second too few nodes answer or agree, `not known`. The term itself is known to the leader alone: servers
+count for many locks together, and tell how far; a file on this machine does not. Servers push that the
+lock has changed, and are looked at once a second all the same; those that may not push are looked at once a
+second, a file twenty times. A leader for less than that may be missed.
 
 Exit codes:
   0-255  the command's own; 128+n if signal n ended it, or the campaign

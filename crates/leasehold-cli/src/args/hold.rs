@@ -2,11 +2,8 @@
 
 use super::{
     lock::{LockArguments, SpanArguments, WaitArguments},
+    place::Place,
     terms,
-};
-use crate::{
-    agreement::Agreement,
-    node_list::{NodeList, NodeListParser},
 };
 use clap::Args;
 use leasehold::Owner;
@@ -31,10 +28,6 @@ pub(crate) struct HoldArguments {
     /// Print one JSON object instead of lines for the shell
     #[arg(long)]
     pub(crate) json: bool,
-
-    // Last: its heading would stand above whatever came behind it.
-    #[command(flatten)]
-    pub(crate) agreement: Agreement,
 }
 
 /// Acquire a lock that no process keeps: it ends with its --ttl, unless it is extended or released.
@@ -54,10 +47,6 @@ pub(crate) struct AcquireArguments {
     /// Print one JSON object instead of lines for the shell
     #[arg(long)]
     pub(crate) json: bool,
-
-    // Last: its heading would stand above whatever came behind it.
-    #[command(flatten)]
-    pub(crate) agreement: Agreement,
 }
 
 /// Extend a lock that `leasehold acquire` acquired.
@@ -82,16 +71,10 @@ pub(crate) struct ReleaseArguments {
 
 /// A lock that was acquired before.
 #[derive(Debug, Args)]
+#[command(mut_arg("nodes", |nodes| nodes.help(HELD_NODES).long_help(None)))]
 pub(crate) struct HeldArguments {
-    /// The servers, as URLs with commas between
-    #[arg(
-        long,
-        value_name = "URL,URL…",
-        env = "LEASEHOLD_NODES",
-        hide_env_values = true,
-        value_parser = NodeListParser,
-    )]
-    pub(crate) nodes: Option<NodeList>,
+    #[command(flatten)]
+    pub(crate) place: Place,
 
     /// The owner that `leasehold acquire` printed
     #[arg(long, value_name = "OWNER", value_parser = owner)]
@@ -104,9 +87,6 @@ pub(crate) struct HeldArguments {
     /// What is locked
     #[arg(value_parser = terms::resource)]
     pub(crate) resource: String,
-
-    #[command(flatten)]
-    pub(crate) agreement: Agreement,
 }
 
 fn owner(text: &str) -> Result<Owner, String> {
@@ -117,6 +97,9 @@ fn owner(text: &str) -> Result<Owner, String> {
         )
     })
 }
+
+/// No other place has locks that outlive their process.
+const HELD_NODES: &str = "The servers, as URLs with commas between";
 
 const HOLD_HELP: &str = "\
 Examples:

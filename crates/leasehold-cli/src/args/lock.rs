@@ -1,24 +1,14 @@
 //! What every verb asks for that acquires a lock.
 
-use super::terms;
-use crate::node_list::{NodeList, NodeListParser};
+use super::{place::Place, terms};
 use clap::Args;
 use std::time::Duration;
 
 /// Which lock, where, and for how long at a time.
 #[derive(Debug, Args)]
 pub(crate) struct LockArguments {
-    /// The servers, as URLs with commas between; without any, this user's file on this machine
-    #[arg(
-        long,
-        value_name = "URL,URL…",
-        env = "LEASEHOLD_NODES",
-        // They may contain passwords.
-        hide_env_values = true,
-        long_help = NODES_HELP,
-        value_parser = NodeListParser,
-    )]
-    pub(crate) nodes: Option<NodeList>,
+    #[command(flatten)]
+    pub(crate) place: Place,
 
     /// How long the lock on servers outlives this machine, should it die; 200ms at least
     ///
@@ -31,6 +21,15 @@ pub(crate) struct LockArguments {
     /// What others are told of the holder, beside machine and process: up to 64 letters, digits, spaces, ._-:/@+
     #[arg(long, value_name = "TEXT", value_parser = terms::label)]
     pub(crate) label: Option<String>,
+
+    /// Wait in line: all who say it have the lock in the order of their coming. Costs requests, and up to 3s
+    /// where a waiter is killed
+    ///
+    /// Across machines, as well as most of the servers agree on who came when. Whoever does not say it takes what is
+    /// free, so all who share the lock should. A waiter that is killed or cut off as the next keeps the others waiting
+    /// for three seconds; one that gives up, does not. With --no-wait it is refused what others wait for.
+    #[arg(long)]
+    pub(crate) fair: bool,
 
     /// Tell every wait, win, extension and release on standard error
     #[arg(short, long)]
@@ -78,11 +77,3 @@ pub(crate) struct SpanArguments {
     #[arg(long, value_name = "DURATION", value_parser = terms::min_hold)]
     pub(crate) min_hold: Option<Duration>,
 }
-
-/// Not a comment of the option, in which brackets are links.
-const NODES_HELP: &str = "\
-The servers, as URLs with commas between; without any, this user's file on this machine
-
-redis://[user:password@]host[:port][/db], rediss://... for TLS, unix:///path, or a master with replicas as one \
-node: redis+sentinel://[user:password@]host[:port],host[:port]/mymaster[/db], with ?sentinel_password=... if the \
-sentinels have one. A comma in a password is written %2C.";

@@ -1,9 +1,7 @@
 //! The arguments of those who operate the servers: `leasehold admit` and `leasehold reconfigure`.
 
-use crate::{
-    agreement::Agreement,
-    node_list::{NodeList, NodeListParser},
-};
+use super::place::Place;
+use crate::node_list::{NodeList, NodeListParser};
 use clap::Args;
 
 /// Let servers vote that would wait because they may have forgotten locks.
@@ -12,24 +10,17 @@ use clap::Args;
 /// ended. This is your word that they have forgotten none: say it of servers that are brand-new, or while
 /// nothing runs that locks. Said of a server that did forget, it lets two hold the same lock.
 #[derive(Debug, Args)]
-#[command(after_long_help = OPERATOR_HELP)]
+#[command(
+    after_long_help = OPERATOR_HELP,
+    mut_arg("nodes", |nodes| nodes.help(ALL_NODES).long_help(None))
+)]
 pub(crate) struct AdmitArguments {
-    /// The servers, all of them, as URLs with commas between
-    #[arg(
-        long,
-        value_name = "URL,URL…",
-        env = "LEASEHOLD_NODES",
-        hide_env_values = true,
-        value_parser = NodeListParser,
-    )]
-    pub(crate) nodes: Option<NodeList>,
+    #[command(flatten)]
+    pub(crate) place: Place,
 
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,
-
-    #[command(flatten)]
-    pub(crate) agreement: Agreement,
 }
 
 /// Change the servers, or what all agree on, while locks are in use.
@@ -38,17 +29,13 @@ pub(crate) struct AdmitArguments {
 /// of it; whoever locks by the new ones waits until every old lock has ended. Start those afterwards. Run it again if
 /// it was interrupted or did not reach every server: what was done is left alone.
 #[derive(Debug, Args)]
-#[command(after_long_help = OPERATOR_HELP)]
+#[command(
+    after_long_help = OPERATOR_HELP,
+    mut_arg("nodes", |nodes| nodes.help(NODES_AFTER).long_help(None))
+)]
 pub(crate) struct ReconfigureArguments {
-    /// The servers after the change, all of them, as URLs with commas between
-    #[arg(
-        long,
-        value_name = "URL,URL…",
-        env = "LEASEHOLD_NODES",
-        hide_env_values = true,
-        value_parser = NodeListParser,
-    )]
-    pub(crate) nodes: Option<NodeList>,
+    #[command(flatten)]
+    pub(crate) place: Place,
 
     /// The servers before the change, all of them; without it, the same
     #[arg(long, value_name = "URL,URL…", value_parser = NodeListParser)]
@@ -61,10 +48,11 @@ pub(crate) struct ReconfigureArguments {
     /// Look, say what would be done, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-
-    #[command(flatten)]
-    pub(crate) agreement: Agreement,
 }
+
+/// One that is left out is not operated, and there is none on this machine alone.
+const ALL_NODES: &str = "The servers, all of them, as URLs with commas between";
+const NODES_AFTER: &str = "The servers after the change, all of them, as URLs with commas between";
 
 const OPERATOR_HELP: &str = "\
 Exit codes:

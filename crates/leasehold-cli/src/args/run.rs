@@ -4,7 +4,6 @@ use super::{
     lock::{LockArguments, SpanArguments, WaitArguments},
     terms,
 };
-use crate::agreement::Agreement;
 use clap::{Args, ValueEnum};
 use std::{ffi::OsString, time::Duration};
 
@@ -31,10 +30,6 @@ pub(crate) struct RunArguments {
     /// The command and its arguments, run as they are, without a shell
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<OsString>,
-
-    // Last: its heading would stand above whatever came behind it.
-    #[command(flatten)]
-    pub(crate) agreement: Agreement,
 }
 
 /// What becomes of the command when the lock is lost.
@@ -68,6 +63,9 @@ Examples:
 
   Wait half a minute for it at most, and tell the lock's trouble from the job's own:
     leasehold run -w 30s backup -- ./backup; case $? in 124) echo busy;; esac
+
+  One after the other, in the order of their coming, whichever machine they are on:
+    leasehold run --fair --nodes redis://a,redis://b,redis://c backup -- /usr/local/bin/backup
 
   As with flock(1), to a cron that reports every code but 0:
     leasehold run -n -E 0 backup -- ./backup

@@ -59,16 +59,6 @@ pub(super) fn label(text: &str) -> Result<String, String> {
     }
 }
 
-/// How often to look: not so often that looking is all that the nodes do.
-pub(super) fn every(text: &str) -> Result<Duration, String> {
-    match duration::parse(text)? {
-        pause if pause < SHORTEST_PAUSE => {
-            Err(format!("shorter than {}: too often", Shown(SHORTEST_PAUSE)))
-        }
-        pause => Ok(pause),
-    }
-}
-
 pub(super) fn wait(text: &str) -> Result<Duration, String> {
     match duration::parse(text)? {
         Duration::ZERO => Err("zero: say --no-wait to try once".into()),
@@ -95,7 +85,6 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
 
 /// How often a picture is drawn at most.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(200);
-const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// Of this, a command that has to go gets 30 ms between SIGTERM and SIGKILL: hardly enough to be
 /// scheduled twice on a busy machine.

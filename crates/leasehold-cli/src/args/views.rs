@@ -1,37 +1,8 @@
 //! The arguments of the commands that look: `status`, `list`, `wait`, `watch`, `doctor`; and of `force-release`.
 
-use super::terms;
-use crate::{
-    agreement::Agreement,
-    node_list::{NodeList, NodeListParser},
-};
+use super::{place::Place, terms};
 use clap::Args;
 use std::time::Duration;
-
-/// Where to look.
-#[derive(Debug, Args)]
-pub(crate) struct Place {
-    /// The servers, as URLs with commas between; without any, this user's file on this machine
-    #[arg(
-        long,
-        value_name = "URL,URL…",
-        env = "LEASEHOLD_NODES",
-        // They may contain passwords.
-        hide_env_values = true,
-        value_parser = NodeListParser,
-    )]
-    pub(crate) nodes: Option<NodeList>,
-
-    #[command(flatten)]
-    pub(crate) agreement: Agreement,
-}
-
-impl Place {
-    /// What a configuration file may fill in.
-    pub(super) fn parts(&mut self) -> (&mut Option<NodeList>, &mut Agreement) {
-        (&mut self.nodes, &mut self.agreement)
-    }
-}
 
 /// Say who holds a lock, since when, and for how long, node by node.
 ///

@@ -1,22 +1,15 @@
 //! `leasehold acquire`: a lock that no process keeps.
 
 use crate::{
-    args::hold::AcquireArguments,
-    exit_code,
-    failure::Failure,
-    giving_back,
-    lock::{self, Patience},
-    nodes::Nodes,
-    patience::Wait,
-    signals::Signals,
-    told_lease::ToldLease,
+    args::hold::AcquireArguments, exit_code, failure::Failure, giving_back, lock, nodes::Nodes,
+    patience::Wait, signals::Signals, told_lease::ToldLease,
 };
 use leasehold::LockManager;
 
 /// Acquires a lock, prints it, and tells the code to exit with.
 pub(crate) fn run(arguments: &AcquireArguments) -> Result<u8, Failure> {
-    let nodes = on_servers(Nodes::choose(arguments.lock.nodes.as_ref()))?;
-    let manager = lock::manager(&arguments.lock, &arguments.agreement, &nodes)?;
+    let nodes = on_servers(Nodes::choose(arguments.lock.place.nodes.as_ref()))?;
+    let manager = lock::manager(&arguments.lock, &nodes)?;
     lock::runtime()?.block_on(acquire(&manager, &nodes, arguments))
 }
 
@@ -38,22 +31,18 @@ async fn acquire(
     arguments: &AcquireArguments,
 ) -> Result<u8, Failure> {
     let mut signals = Signals::listen()?;
-    let wait = Wait {
+    // It lives for a TTL, and nobody is there to extend it.
+    let options = lock::options(&arguments.lock, None).no_renewal();
+    let wait = Wait::new(
         manager,
         nodes,
-        resource: &arguments.lock.resource,
-        // It lives for a TTL, and nobody is there to extend it.
-        options: lock::options(&arguments.lock, None).no_renewal(),
-        patience: Patience::of(&arguments.wait),
-        conflict: arguments.wait.conflict_exit_code,
-        verbose: arguments.lock.verbose,
-    };
-    let guard = match signals.or_else(wait.acquire()).await {
+        &arguments.lock,
+        options,
+        Some(&arguments.wait),
+    );
+    let guard = match wait.acquire_or_end(&mut signals).await {
         Ok(guard) => guard,
-        Err(end) => {
-            giving_back::clean_up(manager).await;
-            return end;
-        }
+        Err(end) => return end,
     };
     let told = ToldLease::of(&guard, manager.clock());
     if let Err(unread) = told.print(arguments.json) {

@@ -15,8 +15,8 @@ use leasehold::{
 
 /// Looks, asks, admits, and tells the code to exit with.
 pub(crate) fn run(arguments: &AdmitArguments) -> Result<u8, Failure> {
-    let nodes = nodes::servers(arguments.nodes.as_ref())?;
-    let builder = || arguments.agreement.builder(nodes);
+    let nodes = nodes::servers(arguments.place.nodes.as_ref())?;
+    let builder = || arguments.place.agreement.builder(nodes);
     let survey = waiting::for_it(builder().survey())?.map_err(|error| misused(&error))?;
     let (mut abstaining, mut is_reconfigured) = (0, false);
     for told in &survey {

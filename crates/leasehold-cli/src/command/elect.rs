@@ -6,8 +6,7 @@ use crate::{
     args::elect::ElectArguments,
     exit_code,
     failure::Failure,
-    giving_back,
-    lock::{self, Patience},
+    lock,
     nodes::Nodes,
     output,
     patience::Wait,
@@ -25,14 +24,14 @@ pub(crate) fn run(arguments: &ElectArguments) -> Result<u8, Failure> {
         command,
         ..
     } = arguments;
-    let nodes = Nodes::choose(lock.nodes.as_ref());
+    let nodes = Nodes::choose(lock.place.nodes.as_ref());
     let tenure = Tenure::new(&nodes, lock, span, loss, command)?.of_leader();
-    let manager = lock::manager(lock, &arguments.agreement, &nodes)?;
+    if arguments.observe {
+        return lock::runtime()?.block_on(observation::run(&nodes, arguments));
+    }
+    let manager = lock::manager(lock, &nodes)?;
     lock::runtime()?.block_on(async {
         let mut signals = Signals::listen()?;
-        if arguments.observe {
-            return observation::run(&manager, arguments, &mut signals).await;
-        }
         campaign(&manager, &nodes, arguments, &tenure, &mut signals).await
     })
 }
@@ -44,23 +43,17 @@ async fn campaign(
     tenure: &Tenure<'_>,
     signals: &mut Signals,
 ) -> Result<u8, Failure> {
-    let wait = Wait {
-        manager,
-        nodes,
-        resource: &arguments.lock.resource,
-        options: lock::options(&arguments.lock, Some(&arguments.span)),
-        patience: Patience::Stubborn,
-        conflict: None,
-        verbose: arguments.lock.verbose,
-    };
+    let options = lock::options(&arguments.lock, Some(&arguments.span));
+    let wait = Wait::new(manager, nodes, &arguments.lock, options, None);
     loop {
-        let guard = match signals.or_else(wait.acquire()).await {
+        let guard = match wait.acquire_or_end(signals).await {
             Ok(guard) => guard,
-            Err(end) => {
-                giving_back::clean_up(manager).await;
-                return end;
-            }
+            Err(end) => return end,
         };
+        if arguments.lock.verbose {
+            let (resource, term) = (&arguments.lock.resource, guard.fencing_token());
+            output::talk(format_args!("leading {resource:?}: term {term}"));
+        }
         match tenure.serve(guard, manager.clock(), signals).await? {
             Ended::Free(code) => return Ok(code),
             Ended::Lost(why, _) if arguments.once => {

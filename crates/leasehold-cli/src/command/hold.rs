@@ -1,17 +1,8 @@
 //! `leasehold hold`: a lock for as long as somebody keeps our standard input open.
 
 use crate::{
-    args::hold::HoldArguments,
-    exit_code,
-    failure::Failure,
-    giving_back,
-    lock::{self, Patience},
-    nodes::Nodes,
-    patience::Wait,
-    signals::Signals,
-    told_lease::ToldLease,
-    upkeep::Upkeep,
-    watch::Story,
+    args::hold::HoldArguments, exit_code, failure::Failure, giving_back, lock, nodes::Nodes,
+    patience::Wait, signals::Signals, told_lease::ToldLease, upkeep::Upkeep, watch::Story,
 };
 use leasehold::{LeaseGuard, LockManager};
 use std::io::{self, stdin};
@@ -23,8 +14,8 @@ use tokio::{
 
 /// Holds a lock, and tells the code to exit with.
 pub(crate) fn run(arguments: &HoldArguments) -> Result<u8, Failure> {
-    let nodes = Nodes::choose(arguments.lock.nodes.as_ref());
-    let manager = lock::manager(&arguments.lock, &arguments.agreement, &nodes)?;
+    let nodes = Nodes::choose(arguments.lock.place.nodes.as_ref());
+    let manager = lock::manager(&arguments.lock, &nodes)?;
     lock::runtime()?.block_on(hold(&manager, &nodes, arguments))
 }
 
@@ -35,21 +26,11 @@ async fn hold(
 ) -> Result<u8, Failure> {
     let mut signals = Signals::listen()?;
     let (lock, span) = (&arguments.lock, &arguments.span);
-    let wait = Wait {
-        manager,
-        nodes,
-        resource: &lock.resource,
-        options: lock::options(lock, Some(span)),
-        patience: Patience::of(&arguments.wait),
-        conflict: arguments.wait.conflict_exit_code,
-        verbose: lock.verbose,
-    };
-    let guard = match signals.or_else(wait.acquire()).await {
+    let options = lock::options(lock, Some(span));
+    let wait = Wait::new(manager, nodes, lock, options, Some(&arguments.wait));
+    let guard = match wait.acquire_or_end(&mut signals).await {
         Ok(guard) => guard,
-        Err(end) => {
-            giving_back::clean_up(manager).await;
-            return end;
-        }
+        Err(end) => return end,
     };
     let begun = Instant::now();
     let end_of_input = watch_input()?;

@@ -11,8 +11,8 @@ use leasehold::{
 
 /// Looks, asks, changes, and tells the code to exit with.
 pub(crate) fn run(arguments: &ReconfigureArguments) -> Result<u8, Failure> {
-    let nodes = nodes::servers(arguments.nodes.as_ref())?;
-    let builder = || arguments.agreement.builder(nodes);
+    let nodes = nodes::servers(arguments.place.nodes.as_ref())?;
+    let builder = || arguments.place.agreement.builder(nodes);
     let former = || match &arguments.from {
         Some(NodeList(urls)) => Former::nodes(urls),
         None => Former::same(),
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &ReconfigureArguments) -> Result<u8, Failure> {
         }
     }
     output::talk(format_args!("to:   {}", plan.to));
-    if arguments.agreement.is_unguarded() && !plan.is_complete() {
+    if arguments.place.agreement.is_unguarded() && !plan.is_complete() {
         output::talk(
             "this takes two runs: without a restart guard the nodes cannot wait by themselves for the leases of before",
         );

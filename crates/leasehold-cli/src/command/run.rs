@@ -4,8 +4,7 @@ use crate::{
     args::run::RunArguments,
     exit_code,
     failure::Failure,
-    giving_back,
-    lock::{self, Patience},
+    lock,
     nodes::Nodes,
     patience::Wait,
     signals::Signals,
@@ -22,9 +21,9 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
         command,
         ..
     } = arguments;
-    let nodes = Nodes::choose(lock.nodes.as_ref());
+    let nodes = Nodes::choose(lock.place.nodes.as_ref());
     let tenure = Tenure::new(&nodes, lock, span, loss, command)?;
-    let manager = lock::manager(lock, &arguments.agreement, &nodes)?;
+    let manager = lock::manager(lock, &nodes)?;
     lock::runtime()?.block_on(under_lock(&manager, &nodes, arguments, &tenure))
 }
 
@@ -35,21 +34,17 @@ async fn under_lock(
     tenure: &Tenure<'_>,
 ) -> Result<u8, Failure> {
     let mut signals = Signals::listen()?;
-    let wait = Wait {
+    let options = lock::options(&arguments.lock, Some(&arguments.span));
+    let wait = Wait::new(
         manager,
         nodes,
-        resource: &arguments.lock.resource,
-        options: lock::options(&arguments.lock, Some(&arguments.span)),
-        patience: Patience::of(&arguments.wait),
-        conflict: arguments.wait.conflict_exit_code,
-        verbose: arguments.lock.verbose,
-    };
-    let guard = match signals.or_else(wait.acquire()).await {
+        &arguments.lock,
+        options,
+        Some(&arguments.wait),
+    );
+    let guard = match wait.acquire_or_end(&mut signals).await {
         Ok(guard) => guard,
-        Err(end) => {
-            giving_back::clean_up(manager).await;
-            return end;
-        }
+        Err(end) => return end,
     };
     match tenure.serve(guard, manager.clock(), &mut signals).await? {
         Ended::Free(code) => Ok(code),

@@ -1,7 +1,7 @@
 //! Passwords, and files that have them.
 
 use super::{unreadable, wrong};
-use crate::{failure::Failure, node_list::NodeList, output};
+use crate::{failure::Failure, node_list::NodeList, output, told_lease::quoted};
 use leasehold::link::redis::RedisUrl;
 use std::{
     fmt::Write as _,
@@ -39,6 +39,7 @@ impl Secrets {
 
 fn read_password(path: &Path) -> Result<String, Failure> {
     let text = read(path)?;
+    warn_if_others_can_read(path);
     // The line end is the editor's, not the password's.
     let password = text.strip_suffix('\n').unwrap_or(&text);
     let password = password.strip_suffix('\r').unwrap_or(password);
@@ -63,6 +64,9 @@ fn read_nodes(path: &Path) -> Result<Vec<String>, Failure> {
             .map_err(|error| wrong(format!("{}:{}: {error}", path.display(), number + 1)))?;
         urls.push(line.to_owned());
     }
+    if urls.iter().any(|url| has_password(url)) {
+        warn_if_others_can_read(path);
+    }
     match urls.is_empty() {
         true => Err(wrong(format!(
             "{} has no address of a node",
@@ -73,19 +77,21 @@ fn read_nodes(path: &Path) -> Result<Vec<String>, Failure> {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
-    warn_if_others_can_read(path);
-    Ok(text)
+    fs::read_to_string(path).map_err(|error| unreadable(path, &error))
 }
 
 /// Says so, and goes on: a job that has run for years must not stop for it.
 pub(super) fn warn_if_others_can_read(path: &Path) {
-    if fs::metadata(path).is_ok_and(|found| found.mode() & 0o004 != 0) {
-        let path = path.display();
+    let Ok(found) = fs::metadata(path) else {
+        return;
+    };
+    let mode = found.mode() & 0o7777;
+    if mode & 0o004 != 0 {
+        let path = path.display().to_string();
         output::talk(format_args!(
-            "warning: everybody on this machine can read {path}, which has a password"
+            "warning: everybody on this machine can read {path}, which has a password: its mode is {mode:04o}"
         ));
-        output::hint(format_args!("chmod o-rwx {path}"));
+        output::hint(format_args!("chmod o-rwx {}", quoted(&path)));
     }
 }
 

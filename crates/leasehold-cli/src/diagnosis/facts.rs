@@ -40,6 +40,8 @@ pub(crate) struct ServerFacts {
     /// What it could not write the last time.
     pub(crate) failed_write: Option<String>,
     pub(crate) lacking: Option<Vec<String>>,
+    /// Beside those, for fair locks.
+    pub(crate) lacking_for_fair: Option<Vec<String>>,
     pub(crate) vote: VoteFacts,
 }
 
@@ -108,6 +110,7 @@ impl ServerFacts {
             fsync_on_rewrite: seen.persistence.fsync_on_rewrite,
             failed_write: seen.persistence.failed.clone(),
             lacking: seen.lacking.clone(),
+            lacking_for_fair: seen.lacking_for_fair.clone(),
             vote: match &seen.survey {
                 Some(Answer::Told(survey)) => VoteFacts::of(survey),
                 Some(Answer::Silent(why)) => VoteFacts::NotTold(why.clone()),

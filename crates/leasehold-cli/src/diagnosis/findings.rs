@@ -73,6 +73,7 @@ fn of_server(server: &ServerFacts, options: &Options) -> Vec<Finding> {
         vote(server, options),
         version(server),
         rights(server, options),
+        rights_for_fair(server),
         persistence(server, options),
         memory(server),
         clock(server, options),
@@ -177,6 +178,21 @@ fn rights(server: &ServerFacts, options: &Options) -> Option<Finding> {
             &remedy,
         ),
     })
+}
+
+/// Nobody knows here whether anybody wants such a lock.
+fn rights_for_fair(server: &ServerFacts) -> Option<Finding> {
+    let lacking = server.lacking_for_fair.as_ref()?;
+    if lacking.is_empty() {
+        return None;
+    }
+    let list = lacking.join(" ");
+    Some(finding(
+        Weight::Note,
+        format!("its user lacks rights for fair locks: {list}"),
+        "where locks are fair (`--fair`), it has no vote without; other locks do not need them",
+        &format!("if any lock is fair, on the server: ACL SETUSER … {list}"),
+    ))
 }
 
 fn persistence(server: &ServerFacts, options: &Options) -> Option<Finding> {

@@ -245,7 +245,6 @@ fn server_json(server: &ServerFacts, guard: Guard) -> Vec<(&'static str, Json)> 
         | VoteFacts::Unfinished(why)
         | VoteFacts::NotTold(why) => (None, Some(why)),
     };
-    let lacking = server.lacking.as_ref();
     vec![
         ("kind", "server".into()),
         ("answers", true.into()),
@@ -273,16 +272,21 @@ fn server_json(server: &ServerFacts, guard: Guard) -> Vec<(&'static str, Json)> 
         ("maxmemory_bytes", Json::or_null(server.memory_limit)),
         ("append_only_file", Json::or_null(server.has_log)),
         ("appendfsync", Json::or_null(server.fsync.clone())),
+        ("lacking_rights", rights(server.lacking.as_deref())),
         (
-            "lacking_rights",
-            lacking.map_or(Json::Null, |lacking| {
-                lacking.iter().map(String::as_str).collect()
-            }),
+            "lacking_rights_for_fair",
+            rights(server.lacking_for_fair.as_deref()),
         ),
         ("votes", findings::votes(server, guard).into()),
         ("votes_in_ms", left.map_or(Json::Null, Json::millis)),
         ("why", Json::or_null(why.map(String::as_str))),
     ]
+}
+
+fn rights(lacking: Option<&[String]>) -> Json {
+    lacking.map_or(Json::Null, |lacking| {
+        lacking.iter().map(String::as_str).collect()
+    })
 }
 
 /// `64 MiB`, `1.2 MiB`, `900 KiB`. Rounded down.

@@ -242,6 +242,14 @@ fn servers_that_are_named_twice_are_refused() {
     seen.assert_says(2, &["--nodes and --use both say which servers are meant"]);
 }
 
+/// What is said of a file with a password that everybody can read.
+fn warning_of(path: &str, mode: &str) -> String {
+    format!(
+        "leasehold: warning: everybody on this machine can read {path}, which has a password: its mode is {mode}\n\
+         hint: chmod o-rwx {path}\n"
+    )
+}
+
 #[test]
 fn files_with_passwords_are_read_and_told_of_if_all_can_read_them() {
     let user =
@@ -259,9 +267,10 @@ fn files_with_passwords_are_read_and_told_of_if_all_can_read_them() {
     quiet.assert_says(122, &["cannot lock \"demo\""]);
     assert!(!quiet.stderr.contains("warning"), "{quiet:?}");
     set_permissions(&secret, Permissions::from_mode(0o644)).expect("it is ours");
-    let warning = format!("leasehold: warning: everybody on this machine can read {secret}");
     let seen = run(&user, &[]);
-    seen.assert_says(122, &[&warning, "hint: chmod o-rwx"]);
+    let warning = warning_of(&secret, "0644");
+    assert!(seen.stderr.starts_with(&warning), "{seen:?}");
+    assert_eq!(seen.code, 122);
     assert!(!seen.stderr.contains("hush"), "{seen:?}");
     // A password in the file itself.
     put(
@@ -272,7 +281,7 @@ fn files_with_passwords_are_read_and_told_of_if_all_can_read_them() {
     let path = user.path("l.toml");
     assert!(!run(&user, &[]).stderr.contains("warning"));
     set_permissions(&path, Permissions::from_mode(0o604)).expect("it is ours");
-    run(&user, &[]).assert_says(122, &["warning: everybody on this machine can read"]);
+    run(&user, &[]).assert_says(122, &[&warning_of(&path, "0604")]);
     // Addresses in a file of their own.
     put(&user, "l.toml", "[clusters.a]\nnodes_file = 'list'\n");
     put(&user, "list", "# ours\nredis://127.0.0.1:1,\n\nhttp://b\n");
@@ -281,7 +290,14 @@ fn files_with_passwords_are_read_and_told_of_if_all_can_read_them() {
         &[&format!("{}:4: ", user.path("list")), "unknown scheme"],
     );
     put(&user, "list", "# ours\nredis://127.0.0.1:1,\n");
-    run(&user, &[]).assert_says(122, &["127.0.0.1:1: "]);
+    let list = user.path("list");
+    set_permissions(&list, Permissions::from_mode(0o644)).expect("it is ours");
+    let seen = run(&user, &[]);
+    seen.assert_says(122, &["127.0.0.1:1: "]);
+    assert!(!seen.stderr.contains("warning"), "it has none: {seen:?}");
+    put(&user, "list", "redis://:hush@127.0.0.1:1\n");
+    set_permissions(&list, Permissions::from_mode(0o644)).expect("it is ours");
+    run(&user, &[]).assert_says(122, &[&warning_of(&list, "0644")]);
     put(&user, "list", "# ours\n");
     run(&user, &[]).assert_says(2, &["has no address of a node"]);
 }

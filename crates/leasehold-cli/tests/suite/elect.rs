@@ -1,8 +1,9 @@
 //! Leaders, and those who look on.
 
-use crate::support::{User, end_group, lives, wait_until};
+use crate::support::{User, end_group, lives, now, wait_until};
 use leasehold_servers::{ServerSet, require_server};
 use rustix::process::Signal;
+use std::time::Duration;
 
 #[test]
 fn a_leader_is_told_its_term_and_its_code_is_the_end() {
@@ -19,6 +20,9 @@ fn a_leader_is_told_its_term_and_its_code_is_the_end() {
         })
         .collect();
     assert!(terms[0] < terms[1], "{terms:?}");
+    let said = user.run(&[&["elect", "-v"], &words[1..]].concat()).end();
+    let term = said.stdout.split(' ').next().unwrap_or_default();
+    said.assert_says(7, &[&format!("leasehold: leading \"demo\": term {term}\n")]);
 }
 
 #[test]
@@ -102,16 +106,12 @@ fn a_signal_ends_a_campaign() {
 #[test]
 fn whoever_looks_on_is_told_of_every_change() {
     let user = User::new();
-    let mut plain = user
-        .run(&["elect", "--observe", "--every", "50ms", "demo"])
-        .start();
-    let mut json = user
-        .run(&["elect", "--observe", "--json", "--every", "50ms", "demo"])
-        .start();
+    let mut plain = user.run(&["elect", "--observe", "demo"]).start();
+    let mut json = user.run(&["elect", "--observe", "--json", "demo"]).start();
     assert_eq!(plain.line(), "led by nobody");
     assert_eq!(
         json.line(),
-        "{\"resource\":\"demo\",\"state\":\"free\",\"owner\":null}"
+        "{\"resource\":\"demo\",\"state\":\"free\",\"owner\":null,\"term_at_most\":null}"
     );
     let words = ["elect", "--label", "a1", "demo", "--", "sh", "-c"];
     let script = "echo $LEASEHOLD_OWNER; exec sleep 30";
@@ -124,7 +124,9 @@ fn whoever_looks_on_is_told_of_every_change() {
     );
     assert_eq!(
         json.line(),
-        format!("{{\"resource\":\"demo\",\"state\":\"led\",\"owner\":\"{owner}\"}}")
+        format!(
+            "{{\"resource\":\"demo\",\"state\":\"led\",\"owner\":\"{owner}\",\"term_at_most\":null}}"
+        )
     );
     leader.signal(Signal::TERM);
     assert_eq!(leader.end_alone(), 143);
@@ -133,4 +135,63 @@ fn whoever_looks_on_is_told_of_every_change() {
         observer.signal(Signal::TERM);
         assert_eq!(observer.end_alone(), 0);
     }
+}
+
+#[test]
+fn whoever_looks_on_at_servers_is_told_at_once_and_of_no_smaller_term_than_the_leaders() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let user = User::new();
+    let nodes = servers.nodes();
+    let on = |words: &[&str]| {
+        let words = [&["elect", "--nodes", &nodes], words].concat();
+        user.run(&words)
+    };
+    let mut looking = on(&["--observe", "demo"]).start();
+    assert_eq!(looking.line(), "led by nobody");
+    let mut delays = Vec::new();
+    for _ in 0..4 {
+        let script = "echo $$ $LEASEHOLD_TERM; exec sleep 30";
+        let mut leader = on(&["demo", "--", "sh", "-c", script]).start();
+        let led = leader.line();
+        let since = now();
+        let (_, term) = led.split_once(' ').expect("two");
+        let line = looking.line();
+        delays.push(since.elapsed());
+        let known = line
+            .strip_suffix(" at most")
+            .and_then(|line| line.rsplit_once(", term "));
+        let (who, most) = known.expect(&line);
+        assert!(who.starts_with("led by pid "), "{line}");
+        let number = |text: &str| text.parse::<u64>().expect("it is a number");
+        assert!(number(term) <= number(most), "{term}: {line}");
+        leader.signal(Signal::TERM);
+        assert_eq!(leader.end_alone(), 143);
+        let since = now();
+        assert_eq!(looking.line(), "led by nobody");
+        delays.push(since.elapsed());
+    }
+    // Looking once a second would take half of one on the average.
+    let all: Duration = delays.iter().sum();
+    assert!(all < Duration::from_secs(2), "{delays:?}");
+    looking.signal(Signal::INT);
+    assert_eq!(looking.end_alone(), 0);
+}
+
+#[test]
+fn servers_that_are_gone_for_a_second_leave_the_leader_unknown() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let user = User::new();
+    let nodes = servers.nodes();
+    let mut looking = user
+        .run(&["elect", "--nodes", &nodes, "--observe", "demo"])
+        .start();
+    assert_eq!(looking.line(), "led by nobody");
+    for server in &servers[..2] {
+        server.kill().expect("it runs");
+    }
+    assert_eq!(looking.line(), "not known");
+    looking.signal(Signal::TERM);
+    assert_eq!(looking.end_alone(), 0);
 }

@@ -108,6 +108,7 @@ fn the_examples_of_run_run_as_they_stand_in_its_help() {
         "backup ran\n",
         "backup ran\n",
         "backup ran\n",
+        "backup ran\n",
         "made deploy\n",
         "hi\n",
     ];

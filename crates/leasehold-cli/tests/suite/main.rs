@@ -4,6 +4,7 @@ mod bad_config;
 mod bad_input;
 mod documents;
 mod elect;
+mod fair;
 mod flags;
 mod help;
 mod local;

@@ -167,6 +167,7 @@ stories! {
     what_is_taken_over_is_not_waited_for
     whoever_comes_back_lets_those_go_first_who_lost
     whoever_is_not_next_lets_the_next_ask_first
+    whoever_is_refused_what_is_free_is_told_how_many_come_first
     whoever_is_refused_without_a_word_asks_who_it_is
     whoever_is_told_of_changes_asks_after_a_second_all_the_same
     whoever_waits_for_a_fair_lock_keeps_its_ticket

@@ -240,6 +240,12 @@ fn opposed(opposition: &Opposition) -> String {
     if let Some(remaining) = opposition.remaining {
         out += &format!(" left={}", time(remaining));
     }
+    if opposition.free > 0 {
+        out += &format!(" free={}", opposition.free);
+    }
+    if let Some(ahead) = opposition.ahead {
+        out += &format!(" ahead={ahead}");
+    }
     out + &faults(&opposition.faults)
 }
 

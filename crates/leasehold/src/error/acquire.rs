@@ -7,11 +7,12 @@ use std::{error::Error, fmt, time::Duration};
 /// Why a lock was not acquired.
 ///
 /// Every variant knows the resource; its text is a fragment that completes "cannot …" as in
-/// `lock "orders/42": held elsewhere on 3 of 5 nodes (quorum 3) after 4 attempts in 1.2 s`.
+/// `lock "orders/42": held elsewhere on 3 of 5 nodes (quorum 3) after 4 attempts in 1.2 s`. Of a fair lock it says as
+/// well how many come first, and does not call held what is only kept for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AcquireError {
-    /// Somebody else holds it, or tried at the same time. Trying again later helps.
+    /// Somebody else holds it, tried at the same time, or waits for it and comes first. Trying again later helps.
     Held(Held),
     /// Too few nodes answered. Trying again helps once the nodes are back.
     Unreachable(Unreachable),
@@ -76,6 +77,12 @@ pub struct Held {
     pub holder: Option<Owner>,
     /// How long it is held at most if it is not extended; none if that is not known.
     pub remaining: Option<Duration>,
+    /// On how many of the nodes that refused nobody held it, but others who wait for it come first. None unless the lock
+    /// is [fair](crate::LockOptions::fair).
+    pub free: u8,
+    /// How many who wait for it come first, as far as the nodes that refused know; none if the lock is not fair. Whoever
+    /// tries once is told how many would come before it if it waited. A node keeps 128 places; 255 stands for more.
+    pub ahead: Option<u8>,
     /// The nodes that did not vote.
     pub faults: Vec<NodeFault>,
     /// How many attempts there were.
@@ -165,6 +172,16 @@ impl AcquireError {
         }
     }
 
+    /// The facts, if somebody else's lock was the reason, at last.
+    #[must_use]
+    pub fn held(&self) -> Option<&Held> {
+        match self {
+            Self::Held(held) => Some(held),
+            Self::TimedOut { last, .. } => last.held(),
+            _ => None,
+        }
+    }
+
     /// Who holds the lock, if the nodes told.
     #[must_use]
     pub fn holder(&self) -> Option<&Owner> {
@@ -187,14 +204,6 @@ impl AcquireError {
             Self::Disagreement { faults, .. } => faults,
             Self::TimedOut { last, .. } => last.faults(),
             Self::TooLate { .. } | Self::ShutDown { .. } | Self::OwnerRepeated { .. } => &[],
-        }
-    }
-
-    fn held(&self) -> Option<&Held> {
-        match self {
-            Self::Held(held) => Some(held),
-            Self::TimedOut { last, .. } => last.held(),
-            _ => None,
         }
     }
 }
@@ -258,20 +267,35 @@ impl Held {
             refused,
             quorum,
             nodes,
+            free,
             faults,
             ..
         } = self;
+        match (*nodes, refused.saturating_sub((*free).into()), *free) {
+            (1, _, 0) => out.write_str("held elsewhere")?,
+            (1, ..) => out.write_str("free")?,
+            (_, held, 0) => write!(out, "held elsewhere on {held} of {nodes} nodes")?,
+            (_, 0, free) => write!(out, "free on {free} of {nodes} nodes")?,
+            (_, held, free) => write!(
+                out,
+                "held elsewhere on {held} of {nodes} nodes and free on {free}"
+            )?,
+        }
         match (*nodes, faults.len()) {
-            (1, _) => out.write_str("held elsewhere"),
-            (_, 0) => write!(
-                out,
-                "held elsewhere on {refused} of {nodes} nodes (quorum {quorum})"
-            ),
-            (_, silent) => write!(
-                out,
-                "held elsewhere on {refused} of {nodes} nodes, and {silent} did not vote \
-                 (quorum {quorum})"
-            ),
+            (1, _) => {}
+            (_, 0) => write!(out, " (quorum {quorum})")?,
+            (_, silent) => write!(out, ", and {silent} did not vote (quorum {quorum})")?,
+        }
+        self.write_queue(out)
+    }
+
+    /// A node that has nobody's key and refuses does so for them, so there must be some.
+    fn write_queue(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joint = if self.free > 0 { "but" } else { "and" };
+        match self.ahead {
+            None | Some(0) => Ok(()),
+            Some(1) => write!(out, ", {joint} another waits and comes first"),
+            Some(ahead) => write!(out, ", {joint} {ahead} others wait and come first"),
         }
     }
 }
@@ -326,3 +350,54 @@ fn write_effort(out: &mut fmt::Formatter<'_>, attempts: u32, waited: Duration) -
 }
 
 impl Error for AcquireError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(nodes: usize, refused: usize, free: u8, ahead: Option<u8>) -> String {
+        let held = Held {
+            resource: Resource::new("r").expect("a name"),
+            refused,
+            quorum: nodes / 2 + 1,
+            nodes,
+            holder: None,
+            remaining: None,
+            free,
+            ahead,
+            faults: Vec::new(),
+            attempts: 1,
+            waited: Duration::from_millis(2),
+        };
+        AcquireError::Held(held).to_string()
+    }
+
+    #[test]
+    fn what_is_kept_for_others_is_not_called_held() {
+        for (facts, told) in [
+            ((1, 1, 0, None), "held elsewhere"),
+            ((1, 1, 0, Some(0)), "held elsewhere"),
+            (
+                (1, 1, 0, Some(1)),
+                "held elsewhere, and another waits and comes first",
+            ),
+            ((1, 1, 1, Some(2)), "free, but 2 others wait and come first"),
+            (
+                (3, 2, 0, Some(0)),
+                "held elsewhere on 2 of 3 nodes (quorum 2)",
+            ),
+            (
+                (5, 3, 3, Some(1)),
+                "free on 3 of 5 nodes (quorum 3), but another waits and comes first",
+            ),
+            (
+                (5, 3, 2, Some(4)),
+                "held elsewhere on 1 of 5 nodes and free on 2 (quorum 3), but 4 others wait and come first",
+            ),
+        ] {
+            let (nodes, refused, free, ahead) = facts;
+            let expected = format!("lock \"r\": {told} after 1 attempt in 2 ms");
+            assert_eq!(held(nodes, refused, free, ahead), expected);
+        }
+    }
+}

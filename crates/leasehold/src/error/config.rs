@@ -1,7 +1,10 @@
 //! What is wrong with options and addresses.
 
 use super::Span;
-use crate::{configuration::KeyFormatError, link::NodeName};
+use crate::{
+    configuration::{KeyFormatError, ReservedFor},
+    link::NodeName,
+};
 use leasehold_core::{NodeId, Resource, ResourceError, TermsError};
 use std::{error::Error, fmt, io, time::Duration};
 
@@ -25,10 +28,14 @@ pub enum ConfigError {
     Node(Box<dyn Error + Send + Sync>),
     /// A resource's name cannot be used.
     Resource(ResourceError),
-    /// The name is the key under which nodes keep what they know of themselves.
+    /// Nodes use the key themselves that a lock of this name would have, also beside plain locks.
     Reserved {
         /// The name.
         resource: Resource,
+        /// The key.
+        key: String,
+        /// For what they use it.
+        by: ReservedFor,
     },
     /// There are too few nodes to tolerate so many forgetful ones.
     Forgetful {
@@ -114,7 +121,7 @@ impl fmt::Display for ConfigError {
             }
             Self::Node(error) => error.fmt(out),
             Self::Resource(error) => error.fmt(out),
-            Self::Reserved { resource } => reserved(out, resource),
+            Self::Reserved { resource, key, by } => reserved(out, resource, key, *by),
             Self::Forgetful { nodes, forgetful } => write!(
                 out,
                 "with {nodes} nodes, {forgetful} forgetful ones cannot be tolerated: more than {forgetful} nodes must \
@@ -169,13 +176,22 @@ fn unusable(out: &mut fmt::Formatter<'_>, what: &str, name: &str, most: usize) -
     )
 }
 
-fn reserved(out: &mut fmt::Formatter<'_>, resource: &Resource) -> fmt::Result {
-    write!(
-        out,
-        "the name {:?} is the key under which nodes keep what they know of themselves; choose another name, \
-                 or another namespace",
-        resource.as_str()
-    )
+fn reserved(
+    out: &mut fmt::Formatter<'_>,
+    resource: &Resource,
+    key: &str,
+    by: ReservedFor,
+) -> fmt::Result {
+    let name = resource.as_str();
+    write!(out, "the name {name:?} cannot be used: ")?;
+    if name != key {
+        write!(out, "its key would be {key:?}, and ")?;
+    }
+    out.write_str(match by {
+        ReservedFor::Node => "under this key nodes keep what they know of themselves",
+        ReservedFor::Queue => "under this key nodes keep who waits for a fair lock",
+    })?;
+    out.write_str("; choose another name, or another namespace for all who use these nodes")
 }
 
 fn unwaited(

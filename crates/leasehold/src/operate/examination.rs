@@ -36,6 +36,9 @@ pub struct Examination {
     pub persistence: Persistence,
     /// The rights that its user lacks, as `ACL SETUSER` has them; none if that could not be found out.
     pub lacking: Option<Vec<String>>,
+    /// The rights that its user lacks, beside those, for [fair](crate::LockOptions::fair) locks; none if that could not be
+    /// found out.
+    pub lacking_for_fair: Option<Vec<String>>,
     /// Whether it votes, and for which configuration; or why that could not be told.
     pub survey: Option<Answer<Survey>>,
     /// Of a node that is a file: what is in it.
@@ -126,6 +129,7 @@ impl Examination {
             memory,
             persistence: Persistence::of(&info, &config),
             lacking: checkup.lacking,
+            lacking_for_fair: checkup.lacking_for_fair,
             survey: Some(survey),
             file: None,
         }
@@ -192,7 +196,8 @@ pub(super) async fn examine(operated: Operated) -> Vec<Told<Examination>> {
 async fn server(mut steward: Steward, configuration: &Configuration) -> Answer<Examination> {
     // A name that nobody locks: it is asked whether one could.
     let lock = configuration.key_format().key("leasehold/doctor");
-    let checkup = match steward.check_up(Clock::system(), &lock).await {
+    let queues = configuration.queues();
+    let checkup = match steward.check_up(Clock::system(), &lock, &queues).await {
         Ok(checkup) => checkup,
         Err(why) => return Answer::Silent(why),
     };

@@ -84,6 +84,7 @@ pub(super) async fn list(operated: Operated, prefix: String, most: usize) -> Lis
     }
     let locks = all.into_iter().enumerate().map(|(row, resource)| {
         let keys = columns.iter().map(|(node, read)| NodeKey {
+            counter: None,
             node: node.clone(),
             key: match read {
                 Ok(keys) => keys[row].clone(),

@@ -1,4 +1,4 @@
-//! The wait for a lock to be free, by somebody who does not want it.
+//! Looking on while a lock changes hands, by somebody who does not want it.
 
 use super::listing::key;
 use crate::{
@@ -7,18 +7,110 @@ use crate::{
     configuration::Configuration,
     error::NodeFault,
     inspection::{Inspection, Key, NodeKey},
-    link::redis::{RedisUrl, steward::Steward},
+    link::{
+        NodeName,
+        redis::{RedisUrl, steward::Steward},
+    },
 };
-use leasehold_core::Resource;
+use leasehold_core::{FencingToken, Quorum, Resource};
 use std::{sync::Weak, time::Duration};
 use tokio::{
-    sync::mpsc::{UnboundedSender, unbounded_channel},
+    select,
+    sync::{
+        mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+        watch,
+    },
     task::JoinSet,
     time::{sleep, timeout},
 };
 
-/// What a node had when it was looked at, by the node's number.
-type Seen = UnboundedSender<(usize, Result<Key, String>)>;
+/// What a node had when it was looked at.
+struct Seen {
+    number: usize,
+    key: Result<Key, String>,
+    counter: Option<FencingToken>,
+}
+
+/// Somebody who looks on while a lock changes hands; see [`look_on`](crate::ManagerBuilder::look_on). Ends when it is
+/// dropped.
+#[derive(Debug)]
+pub struct Vigil(watch::Receiver<Inspection>);
+
+impl Vigil {
+    /// What the nodes have under the lock's name, when any of them has told something that was not told before, if only
+    /// for how long. The last state counts: what was over before anybody asked is left out.
+    ///
+    /// Waits until then. None if the thread behind it has ended, of a bug.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    pub async fn next(&mut self) -> Option<Inspection> {
+        self.0.changed().await.ok()?;
+        Some(self.0.borrow_and_update().clone())
+    }
+
+    /// One that has seen nothing yet, and the work behind it.
+    pub(super) fn begin(
+        operated: Operated,
+        resource: Resource,
+    ) -> (Self, impl Future<Output = ()>) {
+        let (names, spots): (Vec<_>, Vec<_>) = operated.nodes.into_iter().unzip();
+        let seen = unseen(&resource, operated.quorum, names);
+        let (tell, told) = watch::channel(seen.clone());
+        let configuration = operated.configuration;
+        let work = async move {
+            let (_sentries, heard) = post(spots, &configuration, &resource);
+            keep(tell, seen, heard).await;
+        };
+        (Self(told), work)
+    }
+}
+
+/// Notes what the nodes tell, for as long as anybody is told.
+async fn keep(
+    tell: watch::Sender<Inspection>,
+    mut seen: Inspection,
+    mut heard: UnboundedReceiver<Seen>,
+) {
+    loop {
+        let news = select! {
+            () = tell.closed() => return,
+            news = heard.recv() => news,
+        };
+        let Some(news) = news else { return };
+        seen.note(news.number, news.key, news.counter);
+        tell.send_replace(seen.clone());
+    }
+}
+
+fn unseen(resource: &Resource, quorum: Quorum, names: Vec<NodeName>) -> Inspection {
+    let nodes = names.into_iter().map(|node| NodeKey {
+        key: Key::Unknown(NodeFault::down(node.clone(), "it has not answered yet")),
+        counter: None,
+        node,
+    });
+    Inspection::of(resource.clone(), quorum, nodes.collect())
+}
+
+/// A sentry before each node, and what they tell. They end with the set, whatever they are waiting for.
+fn post(
+    spots: Vec<Spot>,
+    configuration: &Configuration,
+    resource: &Resource,
+) -> (JoinSet<()>, UnboundedReceiver<Seen>) {
+    let (tell, told) = unbounded_channel();
+    let mut sentries = JoinSet::new();
+    for (number, spot) in spots.into_iter().enumerate() {
+        let sentry = Sentry {
+            number,
+            tell: tell.clone(),
+            configuration: configuration.clone(),
+            resource: resource.clone(),
+        };
+        sentries.spawn(sentry.stand(spot));
+    }
+    (sentries, told)
+}
 
 /// Looks until a quorum has nothing under the name, or nobody waits for it any more.
 pub(super) async fn until_free(
@@ -30,23 +122,8 @@ pub(super) async fn until_free(
     let clock = Clock::system();
     let end = limit.map(|limit| clock.now().saturating_add(limit));
     let (names, spots): (Vec<_>, Vec<_>) = operated.nodes.into_iter().unzip();
-    let nodes = names.into_iter().map(|node| NodeKey {
-        key: Key::Unknown(NodeFault::down(node.clone(), "it has not answered yet")),
-        node,
-    });
-    let mut seen = Inspection::of(resource.clone(), operated.quorum, nodes.collect());
-    let (tell, mut told) = unbounded_channel();
-    // Ends with this function, whatever its tasks are waiting for.
-    let mut sentries = JoinSet::new();
-    for (number, spot) in spots.into_iter().enumerate() {
-        let sentry = Sentry {
-            number,
-            tell: tell.clone(),
-            configuration: operated.configuration.clone(),
-            resource: resource.clone(),
-        };
-        sentries.spawn(sentry.stand(spot));
-    }
+    let mut seen = unseen(&resource, operated.quorum, names);
+    let (_sentries, mut told) = post(spots, &operated.configuration, &resource);
     let mut known = clock.now();
     loop {
         let now = clock.now();
@@ -67,8 +144,8 @@ pub(super) async fn until_free(
         let left = end.map_or(DARK_FOR, |end| end.saturating_since(now));
         // Woken in time to notice that nobody has answered.
         let rest = left.min(DARK_FOR).max(Duration::from_millis(1));
-        if let Ok(Some((number, key))) = timeout(rest, told.recv()).await {
-            seen.note(number, key);
+        if let Ok(Some(news)) = timeout(rest, told.recv()).await {
+            seen.note(news.number, news.key, news.counter);
         }
     }
 }
@@ -76,7 +153,7 @@ pub(super) async fn until_free(
 /// Stands before one node.
 struct Sentry {
     number: usize,
-    tell: Seen,
+    tell: UnboundedSender<Seen>,
     configuration: Configuration,
     resource: Resource,
 }
@@ -86,23 +163,24 @@ impl Sentry {
         match spot {
             Spot::Elsewhere => {
                 let why = "it can be looked at by its own process only".to_owned();
-                self.tell(Err(why));
+                self.tell(Err(why), None);
             }
             Spot::Server(url) => loop {
                 if let Err(why) = self.before_server(&url).await {
-                    self.tell(Err(why));
+                    self.tell(Err(why), None);
                 }
                 sleep(AGAIN).await;
             },
             #[cfg(all(feature = "file", unix))]
             Spot::File(file) => loop {
                 let found = file.find(&self.resource, Clock::system());
-                self.tell(found.map(|held| {
+                let found = found.map(|held| {
                     held.map_or(Key::Free, |held| Key::Held {
                         holder: held.owner,
                         remaining: Some(held.remaining),
                     })
-                }));
+                });
+                self.tell(found, None);
                 sleep(FILE_AGAIN).await;
             },
         }
@@ -131,7 +209,9 @@ impl Sentry {
                 } => *remaining + Duration::from_millis(1),
                 _ => AGAIN,
             };
-            self.tell(Ok(key));
+            // Read behind the key: counters only grow.
+            let counter = steward.counter(&self.resource).await?;
+            self.tell(Ok(key), counter);
             match is_told {
                 true => {
                     if let Ok(news) = timeout(ends.min(AGAIN), steward.hear_of_change()).await {
@@ -143,9 +223,14 @@ impl Sentry {
         }
     }
 
-    fn tell(&self, key: Result<Key, String>) {
+    fn tell(&self, key: Result<Key, String>, counter: Option<FencingToken>) {
+        let number = self.number;
         // Nobody listens any more at the end of the wait.
-        drop(self.tell.send((self.number, key)));
+        drop(self.tell.send(Seen {
+            number,
+            key,
+            counter,
+        }));
     }
 }
 

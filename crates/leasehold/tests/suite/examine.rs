@@ -2,7 +2,7 @@
 
 use crate::support::{block_on, eventually};
 use leasehold::{
-    Key, KeyFormat, LockManager, ManagerBuilder, RestartGuard,
+    Inspection, Key, KeyFormat, LockManager, ManagerBuilder, RestartGuard,
     operate::{Answer, Examination, Listing},
 };
 use leasehold_servers::{Server, ServerSet, require_server};
@@ -70,6 +70,7 @@ fn a_server_is_told_with_everything_that_matters_to_locks() {
     assert_eq!(seen.persistence.has_log, Some(true));
     assert_eq!(seen.persistence.fsync.as_deref(), Some("everysec"));
     assert_eq!(seen.lacking, Some(Vec::new()));
+    assert_eq!(seen.lacking_for_fair, Some(Vec::new()));
     let Some(Answer::Told(survey)) = &seen.survey else {
         panic!("{seen:?}");
     };
@@ -144,6 +145,35 @@ fn rights_that_are_missing_are_told_as_they_would_be_given() {
     assert_eq!(lacking(&others, "~*"), Some(vec!["+eval".to_owned()]));
     let no_keys = lacking(&ALL, "~leasehold:*").expect("it can be told");
     assert_eq!(no_keys, ["~leasehold/doctor"]);
+}
+
+#[test]
+fn rights_that_fair_locks_alone_need_are_told_apart() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let url = format!("redis://u:p@127.0.0.1:{}", server.port());
+    let looked = |keys: &[&str]| {
+        let words = ["ACL", "SETUSER", "u", "reset", "on", ">p"];
+        let words = [&words, keys, &ALL].concat();
+        server.command(&words).expect("it is taken");
+        match &examine(builder(std::slice::from_ref(&url)))[..] {
+            [Answer::Told(seen)] => (seen.lacking.clone(), seen.lacking_for_fair.clone()),
+            other => panic!("{other:?}"),
+        }
+    };
+    let (none, queues) = (
+        Some(Vec::new()),
+        Some(vec!["~leasehold:queue:*".to_owned()]),
+    );
+    let usual = ["~leasehold:node", "~leasehold/*"];
+    assert_eq!(looked(&usual), (none.clone(), queues.clone()));
+    // Whoever may read them only cannot queue.
+    let reads = [&usual[..], &["%R~leasehold:queue:*"]].concat();
+    assert_eq!(looked(&reads), (none.clone(), queues));
+    let all = [&usual[..], &["~leasehold:queue:*"]].concat();
+    assert_eq!(looked(&all), (none.clone(), none));
+    let keys = server.command(&["DBSIZE"]).expect("it answers");
+    assert_eq!(keys.integer(), Some(0), "nothing was written");
 }
 
 #[test]
@@ -289,6 +319,32 @@ fn a_wait_for_a_lock_that_nobody_wants_ends_when_it_is_free_by_the_servers_word(
     });
     // It took nothing.
     assert!(block_on(mutex.try_acquire()).is_ok());
+}
+
+#[test]
+fn whoever_looks_on_is_told_of_every_holder_by_the_servers_word() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let urls = servers.urls();
+    let manager = builder(&urls).build().expect("good addresses");
+    let mutex = manager.mutex("r").expect("a plain name");
+    let mut vigil = builder(&urls).look_on("r").expect("good addresses");
+    let mut until = |is_so: &dyn Fn(&Inspection) -> bool| {
+        let began = manager.clock().now();
+        while !is_so(&block_on(vigil.next()).expect("it goes on")) {}
+        manager.clock().now().saturating_since(began)
+    };
+    until(&Inspection::is_free);
+    let mut latest = Vec::new();
+    for _ in 0..5 {
+        let guard = block_on(mutex.try_acquire()).expect("it is free");
+        latest.push(until(&|seen| seen.holder() == Some(guard.owner())));
+        assert!(block_on(guard.release()).is_released());
+        latest.push(until(&Inspection::is_free));
+    }
+    // By the clock alone each would take half a second on the average.
+    let all: Duration = latest.iter().sum();
+    assert!(all < Duration::from_secs(2), "{latest:?}");
 }
 
 #[test]

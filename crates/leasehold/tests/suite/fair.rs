@@ -17,7 +17,7 @@ use leasehold_servers::{Server, ServerSet, require_server};
 use std::{
     env,
     panic::catch_unwind,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
     task::{Context, Poll},
     thread,
@@ -223,6 +223,15 @@ fn waiter() {
     }
 }
 
+fn waiter_process(servers: &ServerSet) -> Child {
+    Command::new(env::current_exe().expect("this program has a path"))
+        .args(["--exact", "fair::waiter"])
+        .env("LEASEHOLD_FAIR_NODES", servers.urls().join(","))
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("a process starts")
+}
+
 #[test]
 fn whoever_is_killed_as_the_next_delays_the_others_for_three_seconds_at_most() {
     require_server();
@@ -231,12 +240,7 @@ fn whoever_is_killed_as_the_next_delays_the_others_for_three_seconds_at_most() {
     let [one, other] = [fair(servers.urls()), fair(servers.urls())];
     let [one, other] = [one, other].map(|manager| manager.mutex("r").expect("a plain name"));
     let guard = block_on(one.acquire()).expect("it is free");
-    let mut dying = Command::new(env::current_exe().expect("this program has a path"))
-        .args(["--exact", "fair::waiter"])
-        .env("LEASEHOLD_FAIR_NODES", servers.urls().join(","))
-        .stdout(Stdio::null())
-        .spawn()
-        .expect("a process starts");
+    let mut dying = waiter_process(&servers);
     wait_for(&servers, 1);
     let waiting = thread::spawn(move || {
         let guard = block_on(other.acquire_within(PATIENCE)).expect("its turn comes");
@@ -283,6 +287,45 @@ fn whoever_gives_up_as_the_next_delays_nobody() {
     assert!(delay < Duration::from_secs(1), "{delay:?}");
     drop(block_on(guard.release()));
     wait_for(&servers, 0);
+}
+
+#[test]
+fn whoever_is_refused_is_told_how_many_come_first_and_of_what_is_free_that_it_is() {
+    require_server();
+    let servers = ServerSet::start(3).expect("the servers start");
+    let fair = || manager(servers.urls(), LockOptions::new().fair());
+    let [one, other] = [fair(), fair()].map(|manager| manager.mutex("r").expect("a plain name"));
+    let guard = block_on(one.acquire()).expect("it is free");
+    let try_once = || block_on(other.try_acquire()).expect_err("it is not for us");
+    let first = try_once();
+    assert_eq!(
+        first.held().map(|held| held.ahead),
+        Some(Some(0)),
+        "{first}"
+    );
+    let mut dying = waiter_process(&servers);
+    wait_for(&servers, 1);
+    let behind = try_once();
+    let held = behind.held().expect("it is held");
+    assert_eq!((held.free, held.ahead), (0, Some(1)), "{behind}");
+    assert_eq!(held.holder.as_ref(), Some(guard.owner()));
+    dying.kill().expect("it is ours");
+    dying.wait().expect("it is killed");
+    assert!(block_on(guard.release()).is_released());
+    let kept = try_once();
+    let held = kept.held().expect("it is kept for the other");
+    assert!(held.free >= 2, "{kept}");
+    assert_eq!(
+        (held.ahead, held.holder.as_ref()),
+        (Some(1), None),
+        "{kept}"
+    );
+    assert_eq!(held.remaining, None, "nobody holds it");
+    let told = kept.to_string();
+    assert!(
+        told.contains(": free on ") && told.contains(", but another waits and comes first after "),
+        "{told}"
+    );
 }
 
 /// Waits until so many stand in the queue of every server.

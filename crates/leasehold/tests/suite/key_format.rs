@@ -120,6 +120,11 @@ fn the_nodes_own_key_is_no_lock_in_any_format() {
     let manager = builder(&server, &format).build().expect("good");
     let wrong = manager.mutex("node").expect_err("it is the node's own");
     assert!(matches!(wrong, ConfigError::Reserved { .. }), "{wrong}");
+    assert_eq!(
+        wrong.to_string(),
+        "the name \"node\" cannot be used: its key would be \"leasehold:node\", and under this key nodes keep what they \
+         know of themselves; choose another name, or another namespace for all who use these nodes"
+    );
     // Elsewhere these are names like others.
     assert!(manager.mutex("leasehold:node").is_ok());
     let pottery = builder(&server, &KeyFormat::pottery());
@@ -156,4 +161,42 @@ fn a_wrong_pattern_is_told_by_its_name() {
         let told = wrong.to_string();
         assert!(told.contains(pattern) && told.contains(what), "{told}");
     }
+}
+
+#[test]
+fn a_plain_lock_has_no_key_that_is_a_queues_or_the_nodes_own() {
+    let server = server();
+    let plain = |format: &KeyFormat| builder(&server, format).build_plain().expect("good");
+    let raw = plain(&KeyFormat::raw());
+    for (name, use_of_it) in [
+        ("leasehold:node", "what they know of themselves"),
+        ("leasehold:queue:orders/42", "who waits for a fair lock"),
+    ] {
+        let wrong = raw.mutex(name).expect_err(name);
+        assert!(matches!(wrong, ConfigError::Reserved { .. }), "{wrong}");
+        assert_eq!(
+            wrong.to_string(),
+            format!(
+                "the name {name:?} cannot be used: under this key nodes keep {use_of_it}; choose another name, or \
+                 another namespace for all who use these nodes"
+            )
+        );
+    }
+    let wrong = plain(&KeyFormat::new("leasehold:{}").expect("one place"));
+    let wrong = wrong.mutex("queue:r").expect_err("its key is a queue's");
+    assert!(
+        wrong
+            .to_string()
+            .contains("its key would be \"leasehold:queue:r\""),
+        "{wrong}"
+    );
+    assert!(
+        plain(&KeyFormat::pottery())
+            .mutex("leasehold:queue:r")
+            .is_ok()
+    );
+    let elsewhere = builder(&server, &KeyFormat::raw()).namespace("others");
+    let elsewhere = elsewhere.build_plain().expect("good");
+    assert!(elsewhere.mutex("leasehold:queue:r").is_ok());
+    assert!(elsewhere.mutex("others:queue:r").is_err());
 }

@@ -1,17 +1,21 @@
 //! Who leads, told with every change.
 
 use crate::{
-    args::elect::ElectArguments, exit_code, failure::Failure, label::Holder, output,
+    args::elect::ElectArguments, exit_code, failure::Failure, label::Holder, nodes::Nodes, output,
     signals::Signals, told_lease::json_text,
 };
-use leasehold::{Inspection, LockManager, Owner};
-use tokio::{select, time::sleep};
+use leasehold::{FencingToken, Inspection, Owner};
+use std::time::Duration;
+use tokio::{
+    select,
+    time::{Instant, sleep_until},
+};
 
 /// What is known of the leader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Leader {
-    /// A quorum names this one.
-    Known(Owner),
+    /// A quorum names this one, whose term is this one at most if that is known.
+    Known(Owner, Option<FencingToken>),
     /// A quorum has nobody.
     Nobody,
     /// Too few nodes answered, or they do not agree: somebody may be about to lead.
@@ -19,35 +23,36 @@ enum Leader {
 }
 
 /// Looks on until a signal comes.
-pub(super) async fn run(
-    manager: &LockManager,
-    arguments: &ElectArguments,
-    signals: &mut Signals,
-) -> Result<u8, Failure> {
-    let resource = &arguments.lock.resource;
-    let mut told = None;
+pub(super) async fn run(nodes: &Nodes, arguments: &ElectArguments) -> Result<u8, Failure> {
+    let mut signals = Signals::listen()?;
+    let lock = &arguments.lock;
+    let builder = nodes.to_look_at(&lock.place.agreement)?;
+    let vigil = builder.look_on(&lock.resource);
+    let mut vigil = vigil.map_err(|error| nodes.wrong(&error))?;
+    let (mut told, mut leader, mut since) = (None, Leader::Unknown, Instant::now());
     loop {
-        let looked = async {
-            let seen = manager.inspect(resource).await;
-            seen.map_err(|error| Failure::own(format!("cannot {error}")))
+        // Whoever takes over is on some nodes before the others, and that is no news.
+        let settles = match leader {
+            Leader::Unknown => since + DOUBT,
+            _ => since,
         };
-        let leader = select! {
-            biased;
-            _ = signals.next_end() => return Ok(exit_code::SUCCESS),
-            seen = looked => Leader::of(&seen?),
-        };
-        if told.as_ref() != Some(&leader) {
-            output::data(if arguments.json {
-                leader.json(resource)
-            } else {
-                leader.line()
-            });
-            told = Some(leader);
-        }
         select! {
             biased;
             _ = signals.next_end() => return Ok(exit_code::SUCCESS),
-            () = sleep(arguments.every) => {}
+            seen = vigil.next() => {
+                let seen = seen.ok_or_else(|| Failure::own("cannot look on: the thread behind it has ended"))?;
+                let now = Leader::of(&seen);
+                if !now.is_still(&leader) {
+                    (leader, since) = (now, Instant::now());
+                }
+            }
+            () = sleep_until(settles), if !told.as_ref().is_some_and(|told| leader.is_still(told)) => {
+                output::data(match arguments.json {
+                    true => leader.json(&lock.resource),
+                    false => leader.line(),
+                });
+                told = Some(leader.clone());
+            }
         }
     }
 }
@@ -55,15 +60,27 @@ pub(super) async fn run(
 impl Leader {
     fn of(seen: &Inspection) -> Self {
         match seen.holder() {
-            Some(owner) => Self::Known(owner.clone()),
+            Some(owner) => Self::Known(owner.clone(), seen.token_at_most()),
             None if seen.is_free() => Self::Nobody,
             None => Self::Unknown,
         }
     }
 
+    /// Whether it is the same, whatever is known of the term by now: others share its counter.
+    fn is_still(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Known(owner, _), Self::Known(other, _)) => owner == other,
+            (one, other) => one == other,
+        }
+    }
+
     fn line(&self) -> String {
         match self {
-            Self::Known(owner) => format!("led by {}", Holder::of(owner.as_bytes())),
+            Self::Known(owner, term) => {
+                let term = term.map(|term| format!(", term {term} at most"));
+                let term = term.unwrap_or_default();
+                format!("led by {}{term}", Holder::of(owner.as_bytes()))
+            }
             Self::Nobody => "led by nobody".to_owned(),
             Self::Unknown => "not known".to_owned(),
         }
@@ -71,14 +88,22 @@ impl Leader {
 
     fn json(&self, resource: &str) -> String {
         let resource = json_text(resource);
-        let (state, owner) = match self {
-            Self::Known(owner) => ("led", json_text(&owner.to_string())),
-            Self::Nobody => ("free", "null".to_owned()),
-            Self::Unknown => ("unknown", "null".to_owned()),
+        let (state, owner, term) = match self {
+            Self::Known(owner, term) => ("led", Some(owner), *term),
+            Self::Nobody => ("free", None, None),
+            Self::Unknown => ("unknown", None, None),
         };
-        format!("{{\"resource\":{resource},\"state\":\"{state}\",\"owner\":{owner}}}")
+        let or_null = |text: Option<String>| text.unwrap_or_else(|| "null".to_owned());
+        let owner = or_null(owner.map(|owner| json_text(&owner.to_string())));
+        let term = or_null(term.map(|term| term.to_string()));
+        format!(
+            "{{\"resource\":{resource},\"state\":\"{state}\",\"owner\":{owner},\"term_at_most\":{term}}}"
+        )
     }
 }
+
+/// For how long nobody may be known to lead before that is told.
+const DOUBT: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
@@ -90,19 +115,24 @@ mod tests {
         let owner = Owner::from_bytes(format!("{digits}.db1.7").as_bytes()).expect("a few bytes");
         let leaders = [
             (
-                Leader::Known(owner),
+                Leader::Known(owner.clone(), FencingToken::new(9)),
+                "led by pid 7 on db1, term 9 at most",
+                format!("\"led\",\"owner\":\"{digits}.db1.7\",\"term_at_most\":9"),
+            ),
+            (
+                Leader::Known(owner, None),
                 "led by pid 7 on db1",
-                format!("\"led\",\"owner\":\"{digits}.db1.7\""),
+                format!("\"led\",\"owner\":\"{digits}.db1.7\",\"term_at_most\":null"),
             ),
             (
                 Leader::Nobody,
                 "led by nobody",
-                "\"free\",\"owner\":null".to_owned(),
+                "\"free\",\"owner\":null,\"term_at_most\":null".to_owned(),
             ),
             (
                 Leader::Unknown,
                 "not known",
-                "\"unknown\",\"owner\":null".to_owned(),
+                "\"unknown\",\"owner\":null,\"term_at_most\":null".to_owned(),
             ),
         ];
         for (leader, line, json) in leaders {

@@ -9,6 +9,7 @@ fn server() -> ServerFacts {
         round_trip: Duration::from_micros(400),
         version: Some("Redis 7.0.15".to_owned()),
         lacking: Some(Vec::new()),
+        lacking_for_fair: Some(Vec::new()),
         ..ServerFacts::default()
     }
 }
@@ -47,6 +48,7 @@ fn three_good_servers_are_sound() {
     // What was not told is no finding: managed services forbid the questions.
     let silent = ServerFacts {
         lacking: None,
+        lacking_for_fair: None,
         version: None,
         ..server()
     };
@@ -129,6 +131,14 @@ fn cases_of_rights() -> Vec<Case> {
             },
             Weight::Note,
             "its user lacks rights: +client|tracking",
+        ),
+        (
+            ServerFacts {
+                lacking_for_fair: Some(vec!["~leasehold:queue:*".to_owned()]),
+                ..server()
+            },
+            Weight::Note,
+            "its user lacks rights for fair locks: ~leasehold:queue:*",
         ),
     ]
 }

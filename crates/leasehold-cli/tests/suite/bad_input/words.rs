@@ -57,11 +57,6 @@ fn times_that_do_not_fit_together_are_refused() {
             ],
             "the --ttl of 31 s is longer than the --max-ttl of 30 s",
         ),
-        Bad::new(
-            &["elect", "--observe", "--every", "1ms", "demo"],
-            2,
-            "shorter than 50 ms: too often",
-        ),
     ];
     cases.iter().for_each(Bad::check);
 }

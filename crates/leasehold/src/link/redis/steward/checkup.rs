@@ -21,6 +21,8 @@ pub(crate) struct Checkup {
     pub(crate) config: Option<HashMap<String, String>>,
     /// The rights that are missing, as `ACL SETUSER` has them.
     pub(crate) lacking: Option<Vec<String>>,
+    /// The rights that are missing for fair locks, beside those.
+    pub(crate) lacking_for_fair: Option<Vec<String>>,
 }
 
 /// The node's wall clock beside ours.
@@ -33,8 +35,13 @@ pub(crate) struct Offset {
 }
 
 impl Steward {
-    /// Looks at everything. `lock` is a key as locks have it.
-    pub(crate) async fn check_up(&mut self, clock: Clock, lock: &str) -> Result<Checkup, String> {
+    /// Looks at everything. `lock` is a key as locks have it, and `queues` what the keys of their queues begin with.
+    pub(crate) async fn check_up(
+        &mut self,
+        clock: Clock,
+        lock: &str,
+        queues: &str,
+    ) -> Result<Checkup, String> {
         let mut round_trips = Vec::new();
         // The first may have been waiting for the network's caches to fill; the median passes it over.
         for _ in 0..ROUND_TRIPS {
@@ -48,12 +55,20 @@ impl Steward {
             round_trips.push(clock.now().saturating_since(sent));
         }
         round_trips.sort_unstable();
+        let clock = self.offset(clock).await;
+        let (info, config) = (self.ask(&[b"INFO"], info).await.ok(), self.config().await);
+        let lacking = self.lacking(lock).await;
+        let lacking_for_fair = match &lacking {
+            Some(lacking) => self.lacking_for_fair(lock, queues, lacking).await,
+            None => None,
+        };
         Ok(Checkup {
             round_trips,
-            clock: self.offset(clock).await,
-            info: self.ask(&[b"INFO"], info).await.ok(),
-            config: self.config().await,
-            lacking: self.lacking(lock).await,
+            clock,
+            info,
+            config,
+            lacking,
+            lacking_for_fair,
         })
     }
 
@@ -85,7 +100,7 @@ impl Steward {
         let node_key = self.node_key.clone();
         let parts: [&[u8]; 5] = [
             b"EVAL",
-            RIGHTS.as_bytes(),
+            RIGHTS_OF_LOCKS.as_bytes(),
             b"2",
             node_key.as_bytes(),
             lock.as_bytes(),
@@ -107,6 +122,30 @@ impl Steward {
             }
         }
         Some(lacking)
+    }
+
+    /// Beside `known`. None if it cannot be found out.
+    async fn lacking_for_fair(
+        &mut self,
+        lock: &str,
+        queues: &str,
+        known: &[String],
+    ) -> Option<Vec<String>> {
+        let queue = format!("{queues}{lock}");
+        let script = RIGHTS_OF_QUEUES.as_bytes();
+        let parts: [&[u8]; 4] = [b"EVAL", script, b"1", queue.as_bytes()];
+        let lacking = match self.ask(&parts, strings).await {
+            Ok(lacking) => lacking,
+            Err(why) if is_refusal(&why) && why.contains(" key") => vec![format!("~{queue}")],
+            Err(_) => return None,
+        };
+        // Every lock has a queue of its own.
+        let all = |right: String| match right.strip_prefix('~') {
+            Some(_) => format!("~{queues}*"),
+            None => right,
+        };
+        let lacking = lacking.into_iter().map(all);
+        Some(lacking.filter(|right| !known.contains(right)).collect())
     }
 
     async fn keys_out_of_reach(&mut self, keys: &[&str]) -> Vec<String> {
@@ -137,7 +176,16 @@ const OUTSIDE: &[(&str, &[&[u8]])] = &[
     ("+info", &[b"INFO", b"server"]),
 ];
 
-const RIGHTS: &str = include_str!("rights.lua");
+const RIGHTS_OF_LOCKS: &str = concat!(
+    "#!lua flags=no-writes\n",
+    include_str!("rights_of_locks.lua"),
+    include_str!("rights.lua")
+);
+const RIGHTS_OF_QUEUES: &str = concat!(
+    "#!lua flags=no-writes\n",
+    include_str!("rights_of_queues.lua"),
+    include_str!("rights.lua")
+);
 
 const ROUND_TRIPS: usize = 9;
 

@@ -9,7 +9,7 @@ use crate::{
         talk::hear_push,
     },
 };
-use leasehold_core::Resource;
+use leasehold_core::{FencingToken, Resource, fence::counter_of};
 use std::{collections::BTreeSet, time::Duration};
 
 /// What stands under a key.
@@ -86,6 +86,20 @@ impl Steward {
 }
 
 impl Steward {
+    /// How far the node has counted grants of this resource; none if it has no counter, or tells us none.
+    pub(crate) async fn counter(
+        &mut self,
+        resource: &Resource,
+    ) -> Result<Option<FencingToken>, String> {
+        let (key, field) = (self.node_key.clone(), format!("f{}", counter_of(resource)));
+        let parts: [&[u8]; 3] = [b"HGET", key.as_bytes(), field.as_bytes()];
+        let read = |frame: &Frame<'_>| Some(number(frame).and_then(FencingToken::new));
+        match self.ask(&parts, read).await {
+            Err(why) if why.starts_with("NOPERM") || why.starts_with("WRONGTYPE") => Ok(None),
+            told => told,
+        }
+    }
+
     /// Asks to be told when the key changes the next time. False if this node does not tell.
     pub(crate) async fn watch(&mut self, key: &str) -> bool {
         let steps: [&[&[u8]]; 3] = [&TRACKING, &CACHING, &[b"GET", key.as_bytes()]];

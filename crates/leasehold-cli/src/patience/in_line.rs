@@ -1,0 +1,95 @@
+//! The wait for a fair lock.
+//!
+//! Whoever gives up gives up its place. So this wait is one call of the library from its begin to its end, and what is
+//! told on the way comes of looking at the nodes beside it.
+
+use super::{UNREACHABLE_FOR, Wait, held_by};
+use crate::{failure::Failure, hint, lock::Patience, output};
+use leasehold::{
+    AbstentionCause, AcquireError, Inspection, Key, LeaseGuard,
+    operate::{Answer, Survey, Told},
+};
+use std::future::pending;
+use tokio::{select, time::sleep};
+
+impl Wait<'_> {
+    /// Waits for its turn.
+    pub(super) async fn wait_in_line(&self) -> Result<LeaseGuard, Failure> {
+        let telling = async {
+            sleep(self.silence()).await;
+            self.tell_line().await;
+            pending().await
+        };
+        let won = select! {
+            biased;
+            won = self.turn() => won?,
+            never = telling => never,
+        };
+        won.map_err(|error| self.failure(&error))
+    }
+
+    async fn turn(&self) -> Result<Result<LeaseGuard, AcquireError>, Failure> {
+        Ok(match self.patience {
+            Patience::Once => self.mutex(None)?.try_acquire().await,
+            Patience::Within(wait) => self.mutex(None)?.acquire_within(wait).await,
+            Patience::Forever => self.mutex(Some(UNREACHABLE_FOR))?.acquire().await,
+            Patience::Stubborn => self.mutex(None)?.acquire().await,
+        })
+    }
+
+    /// Says what is waited for by now.
+    async fn tell_line(&self) {
+        let resource = &self.lock.resource;
+        let Ok(seen) = self.manager.inspect(resource).await else {
+            return;
+        };
+        if let Some(holder) = seen.holder() {
+            let held = held_by(Some(holder), seen.remaining());
+            output::talk(format_args!("waiting in line for {resource:?}: {held}"));
+            return;
+        }
+        if seen.is_unclear() {
+            let faults = silent(&seen).join("; ");
+            output::talk(format_args!(
+                "still trying to lock {resource:?}: too few nodes answer: {faults}"
+            ));
+            return;
+        }
+        let survey = self.nodes.quiet_builder(&self.lock.place.agreement);
+        let told = survey.survey().await.unwrap_or_default();
+        let abstaining = abstaining(&told);
+        if abstaining.len() <= seen.nodes().len() - seen.quorum() {
+            output::talk(format_args!(
+                "waiting in line for {resource:?}: others come first"
+            ));
+            return;
+        }
+        let (whys, is_reconfigured): (Vec<_>, Vec<_>) = abstaining.into_iter().unzip();
+        let whys = whys.join("; ");
+        output::talk(format_args!("waiting to lock {resource:?}: {whys}"));
+        if !is_reconfigured.contains(&true) {
+            output::hint(hint::ADMIT);
+        }
+    }
+}
+
+fn silent(seen: &Inspection) -> Vec<String> {
+    let faults = seen.nodes().iter().filter_map(|node| match &node.key {
+        Key::Unknown(fault) => Some(fault.to_string()),
+        _ => None,
+    });
+    faults.collect()
+}
+
+/// The nodes that do not vote for a while, why, and whether that is because they were reconfigured.
+fn abstaining(told: &[Told<Survey>]) -> Vec<(String, bool)> {
+    let abstaining = told.iter().filter_map(|told| match &told.answer {
+        Answer::Told(survey) => {
+            let abstention = survey.abstains?;
+            let is_reconfigured = abstention.cause == AbstentionCause::Reconfigured;
+            Some((format!("{}: {abstention}", told.node), is_reconfigured))
+        }
+        _ => None,
+    });
+    abstaining.collect()
+}
