@@ -1,10 +1,11 @@
-//! Everything a contributor types: `cargo xtask test`, `sim`, `model`, `mutants`, `chaos`, `bench`, `interop` and
-//! `tidy`.
+//! Everything a contributor types: `cargo xtask test`, `sim`, `model`, `mutants`, `chaos`, `bench`, `interop`, `examples`
+//! and `tidy`.
 
 #![expect(clippy::print_stdout, reason = "this is what its output is for")]
 
 mod bench;
 mod chaos;
+mod examples;
 mod install;
 mod interop;
 mod mutants;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         ["chaos", further @ ..] => chaos::run(&root(), further),
         ["bench", further @ ..] => bench::run(&root(), further),
         ["interop", further @ ..] => interop::run(&root(), further),
+        ["examples"] => examples::run(&root()),
         ["tidy"] => {
             let findings = tidy::run(&root());
             findings.iter().for_each(|finding| println!("{finding}"));
@@ -106,4 +108,5 @@ usage: cargo xtask COMMAND
                         `--help` tells more
   interop [ARGUMENTS]   lock the same resources with other people's libraries, which it installs; `--quick` for
                         mixes of seconds; `--help` tells more
+  examples              build and try the examples that are crates of their own, below examples/
   tidy                  check the rules of the house that no compiler checks";
