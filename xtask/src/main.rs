@@ -1,13 +1,15 @@
-//! Everything a contributor types: `cargo xtask test`, `sim`, `model`, `mutants`, `chaos`, `bench`, `interop` and
-//! `tidy`.
+//! Everything a contributor types: `cargo xtask test`, `sim`, `model`, `mutants`, `chaos`, `bench`, `interop`, `examples`,
+//! `package` and `tidy`.
 
 #![expect(clippy::print_stdout, reason = "this is what its output is for")]
 
 mod bench;
 mod chaos;
+mod examples;
 mod install;
 mod interop;
 mod mutants;
+mod package;
 mod skips;
 mod test;
 mod tidy;
@@ -33,6 +35,8 @@ fn main() -> ExitCode {
         ["chaos", further @ ..] => chaos::run(&root(), further),
         ["bench", further @ ..] => bench::run(&root(), further),
         ["interop", further @ ..] => interop::run(&root(), further),
+        ["examples"] => examples::run(&root()),
+        ["package", further @ ..] => package::run(&root(), further),
         ["tidy"] => {
             let findings = tidy::run(&root());
             findings.iter().for_each(|finding| println!("{finding}"));
@@ -106,4 +110,7 @@ usage: cargo xtask COMMAND
                         `--help` tells more
   interop [ARGUMENTS]   lock the same resources with other people's libraries, which it installs; `--quick` for
                         mixes of seconds; `--help` tells more
+  examples              build and try the examples that are crates of their own, below examples/
+  package [ARGUMENTS]   make the packages as they would be published, build them, and say what they lack;
+                        ARGUMENTS go to `cargo publish --dry-run`
   tidy                  check the rules of the house that no compiler checks";

@@ -13,7 +13,7 @@ mod terms;
 pub(crate) mod views;
 pub(crate) mod warden;
 
-use clap::{Parser, Subcommand};
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use elect::ElectArguments;
 use hold::{AcquireArguments, ExtendArguments, HoldArguments, ReleaseArguments};
 use operator::{AdmitArguments, ReconfigureArguments};
@@ -34,6 +34,16 @@ use warden::WardenArguments;
 #[derive(Debug, Parser)]
 #[command(name = "leasehold", version, disable_help_subcommand = true, after_help = EXAMPLES)]
 pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) file: FileArguments,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What in the configuration file is meant, and which one.
+#[derive(Debug, Args)]
+pub(crate) struct FileArguments {
     /// The configuration file to read; an empty name reads none [default: the first of
     /// $XDG_CONFIG_HOME/leasehold/leasehold.toml, ~/.config/leasehold/leasehold.toml,
     /// /etc/leasehold/leasehold.toml that is there]
@@ -57,9 +67,6 @@ pub(crate) struct Arguments {
         help_heading = "Configuration file"
     )]
     pub(crate) cluster: Option<String>,
-
-    #[command(subcommand)]
-    pub(crate) command: Command,
 }
 
 #[derive(Debug, Subcommand)]
@@ -86,6 +93,49 @@ pub(crate) enum Command {
     Man,
     #[command(hide = true)]
     Warden(WardenArguments),
+}
+
+/// `leasehold run` and nothing else: what cron and scripts say again and again, without the description of all other
+/// commands, which takes longer than reading the line does.
+#[derive(Debug, Parser)]
+#[command(name = "leasehold", disable_help_subcommand = true)]
+struct Hurried {
+    #[command(flatten)]
+    file: FileArguments,
+
+    #[command(subcommand)]
+    command: HurriedCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum HurriedCommand {
+    Run(RunArguments),
+}
+
+impl Arguments {
+    /// Reads a line of words, the first of which is the program's name.
+    ///
+    /// # Errors
+    /// With what is to be told the user, which need not be about a mistake: help comes this way, too.
+    pub(crate) fn read(words: &[OsString]) -> Result<(Self, ArgMatches), clap::Error> {
+        // Whatever is odd, or asks for help, is read again by those who can say all about it.
+        if words.get(1).is_some_and(|word| word == "run")
+            && let Ok((hurried, matches)) = parse::<Hurried>(words)
+        {
+            let Hurried { file, command } = hurried;
+            let HurriedCommand::Run(run) = command;
+            let command = Command::Run(run);
+            return Ok((Self { file, command }, matches));
+        }
+        parse(words)
+    }
+}
+
+fn parse<T: CommandFactory + FromArgMatches>(
+    words: &[OsString],
+) -> Result<(T, ArgMatches), clap::Error> {
+    let matches = T::command().try_get_matches_from(words)?;
+    Ok((T::from_arg_matches(&matches)?, matches))
 }
 
 const EXAMPLES: &str = "\
@@ -126,10 +176,37 @@ impl Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_arguments_do_not_contradict_each_other() {
         Arguments::command().debug_assert();
+        Hurried::command().debug_assert();
+    }
+
+    #[test]
+    fn a_hurried_reader_understands_a_run_as_the_patient_one_does() {
+        let all = "run --config c --use u -n -E 7 --ttl 9s --nodes redis://a,redis://b --on-loss kill --max-ttl 20s \
+                   --label l -v r -- make -j 2 --use x";
+        for (line, is_run) in [
+            ("run r -- true", true),
+            ("run -w 3s r --min-hold 2s -- env -n", true),
+            (all, true),
+            ("run r -- ", false),
+            ("run --help", false),
+            ("run --version r -- true", false),
+            ("run -n -w 3s r -- true", false),
+            ("run --ttl never r -- true", false),
+            ("runs r -- true", false),
+        ] {
+            let words = ["leasehold"].into_iter().chain(line.split_whitespace());
+            let words: Vec<OsString> = words.map(OsString::from).collect();
+            let said = |read: Result<(Arguments, ArgMatches), clap::Error>| match read {
+                Ok((arguments, matches)) => Ok(format!("{arguments:?} {:?}", matches.subcommand())),
+                Err(error) => Err(error.render().to_string()),
+            };
+            let patient = said(parse::<Arguments>(&words));
+            assert_eq!(patient.is_ok(), is_run, "{line}: {patient:?}");
+            assert_eq!(said(Arguments::read(&words)), patient, "{line}");
+        }
     }
 }

@@ -44,14 +44,11 @@ mod warden;
 mod watch;
 
 use args::{Arguments, Command};
-use clap::{CommandFactory, FromArgMatches};
-use std::process::ExitCode;
+use std::{env, ffi::OsString, process::ExitCode};
 
 fn main() -> ExitCode {
-    let parsed = Arguments::command()
-        .try_get_matches()
-        .and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
-    let (mut arguments, matches) = match parsed {
+    let words: Vec<OsString> = env::args_os().collect();
+    let (mut arguments, matches) = match Arguments::read(&words) {
         Ok(parsed) => parsed,
         Err(error) => {
             // Help and version come this way, too: they go to stdout, with 0.

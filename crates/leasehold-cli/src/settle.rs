@@ -24,8 +24,8 @@ pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<
     if nodes > cluster {
         return Ok(());
     }
-    let name = arguments.cluster.as_deref();
-    let Some(config) = Config::find(arguments.config.as_ref())? else {
+    let name = arguments.file.cluster.as_deref();
+    let Some(config) = Config::find(arguments.file.config.as_ref())? else {
         return match name {
             None => Ok(()),
             Some(name) => Err(Failure::new(

@@ -36,7 +36,7 @@
 //! | skip it if somebody else is at it | [`Mutex::try_acquire`] | `test_my_job` |
 //! | migrate at deployment, while the others wait | [`Mutex::acquire_within`] | `migration` |
 //! | lead until told otherwise | [`LockOptions::tries_unlimited`], [`LeaseGuard::run`] | `leader` |
-//! | write what must not be overwritten by a late holder | [`fence`], [`LeaseGuard::fencing_token`] | `fenced_write` |
+//! | write what must not be overwritten by a late holder | [`fence`], [`LeaseGuard::fencing_token`] | `fenced_write`; `examples/axum-sqlx` of the repository, a web service |
 //! | go on in another process | [`LeaseGuard::hand_over`] | `hand_over` |
 //! | a job of cron, a shell script | the command: `leasehold run --no-wait nightly -- ./report.sh` | |
 //!

@@ -221,6 +221,33 @@ fn a_server_without_the_newer_protocol_is_spoken_to_in_the_older() {
 }
 
 #[test]
+fn a_greeting_that_an_older_server_did_not_understand_is_said_again() {
+    let server = server();
+    let hello = ["ACL", "SETUSER", "default", "-hello"];
+    server.command(&hello).expect("it answers");
+    let mut link = Driven::up(&server.url());
+    assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::GRANTED);
+    assert_eq!(link.ask(&release("r", "us")), Vote::GRANTED);
+}
+
+#[test]
+fn who_is_not_let_in_to_what_was_meant_leaves_nothing_elsewhere() {
+    let server = server();
+    let port = server.port();
+    // The default user may do everything without a password, and there are 16 databases.
+    let [stranger, beyond] = ["nobody:wrong@127.0.0.1", "127.0.0.1"];
+    for url in [
+        format!("redis://{stranger}:{port}"),
+        format!("redis://{beyond}:{port}/399"),
+    ] {
+        let event = Driven::new(&url).event();
+        assert!(matches!(event, LinkEvent::Down(_)), "{event:?}");
+        let size = server.command(&["DBSIZE"]).expect("it answers");
+        assert_eq!(size.integer(), Some(0), "{url}");
+    }
+}
+
+#[test]
 fn a_unix_socket_is_an_address_too() {
     require_server();
     let server = Server::builder().unix_socket().start().expect("it starts");
@@ -285,14 +312,13 @@ fn a_server_that_is_loading_is_down_in_its_own_words() {
     assert_eq!(Driven::new(&busy).down(), loading);
 }
 
-/// What a server says to a greeting that it likes.
-const GREETING: &str = "+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n";
-/// And what it tells of itself then.
-const ITSELF: &str = "*5\r\n$0\r\n\r\n$1\r\nc\r\n$1\r\nt\r\n:0\r\n_\r\n";
+/// What a server says to an introduction that it likes, and what it tells of itself then: all in one write.
+const GREETING: &str = "+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n\
+                        *5\r\n$0\r\n\r\n$1\r\nc\r\n$1\r\nt\r\n:0\r\n_\r\n";
 
 #[test]
 fn an_answer_that_no_script_gives_ends_the_connection() {
-    let mut link = Driven::up(&impostor(&[GREETING, ITSELF, ":7\r\n"]));
+    let mut link = Driven::up(&impostor(&[GREETING, ":7\r\n"]));
     link.send(&acquire("r", "us", MINUTE));
     link.send(&release("r", "us"));
     for expected in [1, 2] {
@@ -310,7 +336,7 @@ fn an_answer_that_no_script_gives_ends_the_connection() {
 
 #[test]
 fn an_answer_that_was_not_asked_for_ends_the_connection() {
-    let mut link = Driven::up(&impostor(&[GREETING, ITSELF, "*1\r\n:1\r\n*1\r\n:1\r\n"]));
+    let mut link = Driven::up(&impostor(&[GREETING, "*1\r\n:1\r\n*1\r\n:1\r\n"]));
     assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::GRANTED);
     assert_eq!(link.down(), "the node answered what it was not asked");
 }

@@ -1,11 +1,25 @@
 //! What a node tells about itself when it is greeted, and whether it is one to keep locks on.
 
-use super::codec::Frame;
+use super::{codec::Frame, scripts::Encoder, search::Target};
 
 /// A node, as it told of itself: what INFO says.
 #[derive(Debug, PartialEq)]
 pub(super) struct Node {
     info: String,
+}
+
+/// The greeting, where it may be said in one write with the introduction, which saves a round trip.
+///
+/// It lets the node write what it knows of itself, so it must not be said to another node or database than the one that
+/// was meant, nor as another user. That is certain only where nothing before it can fail and leave us there: as the
+/// default user, who either is let in by the password or may do nothing; in the database in which every connection begins;
+/// and where no sentinel has to be asked whom we met, nor the node how it writes to its disk.
+pub(super) fn early(target: &Target, encoder: &Encoder) -> Option<Vec<u8>> {
+    let Target { url, told, .. } = target;
+    let user = url.login.as_ref().and_then(|login| login.user.as_deref());
+    let is_default = user.is_none_or(|user| user == "default");
+    let is_certain = is_default && url.database == 0 && told.is_none();
+    (is_certain && encoder.is_fenced() && !encoder.trusts_disk()).then(|| encoder.greeting(false))
 }
 
 /// Reads the answer to the greeting; an error of the node's as it came.
@@ -96,6 +110,12 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        configuration::{Configuration, RestartGuard},
+        link::redis::search::Told,
+    };
+    use leasehold_core::{Quorum, Ttl};
+    use std::time::Duration;
 
     fn node(info: &str) -> Node {
         read(&Frame::List(vec![Frame::Text(info.as_bytes())])).expect("an answer")
@@ -133,6 +153,40 @@ mod tests {
         let refused = node(info).suits(true, true);
         assert!(refused.expect_err("it has replicas").contains("replicas"));
         assert!(node(info).suits(true, false).is_ok());
+    }
+
+    #[test]
+    fn a_greeting_is_said_early_only_where_nothing_before_it_can_leave_us_elsewhere() {
+        let told = Told {
+            by: 0,
+            address: ("db1".to_owned(), 6379),
+        };
+        let configuration = |guard| {
+            let quorum = Quorum::majority(1).expect("one node");
+            let ttl = Ttl::new(Duration::from_secs(30)).expect("a TTL");
+            Configuration::new("ns", "db1", quorum, guard, ttl, Duration::ZERO)
+        };
+        let is_early = |url: &str, told: Option<Told>, configuration: &Configuration| {
+            let url = url.parse().expect("an address");
+            let target = Target { url, told };
+            early(&target, &Encoder::new(configuration)).is_some()
+        };
+        let guarded = configuration(RestartGuard::Quarantine);
+        for url in [
+            "redis://db1",
+            "redis://:pw@db1",
+            "redis://default:pw@db1",
+            "rediss://db1/0",
+        ] {
+            assert!(is_early(url, None, &guarded), "{url}");
+        }
+        for url in ["redis://user:pw@db1", "redis://db1/7"] {
+            assert!(!is_early(url, None, &guarded), "{url}");
+        }
+        assert!(!is_early("redis://db1", Some(told), &guarded));
+        let trusting = configuration(RestartGuard::TrustAof);
+        assert!(!is_early("redis://db1", None, &trusting));
+        assert!(!is_early("redis://db1", None, &Configuration::plain()));
     }
 
     #[test]

@@ -37,13 +37,15 @@ async fn meet_with(
     let stream = socket::connect(url).await?;
     let mut inbox = Inbox::default();
     let scripts: Vec<_> = encoder.scripts().collect();
+    let early = greeting::early(target, encoder);
     let introduction = async {
-        let (mut stream, heard) = introduce(stream, &mut inbox, url, &scripts, manners).await?;
+        let (mut stream, heard) =
+            introduce(stream, &mut inbox, url, &scripts, manners, early).await?;
         if target.told.is_some() {
             confirm(&mut stream, &mut inbox).await?;
         }
         let met = match heard.no_scripts() {
-            None => greet(&mut stream, &mut inbox, url, encoder).await?,
+            None => greet(&mut stream, &mut inbox, url, encoder, heard.is_greeted).await?,
             Some(error) if encoder.is_fenced() => {
                 return Err(explain(Step::Greeting, error, url).into());
             }
@@ -83,7 +85,8 @@ pub(super) async fn log_in(target: &Target, manners: Manners) -> Result<(Stream,
     let stream = socket::connect(&target.url).await?;
     let mut inbox = Inbox::default();
     let introduction = async {
-        let (mut stream, _) = introduce(stream, &mut inbox, &target.url, &[], manners).await?;
+        let (mut stream, _) =
+            introduce(stream, &mut inbox, &target.url, &[], manners, None).await?;
         if target.told.is_some() {
             confirm(&mut stream, &mut inbox).await?;
         }
@@ -115,6 +118,8 @@ enum Step {
 /// What the answers to an introduction said.
 struct Heard {
     hints: Hints,
+    /// Whether the greeting is said already, and its answer comes next.
+    is_greeted: bool,
     /// The refusals of what has to do with scripts.
     refused: Vec<(Step, Vec<u8>)>,
 }
@@ -150,11 +155,19 @@ async fn introduce(
     url: &RedisUrl,
     scripts: &[&'static Script],
     manners: Manners,
+    early: Option<Vec<u8>>,
 ) -> Result<(Stream, Heard), Halt> {
+    let early = early.filter(|_| manners == Manners::Full);
     // All in one write: after the first answer we may be done but for the reading.
     let steps = match manners {
-        Manners::Full => say(&mut stream, url, scripts, Protocol::Resp3, Hints::Given).await?,
-        Manners::Visit => say(&mut stream, url, scripts, Protocol::Resp3, Hints::Refused).await?,
+        Manners::Full | Manners::Visit => {
+            let hints = match manners {
+                Manners::Full => Hints::Given,
+                Manners::Visit | Manners::Bare => Hints::Refused,
+            };
+            let greeting = early.as_deref().unwrap_or_default();
+            say(&mut stream, url, scripts, Protocol::Resp3, hints, greeting).await?
+        }
         Manners::Bare => say_little(&mut stream, url).await?,
     };
     let hints = match steps.contains(&Step::Tracking) {
@@ -163,6 +176,7 @@ async fn introduce(
     };
     let mut heard = Heard {
         hints,
+        is_greeted: early.is_some(),
         refused: Vec::new(),
     };
     let mut old_node = false;
@@ -182,18 +196,35 @@ async fn introduce(
         }
     }
     if old_node {
-        heard.hints = Hints::Refused;
-        for step in say(&mut stream, url, scripts, Protocol::Resp2, heard.hints).await? {
-            match hear(&mut stream, inbox, |frame| refusal(step, frame)).await? {
-                Some(error) if step.is_about_scripts() && forbids(&error) => {
-                    heard.refused.push((step, error));
-                }
-                Some(error) => return Err(explain(step, &error, url).into()),
-                None => {}
-            }
-        }
+        introduce_again(&mut stream, inbox, url, scripts, &mut heard).await?;
     }
     Ok((stream, heard))
+}
+
+/// As [`introduce`], in the older protocol, behind answers that mean nothing.
+async fn introduce_again(
+    stream: &mut Stream,
+    inbox: &mut Inbox,
+    url: &RedisUrl,
+    scripts: &[&'static Script],
+    heard: &mut Heard,
+) -> Result<(), Halt> {
+    heard.hints = Hints::Refused;
+    if heard.is_greeted {
+        // Said without a login, like all the rest of it, and to be said again.
+        heard.is_greeted = false;
+        hear(stream, inbox, |_| ()).await?;
+    }
+    for step in say(stream, url, scripts, Protocol::Resp2, heard.hints, &[]).await? {
+        match hear(stream, inbox, |frame| refusal(step, frame)).await? {
+            Some(error) if step.is_about_scripts() && forbids(&error) => {
+                heard.refused.push((step, error));
+            }
+            Some(error) => return Err(explain(step, &error, url).into()),
+            None => {}
+        }
+    }
+    Ok(())
 }
 
 /// Tries what takes the place of scripts, of which the node said `words`.
@@ -217,6 +248,7 @@ async fn greet(
     inbox: &mut Inbox,
     url: &RedisUrl,
     encoder: &Encoder,
+    is_greeted: bool,
 ) -> Result<Met, Halt> {
     if !encoder.is_fenced() {
         return Ok(Met::default());
@@ -231,7 +263,9 @@ async fn greet(
             .await?
             .map_err(|error| explain(Step::Durability, &error, url))?;
     }
-    send(stream, &encoder.greeting(is_durable)).await?;
+    if !is_greeted {
+        send(stream, &encoder.greeting(is_durable)).await?;
+    }
     let node = hear(stream, inbox, greeting::read).await?;
     let id = node
         .map_err(|error| explain(Step::Greeting, &error, url))
@@ -255,6 +289,7 @@ async fn say(
     scripts: &[&'static Script],
     protocol: Protocol,
     hints: Hints,
+    greeting: &[u8],
 ) -> Result<Vec<Step>, Halt> {
     let (mut wire, mut steps) = (Vec::new(), Vec::new());
     let mut add = |step, parts: &[&[u8]]| {
@@ -286,6 +321,7 @@ async fn say(
         add(Step::Call, &[b"EVALSHA", &[b'0'; 40], b"0"]);
         add(Step::CallInFull, &[b"EVAL", b"return 1", b"0"]);
     }
+    wire.extend_from_slice(greeting);
     send(stream, &wire).await?;
     Ok(steps)
 }
