@@ -254,7 +254,7 @@ impl Acquisition {
             attempts: self.tries.attempts(),
             waited: self.tries.waited(now),
         };
-        (failure, claim)
+        (failure, claim.map(|claim| claim.queueing(None)))
     }
 
     /// When to look at the clock again.
@@ -393,7 +393,8 @@ impl Acquisition {
             Some(ended) => self.end(now, cause, ended),
             None => Turn::default(),
         };
-        turn.abandoned = claim;
+        // Whoever goes on waiting keeps its places.
+        turn.abandoned = claim.map(|claim| claim.queueing(None));
         turn
     }
 

@@ -174,6 +174,7 @@ stories! {
     whoever_was_called_asks_one_node_first
     whoever_was_left_alone_by_the_first_asks_all_once
     whoever_wins_a_free_fair_lock_costs_nothing_more
+    whoever_wins_at_once_leaves_where_it_was_refused
 }
 
 #[test]
