@@ -138,3 +138,68 @@ fn violation(what: String) -> Violation {
         what,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{check::lone, rng::Rng, time::SECOND};
+    use leasehold_core::{AttemptId, OperationId, Ttl};
+
+    const HOLDER: Holder = Holder {
+        client: 1,
+        operation: OperationId::new(5),
+    };
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_origin(Duration::from_millis(1_000 + millis))
+    }
+
+    /// What becomes of an extension that left at 0 ms, was granted by so many nodes, and is told at `now`.
+    fn told(grants: usize, now: u64, valid_until: u64) -> Result<(), Violation> {
+        let setting = Setting {
+            nodes: 3,
+            ttl_ns: 10 * SECOND,
+            ..Setting::draw(&mut Rng::new(1))
+        };
+        let (mut detached, lease) = (Detached::new(&setting), lone::lease());
+        detached.begun(HOLDER, &lease);
+        let attempt = AttemptId {
+            operation: HOLDER.operation,
+            number: 0,
+        };
+        let tag = Tag { attempt, step: 0 };
+        let (resource, owner) = (lease.resource, lease.owner);
+        let request = Request::Extend {
+            resource: resource.clone(),
+            owner: owner.clone(),
+            ttl: Ttl::DEFAULT,
+        };
+        let nodes = NodeSet::first(3);
+        let send = Send {
+            nodes,
+            tag,
+            request,
+        };
+        detached.sent(HOLDER.client, at(0), &send);
+        // The same node twice counts once.
+        for node in nodes.iter().take(grants) {
+            detached.heard(HOLDER.client, node, tag, &Vote::GRANTED);
+            detached.heard(HOLDER.client, node, tag, &Vote::GRANTED);
+        }
+        let votes = detached.ended(HOLDER).expect("it was begun");
+        let told = detached.extended(HOLDER.client, at(now), &votes, at(valid_until));
+        let relies = |detached: &mut Detached| detached.promises(&resource, |_, _| true).len();
+        assert_eq!(relies(&mut detached), usize::from(told.is_ok()));
+        detached.given_up(&owner);
+        assert_eq!(relies(&mut detached), 0);
+        told
+    }
+
+    #[test]
+    fn an_extension_by_owner_that_the_votes_do_not_carry_is_found() {
+        assert_eq!(told(2, 5, 9_898), Ok(()));
+        assert!(told(2, 5, 9_899).is_err(), "it counts from later");
+        assert!(told(1, 5, 9_898).is_err(), "too few nodes");
+        assert!(told(2, 9_898, 9_898).is_err(), "it was over");
+    }
+}
