@@ -14,24 +14,28 @@
 //! What it does not cover: that moment; processes that left the group; and whoever kills both at once, as the end of a
 //! container or of a control group does, which ends the command as well.
 
+mod words;
+
 use crate::{child::kill_group, output};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use leasehold::clock::Clock;
 use leasehold::{Instant, LeaseGuard};
 use rustix::{
+    fd::AsFd,
     fs::{OFlags, fcntl_setfl},
     process::{Pid, Signal, test_kill_process_group},
 };
 use std::{
     env,
     ffi::OsString,
-    io::{self, BufRead, Write},
+    io::{self, Write},
     os::unix::process::CommandExt,
     process::{ChildStdin, Command, Stdio},
-    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    sync::mpsc,
     time::Duration,
 };
 use tokio::time;
+use words::{Heard, Words};
 
 /// The warden's post, beside one command.
 #[derive(Debug)]
@@ -179,25 +183,23 @@ pub(crate) enum Alarm {
 }
 
 /// Watches over leasehold, at the other end of the pipe; none if there is nothing to do any more.
-pub(crate) fn watch(pipe: impl BufRead + Send + 'static) -> Option<Alarm> {
-    let words = listen(pipe);
+pub(crate) fn watch(pipe: impl AsFd) -> Option<Alarm> {
+    let mut words = Words::new(pipe);
     let (mut group, mut end) = (None, None);
     loop {
         let left = left(end);
-        // Not long at a time: timers stand still while the machine is suspended. What was said is heard before the time is
-        // judged: it may be the warden that was away.
-        match words.recv_timeout(left.min(TURN)) {
-            Ok(Word::Group(pid)) => group = Some(pid),
-            Ok(Word::End(at)) => end = Some(at),
-            Ok(Word::Farewell) => return None,
-            Err(RecvTimeoutError::Timeout) => {
+        // Not long at a time: timers stand still while the machine is suspended. All that was said is heard before the time
+        // is judged: it may be the warden that was away.
+        match words.next(left.min(TURN)) {
+            Heard::Word(Word::Group(pid)) => group = Some(pid),
+            Heard::Word(Word::End(at)) => end = Some(at),
+            Heard::Word(Word::Farewell) => return None,
+            Heard::Nothing => {
                 if let Some(group) = group.filter(|_| left.is_zero()) {
                     return Some(Alarm::Silence(group));
                 }
             }
-            Err(RecvTimeoutError::Disconnected) => {
-                return group.map(|group| Alarm::Death(group, left));
-            }
+            Heard::End => return group.map(|group| Alarm::Death(group, left)),
         }
     }
 }
@@ -221,21 +223,6 @@ pub(crate) fn end(group: Pid, grace: Duration) {
         }
     }
     kill_group(group, Signal::KILL);
-}
-
-/// The words, as they come; the end of the pipe ends them.
-fn listen(pipe: impl BufRead + Send + 'static) -> Receiver<Word> {
-    let (speaker, words) = mpsc::channel();
-    std::thread::spawn(move || {
-        for line in pipe.lines().map_while(Result::ok) {
-            // What is not understood is a newer leasehold's, which an upgrade may bring: not an end.
-            let word = Word::read(&line);
-            if word.is_some_and(|word| speaker.send(word).is_err()) {
-                return;
-            }
-        }
-    });
-    words
 }
 
 fn left(end: Option<Instant>) -> Duration {
@@ -272,8 +259,12 @@ const STEP: Duration = Duration::from_millis(10);
 mod tests {
     use super::*;
 
-    fn watch_over(text: &'static str) -> Option<Alarm> {
-        watch(text.as_bytes())
+    /// What comes of what was said, with nothing to follow.
+    fn watch_over(text: &str) -> Option<Alarm> {
+        let (pipe, mut writer) = io::pipe().expect("there are pipes");
+        writer.write_all(text.as_bytes()).expect("it has room");
+        drop(writer);
+        watch(pipe)
     }
 
     #[test]
@@ -306,6 +297,18 @@ mod tests {
         let mut writer = &_writer;
         writer.write_all(b"group 7\nend 1\n").expect("it is open");
         let pid = Pid::from_raw(7).expect("it is not 0");
-        assert_eq!(watch(io::BufReader::new(pipe)), Some(Alarm::Silence(pid)));
+        assert_eq!(watch(pipe), Some(Alarm::Silence(pid)));
+    }
+
+    #[test]
+    fn an_end_that_was_put_off_is_no_end_however_late_it_is_heard() {
+        let ends: String = (1..2_000).map(|end| format!("end {end}\n")).collect();
+        let far = Word::End(Instant::NEVER).line();
+        assert_eq!(watch_over(&format!("group 7\n{ends}{far}farewell\n")), None);
+    }
+
+    #[test]
+    fn half_a_word_is_none() {
+        assert_eq!(watch_over("group 71"), None, "it may have been 712");
     }
 }

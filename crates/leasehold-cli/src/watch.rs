@@ -117,15 +117,8 @@ impl<'a> Watch<'a> {
         if let Some(terminal) = &self.terminal {
             terminal.take_back_from(self.child.group());
         }
-        // What could not be ended is left to the warden as well; what has ended is not, since its number may be another's,
-        // nor what an ended command has left in the background.
-        let is_left = match end {
-            Ok(_) => self.is_unkillable(),
-            Err(_) => self.has_group(),
-        };
-        if !is_left {
-            self.post.dismiss();
-        }
+        // What has ended is not to be ended by the warden: its number may be another's by then.
+        self.post.dismiss();
         end
     }
 
@@ -243,7 +236,11 @@ impl<'a> Watch<'a> {
                 // What is stopped does not hear.
                 self.child.signal(Signal::CONT);
             }
-            Stage::Over => self.child.signal(Signal::KILL),
+            Stage::Over => {
+                self.child.signal(Signal::KILL);
+                // What does not die of it does not die of the warden's either, who would call it our silence.
+                self.post.dismiss();
+            }
         }
     }
 
@@ -260,8 +257,7 @@ impl<'a> Watch<'a> {
             return self.ended.map(end);
         }
         if self.is_unkillable() {
-            let why = why();
-            return Some(End::Lost(format!("{why}; it does not die of SIGKILL")));
+            return Some(End::Lost(self.story.why_unkillable(self.guard)));
         }
         // All of the group must be gone, not only the process that began it.
         let gone = self.ended.is_some() && !self.child.has_group();

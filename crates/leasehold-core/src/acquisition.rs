@@ -248,7 +248,7 @@ impl Acquisition {
             attempts: self.tries.attempts(),
             waited: self.tries.waited(now),
         };
-        (failure, claim)
+        (failure, claim.map(|claim| claim.queueing(None)))
     }
 
     /// When to look at the clock again.
@@ -395,7 +395,8 @@ impl Acquisition {
             Some(ended) => self.end(now, cause, ended),
             None => Turn::default(),
         };
-        turn.abandoned = claim.map(Box::new);
+        // Whoever goes on waiting keeps its places.
+        turn.abandoned = claim.map(|claim| Box::new(claim.queueing(None)));
         turn
     }
 

@@ -4,7 +4,7 @@ use crate::{
     fence::FencingToken,
     node_set::{NodeId, NodeSet},
     owner::Owner,
-    queue::Place,
+    queue::{LEAVING, Place},
     quorum::Quorum,
     request::{AttemptId, Request, Tag, Vote},
     resource::Resource,
@@ -29,6 +29,8 @@ pub struct Claim {
     proposal: Option<FencingToken>,
     /// Who asks, if the lock is fair.
     place: Option<Place>,
+    /// Where it was put into the queue.
+    queued: NodeSet,
     terms: Terms,
     /// Those of the first request.
     first: Terms,
@@ -78,6 +80,7 @@ impl Claim {
             from: None,
             proposal: None,
             place: None,
+            queued: NodeSet::EMPTY,
             terms,
             first: terms,
             nodes,
@@ -127,6 +130,9 @@ impl Claim {
 
     /// Takes note of what a node answered to request number `step`. Answers to releases change nothing.
     pub fn settle(&mut self, now: Instant, node: NodeId, step: u32, vote: &Vote) {
+        if queues(vote) {
+            self.queued.insert(node);
+        }
         let terms = if step == Self::ACQUIRE_STEP {
             self.unanswered.remove(node).then_some(self.first)
         } else {
@@ -222,6 +228,29 @@ impl Claim {
         }
     }
 
+    /// What tells a node that nobody waits any more, if it tells with this vote that it has put us into its queue: of a
+    /// claim that was won before that was heard. Whoever had a ticket has told it already.
+    pub(crate) fn leaving(&self, vote: &Vote) -> Option<(Tag, Request)> {
+        let place = self
+            .place
+            .filter(|place| queues(vote) && place.ticket.is_none());
+        let waiter = place?.waiter;
+        let attempt = AttemptId {
+            number: LEAVING,
+            ..self.id
+        };
+        let resource = self.resource.clone();
+        Some((
+            Tag { attempt, step: 0 },
+            Request::Leave { resource, waiter },
+        ))
+    }
+
+    /// Where it was put into the queue.
+    pub(crate) const fn queued(&self) -> NodeSet {
+        self.queued
+    }
+
     /// The request that sets the keys where there are none. It waits for nobody: whoever has a lease does not queue for
     /// the keys that it has lost.
     #[must_use]
@@ -310,6 +339,11 @@ impl Claim {
     pub const fn gone_by(&self) -> Instant {
         self.gone_by
     }
+}
+
+/// Whether it tells of a place in a queue.
+const fn queues(vote: &Vote) -> bool {
+    matches!(vote, Vote::Refused(refusal) if refusal.queued.is_some())
 }
 
 #[cfg(test)]

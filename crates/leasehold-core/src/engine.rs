@@ -20,7 +20,7 @@ use crate::{
     inquiry::Inquiry,
     loss::LeaseChange,
     node_clock::{ClockStep, Reading},
-    node_set::{NodeId, NodeSet},
+    node_set::NodeId,
     nodes::Nodes,
     operation::{Event, LinkChange, Operation},
     outbox::{Outbox, Send},
@@ -388,7 +388,7 @@ impl Engine {
             return;
         };
         let resource = acquisition.resource().clone();
-        self.leave_queue(&acquisition, NodeSet::EMPTY);
+        self.leave_queue(&acquisition, None);
         let (failure, claim) = acquisition.cancel(now);
         self.events.push_back((id, Event::NotAcquired(failure)));
         if let Some(claim) = claim {

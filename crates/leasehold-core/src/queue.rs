@@ -11,6 +11,9 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 use core::{fmt, time::Duration};
 
+/// The number of the request to leave, where those of attempts begin at 0.
+pub(crate) const LEAVING: u32 = u32::MAX;
+
 /// One who waits: the same over all its attempts, and no secret. Two that share a number share a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Waiter(u64);

@@ -12,7 +12,7 @@ use crate::{
     failure::ExtendFailure,
     lease::Lease,
     loss::{Danger, LeaseChange, Loss, Trouble},
-    node_set::NodeId,
+    node_set::{NodeId, NodeSet},
     outbox::Outbox,
     owner::Seed,
     plan::Plan,
@@ -186,6 +186,9 @@ impl Renewal {
     ) -> Turn {
         let mut turn = Turn::default();
         self.claim.settle(now, node, tag.step, &vote);
+        if let Some((tag, leave)) = self.claim.leaving(&vote) {
+            outbox.send(NodeSet::from_iter([node]), tag, leave);
+        }
         self.repair.handle_reply(node, tag.step, &vote);
         if vote.is_granted() {
             self.standing.confirmed(node, tag.step);

@@ -161,7 +161,8 @@ impl Ruling {
 }
 
 /// The answer to `request` at `now` when `stored` is what the node has, and what becomes of that: the rule that every
-/// store follows.
+/// store follows. It knows no wall clock, so whoever asks has bounded the request's proposal, for the counter and for the
+/// ticket alike, by [`Request::as_seen_at`].
 #[must_use]
 pub fn decide(stored: Stored<'_>, now: Instant, request: &Request) -> Ruling {
     if let Request::Leave { waiter, .. } = request {
@@ -194,11 +195,13 @@ fn decide_place(
     let queue = stored.queue.unwrap_or(&none);
     let proposal = proposal.map_or(0, FencingToken::get);
     let standing = queue.standing(now, place, proposal);
-    let is_new = matches!(ruling.change, Change::Set(_));
+    // It would take what is free, even if there is no number left to count it with.
+    let takes = matches!(ruling.change, Change::Set(_)) || matches!(ruling.vote, Vote::Unknown(_));
     let (refusal, barrier, change) = match ruling.vote {
         Vote::Refused(refusal) => (refusal, Barrier::Key, ruling.change),
-        // Argument S3: what is ours already is not kept from us by those who wait.
-        Vote::Granted { .. } if is_new && standing.ahead > 0 => {
+        // Argument S3: what is ours already is not kept from us by those who wait. Whoever is not next is not counted, so a
+        // counter that has come to its end is told to the next alone, and costs nobody else its place.
+        Vote::Granted { .. } | Vote::Unknown(_) if takes && standing.ahead > 0 => {
             let refusal = Refusal {
                 remaining: standing.first_left,
                 ..Refusal::default()

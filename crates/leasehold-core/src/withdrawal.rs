@@ -147,6 +147,9 @@ impl Withdrawal {
     ) {
         let creates = self.claim.creates(node, tag.step);
         self.claim.settle(now, node, tag.step, &vote);
+        if let Some((tag, leave)) = self.claim.leaving(&vote) {
+            outbox.send(NodeSet::from_iter([node]), tag, leave);
+        }
         if creates {
             if vote.is_granted() {
                 // Argument S5: a straggler is released when it lands, in case the release that was sent

@@ -108,6 +108,9 @@ impl Client {
         let mut seed = [0; Seed::LENGTH];
         seed[0] = u8::try_from(number).expect("clients are few");
         seed[1] = habit.acquires - self.left.acquires - 1;
+        // No two share a place in a queue.
+        let [client, acquisition, ..] = seed;
+        seed[Seed::LENGTH - 1] = client * 16 + acquisition + 1;
         let wish = wish(habit);
         let operation = self
             .engine
@@ -217,7 +220,12 @@ pub(crate) static RESOURCE: LazyLock<Resource> =
     LazyLock::new(|| Resource::new("r").expect("a name"));
 
 /// Plans by their tries, made once: a plan's identity is no part of a world.
-static PLANS: LazyLock<[Arc<Plan>; 3]> = LazyLock::new(|| {
+static PLANS: LazyLock<[Arc<Plan>; 3]> = LazyLock::new(|| plans(false));
+
+/// The same for those who queue on the nodes.
+static FAIR_PLANS: LazyLock<[Arc<Plan>; 3]> = LazyLock::new(|| plans(true));
+
+fn plans(is_fair: bool) -> [Arc<Plan>; 3] {
     [1, 2, 3].map(|tries| {
         Arc::new(Plan {
             terms: clock::terms(),
@@ -234,7 +242,7 @@ static PLANS: LazyLock<[Arc<Plan>; 3]> = LazyLock::new(|| {
             is_fenced: false,
             queues: false,
             asks_one_first: false,
-            is_fair: false,
+            is_fair,
             upkeep: Upkeep {
                 // A warning changes nothing, and would be one more moment to look at.
                 danger: Some(Duration::ZERO),
@@ -242,15 +250,16 @@ static PLANS: LazyLock<[Arc<Plan>; 3]> = LazyLock::new(|| {
             },
         })
     })
-});
+}
 
 fn wish(habit: &Habit) -> Wish {
+    let plans = if habit.is_fair { &FAIR_PLANS } else { &PLANS };
     let plan = (habit.tries as usize)
         .saturating_sub(1)
-        .min(PLANS.len() - 1);
+        .min(plans.len() - 1);
     Wish {
         resource: RESOURCE.clone(),
-        plan: Arc::clone(&PLANS[plan]),
+        plan: Arc::clone(&plans[plan]),
         from: None,
         patience: habit.patience.map(|ticks| TICK * ticks),
     }

@@ -25,6 +25,8 @@ pub(crate) enum News {
     ExtensionLate,
     /// A node's grant came after its attempt was lost.
     Straggler,
+    /// A node refused what was free, since another comes first.
+    Queued,
     /// A key that a lost attempt had set was released.
     TakenBack,
     /// A release was told as done.
@@ -52,6 +54,7 @@ impl News {
             Self::ExtensionFailed => "extension failed",
             Self::ExtensionLate => "extension too late",
             Self::Straggler => "granted after the attempt was lost",
+            Self::Queued => "refused what is free, behind another",
             Self::TakenBack => "taken back after the attempt was lost",
             Self::Released => "released",
             Self::ReleaseUnknown => "release unknown",

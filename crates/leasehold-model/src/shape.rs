@@ -44,6 +44,8 @@ pub(crate) struct Habit {
     pub(crate) stops: u8,
     /// Whether it may begin an acquisition while another goes on.
     pub(crate) is_greedy: bool,
+    /// Whether it queues on the nodes.
+    pub(crate) is_fair: bool,
     /// Whether its timers are heard in the tick in which they are due. If not, at any time from then on.
     pub(crate) is_punctual: bool,
 }
@@ -80,6 +82,7 @@ impl Habit {
         patience: None,
         stops: 0,
         is_greedy: false,
+        is_fair: false,
         is_punctual: true,
     };
 }

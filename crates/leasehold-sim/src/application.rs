@@ -27,6 +27,8 @@ pub(crate) enum State {
     Holding(Guard),
     Releasing(OperationId),
     HandingOver(OperationId, Lease),
+    /// A lease without a guard is extended, or released.
+    Tending(OperationId),
 }
 
 /// A lease in the application's hands, as the facade's guard is.
@@ -87,11 +89,14 @@ impl World {
                 }
             }
             State::Holding(_) => self.extend(client, slot),
-            State::Releasing(_) | State::HandingOver(..) => {}
+            State::Releasing(_) | State::HandingOver(..) | State::Tending(_) => {}
         }
     }
 
     fn acquire(&mut self, client: usize, slot: usize) {
+        if self.tends(client, slot) {
+            return;
+        }
         let resource = self.rng.pick_ref(&self.resources).clone();
         let plan = Arc::clone(&self.plans[client]);
         let habits = &self.setting.habits;
@@ -208,7 +213,8 @@ impl World {
         let State::Holding(guard) = &this.state else {
             return;
         };
-        let (operation, lease) = (guard.operation, guard.lease.clone());
+        let (operation, mut lease) = (guard.operation, guard.lease.clone());
+        lease.valid_until = self.clients[client].valid_until[&operation];
         self.checks.exclusion.ends(Holder { client, operation });
         self.checks.loss.ended(Holder { client, operation });
         let id = self.submit(client, Operation::HandOver(operation));
@@ -228,12 +234,12 @@ impl World {
                     .iter()
                     .find_map(|slot| match &slot.state {
                         State::Holding(guard) if guard.operation == operation => {
-                            Some(guard.lease.resource.clone())
+                            Some(guard.lease.clone())
                         }
                         _ => None,
                     });
-                if let Some(resource) = holds {
-                    self.guard_says(client, operation, &resource, *valid_until);
+                if let Some(lease) = holds {
+                    self.guard_says(Holder { client, operation }, &lease, *valid_until);
                 }
             }
             LeaseChange::InDanger(_) => {}
@@ -289,17 +295,20 @@ impl World {
         let slots = &self.clients[client].slots;
         let slot = slots.iter().position(|slot| match &slot.state {
             State::Idle => false,
-            State::Acquiring(id) | State::Releasing(id) | State::HandingOver(id, _) => {
-                *id == operation
-            }
+            State::Acquiring(id)
+            | State::Releasing(id)
+            | State::HandingOver(id, _)
+            | State::Tending(id) => *id == operation,
             State::Holding(guard) => guard.extending == Some(operation),
         });
+        let is_tending = |slot: usize| matches!(slots[slot].state, State::Tending(_));
+        let is_tending = slot.is_some_and(is_tending);
         match (slot, told) {
             (Some(slot), Told::Acquired(lease)) => self.hold(client, slot, operation, lease),
-            (Some(slot), Told::NotAcquired(_) | Told::Released(_)) => {
-                self.clients[client].slots[slot].state = State::Idle;
-                self.rest(client, slot);
+            (Some(slot), Told::Extended(_) | Told::NotExtended(_)) if is_tending => {
+                self.is_done(client, slot);
             }
+            (Some(slot), Told::NotAcquired(_) | Told::Released(_)) => self.is_done(client, slot),
             (Some(slot), Told::Extended(_)) => self.extended(client, slot, true),
             (Some(slot), Told::NotExtended(_)) => self.extended(client, slot, false),
             // Nobody wants it any more: a lease that is dropped is released.
@@ -312,6 +321,10 @@ impl World {
                 if let State::HandingOver(_, lease) = std::mem::take(&mut this.state)
                     && in_time
                 {
+                    if self.rng.chance(self.setting.habits.detaches) {
+                        self.leave_to_all(Holder { client, operation }, lease);
+                        return self.rest(client, slot);
+                    }
                     // Some texts are used twice: at most one of the two gets anything.
                     let times = if self.rng.coin() { 1 } else { 2 };
                     for _ in 0..times {
@@ -324,6 +337,12 @@ impl World {
             }
             (_, Told::Changed(_) | Told::Inspected(_)) | (None, _) => {}
         }
+    }
+
+    /// What the slot had under way is over.
+    fn is_done(&mut self, client: usize, slot: usize) {
+        self.clients[client].slots[slot].state = State::Idle;
+        self.rest(client, slot);
     }
 
     fn hold(&mut self, client: usize, slot: usize, operation: OperationId, lease: Lease) {
@@ -340,7 +359,7 @@ impl World {
         };
         self.leases += 1;
         let valid_until = self.clients[client].valid_until[&operation];
-        self.guard_says(client, operation, &lease.resource, valid_until);
+        self.guard_says(Holder { client, operation }, &lease, valid_until);
         self.begin_to_write(client, operation, &lease, until);
         let guard = Guard {
             operation,
@@ -412,7 +431,7 @@ impl World {
     }
 
     /// Waits before the slot wants something again.
-    fn rest(&mut self, client: usize, slot: usize) {
+    pub(crate) fn rest(&mut self, client: usize, slot: usize) {
         let idle_ns = self.rng.between(0, self.setting.habits.idle_ns);
         self.act_later(client, slot, idle_ns);
     }

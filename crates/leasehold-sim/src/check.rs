@@ -6,6 +6,7 @@
 use crate::{setting::Setting, time::Moment};
 use leasehold_core::{Instant, OperationId, Send};
 
+pub(crate) mod detached;
 pub(crate) mod exclusion;
 pub(crate) mod guard;
 pub(crate) mod leftovers;
@@ -19,6 +20,7 @@ pub(crate) mod tokens;
 pub(crate) mod validity;
 pub(crate) mod waiting;
 
+use detached::Detached;
 use exclusion::Exclusion;
 use guard::Guard;
 use loss::Loss;
@@ -107,6 +109,7 @@ pub(crate) struct Checks {
     pub(crate) guard: Guard,
     pub(crate) waiting: Waiting,
     pub(crate) order: Order,
+    pub(crate) detached: Detached,
 }
 
 impl Checks {
@@ -121,6 +124,7 @@ impl Checks {
             guard: Guard::new(setting.nodes),
             waiting: Waiting::default(),
             order: Order::default(),
+            detached: Detached::new(setting),
         }
     }
 
@@ -128,6 +132,7 @@ impl Checks {
         self.validity.sent(client, now, at, send);
         self.tokens.sent(client, send);
         self.order.sent(client, at, send);
+        self.detached.sent(client, now, send);
     }
 
     /// The process is gone, and with it all its guards.
@@ -139,6 +144,7 @@ impl Checks {
         self.tokens.died(client);
         self.waiting.died(client);
         self.order.died(client);
+        self.detached.died(client);
     }
 }
 

@@ -186,6 +186,7 @@ impl World {
                     });
                 }
                 self.checks.validity.heard(client, now, node, tag, &vote);
+                self.checks.detached.heard(client, node, tag, &vote);
                 let at = self.now;
                 self.trace.tell(at, || {
                     format!("{node} → c{client}  {} {}", name(tag), answer(&vote))

@@ -82,12 +82,16 @@ impl World {
     fn everybody_lets_go(&mut self) {
         self.is_resting = true;
         self.offers.clear();
+        self.detached.clear();
         for client in 0..self.clients.len() {
             for slot in 0..self.setting.slots {
                 match self.clients[client].slots[slot].state {
                     State::Acquiring(_) => self.cancel(client, slot),
                     State::Holding(_) => self.release(client, slot),
-                    State::Idle | State::Releasing(_) | State::HandingOver(..) => {}
+                    State::Idle
+                    | State::Releasing(_)
+                    | State::HandingOver(..)
+                    | State::Tending(_) => {}
                 }
             }
             self.turn(client);

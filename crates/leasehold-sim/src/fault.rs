@@ -155,6 +155,7 @@ impl World {
 
     fn die(&mut self, client: usize, until: Moment) {
         self.checks.died(client);
+        self.forget_texts_of(client);
         self.clients[client].die(self.quorum);
         for node in 0..self.nodes.len() {
             self.hang_up(self.network.link(client, node));

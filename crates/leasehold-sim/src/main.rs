@@ -25,6 +25,7 @@ mod check;
 mod client;
 mod clock;
 mod course;
+mod detached;
 mod fault;
 mod network;
 mod node;

@@ -81,6 +81,8 @@ pub(crate) struct Habits {
     pub(crate) other_ttls: Ppm,
     /// How many of the leases are handed over to another process.
     pub(crate) hands_over: Ppm,
+    /// How many of those that are handed over are left to all, to be extended and released by owner alone.
+    pub(crate) detaches: Ppm,
     /// How often a holder reports progress, if anybody wants to know.
     pub(crate) heartbeats: Ppm,
     pub(crate) cancels: Ppm,
@@ -168,6 +170,7 @@ impl Setting {
                 extend_every_ns: ttl_ns / 3,
                 other_ttls: 0,
                 hands_over: 0,
+                detaches: 0,
                 heartbeats: 0,
                 cancels: rng.pick(&[0, 50_000]),
                 patience: rng.pick(&[0, 300_000]),

@@ -9,7 +9,7 @@ use crate::{
     world::World,
 };
 use leasehold_core::{
-    Event as Told, Instant, LeaseChange, OperationId, ReleaseOutcome, Request, Resource,
+    Event as Told, Instant, Lease, LeaseChange, OperationId, ReleaseOutcome, Request, Resource,
 };
 use std::time::Duration;
 
@@ -46,13 +46,17 @@ impl World {
                 self.checks.tokens.forget(client, operation);
                 self.checks.validity.forget(client, operation);
             }
-            Told::Extended(valid_until) => {
+            Told::Extended(valid_until) if about != operation => {
                 let stands = self.checks.validity.stands(client, about, *valid_until);
                 self.note(stands);
             }
             Told::Released(outcome) => self.check_release(client, about, outcome),
             Told::HandedOver(_) => self.checks.validity.forget(client, about),
-            Told::NotExtended(_) | Told::Inspected(_) | Told::Changed(_) => {}
+            // By owner alone: it is about no lease of this engine's.
+            Told::Extended(_) | Told::NotExtended(_) if about == operation => {
+                self.check_prolonged(Holder { client, operation }, now, told);
+            }
+            Told::Extended(_) | Told::NotExtended(_) | Told::Inspected(_) | Told::Changed(_) => {}
         }
     }
 
@@ -180,25 +184,19 @@ impl World {
         self.checks.validity.forget(client, acquisition);
     }
 
-    /// The guard of this acquisition answers "valid" until then, from now on.
-    pub(crate) fn guard_says(
-        &mut self,
-        client: usize,
-        operation: OperationId,
-        resource: &Resource,
-        valid_until: Instant,
-    ) {
-        let (now, clients) = (self.now, &self.clients);
+    /// Whoever holds the lease is answered "valid" until then, from now on.
+    pub(crate) fn guard_says(&mut self, holder: Holder, lease: &Lease, valid_until: Instant) {
+        let (now, clients, client) = (self.now, &self.clients, holder.client);
+        let resource = &lease.resource;
         self.trace.tell(now, || {
             let left = valid_until.saturating_since(clients[client].time(now));
             format!("c{client}       HOLDS {resource} for {left:?} by its clock")
         });
-        let holder = Holder { client, operation };
         let time = |client: usize| clients[client].time(now);
         let says = self
             .checks
             .exclusion
-            .says(holder, resource, valid_until, time);
+            .says(holder, (resource, &lease.owner), valid_until, time);
         self.note(says);
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     client::{Client, answer, name},
     clock::Clock,
     course::{self, Phase},
+    detached::Text,
     network::{Network, Parcel},
     node::Node,
     queue::{Event, Queue},
@@ -45,7 +46,9 @@ pub(crate) struct World {
     pub(crate) is_resting: bool,
     /// Leases that were given out of hand: what is locked, and the owner.
     pub(crate) offers: Vec<(Resource, Owner)>,
-    /// Whose keys were left to whoever takes them over.
+    /// Leases without a guard: all who run know their owners.
+    pub(crate) detached: Vec<Text>,
+    /// Whose keys were left to whoever takes them over, or extends them.
     pub(crate) handed_over: Vec<Owner>,
     /// Whose requests were carried out after their connection had died: nobody can take their keys back
     /// in time.
@@ -98,6 +101,7 @@ impl World {
             touched: None,
             is_resting: false,
             offers: Vec::new(),
+            detached: Vec::new(),
             handed_over: Vec::new(),
             haunted: Vec::new(),
             nodes_back: Moment::START,
@@ -257,6 +261,7 @@ impl World {
             let checked = leftovers::after_grant(now, &self.nodes[node], before.as_ref(), request);
             self.note(checked);
             self.check_guard(node, parcel);
+            self.check_promises(parcel.request.resource());
         }
         vote
     }

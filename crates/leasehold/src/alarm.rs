@@ -205,18 +205,84 @@ mod tests {
     use super::*;
     use std::future::poll_fn;
 
+    const MS: Duration = Duration::from_millis(1);
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_all().build().expect("a runtime");
+        runtime.block_on(future)
+    }
+
+    fn at(time: Duration) -> Instant {
+        Instant::from_origin(MINUTE).saturating_add(time)
+    }
+
+    /// Whether it wakes whoever sleeps at `now`, and not only after minutes.
+    async fn wakes(alarm: &mut Alarm, now: Instant, until: Instant, most: Duration) -> bool {
+        let woken = poll_fn(|cx| alarm.poll(cx, now, Some(until), most));
+        tokio::time::timeout(MINUTE / 6, woken).await.is_ok()
+    }
+
+    /// Lets the shell look once and go to sleep at `now`.
+    async fn sleeps(alarm: &mut Alarm, now: Instant, until: Instant) {
+        let look = |cx: &mut Context<'_>| Poll::Ready(alarm.poll(cx, now, Some(until), MINUTE));
+        assert!(poll_fn(look).await.is_pending());
+    }
+
+    #[test]
+    fn a_timer_that_stood_still_while_the_machine_slept_is_set_anew() {
+        block_on(async {
+            let mut alarm = Alarm::new(Clock::system());
+            sleeps(&mut alarm, at(Duration::ZERO), at(MINUTE)).await;
+            // By our clock the minute is over, by the timer's nothing of it. The next is due later than the last was.
+            let now = at(MINUTE * 2);
+            assert!(wakes(&mut alarm, now, now.saturating_add(MS), MINUTE).await);
+            // Also if it is over to the moment.
+            sleeps(&mut alarm, at(MINUTE * 2), at(MINUTE * 3)).await;
+            let now = at(MINUTE * 3);
+            assert!(wakes(&mut alarm, now, now.saturating_add(MS), MINUTE).await);
+        });
+    }
+
+    #[test]
+    fn what_is_due_sooner_than_the_last_is_not_slept_over() {
+        block_on(async {
+            let mut alarm = Alarm::new(Clock::system());
+            let now = at(Duration::ZERO);
+            sleeps(&mut alarm, now, at(MINUTE)).await;
+            assert!(wakes(&mut alarm, now, at(MS), MINUTE).await);
+        });
+    }
+
+    #[test]
+    fn a_timer_whose_clock_is_ahead_is_set_again() {
+        block_on(async {
+            let mut alarm = Alarm::new(Clock::system());
+            let now = at(Duration::ZERO);
+            for _ in 0..3 {
+                assert!(wakes(&mut alarm, now, at(MS), MINUTE).await);
+            }
+        });
+    }
+
+    #[test]
+    fn whoever_holds_leases_looks_now_and_then_whatever_is_due() {
+        block_on(async {
+            let mut alarm = Alarm::new(Clock::system());
+            let now = at(Duration::ZERO);
+            assert!(wakes(&mut alarm, now, at(MINUTE), MS).await);
+        });
+    }
+
     #[test]
     fn it_wakes_after_what_was_set_last_however_short() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .expect("a runtime");
-        runtime.block_on(async {
+        block_on(async {
             let mut timer = Timer::new();
             for micros in [0, 1, 300, 20_000, 2_000] {
                 let begun = tokio::time::Instant::now();
                 let left = Duration::from_micros(micros);
-                timer.set(Duration::from_secs(60));
+                timer.set(MINUTE);
                 timer.set(Duration::from_micros(1));
                 timer.set(left);
                 poll_fn(|cx| timer.poll(cx)).await;

@@ -107,6 +107,19 @@ pub async fn check_last_token<L: Link>(make: impl FnMut() -> L) {
     tokens::check_last(&mut suite).await;
 }
 
+/// Runs the case that brings the counter of a fair lock to its end: for links that pass [`check_fair`]. **Not for a
+/// node in use:** one of its 1024 counters grants nothing any more afterwards.
+///
+/// # Panics
+/// If a promise is broken: the message names the case, what came, and what was promised.
+///
+/// # Cancel safety
+/// As with [`check`].
+pub async fn check_last_fair_token<L: Link>(make: impl FnMut() -> L) {
+    let mut suite = Suite::new(make);
+    fair::check_last(&mut suite).await;
+}
+
 /// What the cases have in common: links to one node, and names that nobody else uses.
 struct Suite<F> {
     make: F,

@@ -316,7 +316,8 @@ impl Shell {
                 continue;
             }
             moved = true;
-            // Read after the events, once for all of them: an answer must not be taken for earlier than it is.
+            // Argument S2: read after the events, once for all of them. An answer that is taken for earlier than it is
+            // would make a lease of keys that are over.
             let now = self.clock.now();
             let mut heard = std::mem::take(&mut self.heard);
             for event in heard.drain(..) {
@@ -419,3 +420,6 @@ impl Drop for Shell {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

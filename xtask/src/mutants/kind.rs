@@ -86,6 +86,20 @@ const KINDS: &[Kind] = &[
         server: false,
     },
     Kind {
+        word: "command",
+        package: "leasehold-cli",
+        target: &["--test", "suite"],
+        folder: "crates/leasehold-cli/tests/suite",
+        server: true,
+    },
+    Kind {
+        word: "program",
+        package: "leasehold-cli",
+        target: &["--bin", "leasehold"],
+        folder: "crates/leasehold-cli/src",
+        server: false,
+    },
+    Kind {
         word: "fence",
         package: "leasehold",
         target: &["--test", "fence"],

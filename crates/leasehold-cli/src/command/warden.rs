@@ -5,15 +5,12 @@ use crate::{
     exit_code, output,
     warden::{self, Alarm},
 };
-use std::{
-    io::{BufReader, stdin},
-    time::Duration,
-};
+use std::{io::stdin, time::Duration};
 
 /// Watches until it is dismissed, or has to act.
 pub(crate) fn run(arguments: &WardenArguments) -> u8 {
     let grace = Duration::from_millis(arguments.grace_ms);
-    match warden::watch(BufReader::new(stdin())) {
+    match warden::watch(stdin()) {
         None => {}
         Some(Alarm::Death(group, left)) => {
             warden::end(group, grace.min(left));

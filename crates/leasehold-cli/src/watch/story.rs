@@ -109,7 +109,16 @@ impl Story {
 
     /// Why the lease is lost, and what became of what ran under it.
     pub(crate) fn why(&self, guard: &LeaseGuard) -> String {
-        let (resource, ending) = (guard.resource().as_str(), self.ending);
+        self.why_with(guard, self.ending)
+    }
+
+    /// Why the lease is lost, where what ran under it does not die of SIGKILL.
+    pub(crate) fn why_unkillable(&self, guard: &LeaseGuard) -> String {
+        self.why_with(guard, "the command was killed, and is still there")
+    }
+
+    fn why_with(&self, guard: &LeaseGuard, ending: &str) -> String {
+        let resource = guard.resource().as_str();
         if let Some(Trouble { since, why }) = &self.trouble {
             let since = Shown(since.elapsed());
             return format!(

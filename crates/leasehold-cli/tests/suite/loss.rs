@@ -1,6 +1,6 @@
 //! A lease that is lost while the command runs.
 
-use crate::support::{User, lives, now, wait_until};
+use crate::support::{User, end_group, lives, now, wait_until};
 use leasehold_servers::{ServerSet, require_server};
 use rustix::process::Signal;
 use std::time::Duration;
@@ -115,6 +115,40 @@ fn a_command_that_holds_for_longer_than_it_may_is_ended_in_time() {
         123,
         &["leasehold: the command held the lock \"demo\" for 3 s, as long as --max-hold allows; the command was ended"],
     );
+}
+
+#[test]
+fn a_command_that_does_not_die_keeps_its_lock_to_the_ttl() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let (user, nodes) = (User::new(), servers.nodes());
+    // A process whose parent has left the group and never asks for its end: killed, it is still there, as one that hangs
+    // in the kernel is.
+    let script = "(sleep 60 & exec setsid sh -c 'echo $$; exec sleep 60 >/dev/null 2>&1') & echo $$; exec sleep 60";
+    let words = [
+        "run",
+        "--ttl",
+        "30s",
+        "--max-hold",
+        "1s",
+        "--nodes",
+        &nodes,
+        "demo",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ];
+    let mut run = user.run(&words).start();
+    let groups = [run.pid(), run.pid()];
+    let seen = run.end();
+    let try_once = ["run", "-n", "--nodes", &nodes, "demo", "--", "true"];
+    let next = user.run(&try_once).end();
+    groups.into_iter().for_each(end_group);
+    let says = "leasehold: the command held the lock \"demo\" for 1 s, as long as --max-hold allows; \
+                the command was killed, and is still there\n";
+    seen.assert(123, "", says);
+    assert_eq!(next.code, 121, "it is not given to another: {next:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use crate::support::{User, lives, now, wait_until};
 use leasehold_servers::{ServerSet, require_server};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use std::{fs, time::Duration};
 
 #[test]
@@ -198,4 +198,35 @@ fn a_job_of_which_only_the_shell_would_be_killed_is_killed_whole() {
     let last = nanos(beats.lines().last().expect("it lived for a while"));
     let margin = Duration::from_nanos(nanos(&next.stdout).saturating_sub(last));
     assert!(!margin.is_zero(), "two ran at once");
+}
+
+#[test]
+fn a_warden_that_was_stopped_itself_hears_all_before_it_judges() {
+    let user = User::new();
+    let script = "sleep 0.3; echo up; sleep 2.5; echo still; sleep 0.7; echo done";
+    let words = ["run", "--ttl", "1s", "demo", "--", "sh", "-c", script];
+    let mut run = user.run(&words).start();
+    assert_eq!(run.line(), "up");
+    let warden = warden_of(run.process());
+    kill_process(warden, Signal::STOP).expect("it is there");
+    // By all that it has heard, the lease ends meanwhile.
+    assert_eq!(run.line(), "still");
+    kill_process(warden, Signal::CONT).expect("it is there");
+    run.end().assert(0, "done\n", &user.local());
+}
+
+/// The small second process of a run.
+fn warden_of(run: Pid) -> Pid {
+    let run = run.as_raw_nonzero();
+    let children = fs::read_to_string(format!("/proc/{run}/task/{run}/children"));
+    let children = children.expect("this is Linux");
+    let is_warden = |pid: &&str| {
+        let words = fs::read_to_string(format!("/proc/{pid}/cmdline"));
+        words.is_ok_and(|words| words.contains("warden"))
+    };
+    let warden = children.split_whitespace().find(is_warden);
+    let warden = warden.and_then(|pid| pid.parse().ok());
+    warden
+        .and_then(Pid::from_raw)
+        .expect("it came after a moment")
 }

@@ -8,10 +8,11 @@ use super::Acquisition;
 use crate::{
     node_set::{NodeId, NodeSet},
     owner::Seed,
-    queue::{Barrier, Place, Queue, Ticket, Waiter},
+    queue::{Barrier, LEAVING, Place, Queue, Ticket, Waiter},
     request::{AttemptId, Refusal, Request, Tag},
     round::Round,
     time::Instant,
+    won::Won,
 };
 use core::time::Duration;
 
@@ -126,12 +127,17 @@ impl Acquisition {
     }
 
     /// What tells nodes that it waits no longer, and whom of those that may keep its place.
-    pub(crate) fn leaving(&self, without: NodeSet) -> Option<(NodeSet, Tag, Request)> {
+    pub(crate) fn leaving(&self, won: Option<&Won>) -> Option<(NodeSet, Tag, Request)> {
         let queueing = self.queueing.as_ref()?;
-        let nodes = self.quorum.nodes().without(without);
-        // Whoever has won at once was in no queue that matters.
-        let was_in = queueing.ticket.is_some() || (without.is_empty() && self.tries.attempts() > 0);
-        if !was_in || nodes.is_empty() {
+        let all = self.quorum.nodes();
+        let nodes = match (won, queueing.ticket) {
+            // Whoever has won at once is in the queues of those that refused, and of nobody else.
+            (Some(won), None) => won.claim.queued(),
+            (Some(won), Some(_)) => all.without(won.standing),
+            (None, _) if self.tries.attempts() == 0 => NodeSet::EMPTY,
+            (None, _) => all,
+        };
+        if nodes.is_empty() {
             return None;
         }
         let tag = Tag {
@@ -163,6 +169,3 @@ const LONGEST_WAY: Duration = Duration::from_millis(10);
 
 /// Which of the seed's throws names the waiter: none of those for pauses, calls and extensions.
 const WAITER: u32 = u32::MAX;
-
-/// The number of the request to leave; those of attempts begin at 0.
-const LEAVING: u32 = u32::MAX;

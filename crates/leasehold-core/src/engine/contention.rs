@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::{
     acquisition::{Acquisition, Around, Outcome, Turn},
-    node_set::{NodeId, NodeSet},
+    node_set::NodeId,
     operation::Event,
     outbox::Outbox,
     owner::Seed,
@@ -13,6 +13,7 @@ use crate::{
     resource::Resource,
     streaks::Rivalry,
     time::Instant,
+    won::Won,
 };
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -148,8 +149,8 @@ impl Engine {
         let ended = self.acquisitions.remove(id);
         if let Some(ended) = &ended {
             let won = match &outcome {
-                Outcome::Won(won) => won.standing,
-                Outcome::Failed(_) => NodeSet::EMPTY,
+                Outcome::Won(won) => Some(&**won),
+                Outcome::Failed(_) => None,
             };
             self.leave_queue(ended, won);
         }
@@ -172,7 +173,7 @@ impl Engine {
 
     /// Tells the nodes that somebody waits no longer, but for those that took it out of their queues when it won. A place
     /// that is kept all the same ends by itself.
-    pub(super) fn leave_queue(&mut self, ended: &Acquisition, won: NodeSet) {
+    pub(super) fn leave_queue(&mut self, ended: &Acquisition, won: Option<&Won>) {
         if let Some((nodes, tag, request)) = ended.leaving(won) {
             self.outbox.send(nodes, tag, request);
         }

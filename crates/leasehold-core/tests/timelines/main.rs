@@ -166,6 +166,7 @@ stories! {
     what_is_handed_over_is_left_and_what_was_lost_is_taken_back
     what_is_taken_over_is_not_waited_for
     whoever_comes_back_lets_those_go_first_who_lost
+    whoever_is_divided_from_others_waits_twice_as_long_each_time
     whoever_is_not_next_lets_the_next_ask_first
     whoever_is_refused_what_is_free_is_told_how_many_come_first
     whoever_is_refused_without_a_word_asks_who_it_is
@@ -174,6 +175,7 @@ stories! {
     whoever_waits_for_a_fair_lock_shows_itself_once_a_second
     whoever_was_called_asks_one_node_first
     whoever_wins_a_free_fair_lock_costs_nothing_more
+    whoever_wins_at_once_leaves_where_it_was_refused
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::{Habit, Law, Shape, Way};
 use crate::{clock::Rate, news::News, world::Faults};
 
 /// Explored always: some millions of states.
-pub(super) static SMALL: [Shape; 14] = [
+pub(super) static SMALL: [Shape; 15] = [
     Shape {
         name: "lone",
         about: "one client that may cancel, and release twice; all its links slow at once",
@@ -106,6 +106,18 @@ pub(super) static SMALL: [Shape; 14] = [
         sweeps: false,
         faults: slow(1),
         law: Law::Kept(&[News::Succeeded, News::Split, News::Ended]),
+        ..PLAIN
+    },
+    Shape {
+        name: "fair",
+        about: "two clients that queue on the nodes: one tries twice, the other comes back",
+        clients: &[QUEUES, COMES_BACK],
+        law: Law::Kept(&[
+            News::Queued,
+            News::AcquiredAgain,
+            News::Succeeded,
+            News::Ended,
+        ]),
         ..PLAIN
     },
     Shape {
@@ -307,6 +319,17 @@ pub(super) const fn slow(links: u8) -> Faults {
 
 const TWICE: Habit = Habit {
     tries: 2,
+    ..Habit::ONCE
+};
+
+const QUEUES: Habit = Habit {
+    is_fair: true,
+    ..TWICE
+};
+
+const COMES_BACK: Habit = Habit {
+    acquires: 2,
+    is_fair: true,
     ..Habit::ONCE
 };
 

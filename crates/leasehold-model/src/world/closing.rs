@@ -31,6 +31,7 @@ impl World {
                 self.look_for_keys(shape, story);
             }
             if self.is_quiet() {
+                self.look_for_places(shape, story);
                 return self.look_round(shape, story);
             }
             self.pass(shape);
@@ -103,6 +104,18 @@ impl World {
             self.tidings = Default::default();
             self.tidings.add(News::Ended);
             self.has_ended = true;
+        }
+    }
+
+    /// Argument S10: whoever waits no longer keeps nobody else waiting.
+    fn look_for_places(&mut self, shape: &Shape, story: &mut Story) {
+        for node in 0..shape.nodes {
+            // What is lost with a connection ends by itself, after longer than a world lasts.
+            if shape.faults.breaks == 0 && self.tables[node].queue(&RESOURCE).is_some() {
+                self.fail(shape, Flaw::Rest, story, || {
+                    format!("n{node} keeps a place for nobody")
+                });
+            }
         }
     }
 

@@ -2,11 +2,14 @@
 
 use super::{World, index};
 use crate::{
+    news::News,
     shape::{Shape, Way},
     step::Step,
     story::Story,
 };
-use leasehold_core::{LinkChange, NodeId, Refusal, Request, Send, Tag, Vote, claim::Claim};
+use leasehold_core::{
+    Barrier, LinkChange, NodeId, Refusal, Request, Send, Tag, Vote, claim::Claim,
+};
 use std::{collections::VecDeque, sync::Arc};
 
 impl World {
@@ -203,7 +206,13 @@ impl World {
         if vote == Vote::GRANTED && matches!(send.request, Request::Release { .. }) {
             self.watch_taken_back(client, send);
         }
-        if let Vote::Refused(Refusal { remaining, .. }) = &mut vote {
+        if let Vote::Refused(Refusal {
+            remaining, queued, ..
+        }) = &mut vote
+        {
+            if queued.is_some_and(|queued| queued.barrier == Barrier::Queue) {
+                self.tidings.add(News::Queued);
+            }
             // Nodes need not know it, and nothing is decided by it: worlds that differ in it alone are one.
             *remaining = None;
         }

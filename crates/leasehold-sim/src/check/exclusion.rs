@@ -5,7 +5,7 @@
 //! holder (assumption A4) makes it so; a clock that stands still only keeps a guard valid for longer.
 
 use super::{Holder, Property, Violation};
-use leasehold_core::{Instant, Resource};
+use leasehold_core::{Instant, Owner, Resource};
 
 #[derive(Debug, Default)]
 pub(crate) struct Exclusion {
@@ -16,15 +16,16 @@ pub(crate) struct Exclusion {
 struct Guarded {
     holder: Holder,
     resource: Resource,
+    owner: Owner,
     valid_until: Instant,
 }
 
 impl Exclusion {
-    /// A guard was handed out or extended. `time` tells what a client's clock shows now.
+    /// A guard was handed out or extended, or a lease without one. Those who act for one owner are one. `time` tells what a client's clock shows now.
     pub(crate) fn says(
         &mut self,
         holder: Holder,
-        resource: &Resource,
+        (resource, owner): (&Resource, &Owner),
         valid_until: Instant,
         time: impl Fn(usize) -> Instant,
     ) -> Result<(), Violation> {
@@ -33,6 +34,7 @@ impl Exclusion {
             None => self.guards.push(Guarded {
                 holder,
                 resource: resource.clone(),
+                owner: owner.clone(),
                 valid_until,
             }),
         }
@@ -42,6 +44,7 @@ impl Exclusion {
         let another = self.guards.iter().find(|guard| {
             guard.holder != holder
                 && guard.resource == *resource
+                && guard.owner != *owner
                 && time(guard.holder.client) < guard.valid_until
         });
         let Some(another) = another else {
@@ -66,6 +69,11 @@ impl Exclusion {
         self.guards.retain(|guard| guard.holder != holder);
     }
 
+    /// Somebody releases what has this owner.
+    pub(crate) fn given_up(&mut self, owner: &Owner) {
+        self.guards.retain(|guard| guard.owner != *owner);
+    }
+
     pub(crate) fn died(&mut self, client: usize) {
         self.guards.retain(|guard| guard.holder.client != client);
     }
@@ -81,6 +89,14 @@ mod tests {
         Instant::from_origin(Duration::from_millis(millis))
     }
 
+    fn resource() -> Resource {
+        Resource::new("r").expect("a name")
+    }
+
+    fn owner(client: usize) -> Owner {
+        Owner::from_bytes(format!("owner {client}").as_bytes()).expect("a few bytes")
+    }
+
     fn holder(client: usize) -> Holder {
         let operation = OperationId::new(7);
         Holder { client, operation }
@@ -88,11 +104,13 @@ mod tests {
 
     /// Client 0 holds until 100 ms by its clock, client 1 wants to when the clocks show these times.
     fn second(times: [u64; 2]) -> Result<(), Violation> {
-        let resource = Resource::new("r").expect("a name");
+        let resource = resource();
         let mut exclusion = Exclusion::default();
-        let first = exclusion.says(holder(0), &resource, at(100), |_| at(0));
+        let first = exclusion.says(holder(0), (&resource, &owner(0)), at(100), |_| at(0));
         assert_eq!(first, Ok(()));
-        exclusion.says(holder(1), &resource, at(900), |client| at(times[client]))
+        exclusion.says(holder(1), (&resource, &owner(1)), at(900), |client| {
+            at(times[client])
+        })
     }
 
     #[test]
@@ -105,10 +123,16 @@ mod tests {
 
     #[test]
     fn a_guard_that_comes_to_life_again_is_found() {
-        let resource = Resource::new("r").expect("a name");
+        let resource = resource();
         let mut exclusion = Exclusion::default();
-        let mut says =
-            |client, until, now| exclusion.says(holder(client), &resource, at(until), |_| at(now));
+        let mut says = |client, until, now| {
+            exclusion.says(
+                holder(client),
+                (&resource, &owner(client)),
+                at(until),
+                |_| at(now),
+            )
+        };
         assert_eq!(says(0, 100, 0), Ok(()));
         assert_eq!(says(1, 300, 200), Ok(()));
         assert!(says(0, 400, 210).is_err());
@@ -116,13 +140,40 @@ mod tests {
 
     #[test]
     fn a_guard_that_was_given_up_disturbs_nobody() {
-        let resource = Resource::new("r").expect("a name");
+        let resource = resource();
         let mut exclusion = Exclusion::default();
         let now = |_| at(0);
-        assert_eq!(exclusion.says(holder(0), &resource, at(100), now), Ok(()));
+        assert_eq!(
+            exclusion.says(holder(0), (&resource, &owner(0)), at(100), now),
+            Ok(())
+        );
         exclusion.ends(holder(0));
-        assert_eq!(exclusion.says(holder(1), &resource, at(100), now), Ok(()));
+        assert_eq!(
+            exclusion.says(holder(1), (&resource, &owner(1)), at(100), now),
+            Ok(())
+        );
         exclusion.died(1);
-        assert_eq!(exclusion.says(holder(2), &resource, at(100), now), Ok(()));
+        assert_eq!(
+            exclusion.says(holder(2), (&resource, &owner(2)), at(100), now),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn those_who_act_for_one_owner_are_one_until_it_is_given_up() {
+        let (resource, one, two) = (resource(), owner(0), owner(1));
+        let mut exclusion = Exclusion::default();
+        let now = |_| at(0);
+        let mut says = |client, of| {
+            exclusion
+                .says(holder(client), (&resource, of), at(100), now)
+                .is_ok()
+        };
+        assert!(says(0, &one) && says(1, &one));
+        assert!(!says(2, &two));
+        exclusion.ends(holder(2));
+        exclusion.given_up(&one);
+        let next = exclusion.says(holder(2), (&resource, &two), at(100), now);
+        assert_eq!(next, Ok(()));
     }
 }

@@ -41,6 +41,14 @@ pub(crate) fn after_grant(
         {
             before != key
         }
+        (Request::Extend { owner, .. }, before)
+            if before.is_none_or(|before| before.owner != *owner) =>
+        {
+            return Err(violation("an extension has revived a key".to_owned()));
+        }
+        (Request::Extend { .. }, Some(before)) if before.expires_at > key.expires_at => {
+            return Err(violation("an extension has shortened a key".to_owned()));
+        }
         // An extension takes nothing away.
         (Request::Extend { .. }, Some(before)) if before.expires_at == key.expires_at => left < ttl,
         _ => left != ttl,
@@ -152,5 +160,32 @@ mod tests {
         assert_eq!(free(&nodes), Ok(()));
         nodes[1].execute(now, &acquire(b"a", 5));
         assert!(free(&nodes).is_err());
+    }
+
+    fn extend(name: &[u8], ttl: u64) -> Request {
+        Request::Extend {
+            resource: resource(),
+            owner: owner(name),
+            ttl: Ttl::new(Duration::from_secs(ttl)).expect("in range"),
+        }
+    }
+
+    #[test]
+    fn an_extension_that_revives_or_shortens_is_found() {
+        let (now, mut node) = (Moment::from_ns(SECOND), node());
+        node.execute(now, &acquire(b"b", 9));
+        let another = node.key(now, &resource()).cloned();
+        node = self::node();
+        node.execute(now, &acquire(b"a", 5));
+        let key = node.key(now, &resource()).cloned();
+        let after = |before: Option<&Key>| after_grant(now, &node, before, &extend(b"a", 5));
+        assert_eq!(after(key.as_ref()), Ok(()));
+        assert!(after(None).is_err(), "there was none");
+        assert!(after(another.as_ref()).is_err(), "it was another's");
+        let longer = key.map(|key| Key {
+            expires_at: key.expires_at.saturating_add(Duration::from_secs(4)),
+            ..key
+        });
+        assert!(after(longer.as_ref()).is_err(), "it lived longer");
     }
 }

@@ -11,7 +11,7 @@ use leasehold_core::AutoRenewal;
 use std::time::Duration;
 
 /// From the quiet to the worst.
-pub(super) static ALL: [Scenario; 30] = [
+pub(super) static ALL: [Scenario; 31] = [
     lawful("calm", "nothing goes wrong", |_, _| {}),
     lawful("contention", "six clients want the same", contention),
     lawful("loss", "messages break their connections", loss),
@@ -90,6 +90,11 @@ pub(super) static ALL: [Scenario; 30] = [
         "hand-over",
         "leases go from process to process, texts are used twice",
         hand_over,
+    ),
+    lawful(
+        "detached",
+        "leases without a guard, extended and released by owner alone",
+        detached,
     ),
     lawful("one-node", "a single node", one_node),
     lawful("even", "four nodes", even),
@@ -310,6 +315,15 @@ pub(super) fn hand_over(setting: &mut Setting, rng: &mut Rng) {
     setting.habits.idle_ns = setting.ttl_ns / 8;
     setting.habits.hands_over = rng.pick(&[200_000, 800_000]);
     setting.links.ghosts = rng.coin();
+}
+
+fn detached(setting: &mut Setting, rng: &mut Rng) {
+    hand_over(setting, rng);
+    setting.habits.hands_over = 900_000;
+    setting.habits.detaches = rng.pick(&[500_000, 1_000_000]);
+    setting.habits.other_ttls = 300_000;
+    let worse = rng.pick(&[calm, pause, client_crash, drift, lawless]);
+    worse(setting, rng);
 }
 
 fn one_node(setting: &mut Setting, rng: &mut Rng) {

@@ -118,6 +118,13 @@ impl Timeline {
         }
     }
 
+    /// Lets time pass while nobody looks: as for a machine that slept.
+    #[cfg(test)]
+    pub(crate) fn jump(&self, by: Duration) {
+        let mut state = self.lock();
+        state.now = state.now.saturating_add(by);
+    }
+
     /// Lets everybody look once; says whether anybody did anything.
     fn has_round_moved(&self) -> bool {
         let mut state = self.lock();

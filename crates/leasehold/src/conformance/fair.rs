@@ -17,6 +17,44 @@ pub(super) async fn check<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
     barging(suite).await;
     repeating(suite).await;
     staying_away(suite).await;
+    proposing_wildly(suite).await;
+}
+
+/// That a counter ends, with some who wait. What is counted there cannot be counted on.
+pub(super) async fn check_last<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
+    let mut peer = suite.case("fair-last").await;
+    won(&mut peer, 1, "a", "a free fair lock is granted").await;
+    let raise = Request::Raise {
+        resource: peer.resource(0),
+        owner: owner("a"),
+        token: FencingToken::LAST,
+    };
+    peer.expect_granted(raise, "a counter is raised to the largest token")
+        .await;
+    behind(&mut peer, 2, "b", Barrier::Key, "it is held").await;
+    let three = behind(&mut peer, 3, "c", Barrier::Key, "it is held").await;
+    peer.expect_granted(peer.release("a"), "the owner releases its key")
+        .await;
+    let turn =
+        "whoever is not next is refused and keeps its place, whatever has become of the counter";
+    let waits = behind(&mut peer, 3, "d", Barrier::Queue, turn).await;
+    assert_eq!(
+        waits,
+        queued(three, Barrier::Queue),
+        "{}: {turn}",
+        peer.case
+    );
+    let end = "whoever is next is told that the counter has come to its end";
+    for (waiter, by) in [(2, "e"), (3, "f")] {
+        let vote = peer.ask(asks(&peer, waiter, None, by)).await;
+        assert!(
+            matches!(vote, Vote::Unknown(_)),
+            "{}: {end}; the vote was {vote:?}",
+            peer.case
+        );
+    }
+    peer.expect_granted(peer.inspect(), "what was not granted left no key")
+        .await;
 }
 
 async fn in_order<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
@@ -150,6 +188,34 @@ async fn staying_away<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
     .await;
     peer.expect_granted(peer.release("d"), "the owner releases its key")
         .await;
+}
+
+async fn proposing_wildly<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
+    let mut peer = suite.case("fair-wild").await;
+    won(&mut peer, 1, "a", "a free fair lock is granted").await;
+    let near = "a ticket is drawn from a proposal to a second beyond the node's time at most";
+    let mut request = asks(&peer, 2, None, "b");
+    if let Request::Acquire { proposal, .. } = &mut request {
+        *proposal = Some(FencingToken::LAST);
+    }
+    let two = refused(&mut peer, request, Barrier::Key, near).await;
+    // A second more: the node's clock need not be ours.
+    let most = FencingToken::of_time(peer.clock.wall() + FencingToken::LEAD * 2);
+    assert!(
+        two.ticket.get() <= most.get(),
+        "{}: {near}; it was {}",
+        peer.case,
+        two.ticket
+    );
+    let later = "whoever comes later has a larger ticket";
+    let three = behind(&mut peer, 3, "c", Barrier::Key, later).await;
+    assert!(three.ticket > two.ticket, "{}: {later}", peer.case);
+    peer.expect_granted(peer.release("a"), "the owner releases its key")
+        .await;
+    for waiter in [2, 3] {
+        peer.expect_granted(leave(&peer, waiter), "whoever leaves may")
+            .await;
+    }
 }
 
 /// A request by the waiter of this number.

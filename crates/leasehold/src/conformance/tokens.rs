@@ -216,9 +216,9 @@ async fn taking_over<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
 
 async fn proposing_wildly<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
     let mut peer = suite.case("counter-wild").await;
-    let kept = "a proposal is followed to an hour beyond the node's time at most";
+    let kept = "a proposal is followed to a second beyond the node's time at most";
     let told = count(&mut peer, "a", FencingToken::LAST, kept).await;
-    // An hour more: the node's clock need not be ours.
+    // A second more: the node's clock need not be ours.
     let most = FencingToken::of_time(peer.clock.wall() + FencingToken::LEAD * 2);
     assert!(told <= most, "{}: {kept}; it was {told}", peer.case);
     peer.expect_granted(peer.release("a"), "the owner releases its key")

@@ -12,7 +12,7 @@ use leasehold::{
         redis::RedisLink,
     },
 };
-use leasehold_core::{Quorum, Request, Ttl};
+use leasehold_core::{Barrier, Fault, FaultKind, FencingToken, Quorum, Request, Ticket, Ttl, Vote};
 use leasehold_servers::{Server, ServerSet, require_server};
 use std::{
     env,
@@ -28,6 +28,7 @@ use std::{
 async fn a_node_in_memory_serves_in_order() {
     let node = MemoryNode::new();
     conformance::check_fair(|| node.link(Clock::system())).await;
+    conformance::check_last_fair_token(|| node.link(Clock::system())).await;
 }
 
 #[cfg(all(feature = "file", unix))]
@@ -39,6 +40,7 @@ async fn a_node_in_a_file_serves_in_order() {
         .join(format!("fair-{}", std::process::id()));
     let node = FileNode::open(&folder).expect("a folder of our own");
     conformance::check_fair(|| node.link(Clock::system())).await;
+    conformance::check_last_fair_token(|| node.link(Clock::system())).await;
     drop(node);
     std::fs::remove_dir_all(&folder).expect("it is ours");
 }
@@ -50,11 +52,12 @@ async fn a_server_serves_in_order() {
     let quorum = Quorum::majority(1).expect("one node");
     let (guard, skew) = (RestartGuard::Off, Duration::ZERO);
     let configuration = Configuration::new("leasehold", "n", quorum, guard, Ttl::DEFAULT, skew);
-    conformance::check_fair(|| {
+    let link = || {
         let url = server.url().parse().expect("a server's own address");
         RedisLink::new(url, Clock::system(), &configuration)
-    })
-    .await;
+    };
+    conformance::check_fair(link).await;
+    conformance::check_last_fair_token(link).await;
     let left = server.command(&["KEYS", "leasehold:queue:*"]);
     assert_eq!(left.expect("it answers").texts().len(), 0, "queues end");
 }
@@ -67,6 +70,8 @@ enum Mistake {
     KeepsNoQueue,
     DrawsAnew,
     HearsNobodyLeave,
+    FollowsWildProposals,
+    TellsAllOfTheEnd,
 }
 
 impl Link for Careless {
@@ -82,6 +87,17 @@ impl Link for Careless {
             ) => {
                 place.ticket = None;
             }
+            // What it draws from it is shown to be so.
+            (
+                Mistake::FollowsWildProposals,
+                Request::Acquire {
+                    place: Some(place),
+                    proposal: Some(FencingToken::LAST),
+                    ..
+                },
+            ) => {
+                place.ticket = Some(Ticket::LAST);
+            }
             (Mistake::HearsNobodyLeave, Request::Leave { waiter, .. }) => {
                 *waiter = leasehold_core::Waiter::new(u64::MAX);
             }
@@ -92,7 +108,17 @@ impl Link for Careless {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
-        self.0.poll(cx)
+        let event = self.0.poll(cx);
+        match (self.1, event) {
+            (
+                Mistake::TellsAllOfTheEnd,
+                Poll::Ready(LinkEvent::Reply(tag, Vote::Refused(told))),
+            ) if told.queued.is_some_and(|it| it.barrier == Barrier::Queue) => {
+                let fault = Fault::new(FaultKind::Rejected, "no number is left");
+                Poll::Ready(LinkEvent::Reply(tag, Vote::Unknown(fault)))
+            }
+            (_, event) => event,
+        }
     }
 }
 
@@ -102,15 +128,22 @@ fn a_link_that_does_not_queue_as_it_should_does_not_conform() {
         Mistake::KeepsNoQueue,
         Mistake::DrawsAnew,
         Mistake::HearsNobodyLeave,
+        Mistake::FollowsWildProposals,
+        Mistake::TellsAllOfTheEnd,
     ] {
         let check = || {
             let node = MemoryNode::new();
             let make = || Careless(node.link(Clock::system()), mistake);
-            tokio::runtime::Builder::new_current_thread()
+            let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_time()
                 .build()
-                .expect("a runtime")
-                .block_on(conformance::check_fair(make));
+                .expect("a runtime");
+            match mistake {
+                Mistake::TellsAllOfTheEnd => {
+                    runtime.block_on(conformance::check_last_fair_token(make));
+                }
+                _ => runtime.block_on(conformance::check_fair(make)),
+            }
         };
         assert!(catch_unwind(check).is_err(), "{mistake:?} was not found");
     }

@@ -119,6 +119,42 @@ fn waiting_is_measured_and_attempts_are_counted() {
 }
 
 #[test]
+fn attempts_at_a_fair_lock_are_counted_and_leaving_its_queue_is_none() {
+    let (locks, nodes) = (Diary::default(), Diary::default());
+    let world = World::new(3);
+    let heard = nodes.clone();
+    let asked = move |told: &Observation<'_>| {
+        if let Observation::Asked { node, request, .. } = told {
+            heard.write(format!("{node} {}", request.as_str()));
+        }
+    };
+    let builder = world.builder().observer(locks.of_locks()).observer(asked);
+    let manager = builder.build().expect("three nodes");
+    let fair = || LockOptions::new().fair();
+    let other = world.manager().blocking().mutex_with("r", fair());
+    let guard = other.expect("a name").acquire().expect("it is free");
+    let mutex = manager.mutex_with("r", fair()).expect("a name");
+    let mut waiting = Box::pin(mutex.acquire_within(60 * SECOND));
+    begin(&mut waiting);
+    world.advance(3 * SECOND);
+    // It has a place there, and wins without it: so it says that it leaves.
+    world.node(2).hang();
+    drop(guard);
+    world.advance(SECOND);
+    let told = nodes.read();
+    let count = |line: &str| told.iter().filter(|told| *told == line).count();
+    assert_eq!(count("node #2 leave"), 1, "{told:?}");
+    // Each attempt begins at the one node on which all meet, or at all of them.
+    let attempts = (0..3).map(|node| count(&format!("node #{node} acquire")));
+    let attempts = attempts.max().expect("three nodes");
+    assert!(attempts >= 4, "it shows itself once a second: {told:?}");
+    let [line] = &locks.read()[..] else {
+        panic!("one line is told");
+    };
+    assert!(line.ends_with(&format!(", {attempts}")), "{line}");
+}
+
+#[test]
 fn who_goes_away_is_told_to_have_gone() {
     let diary = Diary::default();
     let (world, manager) = observed(&diary);

@@ -134,3 +134,15 @@ fn leases_end_with_their_runtime() {
     let error = block_on(mutex.acquire()).expect_err("nobody is there to ask");
     assert!(error.to_string().contains("manager"), "{error}");
 }
+
+#[test]
+fn a_runtime_that_has_ended_serves_nobody_and_says_so() {
+    let runtime = two_threads();
+    let there = runtime.handle().clone();
+    runtime.shutdown_background();
+    let builder = LockManager::builder().memory(3).on_runtime(there);
+    let manager = builder.build().expect("nothing is wrong with the options");
+    let mutex = manager.mutex("r").expect("a name");
+    let error = block_on(mutex.acquire()).expect_err("nobody is there to ask");
+    assert!(error.to_string().contains("manager"), "{error}");
+}

@@ -167,3 +167,22 @@ fn a_queue_without_waiters_is_not_kept() {
     table.sweep(at(3_005));
     assert_eq!(table.queue(&resource()), None, "it never came back");
 }
+
+#[test]
+fn a_counter_that_has_come_to_its_end_costs_nobody_its_place() {
+    let last = FencingToken::LAST.get();
+    let head = |name| proposing(1, queueing(1, Some(10), acquire(name, 100)));
+    let next = |name| proposing(1, queueing(2, Some(20), acquire(name, 100)));
+    let mut table = Table::new();
+    table.apply(at(0), &proposing(last, acquire("x", 100)));
+    assert_eq!(table.apply(at(1), &head("a1")), behind("x", 99, 10, 0));
+    assert_eq!(table.apply(at(2), &next("b1")), behind("x", 98, 20, 1));
+    table.apply(at(3), &release("x"));
+    // Whoever is not next is refused, and asks for no number.
+    assert_eq!(table.apply(at(4), &next("b2")), not_yet(2_997, 20, 1));
+    let told = table.apply(at(5), &head("a2"));
+    assert!(matches!(told, Vote::Unknown(_)), "{told:?}");
+    let told = table.apply(at(6), &next("b3"));
+    assert!(matches!(told, Vote::Unknown(_)), "it is next: {told:?}");
+    assert_eq!(table.key(at(7), &resource()), None);
+}

@@ -1,0 +1,176 @@
+//! When the shell looks at the clock: behind the answers that are in, and before what it asks.
+
+use crate::{
+    AcquireError, LockManager, ManagerBuilder, Plain,
+    clock::{Clock, Timeline},
+    link::{Link, LinkEvent, NodeName, Parcel},
+};
+use leasehold_core::{Refusal, Tag, Vote};
+use std::{
+    collections::VecDeque,
+    future::Future,
+    pin::pin,
+    sync::{Arc, Condvar, Mutex},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+/// A node that gives one answer to everything, when the test lets it.
+#[derive(Clone)]
+struct Node(Arc<(Mutex<Desk>, Condvar)>);
+
+struct Desk {
+    timeline: &'static Timeline,
+    /// What time passes while the shell takes an answer.
+    takes: Duration,
+    is_silent: bool,
+    is_up: bool,
+    vote: Vote,
+    given: Vec<Tag>,
+    /// What has left: since the link was polled after it was given.
+    asked: VecDeque<Tag>,
+    answered: usize,
+    waker: Option<Waker>,
+}
+
+impl Node {
+    fn new(timeline: &'static Timeline, takes: Duration, is_silent: bool) -> Self {
+        let desk = Desk {
+            timeline,
+            takes,
+            is_silent,
+            is_up: false,
+            vote: Vote::GRANTED,
+            given: Vec::new(),
+            asked: VecDeque::new(),
+            answered: 0,
+            waker: None,
+        };
+        Self(Arc::new((Mutex::new(desk), Condvar::new())))
+    }
+
+    fn with<T>(&self, what: impl FnOnce(&mut Desk) -> T) -> T {
+        what(&mut self.0.0.lock().expect("nobody panics with it"))
+    }
+
+    /// Waits until so many requests have reached it since the start, for ten seconds at most.
+    fn is_asked(&self, count: usize) -> bool {
+        let desk = self.0.0.lock().expect("nobody panics with it");
+        let is_short = |desk: &mut Desk| desk.answered + desk.asked.len() < count;
+        let waited = self
+            .0
+            .1
+            .wait_timeout_while(desk, Duration::from_secs(10), is_short);
+        !waited.expect("nobody panics with it").1.timed_out()
+    }
+
+    /// Lets it answer.
+    fn speak(&self) {
+        let waker = self.with(|desk| {
+            desk.is_silent = false;
+            desk.waker.take()
+        });
+        waker.expect("somebody listens").wake();
+    }
+
+    fn manager(&self, clock: Clock) -> LockManager<Plain> {
+        self.built(LockManager::builder().clock(clock))
+    }
+
+    fn built(&self, builder: ManagerBuilder) -> LockManager<Plain> {
+        let node = self.clone();
+        let built = builder.link(NodeName::new("n0"), move |_| node);
+        let built = built.build_plain();
+        built.expect("one node and the default options")
+    }
+}
+
+impl Link for Node {
+    fn send(&mut self, parcel: &Parcel) {
+        self.with(|desk| desk.given.push(parcel.tag));
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
+        let polled = self.with(|desk| {
+            desk.asked.extend(desk.given.drain(..));
+            if !std::mem::replace(&mut desk.is_up, true) {
+                return Poll::Ready(LinkEvent::Up(None));
+            }
+            let tag = Some(&mut desk.asked).filter(|_| !desk.is_silent);
+            let Some(tag) = tag.and_then(VecDeque::pop_front) else {
+                desk.waker = Some(cx.waker().clone());
+                return Poll::Pending;
+            };
+            desk.answered += 1;
+            desk.timeline.jump(desk.takes);
+            Poll::Ready(LinkEvent::Reply(tag, desk.vote.clone()))
+        });
+        self.0.1.notify_all();
+        polled
+    }
+}
+
+fn told() -> (Clock, &'static Timeline) {
+    let clock = Clock::told();
+    (clock, clock.timeline().expect("it is a test's"))
+}
+
+#[test]
+fn an_answer_is_not_taken_for_earlier_than_it_is() {
+    // Argument S2: the machine stands still between the answer and whoever takes it, and the key is over by then.
+    let (clock, timeline) = told();
+    let manager = Node::new(timeline, Duration::from_secs(10), false).manager(clock);
+    let mutex = manager.mutex("r").expect("a name");
+    let mut tried = pin!(mutex.try_acquire());
+    let mut cx = Context::from_waker(Waker::noop());
+    drop(tried.as_mut().poll(&mut cx));
+    timeline.settle();
+    let Poll::Ready(tried) = tried.poll(&mut cx) else {
+        panic!("the node has answered")
+    };
+    let error = tried.expect_err("its time was over before it was won");
+    assert!(matches!(error, AcquireError::TooLate { .. }), "{error}");
+}
+
+#[test]
+fn an_answer_that_is_in_is_not_late() {
+    // The process was stopped while the answer came: for longer than a node may take, and not as long as the lease lasts.
+    let (clock, timeline) = told();
+    let node = Node::new(timeline, Duration::ZERO, true);
+    let manager = node.manager(clock);
+    let mutex = manager.mutex("r").expect("a name");
+    let mut tried = pin!(mutex.try_acquire());
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(tried.as_mut().poll(&mut cx).is_pending());
+    timeline.settle();
+    timeline.jump(Duration::from_secs(9));
+    node.with(|desk| desk.is_silent = false);
+    timeline.settle();
+    let Poll::Ready(Ok(guard)) = tried.poll(&mut cx) else {
+        panic!("the node has granted, and there is time left")
+    };
+    assert!(guard.is_valid());
+}
+
+#[test]
+fn a_guest_goes_on_with_what_it_began_before_it_told_somebody() {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let built = builder.worker_threads(1).enable_all().build();
+    let runtime = built.expect("a runtime");
+    // No timer wakes it: time stands still.
+    let (clock, timeline) = told();
+    let node = Node::new(timeline, Duration::ZERO, true);
+    node.with(|desk| desk.vote = Vote::Refused(Refusal::default()));
+    let builder = LockManager::builder().clock(clock);
+    let manager = node.built(builder.on_runtime(runtime.handle().clone()));
+    let mutex = manager.mutex("r").expect("a name");
+    let tried = runtime.spawn(async move { mutex.try_acquire().await.map(drop) });
+    assert!(node.is_asked(1), "it is asked for the lock");
+    node.speak();
+    let error = runtime.block_on(tried).expect("it does not panic");
+    assert!(error.expect_err("it is refused").is_contention());
+    assert!(
+        node.is_asked(2),
+        "step 5: what may have been set is taken back"
+    );
+}
