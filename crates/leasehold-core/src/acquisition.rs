@@ -81,6 +81,14 @@ pub(crate) struct Around<'a> {
     pub(crate) nodes: &'a mut Nodes,
 }
 
+impl Around<'_> {
+    /// What the counters shall be at least.
+    fn proposal(&self, now: Instant) -> FencingToken {
+        let wall = self.epoch.saturating_add(now.since_origin());
+        FencingToken::of_time(wall)
+    }
+}
+
 /// When a vote that was won had begun, and until when its lease is valid.
 #[derive(Clone, Copy, Debug, Hash)]
 struct Span {
@@ -292,10 +300,7 @@ impl Acquisition {
             number,
         };
         let terms = self.plan.terms;
-        let proposal = self.plan.is_fenced.then(|| {
-            let wall = around.epoch.saturating_add(now.since_origin());
-            FencingToken::of_time(wall)
-        });
+        let proposal = self.plan.is_fenced.then(|| around.proposal(now));
         let claim = Claim::new(id, self.resource.clone(), owner, terms, self.quorum, now)
             .taking_over(self.from.clone())
             .queueing(self.queueing.as_ref().map(Queueing::place))

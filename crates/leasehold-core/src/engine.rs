@@ -35,7 +35,7 @@ use crate::{
     withdrawal::{ReleaseOutcome, Report, Withdrawal},
 };
 use alloc::{collections::VecDeque, vec::Vec};
-use core::{ops::RangeInclusive, time::Duration};
+use core::time::Duration;
 use machines::Machines;
 
 /// All that a manager is doing. After every call that begins with `submit` or `handle`, poll until
@@ -313,7 +313,7 @@ impl Engine {
         let Some((resource, ended)) = self.end_lease(now, lease) else {
             let before = self
                 .withdrawals
-                .find(attempts_of(lease), Withdrawal::is_release);
+                .find(AttemptId::all_of(lease), Withdrawal::is_release);
             match before {
                 Some(attempt) => self.turn_withdrawal(now, attempt, |withdrawal, outbox| {
                     withdrawal.repeat(now, id, outbox);
@@ -359,7 +359,7 @@ impl Engine {
 
     fn inspect(&mut self, now: Instant, id: OperationId, resource: Resource, limit: Duration) {
         let tag = Tag {
-            attempt: only_attempt(id),
+            attempt: AttemptId::only_of(id),
             step: 0,
         };
         self.outbox
@@ -377,7 +377,7 @@ impl Engine {
         owner: Owner,
         terms: Terms,
     ) {
-        let attempt = only_attempt(id);
+        let attempt = AttemptId::only_of(id);
         let claim = Claim::on_foreign(attempt, resource, owner, terms, self.quorum, now);
         let (to, in_time) = (id, true);
         self.withdraw(now, claim, None, Some(Report { to, in_time }));
@@ -483,25 +483,5 @@ impl Engine {
         if is_over {
             self.withdrawals.remove(id);
         }
-    }
-}
-
-/// All attempts that an operation can have.
-const fn attempts_of(operation: OperationId) -> RangeInclusive<AttemptId> {
-    let (first, last) = (0, u32::MAX);
-    AttemptId {
-        operation,
-        number: first,
-    }..=AttemptId {
-        operation,
-        number: last,
-    }
-}
-
-/// The attempt of an operation that has only one.
-const fn only_attempt(operation: OperationId) -> AttemptId {
-    AttemptId {
-        operation,
-        number: 0,
     }
 }

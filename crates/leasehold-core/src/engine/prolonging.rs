@@ -1,13 +1,13 @@
 //! Extending the keys of a lease that no renewal of this engine looks after.
 
-use super::{Engine, only_attempt};
+use super::Engine;
 use crate::{
     extension::Extension,
     failure::ExtendFailure,
     operation::Event,
     owner::Owner,
     quorum::Decision,
-    request::{OperationId, Request, Tag},
+    request::{AttemptId, OperationId, Request, Tag},
     resource::Resource,
     round::Round,
     terms::Terms,
@@ -28,7 +28,7 @@ impl Engine {
     ) {
         self.drift = self.drift.or_wider(terms.drift());
         let tag = Tag {
-            attempt: only_attempt(id),
+            attempt: AttemptId::only_of(id),
             step: 0,
         };
         let ttl = terms.key_ttl();
