@@ -13,9 +13,14 @@ use crate::{
     },
 };
 use leasehold_core::{FencingToken, Quorum, Resource};
-use std::{sync::Weak, time::Duration};
+use std::{
+    future::poll_fn,
+    pin::pin,
+    sync::Weak,
+    task::{Context, Poll},
+    time::Duration,
+};
 use tokio::{
-    select,
     sync::{
         mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
         watch,
@@ -72,12 +77,12 @@ async fn keep(
     mut seen: Inspection,
     mut heard: UnboundedReceiver<Seen>,
 ) {
-    loop {
-        let news = select! {
-            () = tell.closed() => return,
-            news = heard.recv() => news,
-        };
-        let Some(news) = news else { return };
+    let mut deserted = pin!(tell.closed());
+    let mut hear = |cx: &mut Context<'_>| match deserted.as_mut().poll(cx) {
+        Poll::Ready(()) => Poll::Ready(None),
+        Poll::Pending => heard.poll_recv(cx),
+    };
+    while let Some(news) = poll_fn(&mut hear).await {
         seen.note(news.number, news.key, news.counter);
         tell.send_replace(seen.clone());
     }
