@@ -10,7 +10,7 @@ use super::{
     reply::words,
     search,
     socket::Stream,
-    talk::{hear, send},
+    talk::{hear_beside, send},
     url::RedisUrl,
 };
 use leasehold_core::AbstentionCause;
@@ -21,6 +21,8 @@ use tokio::time::timeout;
 pub(crate) struct Steward {
     stream: Stream,
     inbox: Inbox,
+    /// Whether the node told of a change while it was asked for something else.
+    was_told: bool,
     node_key: String,
 }
 
@@ -86,6 +88,7 @@ impl Steward {
         Ok(Self {
             stream,
             inbox,
+            was_told: false,
             node_key,
         })
     }
@@ -201,7 +204,7 @@ impl Steward {
         };
         let answer = async {
             send(&mut self.stream, &wire).await?;
-            hear(&mut self.stream, &mut self.inbox, read).await?
+            hear_beside(&mut self.stream, &mut self.inbox, &mut self.was_told, read).await?
         };
         match timeout(LIMIT, answer).await {
             Ok(answer) => answer,

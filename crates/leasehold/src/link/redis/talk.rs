@@ -43,11 +43,22 @@ pub(super) async fn hear<T>(
     inbox: &mut Inbox,
     read: impl FnOnce(&Frame<'_>) -> T,
 ) -> Result<T, Halt> {
+    hear_beside(stream, inbox, &mut false, read).await
+}
+
+/// The same, and notes whether there were pushes before it.
+pub(super) async fn hear_beside<T>(
+    stream: &mut Stream,
+    inbox: &mut Inbox,
+    was_told: &mut bool,
+    read: impl FnOnce(&Frame<'_>) -> T,
+) -> Result<T, Halt> {
     loop {
         while let Some(frame) = inbox.take().map_err(|malformed| malformed.to_string())? {
             if !matches!(frame, Frame::Push(_)) {
                 return Ok(read(&frame));
             }
+            *was_told = true;
         }
         fill(stream, inbox).await?;
     }

@@ -111,8 +111,12 @@ impl Steward {
         true
     }
 
-    /// Waits until the node tells something without having been asked. The error is that the connection is gone.
+    /// Waits until the node tells something without having been asked, unless it has done so since the last time. The
+    /// error is that the connection is gone.
     pub(crate) async fn hear_of_change(&mut self) -> Result<(), String> {
+        if std::mem::take(&mut self.was_told) {
+            return Ok(());
+        }
         Ok(hear_push(&mut self.stream, &mut self.inbox).await?)
     }
 }
@@ -179,11 +183,41 @@ const AT_ONCE: usize = 200;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::redis::codec::Inbox;
+    use std::time::Duration;
+    use tokio::{
+        io::{AsyncWriteExt, duplex},
+        time::timeout,
+    };
 
     #[test]
     fn a_pattern_is_open_where_the_rest_of_the_name_is() {
         let format = KeyFormat::new("a*{}[z]").expect("one place");
         assert_eq!(pattern(&format, "or?d"), r"a\*or\?d*\[z\]");
         assert_eq!(pattern(&KeyFormat::raw(), ""), "*");
+    }
+
+    /// The next thing that the node tells; none if there is nothing to hear.
+    async fn told(steward: &mut Steward) -> Option<Result<(), String>> {
+        let soon = Duration::from_millis(10);
+        timeout(soon, steward.hear_of_change()).await.ok()
+    }
+
+    #[tokio::test]
+    async fn a_change_that_is_told_before_another_answer_is_not_lost() {
+        let (mut node, stream) = duplex(1_024);
+        let mut steward = Steward {
+            stream: Box::new(stream),
+            inbox: Inbox::default(),
+            was_told: false,
+            node_key: "leasehold:node".to_owned(),
+        };
+        let push = b">2\r\n+invalidate\r\n*1\r\n+r\r\n";
+        let answers = [&push[..], b"+OK\r\n"].concat();
+        node.write_all(&answers).await.expect("there is room");
+        let answer = steward.ask(&[b"PING"], |_| Some(())).await;
+        assert_eq!(answer, Ok(()));
+        assert_eq!(told(&mut steward).await, Some(Ok(())));
+        assert_eq!(told(&mut steward).await, None, "it is told once");
     }
 }
