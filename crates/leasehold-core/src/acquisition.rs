@@ -229,7 +229,10 @@ impl Acquisition {
         match &mut self.state {
             State::Knocking(_, round, asked) => {
                 if now >= round.closes() {
-                    around.nodes.missed(*asked);
+                    // Whoever had no time to wait says nothing about the node.
+                    if now >= round.started().saturating_add(KNOCK) {
+                        around.nodes.missed(*asked);
+                    }
                     self.ask_the_others(now, outbox);
                 }
             }

@@ -142,7 +142,7 @@ impl LockOptions {
 
     /// All nodes are always asked at once. Otherwise a caller who was told that the lock may be free first asks one
     /// node, the same for all who want this lock, and the others when that one has granted it, or has not answered in
-    /// 50 ms; until it answers again, another node takes its part. So those who come too late cost one request each, and
+    /// 50 ms, or what time there is; until it answers again, another node takes its part. So those who come too late cost one request each, and
     /// votes are rarely split.
     pub fn ask_all_at_once(self) -> Self {
         Self {

@@ -68,7 +68,7 @@ pub(super) fn leave_out(
 
 /// How long a node that is asked alone may take until the others are asked as well.
 ///
-/// A node that hangs costs this once: until it answers again, all meet on another. One that is only busy must not be taken
-/// for it: whoever asks the others meanwhile divides their votes, what it takes back calls all who wait, and that keeps the
+/// A node that hangs costs this once: until it answers again, all meet on another. One that always takes longer costs it at
+/// each call. One that is only busy must not be taken for either: whoever asks the others meanwhile divides their votes, what it takes back calls all who wait, and that keeps the
 /// node busy.
 pub(super) const KNOCK: Duration = Duration::from_millis(50);
