@@ -80,7 +80,7 @@ const REMEDIES: [(&str, &str); 12] = [
 
 const PERMISSIONS: &str = "the server's user needs the keys, evalsha, eval, script|load, info, time, and set, get, del, \
                            pexpire, pttl, hget, hmget, hset; behind sentinels role as well, and with --fair the keys \
-                           leasehold:queue:*; `leasehold doctor` tells what is missing";
+                           leasehold:queue:* (of the namespace leasehold); `leasehold doctor` tells what is missing";
 
 /// For those who want something else than the others.
 pub(crate) const SAY_THE_SAME: &str = "say the same --nodes, --max-ttl, --restart-guard, --cluster, --key-format and so on as the \
