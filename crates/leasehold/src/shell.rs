@@ -38,6 +38,10 @@ pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 /// How often the shell goes round before it lets the runtime have its turn.
 const MOST_TURNS: usize = 64;
 
+/// How many answers the shell takes at once, for each node that there is. What follows from them leaves before the next are
+/// taken, so that a node has something to do meanwhile: if all were taken, it and we would work in turns.
+const HEARD_AT_ONCE: usize = 16;
+
 /// How often a shell that is to end looks whether it may.
 const DRAIN_LOOK: Duration = Duration::from_millis(5);
 
@@ -93,9 +97,8 @@ impl Shell {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         for _ in 0..MOST_TURNS {
             let mut moved = self.take_commands(cx);
-            // Before the clock is looked at: an answer that is in is not late.
-            moved |= self.poll_links(cx);
-            moved |= self.look_at_the_clock();
+            moved |= self.poll_links(cx, HEARD_AT_ONCE * self.links.len());
+            moved |= self.look_at_the_clock(cx);
             moved |= self.hand_over();
             let told = self.tell();
             if self.is_done() {
@@ -279,10 +282,13 @@ impl Shell {
         }
     }
 
-    fn look_at_the_clock(&mut self) -> bool {
+    fn look_at_the_clock(&mut self, cx: &mut Context<'_>) -> bool {
         let now = self.clock.now();
         let due = self.engine.poll_timeout().is_some_and(|at| at <= now);
         if due {
+            // An answer that is in is not late.
+            self.poll_links(cx, usize::MAX);
+            let now = self.clock.now();
             self.engine.set_epoch(self.clock.epoch(now));
             self.engine.handle_timeout(now);
         }
@@ -306,10 +312,13 @@ impl Shell {
         given.is_some()
     }
 
-    fn poll_links(&mut self, cx: &mut Context<'_>) -> bool {
+    /// Takes what the nodes have said, so much of each node `at_once` at most.
+    fn poll_links(&mut self, cx: &mut Context<'_>, at_once: usize) -> bool {
         let mut moved = false;
         for index in 0..self.links.len() {
-            while let Poll::Ready(event) = self.links[index].poll(cx) {
+            while self.heard.len() < at_once
+                && let Poll::Ready(event) = self.links[index].poll(cx)
+            {
                 self.heard.push(event);
             }
             if self.heard.is_empty() {

@@ -201,6 +201,13 @@ impl Link for RedisLink {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
+        // What was given since the last event leaves before the next is taken: the node has something to do meanwhile.
+        if !self.events.is_empty()
+            && let State::Up(connection) = &mut self.state
+            && let Poll::Ready(Err(reason)) = connection.write(cx, &mut self.backlog)
+        {
+            self.lose(reason);
+        }
         loop {
             if let Some(event) = self.events.pop_front() {
                 return Poll::Ready(event);

@@ -1,5 +1,6 @@
 //! When the shell looks at the clock: behind the answers that are in, and before what it asks.
 
+use super::HEARD_AT_ONCE;
 use crate::{
     AcquireError, LockManager, ManagerBuilder, Plain,
     clock::{Clock, Timeline},
@@ -30,6 +31,8 @@ struct Desk {
     /// What has left: since the link was polled after it was given.
     asked: VecDeque<Tag>,
     answered: usize,
+    /// How many requests had left when each answer was taken.
+    had_left: Vec<usize>,
     waker: Option<Waker>,
 }
 
@@ -44,6 +47,7 @@ impl Node {
             given: Vec::new(),
             asked: VecDeque::new(),
             answered: 0,
+            had_left: Vec::new(),
             waker: None,
         };
         Self(Arc::new((Mutex::new(desk), Condvar::new())))
@@ -102,6 +106,7 @@ impl Link for Node {
                 return Poll::Pending;
             };
             desk.answered += 1;
+            desk.had_left.push(desk.answered + desk.asked.len());
             desk.timeline.jump(desk.takes);
             Poll::Ready(LinkEvent::Reply(tag, desk.vote.clone()))
         });
@@ -137,23 +142,67 @@ fn an_answer_is_not_taken_for_earlier_than_it_is() {
 }
 
 #[test]
-fn an_answer_that_is_in_is_not_late() {
-    // The process was stopped while the answer came: for longer than a node may take, and not as long as the lease lasts.
+fn an_answer_that_is_in_is_not_late_however_many_are() {
+    // The process was stopped while the answers came: for longer than a node may take, and not as long as the leases last.
     let (clock, timeline) = told();
     let node = Node::new(timeline, Duration::ZERO, true);
     let manager = node.manager(clock);
-    let mutex = manager.mutex("r").expect("a name");
-    let mut tried = pin!(mutex.try_acquire());
+    let names = (0..3 * HEARD_AT_ONCE).map(|number| format!("r{number}"));
+    let mutexes: Vec<_> = names
+        .map(|name| manager.mutex(&name).expect("a name"))
+        .collect();
+    let mut tries: Vec<_> = mutexes
+        .iter()
+        .map(|mutex| Box::pin(mutex.try_acquire()))
+        .collect();
     let mut cx = Context::from_waker(Waker::noop());
-    assert!(tried.as_mut().poll(&mut cx).is_pending());
+    for tried in &mut tries {
+        assert!(tried.as_mut().poll(&mut cx).is_pending());
+    }
     timeline.settle();
     timeline.jump(Duration::from_secs(9));
     node.with(|desk| desk.is_silent = false);
     timeline.settle();
-    let Poll::Ready(Ok(guard)) = tried.poll(&mut cx) else {
-        panic!("the node has granted, and there is time left")
-    };
-    assert!(guard.is_valid());
+    for tried in tries {
+        let Poll::Ready(Ok(guard)) = pin!(tried).poll(&mut cx) else {
+            panic!("the node has granted, and there is time left")
+        };
+        assert!(guard.is_valid());
+    }
+}
+
+#[test]
+fn a_node_has_something_to_do_while_its_answers_are_taken() {
+    let (clock, timeline) = told();
+    let node = Node::new(timeline, Duration::ZERO, true);
+    node.with(|desk| desk.vote = Vote::Refused(Refusal::default()));
+    let manager = node.manager(clock);
+    let count = HEARD_AT_ONCE + 1;
+    let names = (0..count).map(|number| format!("r{number}"));
+    let mutexes: Vec<_> = names
+        .map(|name| manager.mutex(&name).expect("a name"))
+        .collect();
+    let mut tries: Vec<_> = mutexes
+        .iter()
+        .map(|mutex| Box::pin(mutex.try_acquire()))
+        .collect();
+    let mut cx = Context::from_waker(Waker::noop());
+    for tried in &mut tries {
+        assert!(tried.as_mut().poll(&mut cx).is_pending());
+    }
+    assert!(node.is_asked(count), "it is asked for all of them");
+    node.speak();
+    // Step 5: each refusal is followed by a release.
+    assert!(
+        node.is_asked(2 * count),
+        "what may have been set is taken back"
+    );
+    let had_left = node.with(|desk| desk.had_left[count - 1]);
+    assert_eq!(
+        had_left,
+        count + HEARD_AT_ONCE,
+        "what follows from the first"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The link to a real server, request by request.
 
 use crate::support::driven::{
-    Driven, MINUTE, acquire, by, extend, fault, impostor, release, transfer,
+    Driven, MINUTE, acquire, by, extend, fault, impostor, overheard, release, transfer,
 };
 use leasehold::{clock::Clock, configuration::Configuration, link::LinkEvent};
 use leasehold_core::{FaultKind, Instant, Refusal, Request, Table, Vote};
@@ -316,6 +316,30 @@ fn a_server_that_is_loading_is_down_in_its_own_words() {
 const GREETING: &str = "+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n\
                         *5\r\n$0\r\n\r\n$1\r\nc\r\n$1\r\nt\r\n:0\r\n_\r\n";
 
+/// Two grants in one write.
+const GRANTED_TWICE: &str = "$7\r\ngranted\r\n$7\r\ngranted\r\n";
+
+#[test]
+fn what_was_given_leaves_before_the_next_answer_is_taken() {
+    let (address, heard) = overheard(&[GREETING, GRANTED_TWICE, ""]);
+    let mut link = Driven::up(&address);
+    for resource in ["a", "b"] {
+        link.send(&acquire(resource, "us", MINUTE));
+    }
+    assert_eq!(link.reply(), (1, Vote::GRANTED));
+    link.send(&release("a", "us"));
+    assert_eq!(link.reply(), (2, Vote::GRANTED));
+    // The link is not polled any more.
+    let says = b"$1\r\na\r\n$2\r\nus\r\n";
+    let is_release = |bytes: Vec<u8>| bytes.windows(says.len()).any(|part| part == says);
+    let patience = Duration::from_secs(10);
+    let mut reads = std::iter::from_fn(|| heard.recv_timeout(patience).ok());
+    assert!(
+        reads.any(is_release),
+        "the node has nothing to do meanwhile"
+    );
+}
+
 #[test]
 fn an_answer_that_no_script_gives_ends_the_connection() {
     let mut link = Driven::up(&impostor(&[GREETING, ":7\r\n"]));
@@ -336,7 +360,7 @@ fn an_answer_that_no_script_gives_ends_the_connection() {
 
 #[test]
 fn an_answer_that_was_not_asked_for_ends_the_connection() {
-    let mut link = Driven::up(&impostor(&[GREETING, "*1\r\n:1\r\n*1\r\n:1\r\n"]));
+    let mut link = Driven::up(&impostor(&[GREETING, GRANTED_TWICE]));
     assert_eq!(link.ask(&acquire("r", "us", MINUTE)), Vote::GRANTED);
     assert_eq!(link.down(), "the node answered what it was not asked");
 }

@@ -139,7 +139,11 @@ impl Connection {
     }
 
     /// Writes what may leave. Pending when nothing is left to write, or nothing can be written.
-    fn write(&mut self, cx: &mut Context<'_>, backlog: &mut Backlog) -> Poll<Result<(), String>> {
+    pub(super) fn write(
+        &mut self,
+        cx: &mut Context<'_>,
+        backlog: &mut Backlog,
+    ) -> Poll<Result<(), String>> {
         let mut stream = Pin::new(&mut self.stream);
         while !backlog.ready().is_empty() {
             match stream.as_mut().poll_write(cx, backlog.ready()) {

@@ -1,5 +1,5 @@
 -- KEYS[1] the lock, KEYS[2] the node's own hash or nothing. ARGV[1] owner, ARGV[2] TTL in ms, ARGV[3] configuration.
--- {1, nil, time in us}: granted; {0, holder, PTTL, time}: refused; {-2, configuration, its text, time}: of another
+-- 'granted - ' and the time in s and us; {0, holder, PTTL, time}: refused; {-2, configuration, its text, time}: of another
 -- configuration. Nothing can fail behind a write, so an error means that the key was not touched.
 local clock = redis.call('TIME')
 local us = clock[1] * 1000000 + clock[2]
@@ -16,6 +16,6 @@ if holder == ARGV[1] then
   if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
     redis.call('PEXPIRE', KEYS[1], ARGV[2])
   end
-  return {1, false, us}
+  return 'granted - ' .. clock[1] .. ' ' .. clock[2]
 end
 return refuse(holder, us)

@@ -1,5 +1,5 @@
 -- KEYS[1] the lock, KEYS[2] the node's own hash. ARGV[1] owner, ARGV[2] the counter, ARGV[3] the token that it shall
--- be, ARGV[4] configuration. {1}: it is; {0, holder, PTTL}: refused; {-2, configuration, its text, time in us}: of
+-- be, ARGV[4] configuration. 'granted': it is; {0, holder, PTTL}: refused; {-2, configuration, its text, time in us}: of
 -- another configuration, which has taken the counters over already.
 local cfg = redis.call('HGET', KEYS[2], 'cfg')
 if cfg and cfg ~= ARGV[4] then
@@ -17,6 +17,6 @@ if holder == ARGV[1] then
   if counter < token then
     redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
   end
-  return {1}
+  return 'granted'
 end
 return refuse(holder)

@@ -1,5 +1,5 @@
 -- KEYS[1] the lock, ARGV[1] owner, ARGV[2] how long the key shall still live in ms, or nothing.
--- {1}: granted; {0, holder, PTTL}: refused.
+-- 'granted'; {0, holder, PTTL}: refused.
 -- Nothing can fail behind a write, so an error means that the key was not touched.
 local holder = redis.pcall('GET', KEYS[1])
 -- Argument S3: the comparison and the change are one step.
@@ -9,6 +9,6 @@ if holder == ARGV[1] then
   else
     redis.call('DEL', KEYS[1])
   end
-  return {1}
+  return 'granted'
 end
 return refuse(holder)

@@ -36,12 +36,12 @@ pub(super) fn of_set(frame: &Frame<'_>) -> Option<Reply> {
 
 /// Reads the reply to a call of one of our scripts; none if no script of ours replies so.
 pub(super) fn of_script(frame: &Frame<'_>) -> Option<Reply> {
-    let Frame::List(parts) = frame else {
-        return of_error(frame).map(untimed);
+    let parts = match frame {
+        Frame::List(parts) => parts,
+        Frame::Text(text) => return grant(text),
+        _ => return of_error(frame).map(untimed),
     };
     let (vote, time) = match &parts[..] {
-        [Frame::Integer(1)] => (Vote::GRANTED, None),
-        [Frame::Integer(1), counter, time] => (granted(counter)?, Some(time)),
         [Frame::Integer(0), holder, Frame::Integer(pttl_ms)] => {
             (Vote::Refused(refusal(holder, *pttl_ms)?), None)
         }
@@ -136,16 +136,25 @@ const REFUSALS: [&[u8]; 15] = [
     b"WRONGTYPE",
 ];
 
-fn granted(counter: &Frame<'_>) -> Option<Vote> {
-    let counter = match counter {
-        Frame::Null => None,
-        Frame::Text(digits) => {
-            let number = std::str::from_utf8(digits).ok()?.parse().ok()?;
-            Some(FencingToken::new(number)?)
-        }
-        _ => return None,
+/// Reads `granted`, behind which may stand the counter or `-`, and the time in seconds and microseconds.
+fn grant(text: &[u8]) -> Option<Reply> {
+    let mut words = std::str::from_utf8(text).ok()?.split(' ');
+    if words.next()? != "granted" {
+        return None;
+    }
+    let Some(counter) = words.next() else {
+        return Some(untimed(Verdict::Vote(Vote::GRANTED)));
     };
-    Some(Vote::Granted { counter })
+    let counter = match counter {
+        "-" => None,
+        digits => Some(FencingToken::new(digits.parse().ok()?)?),
+    };
+    let (seconds, micros) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    let time = Duration::from_secs(seconds).checked_add(Duration::from_micros(micros))?;
+    words.next().is_none().then_some(Reply {
+        verdict: Verdict::Vote(Vote::Granted { counter }),
+        time: Some(time),
+    })
 }
 
 /// What a node says about its abstention.
@@ -262,25 +271,38 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_tells_its_counter_to_the_last_digit() {
-        let grant = |counter: &'static [u8]| {
-            let counter = Frame::Text(counter);
-            Frame::List(vec![Frame::Integer(1), counter, Frame::Integer(5)])
-        };
+    fn a_grant_tells_its_counter_to_the_last_digit_and_the_time() {
+        let grant = |behind: &str| of_script(&Frame::Text(format!("granted{behind}").as_bytes()));
         let counter = |number| Vote::Granted {
             counter: FencingToken::new(number),
         };
-        for (digits, vote) in [
-            (&b"1"[..], counter(1)),
-            (b"9007199254740991", counter(9_007_199_254_740_991)),
+        for (behind, expected) in [
+            (" 1 0 5", told(counter(1), 5)),
+            (
+                " 9007199254740991 1 6",
+                told(counter(9_007_199_254_740_991), 1_000_006),
+            ),
+            (" - 0 5", told(Vote::GRANTED, 5)),
+            ("", Some(untimed(Verdict::Vote(Vote::GRANTED)))),
         ] {
-            assert_eq!(of_script(&grant(digits)), told(vote, 5));
+            assert_eq!(grant(behind), expected, "{behind}");
         }
-        for wrong in [&b"0"[..], b"9007199254740992", b"1.79e+15", b"-1", b""] {
-            assert_eq!(of_script(&grant(wrong)), None, "{wrong:?}");
+        for counter in ["0", "9007199254740992", "1.79e+15", "-1", "", "--"] {
+            assert_eq!(grant(&format!(" {counter} 0 5")), None, "{counter}");
         }
-        let without = Frame::List(vec![Frame::Integer(1), Frame::Null, Frame::Integer(5)]);
-        assert_eq!(of_script(&without), told(Vote::GRANTED, 5));
+        for wrong in [
+            " ",
+            "!",
+            " 1",
+            " 1 0",
+            " 1 0 5 ",
+            " 1 0 5 6",
+            " 1 -1 5",
+            " 1 0 x",
+            " 1 18446744073709551615 1000000",
+        ] {
+            assert_eq!(grant(wrong), None, "{wrong:?}");
+        }
     }
 
     #[test]
@@ -368,8 +390,10 @@ mod tests {
             Frame::List(vec![Frame::Integer(-1), Frame::Null, Frame::Integer(-5)]),
             Frame::Null,
             Frame::Text(b"OK"),
+            Frame::Text(b"granted\xff"),
             Frame::Other,
             Frame::List(vec![]),
+            Frame::List(vec![Frame::Integer(1)]),
         ] {
             assert_eq!(of_script(&reply), None, "{reply:?}");
         }

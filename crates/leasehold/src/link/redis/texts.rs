@@ -24,7 +24,7 @@ pub(super) const VOTE: Script = Script {
         include_str!("vote.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "5e6ef3da3ae57803be485f2c0d57a000016f8c92",
+    sha1: "d6101cef214daab5fe8d9c37c3e9cfa7a71926fa",
 };
 pub(super) const FAIR: Script = Script {
     text: concat!(
@@ -36,7 +36,7 @@ pub(super) const FAIR: Script = Script {
         include_str!("fair.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "a51ca38bccc63b194b78826ea55168cf251ef9aa",
+    sha1: "b9a1f8508b5b8ed7fb707c4a82ab973018d9d1cf",
 };
 pub(super) const LEAVE: Script = Script {
     text: concat!(
@@ -44,7 +44,7 @@ pub(super) const LEAVE: Script = Script {
         include_str!("queue.lua"),
         include_str!("leave.lua")
     ),
-    sha1: "44a326be32d1a62c1dcc4c57fc5b1c01b1c62a8d",
+    sha1: "29eb667e49d8a8d9da2daa99689467d1786661cc",
 };
 pub(super) const RAISE: Script = Script {
     text: concat!(
@@ -52,7 +52,7 @@ pub(super) const RAISE: Script = Script {
         include_str!("refuse.lua"),
         include_str!("raise.lua")
     ),
-    sha1: "953fbd38938d8c124185aa9265723444a8c05eb2",
+    sha1: "538febca44375967ac05b34c4e79025803c5a48c",
 };
 pub(super) const EXTEND: Script = Script {
     text: concat!(
@@ -60,7 +60,7 @@ pub(super) const EXTEND: Script = Script {
         include_str!("refuse.lua"),
         include_str!("extend.lua")
     ),
-    sha1: "1316eab192c3b998f577081db34b41881c418827",
+    sha1: "016ef388495ca1cf3fcb9ff63aa70130a9c58b3a",
 };
 pub(super) const TRANSFER: Script = Script {
     text: concat!(
@@ -68,7 +68,7 @@ pub(super) const TRANSFER: Script = Script {
         include_str!("refuse.lua"),
         include_str!("transfer.lua")
     ),
-    sha1: "611013c06ede63b28d8beab06942308fdc51df49",
+    sha1: "6fe12ba59b679ce4bb3fc69ff1c563d9fc460e36",
 };
 pub(super) const INSPECT: Script = Script {
     text: concat!(
@@ -76,7 +76,7 @@ pub(super) const INSPECT: Script = Script {
         include_str!("refuse.lua"),
         include_str!("inspect.lua")
     ),
-    sha1: "ee6e0e084b174b700f58a9ad4fe3b4cbbbb5324d",
+    sha1: "0942c548fb60adb6b62f415003638aadc7580c14",
 };
 pub(super) const RELEASE: Script = Script {
     text: concat!(
@@ -84,7 +84,7 @@ pub(super) const RELEASE: Script = Script {
         include_str!("refuse.lua"),
         include_str!("release.lua")
     ),
-    sha1: "cbf57fd06f5e57e48638b631b82318cade55aa5a",
+    sha1: "9137b41967bff40bc5b54ca8ea01966ec2268a0f",
 };
 
 /// Said once for each connection, so it goes along in full. Also to a node without memory: it still releases.

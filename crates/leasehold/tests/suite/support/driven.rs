@@ -17,6 +17,7 @@ use std::{
     future::poll_fn,
     io::{Read, Write},
     net::TcpListener,
+    sync::mpsc,
     thread,
     time::Duration,
 };
@@ -218,14 +219,22 @@ pub(crate) fn fault(vote: &Vote) -> (FaultKind, String) {
 
 /// Something that listens, and at each thing that it hears says the next of its words, the last for ever.
 pub(crate) fn impostor(says: &'static [&'static str]) -> String {
+    overheard(says).0
+}
+
+/// The same, and what it hears, read by read.
+pub(crate) fn overheard(says: &'static [&'static str]) -> (String, mpsc::Receiver<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("it listens").to_string();
+    let (tells, told) = mpsc::channel();
     thread::spawn(move || {
         for stream in listener.incoming().take(2) {
             let mut stream = stream.expect("somebody came");
             let mut heard = [0; 64 * 1024];
             let mut words = says.iter().chain(says.last().into_iter().cycle());
-            while stream.read(&mut heard).is_ok_and(|count| count > 0) {
+            while let Ok(count @ 1..) = stream.read(&mut heard) {
+                // Most do not want to know.
+                let _ = tells.send(heard[..count].to_vec());
                 let word = words.next().expect("the last is said for ever");
                 if stream.write_all(word.as_bytes()).is_err() {
                     break;
@@ -233,5 +242,5 @@ pub(crate) fn impostor(says: &'static [&'static str]) -> String {
             }
         }
     });
-    address
+    (address, told)
 }
