@@ -38,9 +38,8 @@ pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 /// How often the shell goes round before it lets the runtime have its turn.
 const MOST_TURNS: usize = 64;
 
-/// How many answers the shell takes at once, for each node that there is. What follows from them leaves before the next are
-/// taken, so that a node has something to do meanwhile: if all were taken, it and we would work in turns.
-const HEARD_AT_ONCE: usize = 16;
+/// How many answers of a node the shell takes at once at the least, for each node that there is.
+const LEAST_HEARD: usize = 4;
 
 /// How often a shell that is to end looks whether it may.
 const DRAIN_LOOK: Duration = Duration::from_millis(5);
@@ -97,7 +96,7 @@ impl Shell {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         for _ in 0..MOST_TURNS {
             let mut moved = self.take_commands(cx);
-            moved |= self.poll_links(cx, HEARD_AT_ONCE * self.links.len());
+            moved |= self.poll_links(cx, self.at_once());
             moved |= self.look_at_the_clock(cx);
             moved |= self.hand_over();
             let told = self.tell();
@@ -310,6 +309,13 @@ impl Shell {
             }
         }
         given.is_some()
+    }
+
+    /// How many answers of a node are taken at once: a quarter of what callers wait for. What follows from them leaves
+    /// before the next are taken, so that a node has something to do meanwhile: if all were taken, it and we would
+    /// work in turns.
+    fn at_once(&self) -> usize {
+        LEAST_HEARD.max(self.answers.len() / 4) * self.links.len()
     }
 
     /// Takes what the nodes have said, so much of each node `at_once` at most.
