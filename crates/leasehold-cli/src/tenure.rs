@@ -113,7 +113,7 @@ impl<'a> Tenure<'a> {
                 giving_back::release(guard, self.rules.verbose).await;
                 Ok(Ended::Free(child::code(status)))
             }
-            // It was killed and is still there, so the lock is left to its TTL.
+            // It was killed and is still there, so nobody gives the lock back: servers keep it for its TTL, a file as long as we live.
             Ok(End::Lost(why)) if watch.is_unkillable() => {
                 std::mem::forget(guard);
                 Err(Failure::new(exit_code::LEASE_LOST, why))
@@ -125,7 +125,7 @@ impl<'a> Tenure<'a> {
             }
             Err(error) => {
                 if watch.has_group() {
-                    // It was killed and is still there, so the lock is left to its TTL.
+                    // It was killed and is still there, so nobody gives the lock back: servers keep it for its TTL, a file as long as we live.
                     std::mem::forget(guard);
                 } else {
                     giving_back::give_up(guard).await;

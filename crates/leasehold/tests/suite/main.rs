@@ -9,6 +9,7 @@ mod faults_redis;
 mod hints;
 mod key_format;
 mod lease;
+mod link_impostor;
 mod link_redis;
 mod manager;
 mod native;

@@ -29,30 +29,57 @@ pub(super) async fn run(nodes: &Nodes, arguments: &ElectArguments) -> Result<u8,
     let builder = nodes.to_look_at(&lock.place.agreement)?;
     let vigil = builder.look_on(&lock.resource);
     let mut vigil = vigil.map_err(|error| nodes.wrong(&error))?;
-    let (mut told, mut leader, mut since) = (None, Leader::Unknown, Instant::now());
+    let (mut told, mut sight) = (None, Sight::begin(Instant::now()));
     loop {
-        // Whoever takes over is on some nodes before the others, and that is no news.
-        let settles = match leader {
-            Leader::Unknown => since + DOUBT,
-            _ => since,
-        };
         select! {
             biased;
             _ = signals.next_end() => return Ok(exit_code::SUCCESS),
             seen = vigil.next() => {
                 let seen = seen.ok_or_else(|| Failure::own("cannot look on: the thread behind it has ended"))?;
-                let now = Leader::of(&seen);
-                if !now.is_still(&leader) {
-                    (leader, since) = (now, Instant::now());
-                }
+                sight.see(Leader::of(&seen), Instant::now());
             }
-            () = sleep_until(settles), if !told.as_ref().is_some_and(|told| leader.is_still(told)) => {
+            () = sleep_until(sight.settles()), if told.as_ref() != Some(&sight.leader) => {
+                let leader = &sight.leader;
                 output::data(match arguments.json {
                     true => leader.json(&lock.resource),
                     false => leader.line(),
                 });
                 told = Some(leader.clone());
             }
+        }
+    }
+}
+
+/// The leader, and since when it is.
+struct Sight {
+    leader: Leader,
+    since: Instant,
+}
+
+impl Sight {
+    const fn begin(now: Instant) -> Self {
+        Self {
+            leader: Leader::Unknown,
+            since: now,
+        }
+    }
+
+    fn see(&mut self, leader: Leader, now: Instant) {
+        if !leader.is_still(&self.leader) {
+            self.since = now;
+        } else if now >= self.since + DOUBT {
+            // By now it is other locks that are counted.
+            return;
+        }
+        self.leader = leader;
+    }
+
+    /// When it is to be told.
+    fn settles(&self) -> Instant {
+        match self.leader {
+            // Whoever takes over is on some nodes before the others, and that is no news.
+            Leader::Unknown => self.since + DOUBT,
+            _ => self.since,
         }
     }
 }
@@ -66,7 +93,7 @@ impl Leader {
         }
     }
 
-    /// Whether it is the same, whatever is known of the term by now: others share its counter.
+    /// Whether it is the same, whatever is known of the term by now.
     fn is_still(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Known(owner, _), Self::Known(other, _)) => owner == other,
@@ -102,12 +129,27 @@ impl Leader {
     }
 }
 
-/// For how long nobody may be known to lead before that is told.
+/// For how long nobody may be known to lead before that is told, and for how long what nodes have counted may be of a
+/// leader that is new.
 const DOUBT: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_new_leaders_term_may_still_grow_and_one_that_is_known_is_left_as_it_is() {
+        let owner = Owner::from_bytes(b"a").expect("a few bytes");
+        let leader = |term| Leader::Known(owner.clone(), FencingToken::new(term));
+        let begun = Instant::now();
+        let mut sight = Sight::begin(begun);
+        assert_eq!(sight.settles(), begun + DOUBT);
+        for (millis, seen, expected) in [(10, 5, 5), (20, 7, 7), (1_009, 8, 8), (1_010, 9, 8)] {
+            sight.see(leader(seen), begun + Duration::from_millis(millis));
+            assert_eq!(sight.leader, leader(expected), "after {millis} ms");
+            assert_eq!(sight.settles(), begun + Duration::from_millis(10));
+        }
+    }
 
     #[test]
     fn a_leader_is_told_to_people_and_to_programs() {
