@@ -1,6 +1,6 @@
 //! Who is measured.
 
-use crate::Fallible;
+use crate::{Fallible, effort::Effort};
 use leasehold::{Fenced, LeaseGuard, LockManager, LockOptions, ManagerBuilder, Plain};
 use leasehold_servers::ServerSet;
 use std::time::Duration;
@@ -14,6 +14,10 @@ pub(crate) enum Subject {
     /// As a task of the caller's runtime instead of on a thread of its own.
     PlainHere,
     FencedHere,
+    /// Callers of one manager do not wait for each other.
+    Unqueued,
+    /// Nobody asks one node first.
+    AllAtOnce,
     Rslock,
 }
 
@@ -29,6 +33,23 @@ pub(crate) const PLACES: [Subject; 5] = [
     Subject::Rslock,
 ];
 
+/// Without something that is there for those who want what others want.
+const SWITCHED: [Subject; 2] = [Subject::Unqueued, Subject::AllAtOnce];
+
+/// All who want what others want: what is done about that can be switched off, and a full run shows what it is worth.
+pub(crate) const fn rivals(effort: &Effort) -> &'static [Subject] {
+    match effort.is_quick {
+        true => &LIBRARIES,
+        false => &[
+            Subject::Plain,
+            Subject::Unqueued,
+            Subject::AllAtOnce,
+            Subject::Fenced,
+            Subject::Rslock,
+        ],
+    }
+}
+
 /// The name of the bare wire in tables.
 pub(crate) const BARE: &str = "bare";
 
@@ -39,12 +60,15 @@ impl Subject {
             Self::Fenced => "fenced",
             Self::PlainHere => "plain, on the runtime",
             Self::FencedHere => "fenced, on the runtime",
+            Self::Unqueued => "plain, no local queue",
+            Self::AllAtOnce => "plain, all asked at once",
             Self::Rslock => "rslock",
         }
     }
 
     pub(crate) fn named(name: &str) -> Option<Self> {
-        PLACES.into_iter().find(|subject| subject.name() == name)
+        let mut all = PLACES.into_iter().chain(SWITCHED);
+        all.find(|subject| subject.name() == name)
     }
 
     /// Makes its manager, which begins to connect. Must be called within the caller's runtime. Fenced votes are given at once only by nodes that were admitted.
@@ -54,6 +78,10 @@ impl Subject {
             Self::Fenced => Locker::Fenced(builder(urls).build()?),
             Self::PlainHere => Locker::Plain(builder(urls).on_runtime(here()).build_plain()?),
             Self::FencedHere => Locker::Fenced(builder(urls).on_runtime(here()).build()?),
+            Self::Unqueued => Locker::Plain(with(urls, options().no_local_queue()).build_plain()?),
+            Self::AllAtOnce => {
+                Locker::Plain(with(urls, options().ask_all_at_once()).build_plain()?)
+            }
             Self::Rslock => Locker::Rslock(rslock::LockManager::new(urls.to_vec())),
         })
     }
@@ -61,9 +89,10 @@ impl Subject {
 
 /// Where a subject stands in tables.
 pub(crate) fn rank(name: &str) -> usize {
-    let ours = PLACES.iter().filter(|it| **it != Subject::Rslock);
+    let ours = PLACES.into_iter().filter(|it| *it != Subject::Rslock);
     let order = ours
-        .map(|it| it.name())
+        .chain(SWITCHED)
+        .map(Subject::name)
         .chain([BARE, Subject::Rslock.name()]);
     order.take_while(|known| *known != name).count()
 }
@@ -75,8 +104,15 @@ pub(crate) async fn admit(urls: &[String]) -> Fallible<()> {
 }
 
 fn builder(urls: &[String]) -> ManagerBuilder {
-    let defaults = LockOptions::new().ttl(TTL);
+    with(urls, options())
+}
+
+fn with(urls: &[String], defaults: LockOptions) -> ManagerBuilder {
     LockManager::builder().nodes(urls).defaults(defaults)
+}
+
+fn options() -> LockOptions {
+    LockOptions::new().ttl(TTL)
 }
 
 /// A manager of locks.

@@ -6,7 +6,7 @@ use crate::{
     effort::{Effort, rotated},
     ledger::Ledger,
     moment::Moment,
-    subject::{self, LIBRARIES, Locker},
+    subject::{self, Locker},
 };
 use leasehold_servers::ServerSet;
 use std::{sync::Arc, time::Duration};
@@ -17,7 +17,7 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
     for nodes in [1, 5] {
         let servers = runtime.block_on(subject::servers(nodes))?;
         for round in 0..effort.rounds {
-            for subject in rotated(round, &LIBRARIES) {
+            for subject in rotated(round, subject::rivals(effort)) {
                 let managers = runtime.block_on(async {
                     let managers = (0..=WAITERS).map(|_| subject.manager(&servers.urls()));
                     let managers = managers.map(|manager| manager.map(Arc::new));

@@ -7,7 +7,7 @@ use crate::{
     effort::{Effort, rotated},
     ledger::Ledger,
     moment::Moment,
-    subject::{self, LIBRARIES, Subject},
+    subject::{self, Subject},
 };
 use leasehold_servers::ServerSet;
 use std::{
@@ -22,7 +22,7 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
     for nodes in [1, 5] {
         let servers = runtime.block_on(subject::servers(nodes))?;
         let mut runners = Vec::new();
-        for subject in LIBRARIES {
+        for &subject in subject::rivals(effort) {
             let crowd = Crowd::start(&servers, subject, "warm-up", WARM_UP)?;
             let listening = Listening::begin(&servers)?;
             crowd.contend()?;

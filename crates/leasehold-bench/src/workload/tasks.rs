@@ -16,7 +16,7 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
         let servers = runtime.block_on(subject::servers(nodes))?;
         let mut runners = Vec::new();
         for (subject, manager) in
-            runtime.block_on(subject::managers(&subject::LIBRARIES, &servers.urls()))?
+            runtime.block_on(subject::managers(subject::rivals(effort), &servers.urls()))?
         {
             let manager = Arc::new(manager);
             let listening = Listening::begin(&servers)?;
