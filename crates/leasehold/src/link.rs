@@ -40,8 +40,8 @@ pub trait Link: Send + 'static {
     /// Moves what can be moved, and takes one event from the link. [`Poll::Pending`] means that the
     /// waker of `cx` will be woken when there is something to do.
     ///
-    /// The caller polls until [`Poll::Pending`], and polls again after each [`send`](Self::send); what was given leaves
-    /// before the event is taken, so that a caller may answer to some events before it takes the others.
+    /// The caller polls until [`Poll::Pending`], and polls again after each [`send`](Self::send). It may send between two
+    /// events: what it gives then should leave before the next is taken.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent>;
 }
 

@@ -1,8 +1,8 @@
 //! What owns the connections and timers and turns the engine's crank.
 //!
-//! It is one task: whatever wakes it, it moves everything that can be moved and goes to sleep again. So requests
-//! that are ready at the same time leave in one write for each node, one timer serves all operations, and a caller is
-//! woken once, when its operation has ended. `place` is where it runs: on a thread of its own, where a caller's executor
+//! It is one task: whatever wakes it, it moves what can be moved, some of it at a time so that the nodes work meanwhile, and
+//! goes to sleep again. So requests that are ready at the same time leave in one write for each node, one timer serves all
+//! operations, and a caller is woken once, when its operation has ended. `place` is where it runs: on a thread of its own, where a caller's executor
 //! that is stuck costs no lease anything, or on a runtime of the user's.
 
 mod place;
@@ -38,7 +38,7 @@ pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 /// How often the shell goes round before it lets the runtime have its turn.
 const MOST_TURNS: usize = 64;
 
-/// How many answers of a node the shell takes at once at the least, for each node that there is.
+/// How many events of a link the shell takes at once at the least, for each node that there is.
 const LEAST_HEARD: usize = 4;
 
 /// How often a shell that is to end looks whether it may.
@@ -311,14 +311,21 @@ impl Shell {
         given.is_some()
     }
 
-    /// How many answers of a node are taken at once: a quarter of what callers wait for. What follows from them leaves
-    /// before the next are taken, so that a node has something to do meanwhile: if all were taken, it and we would
-    /// work in turns.
+    /// How many events of a link are taken at once. What is to be asked then leaves before the next are taken, so that a
+    /// node has something to do meanwhile: if everything were taken, it and we would work in turns. With more nodes there
+    /// is always one that has.
     fn at_once(&self) -> usize {
-        LEAST_HEARD.max(self.answers.len() / 4) * self.links.len()
+        match self.ending {
+            Ending::NotYet => {
+                let concerned = self.answers.len() + self.leases.len();
+                LEAST_HEARD.max(concerned / 4) * self.links.len()
+            }
+            // Whether all is confirmed is believed the clock at each turn: what is in is not late.
+            Ending::ShutDown(..) | Ending::Deserted(_) => usize::MAX,
+        }
     }
 
-    /// Takes what the nodes have said, so much of each node `at_once` at most.
+    /// Takes what the nodes have said, so many events of each link `at_once` at most.
     fn poll_links(&mut self, cx: &mut Context<'_>, at_once: usize) -> bool {
         let mut moved = false;
         for index in 0..self.links.len() {

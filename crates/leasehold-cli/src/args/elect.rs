@@ -54,7 +54,8 @@ that is larger for every later leader. Let whatever the leader changes refuse sm
 
 --observe prints `led by pid 4711 on db1, term 1767225600125 at most`, `led by nobody`, or, where for a
 second too few nodes answer or agree, `not known`. The term itself is known to the leader alone: servers
-count for many locks together, and tell how far; a file on this machine does not. Servers push that the
+count for many locks together, and tell how far; a file on this machine does not. A line is told again with
+a larger term if nodes that counted further are heard within a second. Servers push that the
 lock has changed, and are looked at once a second all the same; those that may not push are looked at once a
 second, a file twenty times. A leader for less than that may be missed.
 

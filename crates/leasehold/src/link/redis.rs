@@ -204,9 +204,9 @@ impl Link for RedisLink {
         // What was given since the last event leaves before the next is taken: the node has something to do meanwhile.
         if !self.events.is_empty()
             && let State::Up(connection) = &mut self.state
-            && let Poll::Ready(Err(reason)) = connection.write(cx, &mut self.backlog)
         {
-            self.lose(reason);
+            // A connection that takes nothing more is given up behind the answers that are still to be read.
+            drop(connection.write(cx, &mut self.backlog));
         }
         loop {
             if let Some(event) = self.events.pop_front() {

@@ -9,7 +9,7 @@ use crate::{
 };
 use leasehold_core::Engine;
 use std::{collections::HashMap, future::poll_fn, io, thread};
-use tokio::{runtime, sync::mpsc};
+use tokio::{runtime, sync::mpsc, task::unconstrained};
 
 /// One of the two.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +66,8 @@ pub(crate) fn spawn(
             is_guest,
             witness,
         };
-        poll_fn(|cx| shell.poll(cx)).await;
+        // It lets others have their turn by itself. If the runtime made it, what has come would seem not to have, and be late.
+        unconstrained(poll_fn(|cx| shell.poll(cx))).await;
     };
     let Some(own) = own else {
         drop(runtime.spawn(work));

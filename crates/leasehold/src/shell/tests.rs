@@ -172,6 +172,48 @@ fn an_answer_that_is_in_is_not_late_however_many_are() {
 }
 
 #[test]
+fn a_confirmation_that_is_in_counts_at_the_end_however_many_are() {
+    // The node hung for longer than it may, and nobody waits for its answers by now.
+    let (clock, timeline) = told();
+    let node = Node::new(timeline, Duration::ZERO, false);
+    let manager = node.manager(clock);
+    let names = (0..40).map(|number| format!("r{number}"));
+    let mutexes: Vec<_> = names
+        .map(|name| manager.mutex(&name).expect("a name"))
+        .collect();
+    let mut tries: Vec<_> = mutexes
+        .iter()
+        .map(|mutex| Box::pin(mutex.try_acquire()))
+        .collect();
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut guards = Vec::new();
+    for tried in &mut tries {
+        let mut looked = tried.as_mut().poll(&mut cx);
+        timeline.settle();
+        if looked.is_pending() {
+            looked = tried.as_mut().poll(&mut cx);
+        }
+        let Poll::Ready(Ok(guard)) = looked else {
+            panic!("the node has granted")
+        };
+        guards.push(guard);
+    }
+    node.with(|desk| desk.is_silent = true);
+    drop(guards);
+    timeline.settle();
+    timeline.jump(Duration::from_secs(2));
+    timeline.settle();
+    node.with(|desk| desk.is_silent = false);
+    let mut ended = pin!(manager.shutdown());
+    let mut looked = ended.as_mut().poll(&mut cx);
+    timeline.settle();
+    if looked.is_pending() {
+        looked = ended.poll(&mut cx);
+    }
+    assert_eq!(looked, Poll::Ready(Some(0)));
+}
+
+#[test]
 fn a_node_has_something_to_do_while_its_answers_are_taken() {
     let (clock, timeline) = told();
     let node = Node::new(timeline, Duration::ZERO, true);

@@ -50,9 +50,18 @@ pub(super) async fn run(nodes: &Nodes, arguments: &ElectArguments) -> Result<u8,
     }
 }
 
-/// The leader, and since when it is.
+/// What is known of the leader, and since when.
 struct Sight {
     leader: Leader,
+    since: Instant,
+    /// Who led last.
+    last: Option<Known>,
+}
+
+/// Somebody who leads, or did.
+struct Known {
+    owner: Owner,
+    term: Option<FencingToken>,
     since: Instant,
 }
 
@@ -61,17 +70,29 @@ impl Sight {
         Self {
             leader: Leader::Unknown,
             since: now,
+            last: None,
         }
     }
 
-    fn see(&mut self, leader: Leader, now: Instant) {
-        if !leader.is_still(&self.leader) {
-            self.since = now;
-        } else if now >= self.since + DOUBT {
-            // By now it is other locks that are counted.
-            return;
+    fn see(&mut self, seen: Leader, now: Instant) {
+        if let Leader::Known(owner, term) = seen {
+            // Who was out of sight for a while is the one it was.
+            let last = self.last.take().filter(|last| last.owner == owner);
+            let mut known = last.unwrap_or(Known {
+                owner,
+                term,
+                since: now,
+            });
+            // Later it is other locks that are counted.
+            if now < known.since + DOUBT {
+                known.term = known.term.max(term);
+            }
+            self.leader = Leader::Known(known.owner.clone(), known.term);
+            self.since = known.since;
+            self.last = Some(known);
+        } else if seen != self.leader {
+            (self.leader, self.since) = (seen, now);
         }
-        self.leader = leader;
     }
 
     /// When it is to be told.
@@ -90,14 +111,6 @@ impl Leader {
             Some(owner) => Self::Known(owner.clone(), seen.token_at_most()),
             None if seen.is_free() => Self::Nobody,
             None => Self::Unknown,
-        }
-    }
-
-    /// Whether it is the same, whatever is known of the term by now.
-    fn is_still(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Known(owner, _), Self::Known(other, _)) => owner == other,
-            (one, other) => one == other,
         }
     }
 
@@ -142,13 +155,30 @@ mod tests {
         let owner = Owner::from_bytes(b"a").expect("a few bytes");
         let leader = |term| Leader::Known(owner.clone(), FencingToken::new(term));
         let begun = Instant::now();
+        let after = |millis| begun + Duration::from_millis(millis);
         let mut sight = Sight::begin(begun);
         assert_eq!(sight.settles(), begun + DOUBT);
-        for (millis, seen, expected) in [(10, 5, 5), (20, 7, 7), (1_009, 8, 8), (1_010, 9, 8)] {
-            sight.see(leader(seen), begun + Duration::from_millis(millis));
+        for (millis, seen, expected) in [
+            (10, 5, 5),
+            (20, 7, 7),
+            (30, 6, 7),
+            (1_009, 8, 8),
+            (1_010, 9, 8),
+        ] {
+            sight.see(leader(seen), after(millis));
             assert_eq!(sight.leader, leader(expected), "after {millis} ms");
-            assert_eq!(sight.settles(), begun + Duration::from_millis(10));
+            assert_eq!(sight.settles(), after(10));
         }
+        // Too few nodes answer for a moment, and others were counted meanwhile.
+        sight.see(Leader::Unknown, after(2_000));
+        assert_eq!(sight.settles(), after(3_000));
+        sight.see(leader(900), after(2_100));
+        assert_eq!((&sight.leader, sight.settles()), (&leader(8), after(10)));
+        sight.see(Leader::Nobody, after(4_000));
+        let next = Owner::from_bytes(b"b").expect("a few bytes");
+        let next = Leader::Known(next, None);
+        sight.see(next.clone(), after(5_000));
+        assert_eq!((sight.leader, sight.since), (next, after(5_000)));
     }
 
     #[test]

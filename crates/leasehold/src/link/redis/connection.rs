@@ -93,7 +93,8 @@ impl Connection {
     /// Reads and writes all that can be now. Ready when there are new events, or with the reason why the
     /// connection is of no more use.
     ///
-    /// Reads first: if the node is gone, what has not left yet is better off not having left.
+    /// Reads first: if the node is gone, what has not left yet is better off not having left. Only what is given while
+    /// answers wait to be taken is written without that: a read has just been.
     pub(super) fn exchange(
         &mut self,
         cx: &mut Context<'_>,
