@@ -5,6 +5,7 @@ use crate::{
     AcquireError, LockManager, ManagerBuilder, Plain,
     clock::{Clock, Timeline},
     link::{Link, LinkEvent, NodeName, Parcel},
+    observe::Observation,
 };
 use leasehold_core::{Refusal, Tag, Vote};
 use std::{
@@ -124,7 +125,15 @@ fn told() -> (Clock, &'static Timeline) {
 fn an_answer_is_not_taken_for_earlier_than_it_is() {
     // Argument S2: the machine stands still between the answer and whoever takes it, and the key is over by then.
     let (clock, timeline) = told();
-    let manager = Node::new(timeline, Duration::from_secs(10), false).manager(clock);
+    let node = Node::new(timeline, Duration::from_secs(10), false);
+    let (tells, told) = std::sync::mpsc::channel();
+    let builder = LockManager::builder().clock(clock);
+    let builder = builder.observer(move |seen: &Observation<'_>| {
+        if matches!(seen, Observation::Acquired { .. }) {
+            let _ = tells.send(());
+        }
+    });
+    let manager = node.built(builder);
     let mutex = manager.mutex("r").expect("a name");
     let mut tried = pin!(mutex.try_acquire());
     let mut cx = Context::from_waker(Waker::noop());
@@ -139,6 +148,8 @@ fn an_answer_is_not_taken_for_earlier_than_it_is() {
     };
     let error = tried.expect_err("its time was over before it was won");
     assert!(matches!(error, AcquireError::TooLate { .. }), "{error}");
+    // The caller would find that out by its own look at the clock, but nobody may be told that it was won.
+    assert!(told.try_recv().is_err());
 }
 
 #[test]
