@@ -4,6 +4,8 @@
 
 #[path = "link_file/client.rs"]
 mod client;
+#[path = "link_file/descriptors.rs"]
+mod descriptors;
 #[path = "link_file/files.rs"]
 mod files;
 #[path = "link_file/hints.rs"]

@@ -58,6 +58,9 @@
 //!   replaced, with the keys in it. Where no boot id can be read, no store is opened.
 //! * Who must lock with whom must run as one user: folder and files are for their owner alone.
 //! * After `fork` without `exec`, a child must not use the nodes of its parent.
+//! * Programs that a process starts while it has a store open get no descriptor of it, but for one exception: LMDB
+//!   opens the data file without close-on-exec, which is set some microseconds later, so a program that another
+//!   thread starts in between inherits it. Open the nodes before other threads start programs.
 //! * Deleting or replacing `data.mdb` while the store is open breaks mutual exclusion. The processes
 //!   that have it open are answered with a fault from then on, but the keys are gone: leases that were
 //!   won before stay valid to their guards until their TTL ends, while others win the same locks in the
@@ -74,6 +77,7 @@ mod bell;
 mod ceiling;
 mod contents;
 mod counters;
+mod descriptor;
 mod error;
 mod head;
 mod holder;
