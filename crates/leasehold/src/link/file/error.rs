@@ -90,6 +90,17 @@ pub enum FileError {
         /// The file.
         path: PathBuf,
     },
+    /// Processes of another time namespace have the store open. Those who share a store must be in one, since their
+    /// clocks tell when its keys end.
+    #[non_exhaustive]
+    OtherTimeNamespace {
+        /// The file.
+        path: PathBuf,
+        /// The number of the time namespace of those processes; zero if it cannot be told.
+        theirs: u64,
+        /// The number of the time namespace of this process; zero if it cannot be told.
+        ours: u64,
+    },
     /// The boot id cannot be read, so a store of an earlier boot could not be told from a current one.
     #[non_exhaustive]
     NoBootId {
@@ -162,6 +173,7 @@ impl fmt::Display for FileError {
             | Self::PathTooLong { path }
             | Self::Replaced { path }
             | Self::InUse { path }
+            | Self::OtherTimeNamespace { path, .. }
             | Self::NoBootId { path, .. }
             | Self::Failed { path, .. } => path,
         };
@@ -174,9 +186,7 @@ impl FileError {
     /// What is wrong, and the way out.
     fn write_reason(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotAFolder { .. } => {
-                out.write_str("it is not a folder; name a folder, which is made if it is missing")
-            }
+            Self::NotAFolder { .. } => out.write_str(NOT_A_FOLDER),
             Self::NotAStore { reason, .. } => write!(
                 out,
                 "it is not one ({reason}); choose another folder, or move the file away if nobody \
@@ -187,10 +197,7 @@ impl FileError {
                 "it is damaged ({reason}); end the programs that use it, then delete it: a new one \
                  will be made"
             ),
-            Self::TokensDamaged { .. } => out.write_str(
-                "it is damaged, so it cannot be told how large the fencing tokens were before the machine was \
-                 started; delete it if the machine's time is right, and tokens go on from the time",
-            ),
+            Self::TokensDamaged { .. } => out.write_str(TOKENS_DAMAGED),
             Self::OtherFormat {
                 found, supported, ..
             } => write!(
@@ -210,14 +217,14 @@ impl FileError {
             ),
             Self::DiskFull { reason, .. } => write!(out, "{reason}; make room on the disk"),
             Self::PathTooLong { .. } => out.write_str("the path is too long; choose a shorter one"),
-            Self::Replaced { .. } => out.write_str(
-                "it was deleted or replaced while this process had it open; end all use of the old \
-                 one first",
-            ),
-            Self::InUse { .. } => out.write_str(
-                "it is in use by processes that see another boot id, such as those of another \
-                 container; let all programs that share it see the same \
-                 /proc/sys/kernel/random/boot_id, or end those programs, or choose another folder",
+            Self::Replaced { .. } => out.write_str(REPLACED),
+            Self::InUse { .. } => out.write_str(IN_USE),
+            Self::OtherTimeNamespace { theirs, ours, .. } => write!(
+                out,
+                "processes of another time namespace have it open: it was opened in time:[{theirs}], this process is \
+                 in time:[{ours}]; their clocks since boot may differ, so neither could tell when a lock of the other \
+                 ends; run all programs that share it in one time namespace (`lsns -t time` lists them), or choose \
+                 another folder"
             ),
             Self::NoBootId { reason, .. } => write!(
                 out,
@@ -230,3 +237,14 @@ impl FileError {
 }
 
 impl std::error::Error for FileError {}
+
+const NOT_A_FOLDER: &str = "it is not a folder; name a folder, which is made if it is missing";
+
+const TOKENS_DAMAGED: &str = "it is damaged, so it cannot be told how large the fencing tokens were before the machine was started; delete \
+     it if the machine's time is right, and tokens go on from the time";
+
+const REPLACED: &str =
+    "it was deleted or replaced while this process had it open; end all use of the old one first";
+
+const IN_USE: &str = "it is in use by processes that see another boot id, such as those of another container; let all programs \
+     that share it see the same /proc/sys/kernel/random/boot_id, or end those programs, or choose another folder";
