@@ -1,0 +1,65 @@
+//! How the files of a store are opened: only if they are files, and without waiting.
+//!
+//! To open a FIFO waits for whoever opens its other end, which may be nobody, and to open some devices does something.
+//! A symbolic link would give one data file two lock files, in two folders, and with them two writers at a time.
+
+use super::error::FileError;
+use rustix::{
+    fs::OFlags,
+    process::{Resource, getrlimit},
+};
+use std::{
+    fs::{self, File, FileType, OpenOptions},
+    io,
+    os::unix::fs::{FileTypeExt, OpenOptionsExt},
+    path::Path,
+};
+
+/// Opens a file of a store to read it; none if there is none.
+pub(super) fn open_if_there(path: &Path) -> Result<Option<File>, FileError> {
+    let failed = |error: io::Error| FileError::io(path, &error);
+    let is_file = |kind: FileType| match odd(kind) {
+        None => Ok(()),
+        Some(kind) => Err(FileError::NotAStore {
+            path: path.to_owned(),
+            reason: format!("it is {kind}"),
+        }),
+    };
+    match fs::symlink_metadata(path) {
+        Ok(found) => is_file(found.file_type())?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    }
+    // It may be something else by now.
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+        .map_err(failed)?;
+    is_file(file.metadata().map_err(failed)?.file_type())?;
+    Ok(Some(file))
+}
+
+/// What this is, if it is no file.
+fn odd(kind: FileType) -> Option<&'static str> {
+    if kind.is_file() {
+        None
+    } else if kind.is_symlink() {
+        Some("a symbolic link")
+    } else if kind.is_dir() {
+        Some("a folder")
+    } else if kind.is_fifo() {
+        Some("a FIFO")
+    } else if kind.is_socket() {
+        Some("a socket")
+    } else {
+        Some("a device")
+    }
+}
+
+/// How long the files are that this process may write, if that is less than it needs. Who writes behind that is killed.
+pub(super) fn limit_below(needed: u64) -> Option<u64> {
+    let limit = getrlimit(Resource::Fsize).current;
+    limit.filter(|limit| *limit < needed)
+}
