@@ -52,7 +52,9 @@ macro_rules! stories {
 
 stories! {
     a_caller_that_gives_up_leaves_its_turn_to_the_next
+    a_caller_whose_time_was_spent_behind_others_is_not_told_of_silence
     a_clean_release_needs_no_delay
+    a_cut_attempt_does_not_hide_what_was_found_before
     a_danger_may_come_twice
     a_decided_loss_is_released_everywhere_at_once
     a_disagreement_ends_the_acquisition_at_once
