@@ -66,6 +66,7 @@ stories! {
     a_late_answer_to_a_raise_or_an_extension_deletes_nothing
     a_late_grant_below_the_token_is_raised
     a_late_grant_beyond_the_token_stands_for_nothing
+    a_late_grant_is_taken_back_by_the_release_that_was_sent
     a_late_grant_of_the_winner_is_kept
     a_late_grant_that_tells_no_counter_does_not_stand_for_the_token
     a_late_grant_that_tells_the_token_stands_for_it
@@ -97,6 +98,7 @@ stories! {
     a_refusing_node_is_asked_to_release_with_growing_pauses
     a_release_is_told_at_a_quorum_of_deletions
     a_release_of_what_another_holds_says_so
+    a_release_that_finds_nothing_after_a_late_grant_is_repeated
     a_release_that_is_repeated_asks_again
     a_release_that_too_few_answered_is_not_called_done
     a_renewal_that_fails_is_tried_again_until_it_succeeds

@@ -2,6 +2,7 @@
 
 mod blocking;
 mod callers;
+mod cost;
 mod critical_sections;
 mod examine;
 mod fair;
