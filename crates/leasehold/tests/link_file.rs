@@ -10,5 +10,7 @@ mod descriptors;
 mod files;
 #[path = "link_file/hints.rs"]
 mod hints;
+#[path = "link_file/namespaces.rs"]
+mod namespaces;
 #[path = "link_file/processes.rs"]
 mod processes;

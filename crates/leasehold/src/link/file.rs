@@ -13,7 +13,9 @@
 //!   but the ceiling of the tokens is ever flushed to the disk after the file has been made. A file that some process has open is not
 //!   of an earlier boot, whatever id it carries, and is never replaced ([`FileError::InUse`]).
 //! * **Its TTL: no,** by the clock that goes on through suspend, which all processes of a machine share.
-//!   Processes in different *time namespaces* do not share it and must not share a store.
+//!   Processes in different *time namespaces* do not share it, so a store that processes of one have open is refused
+//!   to those of another ([`FileError::OtherTimeNamespace`]). A store that nobody has open is taken over, without its
+//!   keys. A version that does not note its namespace neither refuses nor is refused.
 //!
 //! Outside Linux and Android there is neither boot id nor start time: keys last until their TTL ends,
 //! and since there the boot-time clock is not shared between processes, TTLs are counted by the wall
@@ -89,6 +91,7 @@ mod queue;
 mod record;
 mod station;
 mod store;
+mod time_namespace;
 
 pub use contents::{Contents, HeldKey};
 pub use error::FileError;

@@ -14,6 +14,7 @@ use super::{
     queue::{self, queue_key_of},
     record::{Record, key_of},
     station::Job,
+    time_namespace::Notes,
 };
 use crate::{clock::Clock, link::watch::is_watched};
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, RwTxn, WithoutTls, types::Bytes};
@@ -77,12 +78,12 @@ impl Store {
         fill().map_err(failed)
     }
 
-    /// Opens the store in `folder`, whose head was checked in the file of `presence`.
+    /// Opens the store in `folder`, whose head was checked in the file of `presence`. Under the folder's lock.
     pub(super) fn open(
         folder: &Path,
         data: PathBuf,
         holder: Holder,
-        presence: Presence,
+        mut presence: Presence,
     ) -> Result<Self, FileError> {
         let failed = |error: heed::Error| FileError::lmdb(&data, &error);
         let env = environment(folder, &data, EnvFlags::empty()).map_err(failed)?;
@@ -102,13 +103,24 @@ impl Store {
         let counters = env
             .open_database(&txn, Some(Counters::NAME))
             .map_err(failed)?;
-        let (Some(FORMAT), Some(locks), Some(counters)) = (number, locks, counters) else {
+        let (Some(FORMAT), Some(notes), Some(locks), Some(counters)) =
+            (number, format, locks, counters)
+        else {
             return Err(FileError::Damaged {
                 reason: "it does not name its format".to_owned(),
                 path: data,
             });
         };
         txn.commit().map_err(failed)?;
+        let namespace = Notes {
+            env: &env,
+            notes,
+            locks,
+        };
+        namespace.agree(&data, &holder, &presence)?;
+        presence
+            .welcome()
+            .map_err(|error| FileError::io(&data, &error))?;
         Ok(Self {
             env,
             locks,
