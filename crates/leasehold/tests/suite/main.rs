@@ -3,6 +3,7 @@
 mod blocking;
 mod callers;
 mod critical_sections;
+mod deposed;
 mod examine;
 mod fair;
 mod faults_redis;
