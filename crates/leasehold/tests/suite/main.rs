@@ -4,6 +4,7 @@ mod blocking;
 mod callers;
 mod cost;
 mod critical_sections;
+mod deposed;
 mod examine;
 mod fair;
 mod faults_redis;
