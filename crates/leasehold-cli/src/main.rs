@@ -19,6 +19,7 @@ mod folder;
 mod giving_back;
 mod hint;
 mod json;
+mod judgement;
 mod label;
 mod lock;
 mod lock_view;

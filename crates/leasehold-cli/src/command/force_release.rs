@@ -31,7 +31,7 @@ async fn release(manager: &LockManager, arguments: &ForceReleaseArguments) -> Re
             output::talk(format_args!("{name:?} is free; nothing was changed"));
             return Ok(exit_code::SUCCESS);
         }
-        (State::Unclear, 0) => {
+        (State::Unclear | State::Unusable { .. }, 0) => {
             return Err(Failure::new(exit_code::NO_QUORUM, view.doubt()));
         }
         (State::Held(held), _) => {
@@ -42,7 +42,7 @@ async fn release(manager: &LockManager, arguments: &ForceReleaseArguments) -> Re
             ));
             "Put it out? It does not know of it before its next extension, and until then two may hold the lock."
         }
-        (State::Free | State::Unclear, _) => {
+        (State::Free | State::Unclear | State::Unusable { .. }, _) => {
             "Delete that? Whoever is under way to hold the lock does not get it."
         }
     };

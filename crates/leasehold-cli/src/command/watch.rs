@@ -34,8 +34,11 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
         loop {
             let picture = picture(&nodes, arguments, &mut steps).await?;
             // Who watches by a pipe that is gone does not watch any more.
-            if output::picture(&frame.draw(&picture)).is_err() || arguments.once {
+            if output::picture(&frame.draw(&picture)).is_err() {
                 return Ok(exit_code::SUCCESS);
+            }
+            if arguments.once {
+                return Ok(picture.patient.judgement().code());
             }
             sleep(arguments.every).await;
         }

@@ -14,5 +14,6 @@ mod process;
 mod scripts;
 mod servers;
 mod support;
+mod usable;
 mod usage;
 mod views;
