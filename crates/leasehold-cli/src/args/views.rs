@@ -175,7 +175,8 @@ Examples:
 Exit codes:
   0      listed
   2      the arguments or the configuration file cannot be understood
-  122    too few nodes could be listed";
+  122    too few nodes could be listed
+  125    leasehold itself failed";
 
 const WAIT_HELP: &str = "\
 Examples:
@@ -186,7 +187,8 @@ Exit codes:
   0      free
   2      the arguments or the configuration file cannot be understood
   122    for three seconds too few nodes answered
-  124    held for all of --wait";
+  124    held for all of --wait
+  125    leasehold itself failed";
 
 const WATCH_HELP: &str = "\
 Examples:
@@ -201,6 +203,7 @@ Exit codes:
   0      one picture, and --once
   2      the arguments or the configuration file cannot be understood
   122    one picture, and --once, and nobody can have a lock
+  125    leasehold itself failed
   130    ended by Ctrl-C";
 
 const DOCTOR_HELP: &str = "\
@@ -213,7 +216,8 @@ Exit codes:
   0      sound
   2      the arguments or the configuration file cannot be understood
   120    weakened: locks work, but less well than they should
-  122    broken: nobody can have a lock";
+  122    broken: nobody can have a lock
+  125    leasehold itself failed";
 
 const BENCH_HELP: &str = "\
 Examples:

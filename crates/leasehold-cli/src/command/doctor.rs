@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<u8, Failure> {
     match arguments.json {
         true => output::data(diagnosis.json()),
         false => output::data(diagnosis.text()),
-    }
+    }?;
     Ok(diagnosis.code())
 }
 

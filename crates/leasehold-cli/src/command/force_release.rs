@@ -54,16 +54,17 @@ async fn release(manager: &LockManager, arguments: &ForceReleaseArguments) -> Re
     }
     question::ask(question, arguments.yes)?;
     let eviction = manager.evict(seen).await;
-    let mut unclear = 0;
+    let (mut unclear, mut lines) = (0, Vec::new());
     for (owner, outcome) in &eviction.evicted {
         let holder = Holder::of(owner.as_bytes());
-        output::data(format_args!("{holder}\t{}", told(outcome)));
+        lines.push(format!("{holder}\t{}", told(outcome)));
         unclear += usize::from(matches!(outcome, ReleaseOutcome::Unknown { .. }));
     }
+    let printed = output::report(lines.join("\n"));
     // What is under way to a slow node gets its time.
     manager.shutdown().await;
     match unclear {
-        0 => Ok(exit_code::SUCCESS),
+        0 => printed.map(|()| exit_code::SUCCESS),
         _ => Err(Failure::new(
             exit_code::NO_QUORUM,
             "too few nodes confirmed it; what is left ends with its TTL",

@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
     match arguments.json {
         true => output::data(view.json()),
         false => output::data(view.text(Clock::system().wall())),
-    }
+    }?;
     Ok(view.code())
 }
 

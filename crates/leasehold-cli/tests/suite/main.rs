@@ -10,6 +10,7 @@ mod help;
 mod local;
 mod loss;
 mod operator;
+mod output;
 mod process;
 mod scripts;
 mod servers;
