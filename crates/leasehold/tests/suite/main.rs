@@ -14,6 +14,7 @@ mod lease;
 mod link_impostor;
 mod link_redis;
 mod manager;
+mod marker;
 mod native;
 mod observe;
 mod on_runtime;
