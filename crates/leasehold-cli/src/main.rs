@@ -19,6 +19,7 @@ mod folder;
 mod giving_back;
 mod hint;
 mod json;
+mod judgement;
 mod label;
 mod lock;
 mod lock_view;
@@ -44,6 +45,7 @@ mod warden;
 mod watch;
 
 use args::{Arguments, Command};
+use failure::Failure;
 use std::{env, ffi::OsString, process::ExitCode};
 
 fn main() -> ExitCode {
@@ -52,13 +54,11 @@ fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => {
             // Help and version come this way, too: they go to stdout, with 0.
-            usage_error::tell(&error);
-            let usage = error.use_stderr();
-            return ExitCode::from(if usage {
-                exit_code::USAGE
-            } else {
-                exit_code::SUCCESS
+            let told = usage_error::tell(&error).map(|()| match error.use_stderr() {
+                true => exit_code::USAGE,
+                false => exit_code::SUCCESS,
             });
+            return ended(told);
         }
     };
     let settled = settle::settle(&mut arguments, &matches);
@@ -83,6 +83,11 @@ fn main() -> ExitCode {
         Command::Man => command::completions::man(),
         Command::Warden(arguments) => Ok(command::warden::run(arguments)),
     });
+    ended(end)
+}
+
+/// The end of the process, with what there is to say of a failure.
+fn ended(end: Result<u8, Failure>) -> ExitCode {
     ExitCode::from(end.unwrap_or_else(|failure| {
         failure.tell();
         failure.code

@@ -92,6 +92,7 @@ mod presence;
 mod queue;
 mod record;
 mod station;
+mod stopped;
 mod store;
 mod time_namespace;
 
@@ -105,8 +106,12 @@ use mailbox::Mailbox;
 use station::Station;
 use std::{
     path::Path,
-    sync::{Arc, mpsc},
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
     task::{Context, Poll},
+    time::Duration,
 };
 use store::Store;
 
@@ -140,12 +145,22 @@ impl FileNode {
     }
 
     /// What is in the store: its size, and what is held by processes that live. Changes nothing. Waits for the store's
-    /// thread, so not for the thread of an async runtime.
+    /// thread, for two seconds at most, so not for the thread of an async runtime.
     ///
     /// # Errors
     /// Why the store cannot be read, as a fragment for people.
     pub fn contents(&self, clock: Clock) -> Result<Contents, String> {
         self.ask(move |store| store.contents(clock))
+    }
+
+    /// Whether a lock could be set in the store now: sets one that nobody asked for and takes it back in the same
+    /// transaction, which no other process sees. Waits as [`contents`](Self::contents) does.
+    ///
+    /// # Errors
+    /// Why none could, as a fragment for people: the disk is full, say, or a process that is named was stopped inside a
+    /// transaction, for which all others wait.
+    pub fn try_out(&self, clock: Clock) -> Result<(), String> {
+        self.ask(move |store| store.try_out(clock))
     }
 
     /// Who holds this resource, if anybody that lives does. As [`contents`](Self::contents), but reads one key.
@@ -159,13 +174,19 @@ impl FileNode {
 
     fn ask<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&Store) -> Result<T, String> + Send + 'static,
+        question: impl FnOnce(&mut Store) -> Result<T, String> + Send + 'static,
     ) -> Result<T, String> {
         let (answer, told) = mpsc::sync_channel(1);
-        let errand = move |store: &Store| drop(answer.send(question(store)));
-        self.0.station().run_errand(Box::new(errand));
-        told.recv()
-            .unwrap_or_else(|_| Err("the thread of the store has ended".to_owned()))
+        let errand = move |store: &mut Store| drop(answer.send(question(store)));
+        let station = self.0.station();
+        station.run_errand(Box::new(errand));
+        // The thread itself waits without a limit for the transaction of another process, which may have been stopped.
+        told.recv_timeout(PATIENCE).unwrap_or_else(|error| {
+            Err(match error {
+                RecvTimeoutError::Disconnected => "the thread of the store has ended".to_owned(),
+                RecvTimeoutError::Timeout => held_up(&stopped::processes(station.data())),
+            })
+        })
     }
 
     /// A link to this node. Does not wait.
@@ -181,6 +202,23 @@ impl FileNode {
         }
     }
 }
+
+/// What is in the way of a store's thread.
+fn held_up(stopped: &[u32]) -> String {
+    let by = match stopped {
+        [] => String::new(),
+        [one] => format!(", most likely process {one} (stopped; continue or end it)"),
+        several => {
+            let several: Vec<_> = several.iter().map(ToString::to_string).collect();
+            let several = several.join(", ");
+            format!(", most likely one of the processes {several} (stopped; continue or end them)")
+        }
+    };
+    format!("no answer within {PATIENCE:?}: the store is kept busy by another process{by}")
+}
+
+/// How long a question waits for the transactions of other processes, which take microseconds.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The link to a [`FileNode`]. Up to 4,096 steps wait their turn in a store, and as many releases
 /// again; what comes on top is answered [`Busy`](leasehold_core::FaultKind::Busy).

@@ -1,6 +1,7 @@
 //! The keys in the file, and one step after the other on them.
 
 mod telling;
+mod trial;
 
 use super::{
     counters::Counters,
