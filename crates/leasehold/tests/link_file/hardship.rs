@@ -59,9 +59,14 @@ fn a_store_that_is_linked_from_another_folder_is_refused_there() {
     assert_eq!(here.acquire("r"), Vote::GRANTED);
     let there = folder.0.join("there");
     fs::create_dir(&there).expect("the folder is ours");
-    symlink(folder.store().join("data.mdb"), there.join("data.mdb")).expect("it is free");
+    let (data, linked) = (folder.store().join("data.mdb"), there.join("data.mdb"));
+    symlink(&data, &linked).expect("it is free");
     let words = Process::start("try", &there).words();
     assert!(words.contains("a symbolic link"), "{words}");
+    fs::remove_file(&linked).expect("it was made");
+    fs::hard_link(&data, &linked).expect("it is free");
+    let words = Process::start("try", &there).words();
+    assert!(words.contains("2 names, hard links"), "{words}");
 }
 
 #[test]

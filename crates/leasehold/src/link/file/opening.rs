@@ -1,7 +1,8 @@
 //! How the files of a store are opened: only if they are files, and without waiting.
 //!
 //! To open a FIFO waits for whoever opens its other end, which may be nobody, and to open some devices does something.
-//! A symbolic link would give one data file two lock files, in two folders, and with them two writers at a time.
+//! A link, symbolic or hard, would give one data file two lock files, in two folders, and with them two writers at a
+//! time.
 
 use super::error::FileError;
 use rustix::{
@@ -9,24 +10,26 @@ use rustix::{
     process::{Resource, getrlimit},
 };
 use std::{
-    fs::{self, File, FileType, OpenOptions},
+    fs::{self, File, FileType, Metadata, OpenOptions},
     io,
-    os::unix::fs::{FileTypeExt, OpenOptionsExt},
+    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
     path::Path,
 };
 
 /// Opens a file of a store to read it; none if there is none.
 pub(super) fn open_if_there(path: &Path) -> Result<Option<File>, FileError> {
     let failed = |error: io::Error| FileError::io(path, &error);
-    let is_file = |kind: FileType| match odd(kind) {
-        None => Ok(()),
-        Some(kind) => Err(FileError::NotAStore {
-            path: path.to_owned(),
-            reason: format!("it is {kind}"),
-        }),
+    let is_file = |found: &Metadata| {
+        let reason = match odd(found.file_type()) {
+            Some(kind) => format!("it is {kind}"),
+            None if found.nlink() > 1 => format!("it has {} names, hard links", found.nlink()),
+            None => return Ok(()),
+        };
+        let path = path.to_owned();
+        Err(FileError::NotAStore { path, reason })
     };
     match fs::symlink_metadata(path) {
-        Ok(found) => is_file(found.file_type())?,
+        Ok(found) => is_file(&found)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
     }
@@ -37,7 +40,7 @@ pub(super) fn open_if_there(path: &Path) -> Result<Option<File>, FileError> {
         .custom_flags(flags.bits().cast_signed())
         .open(path)
         .map_err(failed)?;
-    is_file(file.metadata().map_err(failed)?.file_type())?;
+    is_file(&file.metadata().map_err(failed)?)?;
     Ok(Some(file))
 }
 
