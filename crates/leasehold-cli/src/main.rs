@@ -21,6 +21,7 @@ mod hint;
 mod json;
 mod judgement;
 mod label;
+mod launch;
 mod lock;
 mod lock_view;
 mod moment;
@@ -50,6 +51,9 @@ use std::{env, ffi::OsString, process::ExitCode};
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = env::args_os().collect();
+    if let Some(end) = launch::asked_for(&words) {
+        return ended(end);
+    }
     let (mut arguments, matches) = match Arguments::read(&words) {
         Ok(parsed) => parsed,
         Err(error) => {
