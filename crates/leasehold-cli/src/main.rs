@@ -92,8 +92,10 @@ fn main() -> ExitCode {
 
 /// The end of the process, with what there is to say of a failure.
 fn ended(end: Result<u8, Failure>) -> ExitCode {
-    ExitCode::from(end.unwrap_or_else(|failure| {
+    let code = end.unwrap_or_else(|failure| {
         failure.tell();
         failure.code
-    }))
+    });
+    output::finish();
+    ExitCode::from(code)
 }
