@@ -32,9 +32,9 @@ impl Site {
     /// The owner of a lock that was acquired for this.
     fn acquire(&self, resource: &str) -> String {
         let seen = self.end(&["acquire", "--ttl", "20s", resource]);
-        let lines = seen.stdout.lines();
-        let owner = lines.filter_map(|line| line.strip_prefix("LEASEHOLD_OWNER="));
-        owner.last().expect("it prints four lines").to_owned()
+        let mut lines = seen.stdout.lines();
+        let owner = lines.find_map(|line| line.strip_prefix("LEASEHOLD_OWNER="));
+        owner.expect("it prints four lines").to_owned()
     }
 }
 
