@@ -13,7 +13,9 @@
 //!   but the ceiling of the tokens is ever flushed to the disk after the file has been made. A file that some process has open is not
 //!   of an earlier boot, whatever id it carries, and is never replaced ([`FileError::InUse`]).
 //! * **Its TTL: no,** by the clock that goes on through suspend, which all processes of a machine share.
-//!   Processes in different *time namespaces* do not share it and must not share a store.
+//!   Processes in different *time namespaces* do not share it, so a store that processes of one have open is refused
+//!   to those of another ([`FileError::OtherTimeNamespace`]). A store that nobody has open is taken over, without its
+//!   keys. A version that does not note its namespace neither refuses nor is refused.
 //!
 //! Outside Linux and Android there is neither boot id nor start time: keys last until their TTL ends,
 //! and since there the boot-time clock is not shared between processes, TTLs are counted by the wall
@@ -58,6 +60,9 @@
 //!   replaced, with the keys in it. Where no boot id can be read, no store is opened.
 //! * Who must lock with whom must run as one user: folder and files are for their owner alone.
 //! * After `fork` without `exec`, a child must not use the nodes of its parent.
+//! * Programs that a process starts while it has a store open get no descriptor of it, but for one exception: LMDB
+//!   opens the data file without close-on-exec, which is set some microseconds later, so a program that another
+//!   thread starts in between inherits it. Open the nodes before other threads start programs.
 //! * Deleting or replacing `data.mdb` while the store is open breaks mutual exclusion. The processes
 //!   that have it open are answered with a fault from then on, but the keys are gone: leases that were
 //!   won before stay valid to their guards until their TTL ends, while others win the same locks in the
@@ -74,6 +79,7 @@ mod bell;
 mod ceiling;
 mod contents;
 mod counters;
+mod descriptor;
 mod error;
 mod head;
 mod holder;
@@ -86,6 +92,7 @@ mod record;
 mod station;
 mod stopped;
 mod store;
+mod time_namespace;
 
 pub use contents::{Contents, HeldKey};
 pub use error::FileError;

@@ -5,7 +5,7 @@ use leasehold::link::file::{FileError, FileNode};
 use leasehold_core::Vote;
 use std::{
     fs::{self, OpenOptions},
-    io::{BufRead, BufReader, Seek, SeekFrom, Write},
+    io::{BufRead, BufReader, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Stdio},
 };
@@ -20,6 +20,15 @@ fn another_process() {
         return;
     };
     let path = PathBuf::from(path);
+    if role == "try" {
+        return match FileNode::open(&path) {
+            Ok(_) => say(&format!(
+                "{:?}",
+                Client::open(&path, "who tries").acquire("r")
+            )),
+            Err(error) => say(&format!("cannot {error}")),
+        };
+    }
     let mut client = Client::open(&path, &format!("process {}", std::process::id()));
     match &*role {
         "hold" => {
@@ -89,12 +98,22 @@ fn say(word: &str) {
     out.flush().expect("a pipe");
 }
 
+/// The program that runs now.
+pub(crate) fn this_test() -> PathBuf {
+    std::env::current_exe().expect("the test runs")
+}
+
 /// A process of this test, killed at the end at the latest.
 pub(crate) struct Process(Child, Option<BufReader<ChildStdout>>);
 
 impl Process {
     pub(crate) fn start(role: &str, path: &Path) -> Self {
-        let mut child = Command::new(std::env::current_exe().expect("the test runs"))
+        Self::start_by(Command::new(this_test()), role, path)
+    }
+
+    /// Starts one by a command that ends with this test's program.
+    pub(crate) fn start_by(mut command: Command, role: &str, path: &Path) -> Self {
+        let mut child = command
             .args(["--exact", "processes::another_process", "--nocapture"])
             .env("LEASEHOLD_ROLE", role)
             .env("LEASEHOLD_STORE", path)
@@ -104,6 +123,14 @@ impl Process {
             .expect("the test can run itself");
         let out = child.stdout.take().map(BufReader::new);
         Self(child, out)
+    }
+
+    /// All that it says until it ends.
+    pub(crate) fn words(&mut self) -> String {
+        let out = self.1.as_mut().expect("it was piped");
+        let mut words = String::new();
+        out.read_to_string(&mut words).expect("text");
+        words
     }
 
     /// Waits until it says this.

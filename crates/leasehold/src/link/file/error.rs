@@ -90,6 +90,17 @@ pub enum FileError {
         /// The file.
         path: PathBuf,
     },
+    /// Processes of another time namespace have the store open. Those who share a store must be in one, since their
+    /// clocks tell when its keys end.
+    #[non_exhaustive]
+    OtherTimeNamespace {
+        /// The file.
+        path: PathBuf,
+        /// The number of the time namespace of those processes; zero if it cannot be told.
+        theirs: u64,
+        /// The number of the time namespace of this process; zero if it cannot be told.
+        ours: u64,
+    },
     /// The boot id cannot be read, so a store of an earlier boot could not be told from a current one.
     #[non_exhaustive]
     NoBootId {
@@ -162,6 +173,7 @@ impl fmt::Display for FileError {
             | Self::PathTooLong { path }
             | Self::Replaced { path }
             | Self::InUse { path }
+            | Self::OtherTimeNamespace { path, .. }
             | Self::NoBootId { path, .. }
             | Self::Failed { path, .. } => path,
         };
@@ -218,6 +230,13 @@ impl FileError {
                 "it is in use by processes that see another boot id, such as those of another \
                  container; let all programs that share it see the same \
                  /proc/sys/kernel/random/boot_id, or end those programs, or choose another folder",
+            ),
+            Self::OtherTimeNamespace { theirs, ours, .. } => write!(
+                out,
+                "processes of another time namespace have it open: it was opened in time:[{theirs}], this process is \
+                 in time:[{ours}]; their clocks since boot may differ, so neither could tell when a lock of the other \
+                 ends; run all programs that share it in one time namespace (`lsns -t time` lists them), or choose \
+                 another folder"
             ),
             Self::NoBootId { reason, .. } => write!(
                 out,

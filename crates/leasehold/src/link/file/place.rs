@@ -88,7 +88,7 @@ impl Place {
             Err(error) => return Err(FileError::io(&data, &error)),
         };
         // Before LMDB opens it, and before the folder's lock ends.
-        let presence = Presence::with_others(&data, file)?;
+        let presence = Presence::enter(&data, file)?;
         Store::open(&self.path, data, holder, presence)
     }
 
