@@ -21,6 +21,7 @@ mod hint;
 mod json;
 mod judgement;
 mod label;
+mod launch;
 mod lock;
 mod lock_view;
 mod moment;
@@ -50,6 +51,9 @@ use std::{env, ffi::OsString, process::ExitCode};
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = env::args_os().collect();
+    if let Some(end) = launch::asked_for(&words) {
+        return ended(end);
+    }
     let (mut arguments, matches) = match Arguments::read(&words) {
         Ok(parsed) => parsed,
         Err(error) => {
@@ -88,8 +92,10 @@ fn main() -> ExitCode {
 
 /// The end of the process, with what there is to say of a failure.
 fn ended(end: Result<u8, Failure>) -> ExitCode {
-    ExitCode::from(end.unwrap_or_else(|failure| {
+    let code = end.unwrap_or_else(|failure| {
         failure.tell();
         failure.code
-    }))
+    });
+    output::finish();
+    ExitCode::from(code)
 }

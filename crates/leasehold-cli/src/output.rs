@@ -6,11 +6,12 @@
 //! and nothing fails for want of it.
 
 mod closed;
+mod talk;
 
 use crate::{exit_code, failure::Failure};
 use std::{
     fmt::Display,
-    io::{self, Write, stderr, stdout},
+    io::{self, Write, stdout},
 };
 
 /// Prints a line of data, for scripts.
@@ -52,17 +53,19 @@ pub(crate) fn failure(error: &io::Error) -> Failure {
     }
 }
 
-/// Tells the user something, in one line.
+/// Tells the user something, in one line. Waits for no reader.
 pub(crate) fn talk(line: impl Display) {
-    // One write, so that lines of several processes on one terminal do not mix.
-    let line = format!("leasehold: {line}\n");
-    drop(stderr().lock().write_all(line.as_bytes()));
+    talk::say(format!("leasehold: {line}\n"));
 }
 
 /// Suggests a way out of what was just told.
 pub(crate) fn hint(line: impl Display) {
-    let line = format!("hint: {line}\n");
-    drop(stderr().lock().write_all(line.as_bytes()));
+    talk::say(format!("hint: {line}\n"));
+}
+
+/// Waits until all talk is written, or nobody reads it. At the end of the process.
+pub(crate) fn finish() {
+    talk::finish();
 }
 
 const SIGPIPE: i32 = rustix::process::Signal::PIPE.as_raw();

@@ -17,6 +17,7 @@ mod process;
 mod scripts;
 mod servers;
 mod support;
+mod trust;
 mod usable;
 mod usage;
 mod views;

@@ -32,9 +32,9 @@ impl Site {
     /// The owner of a lock that was acquired for this.
     fn acquire(&self, resource: &str) -> String {
         let seen = self.end(&["acquire", "--ttl", "20s", resource]);
-        let lines = seen.stdout.lines();
-        let owner = lines.filter_map(|line| line.strip_prefix("LEASEHOLD_OWNER="));
-        owner.last().expect("it prints four lines").to_owned()
+        let mut lines = seen.stdout.lines();
+        let owner = lines.find_map(|line| line.strip_prefix("LEASEHOLD_OWNER="));
+        owner.expect("it prints four lines").to_owned()
     }
 }
 
@@ -145,4 +145,19 @@ fn a_reader_that_has_gone_away_ends_a_command_without_a_word() {
         seen.assert_says(0, &["cannot print whose lock \"demo\" is", "\n125\n"]);
         wait_until(|| site.end(&["status", "demo"]).code == 0);
     }
+}
+
+#[test]
+fn a_run_whose_talk_nobody_reads_starts_its_command_and_ends() {
+    let user = User::new();
+    // As much as a pipe takes, so that not one byte more can be written.
+    let script = "head -c 65536 /dev/zero >&2; exec \"$@\"";
+    let shell = ["-c", script, "sh", env!("CARGO_BIN_EXE_leasehold")];
+    let words = ["run", "-v", "--ttl", "1s", "demo", "--", "sh", "-c"];
+    let words = [&words[..], &["echo hi; sleep 1.5; echo done"]].concat();
+    let mut run = user.run_in("sh", &shell, &words).start();
+    assert_eq!((run.line(), run.line()), ("hi".into(), "done".into()));
+    assert_eq!(run.end_alone(), 0);
+    let next = user.run(&["run", "-n", "demo", "--", "true"]).end();
+    assert_eq!(next.code, 0, "{next:?}");
 }
