@@ -2,7 +2,9 @@
 
 mod blocking;
 mod callers;
+mod cost;
 mod critical_sections;
+mod deposed;
 mod examine;
 mod fair;
 mod faults_redis;
