@@ -192,6 +192,9 @@ impl Run {
     fn build(&mut self) -> Result<(), String> {
         if !self.further.is_empty() {
             // Cargo does it when it runs them.
+            let reason =
+                "the killers of mutants were not compared with the tests: arguments were given";
+            self.skips.add(reason.to_owned());
             return Ok(());
         }
         let words = ["test", "--workspace", "--no-run"];
