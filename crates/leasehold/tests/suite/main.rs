@@ -3,6 +3,7 @@
 mod blocking;
 mod callers;
 mod critical_sections;
+mod differential;
 mod examine;
 mod fair;
 mod faults_redis;
@@ -18,6 +19,7 @@ mod on_runtime;
 mod operate;
 mod oracle;
 mod restart_guard;
+mod scripted_rule;
 mod sentinel;
 mod spans;
 mod stopped;
