@@ -340,7 +340,11 @@ const BLOCK: &str = concat!(
     include_str!("counters.lua"),
     include_str!("block.lua")
 );
-const SETTLE: &str = concat!("#!lua flags=allow-oom\n", include_str!("settle.lua"));
+const SETTLE: &str = concat!(
+    "#!lua flags=allow-oom\n",
+    include_str!("wait.lua"),
+    include_str!("settle.lua")
+);
 
 const ODD: &str = "gave an answer that our scripts never give";
 
