@@ -71,6 +71,9 @@ pub(crate) fn run(server: &mut Server, data: &mut Data, call: &Call, words: &[Ve
     if let Some(wrong) = refused(server, call, command) {
         return wrong;
     }
+    if let Some(key) = words.get(1) {
+        data.touch(key, call.time.expiry_ms);
+    }
     (command.run)(&mut Step {
         server,
         data,
@@ -221,7 +224,7 @@ impl Step<'_> {
                 None => "none",
                 Some(Value::Text(_)) => "string",
                 Some(Value::Hash(_)) => "hash",
-                Some(Value::List) => "list",
+                Some(Value::List(_)) => "list",
             }
             .to_owned(),
         )
@@ -282,14 +285,16 @@ impl Step<'_> {
     }
 
     fn lpush(&mut self) -> Reply {
-        match self.entry().map(|entry| &entry.value) {
-            None | Some(Value::List) => {
-                let (value, expires_ms) = (Value::List, None);
-                self.put(Some(Entry { value, expires_ms }));
-                Reply::Integer(1)
-            }
-            Some(_) => Reply::error(WRONGTYPE),
-        }
+        let before = match self.entry().map(|entry| &entry.value) {
+            None => 0,
+            Some(Value::List(length)) => *length,
+            Some(_) => return Reply::error(WRONGTYPE),
+        };
+        let new = i64::try_from(self.words.len()).unwrap_or(i64::MAX) - 2;
+        let expires_ms = self.entry().and_then(|entry| entry.expires_ms);
+        let value = Value::List(before + new);
+        self.put(Some(Entry { value, expires_ms }));
+        Reply::Integer(before + new)
     }
 
     fn del(&mut self) -> Reply {

@@ -27,8 +27,8 @@ pub(crate) type Fields = BTreeMap<Vec<u8>, Vec<u8>>;
 pub(crate) enum Value {
     Text(Vec<u8>),
     Hash(Fields),
-    /// Of which the scripts need to know only that it is another type.
-    List,
+    /// So long; the scripts need to know only that it is another type.
+    List(i64),
 }
 
 impl Data {
@@ -70,11 +70,27 @@ impl Data {
         fields.map(|(field, value)| (field.as_slice(), value.as_slice()))
     }
 
-    /// A server keeps a key to the end of the millisecond in which its TTL ends.
+    /// Deletes the keys whose TTL has ended, as a server does in the background.
+    pub fn expire(&mut self, now_ms: u64) {
+        for keys in [&mut self.here, &mut self.there] {
+            keys.retain(|_, entry| entry.is_live(now_ms));
+        }
+    }
+
+    /// Deletes this key if its TTL has ended, as a server does when the key is touched. So a clock that is set back
+    /// afterwards does not bring it back.
+    pub(crate) fn touch(&mut self, key: &[u8], now_ms: u64) {
+        if self
+            .here
+            .get(key)
+            .is_some_and(|entry| !entry.is_live(now_ms))
+        {
+            self.put(key, None, true);
+        }
+    }
+
     pub(crate) fn live(&self, key: &[u8], now_ms: u64) -> Option<&Entry> {
-        let entry = self.here.get(key)?;
-        let is_over = entry.expires_ms.is_some_and(|ends| now_ms > ends);
-        (!is_over).then_some(entry)
+        self.here.get(key).filter(|entry| entry.is_live(now_ms))
     }
 
     /// Lets the key be this, or nothing.
@@ -96,6 +112,13 @@ impl Data {
             set_fields(&mut self.there, key, pairs);
         }
         set_fields(&mut self.here, key, pairs)
+    }
+}
+
+impl Entry {
+    /// A server keeps a key to the end of the millisecond in which its TTL ends.
+    fn is_live(&self, now_ms: u64) -> bool {
+        self.expires_ms.is_none_or(|ends| now_ms <= ends)
     }
 }
 

@@ -50,6 +50,8 @@ pub struct Server {
     pub maxmemory: u64,
     /// What it does at the limit; nothing is `noeviction`.
     pub maxmemory_policy: String,
+    /// How many keys it has evicted.
+    pub evicted_keys: u64,
     /// Whether it refuses what needs memory.
     pub is_out_of_memory: bool,
     /// Commands that the user may not run, in capitals.
@@ -161,7 +163,10 @@ impl Server {
             "persistence" => {
                 say("loading", "0");
                 say("aof_enabled", if self.has_log { "1" } else { "0" });
+                say("aof_rewrite_in_progress", "0");
+                say("aof_rewrite_scheduled", "0");
             }
+            "stats" => say("evicted_keys", &self.evicted_keys.to_string()),
             _ => {
                 say("role", if self.is_replica { "slave" } else { "master" });
                 say("connected_slaves", "0");
@@ -173,7 +178,7 @@ impl Server {
 }
 
 /// In the order in which a server tells them.
-const SECTIONS: [&str; 4] = ["server", "memory", "persistence", "replication"];
+const SECTIONS: [&str; 5] = ["server", "memory", "persistence", "stats", "replication"];
 
 const ALL: [&[u8]; 3] = [b"all", b"everything", b"default"];
 

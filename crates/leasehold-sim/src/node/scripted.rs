@@ -36,18 +36,14 @@ fn with_scripts(lua: Interpreter) -> Interpreter {
 
 /// The script without the comparison that the restart guard rests on.
 fn blinded(text: &str) -> String {
-    let looks = text.matches(LOOK).count();
     // Greetings and votes have the guard in them, the others have not.
     let is_guarded = text.contains("local function abstains(");
-    assert_eq!(
-        looks,
-        usize::from(is_guarded),
-        "`{LOOK}` is how guard.lua looks"
-    );
-    text.replace(LOOK, "if false then")
+    let is_looking = text.contains(LOOK);
+    assert!(is_looking || !is_guarded, "`{LOOK}` is how guard.lua looks");
+    text.replace(LOOK, "false")
 }
 
-const LOOK: &str = "if id ~= current then";
+const LOOK: &str = "id ~= current";
 
 /// What all servers of a world have in common.
 #[derive(Debug)]
