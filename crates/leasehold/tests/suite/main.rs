@@ -18,6 +18,7 @@ mod observe;
 mod on_runtime;
 mod operate;
 mod oracle;
+mod releases;
 mod restart_guard;
 mod sentinel;
 mod spans;
