@@ -31,6 +31,11 @@ impl Standing {
         }
     }
 
+    /// The nodes that carry its key, as far as is known.
+    pub(crate) const fn nodes(&self) -> NodeSet {
+        self.nodes
+    }
+
     /// One more node has confirmed request number `step`.
     pub(crate) fn confirmed(&mut self, node: NodeId, step: u32) {
         if step == self.step {

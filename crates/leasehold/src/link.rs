@@ -90,7 +90,7 @@ pub enum LinkEvent {
     /// A hint that the key of this resource may have changed on the node, whoever changed it; any key, if none is
     /// named. After it has refused an acquire, has extended a key or was asked to inspect one, the node tells of the next
     /// change to it, once; also for no reason, and not of one that came by the same connection. Not after a grant:
-    /// on a server it would cost every uncontended vote, so a holder is first told when it has extended its key.
+    /// on a server it would cost every uncontended vote, so a lease that has been held for 100 ms inspects its keys.
     /// An expiry is told when the node notices it, which may be late or, with some nodes, never. A link that gives
     /// hints begins with one about all keys after each [`Up`](Self::Up): some may have been missed, and so it is
     /// known that there will be more. A link that is told of some changes only, because others reach the node by ways

@@ -8,6 +8,8 @@ mod client;
 mod descriptors;
 #[path = "link_file/files.rs"]
 mod files;
+#[path = "link_file/hardship.rs"]
+mod hardship;
 #[path = "link_file/hints.rs"]
 mod hints;
 #[path = "link_file/namespaces.rs"]

@@ -6,6 +6,7 @@ mod descriptors;
 mod documents;
 mod elect;
 mod fair;
+mod file_store;
 mod flags;
 mod help;
 mod local;

@@ -9,7 +9,7 @@
 //!                            # prolong a by=bob
 //! 1ms acquire b like a       # somebody else who wants what a wants
 //! 2ms n0 n1 granted          # answers the oldest request that the node has not answered yet
-//! 3ms n2 refused by=bob left=4s
+//! 3ms n2 refused by=bob left=4s   # `by=itself`: by the owner of the attempt that asks
 //! 4ms n3 down                # also: busy, rejected, disconnected, timedout
 //! 5ms n0 granted again       # the answer to the node's last answered request, once more
 //! 6ms n4 granted to a.0.0    # the answer to this request: operation, attempt, step
@@ -63,6 +63,8 @@ stories! {
     a_hold_may_be_shorter_than_the_ttl
     a_holder_that_reports_no_progress_loses_the_lease
     a_hurried_caller_rests_for_half_of_the_time_before_its_last_try
+    a_key_that_is_gone_before_it_is_watched_hurries_the_extension
+    a_key_that_is_touched_during_an_extension_is_looked_at_again
     a_late_answer_to_a_raise_or_an_extension_deletes_nothing
     a_late_answer_to_an_earlier_extension_does_not_confirm_the_lease
     a_late_answer_to_an_earlier_extension_repairs_nothing
@@ -76,7 +78,9 @@ stories! {
     a_lease_is_not_extended_more_often_than_it_may_be
     a_lease_is_not_held_longer_than_it_may_be
     a_lease_that_a_step_ends_tells_why
+    a_lease_that_is_held_for_long_has_its_keys_watched
     a_lease_that_is_released_when_it_is_over_leaves_the_turn_to_the_next
+    a_lease_that_no_hint_hurries_has_no_keys_watched
     a_lease_that_nobody_confirms_is_lost_at_its_end
     a_lease_that_was_lost_keeps_nothing
     a_lease_that_was_over_is_not_called_released
@@ -154,6 +158,7 @@ stories! {
     keys_are_taken_over_under_a_new_owner
     keys_that_are_gone_from_too_many_nodes_are_a_loss_at_once
     keys_that_are_taken_over_get_a_token_of_their_own
+    leases_of_the_same_age_have_their_keys_watched_together
     no_node_is_given_the_key_before_a_quorum_confirms
     one_lost_key_and_one_late_node_do_not_prove_the_lock_gone
     one_node_is_its_own_quorum

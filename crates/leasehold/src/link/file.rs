@@ -69,7 +69,8 @@
 //!   new file. Deleting `lock.mdb` while the store is open breaks mutual exclusion unseen.
 //!
 //! # Damage
-//! A file that is not a store of this format is refused and left as it is. Checked before it is mapped:
+//! A file that is not a store of this format is refused and left as it is, and so is what is no file: a FIFO, a device,
+//! a symbolic link. Checked before it is mapped:
 //! size, mark, and both head pages of LMDB, so a file that was cut short is found. Not found before use is
 //! damage to the pages in between: LMDB reports some of it, and may crash the process on the rest. A
 //! file that is cut short while it is open is noticed before the next batch of steps at the latest by
@@ -85,6 +86,7 @@ mod head;
 mod holder;
 mod listener;
 mod mailbox;
+mod opening;
 mod place;
 mod presence;
 mod queue;

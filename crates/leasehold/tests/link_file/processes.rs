@@ -3,6 +3,7 @@
 use crate::client::{Client, Folder};
 use leasehold::link::file::{FileError, FileNode};
 use leasehold_core::Vote;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::{
     fs::{self, OpenOptions},
     io::{BufRead, BufReader, Read, Seek, SeekFrom, Write},
@@ -21,13 +22,7 @@ fn another_process() {
     };
     let path = PathBuf::from(path);
     if role == "try" {
-        return match FileNode::open(&path) {
-            Ok(_) => say(&format!(
-                "{:?}",
-                Client::open(&path, "who tries").acquire("r")
-            )),
-            Err(error) => say(&format!("cannot {error}")),
-        };
+        return try_out(&path);
     }
     let mut client = Client::open(&path, &format!("process {}", std::process::id()));
     match &*role {
@@ -70,9 +65,30 @@ fn another_process() {
             }
         }
         "obey" => obey(client),
+        "fill" => fill(client),
         "obey as shared" => obey(Client::open(&path, "shared")),
         other => panic!("there is no role {other}"),
     }
+}
+
+/// Tells what comes of one attempt.
+fn try_out(path: &Path) {
+    match FileNode::open(path) {
+        Ok(_) => say(&format!(
+            "{:?}",
+            Client::open(path, "who tries").acquire("r")
+        )),
+        Err(error) => say(&format!("cannot {error}")),
+    }
+}
+
+/// Takes locks until there is none to be had any more, and tells why.
+fn fill(mut client: Client) {
+    let faults = (0..1_000_000).find_map(|number| match client.acquire(&format!("r{number}")) {
+        Vote::Unknown(fault) => Some(fault),
+        _ => None,
+    });
+    say(&faults.expect("a million fill any store").to_string());
 }
 
 /// Takes and releases a lock as it is told.
@@ -84,6 +100,12 @@ fn obey(mut client: Client) {
                 say("taken");
             }
             "release" => assert_eq!(client.release("r"), Vote::GRANTED),
+            "limit" => {
+                let (current, maximum) = (Some(0), getrlimit(Resource::Fsize).maximum);
+                let limit = Rlimit { current, maximum };
+                setrlimit(Resource::Fsize, limit).expect("less is always allowed");
+            }
+            "tell" => return say(&format!("{:?}", client.extend("r"))),
             other => panic!("{other:?} cannot be done"),
         }
     }

@@ -6,10 +6,11 @@ mod trial;
 use super::{
     counters::Counters,
     descriptor::close_on_exec,
-    error::FileError,
+    error::{FileError, words},
     head::{FILE_SIZE, FORMAT, MAP_SIZE},
     holder::Holder,
     listener::{Answer, Sight},
+    opening::limit_below,
     place::FileId,
     presence::Presence,
     queue::{self, queue_key_of},
@@ -155,7 +156,10 @@ impl Store {
                 "the store {data:?} was cut to {} bytes",
                 found.len()
             )),
-            Ok(_) => None,
+            // Writing on would, too.
+            Ok(_) => limit_below(FILE_SIZE).map(|limit| {
+                format!("this process may write files of {limit} bytes at most, less than the store {data:?} has")
+            }),
             Err(error) => Some(format!(
                 "the store {data:?} cannot be found any more: {error}"
             )),
@@ -189,10 +193,11 @@ impl Store {
 
     /// Takes these steps in one transaction: all of them or, if it fails, none.
     fn transact(&mut self, jobs: &[Job]) -> Result<Vec<Answer>, Fault> {
+        let data = self.data.clone();
         let undone = |error: heed::Error| {
             Fault::new(
                 FaultKind::Rejected,
-                &format_args!("the store failed: {error}"),
+                &format_args!("the store failed: {}", words(&data, &error)),
             )
         };
         // A clone of the handle, so that the transaction does not borrow the store.
@@ -212,7 +217,8 @@ impl Store {
             .map_err(undone)?;
         // LMDB cannot say whether a head page that it failed to write was written.
         txn.commit().map_err(|error| {
-            let detail = format_args!("the store failed to commit: {error}");
+            let words = words(&data, &error);
+            let detail = format_args!("the store failed to commit: {words}");
             Fault::new(FaultKind::Disconnected, &detail)
         })?;
         Ok(answers)
