@@ -108,6 +108,7 @@ use std::{
     path::Path,
     sync::{
         Arc,
+        atomic::Ordering,
         mpsc::{self, RecvTimeoutError},
     },
     task::{Context, Poll},
@@ -145,22 +146,22 @@ impl FileNode {
     }
 
     /// What is in the store: its size, and what is held by processes that live. Changes nothing. Waits for the store's
-    /// thread, for two seconds at most, so not for the thread of an async runtime.
+    /// thread, for ten seconds at most, so not for the thread of an async runtime.
     ///
     /// # Errors
     /// Why the store cannot be read, as a fragment for people.
     pub fn contents(&self, clock: Clock) -> Result<Contents, String> {
-        self.ask(move |store| store.contents(clock))
+        self.ask(LONG, move |store| store.contents(clock))
     }
 
     /// Whether a lock could be set in the store now: sets one that nobody asked for and takes it back in the same
-    /// transaction, which no other process sees. Waits as [`contents`](Self::contents) does.
+    /// transaction, which no other process sees. Waits as [`contents`](Self::contents) does, but for a second at most.
     ///
     /// # Errors
     /// Why none could, as a fragment for people: the disk is full, say, or a process that is named was stopped inside a
     /// transaction, for which all others wait.
     pub fn try_out(&self, clock: Clock) -> Result<(), String> {
-        self.ask(move |store| store.try_out(clock))
+        self.ask(PATIENCE, move |store| store.try_out(clock))
     }
 
     /// Who holds this resource, if anybody that lives does. As [`contents`](Self::contents), but reads one key.
@@ -169,11 +170,12 @@ impl FileNode {
     /// As [`contents`](Self::contents).
     pub fn find(&self, resource: &Resource, clock: Clock) -> Result<Option<HeldKey>, String> {
         let resource = resource.clone();
-        self.ask(move |store| store.find(&resource, clock))
+        self.ask(LONG, move |store| store.find(&resource, clock))
     }
 
     fn ask<T: Send + 'static>(
         &self,
+        patience: Duration,
         question: impl FnOnce(&mut Store) -> Result<T, String> + Send + 'static,
     ) -> Result<T, String> {
         let (answer, told) = mpsc::sync_channel(1);
@@ -181,12 +183,20 @@ impl FileNode {
         let station = self.0.station();
         station.run_errand(Box::new(errand));
         // The thread itself waits without a limit for the transaction of another process, which may have been stopped.
-        told.recv_timeout(PATIENCE).unwrap_or_else(|error| {
-            Err(match error {
-                RecvTimeoutError::Disconnected => "the thread of the store has ended".to_owned(),
-                RecvTimeoutError::Timeout => held_up(&stopped::processes(station.data())),
+        let patience = match station.is_held_up.load(Ordering::Relaxed) {
+            true => PATIENCE,
+            false => patience,
+        };
+        told.recv_timeout(patience)
+            .unwrap_or_else(|error| match error {
+                RecvTimeoutError::Disconnected => {
+                    Err("the thread of the store has ended".to_owned())
+                }
+                RecvTimeoutError::Timeout => {
+                    station.is_held_up.store(true, Ordering::Relaxed);
+                    Err(held_up(patience, &stopped::processes(station.data())))
+                }
             })
-        })
     }
 
     /// A link to this node. Does not wait.
@@ -204,7 +214,7 @@ impl FileNode {
 }
 
 /// What is in the way of a store's thread.
-fn held_up(stopped: &[u32]) -> String {
+fn held_up(patience: Duration, stopped: &[u32]) -> String {
     let by = match stopped {
         [] => String::new(),
         [one] => format!(", most likely process {one} (stopped; continue or end it)"),
@@ -214,11 +224,14 @@ fn held_up(stopped: &[u32]) -> String {
             format!(", most likely one of the processes {several} (stopped; continue or end them)")
         }
     };
-    format!("no answer within {PATIENCE:?}: the store is kept busy by another process{by}")
+    format!("no answer within {patience:?}: the store is kept busy by another process{by}")
 }
 
 /// How long a question waits for the transactions of other processes, which take microseconds.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long one waits that may have hundreds of thousands of keys to read.
+const LONG: Duration = Duration::from_secs(10);
 
 /// The link to a [`FileNode`]. Up to 4,096 steps wait their turn in a store, and as many releases
 /// again; what comes on top is answered [`Busy`](leasehold_core::FaultKind::Busy).

@@ -16,7 +16,10 @@ use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
 };
 
@@ -27,6 +30,8 @@ pub(super) struct Station {
     file: FileId,
     /// Where that is.
     data: PathBuf,
+    /// Whether somebody has waited for the thread in vain, and it has not come back since.
+    pub(super) is_held_up: AtomicBool,
     queue: Mutex<Queue>,
     /// There is a job, or the last tenant has left. Who waits for it waits for the bell instead while keys are
     /// watched.
@@ -93,6 +98,7 @@ impl Station {
             bell: Bell::hang(store.data()),
             file: store.id(),
             data: store.data().to_owned(),
+            is_held_up: AtomicBool::new(false),
             queue: Mutex::new(Queue {
                 jobs: VecDeque::new(),
                 errands: VecDeque::new(),
@@ -188,7 +194,10 @@ impl Station {
                     (Vec::new(), catch_unwind(look).map(|()| Vec::new()))
                 }
                 Turn::Errand(errand) => {
-                    let errand = AssertUnwindSafe(|| errand(&mut store));
+                    let errand = AssertUnwindSafe(|| {
+                        errand(&mut store);
+                        self.is_held_up.store(false, Ordering::Relaxed);
+                    });
                     (Vec::new(), catch_unwind(errand).map(|()| Vec::new()))
                 }
                 Turn::Steps(jobs) => {
