@@ -1,6 +1,7 @@
 //! The command that runs under the lock, and its process group.
 
 use crate::{exit_code, failure::Failure, launch};
+use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, test_kill_process_group,
     waitid, waitpgid,
@@ -41,6 +42,14 @@ pub(crate) enum Change {
     Stopped(i32),
     /// It ended, and was reaped.
     Ended(ExitStatus),
+}
+
+/// What a look for stops has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    None,
+    By(i32),
+    Dead,
 }
 
 impl Child {
@@ -103,12 +112,24 @@ impl Child {
         if let Some(status) = self.process.try_wait()? {
             return Ok(Change::Ended(status));
         }
-        // Asks for stops only, so it cannot take the end away from the line above.
+        match self.stop()? {
+            Stop::By(signal) => Ok(Change::Stopped(signal)),
+            Stop::None => Ok(Change::None),
+            // Since the first line.
+            Stop::Dead => Ok(self.process.try_wait()?.map_or(Change::None, Change::Ended)),
+        }
+    }
+
+    /// Whether it was stopped. Asks for stops only, so it cannot take the end away.
+    fn stop(&self) -> io::Result<Stop> {
         let stops = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
-        let stop = waitid(WaitId::Pid(self.group), stops)?;
-        Ok(stop
-            .and_then(|status| status.stopping_signal())
-            .map_or(Change::None, Change::Stopped))
+        match waitid(WaitId::Pid(self.group), stops) {
+            // Asked for nothing but stops, the system does not know a process that is dead.
+            Err(Errno::CHILD) => Ok(Stop::Dead),
+            stop => Ok(stop?
+                .and_then(|status| status.stopping_signal())
+                .map_or(Stop::None, Stop::By)),
+        }
     }
 
     /// Sends a signal to the whole group.
@@ -130,7 +151,7 @@ impl Child {
     /// the command has, or nobody asks for its status any more.
     pub(crate) fn has_group(&self) -> bool {
         while let Ok(Some(_)) = waitpgid(self.group, WaitOptions::NOHANG) {}
-        test_kill_process_group(self.group) != Err(rustix::io::Errno::SRCH)
+        test_kill_process_group(self.group) != Err(Errno::SRCH)
     }
 }
 
@@ -184,6 +205,17 @@ mod tests {
 
     fn failure(program: &str) -> Failure {
         Child::start(&[program.into()], [], Start::AtOnce).expect_err("it is no program")
+    }
+
+    #[test]
+    fn a_command_that_dies_while_it_is_looked_at_has_ended() {
+        let mut child = Child::start(&["true".into()], [], Start::AtOnce).expect("it is a program");
+        // Dead, and not reaped yet: as it is found that dies between the two looks.
+        let dead = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(child.group), dead).expect("it is ours");
+        assert_eq!(child.stop().ok(), Some(Stop::Dead));
+        let ended = child.change().expect("it is ours");
+        assert_eq!(ended, Change::Ended(ExitStatus::from_raw(0)));
     }
 
     #[test]

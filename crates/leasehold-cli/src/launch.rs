@@ -16,7 +16,20 @@ use rustix::process::{
 };
 use std::ffi::OsString;
 #[cfg(target_os = "linux")]
-use std::{os::unix::process::CommandExt, process::Command};
+use {
+    nix::{errno::Errno, unistd::execve},
+    std::{
+        env,
+        ffi::{CString, OsStr},
+        io,
+        os::unix::{
+            ffi::{OsStrExt, OsStringExt},
+            process::CommandExt,
+        },
+        path::{Path, PathBuf},
+        process::Command,
+    },
+};
 
 /// The first word of such a process, beside its parent's number and the command.
 pub(crate) const WORD: &str = "launch";
@@ -57,9 +70,61 @@ fn become_command(parent: i32, command: &[OsString]) -> Option<Result<u8, Failur
     if let Err(failure) = gate() {
         return Some(Err(failure));
     }
-    let (program, arguments) = command.split_first()?;
-    let error = Command::new(program).args(arguments).exec();
-    Some(Err(not_started(program, &error)))
+    let error = become_program(command);
+    Some(Err(not_started(command.first()?, &error)))
+}
+
+/// Becomes the program of these words, or tells why not.
+///
+/// As `execvp` does, but for one thing: a file that the kernel cannot execute is not given to a shell, since a program of
+/// another machine would be read as a script.
+#[cfg(target_os = "linux")]
+fn become_program(command: &[OsString]) -> io::Error {
+    // Nothing has this name. What matters is what comes before the attempt: signals are set back to what a program finds
+    // at its start, of which the runtime has changed some (SIGPIPE).
+    drop(Command::new("").exec());
+    let text = |word: OsString| CString::new(word.into_vec());
+    let words: Result<Vec<_>, _> = command.iter().cloned().map(text).collect();
+    let variables = env::vars_os().map(|(name, value)| {
+        let mut variable = name;
+        variable.push("=");
+        variable.push(value);
+        text(variable)
+    });
+    let variables: Result<Vec<_>, _> = variables.collect();
+    let (Ok(words), Ok(variables)) = (words, variables) else {
+        return io::ErrorKind::InvalidInput.into();
+    };
+    let mut last = Errno::ENOENT;
+    for path in places_of(&command[0]) {
+        let Ok(path) = text(path.into_os_string()) else {
+            continue;
+        };
+        let Err(errno) = execve(&path, &words, &variables);
+        match errno {
+            Errno::ENOENT | Errno::ENOTDIR => {}
+            // Another folder may have one that may be executed.
+            Errno::EACCES => last = errno,
+            _ => return errno.into(),
+        }
+    }
+    last.into()
+}
+
+/// Where a program of this name may be, in order.
+#[cfg(target_os = "linux")]
+fn places_of(program: &OsStr) -> Vec<PathBuf> {
+    let bytes = program.as_bytes();
+    if bytes.is_empty() || bytes.contains(&b'/') {
+        return vec![program.into()];
+    }
+    let folders = env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+    env::split_paths(&folders)
+        .map(|folder| match folder.as_os_str().is_empty() {
+            true => Path::new(".").join(program),
+            false => folder.join(program),
+        })
+        .collect()
 }
 
 /// Without the kernel's help there is nothing to wait for, and nobody starts this.

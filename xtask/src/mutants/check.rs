@@ -137,6 +137,14 @@ impl Check {
         }
     }
 
+    /// Whether it is `other`, or has fewer seeds of the same scenario.
+    pub(super) fn is_part_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Sim { scenario, .. }, Self::Sim { scenario: all, .. }) => scenario == all,
+            _ => self == other,
+        }
+    }
+
     /// Whether it needs a server to run against.
     pub(super) const fn needs_server(&self) -> bool {
         matches!(self, Self::Test(Kind { server: true, .. }, _))

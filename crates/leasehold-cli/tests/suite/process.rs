@@ -285,3 +285,21 @@ fn warden_is_there(run: Pid, but: Pid) -> bool {
     let children = fs::read_to_string(path).expect("this is Linux");
     !wardens.is_empty() && children.split_whitespace().count() >= 2
 }
+
+#[test]
+fn a_command_finds_the_signals_and_the_path_that_any_program_finds() {
+    let user = User::new();
+    let script = "yes | head -n 1; grep -E '^Sig(Ign|Blk)' /proc/self/status; echo $0";
+    let bare = user.run_in("sh", &["-c", script], &[]).end();
+    let seen = user.run(&["run", "demo", "--", "sh", "-c", script]).end();
+    seen.assert(0, &bare.stdout, &user.local());
+    // What may not be executed in one folder may be in the next.
+    let folder = user.path("first");
+    fs::create_dir(&folder).expect("it is new");
+    fs::write(format!("{folder}/echo"), "no program").expect("it is ours");
+    let path = format!("{folder}:/bin:/usr/bin");
+    let seen = user
+        .run(&["run", "demo", "--", "echo", "hi"])
+        .env("PATH", path);
+    seen.end().assert(0, "hi\n", &user.local());
+}

@@ -164,6 +164,7 @@ stories! {
     one_node_is_its_own_quorum
     one_node_that_abstains_costs_nothing
     one_node_that_disagrees_costs_its_vote_only
+    releases_for_which_a_link_has_no_room_leave_as_it_answers
     steps_within_the_margin_that_exceed_it_together_cut_the_lease
     the_end_of_a_key_is_waited_for_by_the_clock
     the_last_of_three_grants_decides

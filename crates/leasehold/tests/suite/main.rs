@@ -21,6 +21,7 @@ mod observe;
 mod on_runtime;
 mod operate;
 mod oracle;
+mod releases;
 mod restart_guard;
 mod scripted_rule;
 mod sentinel;

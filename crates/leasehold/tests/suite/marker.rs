@@ -181,14 +181,18 @@ fn tokens_go_on_growing_when_all_nodes_are_replaced() {
     let urls = servers.urls();
     let (old, new) = (|| builder(&urls[..3]), || builder(&urls[3..]));
     block_on(old().admit()).expect("good addresses");
-    // Ahead of every clock: only counters that are carried over make the next token larger.
-    let ahead = "local ahead = string.format('%.0f', (redis.call('TIME')[1] + 3600) * 1000000) \
-                 for number = 0, 1023 do redis.call('HSET', KEYS[1], 'f' .. number, ahead) end";
-    for server in &servers[..3] {
-        let words = ["EVAL", ahead, "1", NODE];
-        server.command(&words).expect("it answers");
+    // Ahead of every clock, as a token may be that a quorum has told: only counters that are carried over make the next
+    // token larger. The third node was not asked.
+    let write = "local ahead = string.format('%.0f', (redis.call('TIME')[1] + 3600) * 1000000) \
+                 for number = 0, 1023 do redis.call('HSET', KEYS[1], 'f' .. number, ahead) end \
+                 return ahead";
+    let mut before = None;
+    for server in &servers[..2] {
+        let told = server.command(&["EVAL", write, "1", NODE]);
+        let told = told.expect("it answers").text().map(str::parse::<u64>);
+        before = before.max(told.and_then(Result::ok));
     }
-    let before = token(&old().build().expect("good addresses")).expect("they vote");
+    assert!(before.is_some());
     let former = Former::nodes(&urls[..3]);
     let done = block_on(new().reconfigure(former)).expect("all are there");
     assert!(done.is_complete(), "{done:?}");
@@ -199,5 +203,5 @@ fn tokens_go_on_growing_when_all_nodes_are_replaced() {
         after.is_some()
     });
     // Argument S4: whoever holds under the new nodes comes after all who held under the old ones.
-    assert!(after > Some(before), "{after:?} after {before}");
+    assert!(after > before, "{after:?} after {before:?}");
 }
