@@ -66,6 +66,8 @@ stories! {
     a_key_that_is_gone_before_it_is_watched_hurries_the_extension
     a_key_that_is_touched_during_an_extension_is_looked_at_again
     a_late_answer_to_a_raise_or_an_extension_deletes_nothing
+    a_late_answer_to_an_earlier_extension_does_not_confirm_the_lease
+    a_late_answer_to_an_earlier_extension_repairs_nothing
     a_late_grant_below_the_token_is_raised
     a_late_grant_beyond_the_token_stands_for_nothing
     a_late_grant_is_taken_back_by_the_release_that_was_sent
@@ -108,6 +110,7 @@ stories! {
     a_renewal_that_fails_is_tried_again_until_it_succeeds
     a_repair_that_lands_after_the_release_is_released
     a_second_answer_of_a_node_does_not_stand_for_the_token
+    a_server_that_moved_to_another_address_votes_there
     a_server_under_two_addresses_confirms_once
     a_server_under_two_addresses_has_one_vote
     a_short_hold_keeps_the_keys_for_the_rest
@@ -117,6 +120,7 @@ stories! {
     a_single_try_does_not_wait_for_those_who_abstain
     a_step_beyond_the_rest_of_a_limited_hold_ends_nothing
     a_step_during_a_vote_takes_the_grant_back
+    a_step_during_an_extension_and_one_after_it_add_up
     a_step_during_an_extension_takes_its_confirmation_back
     a_step_during_the_vote_and_one_after_it_add_up
     a_step_that_leaves_a_quorum_cuts_nothing
@@ -175,6 +179,7 @@ stories! {
     what_a_dead_node_kept_is_released_when_its_link_is_up
     what_is_handed_over_is_left_and_what_was_lost_is_taken_back
     what_is_taken_over_is_not_waited_for
+    what_was_given_back_is_not_handed_over
     whoever_comes_back_lets_those_go_first_who_lost
     whoever_is_divided_from_others_waits_twice_as_long_each_time
     whoever_is_not_next_lets_the_next_ask_first
