@@ -1,6 +1,7 @@
 //! The wait for the lock.
 
 mod in_line;
+mod spent;
 
 use crate::{
     args::lock::{LockArguments, WaitArguments},
@@ -118,7 +119,7 @@ impl<'a> Wait<'a> {
                 self.tell_waiting(&error);
                 match self.acquire_later(rest, &error).await? {
                     Ok(guard) => return Ok(guard),
-                    Err(error) => error,
+                    Err(later) => spent::with_before(later, &error),
                 }
             }
             (Err(error), _) => error,

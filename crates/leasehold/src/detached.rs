@@ -8,7 +8,7 @@ use crate::{
     outcome::ReleaseOutcome,
     state::LeaseState,
 };
-use leasehold_core::{Owner, Resource, Terms, Ttl};
+use leasehold_core::{Instant, NodeId, Owner, Resource, Terms, Ttl, Vote};
 use std::time::Duration;
 
 /// A lease that nobody extends by itself and nobody watches: it ends with its TTL, unless some process that knows
@@ -115,10 +115,10 @@ impl DetachedLease {
     }
 
     /// Lets the keys live for `ttl` from now on, and tells for how long the lease may be relied upon. A lease that
-    /// lasts longer already is not shortened.
+    /// lasts longer already is not shortened, and what is told is how long that is.
     ///
-    /// Asks all nodes once and waits for a quorum, for the nodes' time limit at most. What fails changes nothing: the
-    /// lease is as valid as it was. Nodes that lost the key are not given it again.
+    /// Asks all nodes once and waits for a quorum, for the nodes' time limit at most; then asks them how long the keys
+    /// live, and waits for 100 ms at most. What fails changes nothing: the lease is as valid as it was. Nodes that lost the key are not given it again.
     ///
     /// # Errors
     /// [`Gone`](ExtendError::Gone) if too many nodes do not carry the owner's key,
@@ -143,6 +143,7 @@ impl DetachedLease {
             None => Err(ExtendError::ShutDown { resource }),
             Some(Err(failure)) => Err(ExtendError::from_core(failure, &resource, &handle.names())),
             Some(Ok(valid_until)) => {
+                let valid_until = valid_until.max(self.kept_until(&terms).await);
                 // Argument S6: the clock is read last, after every wait.
                 let left = valid_until.saturating_since(handle.clock().now());
                 if left.is_zero() {
@@ -151,6 +152,20 @@ impl DetachedLease {
                 Ok(left)
             }
         }
+    }
+
+    /// Until when a quorum keeps the keys at least, as the nodes say now.
+    async fn kept_until(&self, terms: &Terms) -> Instant {
+        let asked = self.handle.clock().now();
+        let votes = self.handle.inspect(self.resource.clone(), LOOK).await;
+        let needed = self.handle.quorum().needed();
+        kept_until(
+            asked,
+            &votes.unwrap_or_default(),
+            &self.owner,
+            needed,
+            terms,
+        )
     }
 
     /// Deletes the owner's keys on every node, and tells what became of it. Doing it again is harmless.
@@ -170,5 +185,81 @@ impl DetachedLease {
         let (resource, owner) = (self.resource.clone(), self.owner.clone());
         let outcome = handle.evict(resource, owner, self.terms).await;
         ReleaseOutcome::from_core(outcome, handle.nodes())
+    }
+}
+
+/// Until when so many nodes keep the keys of this owner at least, as they said after they were `asked`; the origin, if
+/// fewer do.
+fn kept_until(
+    asked: Instant,
+    votes: &[(NodeId, Vote)],
+    owner: &Owner,
+    needed: usize,
+    terms: &Terms,
+) -> Instant {
+    let ours = |(_, vote): &(NodeId, Vote)| match vote {
+        Vote::Refused(refusal) if refusal.holder.as_ref() == Some(owner) => refusal.remaining,
+        _ => None,
+    };
+    let mut lives: Vec<_> = votes.iter().filter_map(ours).collect();
+    lives.sort_unstable_by(|one, other| other.cmp(one));
+    // Argument S7: no more than the quorum that lasts longest keeps, and of that what its weakest member does.
+    let Some(weakest) = needed.checked_sub(1).and_then(|last| lives.get(last)) else {
+        return Instant::ORIGIN;
+    };
+    // A key is set for more than the TTL where a margin is.
+    let margin = terms
+        .key_ttl()
+        .as_duration()
+        .saturating_sub(terms.ttl().as_duration());
+    let rest = Ttl::new(weakest.saturating_sub(margin));
+    // Argument S2: nothing was asked before, so the keys live for so long from then on.
+    let kept = rest.and_then(|ttl| terms.with_ttl(ttl));
+    kept.map_or(Instant::ORIGIN, |terms| terms.valid_until(asked))
+}
+
+/// How long the nodes have to say how long the keys live.
+const LOOK: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use leasehold_core::{Drift, Refusal};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_lease_is_kept_for_as_long_as_a_quorum_of_its_keys() {
+        let owner = |name: &[u8]| Owner::from_bytes(name).expect("a few bytes");
+        let held = |name: &[u8], seconds: u32| {
+            Vote::Refused(Refusal {
+                holder: Some(owner(name)),
+                remaining: Some(seconds * SECOND),
+                queued: None,
+            })
+        };
+        let votes = [
+            held(b"us", 20),
+            Vote::GRANTED,
+            held(b"other", 25),
+            held(b"us", 9),
+        ];
+        let node = |index| NodeId::new(index).expect("a node");
+        let votes: Vec<_> = votes
+            .into_iter()
+            .enumerate()
+            .map(|(at, it)| (node(at), it))
+            .collect();
+        let terms = Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("they fit");
+        let margin = terms.with_step_margin(SECOND).expect("it fits");
+        let asked = Instant::from_origin(100 * SECOND);
+        let kept = |needed, terms| {
+            let until = kept_until(asked, &votes, &owner(b"us"), needed, terms);
+            until.saturating_since(asked).as_millis()
+        };
+        assert_eq!(kept(1, &terms), 20_000 - 202);
+        assert_eq!(kept(2, &terms), 9_000 - 92);
+        assert_eq!(kept(2, &margin), 8_000 - 82);
+        assert_eq!(kept(3, &terms), 0, "no quorum keeps it");
     }
 }

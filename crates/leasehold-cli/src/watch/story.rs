@@ -137,8 +137,10 @@ impl Story {
                 format!("lost the lock {resource:?} while the command ran: {cause}; {ending}")
             }
             (_, Some(most)) => format!(
-                "the command held the lock {resource:?} for {}, as long as --max-hold allows; {ending}",
-                Shown(most)
+                "the lock {resource:?} may be held for {} (--max-hold), and the command has to be gone before that: \
+                 it ran for {}; {ending}",
+                Shown(most),
+                Shown(self.begun.elapsed())
             ),
             _ => format!(
                 "lost the lock {resource:?} while the command ran: the lease ended before it could \

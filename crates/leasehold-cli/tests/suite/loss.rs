@@ -113,7 +113,11 @@ fn a_command_that_holds_for_longer_than_it_may_is_ended_in_time() {
     assert!(started.elapsed() < Duration::from_secs(3));
     run.end().assert_says(
         123,
-        &["leasehold: the command held the lock \"demo\" for 3 s, as long as --max-hold allows; the command was ended"],
+        &[
+            "leasehold: the lock \"demo\" may be held for 3 s (--max-hold), and the command has to be gone before that: \
+             it ran for 2.",
+            " s; the command was ended",
+        ],
     );
 }
 
@@ -145,9 +149,13 @@ fn a_command_that_does_not_die_keeps_its_lock_to_the_ttl() {
     let try_once = ["run", "-n", "--nodes", &nodes, "demo", "--", "true"];
     let next = user.run(&try_once).end();
     groups.into_iter().for_each(end_group);
-    let says = "leasehold: the command held the lock \"demo\" for 1 s, as long as --max-hold allows; \
-                the command was killed, and is still there\n";
-    seen.assert(123, "", says);
+    seen.assert_says(
+        123,
+        &[
+            "leasehold: the lock \"demo\" may be held for 1 s (--max-hold)",
+            "; the command was killed, and is still there\n",
+        ],
+    );
     assert_eq!(next.code, 121, "it is not given to another: {next:?}");
 }
 
@@ -164,4 +172,19 @@ fn a_hold_that_is_too_short_to_look_after_is_refused() {
     let run = user.run(&["run", "--max-hold", "10ms", "demo", "--", "true"]);
     run.end()
         .assert_says(2, &["--max-hold", "shorter than 200 ms"]);
+}
+
+#[test]
+fn a_wait_in_vain_tells_all_of_its_time_and_uses_it_up() {
+    let user = User::new();
+    let nobody = "redis://127.0.0.1:1";
+    let words = [
+        "run", "--wait", "1500ms", "--nodes", nobody, "demo", "--", "true",
+    ];
+    let started = now();
+    let seen = user.run(&words).end();
+    let took = started.elapsed();
+    // The first second of it is silent.
+    seen.assert_says(122, &["still trying to lock", "gave up after 1.5 s"]);
+    assert!(took >= Duration::from_millis(1_500), "{took:?}");
 }

@@ -73,6 +73,10 @@ fn a_lock_that_no_process_keeps_is_extended_and_released_by_its_owner() {
     let extended = site.end(&["extend", "--ttl", "20s", "--owner", owner, "demo"]);
     assert_eq!(extended.code, 0, "{extended:?}");
     assert!(until(&extended) > until(&seen) + 15.0, "{extended:?}");
+    // Its usual TTL is shorter than what is left, and takes nothing away.
+    let again = site.end(&["extend", "--owner", owner, "demo"]);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert!(until(&again) > until(&extended) - 1.0, "{again:?}");
     // Nobody else is held up by its first TTL any more, and nobody else gets in.
     let wait = site.end(&["run", "-w", "2s", "demo", "--", "true"]);
     assert_eq!(wait.code, 124, "{wait:?}");

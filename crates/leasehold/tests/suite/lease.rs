@@ -324,6 +324,11 @@ fn a_lease_without_a_guard_is_extended_and_released_by_its_owner_alone() {
     let lease = manager.detached("r", owner).expect("a plain name");
     let left = block_on(lease.extend(20_000 * MS)).expect("it is there");
     assert!((19_000 * MS..20_000 * MS).contains(&left), "{left:?}");
+    let left = block_on(lease.extend(1_000 * MS)).expect("it is there");
+    assert!(
+        left > 18_000 * MS,
+        "no extension takes anything away: {left:?}"
+    );
     // Its own TTL would have ended by now.
     let clock = Clock::system();
     let started = clock.now();
