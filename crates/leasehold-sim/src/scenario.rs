@@ -9,6 +9,7 @@ use crate::{check::Property, rng::Rng, setting::Setting};
 mod broken;
 mod fair;
 mod forgetful;
+mod grouped;
 mod guarded;
 mod lawful;
 mod waiting;
@@ -42,6 +43,7 @@ impl Scenario {
             .chain(&guarded::ALL)
             .chain(&broken::ALL)
             .chain(&forgetful::ALL)
+            .chain(&grouped::ALL)
     }
 
     pub(crate) fn find(name: &str) -> Option<&'static Self> {

@@ -2,6 +2,7 @@
 
 use crate::{
     fault::Kind,
+    group::Group,
     rng::{Ppm, Rng},
     time::{MICROSECOND, MILLISECOND, SECOND},
     waits::Waits,
@@ -52,6 +53,8 @@ pub(crate) struct Setting {
     pub(crate) hides_restarts: bool,
     /// How many nodes may forget votes without a guard: only these ever do, and quorums are larger for it.
     pub(crate) forgetful: Option<usize>,
+    /// The world is another one: a group of servers that sentinels look after.
+    pub(crate) group: Option<Group>,
 }
 
 /// Who keeps nodes from voting that may have forgotten votes.
@@ -204,6 +207,7 @@ impl Setting {
             is_admitted: true,
             hides_restarts: false,
             forgetful: None,
+            group: None,
         }
     }
 
