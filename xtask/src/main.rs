@@ -10,9 +10,11 @@ mod install;
 mod interop;
 mod mutants;
 mod package;
+mod process;
 mod skips;
 mod test;
 mod tidy;
+mod took;
 
 use std::{
     env,

@@ -11,14 +11,20 @@ mod check;
 mod kind;
 mod mutant;
 mod parse;
-mod process;
 mod report;
 mod tree;
 mod trial;
 
 pub(crate) use mutant::Mutant;
 
-use std::{fs, path::Path, process::ExitCode};
+use check::Check;
+use kind::Kind;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    process::ExitCode,
+};
 use trial::Trial;
 
 /// What the command line asks for.
@@ -93,6 +99,50 @@ fn outdated(root: &Path, mutants: &[&Mutant]) -> Vec<String> {
         wrong.extend(gone.map(|what| format!("{}: {what}", mutant.place)));
     }
     wrong
+}
+
+/// The killers that are no test of the project any more. `tests` lists the tests of a package in one program, which cargo's
+/// words name.
+pub(crate) fn missing_killers(
+    root: &Path,
+    tests: impl Fn(&str, &[&str]) -> BTreeSet<String>,
+) -> Result<Vec<String>, String> {
+    let mutants = load(root)?;
+    let mut known: BTreeMap<&Kind, BTreeSet<String>> = BTreeMap::new();
+    let mut missing = Vec::new();
+    for mutant in &mutants {
+        for killer in &mutant.killers {
+            let Check::Test(kind, name) = &killer.check else {
+                continue;
+            };
+            let listed = known
+                .entry(kind)
+                .or_insert_with(|| tests(kind.package, kind.target));
+            if !listed.contains(name) {
+                missing.push(format!(
+                    "{}: there is no {} test `{name}`{}",
+                    mutant.place,
+                    kind.word,
+                    moved_to(listed, name)
+                ));
+            }
+        }
+    }
+    Ok(missing)
+}
+
+/// Where a test is that has another module now, for people.
+fn moved_to(listed: &BTreeSet<String>, name: &str) -> String {
+    let last = |name: &str| name.rsplit("::").next().unwrap_or_default().to_owned();
+    let same: Vec<&str> = listed
+        .iter()
+        .filter(|other| last(other) == last(name))
+        .map(String::as_str)
+        .collect();
+    match same.as_slice() {
+        [] => String::new(),
+        same => format!(", but `{}`", same.join("`, `")),
+    }
 }
 
 /// The mutants of the project, in the order of the arguments.
@@ -188,6 +238,27 @@ mod tests {
         assert!(
             page.contains(report::table(&mutants).trim()),
             "`cargo xtask mutants --table` prints the one that belongs in docs/SAFETY.md"
+        );
+    }
+
+    #[test]
+    fn a_killer_that_has_moved_is_told_with_its_new_name() {
+        let all = missing_killers(&crate::root(), |_, _| BTreeSet::new()).expect("they are read");
+        assert!(all.len() > 100, "nothing is there");
+        let moved = |package: &str, target: &[&str]| {
+            let is_it = package == "leasehold-core" && target == ["--lib"];
+            let name = "elsewhere::tests::the_allowance_is_rounded_up";
+            is_it.then(|| name.to_owned()).into_iter().collect()
+        };
+        let told = missing_killers(&crate::root(), moved).expect("they are read");
+        let line = told
+            .iter()
+            .find(|line| line.contains("the_allowance_is_rounded_up"));
+        assert!(
+            line.is_some_and(
+                |line| line.ends_with(", but `elsewhere::tests::the_allowance_is_rounded_up`")
+            ),
+            "{line:?}"
         );
     }
 

@@ -1,11 +1,29 @@
 //! `cargo xtask test`: all that CI checks, with all the setting up that it needs.
+//!
+//! What is quick, and what all the rest needs, is done first and alone. Then the tests run, of which most wait for servers
+//! and their clocks, and beside them what computes.
 
-use crate::{install, skips::Skips, target_folder, tidy};
+mod crew;
+mod programs;
+mod stopwatch;
+
+use crate::{
+    install, mutants,
+    skips::Skips,
+    target_folder, tidy,
+    took::{now, seconds},
+};
+use crew::{Done, Lane, Task};
 use leasehold_servers::{ServerBinary, stop_leftovers};
+use programs::Program;
 use std::{
+    collections::VecDeque,
     env,
+    num::NonZeroUsize,
     path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
+    thread,
+    time::Duration,
 };
 
 /// Runs every step, and stops at the first that fails. `further` goes to `cargo test`.
@@ -19,24 +37,16 @@ pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
         server: None,
         more_servers: Vec::new(),
         postgres: None,
+        programs: Vec::new(),
         skips: Skips::new(file),
+        took: Vec::new(),
     };
-    let count = STEPS.len();
-    for (number, (title, step)) in STEPS.iter().enumerate() {
-        println!("[{}/{count}] {title}", number + 1);
-        if let Err(failure) = step(&mut run) {
-            println!("FAILED in step {}, {title}: {}", number + 1, failure.reason);
-            return ExitCode::from(failure.code);
-        }
-    }
-    match run.skips.summary() {
-        Ok(()) => {
-            println!("all {count} steps passed");
-            ExitCode::SUCCESS
-        }
-        Err(reason) => {
-            println!("FAILED: {reason}");
-            ExitCode::FAILURE
+    let begun = now();
+    match run.all() {
+        Ok(()) => run.tell(begun.elapsed()),
+        Err(failure) => {
+            println!("FAILED: {}: {}", failure.title, failure.reason);
+            ExitCode::from(failure.code)
         }
     }
 }
@@ -49,33 +59,101 @@ struct Run {
     /// Of other kinds, for what not every server has.
     more_servers: Vec<PathBuf>,
     postgres: Option<PathBuf>,
+    /// The test programs, and the tests of each.
+    programs: Vec<(Program, Vec<String>)>,
     skips: Skips,
+    /// What was done, and how long it took.
+    took: Vec<Done>,
 }
 
 struct Failure {
+    title: String,
     reason: String,
     code: u8,
 }
 
-type Step = fn(&mut Run) -> Result<(), Failure>;
+type Step = fn(&mut Run) -> Result<(), String>;
 
-const STEPS: [(&str, Step); 10] = [
+/// What is done first, one after the other.
+const FIRST: [(&str, Step); 4] = [
     ("servers to test against", Run::servers),
     ("formatting", Run::formatting),
-    ("lints", Run::lints),
     ("the rules of the house", Run::tidy),
-    ("the core without std", Run::core_without_std),
-    ("sets of features", Run::features),
-    ("tests", Run::tests),
-    ("the model of the core", Run::model),
-    ("simulated worlds", Run::simulator),
-    ("documentation", Run::documentation),
+    ("building the tests", Run::build),
 ];
 
 impl Run {
-    fn servers(&mut self) -> Result<(), Failure> {
-        let binary = install::server(&self.target).map_err(fail)?;
-        let version = binary.version().map_err(|error| fail(error.to_string()))?;
+    fn all(&mut self) -> Result<(), Failure> {
+        for (title, step) in FIRST {
+            println!("[{title}]");
+            let begun = now();
+            step(self).map_err(|reason| fail(title, reason))?;
+            self.took.push(Done {
+                title: title.to_owned(),
+                took: begun.elapsed(),
+                tests: Vec::new(),
+            });
+        }
+        let clean = || stop_leftovers().map_err(|error| fail("servers", error.to_string()));
+        clean()?;
+        let waiting = Lane {
+            tasks: self.tests(),
+            at_once: 2,
+        };
+        let computing = Lane {
+            tasks: self.computing(),
+            at_once: 1,
+        };
+        println!("[tests, and beside them what computes]");
+        let outcome = crew::work(vec![waiting, computing], &self.target);
+        let count = clean()?;
+        if count > 0 {
+            println!("stopped servers that tests left behind: {count} folders");
+        }
+        let code = |code: Option<i32>| code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+        self.took.extend(outcome.map_err(|failed| Failure {
+            title: failed.title,
+            reason: failed.reason,
+            code: code(failed.code),
+        })?);
+        Ok(())
+    }
+
+    /// What was done, what took long, and what was not done.
+    fn tell(self, whole: Duration) -> ExitCode {
+        println!("\nhow long each step took:");
+        for Done { title, took, .. } in &self.took {
+            println!("{:>12}  {title}", seconds(*took));
+        }
+        let tests = self.took.iter().flat_map(|done| {
+            let named =
+                |(name, took): &(String, Duration)| (*took, format!("{name} ({})", done.title));
+            done.tests.iter().map(named)
+        });
+        let mut tests: Vec<_> = tests.collect();
+        tests.sort_unstable_by(|one, other| other.cmp(one));
+        if !tests.is_empty() {
+            println!("the slowest of {} tests:", tests.len());
+        }
+        for (took, name) in tests.iter().take(SLOWEST) {
+            println!("{:>12}  {name}", seconds(*took));
+        }
+        let (steps, whole) = (self.took.len(), seconds(whole));
+        match self.skips.summary() {
+            Ok(()) => {
+                println!("all {steps} steps that were run passed; {whole}");
+                ExitCode::SUCCESS
+            }
+            Err(reason) => {
+                println!("FAILED: {reason}; {whole}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    fn servers(&mut self) -> Result<(), String> {
+        let binary = install::server(&self.target)?;
+        let version = binary.version().map_err(|error| error.to_string())?;
         println!("{version}, {}", binary.path().display());
         self.server = Some(binary);
         for name in MORE_SERVERS {
@@ -85,6 +163,7 @@ impl Run {
                 Err(reason) => self.skips.add(reason),
             }
         }
+        install::tools();
         self.postgres = install::postgres();
         if let Some(program) = &self.postgres {
             println!("PostgreSQL, {}", program.display());
@@ -92,7 +171,7 @@ impl Run {
         Ok(())
     }
 
-    fn formatting(&mut self) -> Result<(), Failure> {
+    fn formatting(&mut self) -> Result<(), String> {
         if !self.has("fmt") {
             self.skips.add("no rustfmt".to_owned());
             return Ok(());
@@ -100,94 +179,118 @@ impl Run {
         self.cargo(&["fmt", "--all", "--check"])
     }
 
-    fn lints(&mut self) -> Result<(), Failure> {
-        if !self.has("clippy") {
-            self.skips.add("no clippy".to_owned());
-            return Ok(());
-        }
-        self.cargo(&[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ])
-    }
-
-    fn tidy(&mut self) -> Result<(), Failure> {
+    fn tidy(&mut self) -> Result<(), String> {
         let findings = tidy::run(&self.root);
         findings.iter().for_each(|finding| println!("{finding}"));
         match findings.len() {
             0 => Ok(()),
-            count => Err(fail(format!("{count} findings"))),
+            count => Err(format!("{count} findings")),
         }
     }
 
-    fn core_without_std(&mut self) -> Result<(), Failure> {
-        let Some(target) = BARE_TARGETS.iter().find(|target| is_installed(target)) else {
+    /// Builds the test programs, and looks what is in them.
+    fn build(&mut self) -> Result<(), String> {
+        if !self.further.is_empty() {
+            // Cargo does it when it runs them.
+            let reason =
+                "the killers of mutants were not compared with the tests: arguments were given";
+            self.skips.add(reason.to_owned());
+            return Ok(());
+        }
+        let words = ["test", "--workspace", "--no-run"];
+        let mut command = self.command(&words);
+        command.arg("--message-format=json-render-diagnostics");
+        for program in programs::build(command)? {
+            let tests = program.tests()?;
+            self.programs.push((program, tests));
+        }
+        let named =
+            |package: &str, words: &[&str]| programs::tests_of(&self.programs, package, words);
+        match mutants::missing_killers(&self.root, named)?.as_slice() {
+            [] => Ok(()),
+            missing => Err(format!(
+                "mutants name tests that are not there:\n{}",
+                missing.join("\n")
+            )),
+        }
+    }
+
+    /// What waits for most of its time.
+    fn tests(&self) -> VecDeque<Task> {
+        if !self.further.is_empty() {
+            let mut command = self.command(&["test", "--workspace"]);
+            command.args(&self.further);
+            return VecDeque::from([task("tests", [command])]);
+        }
+        let at_once = 2 * thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let tasks = self.programs.iter().map(|(program, tests)| {
+            let mut command = Command::new(&program.file);
+            command
+                .args(["--test-threads", &at_once.to_string()])
+                .current_dir(&program.folder)
+                .env("CARGO_MANIFEST_DIR", &program.folder);
+            self.surround(&mut command);
+            let mut task = task(&program.title(), [command]);
+            task.tests = Some((tests.clone(), at_once));
+            task
+        });
+        tasks.collect()
+    }
+
+    /// What computes: the longest first, since it can be built while the tests begin.
+    fn computing(&mut self) -> VecDeque<Task> {
+        let mut tasks = VecDeque::new();
+        if self.has("clippy") {
+            let words = "clippy --workspace --all-targets -- -D warnings";
+            tasks.push_back(self.task("lints", &[words]));
+        } else {
+            self.skips.add("no clippy".to_owned());
+        }
+        if let Some(target) = BARE_TARGETS.iter().find(|target| is_installed(target)) {
+            let words = format!("check -p leasehold-core --target {target}");
+            tasks.push_back(self.task(&format!("the core without std, for {target}"), &[&words]));
+        } else {
             let names = BARE_TARGETS.join(", ");
-            let reason = format!(
+            self.skips.add(format!(
                 "no target without std is installed, of {names}; `rustup target add {}` installs one",
                 BARE_TARGETS[0]
-            );
-            self.skips.add(reason);
-            return Ok(());
-        };
-        println!("for {target}");
-        self.cargo(&["check", "-p", "leasehold-core", "--target", target])
-    }
-
-    fn features(&mut self) -> Result<(), Failure> {
-        for features in FEATURE_SETS {
-            println!(
-                "features: {}",
-                if features.is_empty() {
-                    "none"
-                } else {
-                    features
-                }
-            );
-            self.cargo(&[
-                "check",
-                "-p",
-                "leasehold",
-                "--no-default-features",
-                "--features",
-                features,
-            ])?;
+            ));
         }
-        Ok(())
-    }
-
-    fn tests(&mut self) -> Result<(), Failure> {
-        stop_leftovers().map_err(|error| fail(error.to_string()))?;
-        let mut words = vec!["test", "--workspace"];
-        words.extend(self.further.iter().map(String::as_str));
-        let outcome = self.cargo(&words);
-        let count = stop_leftovers().map_err(|error| fail(error.to_string()))?;
-        if count > 0 {
-            println!("stopped servers that tests left behind: {count} folders");
+        let check = "check -p leasehold --no-default-features --features";
+        let sets = FEATURE_SETS.map(|features| match features {
+            "" => "check -p leasehold --no-default-features".to_owned(),
+            features => format!("{check} {features}"),
+        });
+        let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
+        tasks.push_back(self.task("sets of features", &sets));
+        let model = "run --quiet --release -p leasehold-model";
+        tasks.push_back(self.task("the model of the core", &[model]));
+        // Another commit tries other worlds, and the same commit the same ones.
+        let from = first_seed(&self.root);
+        let worlds =
+            format!("run --quiet --release -p leasehold-sim -- --seeds {SEEDS} --from {from}");
+        let title = format!("simulated worlds, seeds from {from}");
+        tasks.push_back(self.task(&title, &[&worlds]));
+        if self.further.is_empty() {
+            let words = "test --workspace --doc";
+            tasks.push_back(self.task("examples in the documentation", &[words]));
         }
-        outcome
-    }
-
-    fn model(&mut self) -> Result<(), Failure> {
-        self.cargo(&["run", "--quiet", "--release", "-p", "leasehold-model"])
-    }
-
-    /// Another commit tries other worlds, and the same commit the same ones.
-    fn simulator(&mut self) -> Result<(), Failure> {
-        let from = first_seed(&self.root).to_string();
-        let run = ["run", "--quiet", "--release", "-p", "leasehold-sim", "--"];
-        let words = ["--seeds", SEEDS, "--from", &from];
-        println!("seeds from {from}");
-        self.cargo(&[&run[..], &words[..]].concat())
-    }
-
-    fn documentation(&mut self) -> Result<(), Failure> {
         // Libraries only: the command has the library's name, and its page would replace the library's.
-        self.cargo(&["doc", "--workspace", "--no-deps", "--lib"])
+        let words = "doc --workspace --no-deps --lib";
+        tasks.push_back(self.task("documentation", &[words]));
+        tasks
+    }
+
+    /// Cargo with these words, one line after the other, whenever nobody else has something to do.
+    fn task(&self, title: &str, lines: &[&str]) -> Task {
+        let commands = lines.iter().map(|line| {
+            let cargo = self.command(&line.split(' ').collect::<Vec<_>>());
+            let mut yielding = Command::new("nice");
+            yielding.arg(cargo.get_program()).args(cargo.get_args());
+            self.surround(yielding.current_dir(&self.root));
+            yielding
+        });
+        task(title, commands)
     }
 
     fn has(&self, subcommand: &str) -> bool {
@@ -196,27 +299,26 @@ impl Run {
         quiet.status().is_ok_and(|status| status.success())
     }
 
-    fn cargo(&self, words: &[&str]) -> Result<(), Failure> {
+    fn cargo(&self, words: &[&str]) -> Result<(), String> {
         let status = self.command(words).status();
-        let status = status.map_err(|error| fail(format!("cargo: {error}")))?;
+        let status = status.map_err(|error| format!("cargo: {error}"))?;
         if status.success() {
             return Ok(());
         }
-        Err(Failure {
-            reason: format!("`cargo {}` ended with {status}", words.join(" ")),
-            code: status
-                .code()
-                .and_then(|code| u8::try_from(code).ok())
-                .unwrap_or(1),
-        })
+        Err(format!("`cargo {}` ended with {status}", words.join(" ")))
     }
 
     fn command(&self, words: &[&str]) -> Command {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
+        command.args(words).current_dir(&self.root);
+        self.surround(&mut command);
         command
-            .args(words)
-            .current_dir(&self.root)
+    }
+
+    /// What commands and tests find in their environment.
+    fn surround(&self, command: &mut Command) {
+        command
             .env("RUSTDOCFLAGS", "-D warnings")
             .env("LEASEHOLD_SKIPS", self.skips.file());
         if let Some(server) = &self.server {
@@ -228,12 +330,23 @@ impl Run {
         if let Some(program) = &self.postgres {
             command.env("LEASEHOLD_POSTGRES", program);
         }
-        command
     }
 }
 
-fn fail(reason: String) -> Failure {
-    Failure { reason, code: 1 }
+fn task(title: &str, commands: impl IntoIterator<Item = Command>) -> Task {
+    Task {
+        title: title.to_owned(),
+        commands: commands.into_iter().collect(),
+        tests: None,
+    }
+}
+
+fn fail(title: &str, reason: String) -> Failure {
+    Failure {
+        title: title.to_owned(),
+        reason,
+        code: 1,
+    }
 }
 
 fn is_installed(target: &str) -> bool {
@@ -260,6 +373,9 @@ fn first_seed(root: &Path) -> u64 {
 
 /// What keeps plain locks without scripts, and what could but for one command.
 const MORE_SERVERS: [&str; 2] = ["valkey-9.1", "valkey-8.1"];
+
+/// How many tests are told that took longest.
+const SLOWEST: usize = 10;
 
 /// How many worlds of each scenario.
 const SEEDS: &str = "2000";

@@ -1,14 +1,17 @@
 //! The command that runs under the lock, and its process group.
 
-use crate::{exit_code, failure::Failure};
+use crate::{exit_code, failure::Failure, launch};
+use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, test_kill_process_group,
     waitid, waitpgid,
 };
 use std::{
+    env,
     ffi::{OsStr, OsString},
     io,
     os::unix::process::{CommandExt, ExitStatusExt},
+    path::PathBuf,
     process::{Command, ExitStatus},
 };
 
@@ -17,6 +20,17 @@ use std::{
 pub(crate) struct Child {
     process: std::process::Child,
     group: Pid,
+    /// Whether it waits behind the gate for its watchdog.
+    waits: bool,
+}
+
+/// When a command begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// At once.
+    AtOnce,
+    /// When [`Child::let_go`] says so, where the system can do that.
+    Gated,
 }
 
 /// What happened to the command.
@@ -30,23 +44,62 @@ pub(crate) enum Change {
     Ended(ExitStatus),
 }
 
+/// What a look for stops has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    None,
+    By(i32),
+    Dead,
+}
+
 impl Child {
     /// Starts a command, without a shell, with these variables beside the environment.
     pub(crate) fn start<'a>(
         command: &[OsString],
         variables: impl IntoIterator<Item = (&'a str, String)>,
+        start: Start,
     ) -> Result<Self, Failure> {
         let (program, arguments) = command
             .split_first()
             .expect("the arguments require a command");
-        let process = Command::new(program)
-            .args(arguments)
-            .envs(variables)
-            .process_group(0)
-            .spawn()
-            .map_err(|error| not_started(program, &error))?;
+        let variables: Vec<_> = variables.into_iter().collect();
+        let spawn = |command: &mut Command| {
+            let variables = variables.iter().map(|(name, value)| (name, value));
+            command.envs(variables).process_group(0).spawn()
+        };
+        let gated = match start {
+            Start::Gated if cfg!(target_os = "linux") => {
+                let mut gate = Command::new(this_program());
+                gate.arg0("leasehold").arg(launch::WORD);
+                gate.arg(std::process::id().to_string()).args(command);
+                // Where this program cannot be started again, without /proc say, the command still can.
+                spawn(&mut gate).ok()
+            }
+            Start::Gated | Start::AtOnce => None,
+        };
+        let waits = gated.is_some();
+        let process = match gated {
+            Some(process) => process,
+            None => spawn(Command::new(program).args(arguments))
+                .map_err(|error| not_started(program, &error))?,
+        };
         let group = Pid::from_child(&process);
-        Ok(Self { process, group })
+        Ok(Self {
+            process,
+            group,
+            waits,
+        })
+    }
+
+    /// Whether it has not begun.
+    pub(crate) const fn waits(&self) -> bool {
+        self.waits
+    }
+
+    /// Lets it begin: it has stopped itself until somebody is there who ends it if leasehold dies.
+    pub(crate) fn let_go(&mut self) {
+        self.waits = false;
+        self.signal(Signal::CONT);
     }
 
     /// The group that the command began.
@@ -59,12 +112,24 @@ impl Child {
         if let Some(status) = self.process.try_wait()? {
             return Ok(Change::Ended(status));
         }
-        // Asks for stops only, so it cannot take the end away from the line above.
+        match self.stop()? {
+            Stop::By(signal) => Ok(Change::Stopped(signal)),
+            Stop::None => Ok(Change::None),
+            // Since the first line.
+            Stop::Dead => Ok(self.process.try_wait()?.map_or(Change::None, Change::Ended)),
+        }
+    }
+
+    /// Whether it was stopped. Asks for stops only, so it cannot take the end away.
+    fn stop(&self) -> io::Result<Stop> {
         let stops = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
-        let stop = waitid(WaitId::Pid(self.group), stops)?;
-        Ok(stop
-            .and_then(|status| status.stopping_signal())
-            .map_or(Change::None, Change::Stopped))
+        match waitid(WaitId::Pid(self.group), stops) {
+            // Asked for nothing but stops, the system does not know a process that is dead.
+            Err(Errno::CHILD) => Ok(Stop::Dead),
+            stop => Ok(stop?
+                .and_then(|status| status.stopping_signal())
+                .map_or(Stop::None, Stop::By)),
+        }
     }
 
     /// Sends a signal to the whole group.
@@ -86,7 +151,7 @@ impl Child {
     /// the command has, or nobody asks for its status any more.
     pub(crate) fn has_group(&self) -> bool {
         while let Ok(Some(_)) = waitpgid(self.group, WaitOptions::NOHANG) {}
-        test_kill_process_group(self.group) != Err(rustix::io::Errno::SRCH)
+        test_kill_process_group(self.group) != Err(Errno::SRCH)
     }
 }
 
@@ -105,7 +170,8 @@ pub(crate) fn code(status: ExitStatus) -> u8 {
     }
 }
 
-fn not_started(program: &OsStr, error: &io::Error) -> Failure {
+/// Why a command cannot be started.
+pub(crate) fn not_started(program: &OsStr, error: &io::Error) -> Failure {
     use io::ErrorKind::{NotFound, OutOfMemory, ResourceBusy, WouldBlock};
     let program = program.display();
     match error.kind() {
@@ -125,12 +191,31 @@ fn not_started(program: &OsStr, error: &io::Error) -> Failure {
     }
 }
 
+/// The file that runs here, also after it was replaced by another version.
+pub(crate) fn this_program() -> PathBuf {
+    match cfg!(target_os = "linux") {
+        true => "/proc/self/exe".into(),
+        false => env::current_exe().unwrap_or_else(|_| "leasehold".into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn failure(program: &str) -> Failure {
-        Child::start(&[program.into()], []).expect_err("it is no program")
+        Child::start(&[program.into()], [], Start::AtOnce).expect_err("it is no program")
+    }
+
+    #[test]
+    fn a_command_that_dies_while_it_is_looked_at_has_ended() {
+        let mut child = Child::start(&["true".into()], [], Start::AtOnce).expect("it is a program");
+        // Dead, and not reaped yet: as it is found that dies between the two looks.
+        let dead = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(child.group), dead).expect("it is ours");
+        assert_eq!(child.stop().ok(), Some(Stop::Dead));
+        let ended = child.change().expect("it is ours");
+        assert_eq!(ended, Change::Ended(ExitStatus::from_raw(0)));
     }
 
     #[test]

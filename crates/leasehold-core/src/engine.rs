@@ -8,12 +8,13 @@
 //! Timers only wake: whether time is up is decided by the machines, from the `now` that they are given.
 
 mod contention;
+mod held_back;
 mod machines;
 mod prolonging;
+mod releasing;
 
 use crate::{
     acquisition::Acquisition,
-    claim::Claim,
     contend::Contend,
     extension::Extension,
     failure::ExtendFailure,
@@ -24,19 +25,21 @@ use crate::{
     nodes::Nodes,
     operation::{Event, LinkChange, Operation},
     outbox::{Outbox, Send},
-    owner::{Owner, Seed},
+    owner::Seed,
     quorum::Quorum,
     renewal::{self, Ended, Renewal},
     request::{AttemptId, OperationId, Request, Tag, Vote},
     resource::Resource,
     streaks::Streaks,
-    terms::{Drift, Terms, Ttl},
+    terms::{Drift, Ttl},
     time::Instant,
-    withdrawal::{ReleaseOutcome, Report, Withdrawal},
+    withdrawal::Withdrawal,
 };
 use alloc::{collections::VecDeque, vec::Vec};
 use core::time::Duration;
+use held_back::HeldBack;
 use machines::Machines;
+use releasing::PROBE;
 
 /// All that a manager is doing. After every call that begins with `submit` or `handle`, poll until
 /// there is nothing left.
@@ -53,6 +56,7 @@ pub struct Engine {
     /// By the acquisitions that have won.
     renewals: Machines<OperationId, Renewal>,
     withdrawals: Machines<AttemptId, Withdrawal>,
+    held_back: HeldBack,
     inquiries: Machines<OperationId, Inquiry>,
     /// Extensions of leases that are nobody's here.
     prolongations: Machines<OperationId, Extension>,
@@ -76,6 +80,7 @@ impl Engine {
             acquisitions: Machines::new(),
             renewals: Machines::new(),
             withdrawals: Machines::new(),
+            held_back: HeldBack::default(),
             inquiries: Machines::new(),
             prolongations: Machines::new(),
             contend: Contend::default(),
@@ -142,9 +147,7 @@ impl Engine {
         }
         let attempt = tag.attempt;
         if self.withdrawals.has(attempt) {
-            return self.turn_withdrawal(now, attempt, |withdrawal, outbox| {
-                withdrawal.handle_reply(now, node, tag, vote, outbox);
-            });
+            return self.hear_release(now, node, tag, vote);
         }
         let vote = self.nodes.counted(node, vote);
         let id = attempt.operation;
@@ -216,13 +219,16 @@ impl Engine {
             if let Some(id) = self.acquisitions.take_due(at) {
                 self.look_at(now, id);
             } else if let Some(id) = self.renewals.take_due(at) {
+                let telling = self.nodes.telling();
                 self.turn_renewal(now, id, |renewal, outbox| {
-                    renewal.handle_timeout(now, outbox)
+                    renewal.handle_timeout(now, telling, outbox)
                 });
             } else if let Some(id) = self.withdrawals.take_due(at) {
                 self.turn_withdrawal(now, id, |withdrawal, outbox| {
                     withdrawal.handle_timeout(now, outbox);
                 });
+            } else if let Some(node) = self.held_back.take_due(at, PROBE) {
+                self.release_more(now, node);
             } else if let Some(id) = self.inquiries.take_due(at) {
                 self.turn_inquiry(now, id, |_| ());
             } else if let Some(id) = self.prolongations.take_due(at) {
@@ -248,26 +254,11 @@ impl Engine {
             self.acquisitions.next(),
             self.renewals.next(),
             self.withdrawals.next(),
+            self.held_back.next(),
             self.inquiries.next(),
             self.prolongations.next(),
         ];
         next.into_iter().flatten().min()
-    }
-
-    /// How many releases are not confirmed by every node yet.
-    #[must_use]
-    pub fn withdrawals(&self) -> usize {
-        self.withdrawals.len()
-    }
-
-    /// How many releases are still worth waiting for: answers are missing, and the nodes' time limit is
-    /// not over.
-    #[must_use]
-    pub fn awaited_withdrawals(&self, now: Instant) -> usize {
-        self.withdrawals
-            .values()
-            .filter(|withdrawal| withdrawal.is_awaited(now))
-            .count()
     }
 
     /// A node's clock was set forward: what it has granted ends before its time.
@@ -308,31 +299,6 @@ impl Engine {
         });
     }
 
-    fn release(&mut self, now: Instant, id: OperationId, lease: OperationId) {
-        let expired = Event::Released(ReleaseOutcome::AlreadyExpired);
-        let Some((resource, ended)) = self.end_lease(now, lease) else {
-            let before = self
-                .withdrawals
-                .find(AttemptId::all_of(lease), Withdrawal::is_release);
-            match before {
-                Some(attempt) => self.turn_withdrawal(now, attempt, |withdrawal, outbox| {
-                    withdrawal.repeat(now, id, outbox);
-                }),
-                None => self.events.push_back((id, expired)),
-            }
-            return;
-        };
-        let (keep, in_time) = (ended.keep, ended.in_time);
-        match ended.claim {
-            Some(claim) => {
-                self.withdraw(now, claim, keep, Some(Report { to: id, in_time }));
-            }
-            None => self.events.push_back((id, expired)),
-        }
-        // Behind the release, so that no node refuses it for our own key.
-        self.leave(now, &resource, lease);
-    }
-
     fn hand_over(&mut self, now: Instant, id: OperationId, lease: OperationId) {
         let ended = self.end_lease(now, lease);
         let in_time = ended.as_ref().is_some_and(|(_, ended)| ended.in_time);
@@ -367,20 +333,6 @@ impl Engine {
         let inquiry = Inquiry::new(self.quorum, now, limit);
         self.inquiries.insert(id, inquiry, None);
         self.turn_inquiry(now, id, |_| ());
-    }
-
-    fn evict(
-        &mut self,
-        now: Instant,
-        id: OperationId,
-        resource: Resource,
-        owner: Owner,
-        terms: Terms,
-    ) {
-        let attempt = AttemptId::only_of(id);
-        let claim = Claim::on_foreign(attempt, resource, owner, terms, self.quorum, now);
-        let (to, in_time) = (id, true);
-        self.withdraw(now, claim, None, Some(Report { to, in_time }));
     }
 
     fn cancel(&mut self, now: Instant, id: OperationId) {
@@ -443,45 +395,6 @@ impl Engine {
         if let Some(answers) = answers.flatten() {
             self.inquiries.remove(id);
             self.events.push_back((id, Event::Inspected(answers)));
-        }
-    }
-
-    fn withdraw(
-        &mut self,
-        now: Instant,
-        claim: Claim,
-        keep: Option<Instant>,
-        report: Option<Report>,
-    ) {
-        let (id, quorum) = (claim.id(), self.quorum);
-        let withdrawal = Withdrawal::begin(now, claim, quorum, keep, report, &mut self.outbox);
-        self.withdrawals.insert(id, withdrawal, None);
-        self.turn_withdrawal(now, id, |_, _| ());
-    }
-
-    fn turn_withdrawal(
-        &mut self,
-        now: Instant,
-        id: AttemptId,
-        run: impl FnOnce(&mut Withdrawal, &mut Outbox),
-    ) {
-        let outbox = &mut self.outbox;
-        let ended = self.withdrawals.turn(id, |withdrawal| {
-            run(withdrawal, outbox);
-            let outcome = withdrawal.take_outcome();
-            let is_over = withdrawal.is_over(now);
-            let wake_at = withdrawal.wake_at(now).filter(|_| !is_over);
-            ((outcome, is_over), wake_at)
-        });
-        let Some((outcome, is_over)) = ended else {
-            return;
-        };
-        if let Some((waiting, outcome)) = outcome {
-            let told = |id| (id, Event::Released(outcome.clone()));
-            self.events.extend(waiting.into_iter().map(told));
-        }
-        if is_over {
-            self.withdrawals.remove(id);
         }
     }
 }

@@ -19,7 +19,7 @@ use alloc::{vec, vec::Vec};
 ///
 /// It has two ends. The caller's comes first: as soon as a quorum is known to carry the keys no more, or
 /// the nodes' time limit is over, the outcome is told. The other is the nodes': a node that refused to
-/// act or was away is asked again, and an acquire that lands late is released when it lands.
+/// act or was away is asked again, and so is one whose answers say that the release may have come before its acquire.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Withdrawal {
     claim: Claim,
@@ -31,6 +31,10 @@ pub(crate) struct Withdrawal {
     gone: NodeSet,
     /// Where the last release failed.
     failed: NodeSet,
+    /// Where the link had no room for the last release.
+    held_back: NodeSet,
+    /// Where a grant was heard after the release was sent, and before its answer.
+    granted_late: NodeSet,
     /// The number of the last release sent to each node: answers to earlier ones do not count, since an
     /// acquire may have landed between the two.
     latest: Vec<u32>,
@@ -101,7 +105,7 @@ impl Withdrawal {
             claim.release(left(keep, now)),
         );
         let latest = vec![step; quorum.nodes().len()];
-        let (gone, failed, again) = (NodeSet::EMPTY, NodeSet::EMPTY, None);
+        let (gone, failed, granted_late) = (NodeSet::EMPTY, NodeSet::EMPTY, NodeSet::EMPTY);
         Self {
             claim,
             quorum,
@@ -109,8 +113,10 @@ impl Withdrawal {
             waiting: report.iter().map(|report| report.to).collect(),
             gone,
             failed,
+            held_back: NodeSet::EMPTY,
+            granted_late,
             latest,
-            again,
+            again: None,
             postponed: 0,
             first: step,
             has_deleted: false,
@@ -152,28 +158,71 @@ impl Withdrawal {
         }
         if creates {
             if vote.is_granted() {
-                // Argument S5: a straggler is released when it lands, in case the release that was sent
-                // before it landed before it.
-                self.ask(now, NodeSet::from_iter([node]), outbox);
+                self.hear_straggler(now, node, outbox);
             }
             return;
         }
         self.has_deleted |= vote.is_granted() && tag.step >= self.first;
         if self.latest.get(node.index()) == Some(&tag.step) {
             match &vote {
+                // Argument S5: it had granted, and now it has no such key. The release may have come before the key.
+                Vote::Refused(_) if self.granted_late.contains(node) => {
+                    self.ask(now, NodeSet::from_iter([node]), outbox);
+                }
                 Vote::Granted { .. } | Vote::Refused(_) => {
                     self.gone.insert(node);
+                }
+                Vote::Unknown(fault) if fault.kind() == FaultKind::Busy => {
+                    self.failed.insert(node);
+                    // It did not leave, and will when there is room: the node has not been asked yet.
+                    if self.claim.touched().contains(node) {
+                        self.held_back.insert(node);
+                        return;
+                    }
                 }
                 Vote::Unknown(fault) => {
                     self.failed.insert(node);
                     // Where the connection is gone, its return is the moment to ask again.
-                    if matches!(fault.kind(), FaultKind::Busy | FaultKind::Rejected) {
+                    if fault.kind() == FaultKind::Rejected {
                         self.ask_later(now);
                     }
                 }
             }
+            // Whichever release it is to: those before it did not leave, or came to nothing.
+            return self.round.handle(node, self.round.step(), vote);
         }
         self.round.handle(node, tag.step, vote);
+    }
+
+    /// Whether request number `step` is a release.
+    pub(crate) const fn is_release_step(&self, step: u32) -> bool {
+        step >= self.first
+    }
+
+    /// Where the link had no room for the release.
+    pub(crate) const fn held_back(&self) -> NodeSet {
+        self.held_back
+    }
+
+    /// The nodes that have not confirmed that the key is gone.
+    pub(crate) const fn owed(&self) -> NodeSet {
+        self.claim.touched().without(self.gone)
+    }
+
+    /// The link may have room now.
+    pub(crate) fn ask_held_back(&mut self, now: Instant, node: NodeId, outbox: &mut Outbox) {
+        self.ask(now, NodeSet::from_iter([node]), outbox);
+    }
+
+    /// A grant was heard after the release was sent. On a connection that keeps the order, that release deletes the key,
+    /// and nothing need be sent twice; its answer tells.
+    fn hear_straggler(&mut self, now: Instant, node: NodeId, outbox: &mut Outbox) {
+        if self.gone.contains(node) {
+            // Argument S5: the release was answered before, so it may have come before the key.
+            self.ask(now, NodeSet::from_iter([node]), outbox);
+        } else {
+            self.granted_late.insert(node);
+        }
     }
 
     /// The node can be asked again.
@@ -191,6 +240,7 @@ impl Withdrawal {
         if self.again.is_some_and(|at| now >= at) {
             self.again = None;
             let nodes = self.failed.intersection(self.claim.touched());
+            let nodes = nodes.without(self.held_back);
             self.ask(now, nodes, outbox);
         }
     }
@@ -206,17 +256,12 @@ impl Withdrawal {
 
     /// Whether nothing is left to do.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
-        let all_gone = self.claim.touched().without(self.gone).is_empty();
+        let all_gone = self.owed().is_empty();
         // Argument S5: what still waits in the buffer of a hung node begins its TTL when the node wakes.
         // Links answer every request in the end, and only so many wait for a node at once.
         self.waiting.is_empty()
             && self.claim.is_answered()
             && (all_gone || now >= self.claim.gone_by())
-    }
-
-    /// Whether answers are still to be expected: some are missing, and the nodes' time limit is not over.
-    pub(crate) fn is_awaited(&self, now: Instant) -> bool {
-        now < self.round.closes() && !self.is_over(now)
     }
 
     /// When to look at the clock again; none if only an answer changes anything.
@@ -236,6 +281,8 @@ impl Withdrawal {
         }
         self.gone = self.gone.without(nodes);
         self.failed = self.failed.without(nodes);
+        self.granted_late = self.granted_late.without(nodes);
+        self.held_back = self.held_back.without(nodes);
         let release = self.claim.release(left(self.keep, now));
         outbox.send(nodes, self.claim.tag(step), release);
     }

@@ -45,6 +45,9 @@ pub(crate) struct Setting {
     pub(crate) is_fenced: bool,
     /// By how much the clients' wall clocks are wrong at most.
     pub(crate) skew_ns: u64,
+    /// Which scripts the nodes run, if they are servers.
+    #[cfg(feature = "lua")]
+    pub(crate) texts: Option<crate::node::scripted::Texts>,
     /// Who keeps nodes from voting that may have forgotten votes.
     pub(crate) guard: Guard,
     /// Whether nodes begin as somebody's who was told to admit them, or as new ones.
@@ -149,6 +152,14 @@ impl Links {
     pub(crate) const ROOM: usize = 1_000;
 }
 
+impl Crash {
+    /// Nothing is lost.
+    const HARMLESS: Self = Self {
+        keeps: Keeps::All,
+        delayed: false,
+    };
+}
+
 impl Setting {
     /// A calm world. Clocks are off, as all clocks are, up to what the default drift allowance covers.
     pub(crate) fn draw(rng: &mut Rng) -> Self {
@@ -195,14 +206,13 @@ impl Setting {
                 step_ns: 0,
             },
             faults: Vec::new(),
-            crash: Crash {
-                keeps: Keeps::All,
-                delayed: false,
-            },
+            crash: Crash::HARMLESS,
             foreign_type: false,
             clock_counts_in_suspend: true,
             is_fenced: false,
             skew_ns: 100 * MILLISECOND,
+            #[cfg(feature = "lua")]
+            texts: None,
             guard: Guard::Nobody,
             is_admitted: true,
             hides_restarts: false,

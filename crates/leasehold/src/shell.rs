@@ -5,6 +5,7 @@
 //! operations, and a caller is woken once, when its operation has ended. `place` is where it runs: on a thread of its own, where a caller's executor
 //! that is stuck costs no lease anything, or on a runtime of the user's.
 
+mod draining;
 mod place;
 mod telling;
 mod witness;
@@ -22,6 +23,7 @@ use crate::{
     link::{Link, LinkEvent, Parcel},
     state::LeaseStatus,
 };
+use draining::{Answering, is_drained};
 use leasehold_core::{Engine, Instant, LinkChange, NodeId, Operation, OperationId, Vote};
 use std::{
     collections::HashMap,
@@ -31,9 +33,6 @@ use std::{
 };
 use tokio::sync::{mpsc, oneshot};
 use witness::{Note, Witness};
-
-/// How long a shell that is to end goes on cleaning up at most.
-pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 
 /// How often the shell goes round before it lets the runtime have its turn.
 const MOST_TURNS: usize = 64;
@@ -56,6 +55,7 @@ pub(crate) struct Shell {
     healths: Healths,
     commands: mpsc::UnboundedReceiver<Command>,
     engine: Engine,
+    answering: Answering,
     links: Vec<Box<dyn Link>>,
     /// What was heard of a link and not looked at yet; empty between two looks, and kept for its room.
     heard: Vec<LinkEvent>,
@@ -144,8 +144,7 @@ impl Shell {
         match command {
             Some(command) => self.take(now, command),
             None => {
-                let until = now.saturating_add(DRAIN_LIMIT);
-                self.ending = Ending::Deserted(until);
+                self.ending = Ending::Deserted(self.drains_until(now));
             }
         }
         Poll::Ready(())
@@ -268,15 +267,16 @@ impl Shell {
             self.answers.remove(&id);
             self.submit(now, Operation::Cancel(id));
         }
+        let end = self.drains_until(now);
         match &mut self.ending {
             Ending::ShutDown(waiting, until) => {
                 if waiting.is_empty() {
-                    *until = now.saturating_add(DRAIN_LIMIT);
+                    *until = end;
                 }
                 waiting.push(answer);
             }
             Ending::NotYet | Ending::Deserted(_) => {
-                self.ending = Ending::ShutDown(vec![answer], now.saturating_add(DRAIN_LIMIT));
+                self.ending = Ending::ShutDown(vec![answer], end);
             }
         }
     }
@@ -305,6 +305,7 @@ impl Shell {
             }
             let parcel = Parcel::new(send.tag, send.request, given);
             for node in send.nodes.iter() {
+                self.answering.ask(given, node);
                 self.links[node.index()].send(&parcel);
             }
         }
@@ -356,7 +357,10 @@ impl Shell {
             witness.heard(now, node, &event);
         }
         match event {
-            LinkEvent::Reply(tag, vote) => self.engine.handle_reply(now, node, tag, vote),
+            LinkEvent::Reply(tag, vote) => {
+                self.answering.answer(now, index);
+                self.engine.handle_reply(now, node, tag, vote);
+            }
             LinkEvent::Clock(reading) => {
                 if let Some(step) = self.engine.handle_clock(now, node, reading) {
                     self.healths.step(index, step);
@@ -385,7 +389,7 @@ impl Shell {
         match &mut self.ending {
             Ending::NotYet => false,
             Ending::ShutDown(waiting, until) => {
-                if !waiting.is_empty() && is_drained(&self.engine, now, *until) {
+                if !waiting.is_empty() && is_drained(&self.engine, &self.answering, now, *until) {
                     let left = self.engine.withdrawals();
                     for answer in waiting.drain(..) {
                         let _ = answer.send(left);
@@ -393,7 +397,7 @@ impl Shell {
                 }
                 false
             }
-            Ending::Deserted(until) => is_drained(&self.engine, now, *until),
+            Ending::Deserted(until) => is_drained(&self.engine, &self.answering, now, *until),
         }
     }
 
@@ -422,13 +426,6 @@ impl Shell {
         };
         self.alarm.poll(cx, now, until, most)
     }
-}
-
-/// Whether nothing is left to wait for: every release is confirmed, or the nodes that have not confirmed
-/// had their time. A node that hangs with much before it may not have been sent the last releases yet;
-/// what it keeps ends with the TTL.
-fn is_drained(engine: &Engine, now: Instant, until: Instant) -> bool {
-    now >= until || engine.awaited_withdrawals(now) == 0
 }
 
 /// A shell that ends while leases are held has a bug: they are lost, since nobody keeps them any more.

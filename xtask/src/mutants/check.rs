@@ -50,7 +50,11 @@ impl Check {
                 words.extend(kind.target);
                 words
             }
-            Self::Sim { .. } => vec!["build", "--profile", "mutants", "-p", "leasehold-sim"],
+            Self::Sim { scenario, .. } => {
+                let mut words = vec!["build", "--profile", "mutants", "-p", "leasehold-sim"];
+                words.extend(features(scenario));
+                words
+            }
             Self::Model { .. } => vec!["build", "--release", "-p", "leasehold-model"],
         }
     }
@@ -73,8 +77,17 @@ impl Check {
                 .into_iter()
                 .map(|(from, count)| {
                     let (from, count) = (from.to_string(), count.to_string());
-                    let mut all = vec!["run", "--profile", "mutants", "-p", "leasehold-sim", "--"];
-                    all.extend(["--scenario", scenario, "--from", &from, "--seeds", &count]);
+                    let mut all = vec!["run", "--profile", "mutants", "-p", "leasehold-sim"];
+                    all.extend(features(scenario));
+                    all.extend([
+                        "--",
+                        "--scenario",
+                        scenario,
+                        "--from",
+                        &from,
+                        "--seeds",
+                        &count,
+                    ]);
                     all.extend(only.iter().flat_map(|property| ["--only", property]));
                     words(&all)
                 })
@@ -121,6 +134,14 @@ impl Check {
                 Some(1) => Ok(Some(first_seed(output).unwrap_or_default())),
                 _ => Err(format!("it ended with {code:?}")),
             },
+        }
+    }
+
+    /// Whether it is `other`, or has fewer seeds of the same scenario.
+    pub(super) fn is_part_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Sim { scenario, .. }, Self::Sim { scenario: all, .. }) => scenario == all,
+            _ => self == other,
         }
     }
 
@@ -197,6 +218,13 @@ fn property(words: &[&str]) -> Result<Option<&'static str>, String> {
     found.map(Some).ok_or_else(unknown)
 }
 
+/// How the simulator is built: with the library and with Lua only where scripts are run. Most wrong lines are in the core,
+/// and the simulator is built once for each.
+fn features(scenario: &str) -> Option<&'static str> {
+    let runs_scripts = scenario.contains("lua-");
+    (!runs_scripts).then_some("--no-default-features")
+}
+
 /// Seeds in growing portions: most mutants are found by the first few.
 fn batches(seeds: u64) -> Vec<(u64, u64)> {
     let (mut all, mut from, mut size) = (Vec::new(), 0, 50);
@@ -266,6 +294,23 @@ mod tests {
         ] {
             assert!(Check::parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn the_simulator_is_built_with_lua_for_scripts_only() {
+        let is_slim = |text: &str| {
+            let check = Check::parse(text).expect("it is known");
+            let (build, runs) = (check.build(), check.runs());
+            let flag = "--no-default-features";
+            let is_slim = build.contains(&flag);
+            assert!(
+                runs.iter()
+                    .all(|run| run.contains(&flag.to_owned()) == is_slim)
+            );
+            is_slim
+        };
+        assert!(is_slim("sim calm 9"));
+        assert!(!is_slim("sim lua-tokens 9"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Mutants as people read them.
 
 use super::Mutant;
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
 /// Why a mutant proves nothing, or too little.
 #[derive(Debug)]
@@ -50,16 +50,6 @@ pub(super) fn table(mutants: &[Mutant]) -> String {
     lines.join("\n")
 }
 
-/// Seconds for people.
-pub(super) fn seconds(took: Duration) -> String {
-    let tenths = took.as_millis() / 100;
-    if tenths < 600 {
-        format!("{}.{} s", tenths / 10, tenths % 10)
-    } else {
-        format!("{} min {} s", tenths / 600, tenths / 10 % 60)
-    }
-}
-
 const ADVICE: &str = "  Somebody could write this line and nobody would notice. Write the test that \
                       notices, of the lowest\n  kind that can; or, if the line harms nobody, take the \
                       mutant out and say why.";
@@ -77,11 +67,5 @@ mod tests {
         let table = table(&mutants);
         let row = "| S1 | `a` | D. | `sim calm 9`<br>`unit y` (never ends) |";
         assert_eq!(table.lines().nth(2), Some(row));
-    }
-
-    #[test]
-    fn times_are_told_in_seconds_and_minutes() {
-        assert_eq!(seconds(Duration::from_millis(3_456)), "3.4 s");
-        assert_eq!(seconds(Duration::from_secs(192)), "3 min 12 s");
     }
 }

@@ -4,11 +4,15 @@ use super::{
     Mutant,
     check::Check,
     mutant::Killer,
-    process::{self, End},
-    report::{self, Trouble, seconds},
+    report::{self, Trouble},
     tree::Tree,
 };
-use crate::{install, target_folder};
+use crate::{
+    install,
+    process::{self, End},
+    target_folder,
+    took::{now, seconds},
+};
 use leasehold_servers::stop_leftovers;
 use rustix::fs::{FlockOperation, flock};
 use std::{
@@ -18,7 +22,7 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// A copy of the project, and all that is needed to run checks on it.
@@ -67,7 +71,7 @@ impl Trial {
     /// Runs every check without a mutant, then every mutant against its checks.
     pub(super) fn run(&self, mutants: &[&Mutant]) -> Result<ExitCode, String> {
         let begun = now();
-        self.without_mutants(mutants)?;
+        let unfit = self.without_mutants(mutants);
         let mut troubles = Vec::new();
         for (number, mutant) in mutants.iter().enumerate() {
             print!(
@@ -78,9 +82,15 @@ impl Trial {
                 mutant.argument
             );
             flush();
-            let original = self.tree.apply(mutant)?;
-            let result = self.killers(mutant);
-            self.tree.write(&mutant.file, &original)?;
+            let result = match unfit.iter().find(|(check, _)| mutant.needs(check)) {
+                Some((check, why)) => Err(Trouble::Untried(format!("`{check}` {why}"))),
+                None => {
+                    let original = self.tree.apply(mutant)?;
+                    let result = self.killers(mutant);
+                    self.tree.write(&mutant.file, &original)?;
+                    result
+                }
+            };
             match result {
                 Ok(()) => println!(),
                 Err(trouble) => {
@@ -111,15 +121,15 @@ impl Trial {
         Ok(ExitCode::from(u8::from(failed > 0)))
     }
 
-    /// A check that fails of everything would kill every mutant, and prove nothing.
-    fn without_mutants(&self, mutants: &[&Mutant]) -> Result<(), String> {
+    /// A check that fails of everything would kill every mutant, and prove nothing. Those that do, and why.
+    fn without_mutants(&self, mutants: &[&Mutant]) -> Vec<(Check, String)> {
         let checks = checks(mutants);
         print!("checks without any mutant: {} …", checks.len());
         flush();
         drop(fs::remove_file(self.log("clean")));
-        let mut built = BTreeSet::new();
-        for check in &checks {
-            let is_to_hang = |killer: &Killer| killer.hangs && killer.check == *check;
+        let (mut built, mut unfit) = (BTreeSet::new(), Vec::new());
+        for check in checks {
+            let is_to_hang = |killer: &Killer| killer.hangs && killer.check == check;
             let mut killers = mutants.iter().flat_map(|mutant| &mutant.killers);
             // Who is told from the endless by the clock alone must be far from it.
             let limit = if killers.any(is_to_hang) {
@@ -127,18 +137,25 @@ impl Trial {
             } else {
                 LIMIT
             };
-            let outcome = self.check("clean", check, limit, &mut built)?;
-            if outcome != Outcome::Passed {
-                println!();
-                return Err(format!(
-                    "`{check}` fails or hangs without any mutant, so what it kills proves nothing: \
-                     repair it first. See {}",
-                    self.log("clean").display()
-                ));
-            }
+            let why = match self.check("clean", &check, limit, &mut built) {
+                Ok(Outcome::Passed) => continue,
+                Ok(Outcome::Failed(reason)) => format!("fails without any mutant: {reason}"),
+                Ok(Outcome::OutOfTime) => "does not end without any mutant".to_owned(),
+                Err(why) => why,
+            };
+            print!("\n        `{check}` {why}");
+            flush();
+            unfit.push((check, why));
         }
-        println!(" all pass");
-        Ok(())
+        match unfit.len() {
+            0 => println!(" all pass"),
+            // The others can be tried all the same: a run takes too long to end for one of them.
+            count => println!(
+                "\n{count} of them prove nothing, so what names them is not tried; see {}",
+                self.log("clean").display()
+            ),
+        }
+        unfit
     }
 
     /// Runs the checks of the mutant that is applied. All of them must fail.
@@ -284,12 +301,6 @@ fn checks(mutants: &[&Mutant]) -> Vec<Check> {
 fn flush() {
     // Who does not listen misses nothing that the summary does not say.
     let _ = std::io::stdout().flush();
-}
-
-/// How long things take is told, and decides nothing.
-fn now() -> Instant {
-    #[expect(clippy::disallowed_methods, reason = "a measurement for people")]
-    Instant::now()
 }
 
 const LIMIT: Duration = Duration::from_secs(120);

@@ -351,7 +351,7 @@ impl Grouped {
         };
         let now = self.now;
         let vote = match self.servers[server].role {
-            Role::Master => self.servers[server].node.vote(now, &request, Some(&met)),
+            Role::Master => self.servers[server].node.vote(now, &request, Some(&met)).0,
             Role::Replica(_) => {
                 let why = "READONLY You can't write against a read only replica.";
                 Vote::Unknown(Fault::new(FaultKind::Rejected, why))

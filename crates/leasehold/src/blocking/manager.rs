@@ -150,8 +150,8 @@ impl<M: Mode> LockManager<M> {
         wait(self.0.force_release(resource))
     }
 
-    /// Ends all waiting, that of other threads too, and waits until the releases that are under way are confirmed, for a
-    /// second at most. Returns how many are not. None means that the manager's thread had ended before. See
+    /// Ends all waiting, that of other threads too, and waits until the releases that are under way are confirmed by the
+    /// nodes that answer. Returns how many are not. None means that the manager's thread had ended before. See
     /// [`LockManager::shutdown`](crate::LockManager::shutdown).
     pub fn shutdown(&self) -> Option<usize> {
         wait(self.0.shutdown())

@@ -41,6 +41,9 @@ mod texts;
 #[cfg(feature = "tls")]
 mod tls;
 mod url;
+#[cfg(feature = "wire")]
+#[doc(hidden)]
+pub mod wire;
 
 pub use url::{RedisUrl, RedisUrlError};
 

@@ -1,6 +1,6 @@
 //! Where a shell runs.
 
-use super::{Ending, MakeLink, Observers, Shell, witness::Witness};
+use super::{Answering, Ending, MakeLink, Observers, Shell, witness::Witness};
 use crate::{
     alarm::Alarm,
     deadline::Deadlines,
@@ -55,6 +55,7 @@ pub(crate) fn spawn(
             healths,
             commands,
             engine,
+            answering: Answering::new(links.len()),
             links: links.into_iter().map(|make| make(clock)).collect(),
             heard: Vec::new(),
             answers: HashMap::new(),

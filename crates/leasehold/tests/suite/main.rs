@@ -2,8 +2,10 @@
 
 mod blocking;
 mod callers;
+mod cost;
 mod critical_sections;
 mod deposed;
+mod differential;
 mod examine;
 mod fair;
 mod faults_redis;
@@ -13,12 +15,15 @@ mod lease;
 mod link_impostor;
 mod link_redis;
 mod manager;
+mod marker;
 mod native;
 mod observe;
 mod on_runtime;
 mod operate;
 mod oracle;
+mod releases;
 mod restart_guard;
+mod scripted_rule;
 mod sentinel;
 mod spans;
 mod stopped;

@@ -1,89 +1,16 @@
 //! The scripts against the rule: what a server answers is what a table answers.
 
-use crate::support::driven::{Driven, MINUTE, acquire, by, name};
+use crate::support::{
+    dice::Dice,
+    driven::{Driven, MINUTE, acquire},
+};
 use leasehold::{RestartGuard, clock::Clock, configuration::Configuration};
 use leasehold_core::{
-    AbstentionCause, Fault, FencingToken, Identity, Instant, Place, Quorum, Request, Table, Ticket,
-    Ttl, Vote, Waiter,
+    AbstentionCause, Fault, Identity, Instant, Quorum, Table, Ttl, Vote,
     quarantine::{Marker, Process, Quarantine},
 };
 use leasehold_servers::{Server, require_server};
 use std::time::Duration;
-
-/// Chance that is the same each time.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % sides
-    }
-
-    fn request(&mut self) -> Request {
-        let resource = name(["r", "s"][usize::from(self.roll(2) == 1)]);
-        let owners = ["a", "b", "c"];
-        let mut owner = || by(owners[usize::try_from(self.roll(3)).expect("below 3")]);
-        let (owner, from) = (owner(), owner());
-        let ttl = Ttl::new(MINUTE).expect("in range");
-        let number = 1 + self.roll(50);
-        let token = FencingToken::new(number).expect("in range");
-        let proposal = Some(token).filter(|_| self.roll(5) > 0);
-        let place = self.place().filter(|_| self.roll(2) == 0);
-        match self.roll(11) {
-            0..=3 => Request::Acquire {
-                resource,
-                owner,
-                ttl,
-                proposal,
-                place,
-            },
-            4 => Request::Transfer {
-                resource,
-                from,
-                owner,
-                ttl,
-                proposal,
-            },
-            5 => Request::Raise {
-                resource,
-                owner,
-                token,
-            },
-            6 => Request::Extend {
-                resource,
-                owner,
-                ttl,
-            },
-            7 => Request::Inspect { resource },
-            8 => Request::Leave {
-                resource,
-                waiter: Waiter::new(self.roll(4)),
-            },
-            9 if self.roll(4) == 0 => Request::Release {
-                resource,
-                owner,
-                keep: Some(ttl),
-            },
-            _ => Request::Release {
-                resource,
-                owner,
-                keep: None,
-            },
-        }
-    }
-}
-
-impl Dice {
-    /// One of four who wait, with a ticket of its own now and then.
-    fn place(&mut self) -> Option<Place> {
-        let waiter = Waiter::new(self.roll(4));
-        let ticket = Ticket::new(self.roll(60)).filter(|_| self.roll(3) == 0);
-        Some(Place { waiter, ticket })
-    }
-}
 
 /// The vote without what depends on how fast the machine is, and without words.
 fn timeless(mut vote: Vote) -> Vote {
@@ -104,7 +31,7 @@ fn a_server_answers_as_the_rule_says() {
         let mut link = Driven::up(&server.url());
         let (mut table, mut dice) = (Table::new(), Dice(seed));
         for step in 0..200 {
-            let request = dice.request();
+            let request = dice.request(&[MINUTE]);
             let ruled = table.apply(Clock::system().now(), &request);
             let told = link.ask(&request);
             assert_eq!(
@@ -183,10 +110,16 @@ impl Dice {
             _ => AbstentionCause::Reconfigured,
         };
         let id = if self.roll(2) == 0 { id } else { "12ab/34cd" };
+        let wait = match self.roll(3) {
+            0 => None,
+            1 => Some(SPAN / 3),
+            _ => Some(3 * SPAN),
+        };
         let marker = Marker {
             id: Identity::new(id),
             until,
             cause,
+            wait,
             seen_ms: None,
         };
         Some(marker).filter(|_| self.roll(6) > 0)
@@ -216,6 +149,11 @@ fn write(server: &Server, past: Option<&Marker>) {
             why,
         ];
         server.command(&words).expect("it answers");
+        if let Some(wait) = marker.wait {
+            let wait = format!("{until} {}", wait.as_millis());
+            let words = ["HSET", "leasehold:node", "wait", &wait];
+            server.command(&words).expect("it answers");
+        }
     }
 }
 

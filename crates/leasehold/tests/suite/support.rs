@@ -1,8 +1,10 @@
 //! What several tests need.
 
 pub(crate) mod cluster;
+pub(crate) mod dice;
 pub(crate) mod driven;
 pub(crate) mod gate;
+pub(crate) mod real;
 pub(crate) mod rivals;
 
 use std::{

@@ -19,16 +19,18 @@ pub(super) const SCRIPTS: [Script; 6] = [VOTE, RAISE, EXTEND, TRANSFER, INSPECT,
 pub(super) const VOTE: Script = Script {
     text: concat!(
         "#!lua\n",
+        include_str!("wait.lua"),
         include_str!("guard.lua"),
         include_str!("refuse.lua"),
         include_str!("vote.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "d6101cef214daab5fe8d9c37c3e9cfa7a71926fa",
+    sha1: "2e4b06880857390c900b33a222990815867f56e0",
 };
 pub(super) const FAIR: Script = Script {
     text: concat!(
         "#!lua\n",
+        include_str!("wait.lua"),
         include_str!("guard.lua"),
         include_str!("refuse.lua"),
         include_str!("queue.lua"),
@@ -36,7 +38,7 @@ pub(super) const FAIR: Script = Script {
         include_str!("fair.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "b9a1f8508b5b8ed7fb707c4a82ab973018d9d1cf",
+    sha1: "4bca00d71bd63b1f3592724c02b4b7bb5e3bb7e7",
 };
 pub(super) const LEAVE: Script = Script {
     text: concat!(
@@ -90,6 +92,7 @@ pub(super) const RELEASE: Script = Script {
 /// Said once for each connection, so it goes along in full. Also to a node without memory: it still releases.
 pub(super) const GREET: &str = concat!(
     "#!lua flags=allow-oom\n",
+    include_str!("wait.lua"),
     include_str!("guard.lua"),
     include_str!("greet.lua")
 );

@@ -4,7 +4,7 @@ use std::{
     fs::File,
     io,
     os::unix::process::CommandExt,
-    process::{Command, ExitStatus, Stdio},
+    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::mpsc,
     thread,
     time::Duration,
@@ -12,7 +12,7 @@ use std::{
 
 /// How a command ended.
 #[derive(Debug)]
-pub(super) enum End {
+pub(crate) enum End {
     /// By itself.
     Own(ExitStatus),
     /// By force, with everything that it had started: its time was over.
@@ -20,30 +20,8 @@ pub(super) enum End {
 }
 
 /// Runs `command`, for `limit` at most, and writes all that it prints to `output`.
-///
-/// It runs on a leash: in a process group of its own, in which one process waits for the end of a pipe
-/// that we hold, and then kills the group. So it is gone with all its children when its time is over, and
-/// also if it is us who are interrupted or killed.
-pub(super) fn run(command: &Command, output: &File, limit: Duration) -> io::Result<End> {
-    let mut leashed = Command::new("sh");
-    leashed.args(["-c", LEASH, "sh"]).arg(command.get_program());
-    leashed.args(command.get_args());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => leashed.env(name, value),
-            None => leashed.env_remove(name),
-        };
-    }
-    if let Some(folder) = command.get_current_dir() {
-        leashed.current_dir(folder);
-    }
-    let mut child = leashed
-        .stdin(Stdio::piped())
-        .stdout(output.try_clone()?)
-        .stderr(output.try_clone()?)
-        .process_group(0)
-        .spawn()?;
-    let leash = child.stdin.take();
+pub(crate) fn run(command: &Command, output: &File, limit: Duration) -> io::Result<End> {
+    let Leashed { mut child, leash } = Leashed::start(command, output)?;
     let (ended, end) = mpsc::channel();
     thread::scope(|scope| {
         scope.spawn(move || ended.send(child.wait()));
@@ -55,6 +33,53 @@ pub(super) fn run(command: &Command, output: &File, limit: Duration) -> io::Resu
             Err(_) => end.recv().map(|_| End::OutOfTime).map_err(io::Error::other),
         }
     })
+}
+
+/// A command on a leash: in a process group of its own, in which one process waits for the end of a pipe that we hold, and
+/// then kills the group. So it is gone with all its children when this is dropped, and also if it is us who are
+/// interrupted or killed.
+#[derive(Debug)]
+pub(crate) struct Leashed {
+    child: Child,
+    leash: Option<ChildStdin>,
+}
+
+impl Leashed {
+    /// Starts the command. All that it prints goes to `output`.
+    pub(crate) fn start(command: &Command, output: &File) -> io::Result<Self> {
+        let mut leashed = Command::new("sh");
+        leashed.args(["-c", LEASH, "sh"]).arg(command.get_program());
+        leashed.args(command.get_args());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => leashed.env(name, value),
+                None => leashed.env_remove(name),
+            };
+        }
+        if let Some(folder) = command.get_current_dir() {
+            leashed.current_dir(folder);
+        }
+        let mut child = leashed
+            .stdin(Stdio::piped())
+            .stdout(output.try_clone()?)
+            .stderr(output.try_clone()?)
+            .process_group(0)
+            .spawn()?;
+        let leash = child.stdin.take();
+        Ok(Self { child, leash })
+    }
+
+    /// How it ended, if it has.
+    pub(crate) fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.child.try_wait()
+    }
+
+    /// Ends it and all that it has started.
+    pub(crate) fn end(mut self) {
+        drop(self.leash.take());
+        // Killed now, it ends at once.
+        drop(self.child.wait());
+    }
 }
 
 /// The first process of the group becomes the command; its child holds the other end of the pipe.

@@ -1,0 +1,413 @@
+//! The model of a server against real servers: the same bytes, in any order, to both, and the same answers and the same
+//! keys from both. What the simulator proves on the model holds on servers as far as this is so.
+
+use crate::support::{
+    dice::Dice,
+    real::{Answer, Kept, Real, encoded, pairs},
+};
+use leasehold::{
+    RestartGuard,
+    configuration::Configuration,
+    link::redis::wire::{self, Peer, Wire},
+};
+use leasehold_core::{Quorum, Ttl};
+use leasehold_fake_redis::{Data, Interpreter, Reply, Server, Time};
+use leasehold_servers::require_server;
+use std::time::Duration;
+
+/// How many steps are gone; more by the environment.
+fn steps() -> u64 {
+    let told = std::env::var("LEASEHOLD_STEPS");
+    told.map_or(4_000, |told| {
+        told.parse().expect("LEASEHOLD_STEPS is a number")
+    })
+}
+
+/// The same server twice.
+struct Both {
+    dice: Dice,
+    real: Real,
+    model: Server,
+    data: Data,
+    lua: Interpreter,
+    /// Of the quarantine, of disks that are trusted, of no guard; of others who agreed on something else; of plain locks.
+    links: Vec<(Configuration, Wire)>,
+    /// Steps of which nobody can say in which millisecond what was done.
+    undecided: u64,
+}
+
+const KEYS: [&str; 5] = ["r", "s", "t", "ns:queue:r", "ns:queue:s"];
+const NODE: &str = "ns:node";
+const TTLS: [Duration; 4] = [
+    Duration::from_millis(10),
+    Duration::from_millis(15),
+    Duration::from_millis(40),
+    Duration::from_millis(200),
+];
+
+fn links() -> Vec<(Configuration, Wire)> {
+    let quorum = Quorum::majority(1).expect("one node");
+    let of = |names, guard| {
+        let skew = Duration::from_millis(8);
+        Configuration::new("ns", names, quorum, guard, Ttl::SHORTEST, skew)
+    };
+    let all = [
+        of("n", RestartGuard::Quarantine),
+        of("n", RestartGuard::TrustAof),
+        of("n", RestartGuard::Off),
+        Configuration::plain(),
+    ];
+    let link = |configuration| (Wire::new(&configuration), configuration);
+    all.map(link)
+        .map(|(wire, configuration)| (configuration, wire))
+        .into()
+}
+
+impl Both {
+    fn new(real: leasehold_servers::Server, seed: u64) -> Self {
+        let lua = Interpreter::new();
+        let mut real = Real::new(real, NODE, &KEYS);
+        for (sha1, text) in wire::scripts() {
+            lua.load(sha1, text);
+            real.command(&["SCRIPT", "LOAD", text]);
+        }
+        let mut both = Self {
+            dice: Dice(seed),
+            real,
+            model: Server::new("", ""),
+            data: Data::default(),
+            lua,
+            links: links(),
+            undecided: 0,
+        };
+        both.meet();
+        both
+    }
+
+    /// The model takes the identity of the server.
+    fn meet(&mut self) {
+        self.model.run_id = self.real.says("run_id");
+        self.model.replid = self.real.says("master_replid");
+        let before = self.real.says("master_replid2");
+        self.model.replid2 = Some(before).filter(|id| id.contains(|digit| digit != '0'));
+        self.model.is_replica = self.real.says("role") == "slave";
+    }
+
+    fn step(&mut self) {
+        let wire = match self.dice.roll(100) {
+            0 => return self.disturb(),
+            1..4 => self.tampering(),
+            4..10 => self.operation(),
+            10..14 => self.stamp(),
+            14..18 => self.greeting(),
+            _ => self.request(),
+        };
+        self.compare(&wire);
+    }
+
+    fn link(&mut self) -> usize {
+        // Most belong together, so that not every vote is of another configuration.
+        self.dice.pick(&[0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 3])
+    }
+
+    fn request(&mut self) -> Vec<u8> {
+        let link = self.link();
+        let request = self.dice.request(&TTLS);
+        let id = format!("{}/{}", self.model.run_id, self.model.replid);
+        let met = [id.as_str(), &id, &id, &id, "12ab/34cd", ""];
+        let met = self.dice.pick(&met);
+        let peer = Peer::new(met, link == 1 && self.dice.roll(3) > 0);
+        self.links[link].1.request(&request, &peer)
+    }
+
+    fn greeting(&mut self) -> Vec<u8> {
+        let link = self.link().min(2);
+        let is_durable = link == 1 && self.dice.roll(3) > 0;
+        self.links[link]
+            .1
+            .greeting(is_durable)
+            .expect("there is a hash")
+    }
+
+    /// What an operator does.
+    fn operation(&mut self) -> Vec<u8> {
+        let link = self.link().min(2);
+        let configuration = &self.links[link].0;
+        let (cfg, about) = (configuration.fingerprint(), configuration.text().to_owned());
+        let quarantine = configuration.quarantine().as_millis().to_string();
+        let dice = &mut self.dice;
+        let (name, arguments) = match dice.roll(8) {
+            0 => ("survey", vec![]),
+            1 => (
+                "block",
+                vec![cfg, "mark".to_owned(), "a change".to_owned(), about],
+            ),
+            2..4 => (
+                "admit",
+                vec![cfg, about, dice.pick(&[&*quarantine, "off"]).to_owned()],
+            ),
+            _ => {
+                let is_guarded = dice.roll(2).to_string();
+                let mut arguments = vec!["mark".to_owned(), cfg, about, quarantine, is_guarded];
+                for _ in 0..dice.roll(3) {
+                    arguments.extend([dice.roll(1_024).to_string(), dice.roll(60).to_string()]);
+                }
+                ("settle", arguments)
+            }
+        };
+        call(name, NODE, &arguments)
+    }
+
+    /// A lock of the timestamp kind, by clocks that differ by some seconds.
+    fn stamp(&mut self) -> Vec<u8> {
+        let now = 1_700_000_000 + self.dice.roll(20);
+        let end = now + self.dice.roll(10);
+        let (now, end) = (now.to_string(), end.to_string());
+        let held = (1_700_000_000 + self.dice.roll(30)).to_string();
+        let (name, arguments) = match self.dice.roll(3) {
+            0 => ("stamp-acquire", vec![now, end]),
+            1 => ("stamp-extend", vec![now, end, held]),
+            _ => ("stamp-release", vec![now, held]),
+        };
+        call(name, "t", &arguments)
+    }
+
+    /// Somebody else writes what is not theirs.
+    fn tampering(&mut self) -> Vec<u8> {
+        let now_ms = self.data_ms();
+        let some_ms = (now_ms + self.dice.roll(60)).to_string();
+        let now_ms = now_ms.to_string();
+        let key = self.dice.pick(&KEYS);
+        let words: Vec<&str> = match self.dice.roll(14) {
+            0 => vec!["HSET", NODE, "id", "12ab/34cd"],
+            1 => vec!["HSET", NODE, "until", &some_ms],
+            2 => vec!["HSET", NODE, "why", "reconfigured"],
+            3 => vec!["HSET", NODE, "seen", &now_ms],
+            4 => vec!["HSET", NODE, "durable", "1"],
+            5 => vec!["HDEL", NODE, "id"],
+            6 => vec!["HDEL", NODE, "cfg", "about"],
+            7 => vec!["HSET", NODE, "f0", "9007199254740991"],
+            8 => vec!["DEL", NODE],
+            9 => vec!["LPUSH", key, "x"],
+            10 => vec!["LPUSH", NODE, "x"],
+            11 => vec!["SET", key, "foreign", "PX", "15", "NX"],
+            12 => vec!["SET", "t", "x"],
+            _ => vec!["DEL", key],
+        };
+        let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        // A server without memory takes none of it.
+        if self.model.is_out_of_memory || self.model.is_replica {
+            return encoded(&[b"TIME"]);
+        }
+        encoded(&words)
+    }
+
+    fn data_ms(&mut self) -> u64 {
+        self.real.answer(&encoded(&[b"TIME"])).before_us / 1_000
+    }
+
+    /// The server becomes another one.
+    fn disturb(&mut self) {
+        match self.dice.roll(8) {
+            0 | 1 if !self.model.is_replica => {
+                self.real.command(&["FLUSHALL"]);
+                self.data = Data::default();
+            }
+            2..4 => {
+                let is_starved = !self.model.is_out_of_memory;
+                let limit = if is_starved { "1" } else { "0" };
+                self.real.command(&["CONFIG", "SET", "maxmemory", limit]);
+                self.model.is_out_of_memory = is_starved;
+                self.model.maxmemory = u64::from(is_starved);
+            }
+            4 if self.dice.roll(10) == 0 => {
+                self.real.restart();
+                self.model.is_out_of_memory = false;
+                self.model.maxmemory = 0;
+                for (_, text) in wire::scripts() {
+                    self.real.command(&["SCRIPT", "LOAD", text]);
+                }
+            }
+            4..7 if !self.model.is_replica => {
+                self.real.command(&["REPLICAOF", "127.0.0.1", "1"]);
+            }
+            _ => {
+                self.real.command(&["REPLICAOF", "NO", "ONE"]);
+            }
+        }
+        self.meet();
+    }
+
+    /// Puts the same command to both.
+    fn compare(&mut self, wire: &[u8]) {
+        let real = self.real.answer(wire);
+        let told = normal(&real.reply);
+        let mut first = None;
+        for time in moments(&real) {
+            let (mut model, mut data) = (self.model.clone(), self.data.clone());
+            let reply = model.answer(&mut data, &self.lua, time, wire);
+            let mut kept = kept(&mut model, &mut data, &self.lua, time);
+            forgive_the_end(&mut kept, &real);
+            let reply = normal(&read(&reply));
+            if (&reply, &kept) == (&told, &real.kept) {
+                self.data = data;
+                return;
+            }
+            first.get_or_insert((reply, kept));
+        }
+        // The server has looked at its clock several times, in two milliseconds, and one of them was a key's last.
+        if real.before_us / 1_000 != real.after_us / 1_000 {
+            self.undecided += 1;
+            return self.adopt(&real);
+        }
+        let said = String::from_utf8_lossy(wire).replace("\r\n", " ");
+        let words = said
+            .split(' ')
+            .filter(|word| !word.starts_with('$') && word.len() < 60);
+        let words: Vec<_> = words.collect();
+        let (reply, kept) = first.expect("there is a moment");
+        assert_eq!((reply, kept), (told, real.kept), "model, server: {words:?}");
+    }
+
+    /// The model takes over what the server has.
+    fn adopt(&mut self, real: &Answer) {
+        self.data = Data::default();
+        let now_ms = real.after_us / 1_000;
+        let mut put = |words: &[&[u8]]| {
+            let (mut model, time) = (Server::new("", ""), Time::at(now_ms * 1_000));
+            model.run(&mut self.data, &self.lua, time, words);
+        };
+        match &real.kept.hash {
+            Ok(fields) => {
+                for (field, value) in fields {
+                    put(&[b"HSET", NODE.as_bytes(), field.as_bytes(), value.as_bytes()]);
+                }
+            }
+            Err(_) => put(&[b"LPUSH", NODE.as_bytes(), b"x"]),
+        }
+        for (key, (value, ends)) in KEYS.iter().zip(&real.kept.keys) {
+            let left = ends.saturating_sub_unsigned(now_ms).to_string();
+            match value {
+                Reply::Bulk(text) if *ends > 0 => {
+                    put(&[b"SET", key.as_bytes(), text, b"PX", left.as_bytes()]);
+                }
+                Reply::Bulk(text) => put(&[b"SET", key.as_bytes(), text]),
+                Reply::Nil => {}
+                _ => put(&[b"LPUSH", key.as_bytes(), b"x"]),
+            }
+        }
+    }
+}
+
+/// When it may have been: what `TIME` told, and the millisecond by which keys expire.
+fn moments(real: &Answer) -> Vec<Time> {
+    let (first, last) = (real.before_us / 1_000, real.after_us / 1_000);
+    let clocks = match told_us(&real.reply) {
+        Some(us) => vec![us],
+        None => (first..=last)
+            .map(|ms| (ms * 1_000).max(real.before_us))
+            .collect(),
+    };
+    let mut moments = Vec::new();
+    for us in clocks {
+        for expiry_ms in (first - 1..=last).rev() {
+            moments.push(Time { us, expiry_ms });
+        }
+    }
+    moments
+}
+
+/// The time that stands in an answer.
+fn told_us(reply: &Reply) -> Option<u64> {
+    match reply {
+        Reply::Bulk(text) => {
+            let text = std::str::from_utf8(text).ok()?.strip_prefix("granted ")?;
+            let mut words = text.split(' ').skip(1).map(|word| word.parse::<u64>().ok());
+            Some(words.next()?? * 1_000_000 + words.next()??)
+        }
+        Reply::List(parts) => parts.iter().find_map(|part| match part {
+            Reply::Integer(us @ 1_000_000_000_000_000..) => u64::try_from(*us).ok(),
+            Reply::Integer(ms @ 1_000_000_000_000..) => u64::try_from(*ms * 1_000).ok(),
+            _ => None,
+        }),
+        _ => None,
+    }
+}
+
+/// A key that ended while the server was read is there in one of the two only.
+fn forgive_the_end(model: &mut Kept, real: &Answer) {
+    let last = real.after_us / 1_000;
+    for (ours, theirs) in model.keys.iter_mut().zip(&real.kept.keys) {
+        let is_over = u64::try_from(ours.1).is_ok_and(|ends| ends <= last);
+        if is_over && *theirs == (Reply::Nil, -2) {
+            *ours = theirs.clone();
+        }
+    }
+}
+
+fn kept(model: &mut Server, data: &mut Data, lua: &Interpreter, time: Time) -> Kept {
+    let hash = model.run(data, lua, time, &[b"HGETALL", NODE.as_bytes()]);
+    let mut of = |key: &str| {
+        let value = model.run(data, lua, time, &[b"GET", key.as_bytes()]);
+        let left = model.run(data, lua, time, &[b"PTTL", key.as_bytes()]);
+        let ends = match left {
+            Reply::Integer(left @ 0..) => left.saturating_add_unsigned(time.expiry_ms),
+            Reply::Integer(none) => none,
+            other => panic!("no TTL: {other:?}"),
+        };
+        (value, ends)
+    };
+    Kept {
+        keys: KEYS.iter().map(|key| of(key)).collect(),
+        hash: pairs(&hash),
+    }
+}
+
+/// The answer without what INFO says beside what matters, and errors by their codes.
+fn normal(reply: &Reply) -> Reply {
+    match reply {
+        Reply::Bulk(text) if text.starts_with(b"# ") => Reply::Status("INFO".to_owned()),
+        Reply::Error(told) => Reply::Error(told.split(' ').next().unwrap_or_default().to_owned()),
+        Reply::List(parts) if parts.len() == 2 && parts[0] != Reply::Integer(0) => {
+            // The answer to TIME, which is another moment.
+            let is_time = |part: &Reply| matches!(part, Reply::Bulk(text) if text.iter().all(u8::is_ascii_digit));
+            match parts.iter().all(is_time) {
+                true => Reply::Status("TIME".to_owned()),
+                false => Reply::List(parts.iter().map(normal).collect()),
+            }
+        }
+        Reply::List(parts) => Reply::List(parts.iter().map(normal).collect()),
+        other => other.clone(),
+    }
+}
+
+/// The model's bytes, by the reader of the real server's.
+fn read(wire: &[u8]) -> Reply {
+    crate::support::real::read(&mut &*wire)
+}
+
+fn call(name: &str, key: &str, arguments: &[String]) -> Vec<u8> {
+    let texts = wire::texts();
+    let found = texts.iter().find(|(other, _)| *other == name);
+    let (_, text) = found.expect("a script of this name");
+    let mut words = vec![&b"EVAL"[..], text.as_bytes(), b"1", key.as_bytes()];
+    words.extend(arguments.iter().map(String::as_bytes));
+    encoded(&words)
+}
+
+#[test]
+fn the_model_of_a_server_answers_and_keeps_what_a_server_does() {
+    require_server();
+    let options = leasehold_servers::Server::builder().option("save", &[""]);
+    let mut both = Both::new(options.start().expect("it starts"), 1);
+    let count = steps();
+    for _ in 0..count {
+        both.step();
+    }
+    // Nothing is proved by steps that were taken over.
+    assert!(
+        both.undecided * 50 <= count,
+        "{} of {count}",
+        both.undecided
+    );
+}

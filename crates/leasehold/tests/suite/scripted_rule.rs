@@ -1,0 +1,432 @@
+//! The scripts against the rule, in virtual time: what Lua answers on a model of a server is what the table answers
+//! behind the quarantine, and both keep the same afterwards. No server is needed, so there are many orders of events,
+//! and times that no test could wait for.
+
+use crate::support::{dice::Dice, driven::name};
+use leasehold::{
+    RestartGuard,
+    configuration::Configuration,
+    link::redis::wire::{self, Peer, Wire},
+};
+use leasehold_core::{
+    AbstentionCause, Drift, Fault, Identity, Instant, Quorum, Refusal, Request, Table, Ttl, Vote,
+    Waiter,
+    fence::counter_of,
+    quarantine::{Marker, Process, Quarantine},
+};
+use leasehold_fake_redis::{Data, Interpreter, Server, Time};
+use std::{fmt::Write, time::Duration};
+
+/// How many steps all seeds together go; more by the environment.
+fn steps() -> u64 {
+    let told = std::env::var("LEASEHOLD_STEPS");
+    told.map_or(100_000, |told| {
+        told.parse().expect("LEASEHOLD_STEPS is a number")
+    })
+}
+
+/// One node twice.
+struct Twice {
+    dice: Dice,
+    us: u64,
+    guard: RestartGuard,
+    configuration: Configuration,
+    /// By the rule, with an older copy.
+    ruled: Ruled,
+    ruled_before: Ruled,
+    process: Process,
+    /// By the scripts, with an older copy.
+    server: Server,
+    data: Data,
+    data_before: Data,
+    wire: Wire,
+    processes: u32,
+    /// What happens now, and where, for people.
+    story: String,
+    place: String,
+}
+
+/// What a node has by the rule.
+#[derive(Clone, Default)]
+struct Ruled {
+    table: Table,
+    marker: Option<Marker>,
+    /// Whether its disk got everything, as the last greeting said.
+    was_durable: bool,
+}
+
+const SPAN: Duration = Duration::from_millis(400);
+
+const TTLS: [Duration; 4] = [
+    Duration::from_millis(10),
+    Duration::from_millis(50),
+    Duration::from_millis(200),
+    Duration::from_secs(2),
+];
+
+impl Twice {
+    fn new(seed: u64) -> Self {
+        let dice = Dice(seed);
+        let (guard, is_plain) = match seed % 5 {
+            0 | 1 => (RestartGuard::Quarantine, false),
+            2 => (RestartGuard::TrustAof, false),
+            three => (RestartGuard::Off, three == 3),
+        };
+        let quorum = Quorum::majority(1).expect("one node");
+        let of_the_ttl = Drift::DEFAULT.allowance(Ttl::SHORTEST) + Ttl::SHORTEST.as_duration();
+        let skew = SPAN - of_the_ttl;
+        let configuration = match guard {
+            _ if is_plain => Configuration::plain(),
+            guard => Configuration::new("ns", "n", quorum, guard, Ttl::SHORTEST, skew),
+        };
+        let mut twice = Self {
+            dice,
+            us: 1_700_000_000_000_000,
+            guard,
+            wire: Wire::new(&configuration),
+            configuration,
+            ruled: Ruled::default(),
+            ruled_before: Ruled::default(),
+            process: process(0, false),
+            server: Server::default(),
+            data: Data::default(),
+            data_before: Data::default(),
+            processes: 0,
+            story: String::new(),
+            place: String::new(),
+        };
+        twice.serve(false);
+        twice
+    }
+
+    fn now(&self) -> Instant {
+        Instant::from_origin(Duration::from_millis(self.us / 1_000))
+    }
+
+    fn is_guarded(&self) -> bool {
+        self.guard != RestartGuard::Off
+    }
+
+    /// Another process serves what is there.
+    fn serve(&mut self, was_promoted: bool) {
+        self.processes += 1;
+        let was_replica = was_promoted || self.process.was_replica;
+        self.process = process(self.processes, was_replica);
+        let (run_id, replid) = self.process.id.as_str().split_once('/').expect("two parts");
+        self.server = Server {
+            replid2: was_replica.then(|| "c".repeat(40)),
+            ..Server::new(run_id, replid)
+        };
+    }
+
+    /// The rule of the guard, with a disk that can be trusted or not.
+    fn quarantine(&self, trusts_disk: bool) -> Quarantine {
+        let span = SPAN;
+        let trusts_disk = trusts_disk && self.ruled.was_durable;
+        Quarantine { span, trusts_disk }
+    }
+
+    fn step(&mut self, lua: &Interpreter) {
+        self.pass(lua);
+        match self.dice.roll(30) {
+            0 => self.disturb(),
+            1 => self.greet(lua),
+            _ => self.ask(lua),
+        }
+        self.compare();
+    }
+
+    /// Time goes on, or is set.
+    fn pass(&mut self, lua: &Interpreter) {
+        let most = self
+            .dice
+            .pick(&[1, 1, 400, 3_000, 30_000, 600_000, 3_000_000]);
+        self.us += self.dice.roll(most);
+        match self.dice.roll(200) {
+            0 => self.us += 3_600_000_000,
+            1 => {
+                self.bury(lua);
+                self.us -= self.dice.roll(5_000_000);
+            }
+            _ => {}
+        }
+        // A server keeps a key to the end of its last millisecond, the table to its beginning.
+        let ends_now = |twice: &Self| {
+            let now = twice.now();
+            let key = |of| {
+                twice
+                    .ruled
+                    .table
+                    .key(now.saturating_sub(MILLISECOND), &name(of))
+            };
+            ["r", "s"]
+                .into_iter()
+                .any(|of| key(of).is_some_and(|key| key.expires_at == now))
+        };
+        while ends_now(self) {
+            self.us += 1_000;
+        }
+    }
+
+    /// Deletes what is over. It stays so when the clock is set back only where it was deleted, and no rule says when
+    /// that is.
+    fn bury(&mut self, lua: &Interpreter) {
+        for (of, waiter) in ["r", "s"]
+            .into_iter()
+            .flat_map(|of| (0..4).map(move |it| (of, it)))
+        {
+            let waiter = Waiter::new(waiter);
+            let resource = name(of);
+            let request = self.possible(Request::Leave { resource, waiter });
+            if let Some(request) = request {
+                self.put(lua, &request, None, false);
+            }
+        }
+        self.ruled.table.sweep(self.now());
+        self.data.expire(self.us / 1_000);
+    }
+
+    fn disturb(&mut self) {
+        let what = self.dice.roll(8);
+        self.story = format!("disturbed: {what}");
+        match what {
+            0 | 1 => {
+                self.ruled_before = self.ruled.clone();
+                self.data_before = self.data.clone();
+            }
+            2 => {
+                // All is lost, under the same process.
+                self.ruled = Ruled::default();
+                self.data = Data::default();
+            }
+            3 => {
+                // It restarts with a snapshot.
+                self.ruled = self.ruled_before.clone();
+                self.data = self.data_before.clone();
+                self.serve(false);
+            }
+            6 | 7 => {
+                // A replica takes its place that has just had all of it, the millisecond of the last look included.
+                self.serve(true);
+            }
+            what => {
+                // It restarts with its log, or a replica takes its place.
+                if let Some(marker) = &mut self.ruled.marker {
+                    marker.seen_ms = None;
+                }
+                self.data = self.data.replicated();
+                self.serve(what == 5);
+            }
+        }
+    }
+
+    fn greet(&mut self, lua: &Interpreter) {
+        let is_durable = self.guard == RestartGuard::TrustAof && self.dice.roll(3) > 0;
+        self.story = format!("greeted, durable: {is_durable}");
+        let Some(greeting) = self.wire.greeting(is_durable) else {
+            return;
+        };
+        let reply = self
+            .server
+            .answer(&mut self.data, lua, Time::at(self.us), &greeting);
+        let id = self.wire.greeted(&reply, is_durable);
+        assert_eq!(id.as_deref(), Ok(self.process.id.as_str()));
+        if self.is_guarded() {
+            let (rule, now) = (self.quarantine(is_durable), self.now());
+            let process = self.process.clone();
+            let _ = rule.admit(&mut self.ruled.marker, now, None, || process);
+        }
+        self.ruled.was_durable = is_durable;
+    }
+
+    fn ask(&mut self, lua: &Interpreter) {
+        let request = self.dice.request(&TTLS);
+        let Some(request) = self.possible(request) else {
+            return;
+        };
+        // Of this process, of another one, or of none that was met.
+        let met = match self.dice.roll(8) {
+            0 => None,
+            1 => Some(process(self.processes - 1, false).id),
+            _ => Some(self.process.id.clone()),
+        };
+        let is_durable = self.guard == RestartGuard::TrustAof && self.dice.roll(4) > 0;
+        self.put(lua, &request, met.as_ref(), is_durable);
+    }
+
+    /// The request as a manager of these locks may make it: of plain ones there are neither counters nor queues.
+    fn possible(&self, request: Request) -> Option<Request> {
+        if self.configuration.is_fenced() {
+            return Some(request);
+        }
+        match request {
+            Request::Raise { .. } | Request::Leave { .. } => None,
+            // Argument S8: nobody takes a key over from itself.
+            Request::Transfer { owner, from, .. } if owner == from => None,
+            Request::Acquire {
+                resource,
+                owner,
+                ttl,
+                ..
+            } => Some(Request::Acquire {
+                resource,
+                owner,
+                ttl,
+                proposal: None,
+                place: None,
+            }),
+            Request::Transfer {
+                resource,
+                from,
+                owner,
+                ttl,
+                ..
+            } => Some(Request::Transfer {
+                resource,
+                from,
+                owner,
+                ttl,
+                proposal: None,
+            }),
+            other => Some(other),
+        }
+    }
+
+    /// Puts a request to both, and compares what they answer.
+    fn put(
+        &mut self,
+        lua: &Interpreter,
+        request: &Request,
+        met: Option<&Identity>,
+        is_durable: bool,
+    ) {
+        self.story = format!("durable {is_durable}, met {met:?}: {request:?}");
+        let ruled = self.rule(request, met, is_durable);
+        let peer = Peer::new(met.map_or("", Identity::as_str), is_durable);
+        let wire = self.wire.request(request, &peer);
+        let reply = self
+            .server
+            .answer(&mut self.data, lua, Time::at(self.us), &wire);
+        let (told, time) = self.wire.vote(request, &reply);
+        assert_eq!(
+            wordless(told),
+            wordless(ruled),
+            "{}: {}",
+            self.place,
+            self.story
+        );
+        let time = time.unwrap_or(Duration::from_micros(self.us));
+        assert_eq!(
+            time,
+            Duration::from_micros(self.us),
+            "{}: {}",
+            self.place,
+            self.story
+        );
+    }
+
+    fn rule(&mut self, request: &Request, met: Option<&Identity>, is_durable: bool) -> Vote {
+        let now = self.now();
+        let is_vote = matches!(request, Request::Acquire { .. } | Request::Transfer { .. });
+        if is_vote && self.is_guarded() {
+            let rule = self.quarantine(is_durable && met == Some(&self.process.id));
+            let process = self.process.clone();
+            let admitted = rule.admit(&mut self.ruled.marker, now, met, || process);
+            if let Err(abstention) = admitted {
+                return Vote::Unknown(Fault::abstained(&abstention));
+            }
+        }
+        // `SET … NX` says of a key that is there nothing but that.
+        let is_native = is_vote && !self.configuration.is_fenced();
+        let is_held = self.ruled.table.key(now, request.resource()).is_some();
+        if is_native && is_held && matches!(request, Request::Acquire { .. }) {
+            return Vote::Refused(Refusal::default());
+        }
+        let request = request.clone().as_seen_at(Duration::from_micros(self.us));
+        self.ruled.table.apply(now, &request)
+    }
+
+    fn compare(&self) {
+        let (now, now_ms) = (self.now(), self.us / 1_000);
+        let (mut ruled, mut told) = (String::new(), String::new());
+        let node_key = self.configuration.node_key();
+        let field = |name: &str| {
+            let value = self.data.field(node_key.as_bytes(), name.as_bytes());
+            value.map(|value| String::from_utf8_lossy(value).into_owned())
+        };
+        for of in ["r", "s"] {
+            let key = self.ruled.table.key(now, &name(of));
+            let key = key.map(|key| (key.owner.as_bytes(), Some(millis(key.expires_at))));
+            let text = self.data.text(of.as_bytes(), now_ms);
+            let counter = self
+                .ruled
+                .table
+                .counter(&name(of))
+                .map(|token| token.to_string());
+            let kept = field(&format!("f{}", counter_of(&name(of))));
+            writeln!(ruled, "{key:?} {counter:?}").expect("a string grows");
+            writeln!(told, "{text:?} {kept:?}").expect("a string grows");
+        }
+        let marker = self.ruled.marker.as_ref().map(|marker| {
+            let why = match marker.cause {
+                AbstentionCause::Empty => "empty",
+                AbstentionCause::Changed => "changed",
+                _ => "reconfigured",
+            };
+            let (until, seen) = (millis(marker.until).to_string(), marker.seen_ms);
+            (
+                marker.id.as_str().to_owned(),
+                until,
+                why.to_owned(),
+                seen.map(|seen| seen.to_string()),
+            )
+        });
+        let whole = |(id, until)| Some((id, until, field("why")?, field("seen")));
+        let kept = field("id").zip(field("until")).and_then(whole);
+        assert_eq!(
+            (told, kept),
+            (ruled, marker),
+            "{}: {}",
+            self.place,
+            self.story
+        );
+    }
+}
+
+fn process(number: u32, was_replica: bool) -> Process {
+    let id = Identity::new(&format!("a{number:06x}/b{number:06x}"));
+    Process { id, was_replica }
+}
+
+fn millis(at: Instant) -> u64 {
+    u64::try_from(at.since_origin().as_millis()).expect("some decades")
+}
+
+/// The vote without the words of a fault, but with all that an abstention tells.
+fn wordless(vote: Vote) -> Vote {
+    match vote {
+        Vote::Unknown(fault) if fault.abstention().is_none() => {
+            Vote::Unknown(Fault::new(fault.kind(), "in its words"))
+        }
+        vote => vote,
+    }
+}
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+/// Arguments S3, S4, S7 and S9.
+#[test]
+fn the_scripts_answer_and_keep_what_the_rule_says() {
+    let lua = Interpreter::new();
+    for (sha1, text) in wire::scripts() {
+        lua.load(sha1, text);
+    }
+    const SEEDS: u64 = 50;
+    for seed in 0..SEEDS {
+        let mut twice = Twice::new(seed);
+        for step in 0..steps() / SEEDS {
+            twice.place = format!("seed {seed}, step {step}");
+            twice.step(&lua);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Chance that is the same each time, and the requests that it throws.
+
+use super::driven::{by, name};
+use leasehold_core::{FencingToken, Place, Request, Ticket, Ttl, Waiter};
+use std::time::Duration;
+
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[usize::try_from(self.roll(from.len() as u64)).expect("few")]
+    }
+
+    /// A request for one of two locks by one of three owners, with one of these TTLs.
+    pub(crate) fn request(&mut self, ttls: &[Duration]) -> Request {
+        let resource = name(self.pick(&["r", "s"]));
+        let (owner, from) = (
+            by(self.pick(&["a", "b", "c"])),
+            by(self.pick(&["a", "b", "c"])),
+        );
+        let ttl = Ttl::new(self.pick(ttls)).expect("in range");
+        // Small ones meet each other, and those of our time have all the digits.
+        let number = self.pick(&[1, 1, 1, 1, 1, 1_700_000_000_000_000]) + self.roll(50);
+        let token = FencingToken::new(number).expect("in range");
+        let proposal = Some(token).filter(|_| self.roll(5) > 0);
+        let place = self.place().filter(|_| self.roll(2) == 0);
+        match self.roll(11) {
+            0..=3 => Request::Acquire {
+                resource,
+                owner,
+                ttl,
+                proposal,
+                place,
+            },
+            4 => Request::Transfer {
+                resource,
+                from,
+                owner,
+                ttl,
+                proposal,
+            },
+            5 => Request::Raise {
+                resource,
+                owner,
+                token,
+            },
+            6 => Request::Extend {
+                resource,
+                owner,
+                ttl,
+            },
+            7 => Request::Inspect { resource },
+            8 => Request::Leave {
+                resource,
+                waiter: Waiter::new(self.roll(4)),
+            },
+            9 if self.roll(4) == 0 => Request::Release {
+                resource,
+                owner,
+                keep: Some(ttl),
+            },
+            _ => Request::Release {
+                resource,
+                owner,
+                keep: None,
+            },
+        }
+    }
+
+    /// One of four who wait, with a ticket of its own now and then.
+    fn place(&mut self) -> Option<Place> {
+        let waiter = Waiter::new(self.roll(4));
+        let ticket = Ticket::new(self.roll(60)).filter(|_| self.roll(3) == 0);
+        Some(Place { waiter, ticket })
+    }
+}
