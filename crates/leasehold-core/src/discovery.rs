@@ -4,11 +4,17 @@
 //! off with it goes on naming it. Its successor abstains for the quarantine, which begins when a client first looks
 //! at it. So the old master's votes must not count for longer than the quarantine covers.
 //!
-//! The rule that ensures it: a server is dialled, and its votes count, only while a majority of the configured
-//! sentinels names it. A sentinel that has switched to the successor does not switch back. Two majorities share a
+//! The rule that ensures it has two parts. Extensions: a server is dialled, and its votes count, only while a majority of the configured
+//! sentinels names it, all under one epoch. A sentinel that has switched to the successor does not switch back; a server that
+//! becomes the master again does so under a larger epoch. Two majorities share a
 //! sentinel (argument S1). So once a client was told of the successor by a majority, every majority that still names the
 //! old master was heard before, and each of its answers carries the time at which it was asked for. A vote counts while
 //! that time is at most the bound ago, and the bound fits into the quarantine: see [`room`].
+//!
+//! Extensions do not wait for the quarantine, so a lease may be carried over to the successor while its key on the old
+//! master ends, and a client that still counts votes there would get the resource too. So a grant counts only when a
+//! majority has been asked *after* it was heard, and still names the server ([`Discovery::confirm_grant`]): then it was
+//! given before any client had left for the successor, while the key of that lease was still there to refuse it.
 
 use crate::{
     quarantine::Identity,
@@ -26,6 +32,8 @@ pub struct Discovery<A> {
     rule: Rule,
     /// The last answer of each sentinel.
     answers: Vec<Option<Answer<A>>>,
+    /// Whether a sentinel failed to answer when it was asked last.
+    is_silent: Vec<bool>,
     followed: Option<Followed<A>>,
 }
 
@@ -89,7 +97,7 @@ pub struct Unconfirmed {
     pub needed: usize,
     /// How many sentinels there are.
     pub sentinels: usize,
-    /// How recent their answers must be.
+    /// How recent their answers must be; zero if later than the grant.
     pub within: Duration,
 }
 
@@ -100,6 +108,7 @@ impl<A: Clone + PartialEq> Discovery<A> {
         Self {
             rule,
             answers: (0..sentinels).map(|_| None).collect(),
+            is_silent: (0..sentinels).map(|_| false).collect(),
             followed: None,
         }
     }
@@ -112,13 +121,16 @@ impl<A: Clone + PartialEq> Discovery<A> {
     }
 
     /// A sentinel has answered what it was asked at `asked`, read before the question left. No naming: it knows no
-    /// such master. A sentinel that does not answer changes nothing; what it said last grows old.
+    /// such master.
     pub fn hear(&mut self, sentinel: usize, asked: Instant, naming: Option<Naming<A>>) {
         let Some(last) = self.answers.get_mut(sentinel) else {
             return;
         };
         if last.as_ref().is_some_and(|last| last.asked > asked) {
             return;
+        }
+        if let Some(is_silent) = self.is_silent.get_mut(sentinel) {
+            *is_silent = false;
         }
         let followed = self.followed.as_mut();
         if let Some((naming, followed)) = naming.as_ref().zip(followed)
@@ -130,12 +142,20 @@ impl<A: Clone + PartialEq> Discovery<A> {
         *last = Some(Answer { asked, naming });
     }
 
+    /// A sentinel did not answer. What it said last grows old.
+    pub fn miss(&mut self, sentinel: usize) {
+        if let Some(is_silent) = self.is_silent.get_mut(sentinel) {
+            *is_silent = true;
+        }
+    }
+
     /// The server that a majority of the sentinels names, if no sentinel has heard of a later failover.
     #[must_use]
     pub fn elected(&self, now: Instant) -> Option<&A> {
         let candidate = self.latest(now)?;
-        let has_majority = self.named_within(candidate, now, self.rule.bound) >= self.majority();
-        has_majority.then_some(candidate)
+        let named_by = self.named_within(candidate, now, self.rule.bound);
+        let has_majority = named_by >= self.majority();
+        has_majority.then_some(&candidate.server)
     }
 
     /// The server to go to when every sentinel has answered or failed to.
@@ -143,7 +163,7 @@ impl<A: Clone + PartialEq> Discovery<A> {
     pub fn candidate(&self, now: Instant) -> Option<&A> {
         match self.rule.needs_majority {
             true => self.elected(now),
-            false => self.latest(now),
+            false => self.latest(now).map(|latest| &latest.server),
         }
     }
 
@@ -198,7 +218,10 @@ impl<A: Clone + PartialEq> Discovery<A> {
         let within = room.map_or(self.rule.bound, |room| room.min(self.rule.bound));
         let stays = self.departure().is_none();
         let followed = self.followed.as_ref().filter(|_| stays);
-        let named_by = followed.map(|followed| self.named_within(&followed.server, now, within));
+        let named_by = followed.map(|followed| {
+            let counts = |asked| is_recent(asked, now, within);
+            self.named_by(&followed.server, followed.epoch, counts)
+        });
         let needed = match self.rule.needs_majority {
             true => self.majority(),
             // Somebody has named it once, and nobody is heard that knows better.
@@ -216,19 +239,66 @@ impl<A: Clone + PartialEq> Discovery<A> {
         })
     }
 
+    /// Whether a new lease may stand on a grant that was heard at `heard`: none while sentinels that were asked since have
+    /// yet to answer.
+    ///
+    /// # Errors
+    /// [`Unconfirmed`], if it may not.
+    #[must_use]
+    pub fn confirm_grant(&self, heard: Instant) -> Option<Result<(), Unconfirmed>> {
+        let followed = self.followed.as_ref()?;
+        if !self.rule.needs_majority {
+            return Some(self.confirm(heard, None));
+        }
+        let asked_since = |sentinel: &usize| {
+            let answer = self.answers.get(*sentinel).and_then(Option::as_ref);
+            answer.is_some_and(|answer| answer.asked >= heard)
+        };
+        // Argument S9: it was granted before a majority had told any client of a successor.
+        let named_by = self.named_by(&followed.server, followed.epoch, |asked| asked >= heard);
+        let is_due = |sentinel: &usize| {
+            !asked_since(sentinel) && self.is_silent.get(*sentinel) == Some(&false)
+        };
+        let due = (0..self.answers.len()).filter(is_due).count();
+        if self.departure().is_none() {
+            if named_by >= self.majority() {
+                return Some(Ok(()));
+            }
+            if named_by.saturating_add(due) >= self.majority() {
+                return None;
+            }
+        }
+        Some(Err(Unconfirmed {
+            named_by,
+            needed: self.majority(),
+            sentinels: self.answers.len(),
+            within: Duration::ZERO,
+        }))
+    }
+
     /// Where the master is, as this sentinel said last.
     #[must_use]
     pub fn naming(&self, sentinel: usize) -> Option<&Naming<A>> {
         self.answers.get(sentinel)?.as_ref()?.naming.as_ref()
     }
 
-    /// How many sentinels were asked at most `within` ago, and named this server.
-    fn named_within(&self, server: &A, now: Instant, within: Duration) -> usize {
+    /// How many sentinels were asked at most `within` ago, and named the same server under the same epoch.
+    fn named_within(&self, named: &Naming<A>, now: Instant, within: Duration) -> usize {
+        self.named_by(&named.server, named.epoch, |asked| {
+            is_recent(asked, now, within)
+        })
+    }
+
+    /// How many sentinels name this server under this epoch, of those that were asked at such a time.
+    ///
+    /// One that names it under a smaller epoch has not heard that another was the master since.
+    fn named_by(&self, server: &A, epoch: u64, counts: impl Fn(Instant) -> bool) -> usize {
         let names_it = |sentinel: &usize| {
             let answer = self.answers.get(*sentinel).and_then(Option::as_ref);
             answer.is_some_and(|answer| {
-                let is_recent = now.saturating_since(answer.asked) <= within;
-                is_recent && answer.naming.as_ref().is_some_and(|n| n.server == *server)
+                let names_it =
+                    |naming: &Naming<A>| naming.server == *server && naming.epoch == epoch;
+                counts(answer.asked) && answer.naming.as_ref().is_some_and(names_it)
             })
         };
         let named_by = (0..self.answers.len()).filter(names_it);
@@ -244,14 +314,17 @@ impl<A: Clone + PartialEq> Discovery<A> {
 
     /// The server of the latest failover that any sentinel has heard of; where several servers share that epoch, the one
     /// that most sentinels name.
-    fn latest(&self, now: Instant) -> Option<&A> {
+    fn latest(&self, now: Instant) -> Option<&Naming<A>> {
         let namings = || (0..self.answers.len()).filter_map(|sentinel| self.naming(sentinel));
         let newest = namings().map(|naming| naming.epoch).max()?;
         let of_newest = namings().filter(|naming| naming.epoch == newest);
-        of_newest
-            .map(|naming| &naming.server)
-            .max_by_key(|server| self.named_within(server, now, self.rule.bound))
+        of_newest.max_by_key(|naming| self.named_within(naming, now, self.rule.bound))
     }
+}
+
+/// Whether what was asked for at `asked` still counts at `now`.
+fn is_recent(asked: Instant, now: Instant, within: Duration) -> bool {
+    now.saturating_since(asked) <= within
 }
 
 /// For how long after a majority has named the master a vote for `ttl` still counts, where a successor abstains for

@@ -2,7 +2,9 @@
 
 use crate::{
     check::{Property, Violation},
+    group::Grouped,
     scenario::{Law, Scenario},
+    setting::Setting,
     time::Moment,
     trace::Trace,
     world::{Report, World},
@@ -147,17 +149,24 @@ pub(crate) fn one(
     only: Option<Property>,
     trace: Trace,
 ) -> Report {
+    if let (
+        Setting {
+            group: Some(group), ..
+        },
+        rng,
+    ) = scenario.draw(seed)
+    {
+        return one_group(Grouped::new(group, rng, trace), only);
+    }
     let mut world = World::new(scenario, seed, trace);
     world.only = only.or(world.only);
     IS_CAUGHT.set(true);
     let result = panic::catch_unwind(AssertUnwindSafe(|| world.run()));
     IS_CAUGHT.set(false);
     result.unwrap_or_else(|payload| {
-        let text = payload.downcast_ref::<String>().map(String::as_str);
-        let what = text.or_else(|| payload.downcast_ref::<&str>().copied());
         let violation = Violation {
             property: Property::Assertion,
-            what: what.unwrap_or("a panic without words").to_owned(),
+            what: words(payload.as_ref()),
         };
         // Who asks for one property wants to hear of no other.
         let violation = Some((world.now, violation)).filter(|_| only.is_none());
@@ -167,6 +176,29 @@ pub(crate) fn one(
             violation,
         }
     })
+}
+
+/// As [`one`], of the smaller world.
+fn one_group(mut world: Grouped, only: Option<Property>) -> Report {
+    IS_CAUGHT.set(true);
+    let result = panic::catch_unwind(AssertUnwindSafe(|| world.run()));
+    IS_CAUGHT.set(false);
+    let mut report = result.unwrap_or_else(|payload| {
+        let what = words(payload.as_ref());
+        let property = Property::Assertion;
+        world.report(Some(Violation { property, what }))
+    });
+    report.violation = report
+        .violation
+        .filter(|(_, violation)| only.is_none_or(|only| violation.property.belongs_to(only)));
+    report
+}
+
+/// What a panic said.
+fn words(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    let what = text.or_else(|| payload.downcast_ref::<&str>().copied());
+    what.unwrap_or("a panic without words").to_owned()
 }
 
 /// The only place where real time is read: how fast the worlds go by, never what happens in them.

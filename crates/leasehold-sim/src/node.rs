@@ -95,6 +95,13 @@ impl Node {
         }
     }
 
+    /// One of several machines whose clocks show the same time.
+    pub(crate) fn on_machine(mut self, machine: u64) -> Self {
+        self.name ^= machine << 60;
+        self.process = identified(self.name, 0, 0, false);
+        self
+    }
+
     /// What the node takes for the time: whole milliseconds, as Redis does.
     pub(crate) fn time(&self, now: Moment) -> Instant {
         let millis = self.clock.read_ns(now) / 1_000_000;

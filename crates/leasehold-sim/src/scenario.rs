@@ -9,6 +9,7 @@ use crate::{check::Property, rng::Rng, setting::Setting};
 mod broken;
 mod fair;
 mod forgetful;
+mod grouped;
 mod guarded;
 mod lawful;
 #[cfg(feature = "lua")]
@@ -43,7 +44,8 @@ impl Scenario {
             .chain(&fair::ALL)
             .chain(&guarded::ALL)
             .chain(&broken::ALL)
-            .chain(&forgetful::ALL);
+            .chain(&forgetful::ALL)
+            .chain(&grouped::ALL);
         #[cfg(feature = "lua")]
         let all = all.chain(&lua::ALL);
         all

@@ -2,6 +2,7 @@
 
 use crate::{
     fault::Kind,
+    group::Group,
     rng::{Ppm, Rng},
     time::{MICROSECOND, MILLISECOND, SECOND},
     waits::Waits,
@@ -55,6 +56,8 @@ pub(crate) struct Setting {
     pub(crate) hides_restarts: bool,
     /// How many nodes may forget votes without a guard: only these ever do, and quorums are larger for it.
     pub(crate) forgetful: Option<usize>,
+    /// The world is another one: a group of servers that sentinels look after.
+    pub(crate) group: Option<Group>,
 }
 
 /// Who keeps nodes from voting that may have forgotten votes.
@@ -149,6 +152,14 @@ impl Links {
     pub(crate) const ROOM: usize = 1_000;
 }
 
+impl Crash {
+    /// Nothing is lost.
+    const HARMLESS: Self = Self {
+        keeps: Keeps::All,
+        delayed: false,
+    };
+}
+
 impl Setting {
     /// A calm world. Clocks are off, as all clocks are, up to what the default drift allowance covers.
     pub(crate) fn draw(rng: &mut Rng) -> Self {
@@ -195,10 +206,7 @@ impl Setting {
                 step_ns: 0,
             },
             faults: Vec::new(),
-            crash: Crash {
-                keeps: Keeps::All,
-                delayed: false,
-            },
+            crash: Crash::HARMLESS,
             foreign_type: false,
             clock_counts_in_suspend: true,
             is_fenced: false,
@@ -209,6 +217,7 @@ impl Setting {
             is_admitted: true,
             hides_restarts: false,
             forgetful: None,
+            group: None,
         }
     }
 

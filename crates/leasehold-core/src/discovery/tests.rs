@@ -52,9 +52,9 @@ fn hear(discovery: &mut Discovery<char>, words: [Word; 3]) {
     }
 }
 
-/// How many have named this server at most `within` ago.
-fn named(words: [Word; 3], server: char, within: u64) -> usize {
-    let names_it = |word: &&Word| matches!(word, Some((Some((named, _)), age)) if *named == server && *age <= within);
+/// How many have named this server under this epoch at most `within` ago.
+fn named(words: [Word; 3], server: (char, u64), within: u64) -> usize {
+    let names_it = |word: &&Word| matches!(word, Some((Some(named), age)) if *named == server && *age <= within);
     words.iter().filter(names_it).count()
 }
 
@@ -73,7 +73,8 @@ fn a_server_is_dialled_if_a_majority_names_it_and_nobody_has_heard_of_a_later_fa
         hear(&mut discovery, words);
         let is_due = |server: &char| {
             let own = epochs(words, |other| other == *server);
-            named(words, *server, 10_000) >= 2 && own >= epochs(words, |_| true)
+            own.is_some_and(|own| named(words, (*server, own), 10_000) >= 2)
+                && own >= epochs(words, |_| true)
         };
         let due = ['m', 'r', 'x', 'y'].into_iter().find(is_due);
         assert_eq!(discovery.elected(at(NOW)).copied(), due, "{words:?}");
@@ -125,7 +126,7 @@ fn votes_count_while_a_majority_has_named_the_server_within_the_bound_and_nobody
         );
         for (room, within) in [(None, 10_000), (Some(20_000), 10_000), (Some(9_999), 9_999)] {
             let room = room.map(Duration::from_millis);
-            let counts = named(words, 'm', within) >= 2 && !later && !another;
+            let counts = named(words, ('m', 2), within) >= 2 && !later && !another;
             let confirmed = discovery.confirm(at(NOW), room);
             assert_eq!(confirmed.is_ok(), counts, "{words:?} {within}");
             if let Err(unconfirmed) = confirmed {
@@ -173,6 +174,24 @@ fn a_server_that_is_the_master_again_after_another_was_is_dialled_anew() {
     let mut discovery = connected(Rule::DEFAULT);
     discovery.hear(1, at(1), Some(naming('m', 4)));
     assert_eq!(discovery.departure(), Some(1));
+}
+
+#[test]
+fn a_sentinel_that_knows_an_earlier_time_as_the_master_does_not_confirm_a_later_one() {
+    let mut discovery = Discovery::new(3, Rule::DEFAULT);
+    discovery.hear(0, at(0), Some(naming('m', 4)));
+    // It has not heard of `r`, which was the master in between.
+    discovery.hear(1, at(0), Some(naming('m', 2)));
+    assert_eq!(discovery.elected(at(0)), None);
+    discovery.hear(2, at(0), Some(naming('m', 4)));
+    assert_eq!(discovery.elected(at(0)), Some(&'m'));
+    discovery.follow('m');
+    assert_eq!(discovery.confirm(at(0), None), Ok(()));
+    discovery.hear(1, at(10_001), Some(naming('m', 2)));
+    discovery.hear(2, at(10_001), Some(naming('m', 4)));
+    assert!(discovery.confirm(at(10_001), None).is_err());
+    discovery.hear(0, at(10_001), Some(naming('m', 4)));
+    assert_eq!(discovery.confirm(at(10_001), None), Ok(()));
 }
 
 #[test]
@@ -251,4 +270,44 @@ fn what_a_replaced_master_grants_has_ended_when_its_successor_votes() {
         Duration::from_micros(1_976_980)
     );
     assert!(room(Duration::from_millis(32_302), ttl(10)) > Rule::DEFAULT.bound);
+}
+
+// Argument S9: a lease that was carried over to a successor is not granted to somebody else by the old master.
+#[test]
+fn a_grant_counts_when_a_majority_was_asked_after_it_was_heard_and_names_the_server() {
+    each_of_three(|words| {
+        let mut discovery = connected(Rule::DEFAULT);
+        hear(&mut discovery, words);
+        let later = epochs(words, |_| true) > Some(2);
+        let another = epochs(words, |server| server != 'm').is_some();
+        let heard = at(NOW.saturating_sub(10_000));
+        let since = |word: &&Word| matches!(word, Some((_, age)) if *age <= 10_000);
+        let due = 3_usize.saturating_sub(words.iter().filter(since).count());
+        let named = named(words, ('m', 2), 10_000);
+        let expected = match (later || another, named >= 2, named.saturating_add(due) >= 2) {
+            (false, true, _) => Some(true),
+            (false, false, true) => None,
+            _ => Some(false),
+        };
+        let confirmed = discovery.confirm_grant(heard);
+        assert_eq!(
+            confirmed.map(|confirmed| confirmed.is_ok()),
+            expected,
+            "{words:?}"
+        );
+        // Of one that is silent nothing is waited for.
+        for sentinel in 0..3 {
+            discovery.miss(sentinel);
+        }
+        assert!(discovery.confirm_grant(heard).is_some(), "{words:?}");
+    });
+}
+
+#[test]
+fn without_a_majority_a_grant_counts_at_once() {
+    let rule = Rule {
+        needs_majority: false,
+        ..Rule::DEFAULT
+    };
+    assert_eq!(connected(rule).confirm_grant(at(9)), Some(Ok(())));
 }

@@ -247,9 +247,10 @@ fn a_client_that_hears_a_minority_of_the_sentinels_has_no_lock_until_it_hears_mo
         let Err(error) = try_once(&one) else {
             return false;
         };
-        let (why, count) = (error.to_string(), "only 1 of 3 sentinels have named");
-        assert!(why.contains(count), "{why}");
-        why.contains("within the last 1.5 s, and 2 must") && why.contains("connection refused")
+        let why = error.to_string();
+        why.contains("only 1 of 3 sentinels have named")
+            && why.contains("within the last 1.5 s, and 2 must")
+            && why.contains("connection refused")
     });
     // Somebody new does not even go there.
     let why = try_once(&routed("")).map(drop).expect_err("too few");

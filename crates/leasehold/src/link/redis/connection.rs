@@ -12,7 +12,7 @@ use super::{
     socket::{self, Stream},
 };
 use crate::link::LinkEvent;
-use leasehold_core::{Fault, FaultKind, Reading, Request, Tag, Vote};
+use leasehold_core::{Fault, FaultKind, Instant, Reading, Request, Tag, Vote};
 use std::{
     collections::VecDeque,
     pin::Pin,
@@ -40,6 +40,8 @@ struct Listener {
     heard: Heard,
     /// Who says that this is the node; none if its own address does.
     watch: Option<Box<Watch>>,
+    /// Grants that count when the sentinels still name the server, and when each was heard.
+    unconfirmed: VecDeque<(Instant, Tag, Vote)>,
 }
 
 /// Whether a node tells of changes to the keys that it was asked to watch.
@@ -68,6 +70,7 @@ impl Connection {
                 hints,
                 heard: Heard::NOTHING,
                 watch: None,
+                unconfirmed: VecDeque::new(),
             },
         }
     }
@@ -99,10 +102,27 @@ impl Connection {
         backlog: &mut Backlog,
         events: &mut VecDeque<LinkEvent>,
     ) -> Poll<Result<(), String>> {
-        if let Some(watch) = &mut self.listener.watch
-            && let Poll::Ready(reason) = watch.poll_departure(cx)
-        {
-            return Poll::Ready(Err(reason));
+        let outcome = self.exchange_all(cx, backlog, events);
+        if let Poll::Ready(Err(reason)) = &outcome {
+            for (_, tag, _) in self.listener.unconfirmed.drain(..) {
+                let fault = Fault::new(FaultKind::Disconnected, reason);
+                events.push_back(LinkEvent::Reply(tag, Vote::Unknown(fault)));
+            }
+        }
+        outcome
+    }
+
+    fn exchange_all(
+        &mut self,
+        cx: &mut Context<'_>,
+        backlog: &mut Backlog,
+        events: &mut VecDeque<LinkEvent>,
+    ) -> Poll<Result<(), String>> {
+        if let Some(watch) = &mut self.listener.watch {
+            if let Poll::Ready(reason) = watch.poll_departure(cx) {
+                return Poll::Ready(Err(reason));
+            }
+            self.listener.settle(events);
         }
         loop {
             let read = self.read(cx, backlog, events)?;
@@ -195,7 +215,8 @@ impl Listener {
                     Some(replicas) => replicas.judge(frame, vote),
                     None => vote,
                 };
-                events.push_back(LinkEvent::Reply(tag, vote));
+                // Of a grant and of an extension alike: which it was is not known any more.
+                self.tell(tag, vote, true, events);
                 Some(())
             }
             Some(Asked::Look(resource)) => {
@@ -242,7 +263,10 @@ impl Listener {
                     backlog.wait(waiting.tag, vote, replicas);
                     return Ok(());
                 }
-                (waiting.tag, vote)
+                let is_new = !matches!(waiting.request, Request::Extend { .. });
+                let is_new = is_new && waiting.request.ttl().is_some();
+                self.tell(waiting.tag, vote, is_new, events);
+                return Ok(());
             }
             Some(Verdict::ScriptMissing) => {
                 match backlog.repeat(waiting, &self.encoder, &self.met) {
@@ -256,6 +280,33 @@ impl Listener {
         };
         events.push_back(LinkEvent::Reply(tag, vote));
         Ok(())
+    }
+
+    /// Tells of a vote: of a grant on which a new lease may stand only when the sentinels still name the server.
+    fn tell(&mut self, tag: Tag, vote: Vote, is_new: bool, events: &mut VecDeque<LinkEvent>) {
+        match &self.watch {
+            Some(watch) if is_new && vote.is_granted() && self.encoder.is_quarantined() => {
+                // Argument S9: a lease that was carried over to a successor may have ended here.
+                self.unconfirmed
+                    .push_back((watch.begin_confirming(), tag, vote));
+                self.settle(events);
+            }
+            _ => events.push_back(LinkEvent::Reply(tag, vote)),
+        }
+    }
+
+    /// Tells of the grants of which it is known by now whether they count.
+    fn settle(&mut self, events: &mut VecDeque<LinkEvent>) {
+        let Some(watch) = &self.watch else {
+            return;
+        };
+        while let Some((heard, ..)) = self.unconfirmed.front()
+            && let Some(outcome) = watch.outcome(*heard)
+            && let Some((_, tag, vote)) = self.unconfirmed.pop_front()
+        {
+            let vote = outcome.map_or_else(Vote::Unknown, |()| vote);
+            events.push_back(LinkEvent::Reply(tag, vote));
+        }
     }
 
     /// The vote as it counts: nobody relies on one of a master that may have been replaced.
@@ -285,7 +336,7 @@ fn doubt(tag: Tag, reason: String, events: &mut VecDeque<LinkEvent>) -> String {
 mod tests {
     use super::*;
     use crate::configuration::Configuration;
-    use leasehold_core::{AttemptId, Instant, OperationId, Owner, Resource};
+    use leasehold_core::{AttemptId, OperationId, Owner, Resource};
 
     #[test]
     fn an_error_that_a_proxy_may_give_ends_the_connection_and_leaves_the_request_in_doubt() {
@@ -312,6 +363,7 @@ mod tests {
             hints: Hints::Refused,
             heard: Heard::NOTHING,
             watch: None,
+            unconfirmed: VecDeque::new(),
         };
         let frame = Frame::Error(words.as_bytes());
         let ended = listener.hear(&frame, &mut backlog, &mut events);

@@ -12,16 +12,20 @@ use super::{
 use crate::{clock::Clock, error::Span};
 use leasehold_core::{
     Fault, FaultKind, Instant,
-    discovery::{Discovery, Naming},
+    discovery::{Discovery, Naming, Unconfirmed},
 };
 use std::{
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 use tokio::{
-    sync::mpsc::{self, UnboundedReceiver, UnboundedSender},
+    sync::{
+        Notify,
+        mpsc::{self, UnboundedReceiver, UnboundedSender},
+    },
     task::JoinSet,
-    time::sleep,
+    time::{sleep, timeout},
 };
 
 /// The sentinels of one node, all of which are asked again and again.
@@ -32,6 +36,8 @@ pub(super) struct Watch {
     heard: UnboundedReceiver<Heard>,
     /// Why a sentinel does not tell where the master is, each for itself.
     silent: Vec<Option<String>>,
+    /// Has each of them asked at once.
+    hurry: Vec<Arc<Notify>>,
     /// Ended with this value.
     _asking: JoinSet<()>,
 }
@@ -48,16 +54,19 @@ impl Watch {
     pub(super) fn begin(sentinels: &Sentinels, clock: Clock) -> Self {
         let (tell, heard) = mpsc::unbounded_channel();
         let mut asking = JoinSet::new();
-        for turn in 0..sentinels.hosts.len() {
-            asking.spawn(ask_on(sentinels.clone(), turn, clock, tell.clone()));
-        }
         let count = sentinels.hosts.len();
+        let hurry: Vec<_> = (0..count).map(|_| Arc::new(Notify::new())).collect();
+        for (turn, hurry) in hurry.iter().enumerate() {
+            let (sentinels, hurry, tell) = (sentinels.clone(), Arc::clone(hurry), tell.clone());
+            asking.spawn(ask_on(sentinels, turn, clock, hurry, tell));
+        }
         Self {
             sentinels: sentinels.clone(),
             clock,
             discovery: Discovery::new(count, sentinels.rule),
             heard,
             silent: vec![None; count],
+            hurry,
             _asking: asking,
         }
     }
@@ -105,22 +114,42 @@ impl Watch {
     /// Why a vote that the server has granted does not count, if it does not. `room` is for how long such a vote may be
     /// relied on after the master was last confirmed, if anything but the bound limits it.
     pub(super) fn doubt(&self, room: Option<Duration>) -> Option<Fault> {
-        let unconfirmed = self.discovery.confirm(self.clock.now(), room).err()?;
+        let confirmed = self.discovery.confirm(self.clock.now(), room);
+        confirmed.err().map(|unconfirmed| self.fault(unconfirmed))
+    }
+
+    /// Asks all sentinels whether a grant that was just heard may count. When it was heard, for [`outcome`](Self::outcome).
+    pub(super) fn begin_confirming(&self) -> Instant {
+        // Argument S9: read after the grant, and before the questions leave.
+        let heard = self.clock.now();
+        for hurry in &self.hurry {
+            hurry.notify_one();
+        }
+        heard
+    }
+
+    /// Whether a grant that was heard then may count; none while that is not known.
+    pub(super) fn outcome(&self, heard: Instant) -> Option<Result<(), Fault>> {
+        let outcome = self.discovery.confirm_grant(heard)?;
+        Some(outcome.map_err(|unconfirmed| self.fault(unconfirmed)))
+    }
+
+    fn fault(&self, unconfirmed: Unconfirmed) -> Fault {
+        let when = match unconfirmed.within.is_zero() {
+            true => "since".to_owned(),
+            false => format!("within the last {}", Span(unconfirmed.within)),
+        };
         let mut text = format!(
-            "granted, but only {} of {} sentinels have named this server as the master \"{}\" within the last {}, and {} \
-             must: a replica may have taken its place",
-            unconfirmed.named_by,
-            unconfirmed.sentinels,
-            self.sentinels.master,
-            Span(unconfirmed.within),
-            unconfirmed.needed,
+            "granted, but only {} of {} sentinels have named this server as the master \"{}\" {when}, and {} must: a \
+             replica may have taken its place",
+            unconfirmed.named_by, unconfirmed.sentinels, self.sentinels.master, unconfirmed.needed,
         );
         for (turn, reason) in self.silent.iter().enumerate() {
             if let Some(reason) = reason {
                 text += &format!("; sentinel {}: {reason}", self.sentinels.name(turn));
             }
         }
-        Some(Fault::new(FaultKind::Unconfirmed, &text))
+        Fault::new(FaultKind::Unconfirmed, &text)
     }
 
     /// Why the server that was found is not the node after all.
@@ -184,7 +213,10 @@ impl Watch {
                 self.discovery.hear(turn, asked, None);
                 Some(reason)
             }
-            Err(reason) => Some(reason),
+            Err(reason) => {
+                self.discovery.miss(turn);
+                Some(reason)
+            }
         };
         if let Some(this) = self.silent.get_mut(turn) {
             *this = silent;
@@ -193,7 +225,13 @@ impl Watch {
 }
 
 /// Asks a sentinel once a period, for as long as anybody wants to know.
-async fn ask_on(sentinels: Sentinels, turn: usize, clock: Clock, tell: UnboundedSender<Heard>) {
+async fn ask_on(
+    sentinels: Sentinels,
+    turn: usize,
+    clock: Clock,
+    hurry: Arc<Notify>,
+    tell: UnboundedSender<Heard>,
+) {
     while !tell.is_closed() {
         match Sentinel::meet(&sentinels, turn).await {
             Ok(mut sentinel) => loop {
@@ -205,7 +243,8 @@ async fn ask_on(sentinels: Sentinels, turn: usize, clock: Clock, tell: Unbounded
                 if tell.send(heard).is_err() || is_last {
                     break;
                 }
-                sleep(PERIOD).await;
+                // Sooner if somebody waits for it. A wish that comes while a question is under way is for another one.
+                drop(timeout(PERIOD, hurry.notified()).await);
             },
             Err(reason) => {
                 let (asked, said) = (clock.now(), Err(reason));

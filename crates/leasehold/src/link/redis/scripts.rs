@@ -61,6 +61,11 @@ impl Encoder {
         Some(discovery::room(self.quarantine?, ttl))
     }
 
+    /// Whether a node that may have forgotten votes abstains.
+    pub(super) const fn is_quarantined(&self) -> bool {
+        self.quarantine.is_some()
+    }
+
     /// With votes that these must have heard of.
     pub(super) fn replicated(self, replicas: Replicas) -> Self {
         Self {
