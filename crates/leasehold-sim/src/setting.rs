@@ -52,6 +52,21 @@ pub(crate) struct Setting {
     pub(crate) hides_restarts: bool,
     /// How many nodes may forget votes without a guard: only these ever do, and quorums are larger for it.
     pub(crate) forgetful: Option<usize>,
+    /// Whether the last node is another address of the first one's server.
+    pub(crate) twin: Twin,
+    /// Whether connections do not tell which process they lead to.
+    pub(crate) hides_identities: bool,
+}
+
+/// Whether the last node is another address of the first one's server, and what that server does with a second vote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Twin {
+    /// Each node is a server of its own.
+    None,
+    /// It says that it has voted.
+    Tells,
+    /// It grants once more.
+    GrantsAgain,
 }
 
 /// Who keeps nodes from voting that may have forgotten votes.
@@ -204,6 +219,8 @@ impl Setting {
             is_admitted: true,
             hides_restarts: false,
             forgetful: None,
+            twin: Twin::None,
+            hides_identities: false,
         }
     }
 
@@ -222,6 +239,19 @@ impl Setting {
         self.faults.len() > 1
             || links.loss + links.lost_replies + links.tail > 0
             || self.habits.cancels > 100_000
+    }
+
+    /// How many servers there are behind the nodes.
+    pub(crate) const fn servers(&self) -> usize {
+        match self.twin {
+            Twin::None => self.nodes,
+            Twin::Tells | Twin::GrantsAgain => self.nodes - 1,
+        }
+    }
+
+    /// The server behind a node.
+    pub(crate) const fn server(&self, node: usize) -> usize {
+        if node < self.servers() { node } else { 0 }
     }
 
     /// A quorum by the book, not by the core's word.

@@ -13,8 +13,8 @@ use crate::{
     queue::{Event, Queue},
     rng::Rng,
     scenario::{Law, Scenario},
-    setting::{Guard, Setting},
-    time::{MILLISECOND, Moment, SECOND, TRUE_EPOCH_NS},
+    setting::{Guard, Setting, Twin},
+    time::{Moment, SECOND, TRUE_EPOCH_NS},
     trace::Trace,
 };
 use leasehold_core::{
@@ -83,7 +83,7 @@ impl World {
         let resources: Vec<_> = resources.collect();
         let nodes = nodes(&setting, &resources[0], &mut rng);
         let clients = clients(&setting, quorum, &mut rng);
-        let network = Network::new(setting.links.clone(), setting.clients, setting.nodes);
+        let network = Network::new(&setting);
         let mut world = Self {
             now: Moment::START,
             queue: Queue::default(),
@@ -128,8 +128,9 @@ impl World {
             }
             self.send_first_hints();
         } else {
+            let within_ns = self.first_dial_ns();
             for link in 0..self.network.links() {
-                let at = self.now.after(1 + self.rng.below(MILLISECOND));
+                let at = self.now.after(1 + self.rng.below(within_ns));
                 self.queue.plan(at, Event::Connect { link, epoch: 0 });
             }
         }
@@ -247,7 +248,9 @@ impl World {
         let (now, request) = (self.now, &parcel.request);
         let this = &mut self.nodes[node];
         let before = this.key(now, request.resource()).cloned();
-        let vote = this.vote(now, request, met);
+        let grants_again = self.setting.twin == Twin::GrantsAgain;
+        let again = grants_again.then(|| granting_again(request)).flatten();
+        let vote = this.vote(now, again.as_ref().unwrap_or(request), met);
         self.trace.tell(now, || {
             format!(
                 "c{} → n{node}  {} {}: {}",
@@ -303,7 +306,7 @@ impl World {
 }
 
 fn nodes(setting: &Setting, first: &Resource, rng: &mut Rng) -> Vec<Node> {
-    let spare = setting.nodes - setting.needed();
+    let spare = setting.servers() - setting.needed();
     let node = |index| {
         let ppm = drift_ppm(setting, rng);
         let mut node = Node::new(rng, ppm);
@@ -323,7 +326,27 @@ fn nodes(setting: &Setting, first: &Resource, rng: &mut Rng) -> Vec<Node> {
         }
         node
     };
-    (0..setting.nodes).map(node).collect()
+    (0..setting.servers()).map(node).collect()
+}
+
+/// The request as servers took it that did not know that nothing is sent twice.
+fn granting_again(request: &Request) -> Option<Request> {
+    let Request::Acquire {
+        resource,
+        owner,
+        ttl,
+        proposal,
+        ..
+    } = request
+    else {
+        return None;
+    };
+    Some(Request::Repair {
+        resource: resource.clone(),
+        owner: owner.clone(),
+        ttl: *ttl,
+        proposal: *proposal,
+    })
 }
 
 fn clients(setting: &Setting, quorum: Quorum, rng: &mut Rng) -> Vec<Client> {
@@ -389,6 +412,7 @@ fn asked(request: &Request) -> String {
 const fn verb(request: &Request) -> &'static str {
     match request {
         Request::Acquire { .. } => "acquire",
+        Request::Repair { .. } => "repair",
         Request::Raise { .. } => "raise",
         Request::Extend { .. } => "extend",
         Request::Transfer { .. } => "take over",

@@ -25,3 +25,4 @@ mod support;
 mod testing;
 mod timestamp;
 mod tokens;
+mod twins;

@@ -9,7 +9,7 @@ use super::{
     replicas::Replicas,
     scripts::{Encoder, Met},
 };
-use leasehold_core::{Fault, FaultKind, Instant, Request, Resource, Tag, Vote};
+use leasehold_core::{Fault, FaultKind, Instant, Refusal, Request, Resource, Tag, Vote};
 use locks::Locks;
 use std::collections::{HashMap, VecDeque};
 
@@ -56,6 +56,8 @@ pub(super) enum Asked {
     Look(Resource),
     /// How many replicas have this vote.
     Replicas(Tag, Vote),
+    /// Whose the key is that this request has found.
+    Found(Tag, Request),
 }
 
 /// A request without an answer.
@@ -167,6 +169,18 @@ impl Backlog {
         look::encode(&mut self.bytes, encoder.key(resource).as_bytes());
     }
 
+    /// Asks whose the key is that a `SET … NX` has found, and for the next change to it if `watches`. Tells the vote only
+    /// then.
+    pub(super) fn ask_whose(&mut self, waiting: Waiting, watches: bool, encoder: &Encoder) {
+        let key = encoder.key(waiting.request.resource()).into_owned();
+        if watches {
+            self.place(Asked::Watch);
+            codec::encode(&mut self.bytes, &look::CACHING);
+        }
+        self.place(Asked::Found(waiting.tag, waiting.request));
+        look::encode(&mut self.bytes, key.as_bytes());
+    }
+
     /// Asks whether replicas have a vote, which is kept until then.
     pub(super) fn wait(&mut self, tag: Tag, vote: Vote, replicas: Replicas) {
         self.place(Asked::Replicas(tag, vote));
@@ -254,9 +268,12 @@ impl Backlog {
     ) -> Result<(), (Tag, Vote)> {
         let others = self.asked.iter().filter_map(|place| match &place.asked {
             Asked::Request(other) => Some(&other.request),
-            Asked::Change | Asked::Key | Asked::Watch | Asked::Look(_) | Asked::Replicas(..) => {
-                None
-            }
+            Asked::Change
+            | Asked::Key
+            | Asked::Watch
+            | Asked::Look(_)
+            | Asked::Replicas(..)
+            | Asked::Found(..) => None,
         });
         if self.locks.has(&waiting.request, others) {
             let fault = Fault::new(
@@ -294,6 +311,8 @@ impl Backlog {
                 Asked::Request(waiting) => waiting,
                 // Its request was answered, so it has left.
                 Asked::Replicas(tag, _) => return Some((tag, Vote::Unknown(after.clone()))),
+                // It was refused, whosever the key is.
+                Asked::Found(tag, _) => return Some((tag, Vote::Refused(Refusal::default()))),
                 Asked::Change | Asked::Key | Asked::Watch | Asked::Look(_) => return None,
             };
             // A request of which a part has left cannot have taken effect either, but to be sure of that

@@ -5,14 +5,14 @@ use super::{
     codec::{Frame, Inbox},
     failover::Failover,
     look::{self, Said},
-    native::Heard,
+    native::{self, Heard},
     replicas::Replicas,
     reply::{self, Verdict},
     scripts::{Encoder, Met},
     socket::{self, Stream},
 };
 use crate::link::LinkEvent;
-use leasehold_core::{Fault, FaultKind, Reading, Tag, Vote};
+use leasehold_core::{Fault, FaultKind, Reading, Refusal, Request, Tag, Vote};
 use std::{
     collections::VecDeque,
     pin::Pin,
@@ -200,6 +200,17 @@ impl Listener {
                 events.push_back(LinkEvent::Reply(tag, vote));
                 Some(())
             }
+            Some(Asked::Found(tag, request)) => {
+                let vote = native::found(&request, frame);
+                let said = vote.as_ref().and_then(|vote| Said::by(vote, &request));
+                let is_known = vote.map(|vote| events.push_back(LinkEvent::Reply(tag, vote)));
+                let is_watched = self.hints == Hints::Given;
+                if said.is_some_and(|said| is_watched && said.is_outdated(frame)) {
+                    let resource = request.resource().clone();
+                    events.push_back(LinkEvent::Changed(Some(resource)));
+                }
+                is_known
+            }
             Some(Asked::Look(resource)) => {
                 let said = backlog.said(&resource);
                 if said.is_some_and(|said| said.is_outdated(frame)) {
@@ -209,6 +220,11 @@ impl Listener {
             }
         };
         understood.ok_or_else(|| ODD.to_owned())
+    }
+
+    /// Whether the request is said by Redlock's own command, beside scripts.
+    const fn is_set(&self, request: &Request) -> bool {
+        self.met.native.is_none() && self.encoder.is_native(request)
     }
 
     /// Takes the answer to a request.
@@ -221,7 +237,7 @@ impl Listener {
     ) -> Result<(), String> {
         let reply = if self.met.native.is_some() {
             self.heard.reply(&waiting.request, frame)
-        } else if self.encoder.is_native(&waiting.request) {
+        } else if self.is_set(&waiting.request) {
             reply::of_set(frame)
         } else {
             reply::of_script(frame)
@@ -231,6 +247,13 @@ impl Listener {
             events.push_back(LinkEvent::Clock(Reading { node, asked }));
         }
         let (tag, vote) = match reply.map(|reply| reply.verdict) {
+            Some(Verdict::Vote(Vote::Refused(_))) if self.is_set(&waiting.request) => {
+                // `SET … NX` does not say whose the key is, and it may be our own.
+                let watches = Said::by(&Vote::Refused(Refusal::default()), &waiting.request);
+                let watches = watches.is_some() && self.hints == Hints::Given;
+                backlog.ask_whose(waiting, watches, &self.encoder);
+                return Ok(());
+            }
             Some(Verdict::Vote(vote)) => {
                 backlog.settled(&waiting.request);
                 let said = Said::by(&vote, &waiting.request);
@@ -274,7 +297,7 @@ fn doubt(tag: Tag, reason: String, events: &mut VecDeque<LinkEvent>) -> String {
 mod tests {
     use super::*;
     use crate::configuration::Configuration;
-    use leasehold_core::{AttemptId, Instant, OperationId, Owner, Request, Resource};
+    use leasehold_core::{AttemptId, Instant, OperationId, Owner, Resource};
 
     #[test]
     fn an_error_that_a_proxy_may_give_ends_the_connection_and_leaves_the_request_in_doubt() {
