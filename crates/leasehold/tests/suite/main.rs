@@ -18,6 +18,7 @@ mod on_runtime;
 mod operate;
 mod oracle;
 mod restart_guard;
+mod rights;
 mod sentinel;
 mod spans;
 mod stopped;

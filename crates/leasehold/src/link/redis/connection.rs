@@ -4,10 +4,12 @@ use super::{
     backlog::{Asked, Backlog, Waiting},
     codec::{Frame, Inbox},
     failover::Failover,
+    handshake::is_about_rights,
     look::{self, Said},
     native::{self, Heard},
     replicas::Replicas,
     reply::{self, Verdict},
+    rights,
     scripts::{Encoder, Met},
     socket::{self, Stream},
 };
@@ -211,6 +213,13 @@ impl Listener {
                 }
                 is_known
             }
+            Some(Asked::Rights(tag, fault)) => {
+                let named = rights::lacking(frame);
+                let named = named.map(|why| Fault::new(FaultKind::Rejected, &why));
+                let vote = Vote::Unknown(named.unwrap_or(fault));
+                events.push_back(LinkEvent::Reply(tag, vote));
+                Some(())
+            }
             Some(Asked::Look(resource)) => {
                 let said = backlog.said(&resource);
                 if said.is_some_and(|said| said.is_outdated(frame)) {
@@ -225,6 +234,11 @@ impl Listener {
     /// Whether the request is said by Redlock's own command, beside scripts.
     const fn is_set(&self, request: &Request) -> bool {
         self.met.native.is_none() && self.encoder.is_native(request)
+    }
+
+    /// Whether a script has failed for lack of a right, which was taken away after the handshake.
+    fn lacks_a_right(&self, fault: &Fault) -> bool {
+        self.met.native.is_none() && is_about_rights(&fault.to_string())
     }
 
     /// Takes the answer to a request.
@@ -252,6 +266,11 @@ impl Listener {
                 let watches = Said::by(&Vote::Refused(Refusal::default()), &waiting.request);
                 let watches = watches.is_some() && self.hints == Hints::Given;
                 backlog.ask_whose(waiting, watches, &self.encoder);
+                return Ok(());
+            }
+            Some(Verdict::Vote(Vote::Unknown(fault))) if self.lacks_a_right(&fault) => {
+                backlog.settled(&waiting.request);
+                backlog.ask_rights(waiting.tag, fault, &self.encoder);
                 return Ok(());
             }
             Some(Verdict::Vote(vote)) => {

@@ -97,6 +97,11 @@ impl Encoder {
         self.is_fenced
     }
 
+    /// The key of the hash that nodes have of their own, if they have one.
+    pub(super) fn node_key(&self) -> Option<&str> {
+        self.is_fenced.then_some(&*self.node_key)
+    }
+
     /// Which resources the keys are of.
     pub(super) const fn key_format(&self) -> &KeyFormat {
         &self.key_format
