@@ -48,6 +48,9 @@ pub struct Marker {
     pub until: Instant,
     /// Why it does not vote until then.
     pub cause: AbstentionCause,
+    /// How long a reconfiguration made it wait, counted from the moment in which it wrote `until`. None if that was
+    /// not noted, as by versions before.
+    pub wait: Option<Duration>,
     /// The millisecond of the node's clock in which the identity was last looked at. Not for replicas.
     pub seen_ms: Option<u64>,
 }
@@ -144,20 +147,28 @@ impl Quarantine {
         if !is_known {
             self.look(marker, now, now_ms, &process());
         }
-        let Some(Marker { until, cause, .. }) = marker else {
+        let Some(marker) = marker else {
             return Ok(());
         };
-        let longest = now.saturating_add(self.span);
-        if *until > longest && *cause != AbstentionCause::Reconfigured {
-            // The clock was set back: it would wait for as long.
-            *until = longest;
-        }
-        let (left, cause) = (until.saturating_since(now), *cause);
+        // A clock that was set back would make it wait for as long.
+        marker.until = marker
+            .until
+            .min(now.saturating_add(self.longest_wait(marker)));
+        let (left, cause) = (marker.until.saturating_since(now), marker.cause);
         // Argument S9: a node that may have forgotten a vote does not vote.
         if left.is_zero() {
             Ok(())
         } else {
             Err(Abstention { cause, left })
+        }
+    }
+
+    /// How long a node can have to wait that has this marker, whenever that was written.
+    fn longest_wait(&self, marker: &Marker) -> Duration {
+        match marker.cause {
+            // The configuration before may have had a longer quarantine than ours. One that was not noted is not cut.
+            AbstentionCause::Reconfigured => marker.wait.unwrap_or(Duration::MAX).max(self.span),
+            _ => self.span,
         }
     }
 
@@ -182,6 +193,7 @@ impl Quarantine {
             id: process.id.clone(),
             until,
             cause,
+            wait: marker.as_ref().and_then(|marker| marker.wait),
             seen_ms: Some(now_ms),
         });
     }
@@ -305,12 +317,45 @@ mod tests {
             id: Identity::new("a"),
             until: at(60_000),
             cause: AbstentionCause::Reconfigured,
+            wait: Some(Duration::from_mins(1)),
             seen_ms: None,
         });
         let mut admit = |millis| GUARD.admit(&mut marker, at(millis), None, || process("b"));
         assert_eq!(admit(0), left(AbstentionCause::Reconfigured, 60_000));
         assert_eq!(admit(59_000), left(AbstentionCause::Reconfigured, 1_000));
         assert_eq!(admit(60_000), Ok(()));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_lengthens_a_reconfiguration_by_once_what_was_written_at_most() {
+        const DAYS: u64 = 3 * 24 * 3_600_000;
+        let marker = |wait: Option<u64>| {
+            Some(Marker {
+                id: Identity::new("a"),
+                until: at(DAYS),
+                cause: AbstentionCause::Reconfigured,
+                wait: wait.map(Duration::from_millis),
+                seen_ms: None,
+            })
+        };
+        // A restart changes nothing of it; a wait that is shorter than the quarantine does not shorten that; and what
+        // nobody noted stands.
+        for (process_id, wait, expected) in [
+            ("a", Some(60_000), 60_000),
+            ("b", Some(60_000), 60_000),
+            ("a", Some(400), 1_000),
+            ("a", None, DAYS),
+        ] {
+            let mut marker = marker(wait);
+            let mut admit =
+                |millis| GUARD.admit(&mut marker, at(millis), None, || process(process_id));
+            assert_eq!(admit(0), left(AbstentionCause::Reconfigured, expected));
+            assert_eq!(
+                admit(100),
+                left(AbstentionCause::Reconfigured, expected - 100)
+            );
+            assert_eq!(admit(expected), Ok(()));
+        }
     }
 
     #[test]

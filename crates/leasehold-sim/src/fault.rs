@@ -10,7 +10,7 @@ use crate::{
     time::{MILLISECOND, Moment, SECOND},
     world::World,
 };
-use leasehold_core::{Owner, Request, Ttl};
+use leasehold_core::{Owner, Request, Resource, Ttl};
 use std::time::Duration;
 
 /// A kind of fault that strikes from time to time.
@@ -242,7 +242,7 @@ impl World {
         }
         let this = &mut self.nodes[node];
         match crash.keeps {
-            Keeps::All => {}
+            Keeps::All => this.read_log(),
             Keeps::Snapshot => this.data = this.snapshot.clone(),
             Keeps::Nothing => {
                 this.data = Data::default();
@@ -277,7 +277,8 @@ impl World {
     fn has_forgotten(&mut self, node: usize) {
         let this = &mut self.nodes[node];
         this.forgot = Some(self.now);
-        self.checks.guard.forgot(self.now, node, &this.data.table);
+        let kept = |resource: &Resource| this.kept(resource);
+        self.checks.guard.forgot(self.now, node, kept);
     }
 
     /// Sets a clock forward. As far as a margin covers it, that happens once in the life of a key.

@@ -2,6 +2,8 @@
 //!
 //! Only what was planned happens, in one order, and chance has one source: so a seed is a run.
 
+#[cfg(feature = "lua")]
+use crate::node::scripted::Fleet;
 use crate::{
     check::{Checks, Property, Violation, leftovers},
     client::{Client, answer, name},
@@ -244,13 +246,18 @@ impl World {
     }
 
     /// A node carries out a request.
-    pub(crate) fn execute(&mut self, node: usize, parcel: &Parcel, met: Option<&Identity>) -> Vote {
+    pub(crate) fn execute(
+        &mut self,
+        node: usize,
+        parcel: &Parcel,
+        met: Option<&Identity>,
+    ) -> (Vote, Option<Duration>) {
         let (now, request) = (self.now, &parcel.request);
         let this = &mut self.nodes[node];
-        let before = this.key(now, request.resource()).cloned();
+        let before = this.key(now, request.resource());
         let grants_again = self.setting.twin == Twin::GrantsAgain;
         let again = grants_again.then(|| granting_again(request)).flatten();
-        let vote = this.vote(now, again.as_ref().unwrap_or(request), met);
+        let (vote, told) = this.vote(now, again.as_ref().unwrap_or(request), met);
         self.trace.tell(now, || {
             format!(
                 "c{} → n{node}  {} {}: {}",
@@ -266,7 +273,7 @@ impl World {
             self.check_guard(node, parcel);
             self.check_promises(parcel.request.resource());
         }
-        vote
+        (vote, told)
     }
 
     fn ghost(&mut self, node: usize, parcel: Rc<Parcel>, met: Option<Identity>) {
@@ -307,6 +314,8 @@ impl World {
 
 fn nodes(setting: &Setting, first: &Resource, rng: &mut Rng) -> Vec<Node> {
     let spare = setting.servers() - setting.needed();
+    #[cfg(feature = "lua")]
+    let fleet = fleet(setting);
     let node = |index| {
         let ppm = drift_ppm(setting, rng);
         let mut node = Node::new(rng, ppm);
@@ -320,6 +329,10 @@ fn nodes(setting: &Setting, first: &Resource, rng: &mut Rng) -> Vec<Node> {
         {
             let span = Duration::from_nanos(span_ns);
             node.guard = Some(Quarantine { span, trusts_disk });
+        }
+        #[cfg(feature = "lua")]
+        if let Some(fleet) = &fleet {
+            node.run_scripts(fleet);
         }
         if setting.is_admitted {
             node.admit(Moment::START);
@@ -347,6 +360,23 @@ fn granting_again(request: &Request) -> Option<Request> {
         ttl: *ttl,
         proposal: *proposal,
     })
+}
+
+/// What the nodes have in common, if they are servers.
+#[cfg(feature = "lua")]
+fn fleet(setting: &Setting) -> Option<Rc<Fleet>> {
+    let texts = setting.texts?;
+    let guard = match setting.guard {
+        Guard::Marker {
+            span_ns,
+            trusts_disk,
+        } => Some((Duration::from_nanos(span_ns), trusts_disk)),
+        Guard::Nobody | Guard::Uptime { .. } => None,
+    };
+    // Without tokens, queues and a guard a lock is plain, and its nodes keep nothing of their own.
+    let is_fair = (0..setting.clients).any(|client| setting.waits.is_fair(client));
+    let is_fenced = setting.is_fenced || is_fair;
+    Some(Rc::new(Fleet::new(texts, setting.nodes, is_fenced, guard)))
 }
 
 fn clients(setting: &Setting, quorum: Quorum, rng: &mut Rng) -> Vec<Client> {

@@ -131,7 +131,7 @@ const CORE: [&[&str]; 12] = [
         "servers",
         "lookout",
     ],
-    &["fence", "node_clock", "queue", "standing"],
+    &["fence", "node_clock", "queue", "standing", "discovery"],
     &["request", "lease", "upkeep", "streaks"],
     &["claim", "outbox", "plan", "nodes", "contend"],
     &["round", "inquiry", "table", "repair", "won"],

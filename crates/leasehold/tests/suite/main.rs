@@ -2,7 +2,9 @@
 
 mod blocking;
 mod callers;
+mod cost;
 mod critical_sections;
+mod deposed;
 mod examine;
 mod fair;
 mod faults_redis;
@@ -12,6 +14,7 @@ mod lease;
 mod link_impostor;
 mod link_redis;
 mod manager;
+mod marker;
 mod native;
 mod observe;
 mod on_runtime;

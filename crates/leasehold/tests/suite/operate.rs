@@ -410,3 +410,65 @@ fn nodes_in_memory_need_no_operator() {
     let survey = block_on(LockManager::builder().memory(1).survey()).expect("there is one");
     assert_eq!(survey[0].answer, Answer::NeedsNone);
 }
+
+/// Lets a node's clock be set back by three days, as far as its own hash shows that: all that was written is as far ahead.
+fn set_back(server: &Server) {
+    let ahead = "local ends = tonumber(redis.call('HGET', KEYS[1], 'until')) + 259200000
+        local span = string.match(redis.call('HGET', KEYS[1], 'wait') or '', ' (%d+)$')
+        redis.call('HSET', KEYS[1], 'until', string.format('%.0f', ends))
+        if span then
+            redis.call('HSET', KEYS[1], 'wait', string.format('%.0f ', ends) .. span)
+        end";
+    let done = server.command(&["EVAL", ahead, "1", "leasehold:node"]);
+    done.expect("it answers");
+}
+
+/// For how long the only node does not vote.
+fn waits(builder: ManagerBuilder) -> Duration {
+    match tries(builder) {
+        Err(AcquireError::Abstained(abstained)) => abstained.left,
+        other => panic!("it must not vote: {other:?}"),
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_back_lengthens_no_reconfiguration_by_more_than_its_wait() {
+    let (servers, urls) = servers(1);
+    let (old, new) = (|| builder(&urls, 60_000), || builder(&urls, 30_000));
+    // Behind a reconfiguration: as long as the longer quarantine of the two, and no longer.
+    admit(old());
+    assert!(
+        change(new(), Former::same())
+            .expect("it is there")
+            .is_complete()
+    );
+    set_back(&servers[0]);
+    let left = waits(new());
+    assert!((55_000 * MS..=60_602 * MS).contains(&left), "{left:?}");
+    // Before the next one: what it finds is cut as well, but not what the node waits for already.
+    set_back(&servers[0]);
+    let next = || builder(&urls, 20_000);
+    assert!(
+        change(next(), Former::same())
+            .expect("it is there")
+            .is_complete()
+    );
+    let left = waits(next());
+    assert!((50_000 * MS..=60_602 * MS).contains(&left), "{left:?}");
+}
+
+#[test]
+fn a_clock_that_is_set_back_before_a_reconfiguration_does_not_lengthen_it() {
+    let (servers, urls) = servers(1);
+    let (old, new) = (|| builder(&urls, 30_000), || builder(&urls, 20_000));
+    // In the quarantine of a new node.
+    assert!(waits(old()) <= 30_302 * MS);
+    set_back(&servers[0]);
+    assert!(
+        change(new(), Former::same())
+            .expect("it is there")
+            .is_complete()
+    );
+    let left = waits(new());
+    assert!((25_000 * MS..=30_302 * MS).contains(&left), "{left:?}");
+}

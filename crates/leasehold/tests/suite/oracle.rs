@@ -189,10 +189,16 @@ impl Dice {
             _ => AbstentionCause::Reconfigured,
         };
         let id = if self.roll(2) == 0 { id } else { "12ab/34cd" };
+        let wait = match self.roll(3) {
+            0 => None,
+            1 => Some(SPAN / 3),
+            _ => Some(3 * SPAN),
+        };
         let marker = Marker {
             id: Identity::new(id),
             until,
             cause,
+            wait,
             seen_ms: None,
         };
         Some(marker).filter(|_| self.roll(6) > 0)
@@ -222,6 +228,11 @@ fn write(server: &Server, past: Option<&Marker>) {
             why,
         ];
         server.command(&words).expect("it answers");
+        if let Some(wait) = marker.wait {
+            let wait = format!("{until} {}", wait.as_millis());
+            let words = ["HSET", "leasehold:node", "wait", &wait];
+            server.command(&words).expect("it answers");
+        }
     }
 }
 

@@ -8,6 +8,11 @@ if (cfg or '') ~= ARGV[1] then
 end
 -- Argument S1: a mark is nobody's configuration, so it ends votes and extensions of the old and of the new.
 if cfg ~= ARGV[2] then
+  local kept = redis.call('HMGET', KEYS[1], 'why', 'until')
+  -- A quarantine that no reconfiguration has begun is not longer than that of the configuration which ends.
+  if kept[1] ~= 'reconfigured' and kept[1] ~= 'unfinished' then
+    redis.call('HSET', KEYS[1], 'wait', (kept[2] or '0') .. ' 0')
+  end
   redis.call('HSET', KEYS[1], 'cfg', ARGV[2], 'about', ARGV[3], 'was', ARGV[4], 'why', 'unfinished')
 end
 return {1, counters(KEYS[1])}

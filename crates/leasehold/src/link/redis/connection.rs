@@ -3,7 +3,7 @@
 use super::{
     backlog::{Asked, Backlog, Waiting},
     codec::{Frame, Inbox},
-    failover::Failover,
+    failover::Watch,
     handshake::is_about_rights,
     look::{self, Said},
     native::{self, Heard},
@@ -29,8 +29,6 @@ pub(super) struct Connection {
     /// Bytes were written that the stream may still keep to itself (TLS does).
     flush: bool,
     listener: Listener,
-    /// Comes about when the node is to be found elsewhere; none if it cannot be.
-    failover: Option<Failover>,
 }
 
 /// What it takes to understand the node's answers.
@@ -42,6 +40,8 @@ struct Listener {
     hints: Hints,
     /// The answers to the first commands of a request that is made of several.
     heard: Heard,
+    /// Who says that this is the node; none if its own address does.
+    watch: Option<Box<Watch>>,
 }
 
 /// Whether a node tells of changes to the keys that it was asked to watch.
@@ -69,17 +69,15 @@ impl Connection {
                 met,
                 hints,
                 heard: Heard::NOTHING,
+                watch: None,
             },
-            failover: None,
         }
     }
 
-    /// Is of use until then.
-    pub(super) fn until(self, failover: Failover) -> Self {
-        Self {
-            failover: Some(failover),
-            ..self
-        }
+    /// The same, to a server that is the node by the word of sentinels. It is of use while they name it.
+    pub(super) fn watched(mut self, watch: Watch) -> Self {
+        self.listener.watch = Some(Box::new(watch));
+        self
     }
 
     /// Whether the node tells of changes to keys.
@@ -103,8 +101,8 @@ impl Connection {
         backlog: &mut Backlog,
         events: &mut VecDeque<LinkEvent>,
     ) -> Poll<Result<(), String>> {
-        if let Some(failover) = &mut self.failover
-            && let Poll::Ready(reason) = failover.as_mut().poll(cx)
+        if let Some(watch) = &mut self.listener.watch
+            && let Poll::Ready(reason) = watch.poll_departure(cx)
         {
             return Poll::Ready(Err(reason));
         }
@@ -279,6 +277,7 @@ impl Listener {
                 if let Some(said) = said.filter(|_| self.hints == Hints::Given) {
                     backlog.look(waiting.request.resource(), said, &self.encoder);
                 }
+                let vote = self.confirmed(&waiting.request, vote);
                 if let Some(replicas) = self.encoder.replicas()
                     && Replicas::concern(&waiting.request, &vote)
                 {
@@ -299,6 +298,18 @@ impl Listener {
         };
         events.push_back(LinkEvent::Reply(tag, vote));
         Ok(())
+    }
+
+    /// The vote as it counts: nobody relies on one of a master that may have been replaced.
+    fn confirmed(&self, request: &Request, vote: Vote) -> Vote {
+        let Some((watch, ttl)) = self.watch.as_ref().zip(request.ttl()) else {
+            return vote;
+        };
+        // Argument S9: judged when it is heard. It was asked for before that, and its lease counts from then.
+        match watch.doubt(self.encoder.room(ttl)) {
+            Some(doubt) if vote.is_granted() => Vote::Unknown(doubt),
+            _ => vote,
+        }
     }
 }
 
@@ -342,6 +353,7 @@ mod tests {
             met: Met::default(),
             hints: Hints::Refused,
             heard: Heard::NOTHING,
+            watch: None,
         };
         let frame = Frame::Error(words.as_bytes());
         let ended = listener.hear(&frame, &mut backlog, &mut events);

@@ -18,7 +18,6 @@ end
 local left, why = 0, false
 if ARGV[1] ~= 'off' then
   local met = (string.match(info, 'run_id:(%x+)') or '') .. '/' .. (string.match(info, 'master_replid:(%x+)') or '')
-  kept[4] = false
   left, why = abstains(KEYS[1], kept, now, ARGV[1], ARGV[2], met)
 end
 redis.call('HSET', KEYS[1], 'durable', ARGV[2])

@@ -31,8 +31,13 @@ local function abstains(key, kept, now, span, trusts, met)
     redis.set_repl(redis.REPL_ALL)
   end
   -- A clock that was set back would make it wait for as long.
-  if ends - now > tonumber(span) and why ~= 'reconfigured' then
-    ends = now + tonumber(span)
+  local longest = tonumber(span)
+  if ends - now > longest then
+    -- The configuration before may have had a longer quarantine than ours: what its reconfiguration wrote counts.
+    if why == 'reconfigured' then
+      longest = math.max(longest, noted_wait(redis.call('HGET', key, 'wait'), ends))
+    end
+    ends = math.min(ends, now + longest)
     redis.call('HSET', key, 'until', string.format('%.0f', ends))
   end
   return ends - now, why

@@ -5,7 +5,7 @@
 -- {-2, configuration, its text}: it does not carry the mark, and nothing was changed.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local kept = redis.call('HMGET', KEYS[1], 'until', 'why', 'cfg')
+local kept = redis.call('HMGET', KEYS[1], 'until', 'why', 'cfg', 'wait')
 if kept[3] ~= ARGV[1] then
   return {-2, kept[3], redis.call('HGET', KEYS[1], 'about')}
 end
@@ -21,11 +21,16 @@ for place = 6, #ARGV, 2 do
     redis.call('HSET', KEYS[1], field, ARGV[place + 1])
   end
 end
-local ends = tonumber(kept[1] or '0') or 0
+local written = tonumber(kept[1] or '0') or 0
+-- What the node waits for already is not shortened, unless a clock that was set back has made it longer.
+local ends = math.min(written, now + math.max(tonumber(ARGV[4]), noted_wait(kept[4], written)))
 -- Argument S9: counted from now, when no quorum of the old configuration is left.
 if kept[2] ~= 'reconfigured' then
   ends = math.max(ends, now + tonumber(ARGV[4]))
-  redis.call('HSET', KEYS[1], 'until', string.format('%.0f', ends), 'why', 'reconfigured')
+end
+if kept[2] ~= 'reconfigured' or ends ~= written then
+  local wait = string.format('%.0f %.0f', ends, ends - now)
+  redis.call('HSET', KEYS[1], 'until', string.format('%.0f', ends), 'why', 'reconfigured', 'wait', wait)
 end
 if current then
   redis.call('HSET', KEYS[1], 'id', current)

@@ -320,6 +320,15 @@ fn millis(millis: i64) -> Option<Duration> {
     u64::try_from(millis).ok().map(Duration::from_millis)
 }
 
+/// All of them, by what they do.
+#[cfg(feature = "wire")]
+pub(super) const TEXTS: [(&str, &str); 4] = [
+    ("survey", SURVEY),
+    ("admit", ADMIT),
+    ("block", BLOCK),
+    ("settle", SETTLE),
+];
+
 const SURVEY: &str = concat!(
     "#!lua flags=no-writes\n",
     include_str!("counters.lua"),
@@ -331,7 +340,11 @@ const BLOCK: &str = concat!(
     include_str!("counters.lua"),
     include_str!("block.lua")
 );
-const SETTLE: &str = concat!("#!lua flags=allow-oom\n", include_str!("settle.lua"));
+const SETTLE: &str = concat!(
+    "#!lua flags=allow-oom\n",
+    include_str!("wait.lua"),
+    include_str!("settle.lua")
+);
 
 const ODD: &str = "gave an answer that our scripts never give";
 

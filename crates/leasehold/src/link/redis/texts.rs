@@ -19,28 +19,31 @@ pub(super) const SCRIPTS: [Script; 6] = [VOTE, RAISE, EXTEND, TRANSFER, INSPECT,
 pub(super) const VOTE: Script = Script {
     text: concat!(
         "#!lua\n",
+        include_str!("wait.lua"),
         include_str!("guard.lua"),
         include_str!("refuse.lua"),
         include_str!("vote.lua"),
         include_str!("twin.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "cf0c748ba965b5ff59baa389b0d6152ed68d3b5f",
+    sha1: "04f6d9a08a01664cfdcec26ab2f796b4ddd26aea",
 };
 /// As a vote, but of a lease that may find its key there.
 pub(super) const REPAIR: Script = Script {
     text: concat!(
         "#!lua\n",
+        include_str!("wait.lua"),
         include_str!("guard.lua"),
         include_str!("refuse.lua"),
         include_str!("vote.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "b760fca9b064797ef981fbeb5846f7875caf360a",
+    sha1: "d90a1e11b6c4dac98d7b8d257e6657e9760228c6",
 };
 pub(super) const FAIR: Script = Script {
     text: concat!(
         "#!lua\n",
+        include_str!("wait.lua"),
         include_str!("guard.lua"),
         include_str!("refuse.lua"),
         include_str!("queue.lua"),
@@ -49,7 +52,7 @@ pub(super) const FAIR: Script = Script {
         include_str!("fair.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "370f1b7b2e7ea0a59e5dda540119b8a06728e0e1",
+    sha1: "faea4e3da78e21d3ebc37bc84c802a2b29ef2edf",
 };
 pub(super) const LEAVE: Script = Script {
     text: concat!(
@@ -103,6 +106,7 @@ pub(super) const RELEASE: Script = Script {
 /// Said once for each connection, so it goes along in full. Also to a node without memory: it still releases.
 pub(super) const GREET: &str = concat!(
     "#!lua flags=allow-oom\n",
+    include_str!("wait.lua"),
     include_str!("guard.lua"),
     include_str!("greet.lua")
 );
