@@ -159,6 +159,14 @@ pub(crate) enum Keeps {
     Nothing,
 }
 
+impl Clocks {
+    /// Off, as all clocks are, and never set.
+    const CALM: Self = Self {
+        drift_ppm: 1_000,
+        step_ns: 0,
+    };
+}
+
 impl Links {
     /// More than anybody needs.
     pub(crate) const ROOM: usize = 1_000;
@@ -205,10 +213,7 @@ impl Setting {
                 detect_ns: rng.pick(&[2 * MILLISECOND, 100 * MILLISECOND, 2 * SECOND]),
                 room: Links::ROOM,
             },
-            clocks: Clocks {
-                drift_ppm: 1_000,
-                step_ns: 0,
-            },
+            clocks: Clocks::CALM,
             faults: Vec::new(),
             crash: Crash {
                 keeps: Keeps::All,
