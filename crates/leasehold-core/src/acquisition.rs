@@ -20,6 +20,7 @@ use crate::{
     request::{AttemptId, Fault, FaultKind, OperationId, Tag, Vote},
     resource::Resource,
     round::Round,
+    servers::ServerId,
     steps::Steps,
     streaks::Rivalry,
     time::Instant,
@@ -162,7 +163,7 @@ impl Acquisition {
     pub(crate) fn handle_reply(
         &mut self,
         now: Instant,
-        node: NodeId,
+        (node, server): (NodeId, Option<ServerId>),
         tag: Tag,
         vote: Vote,
         outbox: &mut Outbox,
@@ -181,12 +182,12 @@ impl Acquisition {
                 if tag.attempt == claim.id() =>
             {
                 claim.settle(now, node, tag.step, &vote);
-                round.handle(node, tag.step, counted(vote, is_fenced));
+                round.handle_from(node, tag.step, counted(vote, is_fenced), server);
             }
             State::Agreeing(claim, agreement, _) if tag.attempt == claim.id() => {
                 claim.settle(now, node, tag.step, &vote);
                 let vote = counted(vote, is_fenced);
-                agreement.handle_reply(node, tag.step, vote, claim, outbox);
+                agreement.handle_reply((node, server), tag.step, vote, claim, outbox);
             }
             _ => return Turn::default(),
         }

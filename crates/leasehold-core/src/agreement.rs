@@ -8,6 +8,7 @@ use crate::{
     quorum::{Decision, Quorum},
     request::{Fault, FaultKind, Vote},
     round::Round,
+    servers::{ServerId, Servers},
     time::Instant,
 };
 
@@ -16,6 +17,8 @@ use crate::{
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Agreement {
     settling: Settling,
+    /// Those that have granted the first round.
+    servers: Servers,
     round: Round,
 }
 
@@ -34,6 +37,7 @@ impl Agreement {
         let step = claim.next_step();
         let mut agreement = Self {
             round: Round::new(quorum, step, now, closes),
+            servers: vote.servers().clone(),
             settling,
         };
         for node in agreement.settling.standing().iter() {
@@ -54,7 +58,7 @@ impl Agreement {
     /// Takes a node's answer to request number `step`: late votes of the first round count as well.
     pub(crate) fn handle_reply(
         &mut self,
-        node: NodeId,
+        (node, server): (NodeId, Option<ServerId>),
         step: u32,
         vote: Vote,
         claim: &Claim,
@@ -78,6 +82,9 @@ impl Agreement {
             return;
         }
         match vote {
+            Vote::Granted { .. } if !self.servers.admit(node, server) => {
+                self.count(node, Vote::Unknown(Fault::same_node()));
+            }
             Vote::Granted {
                 counter: Some(counter),
             } => {

@@ -6,7 +6,7 @@ use crate::{
     owner::Owner,
     queue::{LEAVING, Place},
     quorum::Quorum,
-    request::{AttemptId, Request, Tag, Vote},
+    request::{AttemptId, FaultKind, Request, Tag, Vote},
     resource::Resource,
     terms::{Terms, Ttl},
     time::Instant,
@@ -37,6 +37,10 @@ pub struct Claim {
     nodes: NodeSet,
     /// Where the key was surely never set.
     untouched: NodeSet,
+    /// The nodes that have not set the key when they were asked to: if it is there, another address of theirs has.
+    outside: NodeSet,
+    /// Those of them that have said so.
+    twins: NodeSet,
     /// Where the first request may still take effect, as far as we know.
     unanswered: NodeSet,
     /// Later requests that may still take effect.
@@ -85,6 +89,8 @@ impl Claim {
             first: terms,
             nodes,
             untouched,
+            outside: NodeSet::EMPTY,
+            twins: NodeSet::EMPTY,
             unanswered,
             further: Vec::new(),
             steps,
@@ -133,8 +139,9 @@ impl Claim {
         if queues(vote) {
             self.queued.insert(node);
         }
-        let terms = if step == Self::ACQUIRE_STEP {
-            self.unanswered.remove(node).then_some(self.first)
+        let asked = if step == Self::ACQUIRE_STEP {
+            let first = (self.first, true);
+            self.unanswered.remove(node).then_some(first)
         } else {
             let mut further = self.further.iter_mut();
             let request = further.find(|request| request.step == step);
@@ -142,12 +149,15 @@ impl Claim {
                 .filter(|request| request.unanswered.contains(node))
                 .map(|request| {
                     request.unanswered.remove(node);
-                    request.terms
+                    (request.terms, request.creates)
                 })
         };
-        let Some(terms) = terms else {
+        let Some((terms, creates)) = asked else {
             return;
         };
+        if creates {
+            self.learn_whose(node, vote);
+        }
         self.further
             .retain(|request| !request.unanswered.is_empty());
         let effective = match vote {
@@ -160,6 +170,33 @@ impl Claim {
         } else if step == Self::ACQUIRE_STEP && matches!(vote, Vote::Unknown(_)) {
             self.untouched.insert(node);
         }
+    }
+
+    /// Takes note of whether the key on a node is the node's own, by its answer to a request that sets it.
+    fn learn_whose(&mut self, node: NodeId, vote: &Vote) {
+        match vote {
+            Vote::Granted { .. } => {
+                self.outside.remove(node);
+            }
+            Vote::Refused(_) => {
+                self.outside.insert(node);
+            }
+            Vote::Unknown(fault) if fault.kind() == FaultKind::SameNode => {
+                self.twins.insert(node);
+            }
+            Vote::Unknown(_) => {}
+        }
+    }
+
+    /// The nodes on which no lease of this claim stands, even if they find its key there: they are other addresses of
+    /// servers that have set it.
+    pub(crate) const fn strangers(&self) -> NodeSet {
+        self.outside.union(self.twins)
+    }
+
+    /// The nodes that have said that they are other addresses of servers that have voted.
+    pub(crate) const fn twins(&self) -> NodeSet {
+        self.twins
     }
 
     /// The number of the next request under this owner.
@@ -217,7 +254,13 @@ impl Claim {
     #[must_use]
     pub fn first(&self) -> Request {
         match &self.from {
-            None => self.acquire_in_turn(self.place),
+            None => Request::Acquire {
+                resource: self.resource.clone(),
+                owner: self.owner.clone(),
+                ttl: self.terms.key_ttl(),
+                proposal: self.proposal,
+                place: self.place,
+            },
             Some(from) => Request::Transfer {
                 resource: self.resource.clone(),
                 from: from.clone(),
@@ -251,20 +294,15 @@ impl Claim {
         self.queued
     }
 
-    /// The request that sets the keys where there are none. It waits for nobody: whoever has a lease does not queue for
-    /// the keys that it has lost.
+    /// The request that sets the keys again where they were lost. It waits for nobody: a lease does not queue for the
+    /// keys that it has lost.
     #[must_use]
-    pub fn acquire(&self) -> Request {
-        self.acquire_in_turn(None)
-    }
-
-    fn acquire_in_turn(&self, place: Option<Place>) -> Request {
-        Request::Acquire {
+    pub fn repair(&self) -> Request {
+        Request::Repair {
             resource: self.resource.clone(),
             owner: self.owner.clone(),
             ttl: self.terms.key_ttl(),
             proposal: self.proposal,
-            place,
         }
     }
 
@@ -347,111 +385,4 @@ const fn queues(vote: &Vote) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        queue::Waiter,
-        request::{Fault, FaultKind, OperationId},
-        terms::{Drift, Ttl},
-    };
-    use core::time::Duration;
-
-    fn at(millis: u64) -> Instant {
-        Instant::from_origin(Duration::from_millis(millis))
-    }
-
-    fn node(index: usize) -> NodeId {
-        NodeId::new(index).expect("below 32")
-    }
-
-    /// The claim of an attempt of which three nodes are asked at 0 ms. TTL 10 s, allowance 102 ms.
-    fn claim() -> Claim {
-        let operation = OperationId::new(0);
-        let id = AttemptId {
-            operation,
-            number: 0,
-        };
-        Claim::new(
-            id,
-            Resource::new("r").expect("a name"),
-            Owner::from_bytes(b"o").expect("a byte"),
-            Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("defaults fit"),
-            Quorum::majority(3).expect("three nodes"),
-            at(0),
-        )
-    }
-
-    #[test]
-    fn a_ttl_begins_when_a_hung_node_may_have_acted() {
-        let mut claim = claim();
-        claim.settle(at(1), node(0), 0, &Vote::GRANTED);
-        claim.settle(at(1), node(1), 0, &Vote::GRANTED);
-        assert!(!claim.is_answered());
-        let cut = Vote::Unknown(Fault::new(FaultKind::Disconnected, "cut"));
-        claim.settle(at(60_000), node(2), 0, &cut);
-        assert!(claim.is_answered());
-        assert_eq!(claim.gone_by(), at(60_000 + 10_000 + 102));
-        assert!(claim.touched().contains(node(2)));
-    }
-
-    #[test]
-    fn a_late_grant_sets_its_key_for_the_ttl_that_it_was_asked_for() {
-        let mut claim = claim();
-        let step = claim.next_step();
-        let short = Ttl::new(Duration::from_secs(1)).expect("in range");
-        let terms = claim.terms().with_ttl(short).expect("it fits");
-        claim.extended_at(at(3_000), step, terms);
-        claim.settle(at(20_000), node(0), 0, &Vote::GRANTED);
-        assert_eq!(claim.gone_by(), at(20_000 + 10_000 + 102));
-    }
-
-    #[test]
-    fn whoever_has_a_lease_queues_for_no_key_that_it_has_lost() {
-        let place = Some(Place {
-            waiter: Waiter::new(7),
-            ticket: None,
-        });
-        let claim = claim().queueing(place);
-        assert_eq!(claim.first().place(), place);
-        assert_eq!(claim.acquire().place(), None);
-    }
-
-    #[test]
-    fn a_node_that_gets_the_key_later_is_touched() {
-        let mut claim = claim();
-        let busy = Vote::Unknown(Fault::new(FaultKind::Busy, "full"));
-        claim.settle(at(1), node(2), 0, &busy);
-        assert!(!claim.touched().contains(node(2)));
-        let step = claim.next_step();
-        claim.repaired_at(at(3_000), step, NodeSet::from_iter([node(2)]));
-        assert!(claim.touched().contains(node(2)));
-        assert!(claim.creates(node(2), step));
-        claim.settle(at(3_001), node(2), step, &Vote::GRANTED);
-        assert!(!claim.creates(node(2), step), "it was told once");
-    }
-
-    #[test]
-    fn an_extension_that_is_not_answered_may_take_effect_yet() {
-        let mut claim = claim();
-        for index in 0..3 {
-            claim.settle(at(1), node(index), 0, &Vote::GRANTED);
-        }
-        let step = claim.next_step();
-        claim.extended_at(at(3_000), step, *claim.clone().terms());
-        claim.settle(at(3_001), node(0), step, &Vote::GRANTED);
-        let busy = Vote::Unknown(Fault::new(FaultKind::Busy, "full"));
-        claim.settle(at(3_002), node(1), step, &busy);
-        assert!(!claim.is_answered());
-        claim.settle(
-            at(20_000),
-            node(2),
-            step,
-            &Vote::Refused(Default::default()),
-        );
-        assert!(claim.is_answered());
-        // What was refused had no effect, whenever that was told.
-        assert_eq!(claim.gone_by(), at(3_001 + 10_000 + 102));
-        // Nothing was sent to the full link, but the key is there from before.
-        assert!(claim.touched().contains(node(1)));
-    }
-}
+mod tests;

@@ -149,20 +149,20 @@ impl Engine {
         if self.withdrawals.has(attempt) {
             return self.hear_release(now, node, tag, vote);
         }
-        let vote = self.nodes.counted(node, vote);
+        let server = self.nodes.server(node);
         let id = attempt.operation;
         let renewal = self.renewals.get(id);
         if renewal.is_some_and(|renewal| renewal.attempt() == attempt) {
             self.turn_renewal(now, id, |renewal, outbox| {
-                renewal.handle_reply(now, node, tag, vote, outbox)
+                renewal.handle_reply(now, (node, server), tag, vote, outbox)
             });
         } else if self.acquisitions.has(id) {
             self.turn_acquisition(now, id, |acquisition, _, outbox| {
-                acquisition.handle_reply(now, node, tag, vote, outbox)
+                acquisition.handle_reply(now, (node, server), tag, vote, outbox)
             });
         } else if self.prolongations.has(id) {
             self.turn_prolongation(now, id, |extension| {
-                extension.round.handle(node, tag.step, vote);
+                extension.round.handle_from(node, tag.step, vote, server);
             });
         } else {
             self.turn_inquiry(now, id, |inquiry| inquiry.handle_reply(node, vote));

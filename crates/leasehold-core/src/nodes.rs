@@ -5,8 +5,8 @@ use crate::{
     node_clock::{ClockStep, NodeClock, Reading},
     node_set::{NodeId, NodeSet},
     quarantine::Identity,
-    request::{Fault, FaultKind, Vote},
     resource::Resource,
+    servers::ServerId,
     terms::Drift,
     time::Instant,
 };
@@ -18,7 +18,8 @@ pub(crate) struct Nodes(Vec<Node>);
 
 #[derive(Clone, Debug, Default, Hash)]
 struct Node {
-    identity: Option<Identity>,
+    /// The process that its connection was opened to.
+    server: Option<ServerId>,
     clock: NodeClock,
     /// Whether it tells of changes.
     tells: bool,
@@ -49,7 +50,7 @@ impl Nodes {
     /// The connection to a node is gone.
     pub(crate) fn part(&mut self, node: NodeId) {
         if let Some(this) = self.0.get_mut(node.index()) {
-            this.identity = None;
+            this.server = None;
             this.tells = false;
             this.is_down = true;
             this.is_silent = false;
@@ -107,7 +108,7 @@ impl Nodes {
             this.is_down = false;
             // What is known of the clock stays: if another process took the keys over, on whatever machine, it is by
             // its clock that they end.
-            this.identity = identity;
+            this.server = identity.map(|it| ServerId::new(fnv(it.as_str().as_bytes())));
         }
     }
 
@@ -123,18 +124,8 @@ impl Nodes {
         this.clock.read(now, reading, drift)
     }
 
-    /// The vote as it counts: a server that is asked under two addresses has one vote.
-    pub(crate) fn counted(&self, node: NodeId, vote: Vote) -> Vote {
-        let of = |node: NodeId| self.0.get(node.index())?.identity.as_ref();
-        let before = NodeSet::first(node.index());
-        // Argument S7: nodes are counted, not addresses.
-        let twin = of(node).and_then(|id| before.iter().find(|other| of(*other) == Some(id)));
-        match (twin, vote) {
-            (Some(_), Vote::Granted { .. }) => Vote::Unknown(Fault::new(
-                FaultKind::SameNode,
-                "the same server as another address of the list",
-            )),
-            (_, vote) => vote,
-        }
+    /// The server behind a node, if it has told which one it is.
+    pub(crate) fn server(&self, node: NodeId) -> Option<ServerId> {
+        self.0.get(node.index())?.server
     }
 }

@@ -19,9 +19,10 @@ use crate::{
     plan::Plan,
     quorum::{Decision, Quorum},
     repair::Repair,
-    request::{AttemptId, OperationId, Tag, Vote},
+    request::{AttemptId, Fault, OperationId, Tag, Vote},
     resource::Resource,
     round::Round,
+    servers::ServerId,
     standing::Standing,
     terms::{Terms, Ttl},
     time::Instant,
@@ -187,7 +188,7 @@ impl Renewal {
     pub(crate) fn handle_reply(
         &mut self,
         now: Instant,
-        node: NodeId,
+        (node, server): (NodeId, Option<ServerId>),
         tag: Tag,
         vote: Vote,
         outbox: &mut Outbox,
@@ -199,12 +200,19 @@ impl Renewal {
         }
         self.repair.handle_reply(node, tag.step, &vote);
         self.learn_watched(now, tag.step, &vote);
+        // Argument S7: a node that has not set the key itself shows what another address of the same server has set.
+        let vote = match vote {
+            Vote::Granted { .. } if self.claim.strangers().contains(node) => {
+                Vote::Unknown(Fault::same_node())
+            }
+            vote => vote,
+        };
         if vote.is_granted() {
-            self.standing.confirmed(node, tag.step);
+            self.standing.confirmed(node, tag.step, server);
         }
         // The round counts the answers to its own request only.
         if let Some(extension) = &mut self.extension {
-            extension.round.handle(node, tag.step, vote);
+            extension.round.handle_from(node, tag.step, vote, server);
             self.decide(now, &mut turn, outbox);
         }
         let valid = self.lease.is_valid(now);
@@ -366,7 +374,8 @@ impl Renewal {
         if until >= self.lease.valid_until {
             self.lease.valid_until = until;
             let granted = round.tally().granted();
-            self.standing = Standing::new(round.step(), granted, keys_until, steps);
+            let standing = Standing::new(round.step(), granted, keys_until, steps);
+            self.standing = standing.of(round.servers().clone());
             self.stepped = None;
         }
         self.terms = *terms;

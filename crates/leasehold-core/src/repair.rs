@@ -44,7 +44,8 @@ impl Repair {
 
     /// Sends the key to the nodes that are known to have lost it, if the lease is `valid`.
     pub(crate) fn send(&mut self, now: Instant, valid: bool, claim: &mut Claim, out: &mut Outbox) {
-        let missing = self.missing;
+        // Another address of a server is given no key: the server gets it by the one under which it has voted.
+        let missing = self.missing.without(claim.twins());
         // Argument S5: what is over sets no keys, even if nobody has noticed yet that it is over.
         if !self.is_due || missing.is_empty() || !valid {
             return;
@@ -52,6 +53,6 @@ impl Repair {
         self.missing = NodeSet::EMPTY;
         let step = claim.next_step();
         claim.repaired_at(now, step, missing);
-        out.send(missing, claim.tag(step), claim.acquire());
+        out.send(missing, claim.tag(step), claim.repair());
     }
 }

@@ -14,8 +14,9 @@ use core::{fmt, ops::RangeInclusive, time::Duration};
     reason = "a link must carry out every request, or not compile"
 )]
 pub enum Request {
-    /// Set the key if there is none. A key that already carries this owner counts as set: the answer to
-    /// a request that arrives twice is the same.
+    /// The first vote of an attempt: set the key if there is none. No link sends it twice, so a node whose key carries
+    /// this owner already is one that has voted, under another address: it answers [`FaultKind::SameNode`] and changes
+    /// nothing.
     Acquire {
         /// Which key.
         resource: Resource,
@@ -27,6 +28,18 @@ pub enum Request {
         proposal: Option<FencingToken>,
         /// Who asks, if the lock is fair: it is refused as long as others come first, and has a place among them then.
         place: Option<Place>,
+    },
+    /// Set the key again on a node that has lost it. A key that carries this owner counts as set, since an earlier repair
+    /// whose answer was lost may have set it.
+    Repair {
+        /// Which key.
+        resource: Resource,
+        /// The value to set.
+        owner: Owner,
+        /// How long the key shall live.
+        ttl: Ttl,
+        /// What the node's counter shall become at least with the grant; none if the lease has no fencing token.
+        proposal: Option<FencingToken>,
     },
     /// Let the counter be `token` if the key carries this owner and the counter is not beyond that (arguments S3
     /// and S4).
@@ -48,8 +61,9 @@ pub enum Request {
         /// How long the key shall live.
         ttl: Ttl,
     },
-    /// Let the key carry another owner, for `ttl` from now on, if it carries this one (argument S3). A key
-    /// that already carries the other counts as set.
+    /// The first vote of an attempt that takes a key over: let it carry another owner, for `ttl` from now on, if it
+    /// carries this one (argument S3). A key that carries the other already is answered as with
+    /// [`Acquire`](Self::Acquire).
     Transfer {
         /// Which key.
         resource: Resource,
@@ -92,6 +106,7 @@ impl Request {
     pub const fn resource(&self) -> &Resource {
         match self {
             Self::Acquire { resource, .. }
+            | Self::Repair { resource, .. }
             | Self::Raise { resource, .. }
             | Self::Extend { resource, .. }
             | Self::Transfer { resource, .. }
@@ -105,7 +120,10 @@ impl Request {
     /// [`FencingToken::LEAD`].
     #[must_use]
     pub fn as_seen_at(mut self, wall: Duration) -> Self {
-        if let Self::Acquire { proposal, .. } | Self::Transfer { proposal, .. } = &mut self {
+        if let Self::Acquire { proposal, .. }
+        | Self::Repair { proposal, .. }
+        | Self::Transfer { proposal, .. } = &mut self
+        {
             *proposal = proposal.map(|proposal| proposal.as_seen_at(wall));
         }
         self
@@ -116,6 +134,7 @@ impl Request {
     pub const fn owner(&self) -> Option<&Owner> {
         match self {
             Self::Acquire { owner, .. }
+            | Self::Repair { owner, .. }
             | Self::Raise { owner, .. }
             | Self::Extend { owner, .. }
             | Self::Transfer { owner, .. }
@@ -124,13 +143,24 @@ impl Request {
         }
     }
 
+    /// Whether it may set a key where there is none: only a node that may have forgotten nothing does that (argument
+    /// S9).
+    #[must_use]
+    pub const fn is_vote(&self) -> bool {
+        matches!(
+            self,
+            Self::Acquire { .. } | Self::Repair { .. } | Self::Transfer { .. }
+        )
+    }
+
     /// For how long it lets the key live at least, so that a lease may stand on it.
     #[must_use]
     pub const fn ttl(&self) -> Option<Ttl> {
         match self {
-            Self::Acquire { ttl, .. } | Self::Extend { ttl, .. } | Self::Transfer { ttl, .. } => {
-                Some(*ttl)
-            }
+            Self::Acquire { ttl, .. }
+            | Self::Repair { ttl, .. }
+            | Self::Extend { ttl, .. }
+            | Self::Transfer { ttl, .. } => Some(*ttl),
             Self::Raise { .. }
             | Self::Inspect { .. }
             | Self::Release { .. }
@@ -265,6 +295,15 @@ impl Fault {
             detail: detail.to_string().into(),
             abstention: None,
         }
+    }
+
+    /// The node has granted the same request under another address.
+    #[must_use]
+    pub fn same_node() -> Self {
+        Self::new(
+            FaultKind::SameNode,
+            "the same server as another address of the list, under which it has voted",
+        )
     }
 
     /// The node granted, but its clock was set forward by `step` since.

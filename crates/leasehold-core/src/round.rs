@@ -5,6 +5,7 @@ use crate::{
     node_set::NodeId,
     quorum::{Ballot, Decision, Quorum, Tally},
     request::{Fault, Refusal, Vote},
+    servers::{ServerId, Servers},
     time::Instant,
 };
 use alloc::vec::Vec;
@@ -18,6 +19,8 @@ pub struct Round {
     closes: Instant,
     tally: Tally,
     counters: Grants,
+    /// Those that have granted.
+    servers: Servers,
     refusals: Vec<(NodeId, Refusal)>,
     faults: Vec<(NodeId, Fault)>,
 }
@@ -34,9 +37,28 @@ impl Round {
             closes,
             tally: Tally::EMPTY,
             counters: Grants::new(),
+            servers: Servers::default(),
             refusals,
             faults,
         }
+    }
+
+    /// As [`handle`](Self::handle), if it is known which server has answered: a server that is asked under two addresses
+    /// has one vote.
+    pub(crate) fn handle_from(
+        &mut self,
+        node: NodeId,
+        step: u32,
+        vote: Vote,
+        server: Option<ServerId>,
+    ) {
+        let counts = step != self.step || !vote.is_granted() || self.servers.admit(node, server);
+        let vote = if counts {
+            vote
+        } else {
+            Vote::Unknown(Fault::same_node())
+        };
+        self.handle(node, step, vote);
     }
 
     /// Counts a node's answer to request number `step`. Answers to other requests, and a node's second
@@ -121,6 +143,11 @@ impl Round {
     #[must_use]
     pub fn counters(&self) -> &Grants {
         &self.counters
+    }
+
+    /// The servers that said yes, as far as they are known.
+    pub(crate) const fn servers(&self) -> &Servers {
+        &self.servers
     }
 
     /// What the nodes that said no told about the key.

@@ -3,6 +3,7 @@
 use crate::{
     node_set::{NodeId, NodeSet},
     quorum::Quorum,
+    servers::{ServerId, Servers},
     steps::Steps,
     terms::Terms,
     time::Instant,
@@ -16,6 +17,8 @@ pub(crate) struct Standing {
     /// The request that they have confirmed.
     step: u32,
     nodes: NodeSet,
+    /// Which servers they are, as far as that is known.
+    servers: Servers,
     /// Until when the lease is valid if no clock is set.
     until: Instant,
     steps: Steps,
@@ -26,9 +29,15 @@ impl Standing {
         Self {
             step,
             nodes,
+            servers: Servers::NONE,
             until,
             steps,
         }
+    }
+
+    /// The same, of nodes that are known to be these servers.
+    pub(crate) fn of(self, servers: Servers) -> Self {
+        Self { servers, ..self }
     }
 
     /// The nodes that carry its key, as far as is known.
@@ -36,9 +45,9 @@ impl Standing {
         self.nodes
     }
 
-    /// One more node has confirmed request number `step`.
-    pub(crate) fn confirmed(&mut self, node: NodeId, step: u32) {
-        if step == self.step {
+    /// One more node has confirmed request number `step`: a server that has done so as another node is none.
+    pub(crate) fn confirmed(&mut self, node: NodeId, step: u32, server: Option<ServerId>) {
+        if step == self.step && self.servers.admit(node, server) {
             self.nodes.insert(node);
         }
     }
@@ -92,13 +101,27 @@ mod tests {
         standing.set_forward(c, Duration::from_millis(9_000));
         assert_eq!(until(&standing), at(9_000));
         for another in [0, 2] {
-            standing.confirmed(c, another);
+            standing.confirmed(c, another, None);
             assert_eq!(until(&standing), at(9_000), "request {another}");
         }
-        standing.confirmed(c, 1);
+        standing.confirmed(c, 1, None);
         assert_eq!(until(&standing), at(10_000));
         standing.set_forward(b, Duration::from_millis(400));
         assert_eq!(until(&standing), at(9_600));
+    }
+
+    #[test]
+    fn a_server_stands_for_itself_once() {
+        let quorum = Quorum::majority(3).expect("three nodes");
+        let [a, b, c] = [0, 1, 2].map(|index| NodeId::new(index).expect("below 32"));
+        let two = NodeSet::from_iter([a, c]);
+        let one = Some(ServerId::new(1));
+        let mut servers = Servers::default();
+        assert!(servers.admit(a, one) && servers.admit(c, Some(ServerId::new(2))));
+        let mut standing = Standing::new(0, two, at(10_000), Steps::default()).of(servers);
+        standing.set_forward(c, Duration::from_millis(700));
+        standing.confirmed(b, 0, one);
+        assert_eq!(standing.valid_until(quorum, &terms(0)), at(9_300));
     }
 
     #[test]

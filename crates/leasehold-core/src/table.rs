@@ -158,6 +158,10 @@ impl Ruling {
             queue: None,
         }
     }
+
+    fn is_twin(&self) -> bool {
+        matches!(&self.vote, Vote::Unknown(fault) if fault.kind() == FaultKind::SameNode)
+    }
 }
 
 /// The answer to `request` at `now` when `stored` is what the node has, and what becomes of that: the rule that every
@@ -173,6 +177,8 @@ pub fn decide(stored: Stored<'_>, now: Instant, request: &Request) -> Ruling {
     }
     let ruling = decide_key(stored.key, stored.counter, now, request);
     match request {
+        // A server that is asked a second time by one attempt gives it no place either.
+        _ if ruling.is_twin() => ruling,
         Request::Acquire {
             place: Some(place),
             proposal,
@@ -195,13 +201,11 @@ fn decide_place(
     let queue = stored.queue.unwrap_or(&none);
     let proposal = proposal.map_or(0, FencingToken::get);
     let standing = queue.standing(now, place, proposal);
-    // It would take what is free, even if there is no number left to count it with.
-    let takes = matches!(ruling.change, Change::Set(_)) || matches!(ruling.vote, Vote::Unknown(_));
     let (refusal, barrier, change) = match ruling.vote {
         Vote::Refused(refusal) => (refusal, Barrier::Key, ruling.change),
-        // Argument S3: what is ours already is not kept from us by those who wait. Whoever is not next is not counted, so a
-        // counter that has come to its end is told to the next alone, and costs nobody else its place.
-        Vote::Granted { .. } | Vote::Unknown(_) if takes && standing.ahead > 0 => {
+        // It would take what is free, even if there is no number left to count it with. Whoever is not next is not counted,
+        // so a counter that has come to its end is told to the next alone, and costs nobody else its place.
+        Vote::Granted { .. } | Vote::Unknown(_) if standing.ahead > 0 => {
             let refusal = Refusal {
                 remaining: standing.first_left,
                 ..Refusal::default()
@@ -251,24 +255,8 @@ fn decide_key(
         Change::Set(Key { owner, expires_at })
     };
     match request {
-        // A request that arrives twice changes nothing: the first one's TTL is the one that counts.
-        Request::Acquire { proposal, .. } | Request::Transfer { proposal, .. } if ours => {
-            grant(Change::Keep, counter, *proposal, counter.is_none())
-        }
-        Request::Acquire {
-            owner,
-            ttl,
-            proposal,
-            ..
-        } if live.is_none() => grant(set(owner, until(*ttl)), counter, *proposal, true),
-        Request::Transfer {
-            from,
-            owner,
-            ttl,
-            proposal,
-            ..
-        } if live.is_some_and(|key| key.owner == *from) => {
-            grant(set(owner, until(*ttl)), counter, *proposal, true)
+        Request::Acquire { .. } | Request::Repair { .. } | Request::Transfer { .. } => {
+            decide_vote((stored, live, ours), counter, now, request)
         }
         Request::Inspect { .. } if live.is_none() => Ruling::granted(Change::Keep),
         Request::Raise { token, .. } if ours => raise(counter, *token),
@@ -284,13 +272,66 @@ fn decide_key(
             keep: Some(keep),
             ..
         } if ours => Ruling::granted(set(owner, until(*keep))),
-        Request::Acquire { .. }
-        | Request::Raise { .. }
+        Request::Raise { .. }
         | Request::Extend { .. }
-        | Request::Transfer { .. }
         | Request::Inspect { .. }
         | Request::Release { .. }
         | Request::Leave { .. } => refuse(stored, live, now),
+    }
+}
+
+/// The answer to a vote. Of the key, `stored` is what is there and `live` what counts, and it may be the vote's own.
+fn decide_vote(
+    (stored, live, ours): (Option<&Key>, Option<&Key>, bool),
+    counter: Option<FencingToken>,
+    now: Instant,
+    request: &Request,
+) -> Ruling {
+    let until = |ttl: Ttl| now.saturating_add(ttl.as_duration());
+    let set = |owner: &Owner, expires_at: Instant| {
+        let owner = owner.clone();
+        Change::Set(Key { owner, expires_at })
+    };
+    match request {
+        // One server, one vote. Argument S1: nothing is sent twice, so a first vote that finds its own owner has come, by
+        // another address, to a server that has voted already.
+        Request::Acquire { .. } | Request::Transfer { .. } if ours => twin(),
+        // An earlier repair has set it: that one's TTL is the one that counts.
+        Request::Repair { proposal, .. } if ours => {
+            grant(Change::Keep, counter, *proposal, counter.is_none())
+        }
+        Request::Acquire {
+            owner,
+            ttl,
+            proposal,
+            ..
+        }
+        | Request::Repair {
+            owner,
+            ttl,
+            proposal,
+            ..
+        } if live.is_none() => grant(set(owner, until(*ttl)), counter, *proposal, true),
+        Request::Transfer {
+            from,
+            owner,
+            ttl,
+            proposal,
+            ..
+        } if live.is_some_and(|key| key.owner == *from) => {
+            grant(set(owner, until(*ttl)), counter, *proposal, true)
+        }
+        _ => refuse(stored, live, now),
+    }
+}
+
+/// The answer to a first vote on a server that has had one of this owner.
+fn twin() -> Ruling {
+    Ruling {
+        vote: Vote::Unknown(Fault::same_node()),
+        change: Change::Keep,
+        counter: None,
+        queue: None,
     }
 }
 
@@ -336,7 +377,7 @@ fn grant(
 
 /// Lets the counter be the token, on a node that carries the key of who asks.
 fn raise(counter: Option<FencingToken>, token: FencingToken) -> Ruling {
-    // Argument S4: a counter beyond the token may be a later holder's, if a request that arrived twice has set our
+    // Argument S4: a counter beyond the token may be a later holder's, if a request that came late has set our
     // key again after that. Who stands here for the token would come after who has a larger one.
     if counter > Some(token) {
         let beyond = Fault::new(

@@ -308,7 +308,9 @@ impl Withdrawal {
 
     fn outcome(&self) -> ReleaseOutcome {
         let tally = self.round.tally();
-        let settled = tally.granted().union(tally.refused()).len();
+        let settled = tally.granted().union(tally.refused());
+        // Another address of a server says what the server has said already.
+        let settled = settled.without(self.claim.twins()).len();
         if settled < self.quorum.needed() {
             return ReleaseOutcome::Unknown {
                 settled,

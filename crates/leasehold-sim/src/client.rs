@@ -48,7 +48,7 @@ pub(crate) struct Client {
 pub(crate) enum Input {
     Reply(NodeId, Tag, Vote, Option<Reading>),
     /// Connected, to this process.
-    Up(NodeId, Identity),
+    Up(NodeId, Option<Identity>),
     Down(NodeId),
     /// The key of this resource may have changed, or any.
     Hint(NodeId, Option<Resource>),
@@ -194,7 +194,7 @@ impl World {
                 engine.handle_reply(now, node, tag, vote);
             }
             Input::Up(node, identity) => {
-                engine.handle_link(now, node, LinkChange::Up(Some(identity)));
+                engine.handle_link(now, node, LinkChange::Up(identity));
             }
             Input::Hint(node, resource) => {
                 self.trace.tell(self.now, || {

@@ -138,7 +138,10 @@ impl World {
                     && !self.handed_over.contains(&key.owner)
                     && owner.is_alive
                     && owner.generation == generation
-                    && self.network.is_quiet(self.network.link(client, index));
+                    && self
+                        .network
+                        .addresses(index)
+                        .all(|node| self.network.is_quiet(self.network.link(client, node)));
                 if could {
                     let left = leftovers::left(index, resource, remaining);
                     return self.note(Err(left));

@@ -157,7 +157,7 @@ impl World {
         self.checks.died(client);
         self.forget_texts_of(client);
         self.clients[client].die(self.quorum);
-        for node in 0..self.nodes.len() {
+        for node in 0..self.setting.nodes {
             self.hang_up(self.network.link(client, node));
         }
         self.queue.plan(until, Event::Restart { client });
@@ -169,7 +169,7 @@ impl World {
             .tell(now, || format!("c{client}       starts again"));
         self.plans[client] = self.plan(client);
         self.clients[client].is_alive = true;
-        for node in 0..self.nodes.len() {
+        for node in 0..self.setting.nodes {
             self.dial(self.network.link(client, node));
         }
         for slot in 0..self.setting.slots {
@@ -226,8 +226,10 @@ impl World {
     }
 
     fn break_all(&mut self, node: usize) {
-        for client in 0..self.clients.len() {
-            self.break_connection(self.network.link(client, node));
+        for node in self.network.addresses(node) {
+            for client in 0..self.clients.len() {
+                self.break_connection(self.network.link(client, node));
+            }
         }
     }
 

@@ -8,7 +8,7 @@
 use crate::{
     client::Input,
     queue::{Echo, Event},
-    setting::Links,
+    setting::{Links, Setting},
     time::{MILLISECOND, Moment},
     world::World,
 };
@@ -17,6 +17,7 @@ use leasehold_core::{
 };
 use std::{collections::VecDeque, rc::Rc};
 
+mod dialling;
 pub(crate) mod hints;
 mod reception;
 
@@ -35,6 +36,8 @@ pub(crate) struct Parcel {
 pub(crate) struct Network {
     pub(crate) law: Links,
     nodes: usize,
+    /// How many servers there are: the nodes beyond these are other addresses of the first.
+    servers: usize,
     connections: Vec<Connection>,
     down: Fault,
     busy: Fault,
@@ -48,6 +51,8 @@ struct Connection {
     /// Counts the changes of `state` that the client knows of: events of former epochs are stale.
     epoch: u32,
     state: State,
+    /// Whether requests wait for the first connection of the process.
+    is_first: bool,
     requests: VecDeque<Rc<Parcel>>,
     replies: VecDeque<Message>,
     /// The process that the client met when the connection opened.
@@ -82,10 +87,12 @@ enum State {
 }
 
 impl Network {
-    pub(crate) fn new(law: Links, clients: usize, nodes: usize) -> Self {
+    pub(crate) fn new(setting: &Setting) -> Self {
+        let (nodes, servers) = (setting.nodes, setting.servers());
         let connection = |_| Connection {
             epoch: 0,
             state: State::Down,
+            is_first: servers < nodes,
             requests: VecDeque::new(),
             replies: VecDeque::new(),
             met: None,
@@ -98,9 +105,10 @@ impl Network {
             cut_back: Moment::START,
         };
         Self {
-            law,
+            law: setting.links.clone(),
             nodes,
-            connections: (0..clients * nodes).map(connection).collect(),
+            servers,
+            connections: (0..setting.clients * nodes).map(connection).collect(),
             down: Fault::new(FaultKind::Down, "no connection"),
             busy: Fault::new(FaultKind::Busy, "too many requests wait"),
             disconnected: Fault::new(FaultKind::Disconnected, "the connection broke"),
@@ -112,9 +120,26 @@ impl Network {
         client * self.nodes + node
     }
 
-    /// The client and the node of a connection.
+    /// The client and the server of a connection.
     pub(crate) const fn ends(&self, link: usize) -> (usize, usize) {
-        (link / self.nodes, link % self.nodes)
+        let node = self.node(link);
+        let server = if node < self.servers { node } else { 0 };
+        (link / self.nodes, server)
+    }
+
+    /// What the client takes the server for.
+    const fn node(&self, link: usize) -> usize {
+        link % self.nodes
+    }
+
+    /// The nodes that lead to a server.
+    pub(crate) fn addresses(&self, server: usize) -> impl Iterator<Item = usize> + use<> {
+        let others = if server == 0 {
+            self.servers..self.nodes
+        } else {
+            0..0
+        };
+        std::iter::once(server).chain(others)
     }
 
     pub(crate) fn links(&self) -> usize {
@@ -170,6 +195,11 @@ impl World {
         }
         let law = &self.network.law;
         let connection = &mut self.network.connections[link];
+        if connection.is_first {
+            let waits = (parcel.tag, is_release(&parcel.request));
+            connection.pending.push_back(waits);
+            return connection.requests.push_back(Rc::clone(parcel));
+        }
         if connection.state == State::Down || connection.is_full(&parcel.request, law.room) {
             let is_down = connection.state == State::Down;
             let fault = if is_down {
@@ -329,52 +359,6 @@ impl World {
         self.connect_later(link, next);
     }
 
-    fn connect_later(&mut self, link: usize, epoch: u32) {
-        let at = self
-            .now
-            .after(self.rng.between(MILLISECOND, 100 * MILLISECOND));
-        self.queue.plan(at, Event::Connect { link, epoch });
-    }
-
-    pub(crate) fn connect(&mut self, link: usize, epoch: u32) {
-        let (client, node) = self.network.ends(link);
-        let answers = self.nodes[node].is_up && self.now > self.nodes[node].hung_until;
-        let connection = &mut self.network.connections[link];
-        if connection.epoch != epoch || connection.state != State::Down {
-            return;
-        }
-        let is_cut = self.now < connection.cut_there.max(connection.cut_back);
-        if !answers || is_cut {
-            return self.connect_later(link, epoch);
-        }
-        connection.epoch += 1;
-        connection.state = State::Up;
-        self.meet(link);
-        let now = self.now;
-        self.trace
-            .tell(now, || format!("c{client} ⇄ n{node}  connected"));
-        let met = self.nodes[node].identity().clone();
-        self.input(link, |node| Input::Up(node, met));
-        self.begin_hints(link);
-    }
-
-    /// The process at the client's end is gone: its kernel closes the connection.
-    pub(crate) fn hang_up(&mut self, link: usize) {
-        self.break_connection(link);
-        self.forget_watches(link);
-        let connection = &mut self.network.connections[link];
-        connection.epoch += 1;
-        connection.state = State::Down;
-        connection.replies.clear();
-        connection.pending.clear();
-    }
-
-    /// A new process connects.
-    pub(crate) fn dial(&mut self, link: usize) {
-        let epoch = self.network.connections[link].epoch;
-        self.connect(link, epoch);
-    }
-
     fn send_alone(&mut self, link: usize, parcel: &Rc<Parcel>) {
         let generation = self.clients[self.network.ends(link).0].generation;
         let copies = if self.rng.chance(self.network.law.doubles) {
@@ -450,8 +434,8 @@ impl World {
 
     /// Puts what the link tells before the client.
     fn input(&mut self, link: usize, input: impl FnOnce(NodeId) -> Input) {
-        let (client, node) = self.network.ends(link);
-        let node = NodeId::new(node).expect("there are few nodes");
+        let (client, _) = self.network.ends(link);
+        let node = NodeId::new(self.network.node(link)).expect("there are few nodes");
         self.clients[client].inbox.push_back(input(node));
         self.touched = Some(client);
     }

@@ -168,8 +168,9 @@ impl Node {
         if now < self.rejects_until {
             return rejected("out of memory");
         }
-        let is_vote = matches!(request, Request::Acquire { .. } | Request::Transfer { .. });
-        if is_vote && let Some(guard) = self.guard {
+        if request.is_vote()
+            && let Some(guard) = self.guard
+        {
             let process = || self.process.clone();
             if let Err(abstention) = guard.admit(&mut self.data.marker, time, met, process) {
                 return Vote::Unknown(Fault::abstained(&abstention));
@@ -214,7 +215,9 @@ impl Node {
     /// The request as the node takes it, if its proposal is too far ahead of the node's wall clock.
     fn clamped(&self, time: Instant, request: &Request) -> Option<Request> {
         let mut clamped = request.clone();
-        let (Request::Acquire { proposal, .. } | Request::Transfer { proposal, .. }) = &mut clamped
+        let (Request::Acquire { proposal, .. }
+        | Request::Repair { proposal, .. }
+        | Request::Transfer { proposal, .. }) = &mut clamped
         else {
             return None;
         };

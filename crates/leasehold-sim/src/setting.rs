@@ -58,6 +58,21 @@ pub(crate) struct Setting {
     pub(crate) forgetful: Option<usize>,
     /// The world is another one: a group of servers that sentinels look after.
     pub(crate) group: Option<Group>,
+    /// Whether the last node is another address of the first one's server.
+    pub(crate) twin: Twin,
+    /// Whether connections do not tell which process they lead to.
+    pub(crate) hides_identities: bool,
+}
+
+/// Whether the last node is another address of the first one's server, and what that server does with a second vote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Twin {
+    /// Each node is a server of its own.
+    None,
+    /// It says that it has voted.
+    Tells,
+    /// It grants once more.
+    GrantsAgain,
 }
 
 /// Who keeps nodes from voting that may have forgotten votes.
@@ -147,6 +162,14 @@ pub(crate) enum Keeps {
     Nothing,
 }
 
+impl Clocks {
+    /// Off, as all clocks are, and never set.
+    const CALM: Self = Self {
+        drift_ppm: 1_000,
+        step_ns: 0,
+    };
+}
+
 impl Links {
     /// More than anybody needs.
     pub(crate) const ROOM: usize = 1_000;
@@ -201,10 +224,7 @@ impl Setting {
                 detect_ns: rng.pick(&[2 * MILLISECOND, 100 * MILLISECOND, 2 * SECOND]),
                 room: Links::ROOM,
             },
-            clocks: Clocks {
-                drift_ppm: 1_000,
-                step_ns: 0,
-            },
+            clocks: Clocks::CALM,
             faults: Vec::new(),
             crash: Crash::HARMLESS,
             foreign_type: false,
@@ -218,6 +238,8 @@ impl Setting {
             hides_restarts: false,
             forgetful: None,
             group: None,
+            twin: Twin::None,
+            hides_identities: false,
         }
     }
 
@@ -236,6 +258,19 @@ impl Setting {
         self.faults.len() > 1
             || links.loss + links.lost_replies + links.tail > 0
             || self.habits.cancels > 100_000
+    }
+
+    /// How many servers there are behind the nodes.
+    pub(crate) const fn servers(&self) -> usize {
+        match self.twin {
+            Twin::None => self.nodes,
+            Twin::Tells | Twin::GrantsAgain => self.nodes - 1,
+        }
+    }
+
+    /// The server behind a node.
+    pub(crate) const fn server(&self, node: usize) -> usize {
+        if node < self.servers() { node } else { 0 }
     }
 
     /// A quorum by the book, not by the core's word.

@@ -4,7 +4,7 @@ use crate::{
     check::{Holder, leftovers, loss},
     network::Parcel,
     node::Node,
-    setting::Guard,
+    setting::{Guard, Twin},
     time::MILLISECOND,
     world::World,
 };
@@ -99,7 +99,8 @@ impl World {
                 let cut = self.checks.validity.cut(client, operation, *valid_until);
                 self.note(cut);
                 self.checks.loss.confirmed(holder, *valid_until);
-                let stepped = Duration::from_nanos(self.nodes[node.index()].stepped_ns);
+                let stepped =
+                    Duration::from_nanos(self.nodes[self.setting.server(node.index())].stepped_ns);
                 if self.setting.clock_counts_in_suspend {
                     let real = loss::cut(client, *step, stepped);
                     self.note(real);
@@ -135,6 +136,7 @@ impl World {
     pub(crate) fn check_guard(&mut self, node: usize, parcel: &Parcel) {
         let request = &parcel.request;
         let (Request::Acquire { ttl, .. }
+        | Request::Repair { ttl, .. }
         | Request::Transfer { ttl, .. }
         | Request::Extend { ttl, .. }) = request
         else {
@@ -168,8 +170,10 @@ impl World {
     }
 
     fn check_release(&mut self, client: usize, acquisition: OperationId, outcome: &ReleaseOutcome) {
-        // On a lawless network the first request may land after the release.
+        // On a lawless network the first request may land after the release. And a server whose second address is late may
+        // be released by both: what is told of a release counts answers.
         if !self.network.law.lawless
+            && self.setting.twin == Twin::None
             && !self.setting.keeps_keys()
             && !self.setting.resurrects()
             && *outcome == ReleaseOutcome::Released

@@ -15,8 +15,8 @@ use crate::{
     queue::{Event, Queue},
     rng::Rng,
     scenario::{Law, Scenario},
-    setting::{Guard, Setting},
-    time::{MILLISECOND, Moment, SECOND, TRUE_EPOCH_NS},
+    setting::{Guard, Setting, Twin},
+    time::{Moment, SECOND, TRUE_EPOCH_NS},
     trace::Trace,
 };
 use leasehold_core::{
@@ -85,7 +85,7 @@ impl World {
         let resources: Vec<_> = resources.collect();
         let nodes = nodes(&setting, &resources[0], &mut rng);
         let clients = clients(&setting, quorum, &mut rng);
-        let network = Network::new(setting.links.clone(), setting.clients, setting.nodes);
+        let network = Network::new(&setting);
         let mut world = Self {
             now: Moment::START,
             queue: Queue::default(),
@@ -130,8 +130,9 @@ impl World {
             }
             self.send_first_hints();
         } else {
+            let within_ns = self.first_dial_ns();
             for link in 0..self.network.links() {
-                let at = self.now.after(1 + self.rng.below(MILLISECOND));
+                let at = self.now.after(1 + self.rng.below(within_ns));
                 self.queue.plan(at, Event::Connect { link, epoch: 0 });
             }
         }
@@ -254,7 +255,9 @@ impl World {
         let (now, request) = (self.now, &parcel.request);
         let this = &mut self.nodes[node];
         let before = this.key(now, request.resource());
-        let (vote, told) = this.vote(now, request, met);
+        let grants_again = self.setting.twin == Twin::GrantsAgain;
+        let again = grants_again.then(|| granting_again(request)).flatten();
+        let (vote, told) = this.vote(now, again.as_ref().unwrap_or(request), met);
         self.trace.tell(now, || {
             format!(
                 "c{} → n{node}  {} {}: {}",
@@ -310,7 +313,7 @@ impl World {
 }
 
 fn nodes(setting: &Setting, first: &Resource, rng: &mut Rng) -> Vec<Node> {
-    let spare = setting.nodes - setting.needed();
+    let spare = setting.servers() - setting.needed();
     #[cfg(feature = "lua")]
     let fleet = fleet(setting);
     let node = |index| {
@@ -336,7 +339,27 @@ fn nodes(setting: &Setting, first: &Resource, rng: &mut Rng) -> Vec<Node> {
         }
         node
     };
-    (0..setting.nodes).map(node).collect()
+    (0..setting.servers()).map(node).collect()
+}
+
+/// The request as servers took it that did not know that nothing is sent twice.
+fn granting_again(request: &Request) -> Option<Request> {
+    let Request::Acquire {
+        resource,
+        owner,
+        ttl,
+        proposal,
+        ..
+    } = request
+    else {
+        return None;
+    };
+    Some(Request::Repair {
+        resource: resource.clone(),
+        owner: owner.clone(),
+        ttl: *ttl,
+        proposal: *proposal,
+    })
 }
 
 /// What the nodes have in common, if they are servers.
@@ -419,6 +442,7 @@ fn asked(request: &Request) -> String {
 const fn verb(request: &Request) -> &'static str {
     match request {
         Request::Acquire { .. } => "acquire",
+        Request::Repair { .. } => "repair",
         Request::Raise { .. } => "raise",
         Request::Extend { .. } => "extend",
         Request::Transfer { .. } => "take over",

@@ -128,6 +128,7 @@ const CORE: [&[&str]; 12] = [
         "timers",
         "quarantine",
         "steps",
+        "servers",
         "lookout",
     ],
     &["fence", "node_clock", "queue", "standing", "discovery"],

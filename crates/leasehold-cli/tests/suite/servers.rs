@@ -1,7 +1,8 @@
 //! Runs on real servers, and the servers that the command starts.
 
 use crate::support::User;
-use leasehold_servers::{ServerSet, require_server};
+use leasehold_servers::{Mode, Proxy, Server, ServerSet, require_server};
+use std::time::Duration;
 
 #[test]
 fn one_three_or_five_servers_exclude() {
@@ -24,6 +25,27 @@ fn one_three_or_five_servers_exclude() {
         let log = std::fs::read_to_string(log).expect("they wrote");
         assert_eq!(log, "in\nout\n".repeat(3), "{count} servers");
     }
+}
+
+#[test]
+fn one_server_under_two_addresses_does_not_make_two_of_three() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let [slow, dead] = [0, 1].map(|_| Proxy::start(server.port()).expect("a port is free"));
+    // It answers when the other address has granted long since, and before anybody gives up.
+    slow.set(Mode::Delay(Duration::from_millis(40)));
+    dead.set(Mode::Refuse);
+    let nodes = format!("{},{},{}", slow.url(), server.url(), dead.url());
+    let user = User::new();
+    let words = ["run", "--no-wait", "--nodes", &nodes, "demo", "--", "true"];
+    let seen = user.run(&words).end();
+    let twin = format!(
+        "127.0.0.1:{}: the same server as another address",
+        slow.port()
+    );
+    seen.assert_says(122, &[&twin]);
+    let left = server.command(&["EXISTS", "demo"]).expect("it answers");
+    assert_eq!(left.integer(), Some(0), "nothing is left");
 }
 
 #[test]

@@ -267,7 +267,8 @@ impl World {
             Request::Acquire { owner, .. } => {
                 it.attempts.insert(tag.attempt, owner.clone());
             }
-            Request::Transfer { .. }
+            Request::Repair { .. }
+            | Request::Transfer { .. }
             | Request::Raise { .. }
             | Request::Inspect { .. }
             | Request::Leave { .. } => {}

@@ -10,7 +10,7 @@
 //! 1ms acquire b like a       # somebody else who wants what a wants
 //! 2ms n0 n1 granted          # answers the oldest request that the node has not answered yet
 //! 3ms n2 refused by=bob left=4s   # `by=itself`: by the owner of the attempt that asks
-//! 4ms n3 down                # also: busy, rejected, disconnected, timedout
+//! 4ms n3 down                # also: busy, rejected, disconnected, timedout, twin
 //! 5ms n0 granted again       # the answer to the node's last answered request, once more
 //! 6ms n4 granted to a.0.0    # the answer to this request: operation, attempt, step
 //! 7ms n3 link up             # also: link down
@@ -92,6 +92,7 @@ stories! {
     a_node_that_is_repaired_is_proposed_the_token
     a_node_that_is_set_forward_while_it_is_raised_is_not_waited_for
     a_node_that_lost_the_key_is_given_it_again
+    a_node_that_refused_and_has_the_key_is_a_twin
     a_node_that_refused_is_asked_to_release_again
     a_node_that_tells_after_the_end_that_it_lost_the_key_gets_none
     a_node_that_tells_late_that_it_lost_the_key_is_given_it_again
@@ -131,6 +132,9 @@ stories! {
     a_timer_that_is_late_for_the_deadline_begins_no_try
     a_token_that_is_agreed_on_after_the_validity_is_too_late
     a_ttl_begins_when_a_hung_node_acts
+    a_twin_is_given_no_key
+    a_twin_is_no_vote
+    a_twin_is_none_of_the_nodes_that_a_lease_stands_on
     a_vote_that_a_step_decides_ends_at_once
     a_waiter_is_woken_by_those_who_refused
     acknowledgements_after_the_old_deadline_are_too_late
@@ -142,6 +146,7 @@ stories! {
     an_answer_to_an_earlier_release_ends_nothing
     an_eviction_asks_for_the_keys_of_one_owner
     an_extended_key_is_cleaned_up_for_a_ttl_from_its_extension
+    an_extension_by_owner_counts_a_server_once
     an_extension_counts_from_its_own_start
     an_extension_that_waited_for_the_last_one_is_refused
     an_extension_that_waits_in_a_hung_node_is_not_forgotten

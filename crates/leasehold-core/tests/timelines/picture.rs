@@ -32,6 +32,7 @@ pub(crate) fn nodes(nodes: NodeSet, quorum: Quorum) -> String {
 pub(crate) fn verb(request: &Request, usual: Ttl) -> String {
     let (verb, ttl) = match request {
         Request::Acquire { ttl, .. } => ("acquire", Some(*ttl)),
+        Request::Repair { ttl, .. } => ("repair", Some(*ttl)),
         Request::Raise { token, .. } => return format!("raise to {token}"),
         Request::Extend { ttl, .. } => ("extend", Some(*ttl)),
         Request::Transfer { ttl, .. } => ("take over", Some(*ttl)),
@@ -49,6 +50,10 @@ pub(crate) fn verb(request: &Request, usual: Ttl) -> String {
     };
     match request {
         Request::Acquire {
+            proposal: Some(proposal),
+            ..
+        }
+        | Request::Repair {
             proposal: Some(proposal),
             ..
         }

@@ -256,6 +256,7 @@ fn vote(words: &[&str]) -> Parsed<Vote> {
         ["disagrees"] => fault(FaultKind::Disagrees, "disagrees"),
         ["refused", facts @ ..] => Vote::Refused(refusal(facts)?),
         ["down"] => fault(FaultKind::Down, "down"),
+        ["twin"] => Vote::Unknown(Fault::same_node()),
         ["busy"] => fault(FaultKind::Busy, "busy"),
         ["rejected"] => fault(FaultKind::Rejected, "rejected"),
         ["disconnected"] => fault(FaultKind::Disconnected, "disconnected"),

@@ -46,7 +46,8 @@ pub(crate) struct Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Message {
     Acquire,
-    /// The same, carried out for a second time.
+    /// The same, carried out for a second time by a node that grants what it finds: as a repair, which may find its key. A
+    /// first vote that finds it is told so, and can do less.
     AcquireAgain,
     Raise(FencingToken),
     RaiseAgain(FencingToken),
@@ -122,12 +123,18 @@ impl Site {
     ) -> Option<Answer> {
         let owner = OWNERS[attempt].clone();
         let request = match message {
-            Message::Acquire | Message::AcquireAgain => Request::Acquire {
+            Message::Acquire => Request::Acquire {
                 resource: RESOURCE.clone(),
                 owner,
                 ttl: Ttl::DEFAULT,
                 proposal: Some(proposal),
                 place: None,
+            },
+            Message::AcquireAgain => Request::Repair {
+                resource: RESOURCE.clone(),
+                owner,
+                ttl: Ttl::DEFAULT,
+                proposal: Some(proposal),
             },
             Message::Raise(token) | Message::RaiseAgain(token) => Request::Raise {
                 resource: RESOURCE.clone(),

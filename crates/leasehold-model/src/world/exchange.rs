@@ -244,6 +244,7 @@ fn name(tag: Tag) -> String {
 fn asked(send: &Send) -> String {
     let what = match send.request {
         Request::Acquire { .. } => "acquire",
+        Request::Repair { .. } => "repair",
         Request::Raise { .. } => "raise",
         Request::Extend { .. } => "extend",
         Request::Transfer { .. } => "take over",

@@ -49,7 +49,9 @@ impl Guard {
         let books = &mut self.nodes[node];
         let resource = request.resource();
         let (is_vote, is_kept) = match request {
-            Request::Acquire { .. } | Request::Transfer { .. } => (true, true),
+            Request::Acquire { .. } | Request::Repair { .. } | Request::Transfer { .. } => {
+                (true, true)
+            }
             Request::Extend { .. } => (false, true),
             Request::Release { .. } => {
                 books.promises.remove(resource);

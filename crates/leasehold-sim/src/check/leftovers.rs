@@ -26,6 +26,7 @@ pub(crate) fn after_grant(
             keep: Some(ttl), ..
         }
         | Request::Acquire { ttl, .. }
+        | Request::Repair { ttl, .. }
         | Request::Transfer { ttl, .. }
         | Request::Extend { ttl, .. } => ttl.as_duration(),
     };
@@ -35,12 +36,11 @@ pub(crate) fn after_grant(
     };
     let left = key.expires_at.saturating_since(node.time(now));
     let is_wrong = match (request, before) {
-        // A request that arrives twice changes nothing, whatever the clock did meanwhile.
-        (Request::Acquire { .. } | Request::Transfer { .. }, Some(before))
-            if Some(&before.owner) == request.owner() =>
-        {
-            *before != key
-        }
+        // A vote that finds its own key changes nothing, whatever the clock did meanwhile.
+        (
+            Request::Acquire { .. } | Request::Repair { .. } | Request::Transfer { .. },
+            Some(before),
+        ) if Some(&before.owner) == request.owner() => *before != key,
         (Request::Extend { owner, .. }, before)
             if before.is_none_or(|before| before.owner != *owner) =>
         {

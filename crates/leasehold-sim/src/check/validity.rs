@@ -107,6 +107,9 @@ impl Validity {
         if !vote.is_granted() {
             return;
         }
+        // Servers are counted, not addresses.
+        let server = NodeId::new(self.setting.server(node.index()));
+        let node = server.expect("there are fewer servers than nodes");
         let Some(watched) = self.find(client, tag.attempt.operation) else {
             return;
         };

@@ -55,7 +55,8 @@ impl World {
             Request::Acquire { proposal, .. } => proposal.is_some() && is_clear,
             Request::Extend { .. } => matches!(vote, Vote::Granted { .. }),
             Request::Inspect { .. } => is_clear,
-            Request::Raise { .. }
+            Request::Repair { .. }
+            | Request::Raise { .. }
             | Request::Transfer { .. }
             | Request::Release { .. }
             | Request::Leave { .. } => false,

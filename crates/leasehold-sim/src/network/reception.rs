@@ -51,11 +51,7 @@ impl World {
             return (Vote::Unknown(self.network.away.clone()), None);
         }
         let votes_from = connection.votes_from;
-        let is_vote = matches!(
-            parcel.request,
-            Request::Acquire { .. } | Request::Transfer { .. }
-        );
-        if is_vote && self.now < votes_from {
+        if parcel.request.is_vote() && self.now < votes_from {
             let abstention = Abstention {
                 cause: AbstentionCause::Empty,
                 left: Duration::from_nanos(votes_from.since_ns(self.now)),

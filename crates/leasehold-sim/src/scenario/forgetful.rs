@@ -3,17 +3,18 @@
 use super::{
     Law, Scenario,
     broken::{broken, crowd, failover, flush, restart, stale},
+    guarded::two_addresses,
 };
 use crate::{
     check::Property,
     fault::Kind,
     rng::Rng,
-    setting::{Guard, Setting},
+    setting::{Guard, Setting, Twin},
     time::{MILLISECOND, SECOND},
 };
 
 /// In the order of the defence: the guard's place, its length, what it trusts, its allowance.
-pub(super) static ALL: [Scenario; 7] = [
+pub(super) static ALL: [Scenario; 8] = [
     broken(
         "control-proxy",
         "a proxy hides that nodes forget",
@@ -36,6 +37,11 @@ pub(super) static ALL: [Scenario; 7] = [
     ),
     broken("control-half", "half the quarantine", half),
     broken("control-disk", "a disk is trusted that forgets", disk),
+    broken(
+        "control-twin",
+        "a server grants by each of its addresses",
+        twin,
+    ),
     Scenario {
         name: "control-counters",
         about: "counters are lost, clocks differ by too much",
@@ -80,6 +86,12 @@ fn marker(setting: &mut Setting, span_ns: u64, trusts_disk: bool) {
 fn half(setting: &mut Setting, rng: &mut Rng) {
     restart(setting, rng);
     marker(setting, setting.ttl_ns / 2, false);
+}
+
+fn twin(setting: &mut Setting, rng: &mut Rng) {
+    two_addresses(setting, rng);
+    setting.twin = Twin::GrantsAgain;
+    setting.hides_identities = true;
 }
 
 fn disk(setting: &mut Setting, rng: &mut Rng) {

@@ -11,12 +11,12 @@ use super::{
 use crate::{
     fault::Kind,
     rng::Rng,
-    setting::{Crash, Guard, Keeps, Setting},
+    setting::{Crash, Guard, Keeps, Setting, Twin},
     time::{MILLISECOND, SECOND},
 };
 
 /// First the ways to forget, one by one; then all of them; then tokens and clocks; then larger quorums.
-pub(super) static ALL: [Scenario; 13] = [
+pub(super) static ALL: [Scenario; 14] = [
     lawful(
         "guarded-restart",
         "nodes forget, and are back at once",
@@ -55,6 +55,7 @@ pub(super) static ALL: [Scenario; 13] = [
         "the same, on bad links, with pauses",
         tolerant_mix,
     ),
+    lawful("twins", "one server has two addresses, and forgets", twins),
 ];
 
 /// The guard as the facade makes it: as long as the longest key lives, by whatever clock, and then as much as
@@ -263,6 +264,31 @@ fn tolerant(setting: &mut Setting, rng: &mut Rng) {
         }
     }
     setting.is_fenced = rng.coin();
+}
+
+/// Two nodes are one server, and first connections come up in any order.
+fn twins(setting: &mut Setting, rng: &mut Rng) {
+    two_addresses(setting, rng);
+    setting.twin = Twin::Tells;
+    // With what the server says alone, nothing is known of a vote whose answer was lost, or which it has forgotten between
+    // its two addresses.
+    setting.hides_identities = rng.coin();
+    let beside: fn(&mut Setting, &mut Rng) = rng.pick(&[calm, extension, renewal]);
+    if setting.hides_identities {
+        setting.faults.clear();
+    } else {
+        client_crash(setting, rng);
+        loss(setting, rng);
+    }
+    beside(setting, rng);
+}
+
+/// What matters where the first server has two addresses: it forgets, and others want the resource then.
+pub(super) fn two_addresses(setting: &mut Setting, rng: &mut Rng) {
+    crowd(setting, rng);
+    (setting.nodes, setting.forgetful) = (4, Some(1));
+    setting.resources = 1;
+    setting.add(rng, Kind::Flush, setting.ttl_ns / 4, setting.ttl_ns);
 }
 
 fn tolerant_mix(setting: &mut Setting, rng: &mut Rng) {

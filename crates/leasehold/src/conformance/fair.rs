@@ -161,12 +161,23 @@ async fn repeating<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
     won(&mut peer, 9, "a", "a free fair lock is granted").await;
     let before = asks(&peer, 1, Ticket::new(0), "b");
     refused(&mut peer, before, Barrier::Key, "it is held").await;
-    let again = "a request that arrives twice is granted twice, whoever waits by then";
-    won(&mut peer, 9, "a", again).await;
+    let again = "a node has one vote for one owner, whoever waits by then";
+    let twin = asks(&peer, 9, None, "a");
+    peer.expect_twin(twin, again).await;
+    behind(
+        &mut peer,
+        3,
+        "c",
+        Barrier::Key,
+        "whoever has it has no place",
+    )
+    .await;
     peer.expect_granted(peer.release("a"), "the owner releases its key")
         .await;
-    peer.expect_granted(leave(&peer, 1), "whoever leaves may")
-        .await;
+    for waiter in [1, 3] {
+        peer.expect_granted(leave(&peer, waiter), "whoever leaves may")
+            .await;
+    }
 }
 
 async fn staying_away<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {

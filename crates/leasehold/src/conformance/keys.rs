@@ -9,7 +9,8 @@ use std::time::Duration;
 
 pub(super) async fn check<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
     acquiring(suite).await;
-    repeating(suite).await;
+    voting_twice(suite).await;
+    repairing(suite).await;
     extending(suite).await;
     releasing(suite).await;
     taking_over(suite).await;
@@ -28,15 +29,38 @@ async fn acquiring<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
     peer.expect_granted(peer.release("a"), tidy).await;
 }
 
-async fn repeating<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
-    let mut peer = suite.case("acquire-again").await;
+async fn voting_twice<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
+    let mut one = suite.case("vote-again").await;
+    let mut two = suite.peer().await;
     let short = LONG / 2;
     let first = "a resource without a key is granted";
-    peer.expect_granted(peer.acquire("a", short), first).await;
-    let again = "an acquire that arrives twice is granted twice";
-    peer.expect_granted(peer.acquire("a", LONG), again).await;
+    one.expect_granted(one.acquire("a", short), first).await;
+    let twin = "a node has one vote, by whichever link an owner's first vote comes";
+    two.expect_twin(two.acquire("a", LONG), twin).await;
+    one.expect_twin(one.acquire("a", LONG), twin).await;
     // With the end moved, more than the first TTL would be left.
-    let end = "an acquire that arrives twice does not move the end of the TTL";
+    let end = "a second vote of one owner does not move the end of the TTL";
+    one.expect_held(one.acquire("b", LONG), &owner("a"), short, end)
+        .await;
+    one.expect_granted(one.transfer("a", "b", LONG), "the key is taken over")
+        .await;
+    two.expect_twin(two.transfer("a", "b", LONG), twin).await;
+    two.expect_twin(two.acquire("b", LONG), twin).await;
+    two.expect_granted(two.release("b"), "the owner releases its key")
+        .await;
+}
+
+async fn repairing<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
+    let mut peer = suite.case("repair").await;
+    let short = LONG / 2;
+    let lost = "a lease is given the key that a node has lost";
+    peer.expect_granted(peer.repair("a", short), lost).await;
+    let again = "a repair that finds its own key is granted";
+    peer.expect_granted(peer.repair("a", LONG), again).await;
+    let other = "a repair takes no other owner's key";
+    peer.expect_held(peer.repair("b", LONG), &owner("a"), short, other)
+        .await;
+    let end = "a repair that finds its own key does not move the end of the TTL";
     peer.expect_held(peer.acquire("b", LONG), &owner("a"), short, end)
         .await;
     peer.expect_granted(peer.release("a"), "the owner releases its key")
@@ -109,10 +133,7 @@ async fn taking_over<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
     let moved = "a key is taken over from its owner";
     peer.expect_granted(peer.transfer("a", "b", short), moved)
         .await;
-    let again = "a transfer that arrives twice is granted twice";
-    peer.expect_granted(peer.transfer("a", "b", LONG), again)
-        .await;
-    let first = "the first arrival's TTL is the one that counts";
+    let first = "the key lives for the TTL of the transfer";
     peer.expect_held(peer.release("a"), &owner("b"), short, first)
         .await;
     let second = "a key that was taken over is not its former owner's to give";

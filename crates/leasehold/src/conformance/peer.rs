@@ -4,7 +4,9 @@ use crate::{
     clock::Clock,
     link::{Link, LinkEvent, Parcel},
 };
-use leasehold_core::{AttemptId, OperationId, Owner, Refusal, Request, Resource, Tag, Ttl, Vote};
+use leasehold_core::{
+    AttemptId, FaultKind, OperationId, Owner, Refusal, Request, Resource, Tag, Ttl, Vote,
+};
 use std::{collections::VecDeque, future::poll_fn, time::Duration};
 
 /// How long an answer may take before it counts as missing.
@@ -57,6 +59,15 @@ impl<L: Link> Peer<L> {
             ttl: checked(ttl),
             proposal: None,
             place: None,
+        }
+    }
+
+    pub(super) fn repair(&self, by: &str, ttl: Duration) -> Request {
+        Request::Repair {
+            resource: self.resource(0),
+            owner: owner(by),
+            ttl: checked(ttl),
+            proposal: None,
         }
     }
 
@@ -173,6 +184,13 @@ impl<L: Link> Peer<L> {
              not {remaining:?}"
         );
         remaining.unwrap_or_default()
+    }
+
+    /// Asks, and expects to be told that the node has voted under another address.
+    pub(super) async fn expect_twin(&mut self, request: Request, promise: &str) {
+        let vote = self.ask(request).await;
+        let is_twin = matches!(&vote, Vote::Unknown(fault) if fault.kind() == FaultKind::SameNode);
+        assert!(is_twin, "{}: {promise}; the vote was {vote:?}", self.case);
     }
 
     /// Asks, and expects the refusal that there is no key.

@@ -29,7 +29,7 @@ pub(super) async fn check_last<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
     peer.expect_granted(raise, "a counter is raised to the largest token")
         .await;
     let exact = "the largest token is told to the last digit";
-    let told = count(&mut peer, "a", FencingToken::FIRST, exact).await;
+    let told = counted(&mut peer, "a", exact).await;
     assert_eq!(told, FencingToken::LAST, "{}: {exact}", peer.case);
     peer.expect_granted(peer.release("a"), "the owner releases its key")
         .await;
@@ -53,8 +53,8 @@ async fn proposing<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
     assert!(told >= proposal, "{}: {least}; it was {told}", peer.case);
     let silent = "an extension tells no counter";
     peer.expect_granted(peer.extend("a", LONG), silent).await;
-    let silent = "an acquire without a proposal tells no counter";
-    peer.expect_granted(peer.acquire("a", LONG), silent).await;
+    let silent = "a repair without a proposal tells no counter";
+    peer.expect_granted(peer.repair("a", LONG), silent).await;
     peer.expect_granted(peer.release("a"), "a release tells no counter")
         .await;
 }
@@ -77,10 +77,13 @@ async fn growing<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
 
 async fn repeating<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
     let mut peer = suite.case("counter-again").await;
-    let again = "an acquire that arrives twice is counted once";
+    let again = "a repair that finds its own key is not counted";
     let first = count(&mut peer, "a", FencingToken::FIRST, again).await;
     for _ in 0..MANY {
-        let told = count(&mut peer, "a", plus(first, FAR), again).await;
+        let twin = with(peer.acquire("a", LONG), plus(first, FAR));
+        peer.expect_twin(twin, "a node has one vote").await;
+        let repair = with(peer.repair("a", LONG), plus(first, FAR));
+        let told = ask(&mut peer, repair, again).await;
         assert_near(&peer, told, first, again);
     }
     peer.expect_granted(peer.release("a"), "the owner releases its key")
@@ -159,7 +162,7 @@ async fn raising<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
     let other = "only the owner raises its counter";
     let foreign = raise(&peer, "b", far);
     peer.expect_held(foreign, &owner("a"), LONG, other).await;
-    let told = count(&mut peer, "a", FencingToken::FIRST, other).await;
+    let told = counted(&mut peer, "a", other).await;
     assert_near(&peer, told, first, other);
     let own = raise(&peer, "a", far);
     peer.expect_granted(own, "the owner raises its counter")
@@ -169,7 +172,7 @@ async fn raising<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
     let vote = peer.ask(lower).await;
     let is_fault = matches!(&vote, Vote::Unknown(fault) if !fault.may_have_happened());
     assert!(is_fault, "{}: {never}; the vote was {vote:?}", peer.case);
-    let told = count(&mut peer, "a", FencingToken::FIRST, never).await;
+    let told = counted(&mut peer, "a", never).await;
     assert_near(&peer, told, far, never);
     peer.expect_granted(peer.release("a"), "the owner releases its key")
         .await;
@@ -205,9 +208,11 @@ async fn taking_over<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
         "{}: {counts}; {second} after {first}",
         peer.case
     );
-    let again = "a transfer that arrives twice is counted once";
+    let again = "a second vote of one owner is not counted";
     for _ in 0..MANY {
-        let told = ask(&mut peer, request.clone(), again).await;
+        peer.expect_twin(request.clone(), again).await;
+        let repair = with(peer.repair("b", LONG), FencingToken::FIRST);
+        let told = ask(&mut peer, repair, again).await;
         assert_near(&peer, told, second, again);
     }
     peer.expect_granted(peer.release("b"), "the owner releases its key")
@@ -236,7 +241,10 @@ fn plus(token: FencingToken, more: u64) -> FencingToken {
 }
 
 fn with(mut request: Request, token: FencingToken) -> Request {
-    if let Request::Acquire { proposal, .. } | Request::Transfer { proposal, .. } = &mut request {
+    if let Request::Acquire { proposal, .. }
+    | Request::Repair { proposal, .. }
+    | Request::Transfer { proposal, .. } = &mut request
+    {
         *proposal = Some(token);
     }
     request
@@ -258,6 +266,12 @@ async fn count<L: Link>(
     promise: &str,
 ) -> FencingToken {
     let request = with(peer.acquire(by, LONG), proposal);
+    ask(peer, request, promise).await
+}
+
+/// What the counter is, as a repair by the owner of the key tells it.
+async fn counted<L: Link>(peer: &mut Peer<L>, by: &str, promise: &str) -> FencingToken {
+    let request = with(peer.repair(by, LONG), FencingToken::FIRST);
     ask(peer, request, promise).await
 }
 

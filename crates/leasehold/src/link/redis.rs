@@ -30,6 +30,7 @@ mod look;
 mod native;
 mod replicas;
 mod reply;
+mod rights;
 mod scripts;
 mod search;
 mod sentinel;

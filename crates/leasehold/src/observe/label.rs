@@ -106,7 +106,8 @@ impl RequestKind {
 
     pub(crate) const fn of(request: &Request) -> Self {
         match request {
-            Request::Acquire { .. } => Self::Acquire,
+            // A lease acquires anew what a node has lost.
+            Request::Acquire { .. } | Request::Repair { .. } => Self::Acquire,
             Request::Raise { .. } => Self::Raise,
             Request::Extend { .. } => Self::Extend,
             Request::Transfer { .. } => Self::Transfer,

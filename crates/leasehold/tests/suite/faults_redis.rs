@@ -356,7 +356,7 @@ fn a_full_server_a_replica_and_one_that_forbids_are_no_votes_and_say_why() {
     for (url, kind, reason) in [
         (full.url(), FaultKind::Rejected, "OOM"),
         (replica.url(), FaultKind::Down, "is a replica"),
-        (strict_url, FaultKind::Rejected, "ERR "),
+        (strict_url, FaultKind::Down, "allow +set"),
     ] {
         let manager = manager([url], options());
         let error = block_on(manager.mutex("r").expect("plain").acquire()).expect_err("no vote");

@@ -1,6 +1,8 @@
 //! The link to a real server, request by request.
 
-use crate::support::driven::{Driven, MINUTE, acquire, by, extend, fault, release, transfer};
+use crate::support::driven::{
+    Driven, MINUTE, acquire, by, extend, fault, release, repair, transfer,
+};
 use leasehold::{clock::Clock, configuration::Configuration, link::LinkEvent};
 use leasehold_core::{FaultKind, Instant, Refusal, Request, Table, Vote};
 use leasehold_servers::{Certificates, Keeper, Server, StartError, require_server, skip};
@@ -65,11 +67,22 @@ fn a_plain_server_gives_the_key_of_the_one_who_is_named_and_once() {
     assert_eq!(link.ask(&given), Vote::GRANTED);
     assert!(life() <= 30_000, "the TTL is that of the transfer");
     let again = transfer("r", "present", "us", MINUTE);
-    assert_eq!(link.ask(&again), Vote::GRANTED);
-    assert!(
-        life() <= 30_000,
-        "the first one's TTL is the one that counts"
-    );
+    assert_eq!(fault(&link.ask(&again)).0, FaultKind::SameNode);
+    assert!(life() <= 30_000, "it has changed nothing");
+}
+
+#[test]
+fn a_plain_server_has_one_vote_under_two_addresses_and_names_nobody_else() {
+    let server = server();
+    let [mut one, mut two] = [0, 1].map(|_| Driven::with(&server.url(), &Configuration::plain()));
+    assert_eq!(one.ask(&acquire("r", "us", MINUTE)), Vote::GRANTED);
+    let again = two.ask(&acquire("r", "us", MINUTE));
+    assert_eq!(fault(&again).0, FaultKind::SameNode);
+    let others = two.ask(&acquire("r", "them", MINUTE));
+    assert_eq!(others, Vote::Refused(Refusal::default()));
+    assert_eq!(two.ask(&repair("r", "us", MINUTE)), Vote::GRANTED);
+    let foreign = two.ask(&repair("r", "them", MINUTE));
+    assert_eq!(foreign, Vote::Refused(Refusal::default()));
 }
 
 #[test]
@@ -132,7 +145,13 @@ fn a_stopped_server_keeps_requests_in_order_and_only_so_many() {
     server.resume().expect("it can be continued");
     for expected in (1..=4097).chain([last]) {
         let (answered, vote) = link.reply();
-        assert_eq!((answered, vote), (expected, Vote::GRANTED));
+        assert_eq!(answered, expected);
+        // The first two and the first of `s`; then the node has voted for this owner.
+        if expected <= 3 || expected == last {
+            assert_eq!(vote, Vote::GRANTED, "{expected}");
+        } else {
+            assert_eq!(fault(&vote).0, FaultKind::SameNode, "{expected}");
+        }
     }
     let keys = server.command(&["DBSIZE"]).expect("it answers");
     assert_eq!(keys.integer(), Some(1), "the node's own");

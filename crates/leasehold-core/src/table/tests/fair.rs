@@ -126,8 +126,13 @@ fn a_queue_takes_nothing_from_who_has_the_key_and_binds_nobody_else() {
             queueing(4, Some(40), acquire("b", 100)),
             behind("a", 99, 40, 0),
         ),
-        // Argument S3: the same request once more, though another comes first by now.
-        (2, ours, Vote::GRANTED),
+        // By another address of the node, where another comes first by now: it gives no place.
+        (2, ours, twin()),
+        (
+            2,
+            queueing(4, Some(40), acquire("b", 100)),
+            behind("a", 98, 40, 0),
+        ),
         (3, extend("a", 100), Vote::GRANTED),
         (4, release("a"), Vote::GRANTED),
         // Whoever does not ask for a fair lock takes what is free.

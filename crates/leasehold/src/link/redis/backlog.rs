@@ -7,9 +7,10 @@ use super::{
     look::{self, Said},
     native::{Lives, Native},
     replicas::Replicas,
+    rights,
     scripts::{Encoder, Met},
 };
-use leasehold_core::{Fault, FaultKind, Instant, Request, Resource, Tag, Vote};
+use leasehold_core::{Fault, FaultKind, Instant, Refusal, Request, Resource, Tag, Vote};
 use locks::Locks;
 use std::collections::{HashMap, VecDeque};
 
@@ -56,6 +57,10 @@ pub(super) enum Asked {
     Look(Resource),
     /// How many replicas have this vote.
     Replicas(Tag, Vote),
+    /// Whose the key is that this request has found.
+    Found(Tag, Request),
+    /// Which rights are lacking, for lack of which a request failed so.
+    Rights(Tag, Fault),
 }
 
 /// A request without an answer.
@@ -161,16 +166,38 @@ impl Backlog {
         if self.looks.insert(resource.clone(), said).is_some() {
             return;
         }
-        self.place(Asked::Watch);
-        codec::encode(&mut self.bytes, &look::CACHING);
+        self.watch();
         self.place(Asked::Look(resource.clone()));
         look::encode(&mut self.bytes, encoder.key(resource).as_bytes());
+    }
+
+    /// Asks whose the key is that a `SET … NX` has found, and for the next change to it if `watches`. Tells the vote only
+    /// then.
+    pub(super) fn ask_whose(&mut self, waiting: Waiting, watches: bool, encoder: &Encoder) {
+        let key = encoder.key(waiting.request.resource()).into_owned();
+        if watches {
+            self.watch();
+        }
+        self.place(Asked::Found(waiting.tag, waiting.request));
+        look::encode(&mut self.bytes, key.as_bytes());
+    }
+
+    /// Asks which rights are lacking. Tells the fault only then: servers do not always name the command.
+    pub(super) fn ask_rights(&mut self, tag: Tag, fault: Fault, encoder: &Encoder) {
+        self.place(Asked::Rights(tag, fault));
+        self.bytes.extend_from_slice(&rights::question(encoder));
     }
 
     /// Asks whether replicas have a vote, which is kept until then.
     pub(super) fn wait(&mut self, tag: Tag, vote: Vote, replicas: Replicas) {
         self.place(Asked::Replicas(tag, vote));
         replicas.encode(&mut self.bytes);
+    }
+
+    /// Asks the node to tell of the next change to what it is asked for next.
+    fn watch(&mut self) {
+        self.place(Asked::Watch);
+        codec::encode(&mut self.bytes, &look::CACHING);
     }
 
     fn place(&mut self, asked: Asked) {
@@ -254,9 +281,13 @@ impl Backlog {
     ) -> Result<(), (Tag, Vote)> {
         let others = self.asked.iter().filter_map(|place| match &place.asked {
             Asked::Request(other) => Some(&other.request),
-            Asked::Change | Asked::Key | Asked::Watch | Asked::Look(_) | Asked::Replicas(..) => {
-                None
-            }
+            Asked::Change
+            | Asked::Key
+            | Asked::Watch
+            | Asked::Look(_)
+            | Asked::Replicas(..)
+            | Asked::Found(..)
+            | Asked::Rights(..) => None,
         });
         if self.locks.has(&waiting.request, others) {
             let fault = Fault::new(
@@ -294,6 +325,9 @@ impl Backlog {
                 Asked::Request(waiting) => waiting,
                 // Its request was answered, so it has left.
                 Asked::Replicas(tag, _) => return Some((tag, Vote::Unknown(after.clone()))),
+                Asked::Rights(tag, fault) => return Some((tag, Vote::Unknown(fault))),
+                // It was refused, whosever the key is.
+                Asked::Found(tag, _) => return Some((tag, Vote::Refused(Refusal::default()))),
                 Asked::Change | Asked::Key | Asked::Watch | Asked::Look(_) => return None,
             };
             // A request of which a part has left cannot have taken effect either, but to be sure of that

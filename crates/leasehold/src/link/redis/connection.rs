@@ -4,15 +4,17 @@ use super::{
     backlog::{Asked, Backlog, Waiting},
     codec::{Frame, Inbox},
     failover::Watch,
+    handshake::is_about_rights,
     look::{self, Said},
-    native::Heard,
+    native::{self, Heard},
     replicas::Replicas,
     reply::{self, Verdict},
+    rights,
     scripts::{Encoder, Met},
     socket::{self, Stream},
 };
 use crate::link::LinkEvent;
-use leasehold_core::{Fault, FaultKind, Instant, Reading, Request, Tag, Vote};
+use leasehold_core::{Fault, FaultKind, Instant, Reading, Refusal, Request, Tag, Vote};
 use std::{
     collections::VecDeque,
     pin::Pin,
@@ -219,6 +221,24 @@ impl Listener {
                 self.tell(tag, vote, true, events);
                 Some(())
             }
+            Some(Asked::Found(tag, request)) => {
+                let vote = native::found(&request, frame);
+                let said = vote.as_ref().and_then(|vote| Said::by(vote, &request));
+                let is_known = vote.map(|vote| events.push_back(LinkEvent::Reply(tag, vote)));
+                let is_watched = self.hints == Hints::Given;
+                if said.is_some_and(|said| is_watched && said.is_outdated(frame)) {
+                    let resource = request.resource().clone();
+                    events.push_back(LinkEvent::Changed(Some(resource)));
+                }
+                is_known
+            }
+            Some(Asked::Rights(tag, fault)) => {
+                let named = rights::lacking(frame);
+                let named = named.map(|why| Fault::new(FaultKind::Rejected, &why));
+                let vote = Vote::Unknown(named.unwrap_or(fault));
+                events.push_back(LinkEvent::Reply(tag, vote));
+                Some(())
+            }
             Some(Asked::Look(resource)) => {
                 let said = backlog.said(&resource);
                 if said.is_some_and(|said| said.is_outdated(frame)) {
@@ -228,6 +248,16 @@ impl Listener {
             }
         };
         understood.ok_or_else(|| ODD.to_owned())
+    }
+
+    /// Whether the request is said by Redlock's own command, beside scripts.
+    const fn is_set(&self, request: &Request) -> bool {
+        self.met.native.is_none() && self.encoder.is_native(request)
+    }
+
+    /// Whether a script has failed for lack of a right, which was taken away after the handshake.
+    fn lacks_a_right(&self, fault: &Fault) -> bool {
+        self.met.native.is_none() && is_about_rights(&fault.to_string())
     }
 
     /// Takes the answer to a request.
@@ -240,7 +270,7 @@ impl Listener {
     ) -> Result<(), String> {
         let reply = if self.met.native.is_some() {
             self.heard.reply(&waiting.request, frame)
-        } else if self.encoder.is_native(&waiting.request) {
+        } else if self.is_set(&waiting.request) {
             reply::of_set(frame)
         } else {
             reply::of_script(frame)
@@ -250,6 +280,18 @@ impl Listener {
             events.push_back(LinkEvent::Clock(Reading { node, asked }));
         }
         let (tag, vote) = match reply.map(|reply| reply.verdict) {
+            Some(Verdict::Vote(Vote::Refused(_))) if self.is_set(&waiting.request) => {
+                // `SET … NX` does not say whose the key is, and it may be our own.
+                let watches = Said::by(&Vote::Refused(Refusal::default()), &waiting.request);
+                let watches = watches.is_some() && self.hints == Hints::Given;
+                backlog.ask_whose(waiting, watches, &self.encoder);
+                return Ok(());
+            }
+            Some(Verdict::Vote(Vote::Unknown(fault))) if self.lacks_a_right(&fault) => {
+                backlog.settled(&waiting.request);
+                backlog.ask_rights(waiting.tag, fault, &self.encoder);
+                return Ok(());
+            }
             Some(Verdict::Vote(vote)) => {
                 backlog.settled(&waiting.request);
                 let said = Said::by(&vote, &waiting.request);
@@ -263,9 +305,7 @@ impl Listener {
                     backlog.wait(waiting.tag, vote, replicas);
                     return Ok(());
                 }
-                let is_new = !matches!(waiting.request, Request::Extend { .. });
-                let is_new = is_new && waiting.request.ttl().is_some();
-                self.tell(waiting.tag, vote, is_new, events);
+                self.tell(waiting.tag, vote, is_for_a_key(&waiting.request), events);
                 return Ok(());
             }
             Some(Verdict::ScriptMissing) => {
@@ -323,6 +363,11 @@ impl Listener {
 }
 
 const ODD: &str = "the node gave an answer that none of our scripts gives";
+
+/// Whether a grant of the request is a new key, and not more time for one that is there.
+const fn is_for_a_key(request: &Request) -> bool {
+    request.ttl().is_some() && !matches!(request, Request::Extend { .. })
+}
 
 /// Answers a request of which nobody knows whether it took effect. Gives the reason back, with which the
 /// connection ends.

@@ -20,8 +20,8 @@ for _, place in ipairs(queue) do
     end
   end
 end
--- It only adds a reason to refuse. Argument S3: what is ours already is not kept from us by those who wait.
-local waits = not ours and (not free or ahead > 0)
+-- It only adds a reason to refuse.
+local waits = not free or ahead > 0
 if waits and #queue < most then
   queue[#queue + 1] = {text = string.format('%s %.0f %.0f;', ARGV[10], ticket, now + life)}
 end

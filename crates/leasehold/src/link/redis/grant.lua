@@ -2,7 +2,7 @@ if not ours and not free then
   return refuse(holder, us)
 end
 local counter = kept[7]
--- A request that arrives twice changes nothing: the first one's TTL is the one that counts.
+-- Only a repair can find its own key, which an earlier one has set. That one's TTL is the one that counts.
 if ARGV[3] ~= '' and not (ours and counter) then
   -- Argument S4: larger than every grant before it, and not below the proposal, unless that is from far in the future.
   local grown = math.max((tonumber(counter or '0') or 9007199254740991) + 1, math.min(tonumber(ARGV[3]), us + 1000000))

@@ -6,11 +6,11 @@ use super::{
     greeting, look,
     native::{Command, Native, Trial},
     reply::words,
+    rights::{self, Needs},
     scripts::{Encoder, Met},
     search::{Target, confirm},
     socket::{self, Stream},
     talk::{Halt, hear, send},
-    texts::Script,
     url::RedisUrl,
 };
 use std::time::Duration;
@@ -36,11 +36,11 @@ async fn meet_with(
     let url = &target.url;
     let stream = socket::connect(url).await?;
     let mut inbox = Inbox::default();
-    let scripts: Vec<_> = encoder.scripts().collect();
+    let needs = Needs::of(encoder);
     let early = greeting::early(target, encoder);
     let introduction = async {
         let (mut stream, heard) =
-            introduce(stream, &mut inbox, url, &scripts, manners, early).await?;
+            introduce(stream, &mut inbox, url, &needs, manners, early).await?;
         if target.is_named {
             confirm(&mut stream, &mut inbox).await?;
         }
@@ -85,8 +85,15 @@ pub(super) async fn log_in(target: &Target, manners: Manners) -> Result<(Stream,
     let stream = socket::connect(&target.url).await?;
     let mut inbox = Inbox::default();
     let introduction = async {
-        let (mut stream, _) =
-            introduce(stream, &mut inbox, &target.url, &[], manners, None).await?;
+        let (mut stream, _) = introduce(
+            stream,
+            &mut inbox,
+            &target.url,
+            &Needs::default(),
+            manners,
+            None,
+        )
+        .await?;
         if target.is_named {
             confirm(&mut stream, &mut inbox).await?;
         }
@@ -111,6 +118,8 @@ enum Step {
     Call,
     /// Calling one that goes along.
     CallInFull,
+    /// Asking which rights are lacking.
+    Rights,
     Durability,
     Greeting,
 }
@@ -153,7 +162,7 @@ async fn introduce(
     mut stream: Stream,
     inbox: &mut Inbox,
     url: &RedisUrl,
-    scripts: &[&'static Script],
+    needs: &Needs,
     manners: Manners,
     early: Option<Vec<u8>>,
 ) -> Result<(Stream, Heard), Halt> {
@@ -166,7 +175,7 @@ async fn introduce(
                 Manners::Visit | Manners::Bare => Hints::Refused,
             };
             let greeting = early.as_deref().unwrap_or_default();
-            say(&mut stream, url, scripts, Protocol::Resp3, hints, greeting).await?
+            say(&mut stream, url, needs, Protocol::Resp3, hints, greeting).await?
         }
         Manners::Bare => say_little(&mut stream, url).await?,
     };
@@ -196,7 +205,7 @@ async fn introduce(
         }
     }
     if old_node {
-        introduce_again(&mut stream, inbox, url, scripts, &mut heard).await?;
+        introduce_again(&mut stream, inbox, url, needs, &mut heard).await?;
     }
     Ok((stream, heard))
 }
@@ -206,7 +215,7 @@ async fn introduce_again(
     stream: &mut Stream,
     inbox: &mut Inbox,
     url: &RedisUrl,
-    scripts: &[&'static Script],
+    needs: &Needs,
     heard: &mut Heard,
 ) -> Result<(), Halt> {
     heard.hints = Hints::Refused;
@@ -215,7 +224,7 @@ async fn introduce_again(
         heard.is_greeted = false;
         hear(stream, inbox, |_| ()).await?;
     }
-    for step in say(stream, url, scripts, Protocol::Resp2, heard.hints, &[]).await? {
+    for step in say(stream, url, needs, Protocol::Resp2, heard.hints, &[]).await? {
         match hear(stream, inbox, |frame| refusal(step, frame)).await? {
             Some(error) if step.is_about_scripts() && forbids(&error) => {
                 heard.refused.push((step, error));
@@ -286,7 +295,7 @@ enum Protocol {
 async fn say(
     stream: &mut Stream,
     url: &RedisUrl,
-    scripts: &[&'static Script],
+    needs: &Needs,
     protocol: Protocol,
     hints: Hints,
     greeting: &[u8],
@@ -314,12 +323,14 @@ async fn say(
         // alone, which reads no key.
         add(Step::Tracking, &look::CACHING);
     }
-    for script in scripts {
+    for script in &needs.scripts {
         add(Step::Load, &[b"SCRIPT", b"LOAD", script.text.as_bytes()]);
     }
-    if !scripts.is_empty() {
+    if !needs.scripts.is_empty() {
         add(Step::Call, &[b"EVALSHA", &[b'0'; 40], b"0"]);
         add(Step::CallInFull, &[b"EVAL", b"return 1", b"0"]);
+        wire.extend_from_slice(&needs.rights);
+        steps.push(Step::Rights);
     }
     wire.extend_from_slice(greeting);
     send(stream, &wire).await?;
@@ -361,6 +372,8 @@ fn add_select(url: &RedisUrl, add: &mut impl FnMut(Step, &[&[u8]])) {
 /// The error in an answer, if it is one that ends the handshake.
 fn refusal(step: Step, frame: &Frame<'_>) -> Option<Vec<u8>> {
     match frame {
+        // Whoever may run no scripts is told so by the steps before.
+        frame if step == Step::Rights => rights::lacking(frame).map(String::into_bytes),
         // There is no such script: that is the answer which says that there could be.
         Frame::Error(error) if step.is_call() && !forbids(error) => None,
         Frame::Error(error) => Some(error.to_vec()),
@@ -433,6 +446,7 @@ fn explain(step: Step, error: &[u8], url: &RedisUrl) -> String {
         | Step::Load
         | Step::Call
         | Step::CallInFull
+        | Step::Rights
         | Step::Greeting => error,
     }
 }

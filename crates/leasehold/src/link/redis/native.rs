@@ -5,8 +5,8 @@
 //! together:
 //!
 //! * the change, which says yes or no. That is the vote, but for two things;
-//! * `GET`, which says whose the key is, for a refusal that names the holder, and for a request that arrived twice and
-//!   found its own key;
+//! * `GET`, which says whose the key is, for a refusal that names the holder, and for a request that has found its own
+//!   key;
 //! * `PTTL`, which says how long it is.
 //!
 //! Another client may come between them, so a refusal describes the key a moment after it was refused. Nothing
@@ -25,7 +25,7 @@ use super::{
     codec::{self, Frame},
     reply::{self, Reply, Verdict},
 };
-use leasehold_core::{Owner, Refusal, Request, Vote};
+use leasehold_core::{Fault, Owner, Refusal, Request, Vote};
 use std::time::Duration;
 
 /// The command by which a node deletes a key only if it carries a value.
@@ -48,7 +48,7 @@ impl Native {
         let life_ms = life_ms.to_string();
         let px = life_ms.as_bytes();
         match request {
-            Request::Acquire { owner, .. } => {
+            Request::Acquire { owner, .. } | Request::Repair { owner, .. } => {
                 set_if_none(wire, key, owner, px);
             }
             // Argument S3: the comparison and the change are one step.
@@ -166,12 +166,7 @@ fn refused(request: &Request, key: Key, life: &Frame<'_>) -> Option<Verdict> {
     };
     let vote = match (request, key) {
         (_, Key::Absent) => return Some(absent(request)),
-        // A request that arrives twice changes nothing: the first one's TTL is the one that counts.
-        (Request::Acquire { owner, .. } | Request::Transfer { owner, .. }, Key::Of(value))
-            if owner.as_bytes() == value =>
-        {
-            Vote::GRANTED
-        }
+        (_, Key::Of(value)) if has_found_its_own(request, &value) => own(request),
         (_, Key::Of(value)) => Vote::Refused(Refusal {
             holder: Owner::from_bytes(&value),
             remaining,
@@ -184,6 +179,33 @@ fn refused(request: &Request, key: Key, life: &Frame<'_>) -> Option<Verdict> {
         }),
     };
     Some(Verdict::Vote(vote))
+}
+
+/// Whether a vote has found its own owner.
+fn has_found_its_own(request: &Request, value: &[u8]) -> bool {
+    let owner = request.owner().filter(|_| request.is_vote());
+    owner.is_some_and(|owner| owner.as_bytes() == value)
+}
+
+/// The vote of a node whose key is the request's own.
+fn own(request: &Request) -> Vote {
+    match request {
+        // An earlier one has set it: that one's TTL is the one that counts.
+        Request::Repair { .. } => Vote::GRANTED,
+        // Argument S1: nothing is sent twice, so it has come to a server that has voted already. One server, one vote.
+        _ => Vote::Unknown(Fault::same_node()),
+    }
+}
+
+/// The vote of a node whose key `SET … NX` has found, by the answer to the `GET` that followed; none if it is no answer to
+/// that.
+pub(super) fn found(request: &Request, frame: &Frame<'_>) -> Option<Vote> {
+    match frame {
+        Frame::Text(value) if has_found_its_own(request, value) => Some(own(request)),
+        // It was refused, whatever has become of the key since.
+        Frame::Text(_) | Frame::Null | Frame::Error(_) => Some(Vote::Refused(Refusal::default())),
+        _ => None,
+    }
 }
 
 /// The vote of a node that has no such key.

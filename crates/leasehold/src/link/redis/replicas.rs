@@ -32,10 +32,7 @@ impl Replicas {
 
     /// Whether somebody will rely on this answer.
     pub(super) const fn concern(request: &Request, vote: &Vote) -> bool {
-        let gives = matches!(
-            request,
-            Request::Acquire { .. } | Request::Transfer { .. } | Request::Extend { .. }
-        );
+        let gives = request.is_vote() || matches!(request, Request::Extend { .. });
         gives && vote.is_granted()
     }
 

@@ -75,6 +75,8 @@ pub(super) fn of_script(frame: &Frame<'_>) -> Option<Reply> {
             (Vote::Unknown(fault), Some(time))
         }
         [Frame::Integer(-2), _, text, time] => (Vote::Unknown(disagreement(text)), Some(time)),
+        [Frame::Integer(-3)] => (Vote::Unknown(Fault::same_node()), None),
+        [Frame::Integer(-3), time] => (Vote::Unknown(Fault::same_node()), Some(time)),
         _ => return None,
     };
     let time = match time {
@@ -369,6 +371,15 @@ mod tests {
         };
         assert_eq!(fault.kind(), FaultKind::Disagrees);
         assert!(fault.to_string().ends_with(": version=1 count=5"));
+    }
+
+    #[test]
+    fn a_server_that_has_voted_under_another_address_says_so() {
+        let twin = || Vote::Unknown(Fault::same_node());
+        let timed = vec![Frame::Integer(-3), Frame::Integer(7)];
+        assert_eq!(of_script(&Frame::List(timed)), told(twin(), 7));
+        let untold = Some(untimed(Verdict::Vote(twin())));
+        assert_eq!(of_script(&Frame::List(vec![Frame::Integer(-3)])), untold);
     }
 
     #[test]

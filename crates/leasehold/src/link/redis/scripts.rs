@@ -4,7 +4,10 @@ use super::{
     codec,
     native::{Native, set_if_none},
     replicas::Replicas,
-    texts::{EXTEND, FAIR, GREET, INSPECT, LEAVE, RAISE, RELEASE, SCRIPTS, Script, TRANSFER, VOTE},
+    texts::{
+        EXTEND, FAIR, GREET, INSPECT, LEAVE, RAISE, RELEASE, REPAIR, SCRIPTS, Script, TRANSFER,
+        VOTE,
+    },
 };
 use crate::configuration::{Configuration, KeyFormat, RestartGuard};
 use leasehold_core::{Owner, Request, Resource, Ttl, discovery, fence::counter_of};
@@ -107,6 +110,11 @@ impl Encoder {
         self.is_fenced
     }
 
+    /// The key of the hash that nodes have of their own, if they have one.
+    pub(super) fn node_key(&self) -> Option<&str> {
+        self.is_fenced.then_some(&*self.node_key)
+    }
+
     /// Which resources the keys are of.
     pub(super) const fn key_format(&self) -> &KeyFormat {
         &self.key_format
@@ -172,13 +180,19 @@ impl Encoder {
 
     /// Whether a command for `request` is complete only with what its connection adds.
     fn is_vote(&self, request: &Request) -> bool {
-        self.is_fenced && matches!(request, Request::Acquire { .. } | Request::Transfer { .. })
+        self.is_fenced && request.is_vote()
     }
 
     /// Redlock's own command.
     fn native(&self, request: &Request) -> Vec<u8> {
         let mut wire = Vec::with_capacity(160);
         if let Request::Acquire {
+            resource,
+            owner,
+            ttl,
+            ..
+        }
+        | Request::Repair {
             resource,
             owner,
             ttl,
@@ -210,7 +224,7 @@ impl Encoder {
         let mut parts = Vec::with_capacity(14);
         parts.extend([command, script.as_bytes()]);
         match request {
-            Request::Acquire { .. } | Request::Transfer { .. } if self.is_fenced => {
+            request if self.is_vote(request) => {
                 match &queue {
                     Some(queue) => parts.extend([&b"3"[..], key, node_key, queue.as_bytes()]),
                     None => parts.extend(two_keys),
@@ -227,7 +241,7 @@ impl Encoder {
                 parts.extend(two_keys);
                 parts.extend([owner, ttl_ms.as_bytes(), self.fingerprint.as_bytes()]);
             }
-            Request::Acquire { .. } | Request::Extend { .. } => {
+            Request::Acquire { .. } | Request::Repair { .. } | Request::Extend { .. } => {
                 parts.extend(one_key);
                 parts.extend([owner, ttl_ms.as_bytes()]);
             }
@@ -275,7 +289,8 @@ const fn script(request: &Request, is_fenced: bool) -> Option<&'static Script> {
     match request {
         Request::Acquire { place: Some(_), .. } if is_fenced => Some(&FAIR),
         Request::Acquire { .. } | Request::Transfer { .. } if is_fenced => Some(&VOTE),
-        Request::Acquire { .. } => None,
+        Request::Repair { .. } if is_fenced => Some(&REPAIR),
+        Request::Acquire { .. } | Request::Repair { .. } => None,
         Request::Transfer { .. } => Some(&TRANSFER),
         Request::Raise { .. } => Some(&RAISE),
         Request::Extend { .. } => Some(&EXTEND),
@@ -292,6 +307,7 @@ const fn flag(flag: bool) -> &'static [u8] {
 fn ttl_ms(request: &Request) -> String {
     let ttl = match request {
         Request::Acquire { ttl, .. }
+        | Request::Repair { ttl, .. }
         | Request::Extend { ttl, .. }
         | Request::Transfer { ttl, .. } => Some(*ttl),
         Request::Release { keep, .. } => *keep,
@@ -307,7 +323,9 @@ fn counter_field(request: &Request) -> String {
 
 fn proposal(request: &Request) -> String {
     let token = match request {
-        Request::Acquire { proposal, .. } | Request::Transfer { proposal, .. } => *proposal,
+        Request::Acquire { proposal, .. }
+        | Request::Repair { proposal, .. }
+        | Request::Transfer { proposal, .. } => *proposal,
         Request::Raise { token, .. } => Some(*token),
         _ => None,
     };

@@ -3,7 +3,7 @@
 -- ARGV[7] from whom the key is taken over or nothing; of the connection: ARGV[8] whether the disk is trusted,
 -- ARGV[9] the process that the client met.
 -- 'granted', the counter or '-', the time in s and us; {0, holder, PTTL, time}: refused; {-1, why, ms, time}: abstained;
--- {-2, configuration, its text, time}: of another configuration.
+-- {-2, configuration, its text, time}: of another configuration; {-3, time}: it has voted under another address.
 -- Nothing can fail between the counter and the key, so an error means that the key was not touched.
 local clock = redis.call('TIME')
 local us = clock[1] * 1000000 + clock[2]

@@ -33,7 +33,13 @@ impl Dice {
         let proposal = Some(token).filter(|_| self.roll(5) > 0);
         let place = self.place().filter(|_| self.roll(2) == 0);
         match self.roll(11) {
-            0..=3 => Request::Acquire {
+            3 => Request::Repair {
+                resource,
+                owner,
+                ttl,
+                proposal,
+            },
+            0..=2 => Request::Acquire {
                 resource,
                 owner,
                 ttl,

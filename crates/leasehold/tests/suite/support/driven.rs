@@ -169,6 +169,15 @@ pub(crate) fn acquire(key: &str, owner: &str, ttl: Duration) -> Request {
     }
 }
 
+pub(crate) fn repair(key: &str, owner: &str, ttl: Duration) -> Request {
+    Request::Repair {
+        resource: name(key),
+        owner: by(owner),
+        ttl: Ttl::new(ttl).expect("in range"),
+        proposal: None,
+    }
+}
+
 pub(crate) fn extend(key: &str, owner: &str, ttl: Duration) -> Request {
     let ttl = Ttl::new(ttl).expect("in range");
     Request::Extend {

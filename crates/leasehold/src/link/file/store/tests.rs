@@ -105,13 +105,14 @@ impl Store {
         txn.commit().expect("room");
     }
 
-    /// Acquires with a proposal.
+    /// Sets the key, or finds it set, with a proposal.
     pub(crate) fn count(&mut self, name: &str, number: u64) -> Vote {
-        let mut request = acquire(name, "a");
-        if let Request::Acquire { proposal, .. } = &mut request {
-            *proposal = FencingToken::new(number);
-        }
-        self.one(request)
+        self.one(Request::Repair {
+            resource: resource(name),
+            owner: owner("a"),
+            ttl: Ttl::new(Duration::from_secs(1000)).expect("in range"),
+            proposal: FencingToken::new(number),
+        })
     }
 
     /// Raises by so much, and tells to what.
@@ -335,7 +336,7 @@ fn a_folder_that_is_open_and_replaced_cannot_be_opened_again() {
 }
 
 fn requests() -> impl Strategy<Value = Vec<Request>> {
-    let request = (0..3_u8, 0..3_u8, 0..3_u8).prop_map(|(kind, name, by)| {
+    let request = (0..4_u8, 0..3_u8, 0..3_u8).prop_map(|(kind, name, by)| {
         let resource = match name {
             2 => resource(&"long".repeat(200)),
             _ => resource(&format!("r{name}")),
@@ -350,7 +351,13 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
                 proposal: None,
                 place: None,
             },
-            1 => Request::Extend {
+            1 => Request::Repair {
+                resource,
+                owner,
+                ttl,
+                proposal: None,
+            },
+            2 => Request::Extend {
                 resource,
                 owner,
                 ttl,

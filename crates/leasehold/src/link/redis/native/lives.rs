@@ -65,6 +65,7 @@ impl Lives {
         given: Instant,
     ) -> Result<u64, Fault> {
         let (Request::Acquire { ttl, .. }
+        | Request::Repair { ttl, .. }
         | Request::Transfer { ttl, .. }
         | Request::Extend { ttl, .. }) = request
         else {

@@ -21,6 +21,15 @@ fn acquire() -> Request {
     }
 }
 
+fn repair() -> Request {
+    Request::Repair {
+        resource: name(),
+        owner: by("us"),
+        ttl: Ttl::SHORTEST,
+        proposal: None,
+    }
+}
+
 fn extend() -> Request {
     Request::Extend {
         resource: name(),
@@ -73,6 +82,7 @@ fn a_key_is_changed_only_by_comparison() {
     let told = |native, request| change(native, &request).expect("a change");
     for native in NATIVES {
         assert_eq!(told(native, acquire()), "SET k us NX PX 70");
+        assert_eq!(told(native, repair()), "SET k us NX PX 70");
         assert_eq!(told(native, extend()), "SET k us IFEQ us PX 70");
         assert_eq!(told(native, transfer()), "SET k us IFEQ them PX 70");
         let keep = release(Some(Ttl::SHORTEST));
@@ -118,10 +128,13 @@ fn the_change_is_the_vote_and_what_follows_says_why_not() {
     let (life, none) = (Frame::Integer(70), Frame::Integer(-2));
     let held = refused(Some("them"), Some(70));
     let absent = refused(None, None);
+    let twin = Vote::Unknown(Fault::same_node());
     for (request, change, key, life, vote) in [
         (acquire(), &ok, &ours, &life, Vote::GRANTED),
         (acquire(), &nil, &theirs, &life, held.clone()),
-        (acquire(), &nil, &ours, &life, Vote::GRANTED),
+        (acquire(), &nil, &ours, &life, twin.clone()),
+        (repair(), &nil, &ours, &life, Vote::GRANTED),
+        (repair(), &nil, &theirs, &life, held.clone()),
         (acquire(), &nil, &ours, &none, absent.clone()),
         (acquire(), &nil, &nil, &none, absent.clone()),
         (extend(), &ok, &theirs, &life, Vote::GRANTED),
@@ -134,7 +147,7 @@ fn the_change_is_the_vote_and_what_follows_says_why_not() {
             &Frame::Integer(-1),
             refused(Some("them"), None),
         ),
-        (transfer(), &nil, &ours, &life, Vote::GRANTED),
+        (transfer(), &nil, &ours, &life, twin),
         (transfer(), &nil, &theirs, &life, held.clone()),
         (
             release(None),
@@ -165,6 +178,24 @@ fn the_change_is_the_vote_and_what_follows_says_why_not() {
             "{request:?}: {change:?} {key:?}"
         );
     }
+}
+
+#[test]
+fn what_a_plain_set_has_found_is_a_refusal_unless_it_is_our_own() {
+    let refused = || Some(Vote::Refused(Refusal::default()));
+    let twin = Some(Vote::Unknown(Fault::same_node()));
+    let ours = Frame::Text(b"us");
+    assert_eq!(found(&acquire(), &ours), twin);
+    assert_eq!(found(&repair(), &ours), Some(Vote::GRANTED));
+    for frame in [
+        Frame::Text(b"them"),
+        Frame::Null,
+        Frame::Error(b"WRONGTYPE"),
+    ] {
+        assert_eq!(found(&acquire(), &frame), refused());
+        assert_eq!(found(&repair(), &frame), refused());
+    }
+    assert_eq!(found(&acquire(), &Frame::Integer(1)), None);
 }
 
 #[test]

@@ -1,0 +1,135 @@
+//! What a claim knows of its keys.
+
+use super::*;
+use crate::{
+    queue::Waiter,
+    request::{Fault, FaultKind, OperationId},
+    terms::{Drift, Ttl},
+};
+use core::time::Duration;
+
+fn at(millis: u64) -> Instant {
+    Instant::from_origin(Duration::from_millis(millis))
+}
+
+fn node(index: usize) -> NodeId {
+    NodeId::new(index).expect("below 32")
+}
+
+/// The claim of an attempt of which three nodes are asked at 0 ms. TTL 10 s, allowance 102 ms.
+fn claim() -> Claim {
+    let operation = OperationId::new(0);
+    let id = AttemptId {
+        operation,
+        number: 0,
+    };
+    Claim::new(
+        id,
+        Resource::new("r").expect("a name"),
+        Owner::from_bytes(b"o").expect("a byte"),
+        Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("defaults fit"),
+        Quorum::majority(3).expect("three nodes"),
+        at(0),
+    )
+}
+
+#[test]
+fn a_ttl_begins_when_a_hung_node_may_have_acted() {
+    let mut claim = claim();
+    claim.settle(at(1), node(0), 0, &Vote::GRANTED);
+    claim.settle(at(1), node(1), 0, &Vote::GRANTED);
+    assert!(!claim.is_answered());
+    let cut = Vote::Unknown(Fault::new(FaultKind::Disconnected, "cut"));
+    claim.settle(at(60_000), node(2), 0, &cut);
+    assert!(claim.is_answered());
+    assert_eq!(claim.gone_by(), at(60_000 + 10_000 + 102));
+    assert!(claim.touched().contains(node(2)));
+}
+
+#[test]
+fn a_late_grant_sets_its_key_for_the_ttl_that_it_was_asked_for() {
+    let mut claim = claim();
+    let step = claim.next_step();
+    let short = Ttl::new(Duration::from_secs(1)).expect("in range");
+    let terms = claim.terms().with_ttl(short).expect("it fits");
+    claim.extended_at(at(3_000), step, terms);
+    claim.settle(at(20_000), node(0), 0, &Vote::GRANTED);
+    assert_eq!(claim.gone_by(), at(20_000 + 10_000 + 102));
+}
+
+#[test]
+fn a_node_that_has_not_set_the_key_itself_is_a_stranger_until_it_does() {
+    let mut claim = claim();
+    let refused = Vote::Refused(Default::default());
+    let twin = Vote::Unknown(Fault::same_node());
+    claim.settle(at(1), node(0), 0, &Vote::GRANTED);
+    claim.settle(at(1), node(1), 0, &refused);
+    claim.settle(at(1), node(2), 0, &twin);
+    let both = NodeSet::from_iter([node(1), node(2)]);
+    assert_eq!(claim.strangers(), both);
+    // It finds the key there, which is no news.
+    let step = claim.next_step();
+    claim.extended_at(at(2), step, *claim.clone().terms());
+    claim.settle(at(3), node(1), step, &Vote::GRANTED);
+    assert_eq!(claim.strangers(), both);
+    let step = claim.next_step();
+    claim.repaired_at(at(4), step, both);
+    claim.settle(at(5), node(1), step, &Vote::GRANTED);
+    claim.settle(at(5), node(2), step, &Vote::GRANTED);
+    let twins = NodeSet::from_iter([node(2)]);
+    assert_eq!((claim.strangers(), claim.twins()), (twins, twins));
+    assert!(
+        claim.touched().contains(node(2)),
+        "it is released there as well"
+    );
+}
+
+#[test]
+fn whoever_has_a_lease_queues_for_no_key_that_it_has_lost() {
+    let place = Some(Place {
+        waiter: Waiter::new(7),
+        ticket: None,
+    });
+    let claim = claim().queueing(place);
+    assert_eq!(claim.first().place(), place);
+    assert_eq!(claim.repair().place(), None);
+}
+
+#[test]
+fn a_node_that_gets_the_key_later_is_touched() {
+    let mut claim = claim();
+    let busy = Vote::Unknown(Fault::new(FaultKind::Busy, "full"));
+    claim.settle(at(1), node(2), 0, &busy);
+    assert!(!claim.touched().contains(node(2)));
+    let step = claim.next_step();
+    claim.repaired_at(at(3_000), step, NodeSet::from_iter([node(2)]));
+    assert!(claim.touched().contains(node(2)));
+    assert!(claim.creates(node(2), step));
+    claim.settle(at(3_001), node(2), step, &Vote::GRANTED);
+    assert!(!claim.creates(node(2), step), "it was told once");
+}
+
+#[test]
+fn an_extension_that_is_not_answered_may_take_effect_yet() {
+    let mut claim = claim();
+    for index in 0..3 {
+        claim.settle(at(1), node(index), 0, &Vote::GRANTED);
+    }
+    let step = claim.next_step();
+    claim.extended_at(at(3_000), step, *claim.clone().terms());
+    claim.settle(at(3_001), node(0), step, &Vote::GRANTED);
+    let busy = Vote::Unknown(Fault::new(FaultKind::Busy, "full"));
+    claim.settle(at(3_002), node(1), step, &busy);
+    assert!(!claim.is_answered());
+    claim.settle(
+        at(20_000),
+        node(2),
+        step,
+        &Vote::Refused(Default::default()),
+    );
+    assert!(claim.is_answered());
+    // What was refused had no effect, whenever that was told.
+    assert_eq!(claim.gone_by(), at(3_001 + 10_000 + 102));
+    // Nothing was sent to the full link, but the key is there from before.
+    assert!(claim.touched().contains(node(1)));
+}

@@ -1,0 +1,97 @@
+//! How connections come about, and what waits for the first one of a process.
+
+use super::State;
+use crate::{client::Input, queue::Event, setting::Twin, time::MILLISECOND, world::World};
+use leasehold_core::Vote;
+
+impl World {
+    pub(super) fn connect_later(&mut self, link: usize, epoch: u32) {
+        let at = self
+            .now
+            .after(self.rng.between(MILLISECOND, 100 * MILLISECOND));
+        self.queue.plan(at, Event::Connect { link, epoch });
+    }
+
+    pub(crate) fn connect(&mut self, link: usize, epoch: u32) {
+        let (client, node) = self.network.ends(link);
+        let answers = self.nodes[node].is_up && self.now > self.nodes[node].hung_until;
+        let connection = &mut self.network.connections[link];
+        if connection.epoch != epoch || connection.state != State::Down {
+            return;
+        }
+        let is_cut = self.now < connection.cut_there.max(connection.cut_back);
+        if !answers || is_cut {
+            self.fail_first(link);
+            return self.connect_later(link, epoch);
+        }
+        connection.epoch += 1;
+        connection.state = State::Up;
+        let waiting = std::mem::take(&mut connection.is_first);
+        self.meet(link);
+        let now = self.now;
+        self.trace
+            .tell(now, || format!("c{client} ⇄ n{node}  connected"));
+        let met = self.nodes[node].identity().clone();
+        let told = Some(met).filter(|_| !self.setting.hides_identities);
+        self.input(link, |node| Input::Up(node, told));
+        self.begin_hints(link);
+        if waiting {
+            self.send_what_waits(link);
+        }
+    }
+
+    /// No connection comes about: what waits for the first one is told so.
+    fn fail_first(&mut self, link: usize) {
+        let connection = &mut self.network.connections[link];
+        connection.is_first = false;
+        connection.requests.clear();
+        for (tag, _) in std::mem::take(&mut connection.pending) {
+            let vote = Vote::Unknown(self.network.down.clone());
+            self.input(link, |node| Input::Reply(node, tag, vote, None));
+        }
+    }
+
+    /// The requests that waited for the first connection set out.
+    fn send_what_waits(&mut self, link: usize) {
+        let connection = &self.network.connections[link];
+        let (epoch, count) = (connection.epoch, connection.requests.len());
+        for _ in 0..count {
+            let at = self.now.after(self.delay_ns());
+            let at = at.max(self.network.connections[link].last_arrival);
+            self.network.connections[link].last_arrival = at;
+            self.queue.plan(at, Event::Arrive { link, epoch });
+        }
+    }
+
+    /// A first connection takes its time where servers have two addresses: whichever comes up first.
+    pub(crate) fn first_dial_ns(&mut self) -> u64 {
+        match self.setting.twin {
+            Twin::None => MILLISECOND,
+            Twin::Tells | Twin::GrantsAgain => self.setting.ttl_ns / 8,
+        }
+    }
+
+    /// The process at the client's end is gone: its kernel closes the connection.
+    pub(crate) fn hang_up(&mut self, link: usize) {
+        self.break_connection(link);
+        self.forget_watches(link);
+        let connection = &mut self.network.connections[link];
+        connection.epoch += 1;
+        connection.state = State::Down;
+        connection.replies.clear();
+        connection.requests.clear();
+        connection.pending.clear();
+    }
+
+    /// A new process connects.
+    pub(crate) fn dial(&mut self, link: usize) {
+        let epoch = self.network.connections[link].epoch;
+        if self.setting.twin == Twin::None {
+            return self.connect(link, epoch);
+        }
+        self.network.connections[link].is_first = true;
+        let within_ns = self.first_dial_ns();
+        let at = self.now.after(1 + self.rng.below(within_ns));
+        self.queue.plan(at, Event::Connect { link, epoch });
+    }
+}

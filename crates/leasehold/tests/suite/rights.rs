@@ -1,0 +1,134 @@
+//! Users of a server who may not do all that a lease needs.
+
+use crate::support::block_on;
+use leasehold::{AcquireError, LockManager, LockOptions, ManagerBuilder, RestartGuard};
+use leasehold_servers::{Server, require_server};
+use std::time::Duration;
+
+/// The rights that OPERATING.md names for locks with scripts.
+fn rights() -> Vec<String> {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/OPERATING.md");
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    let mut lines = page.lines();
+    let line = lines.find_map(|line| line.strip_prefix("ACL SETUSER locks on >password ~* "));
+    let rights = line.expect("it names the rights").split(' ');
+    rights.map(str::to_owned).collect()
+}
+
+struct Site {
+    server: Server,
+}
+
+impl Site {
+    fn new() -> Self {
+        let server = Server::start().expect("it starts");
+        Self { server }
+    }
+
+    /// A user who has all the rights but for this one, if any.
+    fn user(&self, without: Option<&str>) -> ManagerBuilder {
+        let rights: Vec<_> = rights();
+        let rights = rights.iter().map(|right| &**right);
+        let rights: Vec<_> = rights.filter(|right| Some(*right) != without).collect();
+        let words = [
+            &["ACL", "SETUSER", "u", "reset", "on", ">pw", "~*"],
+            &rights[..],
+        ]
+        .concat();
+        self.server.command(&words).expect("it answers");
+        let url = format!("redis://u:pw@127.0.0.1:{}", self.server.port());
+        let limit = Duration::from_secs(5);
+        LockManager::builder()
+            .nodes([url])
+            .restart_guard(RestartGuard::Off)
+            .defaults(LockOptions::new().ttl(4 * limit).node_limit(limit))
+    }
+
+    /// Takes a right away from a user who is connected.
+    fn take(&self, right: &str) {
+        let without = right.replace('+', "-");
+        let words = ["ACL", "SETUSER", "u", &without];
+        self.server.command(&words).expect("it answers");
+    }
+
+    /// Expects that it was told which right is lacking, and that nothing was locked.
+    fn expect_told(&self, told: &AcquireError, right: &str) {
+        let command = right.trim_start_matches('+').to_ascii_uppercase();
+        assert!(
+            matches!(told, AcquireError::Unreachable(_)),
+            "{right}: {told}"
+        );
+        let told = told.to_string();
+        let names = format!("run {command}, which a lease needs before it ends: allow {right}");
+        assert!(told.contains(&names), "{right}: {told}");
+        let key = self.server.command(&["EXISTS", "r"]).expect("it answers");
+        assert_eq!(key.integer(), Some(0), "{right}: nothing was granted");
+    }
+}
+
+#[test]
+fn a_right_that_a_lease_will_need_is_missed_before_it_is_granted() {
+    require_server();
+    let site = Site::new();
+    for right in [
+        "+get", "+set", "+del", "+pttl", "+pexpire", "+time", "+hget", "+hmget", "+hset",
+    ] {
+        let manager = site.user(Some(right)).build().expect("a good address");
+        let mutex = manager.mutex("r").expect("a plain name");
+        let told = block_on(mutex.try_acquire()).expect_err("it may not");
+        site.expect_told(&told, right);
+    }
+    let guarded = site
+        .user(Some("+info"))
+        .restart_guard(RestartGuard::Quarantine);
+    let mutex = guarded
+        .build()
+        .expect("good")
+        .mutex("r")
+        .expect("a plain name");
+    let told = block_on(mutex.try_acquire()).expect_err("it may not look");
+    site.expect_told(&told, "+info");
+}
+
+#[test]
+fn a_right_that_a_plain_lease_will_need_is_missed_before_it_is_granted() {
+    require_server();
+    let site = Site::new();
+    for right in ["+get", "+set", "+del", "+pttl", "+pexpire", "+time"] {
+        let manager = site
+            .user(Some(right))
+            .build_plain()
+            .expect("a good address");
+        let mutex = manager.mutex("r").expect("a plain name");
+        let told = block_on(mutex.try_acquire()).expect_err("it may not");
+        site.expect_told(&told, right);
+    }
+    for right in ["+hget", "+hmget", "+hset", "+info"] {
+        let manager = site
+            .user(Some(right))
+            .build_plain()
+            .expect("a good address");
+        let mutex = manager.mutex("r").expect("a plain name");
+        let guard = block_on(mutex.try_acquire()).expect("plain locks do without");
+        block_on(guard.extend()).expect("it may");
+        assert!(block_on(guard.release()).is_released(), "{right}");
+    }
+}
+
+#[test]
+fn the_rights_that_the_page_names_are_enough_and_one_that_is_taken_away_is_told_by_name() {
+    require_server();
+    let site = Site::new();
+    for right in ["+pttl", "+hget"] {
+        let manager = site.user(None).build().expect("a good address");
+        let mutex = manager.mutex("r").expect("a plain name");
+        let guard = block_on(mutex.try_acquire()).expect("it may");
+        block_on(guard.extend()).expect("it may");
+        site.take(right);
+        let told = block_on(guard.extend())
+            .expect_err("it may no more")
+            .to_string();
+        assert!(told.ends_with(&format!("allow {right}")), "{told}");
+        assert!(block_on(guard.release()).is_released(), "{right}");
+    }
+}
