@@ -9,7 +9,7 @@ use crate::{
 };
 use leasehold_core::{
     Fault, FaultKind, Identity, Instant, Refusal, Request, Resource, Table, Vote,
-    quarantine::{Marker, Process, Quarantine},
+    quarantine::{Log, Marker, Process, Quarantine},
     table::Key,
 };
 use std::time::Duration;
@@ -24,6 +24,12 @@ pub(crate) struct Node {
     pub(crate) snapshot: Data,
     /// Whether the node votes only when it may have forgotten nothing.
     pub(crate) guard: Option<Quarantine>,
+    /// Whether the look at its process tells what it may evict, and has evicted.
+    pub(crate) tells_evictions: bool,
+    /// It may evict keys until then.
+    pub(crate) evicts_until: Moment,
+    /// How many it has evicted.
+    pub(crate) evicted: u64,
     /// What the names of its processes begin with.
     name: u64,
     process: Process,
@@ -57,6 +63,14 @@ pub(crate) struct Data {
     pub(crate) marker: Option<Marker>,
 }
 
+/// What a node evicts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Evicted<'a> {
+    /// Its own hash as well.
+    All,
+    Of(Moment, &'a [Resource]),
+}
+
 impl Node {
     pub(crate) fn new(rng: &mut Rng, drift_ppm: i64) -> Self {
         // Far from every other clock, so that a reading of the wrong one shows.
@@ -67,6 +81,9 @@ impl Node {
             epoch: Duration::from_nanos(TRUE_EPOCH_NS - reading_ns),
             snapshot: Data::default(),
             guard: None,
+            tells_evictions: true,
+            evicts_until: Moment::START,
+            evicted: 0,
             name: reading_ns,
             process: identified(reading_ns, 0, 0, false),
             runs: 0,
@@ -102,10 +119,17 @@ impl Node {
         if now < self.rejects_until {
             return rejected("out of memory");
         }
-        let is_vote = matches!(request, Request::Acquire { .. } | Request::Transfer { .. });
-        if is_vote && let Some(guard) = self.guard {
-            let process = || self.process.clone();
-            if let Err(abstention) = guard.admit(&mut self.data.marker, time, met, process) {
+        if let Some(guard) = self.guard {
+            let process = self.process_at(now);
+            let marker = &mut self.data.marker;
+            let attested = match request {
+                Request::Acquire { .. } | Request::Transfer { .. } => {
+                    guard.admit(marker, time, met, || process)
+                }
+                Request::Extend { .. } => guard.attest(marker, time, met, || process),
+                _ => Ok(()),
+            };
+            if let Err(abstention) = attested {
                 return Vote::Unknown(Fault::abstained(&abstention));
             }
         }
@@ -119,9 +143,40 @@ impl Node {
     pub(crate) fn greet(&mut self, now: Moment) {
         let time = self.time(now);
         if let Some(guard) = self.guard {
-            let process = || self.process.clone();
+            let (process, met) = (self.process_at(now), self.process.id.clone());
+            if let Some(marker) = &mut self.data.marker {
+                marker.seen_ms = None;
+            }
             // Whether it votes is asked with every vote.
-            let _ = guard.admit(&mut self.data.marker, time, None, process);
+            let _ = guard.admit(&mut self.data.marker, time, Some(&met), || process);
+        }
+    }
+
+    /// The process, as it tells of itself.
+    fn process_at(&self, now: Moment) -> Process {
+        let mut process = self.process.clone();
+        if self.tells_evictions {
+            process.may_evict = now < self.evicts_until;
+            process.evicted = self.evicted;
+        }
+        process
+    }
+
+    /// Loses some of its keys because its memory is full, or everything. It may lose more of them until `until`.
+    pub(crate) fn evict(&mut self, until: Moment, keys: Evicted<'_>) {
+        match keys {
+            Evicted::All => self.data = Data::default(),
+            Evicted::Of(now, resources) => {
+                for resource in resources {
+                    self.delete(now, resource);
+                }
+            }
+        }
+        self.evicted += 1;
+        self.evicts_until = until;
+        // Nobody sets a limit, lets it evict keys and gets a vote in what is left of the millisecond of a look.
+        if let Some(marker) = &mut self.data.marker {
+            marker.seen_ms = None;
         }
     }
 
@@ -177,6 +232,7 @@ impl Node {
         }
         // Once a replica, always one that may have lost votes.
         let was_replica = was_replica || self.process.was_replica;
+        (self.evicts_until, self.evicted) = (Moment::START, 0);
         self.process = identified(self.name, self.runs, self.histories, was_replica);
         self.booted = booted;
     }
@@ -208,8 +264,9 @@ impl Node {
 
 fn identified(name: u64, run: u32, history: u32, was_replica: bool) -> Process {
     Process {
-        id: Identity::new(&format!("{name:x}-{run}/{history}")),
         was_replica,
+        log: Log::On,
+        ..Process::new(Identity::new(&format!("{name:x}-{run}/{history}")))
     }
 }
 

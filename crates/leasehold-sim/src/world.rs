@@ -19,7 +19,8 @@ use crate::{
 };
 use leasehold_core::{
     Drift, Identity, NodeSet, Owner, OwnerSource, Pause, Plan, Quorum, Request, Resource, Retry,
-    Terms, Ttl, Vote, quarantine::Quarantine,
+    Terms, Ttl, Vote,
+    quarantine::{Disk, Quarantine},
 };
 use std::{num::NonZeroU32, rc::Rc, sync::Arc, time::Duration};
 
@@ -313,10 +314,17 @@ fn nodes(setting: &Setting, first: &Resource, rng: &mut Rng) -> Vec<Node> {
         if let Guard::Marker {
             span_ns,
             trusts_disk,
+            tells_evictions,
         } = setting.guard
         {
             let span = Duration::from_nanos(span_ns);
-            node.guard = Some(Quarantine { span, trusts_disk });
+            let disk = if trusts_disk {
+                Disk::Trusted
+            } else {
+                Disk::Ignored
+            };
+            node.guard = Some(Quarantine { span, disk });
+            node.tells_evictions = tells_evictions;
         }
         if setting.is_admitted {
             node.admit(Moment::START);

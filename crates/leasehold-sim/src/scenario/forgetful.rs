@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// In the order of the defence: the guard's place, its length, what it trusts, its allowance.
-pub(super) static ALL: [Scenario; 7] = [
+pub(super) static ALL: [Scenario; 8] = [
     broken(
         "control-proxy",
         "a proxy hides that nodes forget",
@@ -36,6 +36,11 @@ pub(super) static ALL: [Scenario; 7] = [
     ),
     broken("control-half", "half the quarantine", half),
     broken("control-disk", "a disk is trusted that forgets", disk),
+    broken(
+        "control-evict",
+        "nodes evict, and the look does not read it",
+        evict,
+    ),
     Scenario {
         name: "control-counters",
         about: "counters are lost, clocks differ by too much",
@@ -74,6 +79,7 @@ fn marker(setting: &mut Setting, span_ns: u64, trusts_disk: bool) {
     setting.guard = Guard::Marker {
         span_ns,
         trusts_disk,
+        tells_evictions: true,
     };
 }
 
@@ -85,6 +91,16 @@ fn half(setting: &mut Setting, rng: &mut Rng) {
 fn disk(setting: &mut Setting, rng: &mut Rng) {
     stale(setting, rng);
     marker(setting, 2 * setting.ttl_ns + SECOND, true);
+}
+
+fn evict(setting: &mut Setting, rng: &mut Rng) {
+    crowd(setting);
+    setting.add(rng, Kind::Evict, setting.ttl_ns / 8, setting.ttl_ns / 2);
+    setting.guard = Guard::Marker {
+        span_ns: setting.longest_ttl_ns() * 2 + SECOND,
+        trusts_disk: false,
+        tells_evictions: false,
+    };
 }
 
 /// The quarantine is as long as leases need it, and little longer: for clocks that differ by up to ten seconds.

@@ -3,7 +3,7 @@
 mod locks;
 
 use super::{
-    codec,
+    codec, greeting,
     look::{self, Said},
     native::{Lives, Native},
     replicas::Replicas,
@@ -54,6 +54,8 @@ pub(super) enum Asked {
     Watch,
     /// What a key is.
     Look(Resource),
+    /// How the node writes to its disk.
+    Settings,
     /// How many replicas have this vote.
     Replicas(Tag, Vote),
 }
@@ -167,6 +169,12 @@ impl Backlog {
         look::encode(&mut self.bytes, encoder.key(resource).as_bytes());
     }
 
+    /// Asks how the node writes to its disk.
+    pub(super) fn ask_settings(&mut self) {
+        self.place(Asked::Settings);
+        codec::encode(&mut self.bytes, &greeting::DURABILITY);
+    }
+
     /// Asks whether replicas have a vote, which is kept until then.
     pub(super) fn wait(&mut self, tag: Tag, vote: Vote, replicas: Replicas) {
         self.place(Asked::Replicas(tag, vote));
@@ -254,9 +262,12 @@ impl Backlog {
     ) -> Result<(), (Tag, Vote)> {
         let others = self.asked.iter().filter_map(|place| match &place.asked {
             Asked::Request(other) => Some(&other.request),
-            Asked::Change | Asked::Key | Asked::Watch | Asked::Look(_) | Asked::Replicas(..) => {
-                None
-            }
+            Asked::Change
+            | Asked::Key
+            | Asked::Watch
+            | Asked::Look(_)
+            | Asked::Settings
+            | Asked::Replicas(..) => None,
         });
         if self.locks.has(&waiting.request, others) {
             let fault = Fault::new(
@@ -294,7 +305,9 @@ impl Backlog {
                 Asked::Request(waiting) => waiting,
                 // Its request was answered, so it has left.
                 Asked::Replicas(tag, _) => return Some((tag, Vote::Unknown(after.clone()))),
-                Asked::Change | Asked::Key | Asked::Watch | Asked::Look(_) => return None,
+                Asked::Change | Asked::Key | Asked::Watch | Asked::Look(_) | Asked::Settings => {
+                    return None;
+                }
             };
             // A request of which a part has left cannot have taken effect either, but to be sure of that
             // one would have to trust every layer below with it.

@@ -4,6 +4,7 @@ use super::{
     backlog::{Asked, Backlog, Waiting},
     codec::{Frame, Inbox},
     failover::Failover,
+    greeting,
     look::{self, Said},
     native::Heard,
     replicas::Replicas,
@@ -17,8 +18,12 @@ use std::{
     collections::VecDeque,
     pin::Pin,
     task::{Context, Poll, ready},
+    time::Duration,
 };
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Sleep, sleep},
+};
 
 /// The stream to a node, and what came over it in part.
 pub(super) struct Connection {
@@ -29,6 +34,8 @@ pub(super) struct Connection {
     listener: Listener,
     /// Comes about when the node is to be found elsewhere; none if it cannot be.
     failover: Option<Failover>,
+    /// When the node is next asked for its settings; none if nobody wants to know.
+    question: Option<Pin<Box<Sleep>>>,
 }
 
 /// What it takes to understand the node's answers.
@@ -40,6 +47,8 @@ struct Listener {
     hints: Hints,
     /// The answers to the first commands of a request that is made of several.
     heard: Heard,
+    /// Whether the node was asked for its settings and has not answered.
+    asked: bool,
 }
 
 /// Whether a node tells of changes to the keys that it was asked to watch.
@@ -51,13 +60,14 @@ pub(super) enum Hints {
 }
 
 impl Connection {
-    pub(super) const fn new(
+    pub(super) fn new(
         stream: Stream,
         inbox: Inbox,
         encoder: Encoder,
         met: Met,
         hints: Hints,
     ) -> Self {
+        let question = encoder.trusts_disk().then(|| Box::pin(sleep(PERIOD)));
         Self {
             stream,
             inbox,
@@ -67,8 +77,10 @@ impl Connection {
                 met,
                 hints,
                 heard: Heard::NOTHING,
+                asked: false,
             },
             failover: None,
+            question,
         }
     }
 
@@ -106,6 +118,7 @@ impl Connection {
         {
             return Poll::Ready(Err(reason));
         }
+        self.question(cx, backlog);
         loop {
             let read = self.read(cx, backlog, events)?;
             let written = self.write(cx, backlog)?;
@@ -114,6 +127,20 @@ impl Connection {
             }
             if read.is_pending() && written.is_pending() {
                 return Poll::Pending;
+            }
+        }
+    }
+
+    /// Asks for the settings that `INFO` does not tell, from time to time: they can be changed while the connection lasts.
+    fn question(&mut self, cx: &mut Context<'_>, backlog: &mut Backlog) {
+        while let Some(question) = &mut self.question
+            && question.as_mut().poll(cx).is_ready()
+        {
+            *question = Box::pin(sleep(PERIOD));
+            // A node that hangs is asked once.
+            if !self.listener.asked {
+                self.listener.asked = true;
+                backlog.ask_settings();
             }
         }
     }
@@ -192,6 +219,13 @@ impl Listener {
             Some(Asked::Change) => self.heard.change(frame),
             Some(Asked::Key) => self.heard.key(frame),
             Some(Asked::Watch) => Some(()),
+            Some(Asked::Settings) => {
+                self.asked = false;
+                // Who does not tell any more may have been changed.
+                let is_durable = greeting::is_durable(frame).unwrap_or(false);
+                self.met.disk = self.encoder.disk(Some(is_durable));
+                Some(())
+            }
             Some(Asked::Replicas(tag, vote)) => {
                 let vote = match self.encoder.replicas() {
                     Some(replicas) => replicas.judge(frame, vote),
@@ -260,6 +294,9 @@ impl Listener {
     }
 }
 
+/// How often a node is asked for the settings that `INFO` does not tell.
+const PERIOD: Duration = Duration::from_secs(1);
+
 const ODD: &str = "the node gave an answer that none of our scripts gives";
 
 /// Answers a request of which nobody knows whether it took effect. Gives the reason back, with which the
@@ -274,7 +311,9 @@ fn doubt(tag: Tag, reason: String, events: &mut VecDeque<LinkEvent>) -> String {
 mod tests {
     use super::*;
     use crate::configuration::Configuration;
-    use leasehold_core::{AttemptId, Instant, OperationId, Owner, Request, Resource};
+    use leasehold_core::{
+        AttemptId, Instant, OperationId, Owner, Request, Resource, quarantine::Disk,
+    };
 
     #[test]
     fn an_error_that_a_proxy_may_give_ends_the_connection_and_leaves_the_request_in_doubt() {
@@ -297,9 +336,10 @@ mod tests {
         let words = "ERR upstream closed the connection";
         let mut listener = Listener {
             encoder: Encoder::new(&Configuration::plain()),
-            met: Met::default(),
+            met: Met::nobody(Disk::Ignored),
             hints: Hints::Refused,
             heard: Heard::NOTHING,
+            asked: false,
         };
         let frame = Frame::Error(words.as_bytes());
         let ended = listener.hear(&frame, &mut backlog, &mut events);

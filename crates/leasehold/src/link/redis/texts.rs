@@ -25,7 +25,7 @@ pub(super) const VOTE: Script = Script {
         include_str!("vote.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "2e4b06880857390c900b33a222990815867f56e0",
+    sha1: "16d8aabe70bd32801781551d26467f5a47156306",
 };
 pub(super) const FAIR: Script = Script {
     text: concat!(
@@ -38,7 +38,7 @@ pub(super) const FAIR: Script = Script {
         include_str!("fair.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "4bca00d71bd63b1f3592724c02b4b7bb5e3bb7e7",
+    sha1: "2343da096c78843f6e1d0d89d6a77ef19689c666",
 };
 pub(super) const LEAVE: Script = Script {
     text: concat!(
@@ -59,10 +59,12 @@ pub(super) const RAISE: Script = Script {
 pub(super) const EXTEND: Script = Script {
     text: concat!(
         "#!lua flags=allow-oom\n",
+        include_str!("wait.lua"),
+        include_str!("guard.lua"),
         include_str!("refuse.lua"),
         include_str!("extend.lua")
     ),
-    sha1: "016ef388495ca1cf3fcb9ff63aa70130a9c58b3a",
+    sha1: "585f7339a261253431942f636cd6a2d7e03f4396",
 };
 pub(super) const TRANSFER: Script = Script {
     text: concat!(
