@@ -45,6 +45,18 @@ pub(crate) fn postgres() -> Option<PathBuf> {
     found.map_err(|error| println!("{error}")).ok()
 }
 
+/// Installs with apt what some tests run beside servers, where it is missing. Without it they are skipped.
+pub(crate) fn tools() {
+    let is_there = |(program, _): &&(&str, &str)| {
+        let path = env::var_os("PATH").unwrap_or_default();
+        env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    };
+    for (program, install) in TOOLS.iter().filter(|tool| !is_there(tool)) {
+        println!("no {program} found; installing it");
+        with_apt(install);
+    }
+}
+
 /// Runs what is between updating apt's lists and the end of it.
 fn with_apt(install: &str) -> bool {
     if !succeeds(Command::new("apt-get").arg("--version")) {
@@ -206,6 +218,18 @@ export DEBIAN_FRONTEND=noninteractive
 apt-get update || exit";
 
 const APT_REDIS: &str = "apt-get install -y --no-upgrade --no-install-recommends redis-server";
+
+/// Programs: one makes certificates, the other shares timestamp locks.
+const TOOLS: [(&str, &str); 2] = [
+    (
+        "openssl",
+        "apt-get install -y --no-upgrade --no-install-recommends openssl",
+    ),
+    (
+        "python3",
+        "apt-get install -y --no-upgrade --no-install-recommends python3",
+    ),
+];
 
 // The package would make a cluster, and start it with the machine from then on.
 const APT_POSTGRES: &str = "\

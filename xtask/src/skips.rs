@@ -52,7 +52,10 @@ fn is_allowed(skip: &str) -> bool {
 }
 
 /// How a skip that is allowed in CI begins, and why it is.
-const ALLOWED: [(&str, &str); 5] = [
+///
+/// Not among them is what somebody else would miss: TLS, the certificates that it is tried with, and the program in Python
+/// with which timestamp locks are shared. CI has them, or fails.
+const ALLOWED: [(&str, &str); 2] = [
     (
         "this user (root?) may write everywhere",
         "containers run as root, who lacks no right",
@@ -61,9 +64,6 @@ const ALLOWED: [(&str, &str); 5] = [
         "no target without std",
         "the core is no_std; the target only shows it once more",
     ),
-    ("no TLS", "servers that pip installs are"),
-    ("no certificates", "openssl is not part of every machine"),
-    ("no python3", "it is not part of every machine"),
 ];
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
         let name = format!("xtask-skips-{}", std::process::id());
         let mut skips = Skips::new(env::temp_dir().join(name));
         skips.add("no target without std".to_owned());
-        fs::write(skips.file(), "no certificates: a\n").unwrap();
+        fs::write(skips.file(), "this user (root?) may write everywhere\n").unwrap();
         let file = skips.file().clone();
         assert!(skips.summary().is_ok());
         assert!(!file.exists());
@@ -83,8 +83,16 @@ mod tests {
 
     #[test]
     fn only_known_skips_are_allowed() {
-        assert!(is_allowed("no certificates: openssl: not found"));
-        assert!(is_allowed("no python3 for the program of SETNX: not found"));
-        assert!(!is_allowed("no server"));
+        assert!(is_allowed(
+            "no target without std is installed, of thumbv7m-none-eabi"
+        ));
+        for missed in [
+            "no server",
+            "no TLS: the server was built without it",
+            "no certificates: openssl: not found",
+            "no python3 for the program of SETNX: not found",
+        ] {
+            assert!(!is_allowed(missed), "{missed}");
+        }
     }
 }

@@ -85,6 +85,7 @@ impl Run {
                 Err(reason) => self.skips.add(reason),
             }
         }
+        install::tools();
         self.postgres = install::postgres();
         if let Some(program) = &self.postgres {
             println!("PostgreSQL, {}", program.display());

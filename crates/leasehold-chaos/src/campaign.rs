@@ -10,7 +10,8 @@ use crate::{
 };
 use leasehold_servers::{ServerBinary, stop_leftovers};
 use std::{
-    env, fs,
+    collections::BTreeMap,
+    env, fmt, fs,
     path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
@@ -57,20 +58,60 @@ pub(crate) fn run(run: &Run) -> Result<ExitCode, String> {
     println!();
     let mut is_good = true;
     for (name, outcomes) in summary {
-        let good = outcomes
-            .iter()
-            .filter(|outcome| outcome.verdict.is_good())
-            .count();
-        is_good &= good == outcomes.len();
+        let tally = Tally::of(outcomes.iter().map(|outcome| &outcome.verdict));
+        is_good &= tally.is_good(is_ci());
         let sum = |count: fn(&Outcome) -> usize| outcomes.iter().map(count).sum::<usize>();
         println!(
-            "{name:<15} {good} of {} scenarios as they must be; {} acquisitions, {} strikes",
-            outcomes.len(),
+            "{name:<15} {tally}; {} acquisitions, {} strikes",
             sum(|outcome| outcome.findings.acquisitions),
             sum(|outcome| outcome.strikes.iter().map(|struck| struck.count).sum()),
         );
     }
     Ok(ExitCode::from(u8::from(!is_good)))
+}
+
+/// How many scenarios came to what.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Tally {
+    good: usize,
+    run: usize,
+    /// How many were not run, for each reason.
+    skipped: BTreeMap<&'static str, usize>,
+}
+
+impl Tally {
+    fn of<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> Self {
+        let mut tally = Self::default();
+        for verdict in verdicts {
+            if let Some(why) = verdict.why_skipped() {
+                *tally.skipped.entry(why).or_default() += 1;
+            } else {
+                tally.run += 1;
+                tally.good += usize::from(verdict.is_good());
+            }
+        }
+        tally
+    }
+
+    /// What was not run proves nothing. A person may go without it, but not without everything; CI must not.
+    fn is_good(&self, is_strict: bool) -> bool {
+        self.run > 0 && self.good == self.run && (self.skipped.is_empty() || !is_strict)
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { good, run, skipped } = self;
+        write!(out, "{good} of {run} scenarios as they must be")?;
+        for (why, count) in skipped {
+            write!(out, ", {count} NOT RUN ({why})")?;
+        }
+        Ok(())
+    }
+}
+
+fn is_ci() -> bool {
+    env::var("CI").is_ok_and(|value| value == "true")
 }
 
 /// Runs all scenarios on one server program and prints what comes of each.
@@ -163,5 +204,28 @@ fn target() -> PathBuf {
             let here = Path::new(env!("CARGO_MANIFEST_DIR"));
             here.ancestors().nth(2).unwrap_or(here).join("target")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_run_is_not_counted_as_right() {
+        let skipped = || Verdict::Skipped("nutcracker is not installed");
+        let mixed = [Verdict::Safe, skipped(), Verdict::Caught, skipped()];
+        let tally = Tally::of(mixed.iter());
+        assert_eq!(
+            tally.to_string(),
+            "2 of 2 scenarios as they must be, 2 NOT RUN (nutcracker is not installed)"
+        );
+        assert!(tally.is_good(false));
+        assert!(!tally.is_good(true), "CI wants all of them");
+        let nothing = Tally::of([skipped()].iter());
+        assert!(!nothing.is_good(false), "nothing was tried");
+        let bad = Tally::of([Verdict::Safe, Verdict::Blind].iter());
+        assert_eq!(bad.to_string(), "1 of 2 scenarios as they must be");
+        assert!(!bad.is_good(false));
     }
 }

@@ -72,7 +72,15 @@ pub(crate) enum Lack {
 
 impl Verdict {
     pub(crate) const fn is_good(&self) -> bool {
-        matches!(self, Self::Safe | Self::Caught | Self::Skipped(_))
+        matches!(self, Self::Safe | Self::Caught)
+    }
+
+    /// Why it was not run. What was not run is neither good nor bad.
+    pub(crate) const fn why_skipped(&self) -> Option<&'static str> {
+        match self {
+            Self::Skipped(why) => Some(why),
+            _ => None,
+        }
     }
 }
 

@@ -1,14 +1,16 @@
 //! The command that runs under the lock, and its process group.
 
-use crate::{exit_code, failure::Failure};
+use crate::{exit_code, failure::Failure, launch};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, test_kill_process_group,
     waitid, waitpgid,
 };
 use std::{
+    env,
     ffi::{OsStr, OsString},
     io,
     os::unix::process::{CommandExt, ExitStatusExt},
+    path::PathBuf,
     process::{Command, ExitStatus},
 };
 
@@ -17,6 +19,17 @@ use std::{
 pub(crate) struct Child {
     process: std::process::Child,
     group: Pid,
+    /// Whether it waits behind the gate for its watchdog.
+    waits: bool,
+}
+
+/// When a command begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// At once.
+    AtOnce,
+    /// When [`Child::let_go`] says so, where the system can do that.
+    Gated,
 }
 
 /// What happened to the command.
@@ -35,18 +48,49 @@ impl Child {
     pub(crate) fn start<'a>(
         command: &[OsString],
         variables: impl IntoIterator<Item = (&'a str, String)>,
+        start: Start,
     ) -> Result<Self, Failure> {
         let (program, arguments) = command
             .split_first()
             .expect("the arguments require a command");
-        let process = Command::new(program)
-            .args(arguments)
-            .envs(variables)
-            .process_group(0)
-            .spawn()
-            .map_err(|error| not_started(program, &error))?;
+        let variables: Vec<_> = variables.into_iter().collect();
+        let spawn = |command: &mut Command| {
+            let variables = variables.iter().map(|(name, value)| (name, value));
+            command.envs(variables).process_group(0).spawn()
+        };
+        let gated = match start {
+            Start::Gated if cfg!(target_os = "linux") => {
+                let mut gate = Command::new(this_program());
+                gate.arg0("leasehold").arg(launch::WORD);
+                gate.arg(std::process::id().to_string()).args(command);
+                // Where this program cannot be started again, without /proc say, the command still can.
+                spawn(&mut gate).ok()
+            }
+            Start::Gated | Start::AtOnce => None,
+        };
+        let waits = gated.is_some();
+        let process = match gated {
+            Some(process) => process,
+            None => spawn(Command::new(program).args(arguments))
+                .map_err(|error| not_started(program, &error))?,
+        };
         let group = Pid::from_child(&process);
-        Ok(Self { process, group })
+        Ok(Self {
+            process,
+            group,
+            waits,
+        })
+    }
+
+    /// Whether it has not begun.
+    pub(crate) const fn waits(&self) -> bool {
+        self.waits
+    }
+
+    /// Lets it begin: it has stopped itself until somebody is there who ends it if leasehold dies.
+    pub(crate) fn let_go(&mut self) {
+        self.waits = false;
+        self.signal(Signal::CONT);
     }
 
     /// The group that the command began.
@@ -105,7 +149,8 @@ pub(crate) fn code(status: ExitStatus) -> u8 {
     }
 }
 
-fn not_started(program: &OsStr, error: &io::Error) -> Failure {
+/// Why a command cannot be started.
+pub(crate) fn not_started(program: &OsStr, error: &io::Error) -> Failure {
     use io::ErrorKind::{NotFound, OutOfMemory, ResourceBusy, WouldBlock};
     let program = program.display();
     match error.kind() {
@@ -125,12 +170,20 @@ fn not_started(program: &OsStr, error: &io::Error) -> Failure {
     }
 }
 
+/// The file that runs here, also after it was replaced by another version.
+pub(crate) fn this_program() -> PathBuf {
+    match cfg!(target_os = "linux") {
+        true => "/proc/self/exe".into(),
+        false => env::current_exe().unwrap_or_else(|_| "leasehold".into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn failure(program: &str) -> Failure {
-        Child::start(&[program.into()], []).expect_err("it is no program")
+        Child::start(&[program.into()], [], Start::AtOnce).expect_err("it is no program")
     }
 
     #[test]

@@ -10,6 +10,7 @@
 mod nearest;
 mod secret;
 mod text;
+mod trust;
 
 use crate::{agreement::Agreement, exit_code, failure::Failure, node_list::NodeList};
 use secret::Secrets;
@@ -19,6 +20,8 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
 };
+
+pub(crate) use secret::has_password;
 
 /// A configuration file that was read.
 #[derive(Debug)]
@@ -56,6 +59,7 @@ impl Config {
 
     fn read(path: &Path) -> Result<Self, Failure> {
         let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+        trust::check(path)?;
         let config = text::parse(path, &text)?;
         if config.has_password {
             secret::warn_if_others_can_read(path);

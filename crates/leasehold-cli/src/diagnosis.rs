@@ -7,8 +7,8 @@ pub(crate) mod facts;
 mod findings;
 mod report;
 
-use crate::exit_code;
-use facts::{NodeFacts, NodeState, ServerFacts};
+use crate::{exit_code, judgement::Judgement};
+use facts::{NodeFacts, NodeState, ServerFacts, VoteFacts};
 use std::time::Duration;
 
 /// Everything that the rules look at.
@@ -76,7 +76,7 @@ impl Diagnosis {
 
     pub(crate) fn verdict(&self) -> Verdict {
         let is_bad = |finding: &Finding| finding.weight > Weight::Note;
-        if self.patient.voting() < self.patient.quorum {
+        if !matches!(self.patient.judgement(), Judgement::Now { .. }) {
             Verdict::Broken
         } else if self.findings.iter().any(is_bad) {
             Verdict::Weakened
@@ -87,9 +87,8 @@ impl Diagnosis {
 
     pub(crate) fn code(&self) -> u8 {
         match self.verdict() {
-            Verdict::Sound => exit_code::SUCCESS,
             Verdict::Weakened => exit_code::WEAKENED,
-            Verdict::Broken => exit_code::NO_QUORUM,
+            Verdict::Sound | Verdict::Broken => self.patient.judgement().code(),
         }
     }
 }
@@ -102,11 +101,40 @@ impl Patient {
 
     /// How many nodes would vote for us now.
     pub(crate) fn voting(&self) -> usize {
-        let votes = |node: &&NodeFacts| match &node.state {
-            NodeState::Server(server) => self.has_vote(server),
-            NodeState::File(_) | NodeState::InProcess => true,
+        let votes_now = |node: &&NodeFacts| self.votes_after(node) == Some(Duration::ZERO);
+        self.nodes.iter().filter(votes_now).count()
+    }
+
+    /// Whether a lock can be had.
+    pub(crate) fn judgement(&self) -> Judgement {
+        let votes = self.nodes.iter().map(|node| self.votes_after(node));
+        Judgement::of_nodes(votes, self.quorum)
+    }
+
+    /// How many vote, and how many must.
+    pub(crate) fn count(&self) -> String {
+        let (voting, nodes, quorum) = (self.voting(), self.nodes.len(), self.quorum);
+        match voting < quorum {
+            true => format!("{voting} of {nodes} nodes vote, {quorum} must"),
+            false => format!("{voting} of {nodes} nodes vote"),
+        }
+    }
+
+    /// After which time this node would vote for us; none if it would not whatever time passes.
+    fn votes_after(&self, node: &NodeFacts) -> Option<Duration> {
+        let votes = match &node.state {
+            NodeState::Server(server) => match &server.vote {
+                VoteFacts::Abstains(left, _) if !self.lacks_votes(server) => return Some(*left),
+                _ => self.has_vote(server),
+            },
+            NodeState::File(file) => file.unusable.is_none(),
+            NodeState::InProcess => true,
             NodeState::Silent(_) => false,
         };
-        self.nodes.iter().filter(votes).count()
+        votes.then_some(Duration::ZERO)
+    }
+
+    fn lacks_votes(&self, server: &ServerFacts) -> bool {
+        findings::lacks_votes(server, self.options.guard)
     }
 }

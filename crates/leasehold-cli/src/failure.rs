@@ -25,6 +25,20 @@ impl Failure {
         Self::new(exit_code::FAILED, text)
     }
 
+    /// An end of which there is nothing to say.
+    pub(crate) const fn quiet(code: u8) -> Self {
+        Self {
+            code,
+            text: String::new(),
+            hint: None,
+        }
+    }
+
+    /// Whether there is nothing to say of it.
+    pub(crate) const fn is_quiet(&self) -> bool {
+        self.text.is_empty()
+    }
+
     /// With a way out, if there is one to suggest.
     pub(crate) fn hint(mut self, hint: impl Into<Option<String>>) -> Self {
         self.hint = hint.into();
@@ -33,6 +47,9 @@ impl Failure {
 
     /// Says it.
     pub(crate) fn tell(&self) {
+        if self.is_quiet() {
+            return;
+        }
         output::talk(&self.text);
         if let Some(hint) = &self.hint {
             output::hint(hint);

@@ -42,7 +42,7 @@ fn choose(variable: impl Fn(&str) -> Option<OsString>, user: u32) -> PathBuf {
 pub(crate) fn prepare(folder: &Path) -> Result<(), Failure> {
     let failed = |error: io::Error| {
         Failure::own(format!("cannot use {}: {error}", folder.display()))
-            .hint("set XDG_STATE_HOME to a folder that you can write".to_owned())
+            .hint(way_out(folder).to_owned())
     };
     DirBuilder::new()
         .recursive(true)
@@ -62,6 +62,16 @@ pub(crate) fn prepare(folder: &Path) -> Result<(), Failure> {
         return Ok(());
     };
     Err(failed(io::Error::other(why)))
+}
+
+/// What to say instead, by who chose the folder.
+fn way_out(folder: &Path) -> &'static str {
+    if folder.starts_with(of_user()) {
+        "set XDG_STATE_HOME to a folder that you can write"
+    } else {
+        "name a folder that belongs to you and that nobody else can write, or one that is not there yet: \
+         file:///home/me/locks"
+    }
 }
 
 #[cfg(test)]

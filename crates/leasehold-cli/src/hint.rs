@@ -38,7 +38,7 @@ pub(crate) fn by_fault(faults: &[NodeFault]) -> &'static str {
 }
 
 /// What a server says, and what to do about it.
-const REMEDIES: [(&str, &str); 12] = [
+const REMEDIES: [(&str, &str); 13] = [
     (
         "maxmemory-policy",
         "on the server: CONFIG SET maxmemory-policy noeviction, and the same in its configuration",
@@ -47,6 +47,10 @@ const REMEDIES: [(&str, &str); 12] = [
         "to be found: sentinel",
         "check the sentinels' addresses, the master's name and both passwords: \
          redis+sentinel://:password@host:26379,host:26379/mymaster?sentinel_password=...",
+    ),
+    (
+        "sentinels have named",
+        "see to the sentinels that do not answer, or to the way to them: most of those in the list must name the master",
     ),
     (
         "is a replica",

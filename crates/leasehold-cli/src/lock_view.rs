@@ -1,6 +1,9 @@
 //! A lock as it is shown: by `status`, `list`, `watch` and `force-release`.
 
-use crate::{columns, duration::Shown, exit_code, json::Json, label::Holder, moment::Moment};
+use crate::{
+    columns, duration::Shown, exit_code, json::Json, judgement::Judgement, label::Holder,
+    moment::Moment,
+};
 use leasehold::{Inspection, Key, NodeKey, Owner};
 use std::time::Duration;
 
@@ -18,6 +21,11 @@ pub(crate) struct LockView {
 pub(crate) enum State {
     Held(Signature),
     Free,
+    /// Nobody holds it, and nobody can have it: why, and how many nodes vote.
+    Unusable {
+        judgement: Judgement,
+        count: String,
+    },
     /// Neither: too few nodes answer, or they do not agree.
     Unclear,
 }
@@ -96,6 +104,7 @@ impl LockView {
         match self.state {
             State::Free => exit_code::SUCCESS,
             State::Held(_) => exit_code::HELD,
+            State::Unusable { judgement, .. } => judgement.code(),
             State::Unclear => exit_code::NO_QUORUM,
         }
     }
@@ -107,6 +116,12 @@ impl LockView {
         match &self.state {
             State::Free => lines.push(format!("{name:?} is free")),
             State::Unclear => lines.push(self.doubt()),
+            State::Unusable { judgement, count } => {
+                let judgement = judgement.sentence(self.keys.len());
+                lines.push(format!(
+                    "{name:?} is held by nobody, but {judgement}: {count}"
+                ));
+            }
             State::Held(held) => {
                 lines.push(format!("{name:?} is held by {}", held.holder));
                 if let Some(since) = held.holder.since() {
@@ -147,6 +162,17 @@ impl LockView {
         )
     }
 
+    /// After which time the lock can be had, if that is known.
+    fn usable_in(&self) -> Json {
+        match &self.state {
+            State::Unusable {
+                judgement: Judgement::Later(time),
+                ..
+            } => Json::millis(*time),
+            _ => Json::Null,
+        }
+    }
+
     fn row(&self, node: &str, key: &KeyView) -> Vec<String> {
         let holder = match &self.state {
             State::Held(held) => Some(&held.owner),
@@ -170,6 +196,7 @@ impl LockView {
         let (state, held) = match &self.state {
             State::Held(held) => ("held", Some(held)),
             State::Free => ("free", None),
+            State::Unusable { .. } => ("unusable", None),
             State::Unclear => ("unclear", None),
         };
         let nodes = self.keys.iter().map(|(node, key)| {
@@ -203,6 +230,7 @@ impl LockView {
                 ),
             ),
             ("left_ms", left_json(held)),
+            ("usable_in_ms", self.usable_in()),
             ("quorum", self.quorum.into()),
             ("nodes", Json::List(nodes.collect())),
         ])

@@ -19,7 +19,9 @@ mod folder;
 mod giving_back;
 mod hint;
 mod json;
+mod judgement;
 mod label;
+mod launch;
 mod lock;
 mod lock_view;
 mod moment;
@@ -44,21 +46,23 @@ mod warden;
 mod watch;
 
 use args::{Arguments, Command};
+use failure::Failure;
 use std::{env, ffi::OsString, process::ExitCode};
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = env::args_os().collect();
+    if let Some(end) = launch::asked_for(&words) {
+        return ended(end);
+    }
     let (mut arguments, matches) = match Arguments::read(&words) {
         Ok(parsed) => parsed,
         Err(error) => {
             // Help and version come this way, too: they go to stdout, with 0.
-            usage_error::tell(&error);
-            let usage = error.use_stderr();
-            return ExitCode::from(if usage {
-                exit_code::USAGE
-            } else {
-                exit_code::SUCCESS
+            let told = usage_error::tell(&error).map(|()| match error.use_stderr() {
+                true => exit_code::USAGE,
+                false => exit_code::SUCCESS,
             });
+            return ended(told);
         }
     };
     let settled = settle::settle(&mut arguments, &matches);
@@ -83,8 +87,15 @@ fn main() -> ExitCode {
         Command::Man => command::completions::man(),
         Command::Warden(arguments) => Ok(command::warden::run(arguments)),
     });
-    ExitCode::from(end.unwrap_or_else(|failure| {
+    ended(end)
+}
+
+/// The end of the process, with what there is to say of a failure.
+fn ended(end: Result<u8, Failure>) -> ExitCode {
+    let code = end.unwrap_or_else(|failure| {
         failure.tell();
         failure.code
-    }))
+    });
+    output::finish();
+    ExitCode::from(code)
 }

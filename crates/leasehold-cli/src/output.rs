@@ -1,39 +1,71 @@
 //! The only place that prints: data to stdout, talk to stderr.
 //!
-//! A reader that has gone away must not end the run: the lock is to be released whoever listens. So
-//! errors of writing are dropped.
+//! Data that cannot be written is a failure like any other: a script that goes on with half a list, or a lock whose
+//! owner nobody has read, is worse off than one that is told. Only a reader that has gone away, such as `head`, is no
+//! news to anybody: the command ends without a word, with the code of a process that SIGPIPE ended. Talk is for people,
+//! and nothing fails for want of it.
 
+mod closed;
+mod talk;
+
+use crate::{exit_code, failure::Failure};
 use std::{
     fmt::Display,
-    io::{self, Write, stderr, stdout},
+    io::{self, Write, stdout},
 };
 
 /// Prints a line of data, for scripts.
-pub(crate) fn data(line: impl Display) {
-    drop(writeln!(stdout().lock(), "{line}"));
+pub(crate) fn data(line: impl Display) -> Result<(), Failure> {
+    bytes(format!("{line}\n").as_bytes())
 }
 
 /// Prints what is data as it is, line ends included.
-pub(crate) fn bytes(text: &[u8]) {
-    drop(stdout().lock().write_all(text));
+pub(crate) fn bytes(text: &[u8]) -> Result<(), Failure> {
+    write(text).map_err(|error| failure(&error))
 }
 
-/// Prints a picture at once. Tells whether anybody can see it: who draws for ever must end when nobody looks.
-pub(crate) fn picture(text: &str) -> io::Result<()> {
+/// As [`data`], of what has been done already: nobody should take it for undone.
+pub(crate) fn report(line: impl Display) -> Result<(), Failure> {
+    data(line).map_err(|failure| match failure.is_quiet() {
+        true => failure,
+        false => failure.hint("what was asked for has been done all the same".to_owned()),
+    })
+}
+
+/// Refuses a standard output that nobody can read, for those whose work is of no use then.
+pub(crate) fn check() -> Result<(), Failure> {
+    closed::check().map_err(|error| failure(&error))
+}
+
+/// Writes all of it now, so that an error is told here and not lost at the end of the process.
+pub(crate) fn write(text: &[u8]) -> io::Result<()> {
+    closed::check()?;
     let mut stdout = stdout().lock();
-    stdout.write_all(text.as_bytes())?;
+    stdout.write_all(text)?;
     stdout.flush()
 }
 
-/// Tells the user something, in one line.
+/// Why nothing can be written to standard output.
+pub(crate) fn failure(error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::quiet(exit_code::of_signal(SIGPIPE)),
+        _ => Failure::own(format!("cannot write to standard output: {error}")),
+    }
+}
+
+/// Tells the user something, in one line. Waits for no reader.
 pub(crate) fn talk(line: impl Display) {
-    // One write, so that lines of several processes on one terminal do not mix.
-    let line = format!("leasehold: {line}\n");
-    drop(stderr().lock().write_all(line.as_bytes()));
+    talk::say(format!("leasehold: {line}\n"));
 }
 
 /// Suggests a way out of what was just told.
 pub(crate) fn hint(line: impl Display) {
-    let line = format!("hint: {line}\n");
-    drop(stderr().lock().write_all(line.as_bytes()));
+    talk::say(format!("hint: {line}\n"));
 }
+
+/// Waits until all talk is written, or nobody reads it. At the end of the process.
+pub(crate) fn finish() {
+    talk::finish();
+}
+
+const SIGPIPE: i32 = rustix::process::Signal::PIPE.as_raw();

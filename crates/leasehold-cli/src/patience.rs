@@ -8,6 +8,7 @@ use crate::{
     exit_code,
     failure::Failure,
     giving_back, hint,
+    judgement::Judgement,
     label::Holder,
     lock::Patience,
     nesting::{self, Nesting},
@@ -214,19 +215,13 @@ impl<'a> Wait<'a> {
                 (code, format!("cannot {error}{by}"))
             }
             _ if disagrees(error) => (exit_code::USAGE, format!("cannot {error}")),
-            _ if is_silence(error) => (exit_code::NO_QUORUM, format!("cannot {error}")),
-            _ => (exit_code::FAILED, format!("cannot {error}")),
+            _ => {
+                let judgement = Judgement::of_failure(error);
+                let code = judgement.map_or(exit_code::FAILED, Judgement::code);
+                (code, format!("cannot {error}"))
+            }
         };
         Failure::new(code, text).hint(hint::not_acquired(error, self.nodes, waited))
-    }
-}
-
-/// Whether nobody is known to hold the lock, and too few nodes said so in time.
-fn is_silence(error: &AcquireError) -> bool {
-    match error {
-        AcquireError::TimedOut { last, .. } => is_silence(last),
-        AcquireError::TooLate { .. } | AcquireError::Abstained(_) => true,
-        error => error.is_unreachable(),
     }
 }
 

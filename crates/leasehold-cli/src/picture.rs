@@ -4,7 +4,7 @@ use crate::{
     columns,
     diagnosis::{
         Diagnosis, Patient,
-        facts::{NodeFacts, NodeState, VoteFacts},
+        facts::{FileFacts, NodeFacts, NodeState, VoteFacts},
     },
     duration::Shown,
     lock_view::{KeyView, LockView, Signature, State, row, shown_left},
@@ -97,6 +97,10 @@ fn node_row(node: &NodeFacts, patient: &Patient) -> Vec<String> {
     let name = node.name.as_str();
     match &node.state {
         NodeState::Silent(why) => row([name, why]),
+        NodeState::File(FileFacts {
+            unusable: Some(why),
+            ..
+        }) => row([name, "here", "", &format!("no: {why}")]),
         NodeState::InProcess | NodeState::File(_) => row([name, "here", "", "yes"]),
         NodeState::Server(server) => {
             let clock = match server.clock {
@@ -110,6 +114,7 @@ fn node_row(node: &NodeFacts, patient: &Patient) -> Vec<String> {
                 VoteFacts::Votes => "no: its user lacks rights".to_owned(),
                 VoteFacts::Abstains(left, _) => format!("in {}", Shown(*left)),
                 VoteFacts::Unsuitable(why) | VoteFacts::NotTold(why) => format!("no: {why}"),
+                VoteFacts::SameAs(other) => format!("no: the same server as {other}"),
                 VoteFacts::Others(_) => "no: of another configuration".to_owned(),
                 VoteFacts::Unfinished(_) => "no: a change is not finished".to_owned(),
             };
@@ -130,7 +135,7 @@ fn lock_rows(lock: &LockView) -> Vec<Vec<String>> {
     };
     let held = match &lock.state {
         State::Held(held) => Some(line(held, "")),
-        State::Free | State::Unclear => None,
+        State::Free | State::Unclear | State::Unusable { .. } => None,
     };
     let others = lock.left_over();
     let others = others

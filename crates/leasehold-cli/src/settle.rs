@@ -4,7 +4,14 @@
 //! names nodes by `--nodes` gets nothing from it, and whoever names a cluster by `--use` gets its nodes even where
 //! `LEASEHOLD_NODES` names others. Two that are said in the same way contradict each other.
 
-use crate::{args::Arguments, config::Config, exit_code, failure::Failure};
+use crate::{
+    args::Arguments,
+    config::{Config, has_password},
+    exit_code,
+    failure::Failure,
+    node_list::NodeList,
+    output,
+};
 use clap::{ArgMatches, parser::ValueSource};
 
 /// Fills in where to lock.
@@ -22,6 +29,9 @@ pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<
         return Err(twice("--nodes and --config"));
     }
     if nodes > cluster {
+        if nodes == Said::Flag {
+            warn_of_password(place.nodes.as_ref());
+        }
         return Ok(());
     }
     let name = arguments.file.cluster.as_deref();
@@ -44,6 +54,19 @@ pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<
         place.agreement = place.agreement.clone().or(agreement);
     }
     Ok(())
+}
+
+/// Says so, and goes on: the job that has it in its crontab must not stop for it.
+fn warn_of_password(nodes: Option<&NodeList>) {
+    let has_one = |NodeList(urls): &NodeList| urls.iter().any(|url| has_password(url));
+    if nodes.is_some_and(has_one) {
+        output::talk(
+            "warning: everybody on this machine can read the password in --nodes, in the list of processes",
+        );
+        output::hint(
+            "LEASEHOLD_NODES is not shown there; nor is a configuration file, with nodes_file or password_file",
+        );
+    }
 }
 
 /// What is ignored must not look as if it had been heard.

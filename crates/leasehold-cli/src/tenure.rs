@@ -5,7 +5,7 @@ use crate::{
         lock::{LockArguments, SpanArguments},
         run::{LossArguments, OnLoss},
     },
-    child::{self, Child},
+    child::{self, Child, Start},
     duration::Shown,
     exit_code,
     failure::Failure,
@@ -96,14 +96,19 @@ impl<'a> Tenure<'a> {
         signals: &mut Signals,
     ) -> Result<Ended, Failure> {
         let begun = Instant::now();
-        let child = match Child::start(self.command, self.variables(&guard, clock)) {
+        let post = self.post();
+        let start = match &post {
+            Post::Unmanned => Start::AtOnce,
+            _ => Start::Gated,
+        };
+        let child = match Child::start(self.command, self.variables(&guard, clock), start) {
             Ok(child) => child,
             Err(failure) => {
                 giving_back::release(guard, self.rules.verbose).await;
                 return Err(failure);
             }
         };
-        let mut watch = Watch::new(&guard, &self.rules, signals, child, self.post());
+        let mut watch = Watch::new(&guard, &self.rules, signals, child, post);
         match watch.until_the_end().await {
             Ok(End::Free(status)) => {
                 // Who was told to end does not stay.

@@ -31,7 +31,7 @@ impl ToldLease {
     pub(crate) fn print(&self, json: bool) -> Result<(), Failure> {
         let mut text = if json { self.json() } else { self.lines() };
         text.push('\n');
-        output::picture(&text).map_err(|error| {
+        output::write(text.as_bytes()).map_err(|error| {
             Failure::own(format!(
                 "cannot print whose lock {:?} is: {error}",
                 self.resource

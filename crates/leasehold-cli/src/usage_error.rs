@@ -1,14 +1,14 @@
 //! What is told of arguments that cannot be understood.
 
+use crate::{failure::Failure, output};
 use clap::Error;
-use std::io::{Write, stderr};
+use std::io::{Write, stderr, stdout};
 
 /// Prints an error of the arguments, or the help that was asked for.
 ///
 /// clap repeats the wrong value, whatever its length: of one that is longer than anybody reads, the beginning and the
 /// end do, where the reason stands.
-pub(crate) fn tell(error: &Error) {
-    // A reader that has gone is none of our business.
+pub(crate) fn tell(error: &Error) -> Result<(), Failure> {
     let text = error.render().to_string();
     if error.use_stderr() && text.lines().any(is_long) {
         let lines = text.lines().map(|line| shortened(line) + "\n");
@@ -17,9 +17,15 @@ pub(crate) fn tell(error: &Error) {
                 .lock()
                 .write_all(lines.collect::<String>().as_bytes()),
         );
-    } else {
+    } else if error.use_stderr() {
         drop(error.print());
+    } else {
+        // What was asked for is data.
+        output::check()?;
+        let printed = error.print().and_then(|()| stdout().flush());
+        return printed.map_err(|error| output::failure(&error));
     }
+    Ok(())
 }
 
 fn is_long(line: &str) -> bool {

@@ -5,18 +5,22 @@
 //! leasehold tells the command's process group, and with every extension by when that must be gone. The end of the
 //! pipe without a farewell is leasehold's death; silence beyond the time is its being stopped.
 //!
-//! A parent-death signal (`PR_SET_PDEATHSIG`) would be the system's own means, on Linux alone. It reaches one process
-//! and not its group, is forgotten when a set-user-id program is started, comes only with death and not with SIGSTOP,
-//! and has to be set between `fork` and `exec`, which takes unsafe code or another program in between, started before
-//! every command. The warden starts beside the command, when that has run for a moment: a shorter one would wait for
-//! it longer than for the lock.
+//! A parent-death signal (`PR_SET_PDEATHSIG`) alone would not do: it is the system's own means on Linux alone, reaches
+//! one process and not its group, is forgotten when a set-user-id program is started, and comes only with death and not
+//! with SIGSTOP. It guards the moment before this process is there: see [`launch`](crate::launch). Where there is none,
+//! this process starts when the command has run for a moment.
 //!
-//! What it does not cover: that moment; processes that left the group; and whoever kills both at once, as the end of a
-//! container or of a control group does, which ends the command as well.
+//! One that is ended itself is replaced, and the user is told.
+//!
+//! What it does not cover: processes that left the group; and whoever kills both at once, as the end of a container or of
+//! a control group does, which ends the command as well.
 
 mod words;
 
-use crate::{child::kill_group, output};
+use crate::{
+    child::{kill_group, this_program},
+    output,
+};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use leasehold::clock::Clock;
 use leasehold::{Instant, LeaseGuard};
@@ -26,11 +30,9 @@ use rustix::{
     process::{Pid, Signal, test_kill_process_group},
 };
 use std::{
-    env,
-    ffi::OsString,
     io::{self, Write},
     os::unix::process::CommandExt,
-    process::{ChildStdin, Command, Stdio},
+    process::{Child, ChildStdin, Command, Stdio},
     sync::mpsc,
     time::Duration,
 };
@@ -42,7 +44,7 @@ use words::{Heard, Words};
 pub(crate) enum Post {
     /// Nobody comes: the command may run on by itself.
     Unmanned,
-    /// The warden comes at this time, and gives the command this grace if leasehold dies.
+    /// The next one comes at this time, and gives the command this grace if leasehold dies.
     Vacant(time::Instant, Duration),
     /// The warden is there.
     Manned(Warden),
@@ -52,6 +54,21 @@ impl Post {
     /// A post beside a command that begins now.
     pub(crate) fn for_command(grace: Duration) -> Self {
         Self::Vacant(time::Instant::now() + MOMENT, grace)
+    }
+
+    /// Takes note of the end of the one that was there. The next one comes at once, unless this one came a moment ago.
+    fn note_end(&mut self) {
+        let Self::Manned(warden) = self else {
+            return;
+        };
+        let Ok(Some(status)) = warden.process.try_wait() else {
+            return;
+        };
+        output::talk(format_args!(
+            "warning: the process that ends the command if leasehold is killed has ended ({status}); starting another"
+        ));
+        let due = time::Instant::now().max(warden.begun + REPLACED_AFTER);
+        *self = Self::Vacant(due, warden.grace);
     }
 
     /// When there will be something to do that does not happen by itself.
@@ -67,6 +84,7 @@ impl Post {
 
     /// Tells the warden whom to end, and by when: so long before the lease's end. Starts one if it is time.
     pub(crate) fn report(&mut self, group: Pid, guard: &LeaseGuard, before: Duration) {
+        self.note_end();
         if let Self::Vacant(due, grace) = self
             && time::Instant::now() >= *due
         {
@@ -100,14 +118,17 @@ impl Post {
 /// The warden, as leasehold sees it. Dropping it without a farewell makes it act.
 #[derive(Debug)]
 pub(crate) struct Warden {
+    process: Child,
     pipe: ChildStdin,
+    grace: Duration,
+    begun: time::Instant,
     told: Option<Instant>,
 }
 
 impl Warden {
     /// Starts one, for a command that gets this grace if leasehold dies.
     fn start(grace: Duration) -> io::Result<Self> {
-        let mut process = Command::new(this_program()?)
+        let mut process = Command::new(this_program())
             .arg0("leasehold")
             .args(["warden", "--grace-ms", &grace.as_millis().to_string()])
             .stdin(Stdio::piped())
@@ -119,7 +140,13 @@ impl Warden {
         let pipe = pipe.ok_or_else(|| io::Error::other("its pipe is gone"))?;
         // Whatever becomes of the warden, nobody waits for it to read.
         fcntl_setfl(&pipe, OFlags::NONBLOCK)?;
-        Ok(Self { pipe, told: None })
+        Ok(Self {
+            process,
+            pipe,
+            grace,
+            begun: time::Instant::now(),
+            told: None,
+        })
     }
 
     /// Tells by when the command must be gone, if that is news: so long before the lease's end.
@@ -137,7 +164,7 @@ impl Warden {
         end.into_iter().for_each(|end| self.say(Word::End(end)));
     }
 
-    /// A warden that is gone cannot be told, and it is not worth a word: it is the second line.
+    /// One that is gone cannot be told; its end is noticed by itself.
     fn say(&mut self, word: Word) {
         drop(self.pipe.write_all(word.line().as_bytes()));
     }
@@ -240,16 +267,14 @@ fn now() -> Option<Instant> {
     None
 }
 
-/// The file that runs here, also after it was replaced by another version.
-fn this_program() -> io::Result<OsString> {
-    if cfg!(target_os = "linux") {
-        return Ok("/proc/self/exe".into());
-    }
-    env::current_exe().map(Into::into)
-}
+/// How long a command runs before a second process is worth its while, where nothing holds the command back so long.
+const MOMENT: Duration = match cfg!(target_os = "linux") {
+    true => Duration::ZERO,
+    false => Duration::from_millis(20),
+};
 
-/// How long a command runs before a warden is worth its while.
-const MOMENT: Duration = Duration::from_millis(20);
+/// What ends one after the other need not be fed faster.
+const REPLACED_AFTER: Duration = Duration::from_secs(1);
 
 const TURN: Duration = Duration::from_millis(500);
 

@@ -103,9 +103,12 @@ impl<'a> Watch<'a> {
     /// # Errors
     /// If the system does not tell what the command does. Then it was ended as for a loss.
     pub(crate) async fn until_the_end(&mut self) -> io::Result<End> {
+        // Argument S6: the command does not begin before somebody is there who ends it if we cannot.
+        self.note();
         if let Some(terminal) = &self.terminal
             && terminal.is_for_the_command()
             && terminal.give_to(self.child.group())
+            && !self.child.waits()
         {
             // It may have been stopped for reading before it had the terminal.
             self.child.signal(Signal::CONT);
@@ -163,6 +166,7 @@ impl<'a> Watch<'a> {
     fn look(&mut self) -> io::Result<()> {
         match self.child.change()? {
             Change::Ended(status) => self.ended = Some(status),
+            Change::Stopped(_) if self.child.waits() => self.child.let_go(),
             Change::Stopped(signal) => self.stopped(signal),
             Change::None => {}
         }
@@ -339,6 +343,7 @@ const UNKILLABLE_AFTER: Duration = Duration::from_secs(2);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::child::Start;
     use leasehold::LockManager;
     use rustix::process::{WaitOptions, kill_process, waitpid};
 
@@ -355,7 +360,7 @@ mod tests {
             let mut signals = Signals::listen().expect("there are signals");
             let script = "sleep 30 >/dev/null 2>&1 & kill -STOP $$";
             let words = ["sh", "-c", script].map(Into::into);
-            let child = Child::start(&words, []).expect("there is a shell");
+            let child = Child::start(&words, [], Start::AtOnce).expect("there is a shell");
             let group = child.group();
             // The first process of a container may never notice whom it was left with.
             child.adopt_orphans();

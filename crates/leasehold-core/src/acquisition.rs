@@ -46,10 +46,12 @@ pub(crate) struct Acquisition {
     last_owner: Option<Owner>,
     /// By how much the clocks of the nodes that granted were set forward since.
     steps: Steps,
-    /// What the last attempt failed of that had the time it needed.
+    /// Why the last attempt failed that is evidence: its nodes had time to answer, or did answer.
     last_cause: Option<Cause>,
     /// Whether others of this engine come first.
     is_behind: bool,
+    /// Whether others of this engine came first, now or before.
+    was_behind: bool,
     /// When all nodes were asked last.
     asked_all: Instant,
     /// Others who want it as well.
@@ -137,6 +139,7 @@ impl Acquisition {
             steps: Steps::default(),
             last_cause: None,
             is_behind: false,
+            was_behind: false,
             asked_all: now,
             rivals: Rivals::default(),
             changed: NodeSet::EMPTY,
@@ -281,10 +284,9 @@ impl Acquisition {
         around: &Around<'_>,
         outbox: &mut Outbox,
     ) -> Turn {
-        // Woken too late: there is no time left in which a vote could be won.
-        if now >= self.tries.deadline()
-            && let Some(cause) = self.last_cause.take()
-        {
+        // There is no time left in which a vote could be won, and nodes that are given none are not silent.
+        if now >= self.tries.deadline() {
+            let cause = self.last_cause.take().unwrap_or(Cause::IN_LINE);
             return self.end(now, cause, Ended::Patience);
         }
         let number = self.tries.begin(now);
@@ -374,7 +376,8 @@ impl Acquisition {
 
     fn lost(&mut self, now: Instant, claim: Claim, round: Round) -> Turn {
         let started = round.started();
-        let in_full = round.closes().saturating_since(started) >= claim.terms().node_limit();
+        // Nodes that were asked after the first had less time than the vote.
+        let given = round.closes().saturating_since(started.max(self.asked_all));
         let announces = self.learn_place(&round);
         let mut rest = self.look_round(now, &round, self.quorum.spare());
         if announces {
@@ -382,10 +385,10 @@ impl Acquisition {
         }
         let some = !round.tally().granted().is_empty();
         let cause = Cause::of_lost(self.quorum, round);
-        // The silence of nodes that were not given their time says nothing about them.
-        let cause = match self.last_cause.take() {
-            Some(before) if cause.is_unreachable() && !in_full => before,
-            _ => cause,
+        let cause = if cause.is_silence(self.quorum) {
+            self.instead_of_silence(given).unwrap_or(cause)
+        } else {
+            cause
         };
         if matches!(cause, Cause::Held(_)) {
             self.rivals.hold(now.saturating_since(started), some);
@@ -393,6 +396,18 @@ impl Acquisition {
         let turn = self.fail(now, Some(claim), cause);
         self.wait(now, rest, &turn);
         turn
+    }
+
+    /// The reason to tell instead of the silence of nodes that were `given` so much time, if that is no evidence: what an
+    /// attempt before found, or that the caller's time was spent behind others of this engine.
+    fn instead_of_silence(&mut self, given: Duration) -> Option<Cause> {
+        if given >= self.plan.terms.node_limit() {
+            return None;
+        }
+        let patience = self.tries.patience();
+        let most = given.saturating_mul(2) >= patience;
+        let in_line = (self.was_behind && !most).then_some(Cause::IN_LINE);
+        self.last_cause.take().or(in_line)
     }
 
     /// Step 5: what was lost is taken back on every node, whatever happens next.

@@ -216,8 +216,9 @@ impl Engine {
             if let Some(id) = self.acquisitions.take_due(at) {
                 self.look_at(now, id);
             } else if let Some(id) = self.renewals.take_due(at) {
+                let telling = self.nodes.telling();
                 self.turn_renewal(now, id, |renewal, outbox| {
-                    renewal.handle_timeout(now, outbox)
+                    renewal.handle_timeout(now, telling, outbox)
                 });
             } else if let Some(id) = self.withdrawals.take_due(at) {
                 self.turn_withdrawal(now, id, |withdrawal, outbox| {

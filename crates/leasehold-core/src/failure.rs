@@ -16,7 +16,8 @@ use core::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct AcquireFailure {
-    /// What the last attempt failed of.
+    /// Why the last attempt failed that is evidence. Silence is none if the nodes were given less than their time limit,
+    /// since the caller's patience was over before; then the reason of an attempt before stays.
     pub cause: Cause,
     /// Why there was no further attempt.
     pub ended: Ended,
@@ -31,7 +32,8 @@ pub struct AcquireFailure {
 #[non_exhaustive]
 pub enum Cause {
     /// Nodes refused that could not be spared, beside those that did not answer: somebody else holds the
-    /// resource, or tried at the same time.
+    /// resource, or tried at the same time. If no node refused, other callers of this engine came first for so long that
+    /// no node was given the time to answer.
     Held(Opposition),
     /// Too few nodes answered.
     Unreachable {
@@ -130,6 +132,16 @@ pub enum ExtendFailure {
 }
 
 impl Cause {
+    /// Other callers of the same engine came first.
+    pub(crate) const IN_LINE: Self = Self::Held(Opposition {
+        refused: 0,
+        holder: None,
+        remaining: None,
+        free: 0,
+        ahead: None,
+        faults: Vec::new(),
+    });
+
     /// The cause of a vote that was lost: silence, if the silent nodes alone were too many, else those
     /// that refused.
     pub(crate) fn of_lost(quorum: Quorum, round: Round) -> Self {
@@ -169,6 +181,17 @@ impl Cause {
     #[must_use]
     pub const fn is_unreachable(&self) -> bool {
         matches!(self, Self::Unreachable { .. })
+    }
+}
+
+impl Cause {
+    /// Whether too few nodes answered, and the silence of some made them too few.
+    pub(crate) fn is_silence(&self, quorum: Quorum) -> bool {
+        let is_told = |fault: &Fault| fault.kind() != FaultKind::TimedOut;
+        let Self::Unreachable { faults, .. } = self else {
+            return false;
+        };
+        count(faults, is_told) <= quorum.spare()
     }
 }
 

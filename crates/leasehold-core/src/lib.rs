@@ -20,6 +20,7 @@ mod acquisition;
 mod agreement;
 pub mod claim;
 mod contend;
+pub mod discovery;
 pub mod engine;
 mod extension;
 pub mod failure;

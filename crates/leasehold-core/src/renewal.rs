@@ -5,6 +5,7 @@
 //! nothing any more, and the keys are left to their TTL until the holder lets go.
 
 mod news;
+mod watching;
 
 use crate::{
     claim::Claim,
@@ -28,6 +29,7 @@ use crate::{
 };
 use alloc::{boxed::Box, sync::Arc, vec, vec::Vec};
 use core::{mem, time::Duration};
+use watching::Watching;
 
 /// A lease in somebody's hands.
 #[derive(Clone, Debug, Hash)]
@@ -53,14 +55,17 @@ pub(crate) struct Renewal {
     next: Option<Instant>,
     /// How often the lease was extended.
     extensions: u32,
-    /// When it was last made to extend because somebody may have touched the keys.
-    hurried: Instant,
+    /// When the last extension began.
+    extended: Option<Instant>,
+    /// When to extend because somebody may have touched the keys since then.
+    touched: Option<Instant>,
     trouble: Option<Trouble>,
     /// When the holder last reported progress.
     heard: Instant,
     /// Whether an extension was left out because the holder reported none.
     stalled: bool,
     repair: Repair,
+    watching: Watching,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -93,8 +98,8 @@ pub(crate) struct Ended {
 }
 
 impl Renewal {
-    /// A lease that was just won.
-    pub(crate) fn new(won: Won, quorum: Quorum) -> Self {
+    /// A lease that was just won. Of changes to keys these nodes are `telling`.
+    pub(crate) fn new(now: Instant, won: Won, quorum: Quorum, telling: NodeSet) -> Self {
         let Won {
             lease,
             claim,
@@ -121,12 +126,15 @@ impl Renewal {
             queued: Vec::new(),
             next: None,
             extensions: 0,
-            hurried: Instant::ORIGIN,
+            extended: None,
+            touched: None,
             trouble: None,
             stalled: false,
             repair: Repair::default(),
+            watching: Watching::NONE,
         };
         renewal.plan_next(begun);
+        renewal.watch_later(now, telling);
         renewal
     }
 
@@ -190,6 +198,7 @@ impl Renewal {
             outbox.send(NodeSet::from_iter([node]), tag, leave);
         }
         self.repair.handle_reply(node, tag.step, &vote);
+        self.learn_watched(now, tag.step, &vote);
         if vote.is_granted() {
             self.standing.confirmed(node, tag.step);
         }
@@ -212,8 +221,13 @@ impl Renewal {
         &self.lease.resource
     }
 
-    /// Looks at the clock.
-    pub(crate) fn handle_timeout(&mut self, now: Instant, outbox: &mut Outbox) -> Turn {
+    /// Looks at the clock. Of changes to keys these nodes are `telling`.
+    pub(crate) fn handle_timeout(
+        &mut self,
+        now: Instant,
+        telling: NodeSet,
+        outbox: &mut Outbox,
+    ) -> Turn {
         let mut turn = Turn::default();
         if let Some(extension) = &mut self.extension {
             extension.round.handle_timeout(now);
@@ -225,6 +239,7 @@ impl Renewal {
             self.next = None;
             self.renew(now, outbox);
         }
+        self.watch(now, telling, outbox);
         turn
     }
 
@@ -259,7 +274,8 @@ impl Renewal {
             Some(extension) => Some(extension.round.closes()),
             None => self.next,
         };
-        next.into_iter().chain([warn_at]).min()
+        let watch_at = self.watching.at();
+        next.into_iter().chain([warn_at]).chain(watch_at).min()
     }
 
     /// Extends by itself, unless it must not.
@@ -296,6 +312,8 @@ impl Renewal {
             self.claim.extend(),
         );
         self.repair = Repair::of(step);
+        self.watching.need_not();
+        (self.extended, self.touched) = (Some(now), None);
         self.extension = Some(Box::new(Extension::new(round, terms, callers)));
     }
 
@@ -435,7 +453,9 @@ impl Renewal {
 
     fn plan_next(&mut self, started: Instant) {
         let random = self.seed.jitter(JITTER.wrapping_add(self.extensions));
-        self.next = self.plan.upkeep.next_renewal(&self.terms, started, random);
+        let next = self.plan.upkeep.next_renewal(&self.terms, started, random);
+        // What was touched while an extension was under way may have been touched behind its request.
+        self.next = next.map(|next| self.touched.map_or(next, |soon| next.min(soon)));
     }
 
     fn in_danger_at(&self) -> Instant {

@@ -124,6 +124,20 @@ impl Request {
         }
     }
 
+    /// For how long it lets the key live at least, so that a lease may stand on it.
+    #[must_use]
+    pub const fn ttl(&self) -> Option<Ttl> {
+        match self {
+            Self::Acquire { ttl, .. } | Self::Extend { ttl, .. } | Self::Transfer { ttl, .. } => {
+                Some(*ttl)
+            }
+            Self::Raise { .. }
+            | Self::Inspect { .. }
+            | Self::Release { .. }
+            | Self::Leave { .. } => None,
+        }
+    }
+
     /// Who asks, if it asks for a fair lock.
     #[must_use]
     pub const fn place(&self) -> Option<Place> {
@@ -310,6 +324,7 @@ impl Fault {
                 | FaultKind::Disconnected
                 | FaultKind::SameNode
                 | FaultKind::ClockStepped
+                | FaultKind::Unconfirmed
         )
     }
 }
@@ -336,6 +351,9 @@ pub enum FaultKind {
     SameNode,
     /// The node's clock was set forward after it had granted.
     ClockStepped,
+    /// The node granted, but too few of the sentinels that name it have done so lately: a replica may have taken its place,
+    /// and the vote may be lost with it.
+    Unconfirmed,
     /// The node refused to carry out the request at all (OOM, READONLY, LOADING, NOPERM …).
     Rejected,
     /// The connection was lost after the request was sent; it may have taken effect.
@@ -358,6 +376,7 @@ mod tests {
             (FaultKind::Disagrees, false),
             (FaultKind::SameNode, true),
             (FaultKind::ClockStepped, true),
+            (FaultKind::Unconfirmed, true),
             (FaultKind::Disconnected, true),
             (FaultKind::TimedOut, true),
         ] {

@@ -31,6 +31,11 @@ impl Standing {
         }
     }
 
+    /// The nodes that carry its key, as far as is known.
+    pub(crate) const fn nodes(&self) -> NodeSet {
+        self.nodes
+    }
+
     /// One more node has confirmed request number `step`.
     pub(crate) fn confirmed(&mut self, node: NodeId, step: u32) {
         if step == self.step {
@@ -79,16 +84,18 @@ mod tests {
         let quorum = Quorum::majority(3).expect("three nodes");
         let [a, b, c] = [0, 1, 2].map(|index| NodeId::new(index).expect("below 32"));
         let two = NodeSet::from_iter([a, b]);
-        let mut standing = Standing::new(0, two, at(10_000), Steps::default());
+        let mut standing = Standing::new(1, two, at(10_000), Steps::default());
         let until = |standing: &Standing| standing.valid_until(quorum, &terms(0));
         assert_eq!(until(&standing), at(10_000));
         standing.set_forward(a, Duration::from_millis(300));
         standing.set_forward(a, Duration::from_millis(700));
         standing.set_forward(c, Duration::from_millis(9_000));
         assert_eq!(until(&standing), at(9_000));
+        for another in [0, 2] {
+            standing.confirmed(c, another);
+            assert_eq!(until(&standing), at(9_000), "request {another}");
+        }
         standing.confirmed(c, 1);
-        assert_eq!(until(&standing), at(9_000));
-        standing.confirmed(c, 0);
         assert_eq!(until(&standing), at(10_000));
         standing.set_forward(b, Duration::from_millis(400));
         assert_eq!(until(&standing), at(9_600));

@@ -27,10 +27,10 @@ pub(crate) struct Tries {
     reached: Instant,
     /// When the pause ends.
     next: Instant,
-    /// Whether the try after the pause is the last before the deadline.
-    last_is_next: bool,
-    /// Whether the attempt that is under way is that one.
-    is_last: bool,
+    /// Whether the nodes are asked when the pause ends, even if there is no reason to: the deadline is near.
+    must_ask: bool,
+    /// Whether a try was given half of the time that was left.
+    was_halved: bool,
 }
 
 impl Tries {
@@ -45,8 +45,8 @@ impl Tries {
             abstention_ends: None,
             reached: now,
             next: now,
-            last_is_next: false,
-            is_last: false,
+            must_ask: false,
+            was_halved: false,
         }
     }
 
@@ -58,6 +58,11 @@ impl Tries {
     /// When the caller's patience ends; never, if it does not.
     pub(crate) fn deadline(&self) -> Instant {
         self.deadline.unwrap_or(Instant::NEVER)
+    }
+
+    /// For how long the caller waits; for ever, if that has no end.
+    pub(crate) fn patience(&self) -> Duration {
+        self.deadline().saturating_since(self.begun)
     }
 
     /// How long it has taken.
@@ -72,8 +77,7 @@ impl Tries {
 
     /// Begins then at the earliest, but before half of the patience is over. Says when.
     pub(crate) fn put_off(&mut self, at: Instant) -> Instant {
-        let patience = self.deadline().saturating_since(self.begun);
-        let half = patience.checked_div(2).unwrap_or_default();
+        let half = self.patience().checked_div(2).unwrap_or_default();
         let at = at.min(self.begun.saturating_add(half));
         if self.attempts == 0 {
             self.next = self.next.max(at);
@@ -85,7 +89,6 @@ impl Tries {
     pub(crate) fn begin(&mut self, now: Instant) -> u32 {
         if now >= self.next {
             self.used = self.used.saturating_add(1);
-            self.is_last = self.last_is_next;
         }
         let number = self.attempts;
         self.attempts = number.saturating_add(1);
@@ -96,7 +99,7 @@ impl Tries {
     pub(crate) fn skip(&mut self, now: Instant, pace: Pace<'_>) -> bool {
         let used = self.used.saturating_add(1);
         let is_last = !pace.retry.allows_more(used.saturating_sub(self.abstained));
-        if self.last_is_next || is_last {
+        if self.must_ask || is_last {
             return false;
         }
         self.used = used;
@@ -122,7 +125,7 @@ impl Tries {
                 self.abstained = self.abstained.saturating_add(1).min(self.used);
             }
         }
-        if self.is_last || now >= self.deadline() {
+        if now >= self.deadline() {
             return Some(Ended::Patience);
         }
         let counted = self.used.saturating_sub(self.abstained);
@@ -144,11 +147,29 @@ impl Tries {
         // Even without a pause the next attempt waits for the next look at the clock: the release of
         // this one goes out first, or its keys would refuse the next attempt.
         self.next = now.saturating_add(pause.max(least));
+        self.must_ask = false;
         if let Some(deadline) = self.deadline
             && self.next >= deadline
         {
-            self.last_is_next = true;
-            self.next = last_try_at(now, deadline, pace.node_limit);
+            self.must_ask = true;
+            self.next = self.hurried_try_at(now, deadline, pace.node_limit);
+        }
+    }
+
+    /// When to ask again if a pause does not fit before the deadline: with as much time left as a node may take; if there
+    /// is less, with half of it, once; and then at the deadline, which ends it. The caller's patience is used up in full,
+    /// since the lock may become free at its last moment.
+    #[expect(clippy::arithmetic_side_effects, reason = "the divisor is not zero")]
+    fn hurried_try_at(&mut self, now: Instant, deadline: Instant, limit: Duration) -> Instant {
+        let in_full = deadline.saturating_sub(limit);
+        if in_full > now {
+            in_full
+        } else if self.was_halved {
+            deadline
+        } else {
+            self.was_halved = true;
+            let half = deadline.saturating_since(now) / 2;
+            now.saturating_add(half)
         }
     }
 }
@@ -170,19 +191,6 @@ impl<'a> Pace<'a> {
             seed,
             node_limit,
         }
-    }
-}
-
-/// When to begin the last try, if a pause does not fit before the deadline: with as much time left as a
-/// node may take, or, if there is less, with half of it.
-#[expect(clippy::arithmetic_side_effects, reason = "the divisor is not zero")]
-fn last_try_at(now: Instant, deadline: Instant, node_limit: Duration) -> Instant {
-    let in_full = deadline.saturating_sub(node_limit);
-    let half = deadline.saturating_since(now) / 2;
-    if in_full > now {
-        in_full
-    } else {
-        now.saturating_add(half)
     }
 }
 

@@ -119,7 +119,7 @@ fn share_of(span: Duration, random: u64) -> Duration {
 }
 
 /// The last point of the grid of this width that is not after `at`.
-fn on_grid(at: Instant, width: Duration) -> Instant {
+pub(crate) fn on_grid(at: Instant, width: Duration) -> Instant {
     let over = at
         .since_origin()
         .as_nanos()

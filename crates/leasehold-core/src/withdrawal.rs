@@ -19,7 +19,7 @@ use alloc::{vec, vec::Vec};
 ///
 /// It has two ends. The caller's comes first: as soon as a quorum is known to carry the keys no more, or
 /// the nodes' time limit is over, the outcome is told. The other is the nodes': a node that refused to
-/// act or was away is asked again, and an acquire that lands late is released when it lands.
+/// act or was away is asked again, and so is one whose answers say that the release may have come before its acquire.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Withdrawal {
     claim: Claim,
@@ -31,6 +31,8 @@ pub(crate) struct Withdrawal {
     gone: NodeSet,
     /// Where the last release failed.
     failed: NodeSet,
+    /// Where a grant was heard after the release was sent, and before its answer.
+    granted_late: NodeSet,
     /// The number of the last release sent to each node: answers to earlier ones do not count, since an
     /// acquire may have landed between the two.
     latest: Vec<u32>,
@@ -101,7 +103,7 @@ impl Withdrawal {
             claim.release(left(keep, now)),
         );
         let latest = vec![step; quorum.nodes().len()];
-        let (gone, failed, again) = (NodeSet::EMPTY, NodeSet::EMPTY, None);
+        let (gone, failed, granted_late) = (NodeSet::EMPTY, NodeSet::EMPTY, NodeSet::EMPTY);
         Self {
             claim,
             quorum,
@@ -109,8 +111,9 @@ impl Withdrawal {
             waiting: report.iter().map(|report| report.to).collect(),
             gone,
             failed,
+            granted_late,
             latest,
-            again,
+            again: None,
             postponed: 0,
             first: step,
             has_deleted: false,
@@ -152,15 +155,17 @@ impl Withdrawal {
         }
         if creates {
             if vote.is_granted() {
-                // Argument S5: a straggler is released when it lands, in case the release that was sent
-                // before it landed before it.
-                self.ask(now, NodeSet::from_iter([node]), outbox);
+                self.hear_straggler(now, node, outbox);
             }
             return;
         }
         self.has_deleted |= vote.is_granted() && tag.step >= self.first;
         if self.latest.get(node.index()) == Some(&tag.step) {
             match &vote {
+                // Argument S5: it had granted, and now it has no such key. The release may have come before the key.
+                Vote::Refused(_) if self.granted_late.contains(node) => {
+                    self.ask(now, NodeSet::from_iter([node]), outbox);
+                }
                 Vote::Granted { .. } | Vote::Refused(_) => {
                     self.gone.insert(node);
                 }
@@ -174,6 +179,17 @@ impl Withdrawal {
             }
         }
         self.round.handle(node, tag.step, vote);
+    }
+
+    /// A grant was heard after the release was sent. On a connection that keeps the order, that release deletes the key,
+    /// and nothing need be sent twice; its answer tells.
+    fn hear_straggler(&mut self, now: Instant, node: NodeId, outbox: &mut Outbox) {
+        if self.gone.contains(node) {
+            // Argument S5: the release was answered before, so it may have come before the key.
+            self.ask(now, NodeSet::from_iter([node]), outbox);
+        } else {
+            self.granted_late.insert(node);
+        }
     }
 
     /// The node can be asked again.
@@ -236,6 +252,7 @@ impl Withdrawal {
         }
         self.gone = self.gone.without(nodes);
         self.failed = self.failed.without(nodes);
+        self.granted_late = self.granted_late.without(nodes);
         let release = self.claim.release(left(self.keep, now));
         outbox.send(nodes, self.claim.tag(step), release);
     }

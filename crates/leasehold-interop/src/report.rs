@@ -23,7 +23,10 @@ impl Report {
     pub(crate) fn is_good(&self) -> bool {
         let mut verdicts = self.verdicts();
         let is_seen = |proof: &Proof| proof.flaw.is_none();
-        !verdicts.any(Verdict::is_failure) && self.proofs.iter().all(is_seen)
+        // Where every peer was skipped, nothing was tried.
+        !self.records.is_empty()
+            && !verdicts.any(Verdict::is_failure)
+            && self.proofs.iter().all(is_seen)
     }
 
     /// The table, and what explains it.

@@ -8,6 +8,7 @@
 //! * [`Postgres`] is a database, for what locks protect.
 //! * [`Proxy`] stands before a server and delays, swallows or cuts what passes.
 //! * [`Keeper`] and [`Nutcracker`] stand before servers and hide that they restart.
+//! * [`ahead_since_boot`] runs a program where the clock shows another time.
 //! * [`require_server`] and [`skip`] are for tests that cannot run everywhere.
 //!
 //! Everything is blocking and made of threads, so that a test of an asynchronous library does not depend
@@ -30,6 +31,7 @@ mod sentinel;
 mod server;
 mod server_set;
 mod skip;
+mod time_namespace;
 mod wait;
 
 pub use binary::{FindError, ServerBinary, Version};
@@ -46,3 +48,4 @@ pub use sentinel::Sentinel;
 pub use server::{Server, ServerBuilder};
 pub use server_set::ServerSet;
 pub use skip::{require_server, skip};
+pub use time_namespace::ahead_since_boot;

@@ -50,7 +50,7 @@ impl Sentinel {
         quorum: usize,
         down_after: Duration,
     ) -> Result<Self, StartError> {
-        Self::with_lines(name, master, quorum, down_after, None)
+        Self::with_lines(name, master, quorum, down_after, None, "")
     }
 
     /// As [`start`](Self::start), and clients need this password.
@@ -64,7 +64,24 @@ impl Sentinel {
         down_after: Duration,
         password: &str,
     ) -> Result<Self, StartError> {
-        Self::with_lines(name, master, quorum, down_after, Some(password))
+        Self::with_lines(name, master, quorum, down_after, Some(password), "")
+    }
+
+    /// As [`start`](Self::start), and logs in to the servers as this user. What the servers let this user do decides
+    /// what the sentinel can see and change.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn as_user(
+        name: &str,
+        master: &Server,
+        quorum: usize,
+        down_after: Duration,
+        (user, password): (&str, &str),
+    ) -> Result<Self, StartError> {
+        let lines =
+            format!("sentinel auth-user {name} {user}\nsentinel auth-pass {name} {password}\n");
+        Self::with_lines(name, master, quorum, down_after, None, &lines)
     }
 
     fn with_lines(
@@ -73,6 +90,7 @@ impl Sentinel {
         quorum: usize,
         down_after: Duration,
         password: Option<&str>,
+        more: &str,
     ) -> Result<Self, StartError> {
         let scratch = Scratch::create()?;
         let launch = Launch {
@@ -89,7 +107,7 @@ impl Sentinel {
             "bind 127.0.0.1\nport {port}\ndir {folder}\n\
              sentinel monitor {name} 127.0.0.1 {target} {quorum}\n\
              sentinel down-after-milliseconds {name} {down_after}\n\
-             sentinel failover-timeout {name} 3000\n"
+             sentinel failover-timeout {name} 3000\n{more}"
         );
         if let Some(password) = password {
             lines += &format!("requirepass {password}\n");

@@ -10,7 +10,7 @@ use crate::{
     time::{MILLISECOND, Moment, SECOND},
     world::World,
 };
-use leasehold_core::{Owner, Request, Ttl};
+use leasehold_core::{Owner, Request, Resource, Ttl};
 use std::time::Duration;
 
 /// A kind of fault that strikes from time to time.
@@ -208,9 +208,9 @@ impl World {
                 let until = if is_over { now } else { until };
                 let keys = match all {
                     true => Evicted::All,
-                    false => Evicted::Of(now, &self.resources),
+                    false => Evicted::Of(&self.resources),
                 };
-                this.evict(until, keys);
+                this.evict(now, until, keys);
                 self.touch_all(node);
                 self.has_forgotten(node);
             }
@@ -254,7 +254,7 @@ impl World {
         }
         let this = &mut self.nodes[node];
         match crash.keeps {
-            Keeps::All => {}
+            Keeps::All => this.read_log(),
             Keeps::Snapshot => this.data = this.snapshot.clone(),
             Keeps::Nothing => {
                 this.data = Data::default();
@@ -289,7 +289,8 @@ impl World {
     fn has_forgotten(&mut self, node: usize) {
         let this = &mut self.nodes[node];
         this.forgot = Some(self.now);
-        self.checks.guard.forgot(self.now, node, &this.data.table);
+        let kept = |resource: &Resource| this.kept(resource);
+        self.checks.guard.forgot(self.now, node, kept);
     }
 
     /// Sets a clock forward. As far as a margin covers it, that happens once in the life of a key.

@@ -1,5 +1,5 @@
-//! One node: the production table and the production guard, and what may happen to the machine that they
-//! are on.
+//! One node, and what may happen to the machine that it is on: the production table and the production guard, or a
+//! server on which the production scripts run.
 
 use crate::{
     clock::Clock,
@@ -14,6 +14,9 @@ use leasehold_core::{
 };
 use std::time::Duration;
 
+#[cfg(feature = "lua")]
+pub(crate) mod scripted;
+
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) data: Data,
@@ -22,6 +25,9 @@ pub(crate) struct Node {
     epoch: Duration,
     /// What a snapshot or a lagging replica has.
     pub(crate) snapshot: Data,
+    /// The server, if the node is one. Otherwise it follows the rule of the core.
+    #[cfg(feature = "lua")]
+    scripted: Option<scripted::Scripted>,
     /// Whether the node votes only when it may have forgotten nothing.
     pub(crate) guard: Option<Quarantine>,
     /// Whether the look at its process tells what it may evict, and has evicted.
@@ -61,6 +67,9 @@ pub(crate) struct Node {
 pub(crate) struct Data {
     pub(crate) table: Table,
     pub(crate) marker: Option<Marker>,
+    /// The same of a server.
+    #[cfg(feature = "lua")]
+    pub(crate) keys: leasehold_fake_redis::Data,
 }
 
 /// What a node evicts.
@@ -68,7 +77,7 @@ pub(crate) struct Data {
 pub(crate) enum Evicted<'a> {
     /// Its own hash as well.
     All,
-    Of(Moment, &'a [Resource]),
+    Of(&'a [Resource]),
 }
 
 impl Node {
@@ -80,6 +89,8 @@ impl Node {
             clock: Clock::new(reading_ns, drift_ppm),
             epoch: Duration::from_nanos(TRUE_EPOCH_NS - reading_ns),
             snapshot: Data::default(),
+            #[cfg(feature = "lua")]
+            scripted: None,
             guard: None,
             tells_evictions: true,
             evicts_until: Moment::START,
@@ -112,9 +123,60 @@ impl Node {
         &self.process.id
     }
 
-    /// Carries out a request as the script does: guard, vote and counter in one step. `met` is the process
-    /// that the client met when its connection opened.
-    pub(crate) fn vote(&mut self, now: Moment, request: &Request, met: Option<&Identity>) -> Vote {
+    /// Lets the node be a server.
+    #[cfg(feature = "lua")]
+    pub(crate) fn run_scripts(&mut self, fleet: &std::rc::Rc<scripted::Fleet>) {
+        let mut scripted = scripted::Scripted::new(fleet);
+        scripted.serve(&self.process.id, self.process.was_replica);
+        if let Some(resource) = &self.foreign_type {
+            let us = self.wall_us(Moment::START);
+            scripted.put_a_list(&mut self.data, us, resource);
+        }
+        self.scripted = Some(scripted);
+    }
+
+    /// The server, if the node is one, what it keeps, and the time that it knows.
+    #[cfg(feature = "lua")]
+    fn served(&mut self, now: Moment) -> Option<(&mut scripted::Scripted, &mut Data, u64)> {
+        let us = self.wall_us(now);
+        Some((self.scripted.as_mut()?, &mut self.data, us))
+    }
+
+    /// What the wall clock shows, in microseconds. Its milliseconds are those of [`time`](Self::time).
+    #[cfg(feature = "lua")]
+    fn wall_us(&self, now: Moment) -> u64 {
+        self.epoch_ms() * 1_000 + self.clock.read_ns(now) / 1_000
+    }
+
+    #[cfg(feature = "lua")]
+    fn epoch_ms(&self) -> u64 {
+        u64::try_from(self.epoch.as_millis()).expect("some decades")
+    }
+
+    /// Carries out a request in one step: guard, vote and counter. `met` is the process that the client met when its
+    /// connection opened. Tells what the node's clock showed, if the answer does.
+    pub(crate) fn vote(
+        &mut self,
+        now: Moment,
+        request: &Request,
+        met: Option<&Identity>,
+    ) -> (Vote, Option<Duration>) {
+        #[cfg(feature = "lua")]
+        let is_starved = now < self.rejects_until;
+        #[cfg(feature = "lua")]
+        let (may_evict, evicted) = self.limit(now);
+        #[cfg(feature = "lua")]
+        if let Some((scripted, data, us)) = self.served(now) {
+            scripted.limit(may_evict, evicted);
+            scripted.starve(is_starved);
+            return scripted.vote(data, us, request, met);
+        }
+        let told = self.time(now).since_origin();
+        (self.rule(now, request, met), Some(told))
+    }
+
+    /// Carries out a request as the script should.
+    fn rule(&mut self, now: Moment, request: &Request, met: Option<&Identity>) -> Vote {
         let time = self.time(now);
         if now < self.rejects_until {
             return rejected("out of memory");
@@ -141,6 +203,13 @@ impl Node {
 
     /// Looks at the process, as a client asks for when it connects.
     pub(crate) fn greet(&mut self, now: Moment) {
+        #[cfg(feature = "lua")]
+        let (may_evict, evicted) = self.limit(now);
+        #[cfg(feature = "lua")]
+        if let Some((scripted, data, us)) = self.served(now) {
+            scripted.limit(may_evict, evicted);
+            return scripted.greet(data, us);
+        }
         let time = self.time(now);
         if let Some(guard) = self.guard {
             let (process, met) = (self.process_at(now), self.process.id.clone());
@@ -154,19 +223,28 @@ impl Node {
 
     /// The process, as it tells of itself.
     fn process_at(&self, now: Moment) -> Process {
-        let mut process = self.process.clone();
-        if self.tells_evictions {
-            process.may_evict = now < self.evicts_until;
-            process.evicted = self.evicted;
+        let (may_evict, evicted) = self.limit(now);
+        Process {
+            may_evict,
+            evicted,
+            ..self.process.clone()
         }
-        process
+    }
+
+    /// Whether it may evict keys, and how many it has evicted, as it tells.
+    fn limit(&self, now: Moment) -> (bool, u64) {
+        if self.tells_evictions {
+            (now < self.evicts_until, self.evicted)
+        } else {
+            (false, 0)
+        }
     }
 
     /// Loses some of its keys because its memory is full, or everything. It may lose more of them until `until`.
-    pub(crate) fn evict(&mut self, until: Moment, keys: Evicted<'_>) {
+    pub(crate) fn evict(&mut self, now: Moment, until: Moment, keys: Evicted<'_>) {
         match keys {
             Evicted::All => self.data = Data::default(),
-            Evicted::Of(now, resources) => {
+            Evicted::Of(resources) => {
                 for resource in resources {
                     self.delete(now, resource);
                 }
@@ -175,6 +253,10 @@ impl Node {
         self.evicted += 1;
         self.evicts_until = until;
         // Nobody sets a limit, lets it evict keys and gets a vote in what is left of the millisecond of a look.
+        #[cfg(feature = "lua")]
+        if let Some((scripted, data, us)) = self.served(now) {
+            scripted.forget_look(data, us);
+        }
         if let Some(marker) = &mut self.data.marker {
             marker.seen_ms = None;
         }
@@ -182,6 +264,10 @@ impl Node {
 
     /// Carries out a request without asking the guard.
     pub(crate) fn execute(&mut self, now: Moment, request: &Request) -> Vote {
+        #[cfg(feature = "lua")]
+        if let Some((scripted, data, us)) = self.served(now) {
+            return scripted.lock(data, us, request);
+        }
         if now < self.rejects_until {
             return rejected("out of memory");
         }
@@ -205,12 +291,42 @@ impl Node {
         (seen != wanted).then_some(clamped)
     }
 
-    pub(crate) fn key(&self, now: Moment, resource: &Resource) -> Option<&Key> {
-        self.data.table.key(self.time(now), resource)
+    pub(crate) fn key(&self, now: Moment, resource: &Resource) -> Option<Key> {
+        #[cfg(feature = "lua")]
+        if self.scripted.is_some() {
+            return self.served_key(self.wall_us(now) / 1_000, resource);
+        }
+        self.data.table.key(self.time(now), resource).cloned()
+    }
+
+    /// What the node has of a key, however late it is.
+    pub(crate) fn kept(&self, resource: &Resource) -> Option<Key> {
+        #[cfg(feature = "lua")]
+        if self.scripted.is_some() {
+            return self.served_key(0, resource);
+        }
+        self.data.table.key(Instant::ORIGIN, resource).cloned()
+    }
+
+    #[cfg(feature = "lua")]
+    fn served_key(&self, now_ms: u64, resource: &Resource) -> Option<Key> {
+        let name = resource.as_str().as_bytes();
+        let (owner, expires_ms) = self.data.keys.text(name, now_ms)?;
+        let since_origin = expires_ms?.saturating_sub(self.epoch_ms());
+        Some(Key {
+            owner: leasehold_core::Owner::from_bytes(owner)?,
+            expires_at: Instant::from_origin(Duration::from_millis(since_origin)),
+        })
     }
 
     /// Says that the node has nothing to forget: what an operator knows of a new node.
     pub(crate) fn admit(&mut self, now: Moment) {
+        #[cfg(feature = "lua")]
+        if self.guard.is_some()
+            && let Some((scripted, data, us)) = self.served(now)
+        {
+            return scripted.admit(data, us);
+        }
         if let Some(guard) = self.guard {
             let at_once = Quarantine {
                 span: Duration::ZERO,
@@ -235,6 +351,22 @@ impl Node {
         (self.evicts_until, self.evicted) = (Moment::START, 0);
         self.process = identified(self.name, self.runs, self.histories, was_replica);
         self.booted = booted;
+        #[cfg(feature = "lua")]
+        if let Some(scripted) = &mut self.scripted {
+            scripted.serve(&self.process.id, was_replica);
+        }
+    }
+
+    /// The node is back with all that its disk has.
+    #[cfg_attr(
+        not(feature = "lua"),
+        expect(clippy::unused_self, reason = "a table is as it was")
+    )]
+    pub(crate) fn read_log(&mut self) {
+        #[cfg(feature = "lua")]
+        {
+            self.data.keys = self.data.keys.replicated();
+        }
     }
 
     /// A replica takes over that has what the last snapshot had. It was up for long.
@@ -243,14 +375,19 @@ impl Node {
         if let Some(marker) = &mut self.data.marker {
             marker.seen_ms = None;
         }
+        self.read_log();
         self.serve_anew(Moment::START, true, is_known);
     }
 
     /// Deletes the key without asking whose it is.
     pub(crate) fn delete(&mut self, now: Moment, resource: &Resource) {
-        let Some(owner) = self.key(now, resource).map(|key| key.owner.clone()) else {
+        let Some(owner) = self.key(now, resource).map(|key| key.owner) else {
             return;
         };
+        #[cfg(feature = "lua")]
+        if let Some((scripted, data, us)) = self.served(now) {
+            return scripted.delete(data, us, resource);
+        }
         let resource = resource.clone();
         let time = self.time(now);
         let release = Request::Release {
@@ -266,7 +403,9 @@ fn identified(name: u64, run: u32, history: u32, was_replica: bool) -> Process {
     Process {
         was_replica,
         log: Log::On,
-        ..Process::new(Identity::new(&format!("{name:x}-{run}/{history}")))
+        ..Process::new(Identity::new(&format!(
+            "{name:x}{run:08x}/{name:x}{history:08x}"
+        )))
     }
 }
 

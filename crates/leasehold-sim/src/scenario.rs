@@ -11,6 +11,8 @@ mod fair;
 mod forgetful;
 mod guarded;
 mod lawful;
+#[cfg(feature = "lua")]
+mod lua;
 mod waiting;
 
 /// A kind of world.
@@ -35,13 +37,16 @@ pub(crate) enum Law {
 
 impl Scenario {
     pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
-        lawful::ALL
+        let all = lawful::ALL
             .iter()
             .chain(&waiting::ALL)
             .chain(&fair::ALL)
             .chain(&guarded::ALL)
             .chain(&broken::ALL)
-            .chain(&forgetful::ALL)
+            .chain(&forgetful::ALL);
+        #[cfg(feature = "lua")]
+        let all = all.chain(&lua::ALL);
+        all
     }
 
     pub(crate) fn find(name: &str) -> Option<&'static Self> {

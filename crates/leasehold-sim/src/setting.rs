@@ -44,6 +44,9 @@ pub(crate) struct Setting {
     pub(crate) is_fenced: bool,
     /// By how much the clients' wall clocks are wrong at most.
     pub(crate) skew_ns: u64,
+    /// Which scripts the nodes run, if they are servers.
+    #[cfg(feature = "lua")]
+    pub(crate) texts: Option<crate::node::scripted::Texts>,
     /// Who keeps nodes from voting that may have forgotten votes.
     pub(crate) guard: Guard,
     /// Whether nodes begin as somebody's who was told to admit them, or as new ones.
@@ -202,6 +205,8 @@ impl Setting {
             clock_counts_in_suspend: true,
             is_fenced: false,
             skew_ns: 100 * MILLISECOND,
+            #[cfg(feature = "lua")]
+            texts: None,
             guard: Guard::Nobody,
             is_admitted: true,
             hides_restarts: false,

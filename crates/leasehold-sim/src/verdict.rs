@@ -149,7 +149,7 @@ impl World {
         let ends = self.clients[parcel.client].clock.when(ends);
         let key = self.nodes[node].key(self.now, request.resource());
         let guard = &mut self.checks.guard;
-        let granted = guard.granted(self.now, node, request, key, ends);
+        let granted = guard.granted(self.now, node, request, key.as_ref(), ends);
         // Who has no guard forgets, and makes up for it by larger quorums, or is kept away.
         if matches!(self.setting.guard, Guard::Marker { .. }) {
             self.note(granted);

@@ -2,6 +2,8 @@
 //!
 //! Only what was planned happens, in one order, and chance has one source: so a seed is a run.
 
+#[cfg(feature = "lua")]
+use crate::node::scripted::Fleet;
 use crate::{
     check::{Checks, Property, Violation, leftovers},
     client::{Client, answer, name},
@@ -244,11 +246,16 @@ impl World {
     }
 
     /// A node carries out a request.
-    pub(crate) fn execute(&mut self, node: usize, parcel: &Parcel, met: Option<&Identity>) -> Vote {
+    pub(crate) fn execute(
+        &mut self,
+        node: usize,
+        parcel: &Parcel,
+        met: Option<&Identity>,
+    ) -> (Vote, Option<Duration>) {
         let (now, request) = (self.now, &parcel.request);
         let this = &mut self.nodes[node];
-        let before = this.key(now, request.resource()).cloned();
-        let vote = this.vote(now, request, met);
+        let before = this.key(now, request.resource());
+        let (vote, told) = this.vote(now, request, met);
         self.trace.tell(now, || {
             format!(
                 "c{} → n{node}  {} {}: {}",
@@ -264,7 +271,7 @@ impl World {
             self.check_guard(node, parcel);
             self.check_promises(parcel.request.resource());
         }
-        vote
+        (vote, told)
     }
 
     fn ghost(&mut self, node: usize, parcel: Rc<Parcel>, met: Option<Identity>) {
@@ -305,6 +312,8 @@ impl World {
 
 fn nodes(setting: &Setting, first: &Resource, rng: &mut Rng) -> Vec<Node> {
     let spare = setting.nodes - setting.needed();
+    #[cfg(feature = "lua")]
+    let fleet = fleet(setting);
     let node = |index| {
         let ppm = drift_ppm(setting, rng);
         let mut node = Node::new(rng, ppm);
@@ -326,12 +335,34 @@ fn nodes(setting: &Setting, first: &Resource, rng: &mut Rng) -> Vec<Node> {
             node.guard = Some(Quarantine { span, disk });
             node.tells_evictions = tells_evictions;
         }
+        #[cfg(feature = "lua")]
+        if let Some(fleet) = &fleet {
+            node.run_scripts(fleet);
+        }
         if setting.is_admitted {
             node.admit(Moment::START);
         }
         node
     };
     (0..setting.nodes).map(node).collect()
+}
+
+/// What the nodes have in common, if they are servers.
+#[cfg(feature = "lua")]
+fn fleet(setting: &Setting) -> Option<Rc<Fleet>> {
+    let texts = setting.texts?;
+    let guard = match setting.guard {
+        Guard::Marker {
+            span_ns,
+            trusts_disk,
+            ..
+        } => Some((Duration::from_nanos(span_ns), trusts_disk)),
+        Guard::Nobody | Guard::Uptime { .. } => None,
+    };
+    // Without tokens, queues and a guard a lock is plain, and its nodes keep nothing of their own.
+    let is_fair = (0..setting.clients).any(|client| setting.waits.is_fair(client));
+    let is_fenced = setting.is_fenced || is_fair;
+    Some(Rc::new(Fleet::new(texts, setting.nodes, is_fenced, guard)))
 }
 
 fn clients(setting: &Setting, quorum: Quorum, rng: &mut Rng) -> Vec<Client> {

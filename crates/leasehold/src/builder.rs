@@ -474,6 +474,12 @@ fn configuration<M: Mode>(
         Ttl::new(agreed.max_ttl)?,
         agreed.skew,
     );
+    #[cfg(feature = "redis")]
+    let configuration = configuration.with_sentinels(
+        nodes
+            .iter()
+            .any(|node| matches!(&node.spot, Spot::Server(url) if url.is_named())),
+    );
     Ok(configuration.with_key_format(format))
 }
 

@@ -215,12 +215,61 @@ fn since_boot() -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(target_os = "linux")]
+    use leasehold_servers::{ahead_since_boot, skip};
+    #[cfg(target_os = "linux")]
+    use std::io::{Write, stdout};
 
     #[test]
     fn the_clock_does_not_go_back() {
         let clock = Clock::system();
         let first = clock.now();
         assert!(clock.now() >= first);
+    }
+
+    /// Tells another process of this test what the clock shows; nothing when a person runs it.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_reading_for_another_process() {
+        if std::env::var_os("LEASEHOLD_READING").is_some() {
+            let clock = Clock::system();
+            let readings = [clock.of_the_machine(), clock.now(), clock.of_the_machine()];
+            let readings = readings.map(|reading| reading.since_origin().as_nanos());
+            let [first, own, last] = readings;
+            writeln!(stdout(), "\nreading {first} {own} {last}").expect("a pipe");
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_clock_is_the_one_that_counts_through_suspend() {
+        // Assumption A4. Suspend moves CLOCK_BOOTTIME and leaves CLOCK_MONOTONIC where it is, and so does this
+        // namespace.
+        let program = std::env::current_exe().expect("the test runs");
+        let mut command = match ahead_since_boot(1_000_000, program) {
+            Ok(command) => command,
+            Err(reason) => return skip(&reason),
+        };
+        let name = "clock::tests::a_reading_for_another_process";
+        command.args(["--exact", name, "--nocapture"]);
+        command.env("LEASEHOLD_READING", "1");
+        let reading = || Clock::system().of_the_machine().since_origin().as_nanos();
+        let before = reading();
+        let seen = command.output().expect("it could be run a moment ago");
+        let after = reading();
+        let seen = String::from_utf8(seen.stdout).expect("it is text");
+        let told = seen.lines().find_map(|line| line.strip_prefix("reading "));
+        let told = told.unwrap_or_else(|| panic!("no reading in {seen:?}"));
+        let told = told
+            .split(' ')
+            .map(|number| number.parse().expect("a number"));
+        let ahead = Duration::from_secs(1_000_000).as_nanos();
+        let all: Vec<u128> = [before + ahead]
+            .into_iter()
+            .chain(told)
+            .chain([after + ahead])
+            .collect();
+        assert!(all.len() == 5 && all.is_sorted(), "{all:?}");
     }
 
     const fn ms(millis: u64) -> Duration {

@@ -10,7 +10,7 @@ mod reserved_for;
 pub use key_format::{KeyFormat, KeyFormatError};
 pub use reserved_for::ReservedFor;
 
-use leasehold_core::{Drift, Quorum, Ttl, fence::COUNTERS};
+use leasehold_core::{Drift, Quorum, Ttl, discovery, fence::COUNTERS};
 use std::time::Duration;
 
 /// What happens when a node may have forgotten votes: because it restarted, was flushed, or is a replica that was
@@ -56,6 +56,8 @@ pub struct Configuration {
     max_ttl: Option<Ttl>,
     quarantine: Duration,
     key_format: KeyFormat,
+    /// Whether a node is whichever server sentinels name.
+    has_sentinels: bool,
     text: String,
 }
 
@@ -70,6 +72,7 @@ impl Configuration {
             max_ttl: None,
             quarantine: Duration::ZERO,
             key_format: KeyFormat::raw(),
+            has_sentinels: false,
             text: String::new(),
         }
     }
@@ -105,6 +108,7 @@ impl Configuration {
             max_ttl: (guard != RestartGuard::Off).then_some(max_ttl),
             quarantine,
             key_format: KeyFormat::raw(),
+            has_sentinels: false,
             text,
         }
     }
@@ -120,6 +124,22 @@ impl Configuration {
         }
         self.key_format = format;
         self
+    }
+
+    /// The same, where sentinels say which server a node is.
+    #[cfg(feature = "redis")]
+    pub(crate) const fn with_sentinels(mut self, has_sentinels: bool) -> Self {
+        self.has_sentinels = has_sentinels;
+        self
+    }
+
+    /// For how long a master that sentinels name may be relied on after they did so, by locks whose keys live for `ttl`.
+    /// None if nothing limits that.
+    #[must_use]
+    pub fn room(&self, ttl: Ttl) -> Option<Duration> {
+        self.max_ttl?;
+        self.has_sentinels
+            .then(|| discovery::room(self.quarantine, ttl))
     }
 
     /// Whether there are fencing tokens, and nodes that do not vote while they may have forgotten votes.

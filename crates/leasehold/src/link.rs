@@ -22,8 +22,11 @@ mod watch;
 ///   exactly once unless it is still in the hands of a node that does not answer. What is never answered
 ///   is never forgotten: a release stays with the manager until the link has said what became of it, so
 ///   a link must bound how much it lets wait.
-/// * Requests take effect on the node in the order in which they were given, or not at all. In
-///   particular a release that was given after an acquire never takes effect before it.
+/// * Requests of one connection take effect on the node in the order in which they were given, or not at all. In
+///   particular a release that was given after an acquire never takes effect before it, so that one release is enough
+///   whenever the acquire is answered. A request that was lost with its connection has no order any more: it is answered
+///   as [`Disconnected`](leasehold_core::FaultKind::Disconnected) when the connection is given up, and never as granted
+///   after that.
 /// * A request is never sent a second time by the link itself once it may have taken effect.
 /// * [`Vote::GRANTED`] and [`Vote::Refused`] are certain. If the link cannot know, the vote is
 ///   [`Vote::Unknown`], and the fault's kind tells whether the request may have taken effect.
@@ -87,7 +90,7 @@ pub enum LinkEvent {
     /// A hint that the key of this resource may have changed on the node, whoever changed it; any key, if none is
     /// named. After it has refused an acquire, has extended a key or was asked to inspect one, the node tells of the next
     /// change to it, once; also for no reason, and not of one that came by the same connection. Not after a grant:
-    /// on a server it would cost every uncontended vote, so a holder is first told when it has extended its key.
+    /// on a server it would cost every uncontended vote, so a lease that has been held for 100 ms inspects its keys.
     /// An expiry is told when the node notices it, which may be late or, with some nodes, never. A link that gives
     /// hints begins with one about all keys after each [`Up`](Self::Up): some may have been missed, and so it is
     /// known that there will be more. A link that is told of some changes only, because others reach the node by ways

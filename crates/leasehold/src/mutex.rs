@@ -113,11 +113,12 @@ impl<M: Mode> Mutex<M> {
 
     /// Waits until the lock is won, for `patience` at most, however many attempts that takes.
     ///
-    /// The last attempt is cut short by the end of the patience; no patience at all means one attempt
+    /// The patience is used up in full, and its end cuts the last attempt short; no patience at all means one attempt
     /// that is not, as [`try_acquire`](Self::try_acquire) makes it.
     ///
     /// # Errors
-    /// [`TimedOut`](AcquireError::TimedOut) if `patience` ran out, with what the last attempt failed of;
+    /// [`TimedOut`](AcquireError::TimedOut) if `patience` ran out, with why the last attempt failed whose nodes had time
+    /// to answer;
     /// [`Unreachable`](AcquireError::Unreachable) if the options say to give up earlier when no quorum
     /// answers.
     ///

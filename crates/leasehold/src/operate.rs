@@ -113,10 +113,11 @@ impl ManagerBuilder {
     }
 
     /// Everything that each node tells of itself and that matters to locks: how far away it is, how it keeps its
-    /// data, what its user may do, what its clock shows, and its [`Survey`]. Changes nothing. What a node does not tell,
-    /// because its service forbids the question, is none and no failure.
+    /// data, what its user may do, what its clock shows, and its [`Survey`]. Changes nothing on a server; in a file it sets
+    /// a lock of its own and takes it back in one transaction, since only that tells whether a lock can be had. What a node
+    /// does not tell, because its service forbids the question, is none and no failure.
     ///
-    /// Waits for all nodes at once, for about a minute at most.
+    /// Waits for all nodes at once, for about a minute at most; see [`examine_within`](Self::examine_within).
     ///
     /// # Errors
     /// A [`ConfigError`] as of [`build`](Self::build).
@@ -139,7 +140,22 @@ impl ManagerBuilder {
     /// ```
     pub async fn examine(self) -> Result<Vec<Told<Examination>>, ConfigError> {
         let operated = self.into_operated()?;
-        elsewhere(examination::examine(operated)).await
+        elsewhere(examination::examine(operated, None)).await
+    }
+
+    /// As [`examine`](Self::examine), but what a node has not told within `limit` is [`Silent`](Answer::Silent).
+    ///
+    /// # Errors
+    /// A [`ConfigError`] as of [`build`](Self::build).
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answers and nothing else.
+    pub async fn examine_within(
+        self,
+        limit: Duration,
+    ) -> Result<Vec<Told<Examination>>, ConfigError> {
+        let operated = self.into_operated()?;
+        elsewhere(examination::examine(operated, Some(limit))).await
     }
 
     /// All locks on these nodes whose names begin with `prefix`, each as

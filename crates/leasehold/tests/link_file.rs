@@ -4,9 +4,15 @@
 
 #[path = "link_file/client.rs"]
 mod client;
+#[path = "link_file/descriptors.rs"]
+mod descriptors;
 #[path = "link_file/files.rs"]
 mod files;
+#[path = "link_file/hardship.rs"]
+mod hardship;
 #[path = "link_file/hints.rs"]
 mod hints;
+#[path = "link_file/namespaces.rs"]
+mod namespaces;
 #[path = "link_file/processes.rs"]
 mod processes;

@@ -130,7 +130,7 @@ const CORE: [&[&str]; 12] = [
         "steps",
         "lookout",
     ],
-    &["fence", "node_clock", "queue", "standing"],
+    &["fence", "node_clock", "queue", "standing", "discovery"],
     &["request", "lease", "upkeep", "streaks"],
     &["claim", "outbox", "plan", "nodes", "contend"],
     &["round", "inquiry", "table", "repair", "won"],

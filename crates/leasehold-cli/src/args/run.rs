@@ -106,8 +106,9 @@ What the command leaves running in the background is left alone, and runs withou
 If leasehold itself is killed by SIGKILL, or stopped by SIGSTOP, a small process of its own that watches
 over it ends the command's process group: with servers by SIGTERM, and SIGKILL after the grace; without,
 where the lock is free at once, by SIGKILL at once; and if leasehold is only stopped, by SIGKILL before the
-lease ends. If that process is killed as well, or the command is less than 20 ms old, the command runs on
-without the lock. What leaves the process group (setsid, daemons) is nobody's to end.
+lease ends. The command does not begin before that process is there (elsewhere than on Linux, it comes 20 ms
+later), and one that is killed alone is replaced. If both are killed at once, the command runs on without the
+lock. What leaves the process group (setsid, daemons) is nobody's to end.
 
 Exit codes:
   0-255  the command's own; 128+n if signal n ended it

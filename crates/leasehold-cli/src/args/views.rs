@@ -91,11 +91,11 @@ pub(crate) struct WatchArguments {
     pub(crate) place: Place,
 }
 
-/// Examine the nodes, say what is wrong, why it matters, and what to do. Changes nothing.
+/// Examine the nodes, say what is wrong, why it matters, and what to do. Changes nothing on servers.
 ///
 /// Looks at each node's reachability and round trips, version, role, persistence, memory, clock, rights and vote, and
 /// at all of them together. What a service forbids to ask is "not told". Without servers, it looks at the store on this
-/// machine, which is made if there is none.
+/// machine, which is made if there is none, and tries to set a lock there.
 #[derive(Debug, Args)]
 #[command(after_long_help = DOCTOR_HELP)]
 pub(crate) struct DoctorArguments {
@@ -160,10 +160,11 @@ Examples:
     leasehold status --use main --json deploy | jq -r .holder
 
 Exit codes:
-  0      free
+  0      free, and whoever asks for it now can have it
   2      the arguments or the configuration file cannot be understood
   121    held
-  122    neither for certain: too few nodes answer, or they do not agree";
+  122    neither for certain, or nobody can have it: too few nodes answer, agree or vote
+  125    leasehold itself failed";
 
 const LIST_HELP: &str = "\
 Examples:
@@ -174,7 +175,8 @@ Examples:
 Exit codes:
   0      listed
   2      the arguments or the configuration file cannot be understood
-  122    too few nodes could be listed";
+  122    too few nodes could be listed
+  125    leasehold itself failed";
 
 const WAIT_HELP: &str = "\
 Examples:
@@ -185,7 +187,8 @@ Exit codes:
   0      free
   2      the arguments or the configuration file cannot be understood
   122    for three seconds too few nodes answered
-  124    held for all of --wait";
+  124    held for all of --wait
+  125    leasehold itself failed";
 
 const WATCH_HELP: &str = "\
 Examples:
@@ -199,6 +202,8 @@ that does not answer. The bar is what is left of the lock, a sign for each secon
 Exit codes:
   0      one picture, and --once
   2      the arguments or the configuration file cannot be understood
+  122    one picture, and --once, and nobody can have a lock
+  125    leasehold itself failed
   130    ended by Ctrl-C";
 
 const DOCTOR_HELP: &str = "\
@@ -211,7 +216,8 @@ Exit codes:
   0      sound
   2      the arguments or the configuration file cannot be understood
   120    weakened: locks work, but less well than they should
-  122    broken: nobody can have a lock";
+  122    broken: nobody can have a lock
+  125    leasehold itself failed";
 
 const BENCH_HELP: &str = "\
 Examples:

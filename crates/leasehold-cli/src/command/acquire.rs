@@ -2,7 +2,7 @@
 
 use crate::{
     args::hold::AcquireArguments, exit_code, failure::Failure, giving_back, lock, nodes::Nodes,
-    patience::Wait, signals::Signals, told_lease::ToldLease,
+    output, patience::Wait, signals::Signals, told_lease::ToldLease,
 };
 use leasehold::LockManager;
 
@@ -30,6 +30,8 @@ async fn acquire(
     nodes: &Nodes,
     arguments: &AcquireArguments,
 ) -> Result<u8, Failure> {
+    // A lock of which nobody knows the owner is in everybody's way and of use to nobody.
+    output::check()?;
     let mut signals = Signals::listen()?;
     // It lives for a TTL, and nobody is there to extend it.
     let options = lock::options(&arguments.lock, None).no_renewal();

@@ -44,9 +44,9 @@ pub(crate) fn run(arguments: &AdmitArguments) -> Result<u8, Failure> {
         question::ask(&question, arguments.yes)?;
     }
     let told = waiting::for_it(builder().admit())?.map_err(|error| misused(&error))?;
-    let (mut silent, mut disagree) = (0, 0);
+    let (mut silent, mut disagree, mut lines) = (0, 0, Vec::new());
     for told in &told {
-        output::data(format_args!("{}\t{}", told.node, told.answer));
+        lines.push(format!("{}\t{}", told.node, told.answer));
         match &told.answer {
             Answer::Silent(_) => silent += 1,
             Answer::Told(Admission::Disagrees { .. }) => disagree += 1,
@@ -54,8 +54,9 @@ pub(crate) fn run(arguments: &AdmitArguments) -> Result<u8, Failure> {
         }
     }
     let nodes = told.len();
+    let printed = output::report(lines.join("\n"));
     match (disagree, silent) {
-        (0, 0) => Ok(exit_code::SUCCESS),
+        (0, 0) => printed.map(|()| exit_code::SUCCESS),
         (0, silent) => Err(Failure::new(
             exit_code::NO_QUORUM,
             if silent == nodes {

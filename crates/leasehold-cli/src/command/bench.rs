@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<u8, Failure> {
         match arguments.json {
             true => output::data(measured.json(slowest)),
             false => output::data(measured.text(slowest)),
-        }
+        }?;
         Ok(exit_code::SUCCESS)
     })
 }

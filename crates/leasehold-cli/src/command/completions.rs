@@ -9,7 +9,7 @@ use std::io;
 pub(crate) fn run(shell: Shell) -> Result<u8, Failure> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "leasehold", &mut text);
-    output::bytes(&text);
+    output::bytes(&text)?;
     Ok(exit_code::SUCCESS)
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn man() -> Result<u8, Failure> {
             .try_for_each(|inner| sections(inner, &mut text))
     });
     pages.map_err(|error| Failure::own(format!("cannot write the page: {error}")))?;
-    output::bytes(&text);
+    output::bytes(&text)?;
     Ok(exit_code::SUCCESS)
 }
 

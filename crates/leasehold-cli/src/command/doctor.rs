@@ -3,7 +3,10 @@
 use crate::{
     agreement::{Agreement, Guard},
     args::views::DoctorArguments,
-    diagnosis::{Diagnosis, Options, Patient, facts::NodeFacts},
+    diagnosis::{
+        Diagnosis, Options, Patient,
+        facts::{NodeFacts, count_once},
+    },
     failure::Failure,
     nodes::Nodes,
     output, waiting,
@@ -23,12 +26,14 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<u8, Failure> {
     match arguments.json {
         true => output::data(diagnosis.json()),
         false => output::data(diagnosis.text()),
-    }
+    }?;
     Ok(diagnosis.code())
 }
 
 /// The nodes as the rules see them.
 pub(crate) fn patient(agreement: &Agreement, quorum: usize, told: &[Told<Examination>]) -> Patient {
+    let mut nodes: Vec<_> = told.iter().map(NodeFacts::of).collect();
+    count_once(&mut nodes);
     Patient {
         origin: agreement.origin.clone(),
         quorum,
@@ -37,7 +42,7 @@ pub(crate) fn patient(agreement: &Agreement, quorum: usize, told: &[Told<Examina
             clock_skew: agreement.clock_skew.unwrap_or(USUAL_SKEW),
             guard: agreement.restart_guard.unwrap_or(Guard::Quarantine),
         },
-        nodes: told.iter().map(NodeFacts::of).collect(),
+        nodes,
     }
 }
 

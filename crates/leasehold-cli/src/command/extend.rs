@@ -25,9 +25,10 @@ pub(crate) fn run(arguments: &ExtendArguments) -> Result<u8, Failure> {
         token: None,
         valid_until: wall_time(clock, || left),
     };
-    // It is extended whoever reads.
-    drop(told.print(held.json));
-    Ok(exit_code::SUCCESS)
+    match told.print(held.json) {
+        Ok(()) => Ok(exit_code::SUCCESS),
+        Err(unread) => Err(unread.hint("the lock is extended all the same".to_owned())),
+    }
 }
 
 /// The lease that these arguments name. Says nothing to any node.

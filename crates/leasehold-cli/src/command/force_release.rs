@@ -31,7 +31,7 @@ async fn release(manager: &LockManager, arguments: &ForceReleaseArguments) -> Re
             output::talk(format_args!("{name:?} is free; nothing was changed"));
             return Ok(exit_code::SUCCESS);
         }
-        (State::Unclear, 0) => {
+        (State::Unclear | State::Unusable { .. }, 0) => {
             return Err(Failure::new(exit_code::NO_QUORUM, view.doubt()));
         }
         (State::Held(held), _) => {
@@ -42,7 +42,7 @@ async fn release(manager: &LockManager, arguments: &ForceReleaseArguments) -> Re
             ));
             "Put it out? It does not know of it before its next extension, and until then two may hold the lock."
         }
-        (State::Free | State::Unclear, _) => {
+        (State::Free | State::Unclear | State::Unusable { .. }, _) => {
             "Delete that? Whoever is under way to hold the lock does not get it."
         }
     };
@@ -54,16 +54,17 @@ async fn release(manager: &LockManager, arguments: &ForceReleaseArguments) -> Re
     }
     question::ask(question, arguments.yes)?;
     let eviction = manager.evict(seen).await;
-    let mut unclear = 0;
+    let (mut unclear, mut lines) = (0, Vec::new());
     for (owner, outcome) in &eviction.evicted {
         let holder = Holder::of(owner.as_bytes());
-        output::data(format_args!("{holder}\t{}", told(outcome)));
+        lines.push(format!("{holder}\t{}", told(outcome)));
         unclear += usize::from(matches!(outcome, ReleaseOutcome::Unknown { .. }));
     }
+    let printed = output::report(lines.join("\n"));
     // What is under way to a slow node gets its time.
     manager.shutdown().await;
     match unclear {
-        0 => Ok(exit_code::SUCCESS),
+        0 => printed.map(|()| exit_code::SUCCESS),
         _ => Err(Failure::new(
             exit_code::NO_QUORUM,
             "too few nodes confirmed it; what is left ends with its TTL",

@@ -2,7 +2,7 @@
 
 use crate::{
     args::hold::HoldArguments, exit_code, failure::Failure, giving_back, lock, nodes::Nodes,
-    patience::Wait, signals::Signals, told_lease::ToldLease, upkeep::Upkeep, watch::Story,
+    output, patience::Wait, signals::Signals, told_lease::ToldLease, upkeep::Upkeep, watch::Story,
 };
 use leasehold::{LeaseGuard, LockManager};
 use std::io::{self, stdin};
@@ -24,6 +24,7 @@ async fn hold(
     nodes: &Nodes,
     arguments: &HoldArguments,
 ) -> Result<u8, Failure> {
+    output::check()?;
     let mut signals = Signals::listen()?;
     let (lock, span) = (&arguments.lock, &arguments.span);
     let options = lock::options(lock, Some(span));
@@ -34,8 +35,11 @@ async fn hold(
     };
     let begun = Instant::now();
     let end_of_input = watch_input()?;
-    // The lock is held whoever reads.
-    drop(ToldLease::of(&guard, manager.clock()).print(arguments.json));
+    let told = ToldLease::of(&guard, manager.clock());
+    if let Err(unread) = told.print(arguments.json) {
+        giving_back::release(guard, lock.verbose).await;
+        return Err(unread);
+    }
     let upkeep = Upkeep::new(lock.ttl, span.max_hold);
     let ending = "whoever relies on it has to stop";
     let mut story = Story::new(&guard, upkeep, span.max_hold, lock.verbose, ending);

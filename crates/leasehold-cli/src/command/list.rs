@@ -20,10 +20,10 @@ pub(crate) fn run(arguments: &ListArguments) -> Result<u8, Failure> {
     let views: Vec<_> = listing.locks.iter().map(LockView::of).collect();
     if arguments.json {
         for view in &views {
-            output::data(view.json());
+            output::data(view.json())?;
         }
     } else if !views.is_empty() {
-        output::data(table(&views).join("\n"));
+        output::data(table(&views).join("\n"))?;
     }
     tell_nodes(&listing, arguments)
 }

@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &ReconfigureArguments) -> Result<u8, Failure> {
         );
     }
     if arguments.dry_run {
-        tell_nodes(&plan);
+        tell_nodes(&plan)?;
         if !plan.is_complete() {
             let span = Shown(plan.quarantine);
             output::talk(format_args!(
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &ReconfigureArguments) -> Result<u8, Failure> {
     }
     let done =
         waiting::for_it(builder().reconfigure(former()))?.map_err(|error| failure(&error))?;
-    tell_nodes(&done);
+    let told = tell_nodes(&done);
     if let Some(left) = done.waits() {
         let left = Shown(left);
         return Err(Failure::new(
@@ -64,13 +64,15 @@ pub(crate) fn run(arguments: &ReconfigureArguments) -> Result<u8, Failure> {
             "not every node was told: run this again when they are back; those that never come back harm nobody",
         );
     }
-    Ok(exit_code::SUCCESS)
+    told.map(|()| exit_code::SUCCESS)
 }
 
-fn tell_nodes(reconfiguration: &Reconfiguration) {
-    for node in &reconfiguration.nodes {
-        output::data(format_args!("{}\t{}", node.node, node.outcome));
-    }
+fn tell_nodes(reconfiguration: &Reconfiguration) -> Result<(), Failure> {
+    let nodes = &reconfiguration.nodes;
+    let lines = nodes
+        .iter()
+        .map(|node| format!("{}\t{}\n", node.node, node.outcome));
+    output::report(lines.collect::<String>().trim_end())
 }
 
 fn failure(error: &ReconfigureError) -> Failure {

@@ -23,17 +23,18 @@ pub(crate) fn run(arguments: &ReleaseArguments) -> Result<u8, Failure> {
         ReleaseOutcome::TakenByAnother { .. } => (exit_code::LEASE_LOST, "taken"),
         _ => (exit_code::NO_QUORUM, "unknown"),
     };
+    let mut printed = Ok(());
     if held.json {
         let (resource, owner) = (
             json_text(&held.resource),
             json_text(&held.owner.to_string()),
         );
-        output::data(format_args!(
+        printed = output::report(format_args!(
             "{{\"resource\":{resource},\"owner\":{owner},\"outcome\":\"{word}\"}}"
         ));
     }
     if code == exit_code::SUCCESS {
-        return Ok(code);
+        return printed.map(|()| code);
     }
     let hint = match &outcome {
         ReleaseOutcome::Unknown { faults } => Some(hint::by_fault(faults).to_owned()),

@@ -42,8 +42,7 @@ fn start(count: u8, place: &Place, agreement: &Agreement) -> Result<(), Failure>
         folder.display()
     ));
     admit(&fleet, agreement);
-    output::data(fleet.nodes());
-    Ok(())
+    output::report(fleet.nodes())
 }
 
 /// Nobody can hold a lock on servers that were made a moment ago, so they may vote.
@@ -71,14 +70,13 @@ fn stop(place: &Place) -> Result<(), Failure> {
 fn status(nodes: bool, json: bool, place: &Place) -> Result<(), Failure> {
     let fleet = load(place).map_err(|error| failure("list", &error))?;
     if nodes {
-        output::data(fleet.nodes());
-        return Ok(());
+        return output::data(fleet.nodes());
     }
     for member in fleet.status() {
         match json {
             true => output::data(object(&member)),
             false => output::data(line(&member)),
-        }
+        }?;
     }
     Ok(())
 }

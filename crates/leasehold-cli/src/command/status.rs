@@ -1,10 +1,16 @@
 //! `leasehold status`: who holds a lock.
 
+use super::doctor::patient;
 use crate::{
-    args::views::StatusArguments, failure::Failure, lock_view::LockView, nodes::Nodes, output,
-    waiting,
+    args::views::StatusArguments,
+    failure::Failure,
+    judgement::Judgement,
+    lock_view::{LockView, State},
+    nodes::Nodes,
+    output, waiting,
 };
 use leasehold::clock::Clock;
+use std::time::Duration;
 
 /// Looks, and tells the code to exit with.
 pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
@@ -14,10 +20,33 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
     let manager = manager.map_err(|error| nodes.wrong(&error))?;
     let seen = waiting::for_it(manager.inspect(&arguments.resource))?
         .map_err(|error| Failure::own(format!("cannot {error}")))?;
-    let view = LockView::of(&seen);
+    let mut view = LockView::of(&seen);
+    if view.state == State::Free {
+        view.state = free(&nodes, arguments)?;
+    }
     match arguments.json {
         true => output::data(view.json()),
         false => output::data(view.text(Clock::system().wall())),
-    }
+    }?;
     Ok(view.code())
 }
+
+/// A lock that nobody holds is free if it can be had.
+fn free(nodes: &Nodes, arguments: &StatusArguments) -> Result<State, Failure> {
+    let agreement = &arguments.place.agreement;
+    let builder = || nodes.quiet_builder(agreement);
+    let quorum = builder().quorum().map_err(|error| nodes.wrong(&error))?;
+    let told = waiting::for_it(builder().examine_within(LIMIT))?;
+    let told = told.map_err(|error| nodes.wrong(&error))?;
+    let patient = patient(agreement, quorum, &told);
+    Ok(match patient.judgement() {
+        Judgement::Now { .. } => State::Free,
+        judgement => State::Unusable {
+            judgement,
+            count: patient.count(),
+        },
+    })
+}
+
+/// How long each node has to tell of itself: one that hangs is away.
+const LIMIT: Duration = Duration::from_secs(2);

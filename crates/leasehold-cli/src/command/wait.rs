@@ -19,7 +19,7 @@ pub(crate) fn run(arguments: &WaitArguments) -> Result<u8, Failure> {
         .map_err(|error| nodes.wrong(&error))?;
     let (view, name) = (LockView::of(&seen), &arguments.resource);
     if arguments.json {
-        output::data(view.json());
+        output::data(view.json())?;
     }
     if view.state == State::Free {
         return Ok(exit_code::SUCCESS);

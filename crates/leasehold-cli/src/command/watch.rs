@@ -4,7 +4,6 @@ use super::doctor::patient;
 use crate::{
     args::views::WatchArguments,
     clock_steps::ClockSteps,
-    exit_code,
     failure::Failure,
     lock_view::LockView,
     nodes::Nodes,
@@ -34,8 +33,9 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
         loop {
             let picture = picture(&nodes, arguments, &mut steps).await?;
             // Who watches by a pipe that is gone does not watch any more.
-            if output::picture(&frame.draw(&picture)).is_err() || arguments.once {
-                return Ok(exit_code::SUCCESS);
+            output::bytes(frame.draw(&picture).as_bytes())?;
+            if arguments.once {
+                return Ok(picture.patient.judgement().code());
             }
             sleep(arguments.every).await;
         }

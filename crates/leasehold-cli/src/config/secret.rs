@@ -1,6 +1,6 @@
 //! Passwords, and files that have them.
 
-use super::{unreadable, wrong};
+use super::{trust, unreadable, wrong};
 use crate::{failure::Failure, node_list::NodeList, output, told_lease::quoted};
 use leasehold::link::redis::RedisUrl;
 use std::{
@@ -54,6 +54,7 @@ fn read_password(path: &Path) -> Result<String, Failure> {
 
 fn read_nodes(path: &Path) -> Result<Vec<String>, Failure> {
     let text = read(path)?;
+    trust::check(path)?;
     let mut urls = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.trim().trim_end_matches(',');
@@ -96,7 +97,7 @@ pub(super) fn warn_if_others_can_read(path: &Path) {
 }
 
 /// Whether there is a password in the address of a node.
-pub(super) fn has_password(url: &str) -> bool {
+pub(crate) fn has_password(url: &str) -> bool {
     match split(url) {
         Split::Unix { query } => query.split('&').any(|option| option.starts_with("pass=")),
         Split::Host { login, rest, .. } => {

@@ -1,7 +1,7 @@
 //! What the nodes told, as far as the rules look at it.
 
 use leasehold::operate::{Answer, Examination, FileExamination, Membership, Survey, Told};
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 /// A node, and what it told.
 #[derive(Clone, Debug)]
@@ -58,6 +58,8 @@ pub(crate) enum VoteFacts {
     Others(String),
     /// A change of configuration is not finished.
     Unfinished(String),
+    /// It is the server that this other address of the list leads to, and that has one vote.
+    SameAs(String),
     /// It does not say, for this reason.
     NotTold(String),
 }
@@ -70,6 +72,24 @@ pub(crate) struct FileFacts {
     pub(crate) room: u64,
     /// Process and resource.
     pub(crate) holders: Vec<(u32, String)>,
+    /// Why no lock could be set in it.
+    pub(crate) unusable: Option<String>,
+}
+
+/// Takes the votes of servers that are on the list under another address before. As the engine counts: the first of
+/// them has the vote, whether or not it may use it.
+pub(crate) fn count_once(nodes: &mut [NodeFacts]) {
+    let mut known: BTreeMap<String, String> = BTreeMap::new();
+    for node in nodes {
+        if let NodeState::Server(server) = &mut node.state
+            && let Some(run_id) = &server.run_id
+        {
+            match known.get(run_id) {
+                Some(other) => server.vote = VoteFacts::SameAs(other.clone()),
+                None => drop(known.insert(run_id.clone(), node.name.clone())),
+            }
+        }
+    }
 }
 
 impl NodeFacts {
@@ -144,6 +164,7 @@ impl FileFacts {
             used: file.used,
             room: file.room,
             holders: file.holders.clone(),
+            unusable: file.unusable.clone(),
         }
     }
 }

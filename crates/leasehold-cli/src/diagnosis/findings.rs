@@ -2,7 +2,7 @@
 
 use super::{
     Finding, Options, Patient, Weight,
-    facts::{NodeState, ServerFacts, VoteFacts},
+    facts::{FileFacts, NodeState, ServerFacts, VoteFacts},
 };
 use crate::{agreement::Guard, duration::Shown};
 use std::{collections::BTreeMap, time::Duration};
@@ -14,6 +14,10 @@ pub(super) fn all(patient: &Patient) -> Vec<Finding> {
         let of_node = match &node.state {
             NodeState::Silent(why) => vec![silent(why)],
             NodeState::Server(server) => of_server(server, &patient.options),
+            NodeState::File(FileFacts {
+                unusable: Some(why),
+                ..
+            }) => vec![unusable_file(why)],
             NodeState::File(file) if file.used > file.room / 10 * 9 => vec![full_file()],
             NodeState::File(_) | NodeState::InProcess => Vec::new(),
         };
@@ -68,6 +72,15 @@ fn full_file() -> Finding {
     )
 }
 
+fn unusable_file(why: &str) -> Finding {
+    finding(
+        Weight::Problem,
+        format!("takes no lock: {why}"),
+        "whoever asks for a lock there waits in vain",
+        "make room on the disk, or continue or end the process that is in the way",
+    )
+}
+
 fn of_server(server: &ServerFacts, options: &Options) -> Vec<Finding> {
     let rules = [
         vote(server, options),
@@ -85,7 +98,8 @@ fn of_server(server: &ServerFacts, options: &Options) -> Vec<Finding> {
 
 fn vote(server: &ServerFacts, options: &Options) -> Option<Finding> {
     Some(match &server.vote {
-        VoteFacts::Votes => return None,
+        // One server under two names is a finding of its own, of all its names.
+        VoteFacts::Votes | VoteFacts::SameAs(_) => return None,
         // Its lack of rights is a finding of its own, if there is one.
         VoteFacts::NotTold(_) if votes(server, options.guard) => return None,
         VoteFacts::Unsuitable(why) => finding(
@@ -304,7 +318,7 @@ fn same_server(patient: &Patient) -> Vec<Finding> {
             ..finding(
                 Weight::Problem,
                 "are the same server",
-                "it would have several votes, and outvote the others",
+                "a server has one vote, whatever it is called: fewer nodes vote than are listed",
                 "name each server once, whatever it is called",
             )
         })

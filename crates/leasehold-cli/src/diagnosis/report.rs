@@ -40,39 +40,14 @@ impl Diagnosis {
 
     /// The verdict, for people.
     pub(crate) fn sentence(&self) -> String {
-        let (voting, nodes) = (self.patient.voting(), self.patient.nodes.len());
-        let quorum = self.patient.quorum;
-        match self.verdict() {
-            Verdict::Broken => {
-                format!(
-                    "broken: {voting} of {nodes} nodes vote, {quorum} must; nobody can have a lock"
-                )
-            }
-            verdict => {
-                let word = if verdict == Verdict::Sound {
-                    "sound"
-                } else {
-                    "weakened"
-                };
-                let spare = match (voting - quorum, nodes) {
-                    (_, 1) => "locks work".to_owned(),
-                    (0, _) => "locks work, and no node more may be away".to_owned(),
-                    (1, _) => "locks work, and 1 node more may be away".to_owned(),
-                    (spare, _) => format!("locks work, and {spare} nodes more may be away"),
-                };
-                format!("{word}: {voting} of {nodes} nodes vote; {spare}")
-            }
-        }
+        let (word, patient) = (self.verdict().word(), &self.patient);
+        let judgement = patient.judgement().sentence(patient.nodes.len());
+        format!("{word}: {}; {judgement}", patient.count())
     }
 
     pub(crate) fn json(&self) -> Json {
-        let verdict = match self.verdict() {
-            Verdict::Sound => "sound",
-            Verdict::Weakened => "weakened",
-            Verdict::Broken => "broken",
-        };
         Json::Object(vec![
-            ("verdict", verdict.into()),
+            ("verdict", self.verdict().word().into()),
             ("sentence", self.sentence().into()),
             ("quorum", self.patient.quorum.into()),
             ("voting", self.patient.voting().into()),
@@ -92,6 +67,16 @@ impl Diagnosis {
                 Json::List(self.findings.iter().map(Finding::json).collect()),
             ),
         ])
+    }
+}
+
+impl Verdict {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Sound => "sound",
+            Self::Weakened => "weakened",
+            Self::Broken => "broken",
+        }
     }
 }
 
@@ -147,6 +132,9 @@ fn rows(node: &NodeFacts, guard: Guard) -> Vec<Vec<String>> {
                 vec!["file".to_owned(), file.path.clone()],
                 vec![String::new(), size],
             ];
+            if file.unusable.is_some() {
+                rows.push(vec![String::new(), "takes no locks".to_owned()]);
+            }
             for (process, resource) in &file.holders {
                 rows.push(vec![
                     String::new(),
@@ -197,6 +185,7 @@ fn condition(server: &ServerFacts, guard: Guard) -> String {
         VoteFacts::Votes | VoteFacts::Unsuitable(_) => "cannot vote".to_owned(),
         VoteFacts::Abstains(left, _) => format!("votes in {}", Shown(*left)),
         VoteFacts::Others(_) | VoteFacts::Unfinished(_) => "does not vote for us".to_owned(),
+        VoteFacts::SameAs(other) => format!("has no vote beside {other}"),
         VoteFacts::NotTold(_) => "does not tell whether it votes".to_owned(),
     };
     format!(
@@ -218,6 +207,8 @@ fn node_json(node: &NodeFacts, guard: Guard) -> Json {
             ("path", file.path.as_str().into()),
             ("used_bytes", file.used.into()),
             ("room_bytes", file.room.into()),
+            ("votes", file.unusable.is_none().into()),
+            ("why", Json::or_null(file.unusable.clone())),
             (
                 "holders",
                 file.holders
@@ -240,6 +231,7 @@ fn server_json(server: &ServerFacts, guard: Guard) -> Vec<(&'static str, Json)> 
     let (left, why) = match &server.vote {
         VoteFacts::Votes => (None, None),
         VoteFacts::Abstains(left, why) => (Some(*left), Some(why)),
+        VoteFacts::SameAs(other) => (None, Some(other)),
         VoteFacts::Unsuitable(why)
         | VoteFacts::Others(why)
         | VoteFacts::Unfinished(why)

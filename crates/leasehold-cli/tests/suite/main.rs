@@ -2,17 +2,22 @@
 
 mod bad_config;
 mod bad_input;
+mod descriptors;
 mod documents;
 mod elect;
 mod fair;
+mod file_store;
 mod flags;
 mod help;
 mod local;
 mod loss;
 mod operator;
+mod output;
 mod process;
 mod scripts;
 mod servers;
 mod support;
+mod trust;
+mod usable;
 mod usage;
 mod views;

@@ -230,3 +230,58 @@ fn warden_of(run: Pid) -> Pid {
         .and_then(Pid::from_raw)
         .expect("it came after a moment")
 }
+
+/// The processes other than that one whose words have this among them. What is dead has no words any more.
+fn processes_with(mark: &str, but: Pid) -> Vec<String> {
+    let entries = fs::read_dir("/proc").expect("this is Linux").flatten();
+    let words = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        name.parse::<u32>().ok()?;
+        (name != but.as_raw_nonzero().to_string()).then_some(())?;
+        fs::read_to_string(entry.path().join("cmdline")).ok()
+    });
+    words.filter(|words| words.contains(mark)).collect()
+}
+
+#[test]
+fn a_run_that_is_killed_in_the_first_moments_of_its_command_takes_it_along() {
+    let user = User::new();
+    for step in 0..40 {
+        let mark = format!("mark-{}-{step}", std::process::id());
+        let words = ["run", "demo", "--", "sh", "-c", "sleep 30; true", &mark];
+        let mut run = user.run(&words).start();
+        run.close_stdin();
+        // From the first sight of any process of the command on, a little later each time.
+        wait_until(|| !processes_with(&mark, run.process()).is_empty());
+        let (started, pause) = (now(), Duration::from_micros(500 * step));
+        wait_until(|| started.elapsed() >= pause);
+        run.signal(Signal::KILL);
+        wait_until(|| processes_with(&mark, run.process()).is_empty());
+        run.end_alone();
+    }
+}
+
+#[test]
+fn a_watchdog_that_is_killed_is_replaced_and_the_user_is_told() {
+    let user = User::new();
+    let script = "sleep 0.2; echo $$; exec sleep 30";
+    let mut run = user.run(&["run", "demo", "--", "sh", "-c", script]).start();
+    let group = run.pid();
+    assert_eq!(format!("{}\n", run.error_line()), user.local());
+    let first = warden_of(run.process());
+    kill_process(first, Signal::KILL).expect("it is there");
+    let said = run.error_line();
+    assert!(said.ends_with("starting another"), "{said}");
+    // The second does what the first would have done, also if that one's end came at a bad time.
+    wait_until(|| warden_is_there(run.process(), first));
+    run.signal(Signal::KILL);
+    wait_until(|| !lives(group));
+    run.end_alone();
+}
+
+fn warden_is_there(run: Pid, but: Pid) -> bool {
+    let wardens = processes_with("warden", but);
+    let path = format!("/proc/{0}/task/{0}/children", run.as_raw_nonzero());
+    let children = fs::read_to_string(path).expect("this is Linux");
+    !wardens.is_empty() && children.split_whitespace().count() >= 2
+}

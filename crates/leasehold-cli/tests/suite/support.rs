@@ -32,8 +32,14 @@ impl User {
 
     /// A run of the command with these words.
     pub(crate) fn run(&self, words: &[&str]) -> Test {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
+        self.run_in(env!("CARGO_BIN_EXE_leasehold"), &[], words)
+    }
+
+    /// A run of this program, which is to run the command with these words.
+    pub(crate) fn run_in(&self, program: &str, before: &[&str], words: &[&str]) -> Test {
+        let mut command = Command::new(program);
         command
+            .args(before)
             .args(words)
             .env("XDG_STATE_HOME", &self.folder)
             .env_remove("LEASEHOLD_NODES")

@@ -43,6 +43,7 @@ impl Acquisition {
     /// Others of this engine come first.
     pub(crate) fn stand_behind(&mut self) {
         self.is_behind = true;
+        self.was_behind = true;
     }
 
     /// Its turn has come, at once or after others have had a chance.

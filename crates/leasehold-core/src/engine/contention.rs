@@ -155,7 +155,7 @@ impl Engine {
             self.leave_queue(ended, won);
         }
         let rivalry = ended.as_ref().map_or(Rivalry::None, |it| it.rivalry());
-        let event = self.acquired(id, outcome);
+        let event = self.acquired(now, id, outcome);
         match (&event, ended) {
             (Event::Acquired(lease), _) => {
                 self.streaks.won(now, &lease.resource, rivalry);
@@ -179,12 +179,13 @@ impl Engine {
         }
     }
 
-    fn acquired(&mut self, id: OperationId, outcome: Outcome) -> Event {
+    fn acquired(&mut self, now: Instant, id: OperationId, outcome: Outcome) -> Event {
         match outcome {
             Outcome::Failed(failure) => Event::NotAcquired(failure),
             Outcome::Won(won) => {
                 let lease = won.lease.clone();
-                let renewal = Renewal::new(*won, self.quorum);
+                let telling = self.nodes.telling();
+                let renewal = Renewal::new(now, *won, self.quorum, telling);
                 let wake_at = renewal.wake_at();
                 self.renewals.insert(id, renewal, wake_at);
                 Event::Acquired(lease)

@@ -54,19 +54,22 @@ impl Renewal {
 
     /// Somebody may have touched the keys: the next extension tells, and comes within this time.
     pub(crate) fn handle_hint(&mut self, now: Instant, within: Duration) {
-        // Whoever may extend so often only needs them all, and somebody who touches the keys all the time must not
-        // lead to nothing but extensions.
-        if self.plan.upkeep.most_extensions.is_some() || now < self.hurried.saturating_add(CALM) {
+        // Whoever may extend so often only needs them all.
+        if self.plan.upkeep.most_extensions.is_some() {
             return;
         }
-        self.hurried = now;
         let random = self.seed.jitter(JITTER.wrapping_add(self.extensions));
         let soon = now.saturating_add(between(Duration::ZERO, within, random));
+        // Somebody who touches the keys all the time must not lead to nothing but extensions.
+        let calm = self.extended.map(|begun| begun.saturating_add(CALM));
+        let soon = calm.map_or(soon, |calm| soon.max(calm));
+        let soon = self.touched.map_or(soon, |before| before.min(soon));
+        self.touched = Some(soon);
         self.next = self.next.map(|next| next.min(soon));
     }
 }
 
-/// How long nobody is hurried again.
+/// How long after an extension began nobody is hurried again.
 const CALM: Duration = Duration::from_millis(10);
 
 /// By how much a clock must be set forward for an extension at once.

@@ -9,7 +9,7 @@
 //!                            # prolong a by=bob
 //! 1ms acquire b like a       # somebody else who wants what a wants
 //! 2ms n0 n1 granted          # answers the oldest request that the node has not answered yet
-//! 3ms n2 refused by=bob left=4s
+//! 3ms n2 refused by=bob left=4s   # `by=itself`: by the owner of the attempt that asks
 //! 4ms n3 down                # also: busy, rejected, disconnected, timedout
 //! 5ms n0 granted again       # the answer to the node's last answered request, once more
 //! 6ms n4 granted to a.0.0    # the answer to this request: operation, attempt, step
@@ -52,7 +52,9 @@ macro_rules! stories {
 
 stories! {
     a_caller_that_gives_up_leaves_its_turn_to_the_next
+    a_caller_whose_time_was_spent_behind_others_is_not_told_of_silence
     a_clean_release_needs_no_delay
+    a_cut_attempt_does_not_hide_what_was_found_before
     a_danger_may_come_twice
     a_decided_loss_is_released_everywhere_at_once
     a_disagreement_ends_the_acquisition_at_once
@@ -61,9 +63,14 @@ stories! {
     a_hold_may_be_shorter_than_the_ttl
     a_holder_that_reports_no_progress_loses_the_lease
     a_hurried_caller_rests_for_half_of_the_time_before_its_last_try
+    a_key_that_is_gone_before_it_is_watched_hurries_the_extension
+    a_key_that_is_touched_during_an_extension_is_looked_at_again
     a_late_answer_to_a_raise_or_an_extension_deletes_nothing
+    a_late_answer_to_an_earlier_extension_does_not_confirm_the_lease
+    a_late_answer_to_an_earlier_extension_repairs_nothing
     a_late_grant_below_the_token_is_raised
     a_late_grant_beyond_the_token_stands_for_nothing
+    a_late_grant_is_taken_back_by_the_release_that_was_sent
     a_late_grant_of_the_winner_is_kept
     a_late_grant_that_tells_no_counter_does_not_stand_for_the_token
     a_late_grant_that_tells_the_token_stands_for_it
@@ -71,7 +78,9 @@ stories! {
     a_lease_is_not_extended_more_often_than_it_may_be
     a_lease_is_not_held_longer_than_it_may_be
     a_lease_that_a_step_ends_tells_why
+    a_lease_that_is_held_for_long_has_its_keys_watched
     a_lease_that_is_released_when_it_is_over_leaves_the_turn_to_the_next
+    a_lease_that_no_hint_hurries_has_no_keys_watched
     a_lease_that_nobody_confirms_is_lost_at_its_end
     a_lease_that_was_lost_keeps_nothing
     a_lease_that_was_over_is_not_called_released
@@ -95,11 +104,13 @@ stories! {
     a_refusing_node_is_asked_to_release_with_growing_pauses
     a_release_is_told_at_a_quorum_of_deletions
     a_release_of_what_another_holds_says_so
+    a_release_that_finds_nothing_after_a_late_grant_is_repeated
     a_release_that_is_repeated_asks_again
     a_release_that_too_few_answered_is_not_called_done
     a_renewal_that_fails_is_tried_again_until_it_succeeds
     a_repair_that_lands_after_the_release_is_released
     a_second_answer_of_a_node_does_not_stand_for_the_token
+    a_server_that_moved_to_another_address_votes_there
     a_server_under_two_addresses_confirms_once
     a_server_under_two_addresses_has_one_vote
     a_short_hold_keeps_the_keys_for_the_rest
@@ -109,6 +120,7 @@ stories! {
     a_single_try_does_not_wait_for_those_who_abstain
     a_step_beyond_the_rest_of_a_limited_hold_ends_nothing
     a_step_during_a_vote_takes_the_grant_back
+    a_step_during_an_extension_and_one_after_it_add_up
     a_step_during_an_extension_takes_its_confirmation_back
     a_step_during_the_vote_and_one_after_it_add_up
     a_step_that_leaves_a_quorum_cuts_nothing
@@ -146,6 +158,7 @@ stories! {
     keys_are_taken_over_under_a_new_owner
     keys_that_are_gone_from_too_many_nodes_are_a_loss_at_once
     keys_that_are_taken_over_get_a_token_of_their_own
+    leases_of_the_same_age_have_their_keys_watched_together
     no_node_is_given_the_key_before_a_quorum_confirms
     one_lost_key_and_one_late_node_do_not_prove_the_lock_gone
     one_node_is_its_own_quorum
@@ -165,6 +178,7 @@ stories! {
     what_a_dead_node_kept_is_released_when_its_link_is_up
     what_is_handed_over_is_left_and_what_was_lost_is_taken_back
     what_is_taken_over_is_not_waited_for
+    what_was_given_back_is_not_handed_over
     whoever_comes_back_lets_those_go_first_who_lost
     whoever_is_divided_from_others_waits_twice_as_long_each_time
     whoever_is_not_next_lets_the_next_ask_first

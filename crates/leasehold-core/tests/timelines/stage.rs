@@ -5,8 +5,8 @@ use crate::{
     script::{Act, Script, To},
 };
 use leasehold_core::{
-    Engine, Instant, NodeId, Operation, OperationId, Owner, Reading, Resource, Seed, Tag, Vote,
-    Wish,
+    AttemptId, Engine, Instant, NodeId, Operation, OperationId, Owner, Reading, Resource, Seed,
+    Tag, Vote, Wish,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,6 +19,7 @@ pub(crate) fn run(script: &Script) -> Vec<String> {
         names: BTreeMap::new(),
         operations: BTreeMap::new(),
         open: BTreeMap::new(),
+        owners: BTreeMap::new(),
         answered: BTreeMap::new(),
         picture: Vec::new(),
     };
@@ -43,6 +44,8 @@ struct Stage<'a> {
     operations: BTreeMap<String, OperationId>,
     /// Which requests a node has not answered yet, the oldest first.
     open: BTreeMap<NodeId, VecDeque<Tag>>,
+    /// The owners under which attempts ask.
+    owners: BTreeMap<AttemptId, Owner>,
     /// Which request a node answered last.
     answered: BTreeMap<NodeId, Tag>,
     picture: Vec<String>,
@@ -176,14 +179,29 @@ impl Stage<'_> {
             }
         };
         self.answered.insert(node, tag);
-        self.engine.handle_reply(at, node, tag, vote.clone());
+        let vote = self.spoken(tag, vote.clone());
+        self.engine.handle_reply(at, node, tag, vote);
         self.note(at);
+    }
+
+    /// The vote as the node gives it: `by=itself` is the owner under which this very attempt asks.
+    fn spoken(&self, tag: Tag, mut vote: Vote) -> Vote {
+        if let Vote::Refused(refusal) = &mut vote
+            && let Some(holder) = &mut refusal.holder
+            && holder.as_bytes() == b"itself"
+        {
+            *holder = self.owners[&tag.attempt].clone();
+        }
+        vote
     }
 
     /// Writes down what the engine asks and tells.
     fn note(&mut self, at: Instant) {
         let at = picture::moment(at);
         while let Some(send) = self.engine.poll_send() {
+            if let Some(owner) = send.request.owner() {
+                self.owners.insert(send.tag.attempt, owner.clone());
+            }
             for node in send.nodes.iter() {
                 self.open.entry(node).or_default().push_back(send.tag);
             }

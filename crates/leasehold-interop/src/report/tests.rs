@@ -85,6 +85,8 @@ fn a_peer_that_is_skipped_is_in_the_table_and_counted() {
     assert_eq!(report.skips(), "* pottery: there is no python3\n");
     assert!(report.counts().contains("1 peers skipped"));
     assert!(report.is_good());
+    report.records.clear();
+    assert!(!report.is_good(), "nobody was tried");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use super::{Property, Violation, seconds};
 use crate::time::Moment;
-use leasehold_core::{Instant, Owner, Request, Resource, Table, table::Key};
+use leasehold_core::{Instant, Owner, Request, Resource, table::Key};
 use std::collections::BTreeMap;
 
 #[derive(Debug)]
@@ -81,14 +81,19 @@ impl Guard {
         }
     }
 
-    /// The node has nothing but this any more.
-    pub(crate) fn forgot(&mut self, now: Moment, node: usize, table: &Table) {
+    /// The node has nothing any more but the keys that `has` tells.
+    pub(crate) fn forgot(
+        &mut self,
+        now: Moment,
+        node: usize,
+        has: impl Fn(&Resource) -> Option<Key>,
+    ) {
         let books = &mut self.nodes[node];
         for (resource, promise) in std::mem::take(&mut books.promises) {
             if promise.ends <= now {
                 continue;
             }
-            let kept = table.key(Instant::ORIGIN, &resource).is_some_and(|key| {
+            let kept = has(&resource).is_some_and(|key| {
                 key.owner == promise.owner && key.expires_at >= promise.expires_at
             });
             if kept {
@@ -104,7 +109,7 @@ impl Guard {
 mod tests {
     use super::*;
     use crate::check::lone::{self, acquire};
-    use leasehold_core::OperationId;
+    use leasehold_core::{OperationId, Table};
     use std::time::Duration;
 
     fn key(millis: u64) -> Key {
@@ -124,7 +129,8 @@ mod tests {
             guard.granted(at, node, &request, Some(&key(70)), Moment::from_ns(ends))
         };
         assert_eq!(grant(&mut guard, 0, 0, 50), Ok(()));
-        guard.forgot(Moment::from_ns(10), 0, table);
+        let has = |resource: &Resource| table.key(Instant::ORIGIN, resource).cloned();
+        guard.forgot(Moment::from_ns(10), 0, has);
         assert_eq!(grant(&mut guard, 1, 20, 60), Ok(()), "the other node");
         grant(&mut guard, 0, at, 90)
     }

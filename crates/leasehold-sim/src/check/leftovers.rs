@@ -39,7 +39,7 @@ pub(crate) fn after_grant(
         (Request::Acquire { .. } | Request::Transfer { .. }, Some(before))
             if Some(&before.owner) == request.owner() =>
         {
-            before != key
+            *before != key
         }
         (Request::Extend { owner, .. }, before)
             if before.is_none_or(|before| before.owner != *owner) =>
@@ -137,7 +137,7 @@ mod tests {
         assert!(after_grant(now, &node, None, &acquire(b"a", 4)).is_err());
         assert!(after_grant(now, &node, None, &acquire(b"b", 5)).is_err());
         // Said to be there before, and to live on by the repetition.
-        let key = node.key(now, &resource()).cloned();
+        let key = node.key(now, &resource());
         let later = now.after(SECOND);
         node.execute(
             later,
@@ -174,10 +174,10 @@ mod tests {
     fn an_extension_that_revives_or_shortens_is_found() {
         let (now, mut node) = (Moment::from_ns(SECOND), node());
         node.execute(now, &acquire(b"b", 9));
-        let another = node.key(now, &resource()).cloned();
+        let another = node.key(now, &resource());
         node = self::node();
         node.execute(now, &acquire(b"a", 5));
-        let key = node.key(now, &resource()).cloned();
+        let key = node.key(now, &resource());
         let after = |before: Option<&Key>| after_grant(now, &node, before, &extend(b"a", 5));
         assert_eq!(after(key.as_ref()), Ok(()));
         assert!(after(None).is_err(), "there was none");

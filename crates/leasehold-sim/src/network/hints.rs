@@ -24,7 +24,7 @@ impl World {
         if this.watches.is_empty() {
             return;
         }
-        let key = this.key(self.now, resource).cloned();
+        let key = this.key(self.now, resource);
         let is_told = |watch: &Watch| watch.resource == *resource && watch.seen != key;
         let told: Vec<_> = this.watches.iter().filter(|it| is_told(it)).collect();
         let told: Vec<_> = told.into_iter().map(|watch| watch.link).collect();
@@ -63,7 +63,7 @@ impl World {
         let resource = request.resource().clone();
         let this = &mut self.nodes[node];
         if watches {
-            let seen = this.key(self.now, &resource).cloned();
+            let seen = this.key(self.now, &resource);
             let is_other = |watch: &Watch| watch.link != link || watch.resource != resource;
             this.watches.retain(is_other);
             this.watches.push(Watch {

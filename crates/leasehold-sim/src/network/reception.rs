@@ -63,14 +63,12 @@ impl World {
             return (Vote::Unknown(Fault::abstained(&abstention)), None);
         }
         let met = connection.met.clone();
-        let vote = self.execute(node, parcel, met.as_ref());
+        let (vote, told) = self.execute(node, parcel, met.as_ref());
         let vote = self.without_facts(node, &parcel.request, vote);
         self.touch(node, Some(link), parcel.request.resource());
         self.watch(link, &parcel.request, &vote);
-        let reading = Reading {
-            node: self.nodes[node].time(self.now).since_origin(),
-            asked: parcel.asked,
-        };
-        (vote, Some(reading))
+        let asked = parcel.asked;
+        let reading = told.map(|node| Reading { node, asked });
+        (vote, reading)
     }
 }

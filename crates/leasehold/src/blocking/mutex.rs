@@ -85,7 +85,8 @@ impl<M: Mode> Mutex<M> {
     /// one attempt, as [`try_acquire`](Self::try_acquire) makes it.
     ///
     /// # Errors
-    /// [`TimedOut`](AcquireError::TimedOut) if `patience` ran out, with what the last attempt failed of;
+    /// [`TimedOut`](AcquireError::TimedOut) if `patience` ran out, with why the last attempt failed whose nodes had time
+    /// to answer;
     /// [`Unreachable`](AcquireError::Unreachable) if the options say to give up earlier when no quorum answers.
     pub fn acquire_within(&self, patience: Duration) -> Result<LeaseGuard<M>, AcquireError> {
         wait(self.0.acquire_within(patience)).map(LeaseGuard::from)

@@ -45,7 +45,8 @@ pub enum AcquireError {
         resource: Resource,
         /// How long the caller waited.
         waited: Duration,
-        /// What the last attempt failed of.
+        /// Why the last attempt failed that is evidence: the silence of nodes that were given less than their time limit,
+        /// because the patience was over before, is told only if nothing else is known.
         last: Box<Self>,
     },
     /// The manager was shut down, or its thread or runtime has ended.
@@ -67,7 +68,8 @@ pub enum AcquireError {
 pub struct Held {
     /// What was to be locked.
     pub resource: Resource,
-    /// How many nodes had refused when the vote was decided.
+    /// How many nodes had refused when the vote was decided. Zero if no node did: then other callers of the same manager
+    /// came first, until there was no time left in which the nodes could have answered.
     pub refused: usize,
     /// How many grants were needed.
     pub quorum: usize,
@@ -271,6 +273,9 @@ impl Held {
             faults,
             ..
         } = self;
+        if *refused == 0 {
+            return out.write_str("other callers of this manager came first");
+        }
         match (*nodes, refused.saturating_sub((*free).into()), *free) {
             (1, _, 0) => out.write_str("held elsewhere")?,
             (1, ..) => out.write_str("free")?,
@@ -375,6 +380,7 @@ mod tests {
     #[test]
     fn what_is_kept_for_others_is_not_called_held() {
         for (facts, told) in [
+            ((5, 0, 0, None), "other callers of this manager came first"),
             ((1, 1, 0, None), "held elsewhere"),
             ((1, 1, 0, Some(0)), "held elsewhere"),
             (

@@ -49,6 +49,16 @@ pub enum ConfigError {
         /// What was asked for.
         skew: Duration,
     },
+    /// A master that sentinels name could be relied on for too short a time after they did so: its successor waits for the
+    /// maximum TTL and the clock skew, and most of that may be needed for a lease.
+    Room {
+        /// How long the keys of the lock live.
+        ttl: Duration,
+        /// How long the master could be relied on.
+        room: Duration,
+        /// How long it must be.
+        least: Duration,
+    },
     /// Replicas cannot be waited for in this way.
     Replicas {
         /// How many should have heard of a vote.
@@ -132,6 +142,7 @@ impl fmt::Display for ConfigError {
                 "a clock skew of {} is more than a day; set the clocks",
                 Span(*skew)
             ),
+            Self::Room { ttl, room, least } => no_room(out, *ttl, *room, *least),
             Self::Replicas {
                 replicas,
                 within,
@@ -173,6 +184,22 @@ fn unusable(out: &mut fmt::Formatter<'_>, what: &str, name: &str, most: usize) -
     write!(
         out,
         "the {what} {name:?} cannot be used: give 1 to {most} bytes without control characters"
+    )
+}
+
+fn no_room(
+    out: &mut fmt::Formatter<'_>,
+    ttl: Duration,
+    room: Duration,
+    least: Duration,
+) -> fmt::Result {
+    write!(
+        out,
+        "a lock with a TTL of {} could rely on a master for only {} after sentinels have named it, and needs {}; choose \
+         a maximum TTL that is longer than the TTL, or a larger clock skew",
+        Span(ttl),
+        Span(room),
+        Span(least)
     )
 }
 

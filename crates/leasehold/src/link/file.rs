@@ -13,7 +13,9 @@
 //!   but the ceiling of the tokens is ever flushed to the disk after the file has been made. A file that some process has open is not
 //!   of an earlier boot, whatever id it carries, and is never replaced ([`FileError::InUse`]).
 //! * **Its TTL: no,** by the clock that goes on through suspend, which all processes of a machine share.
-//!   Processes in different *time namespaces* do not share it and must not share a store.
+//!   Processes in different *time namespaces* do not share it, so a store that processes of one have open is refused
+//!   to those of another ([`FileError::OtherTimeNamespace`]). A store that nobody has open is taken over, without its
+//!   keys. A version that does not note its namespace neither refuses nor is refused.
 //!
 //! Outside Linux and Android there is neither boot id nor start time: keys last until their TTL ends,
 //! and since there the boot-time clock is not shared between processes, TTLs are counted by the wall
@@ -58,13 +60,17 @@
 //!   replaced, with the keys in it. Where no boot id can be read, no store is opened.
 //! * Who must lock with whom must run as one user: folder and files are for their owner alone.
 //! * After `fork` without `exec`, a child must not use the nodes of its parent.
+//! * Programs that a process starts while it has a store open get no descriptor of it, but for one exception: LMDB
+//!   opens the data file without close-on-exec, which is set some microseconds later, so a program that another
+//!   thread starts in between inherits it. Open the nodes before other threads start programs.
 //! * Deleting or replacing `data.mdb` while the store is open breaks mutual exclusion. The processes
 //!   that have it open are answered with a fault from then on, but the keys are gone: leases that were
 //!   won before stay valid to their guards until their TTL ends, while others win the same locks in the
 //!   new file. Deleting `lock.mdb` while the store is open breaks mutual exclusion unseen.
 //!
 //! # Damage
-//! A file that is not a store of this format is refused and left as it is. Checked before it is mapped:
+//! A file that is not a store of this format is refused and left as it is, and so is what is no file: a FIFO, a device,
+//! a symbolic link. Checked before it is mapped:
 //! size, mark, and both head pages of LMDB, so a file that was cut short is found. Not found before use is
 //! damage to the pages in between: LMDB reports some of it, and may crash the process on the rest. A
 //! file that is cut short while it is open is noticed before the next batch of steps at the latest by
@@ -74,17 +80,21 @@ mod bell;
 mod ceiling;
 mod contents;
 mod counters;
+mod descriptor;
 mod error;
 mod head;
 mod holder;
 mod listener;
 mod mailbox;
+mod opening;
 mod place;
 mod presence;
 mod queue;
 mod record;
 mod station;
+mod stopped;
 mod store;
+mod time_namespace;
 
 pub use contents::{Contents, HeldKey};
 pub use error::FileError;
@@ -96,8 +106,12 @@ use mailbox::Mailbox;
 use station::Station;
 use std::{
     path::Path,
-    sync::{Arc, mpsc},
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
     task::{Context, Poll},
+    time::Duration,
 };
 use store::Store;
 
@@ -131,12 +145,22 @@ impl FileNode {
     }
 
     /// What is in the store: its size, and what is held by processes that live. Changes nothing. Waits for the store's
-    /// thread, so not for the thread of an async runtime.
+    /// thread, for two seconds at most, so not for the thread of an async runtime.
     ///
     /// # Errors
     /// Why the store cannot be read, as a fragment for people.
     pub fn contents(&self, clock: Clock) -> Result<Contents, String> {
         self.ask(move |store| store.contents(clock))
+    }
+
+    /// Whether a lock could be set in the store now: sets one that nobody asked for and takes it back in the same
+    /// transaction, which no other process sees. Waits as [`contents`](Self::contents) does.
+    ///
+    /// # Errors
+    /// Why none could, as a fragment for people: the disk is full, say, or a process that is named was stopped inside a
+    /// transaction, for which all others wait.
+    pub fn try_out(&self, clock: Clock) -> Result<(), String> {
+        self.ask(move |store| store.try_out(clock))
     }
 
     /// Who holds this resource, if anybody that lives does. As [`contents`](Self::contents), but reads one key.
@@ -150,13 +174,19 @@ impl FileNode {
 
     fn ask<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&Store) -> Result<T, String> + Send + 'static,
+        question: impl FnOnce(&mut Store) -> Result<T, String> + Send + 'static,
     ) -> Result<T, String> {
         let (answer, told) = mpsc::sync_channel(1);
-        let errand = move |store: &Store| drop(answer.send(question(store)));
-        self.0.station().run_errand(Box::new(errand));
-        told.recv()
-            .unwrap_or_else(|_| Err("the thread of the store has ended".to_owned()))
+        let errand = move |store: &mut Store| drop(answer.send(question(store)));
+        let station = self.0.station();
+        station.run_errand(Box::new(errand));
+        // The thread itself waits without a limit for the transaction of another process, which may have been stopped.
+        told.recv_timeout(PATIENCE).unwrap_or_else(|error| {
+            Err(match error {
+                RecvTimeoutError::Disconnected => "the thread of the store has ended".to_owned(),
+                RecvTimeoutError::Timeout => held_up(&stopped::processes(station.data())),
+            })
+        })
     }
 
     /// A link to this node. Does not wait.
@@ -172,6 +202,23 @@ impl FileNode {
         }
     }
 }
+
+/// What is in the way of a store's thread.
+fn held_up(stopped: &[u32]) -> String {
+    let by = match stopped {
+        [] => String::new(),
+        [one] => format!(", most likely process {one} (stopped; continue or end it)"),
+        several => {
+            let several: Vec<_> = several.iter().map(ToString::to_string).collect();
+            let several = several.join(", ");
+            format!(", most likely one of the processes {several} (stopped; continue or end them)")
+        }
+    };
+    format!("no answer within {PATIENCE:?}: the store is kept busy by another process{by}")
+}
+
+/// How long a question waits for the transactions of other processes, which take microseconds.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The link to a [`FileNode`]. Up to 4,096 steps wait their turn in a store, and as many releases
 /// again; what comes on top is answered [`Busy`](leasehold_core::FaultKind::Busy).

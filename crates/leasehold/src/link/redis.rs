@@ -16,7 +16,7 @@
 //! answer comes, `connection` moves the bytes, `codec` reads the reply and `reply` makes a vote of it, which counts when
 //! `replicas` have it, if that is wanted. `look` is how hints come. `url`, `socket`, `tls`, `talk` and `handshake` are the way
 //! to a connection, and `backoff` the way back to one; where sentinels are asked for the way, `search` asks them, by a
-//! talk with each `sentinel`, and `failover` notices when it has become another. `steward` comes for the operator
+//! talk with each `sentinel`, and `failover` goes on asking: when another has become the master, and whether votes count. `steward` comes for the operator
 //! and not for locks, and `stamp` for the locks of `timestamp`, which know nothing of votes.
 
 mod backlog;
@@ -41,6 +41,9 @@ mod texts;
 #[cfg(feature = "tls")]
 mod tls;
 mod url;
+#[cfg(feature = "wire")]
+#[doc(hidden)]
+pub mod wire;
 
 pub use url::{RedisUrl, RedisUrlError};
 
@@ -71,6 +74,7 @@ use tokio::time::{Sleep, sleep};
 pub struct RedisLink {
     url: RedisUrl,
     encoder: Encoder,
+    clock: Clock,
     state: State,
     /// Why the node cannot be asked. None while it can, and before that is known.
     down: Option<String>,
@@ -89,7 +93,7 @@ enum State {
 type Dialling = Pin<Box<dyn Future<Output = Result<Connection, String>> + Send>>;
 
 impl RedisLink {
-    /// A link to the node at `url`. `clock` only spaces the tries to connect.
+    /// A link to the node at `url`. `clock` spaces the tries to connect, and tells how old the word of sentinels is.
     #[must_use]
     pub fn new(url: RedisUrl, clock: Clock, configuration: &Configuration) -> Self {
         Self {
@@ -99,6 +103,7 @@ impl RedisLink {
             down: None,
             backlog: Backlog::default(),
             backoff: Backoff::new(clock),
+            clock,
             events: VecDeque::new(),
         }
     }
@@ -123,6 +128,7 @@ impl RedisLink {
                 self.state = State::Dialling(Box::pin(search::dial(
                     self.url.clone(),
                     self.encoder.clone(),
+                    self.clock,
                 )));
                 Ok(())
             }

@@ -130,6 +130,7 @@ impl Answer {
             Self::Unknown(FaultKind::Disagrees) => "disagrees",
             Self::Unknown(FaultKind::SameNode) => "same_node",
             Self::Unknown(FaultKind::ClockStepped) => "clock_stepped",
+            Self::Unknown(FaultKind::Unconfirmed) => "unconfirmed",
             Self::Unknown(FaultKind::Rejected) => "rejected",
             Self::Unknown(FaultKind::Disconnected) => "disconnected",
             Self::Unknown(FaultKind::TimedOut) => "timed_out",

@@ -11,6 +11,7 @@ use crate::{
     },
 };
 use std::{collections::HashMap, path::PathBuf, time::Duration};
+use tokio::time::timeout;
 
 /// What a node tells of itself, as far as it does: what is none was not told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -97,6 +98,8 @@ pub struct FileExamination {
     pub room: u64,
     /// The processes that hold something, by their numbers, and what.
     pub holders: Vec<(u32, String)>,
+    /// Why no lock could be set in it, as a fragment for people; none if one could, which was tried.
+    pub unusable: Option<String>,
 }
 
 impl Examination {
@@ -169,28 +172,41 @@ impl Persistence {
     }
 }
 
-/// Looks at all nodes at once.
-pub(super) async fn examine(operated: Operated) -> Vec<Told<Examination>> {
+/// Looks at all nodes at once, at each for so long at most.
+pub(super) async fn examine(operated: Operated, limit: Option<Duration>) -> Vec<Told<Examination>> {
     let configuration = operated.configuration;
     let jobs = operated.nodes.into_iter().map(|(node, spot)| {
         let configuration = configuration.clone();
         async move {
-            let answer = match spot {
-                Spot::Elsewhere => Answer::NeedsNone,
-                Spot::Server(url) => match Steward::visit(url, configuration.node_key()).await {
-                    Ok(steward) => server(steward, &configuration).await,
-                    Err(why) => Answer::Silent(why),
-                },
-                #[cfg(all(feature = "file", unix))]
-                Spot::File(file) => match file.contents(Clock::system()) {
-                    Ok(contents) => Answer::Told(of_file(contents)),
-                    Err(why) => Answer::Silent(why),
-                },
+            let looking = one(spot, &configuration);
+            let answer = match limit {
+                None => looking.await,
+                Some(limit) => timeout(limit, looking).await.unwrap_or_else(|_| {
+                    Answer::Silent(format!("the node did not answer within {limit:?}"))
+                }),
             };
             Told { node, answer }
         }
     });
     at_once(jobs).await
+}
+
+async fn one(spot: Spot, configuration: &Configuration) -> Answer<Examination> {
+    match spot {
+        Spot::Elsewhere => Answer::NeedsNone,
+        Spot::Server(url) => match Steward::visit(url, configuration.node_key()).await {
+            Ok(steward) => server(steward, configuration).await,
+            Err(why) => Answer::Silent(why),
+        },
+        #[cfg(all(feature = "file", unix))]
+        Spot::File(file) => match file.contents(Clock::system()) {
+            Ok(contents) => {
+                let trial = file.try_out(Clock::system());
+                Answer::Told(of_file(contents, trial.err()))
+            }
+            Err(why) => Answer::Silent(why),
+        },
+    }
 }
 
 async fn server(mut steward: Steward, configuration: &Configuration) -> Answer<Examination> {
@@ -207,7 +223,7 @@ async fn server(mut steward: Steward, configuration: &Configuration) -> Answer<E
 }
 
 #[cfg(all(feature = "file", unix))]
-fn of_file(contents: crate::link::file::Contents) -> Examination {
+fn of_file(contents: crate::link::file::Contents, unusable: Option<String>) -> Examination {
     let holders = contents.held.into_iter().map(|held| {
         let name = held.resource.map(|resource| resource.as_str().to_owned());
         (held.process, name.unwrap_or_default())
@@ -220,6 +236,7 @@ fn of_file(contents: crate::link::file::Contents) -> Examination {
             used: contents.used,
             room: contents.room,
             holders,
+            unusable,
         }),
         ..Examination::default()
     }

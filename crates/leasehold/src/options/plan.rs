@@ -76,6 +76,12 @@ impl LockOptions {
             Some(most) if M::IS_FENCED => plan.terms.with_most(most)?,
             _ => plan.terms,
         };
+        let ttl = terms.key_ttl();
+        if let Some(room) = configuration.room(ttl).filter(|room| *room < LEAST_ROOM) {
+            let ttl = ttl.as_duration();
+            let least = LEAST_ROOM;
+            return Err(ConfigError::Room { ttl, room, least });
+        }
         Ok(Plan {
             terms,
             is_fenced: M::IS_FENCED,
@@ -120,5 +126,8 @@ impl LockOptions {
 }
 
 const DEFAULT_MAX_HOLD: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Sentinels are asked once a second, and may take a while to answer.
+const LEAST_ROOM: Duration = Duration::from_millis(1_500);
 
 const DEFAULT_MARGIN: Duration = Duration::from_millis(5);

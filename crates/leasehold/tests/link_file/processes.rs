@@ -3,9 +3,10 @@
 use crate::client::{Client, Folder};
 use leasehold::link::file::{FileError, FileNode};
 use leasehold_core::Vote;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::{
     fs::{self, OpenOptions},
-    io::{BufRead, BufReader, Seek, SeekFrom, Write},
+    io::{BufRead, BufReader, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Stdio},
 };
@@ -20,6 +21,9 @@ fn another_process() {
         return;
     };
     let path = PathBuf::from(path);
+    if role == "try" {
+        return try_out(&path);
+    }
     let mut client = Client::open(&path, &format!("process {}", std::process::id()));
     match &*role {
         "hold" => {
@@ -61,9 +65,30 @@ fn another_process() {
             }
         }
         "obey" => obey(client),
+        "fill" => fill(client),
         "obey as shared" => obey(Client::open(&path, "shared")),
         other => panic!("there is no role {other}"),
     }
+}
+
+/// Tells what comes of one attempt.
+fn try_out(path: &Path) {
+    match FileNode::open(path) {
+        Ok(_) => say(&format!(
+            "{:?}",
+            Client::open(path, "who tries").acquire("r")
+        )),
+        Err(error) => say(&format!("cannot {error}")),
+    }
+}
+
+/// Takes locks until there is none to be had any more, and tells why.
+fn fill(mut client: Client) {
+    let faults = (0..1_000_000).find_map(|number| match client.acquire(&format!("r{number}")) {
+        Vote::Unknown(fault) => Some(fault),
+        _ => None,
+    });
+    say(&faults.expect("a million fill any store").to_string());
 }
 
 /// Takes and releases a lock as it is told.
@@ -75,6 +100,12 @@ fn obey(mut client: Client) {
                 say("taken");
             }
             "release" => assert_eq!(client.release("r"), Vote::GRANTED),
+            "limit" => {
+                let (current, maximum) = (Some(0), getrlimit(Resource::Fsize).maximum);
+                let limit = Rlimit { current, maximum };
+                setrlimit(Resource::Fsize, limit).expect("less is always allowed");
+            }
+            "tell" => return say(&format!("{:?}", client.extend("r"))),
             other => panic!("{other:?} cannot be done"),
         }
     }
@@ -89,12 +120,22 @@ fn say(word: &str) {
     out.flush().expect("a pipe");
 }
 
+/// The program that runs now.
+pub(crate) fn this_test() -> PathBuf {
+    std::env::current_exe().expect("the test runs")
+}
+
 /// A process of this test, killed at the end at the latest.
 pub(crate) struct Process(Child, Option<BufReader<ChildStdout>>);
 
 impl Process {
     pub(crate) fn start(role: &str, path: &Path) -> Self {
-        let mut child = Command::new(std::env::current_exe().expect("the test runs"))
+        Self::start_by(Command::new(this_test()), role, path)
+    }
+
+    /// Starts one by a command that ends with this test's program.
+    pub(crate) fn start_by(mut command: Command, role: &str, path: &Path) -> Self {
+        let mut child = command
             .args(["--exact", "processes::another_process", "--nocapture"])
             .env("LEASEHOLD_ROLE", role)
             .env("LEASEHOLD_STORE", path)
@@ -104,6 +145,14 @@ impl Process {
             .expect("the test can run itself");
         let out = child.stdout.take().map(BufReader::new);
         Self(child, out)
+    }
+
+    /// All that it says until it ends.
+    pub(crate) fn words(&mut self) -> String {
+        let out = self.1.as_mut().expect("it was piped");
+        let mut words = String::new();
+        out.read_to_string(&mut words).expect("text");
+        words
     }
 
     /// Waits until it says this.

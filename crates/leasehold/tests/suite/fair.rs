@@ -1,6 +1,9 @@
 //! Fair locks: who is next, on real servers and on every link.
 
-use crate::support::{begin, block_on, cluster::manager};
+use crate::support::{
+    begin, block_on,
+    cluster::{calls, manager},
+};
 use leasehold::{
     ConfigError, Instant, LockManager, LockOptions, RestartGuard,
     clock::Clock,
@@ -375,24 +378,6 @@ fn wait_for(servers: &ServerSet, count: usize) {
         pause(Duration::from_millis(10));
     }
     panic!("{count} never stood in all queues");
-}
-
-/// How many scripts the servers were asked to run.
-fn calls(servers: &ServerSet) -> usize {
-    let of = |server: &Server| {
-        let info = server
-            .command(&["INFO", "commandstats"])
-            .expect("it answers");
-        let text = info.text().expect("a text").to_owned();
-        let mut line = text
-            .lines()
-            .filter_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
-        let count = line
-            .next()
-            .and_then(|rest| rest.split(',').next().map(str::to_owned));
-        count.map_or(0, |count| count.parse::<usize>().expect("a number"))
-    };
-    servers.iter().map(of).sum()
 }
 
 const TURNS: usize = 400;

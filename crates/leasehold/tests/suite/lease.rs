@@ -396,3 +396,41 @@ fn a_lease_survives_the_restart_of_a_server_without_its_data() {
     assert!(guard.is_valid());
     assert!(block_on(guard.release()).is_released());
 }
+
+/// How often a client has asked the servers to watch a key.
+fn watched(cluster: &Cluster) -> usize {
+    let lines = cluster.servers.iter().map(|server| {
+        let info = server
+            .command(&["INFO", "commandstats"])
+            .expect("it answers");
+        let told = info.text().expect("a text").to_owned();
+        let calls = told.lines().find_map(|line| {
+            let rest = line.strip_prefix("cmdstat_client|caching:calls=")?;
+            rest.split(',').next()?.parse::<usize>().ok()
+        });
+        calls.unwrap_or_default()
+    });
+    lines.sum()
+}
+
+#[test]
+fn a_key_that_another_deletes_is_told_long_before_the_first_extension() {
+    let cluster = Cluster::start(3);
+    let manager = cluster.direct(LockOptions::new().no_renewal());
+    let brief = hold(&manager, LockOptions::new());
+    // Each connection begins with the question whether it may be asked.
+    eventually("all are connected", || watched(&cluster) == 3);
+    assert!(block_on(brief.release()).is_released());
+    let clock = Clock::system();
+    let began = clock.now();
+    let guard = hold(&manager, LockOptions::new().ttl(30_000 * MS));
+    eventually("the keys are watched", || watched(&cluster) == 3 + 3);
+    for server in cluster.servers.iter() {
+        server.command(&["DEL", "r"]).expect("it answers");
+    }
+    let lost = block_on(guard.lost());
+    assert!(matches!(lost.cause, LossCause::Gone { .. }), "{lost:?}");
+    // It would be extended after ten seconds, give or take one.
+    let took = clock.now().saturating_since(began);
+    assert!(took < 8_000 * MS, "{took:?}");
+}

@@ -3,7 +3,9 @@
 mod attestation;
 mod blocking;
 mod callers;
+mod cost;
 mod critical_sections;
+mod deposed;
 mod examine;
 mod fair;
 mod faults_redis;
@@ -13,6 +15,7 @@ mod lease;
 mod link_impostor;
 mod link_redis;
 mod manager;
+mod marker;
 mod native;
 mod observe;
 mod on_runtime;

@@ -2,7 +2,7 @@
 
 use crate::support::{block_on, eventually};
 use leasehold::{LeaseState, LockManager, LockOptions, LossCause};
-use leasehold_servers::{ServerSet, require_server};
+use leasehold_servers::{Server, ServerSet, require_server};
 use std::{
     sync::{
         Arc,
@@ -46,7 +46,7 @@ fn own_threads() -> usize {
 }
 
 #[test]
-fn it_locks_on_real_servers_on_either_kind_of_runtime_and_without_a_thread() {
+fn it_locks_on_real_servers_on_either_kind_of_runtime() {
     require_server();
     let servers = ServerSet::start(3).expect("the servers start");
     for runtime in [one_thread(), two_threads()] {
@@ -75,10 +75,52 @@ fn it_locks_on_real_servers_on_either_kind_of_runtime_and_without_a_thread() {
             assert_eq!(manager.shutdown().await, Some(0));
         });
     }
-    // Other tests of this program have managers with threads, but each test has a process of its own in CI.
-    if std::env::var_os("NEXTEST").is_some() {
-        assert_eq!(own_threads(), 0);
+}
+
+/// What marks the process of its own in which a test runs once more.
+const ALONE: &str = "LEASEHOLD_TEST_ALONE";
+
+#[test]
+fn a_manager_on_a_runtime_has_no_thread_of_its_own() {
+    // Other tests of this program have managers with threads.
+    require_server();
+    if std::env::var_os(ALONE).is_none() {
+        return again_alone("on_runtime::a_manager_on_a_runtime_has_no_thread_of_its_own");
     }
+    let server = Server::start().expect("it starts");
+    for runtime in [one_thread(), two_threads()] {
+        let builder = LockManager::builder().nodes([server.url()]);
+        let builder = builder.on_runtime(runtime.handle().clone());
+        let manager = builder.build_plain().expect("one node");
+        let mutex = manager.mutex("r").expect("a name");
+        runtime.block_on(async {
+            let guard = mutex.acquire().await.expect("it is free");
+            assert_eq!(own_threads(), 0);
+            assert!(guard.release().await.is_released());
+        });
+    }
+    // The counting is not blind: without a runtime there is such a thread.
+    let manager = LockManager::builder().memory(3).build();
+    let mutex = manager.expect("three nodes").mutex("r").expect("a name");
+    let guard = block_on(mutex.acquire()).expect("it is free");
+    assert_eq!(own_threads(), 1);
+    drop(guard);
+}
+
+/// Runs the test of this name in a process in which nothing else runs.
+fn again_alone(name: &str) {
+    let program = std::env::current_exe().expect("this program has a file");
+    let output = std::process::Command::new(program)
+        .args(["--exact", name, "--test-threads", "1"])
+        .env(ALONE, "1")
+        .output()
+        .expect("it runs once more");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && told.contains("test result: ok. 1 passed"),
+        "{told}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]

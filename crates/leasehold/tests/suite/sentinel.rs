@@ -54,17 +54,12 @@ impl Group {
         }
     }
 
-    /// As the sentinel has it that is behind one that is gone.
     fn url(&self) -> String {
-        format!(
-            "redis+sentinel://127.0.0.1:{},127.0.0.1:{}/locks",
-            closed_port(),
-            self.sentinel.port()
-        )
+        format!("redis+sentinel://127.0.0.1:{}/locks", self.sentinel.port())
     }
 
-    fn builder(&self, max_ttl: Duration) -> ManagerBuilder {
-        builder(&self.url(), max_ttl)
+    fn builder(&self, ttl: Duration) -> ManagerBuilder {
+        builder(&self.url(), ttl)
     }
 
     fn is_replicated(&self, key: &str) -> bool {
@@ -82,10 +77,11 @@ impl Group {
     }
 }
 
-fn builder(url: &str, max_ttl: Duration) -> ManagerBuilder {
-    let options = LockOptions::new().ttl(max_ttl).node_limit(200 * MS);
+fn builder(url: &str, ttl: Duration) -> ManagerBuilder {
+    let options = LockOptions::new().ttl(ttl).node_limit(200 * MS);
     LockManager::builder()
-        .max_ttl(max_ttl)
+        // A successor waits for longer than a lease lasts, by as much as the word of sentinels may be old.
+        .max_ttl(ttl + 1_600 * MS)
         .clock_skew(Duration::ZERO)
         .cluster("a group")
         .nodes([url])
@@ -231,7 +227,10 @@ fn a_sentinel_that_names_a_replica_is_not_believed() {
     let why = refusal(&format!("redis+sentinel://127.0.0.1:{stale}/locks"));
     let place = format!("names 127.0.0.1:{}: is a replica", group.replica.port());
     assert!(why.contains(&place), "{why}");
-    let url = format!("redis+sentinel://127.0.0.1:{stale},127.0.0.1:{good}/locks");
+    let second = Sentinel::start("locks", &group.master, 1, 60_000 * MS).expect("it starts");
+    let second = second.port();
+    let url =
+        format!("redis+sentinel://127.0.0.1:{stale},127.0.0.1:{good},127.0.0.1:{second}/locks");
     let manager = builder(&url, 400 * MS).build_plain();
     drop(wait(&manager.expect("a good address")));
 }
@@ -352,7 +351,7 @@ fn a_lease_of_a_master_that_was_replaced_while_it_answered_ends_before_the_new_o
 }
 
 #[test]
-fn a_master_that_hangs_is_left_although_the_sentinel_that_was_asked_died_with_it() {
+fn a_master_that_hangs_is_left_although_a_sentinel_died_with_it() {
     let group = Group::start();
     let [first, second] = [(); 2].map(|()| {
         let started = Sentinel::start("locks", &group.master, 1, DOWN_AFTER);
@@ -367,8 +366,9 @@ fn a_master_that_hangs_is_left_although_the_sentinel_that_was_asked_died_with_it
             })
         });
     }
-    let [asked, other] = [first.port(), second.port()];
-    let url = format!("redis+sentinel://127.0.0.1:{asked},127.0.0.1:{other}/locks");
+    let all = [&first, &second, &group.sentinel];
+    let all = all.map(|sentinel| format!("127.0.0.1:{}", sentinel.port()));
+    let url = format!("redis+sentinel://{}/locks", all.join(","));
     let manager = builder(&url, 400 * MS).build_plain();
     let manager = manager.expect("a good address");
     assert!(block_on(wait(&manager).release()).is_released());

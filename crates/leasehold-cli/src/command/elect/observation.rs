@@ -43,7 +43,7 @@ pub(super) async fn run(nodes: &Nodes, arguments: &ElectArguments) -> Result<u8,
                 output::data(match arguments.json {
                     true => leader.json(&lock.resource),
                     false => leader.line(),
-                });
+                })?;
                 told = Some(leader.clone());
             }
         }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::diagnosis::{
     Diagnosis, Verdict,
-    facts::{FileFacts, NodeFacts},
+    facts::{FileFacts, NodeFacts, count_once},
 };
 
 fn server() -> ServerFacts {
@@ -308,6 +308,7 @@ fn a_file_is_sound_unless_it_is_full() {
             used,
             room: 100,
             holders: Vec::new(),
+            unusable: None,
         });
         let name = "/x".to_owned();
         Diagnosis::of(Patient {
@@ -316,4 +317,45 @@ fn a_file_is_sound_unless_it_is_full() {
         })
     };
     assert_eq!((with(10).code(), with(95).code()), (0, 120));
+}
+
+#[test]
+fn a_file_in_which_no_lock_can_be_set_is_broken() {
+    let state = NodeState::File(FileFacts {
+        path: "/x/data.mdb".to_owned(),
+        used: 10,
+        room: 100,
+        holders: Vec::new(),
+        unusable: Some("the disk is full".to_owned()),
+    });
+    let name = "/x".to_owned();
+    let diagnosis = Diagnosis::of(Patient {
+        nodes: vec![NodeFacts { name, state }],
+        ..patient(vec![server()])
+    });
+    assert_eq!(
+        (diagnosis.verdict(), diagnosis.code()),
+        (Verdict::Broken, 122)
+    );
+    assert_eq!(
+        diagnosis.findings[0].what,
+        "takes no lock: the disk is full"
+    );
+}
+
+#[test]
+fn a_server_has_one_vote_under_however_many_names() {
+    let named = |run_id: &str| ServerFacts {
+        run_id: Some(run_id.to_owned()),
+        ..server()
+    };
+    let judged = |ids: [&str; 3]| {
+        let mut patient = patient(ids.map(named).to_vec());
+        count_once(&mut patient.nodes);
+        let diagnosis = Diagnosis::of(patient);
+        (diagnosis.patient.voting(), diagnosis.code())
+    };
+    assert_eq!(judged(["a", "b", "c"]), (3, 0));
+    assert_eq!(judged(["a", "b", "a"]), (2, 120));
+    assert_eq!(judged(["a", "a", "a"]), (1, 122));
 }

@@ -8,11 +8,12 @@
 //! costs a flush of the disk in an hour, and a reboot costs up to an hour of numbers, of which there is no end: they
 //! are microseconds since 1970, and last until the year 2255.
 
-use super::error::FileError;
+use super::{error::FileError, opening::open_if_there, place::remove};
 use leasehold_core::FencingToken;
 use std::{
-    fs::{self, File},
-    io::{self, Write},
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
@@ -31,11 +32,13 @@ impl Ceiling {
     /// The ceiling that is on the disk, if there is one.
     pub(super) fn read(&self) -> Result<Option<FencingToken>, FileError> {
         let path = self.path();
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(FileError::io(&path, &error)),
+        let Some(file) = open_if_there(&path)? else {
+            return Ok(None);
         };
+        let mut bytes = Vec::new();
+        file.take(LONGEST)
+            .read_to_end(&mut bytes)
+            .map_err(|error| FileError::io(&path, &error))?;
         let ceiling = parse(&bytes);
         ceiling.map(Some).ok_or(FileError::TokensDamaged { path })
     }
@@ -46,7 +49,13 @@ impl Ceiling {
         let further = token.get().saturating_add(HOUR);
         let ceiling = FencingToken::new(further).unwrap_or(FencingToken::LAST);
         let draft = self.folder.join("tokens.new");
-        let mut file = File::create(&draft)?;
+        // Removed and made anew: what another left in its place may be anything, and opening it may wait for ever.
+        remove(&draft)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&draft)?;
         file.write_all(text(ceiling).as_bytes())?;
         // The text before the name: under its name the file is whole at any time.
         file.sync_all()?;
@@ -59,6 +68,9 @@ impl Ceiling {
         self.folder.join("tokens")
     }
 }
+
+/// Longer than every text.
+const LONGEST: u64 = 200;
 
 /// An hour, in steps of a counter.
 const HOUR: u64 = 60 * 60 * 1_000_000;

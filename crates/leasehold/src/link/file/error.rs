@@ -1,5 +1,9 @@
 //! Why a store cannot be opened.
 
+use rustix::{
+    fs::{StatVfs, statvfs},
+    io::Errno,
+};
 use std::{
     fmt, io,
     path::{Path, PathBuf},
@@ -71,6 +75,16 @@ pub enum FileError {
         /// The operating system's words.
         reason: String,
     },
+    /// This process may not write files as long as the store is. It would be killed where it did.
+    #[non_exhaustive]
+    FileSizeLimit {
+        /// What would be written.
+        path: PathBuf,
+        /// How many bytes the files may have that this process writes.
+        limit: u64,
+        /// How many the store has.
+        needed: u64,
+    },
     /// The path is longer than the operating system takes.
     #[non_exhaustive]
     PathTooLong {
@@ -89,6 +103,17 @@ pub enum FileError {
     InUse {
         /// The file.
         path: PathBuf,
+    },
+    /// Processes of another time namespace have the store open. Those who share a store must be in one, since their
+    /// clocks tell when its keys end.
+    #[non_exhaustive]
+    OtherTimeNamespace {
+        /// The file.
+        path: PathBuf,
+        /// The number of the time namespace of those processes; zero if it cannot be told.
+        theirs: u64,
+        /// The number of the time namespace of this process; zero if it cannot be told.
+        ours: u64,
     },
     /// The boot id cannot be read, so a store of an earlier boot could not be told from a current one.
     #[non_exhaustive]
@@ -129,6 +154,10 @@ impl FileError {
     pub(super) fn lmdb(path: &Path, error: &heed::Error) -> Self {
         use heed::MdbError as Mdb;
         match error {
+            heed::Error::Io(error) if is_cut_short(path, error) => Self::DiskFull {
+                path: path.to_owned(),
+                reason: NO_SPACE.to_owned(),
+            },
             heed::Error::Io(error) => Self::io(path, error),
             heed::Error::Mdb(
                 Mdb::Invalid
@@ -159,9 +188,11 @@ impl fmt::Display for FileError {
             | Self::NoPermission { path, .. }
             | Self::NetworkFileSystem { path, .. }
             | Self::DiskFull { path, .. }
+            | Self::FileSizeLimit { path, .. }
             | Self::PathTooLong { path }
             | Self::Replaced { path }
             | Self::InUse { path }
+            | Self::OtherTimeNamespace { path, .. }
             | Self::NoBootId { path, .. }
             | Self::Failed { path, .. } => path,
         };
@@ -174,9 +205,7 @@ impl FileError {
     /// What is wrong, and the way out.
     fn write_reason(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotAFolder { .. } => {
-                out.write_str("it is not a folder; name a folder, which is made if it is missing")
-            }
+            Self::NotAFolder { .. } => out.write_str(NOT_A_FOLDER),
             Self::NotAStore { reason, .. } => write!(
                 out,
                 "it is not one ({reason}); choose another folder, or move the file away if nobody \
@@ -187,10 +216,7 @@ impl FileError {
                 "it is damaged ({reason}); end the programs that use it, then delete it: a new one \
                  will be made"
             ),
-            Self::TokensDamaged { .. } => out.write_str(
-                "it is damaged, so it cannot be told how large the fencing tokens were before the machine was \
-                 started; delete it if the machine's time is right, and tokens go on from the time",
-            ),
+            Self::TokensDamaged { .. } => out.write_str(TOKENS_DAMAGED),
             Self::OtherFormat {
                 found, supported, ..
             } => write!(
@@ -198,6 +224,7 @@ impl FileError {
                 "it has format {found}, this version of leasehold has format {supported}; use one \
                  version in all programs that share it"
             ),
+            Self::Replaced { .. } => out.write_str(REPLACED),
             Self::NoPermission { reason, .. } => write!(
                 out,
                 "{reason}; all programs that share it must run as the user who owns it, and must be \
@@ -208,16 +235,23 @@ impl FileError {
                 "it is on {kind}, where neither memory nor locks are shared between machines; choose \
                  a folder on a local disk"
             ),
-            Self::DiskFull { reason, .. } => write!(out, "{reason}; make room on the disk"),
-            Self::PathTooLong { .. } => out.write_str("the path is too long; choose a shorter one"),
-            Self::Replaced { .. } => out.write_str(
-                "it was deleted or replaced while this process had it open; end all use of the old \
-                 one first",
+            Self::DiskFull { reason, .. } => write!(
+                out,
+                "{reason}; make room on the disk: a store takes 100 kB at first, and 64 MiB with as many locks as it can have"
             ),
-            Self::InUse { .. } => out.write_str(
-                "it is in use by processes that see another boot id, such as those of another \
-                 container; let all programs that share it see the same \
-                 /proc/sys/kernel/random/boot_id, or end those programs, or choose another folder",
+            Self::FileSizeLimit { limit, needed, .. } => write!(
+                out,
+                "this process may write files of {limit} bytes at most and the store has {needed}, most of them without \
+                 room on the disk; raise the limit (`ulimit -f`, or LimitFSIZE= of systemd)"
+            ),
+            Self::PathTooLong { .. } => out.write_str("the path is too long; choose a shorter one"),
+            Self::InUse { .. } => out.write_str(IN_USE),
+            Self::OtherTimeNamespace { theirs, ours, .. } => write!(
+                out,
+                "processes of another time namespace have it open: it was opened in time:[{theirs}], this process is \
+                 in time:[{ours}]; their clocks since boot may differ, so neither could tell when a lock of the other \
+                 ends; run all programs that share it in one time namespace (`lsns -t time` lists them), or choose \
+                 another folder"
             ),
             Self::NoBootId { reason, .. } => write!(
                 out,
@@ -230,3 +264,35 @@ impl FileError {
 }
 
 impl std::error::Error for FileError {}
+
+/// What LMDB says of a failure in the store at `path`.
+pub(super) fn words(path: &Path, error: &heed::Error) -> String {
+    match error {
+        heed::Error::Io(error) if is_cut_short(path, error) => NO_SPACE.to_owned(),
+        error => error.to_string(),
+    }
+}
+
+/// Whether there was room for a part of a write only, which LMDB calls an input/output error.
+fn is_cut_short(path: &Path, error: &io::Error) -> bool {
+    let has_room = |disk: StatVfs| disk.f_bavail.saturating_mul(disk.f_frsize) >= LEAST_ROOM;
+    let folder = path.parent().unwrap_or(path);
+    error.raw_os_error() == Some(Errno::IO.raw_os_error())
+        && statvfs(folder).is_ok_and(|disk| !has_room(disk))
+}
+
+/// No write of LMDB is longer.
+const LEAST_ROOM: u64 = 1 << 20;
+
+const NO_SPACE: &str = "the disk is full";
+
+const NOT_A_FOLDER: &str = "it is not a folder; name a folder, which is made if it is missing";
+
+const TOKENS_DAMAGED: &str = "it is damaged, so it cannot be told how large the fencing tokens were before the machine was started; delete \
+     it if the machine's time is right, and tokens go on from the time";
+
+const REPLACED: &str =
+    "it was deleted or replaced while this process had it open; end all use of the old one first";
+
+const IN_USE: &str = "it is in use by processes that see another boot id, such as those of another container; let all programs \
+     that share it see the same /proc/sys/kernel/random/boot_id, or end those programs, or choose another folder";

@@ -1,7 +1,13 @@
 //! The folder of a store, and what is in it.
 
 use super::{
-    ceiling::Ceiling, error::FileError, head, holder::Holder, presence::Presence, store::Store,
+    ceiling::Ceiling,
+    error::FileError,
+    head,
+    holder::Holder,
+    opening::{limit_below, open_if_there},
+    presence::Presence,
+    store::Store,
 };
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -74,8 +80,16 @@ impl Place {
         let _lock = FolderLock::take(&self.path)?;
         self.check_lock_file()?;
         let data = self.data();
-        let file = match File::open(&data) {
-            Ok(mut file) => match head::check(&data, &mut file, &holder)? {
+        if let Some(limit) = limit_below(head::FILE_SIZE) {
+            return Err(FileError::FileSizeLimit {
+                path: data,
+                limit,
+                needed: head::FILE_SIZE,
+            });
+        }
+        // Argument S3: one file under two names would have two locks for its writers.
+        let file = match open_if_there(&data)? {
+            Some(mut file) => match head::check(&data, &mut file, &holder)? {
                 head::Age::Current => file,
                 head::Age::OtherBoot => {
                     // Held until the new store is in the old one's place: nobody can begin to use
@@ -84,11 +98,10 @@ impl Place {
                     self.create(&holder)?
                 }
             },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => self.create(&holder)?,
-            Err(error) => return Err(FileError::io(&data, &error)),
+            None => self.create(&holder)?,
         };
         // Before LMDB opens it, and before the folder's lock ends.
-        let presence = Presence::with_others(&data, file)?;
+        let presence = Presence::enter(&data, file)?;
         Store::open(&self.path, data, holder, presence)
     }
 
@@ -97,12 +110,9 @@ impl Place {
         let draft = self.path.join("data.mdb.new");
         let draft_lock = self.path.join("data.mdb.new-lock");
         let failed = |error: io::Error| FileError::io(&draft, &error);
-        // What a process left that was killed at this point.
+        // What a process left that was killed at this point, or had no room left.
         for leftover in [&draft, &draft_lock] {
-            match fs::remove_file(leftover) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-                _ => {}
-            }
+            remove(leftover).map_err(failed)?;
         }
         let ceiling = Ceiling::of(&self.path).read()?;
         Store::create(&draft, ceiling)?;
@@ -120,17 +130,27 @@ impl Place {
     /// LMDB would write over a `lock.mdb` of somebody else without asking.
     fn check_lock_file(&self) -> Result<(), FileError> {
         let path = self.path.join("lock.mdb");
+        let Some(file) = open_if_there(&path)? else {
+            return Ok(());
+        };
         let mut head = Vec::new();
-        match File::open(&path).and_then(|file| file.take(4).read_to_end(&mut head)) {
+        match file.take(4).read_to_end(&mut head) {
             // Zeros are what a process leaves that was killed while it made the file.
             Ok(_) if [&[][..], &[0; 4], &0xBEEF_C0DE_u32.to_ne_bytes()].contains(&&*head) => Ok(()),
             Ok(_) => Err(FileError::NotAStore {
                 path,
                 reason: "it is not a lock file of LMDB".to_owned(),
             }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(FileError::io(&path, &error)),
         }
+    }
+}
+
+/// Removes a file, if it is there.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 

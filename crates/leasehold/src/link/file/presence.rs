@@ -23,38 +23,62 @@ use std::{fs::File, io, os::unix::fs::MetadataExt, path::Path};
 pub(super) struct Presence {
     file: File,
     id: FileId,
+    company: Company,
+}
+
+/// Who else has the store open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Company {
+    /// Nobody, and nobody can open it.
+    None,
+    /// Others may.
+    Welcome,
 }
 
 impl Presence {
-    /// Says that this process has the store open. Does not wait: under the folder's lock nobody of
-    /// ours has it alone.
-    pub(super) fn with_others(path: &Path, file: File) -> Result<Self, FileError> {
-        Self::take(file, FlockOperation::NonBlockingLockShared)
-            .map_err(|error| FileError::io(path, &error))
+    /// Says that this process has the store open, alone if it can be. Does not wait: under the folder's lock nobody
+    /// of ours has it alone.
+    pub(super) fn enter(path: &Path, file: File) -> Result<Self, FileError> {
+        let failed = |error: io::Error| FileError::io(path, &error);
+        let company = match lock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Company::None,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                lock(&file, FlockOperation::NonBlockingLockShared).map_err(failed)?;
+                Company::Welcome
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        Self::of(file, company).map_err(failed)
     }
 
     /// Says that nobody has the store open, and is an error if somebody has. Does not wait.
     pub(super) fn alone(path: &Path, file: File) -> Result<Self, FileError> {
-        Self::take(file, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
-            match error.kind() {
-                io::ErrorKind::WouldBlock => FileError::InUse {
-                    path: path.to_owned(),
-                },
-                _ => FileError::io(path, &error),
-            }
-        })
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::WouldBlock => FileError::InUse {
+                path: path.to_owned(),
+            },
+            _ => FileError::io(path, &error),
+        };
+        lock(&file, FlockOperation::NonBlockingLockExclusive).map_err(failed)?;
+        Self::of(file, Company::None).map_err(failed)
     }
 
-    fn take(file: File, how: FlockOperation) -> io::Result<Self> {
+    fn of(file: File, company: Company) -> io::Result<Self> {
         let found = file.metadata()?;
         let id = (found.dev(), found.ino());
-        loop {
-            match flock(&file, how) {
-                Ok(()) => return Ok(Self { file, id }),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+        Ok(Self { file, id, company })
+    }
+
+    /// Whether nobody else has the store open.
+    pub(super) fn is_alone(&self) -> bool {
+        self.company == Company::None
+    }
+
+    /// Lets others open the store as well.
+    pub(super) fn welcome(&mut self) -> io::Result<()> {
+        lock(&self.file, FlockOperation::NonBlockingLockShared)?;
+        self.company = Company::Welcome;
+        Ok(())
     }
 
     /// The file that is locked.
@@ -68,5 +92,15 @@ impl Drop for Presence {
         // Not left to the closing: a child that was forked and has not come to its `exec` yet has the
         // same opening, and would keep the lock for that moment.
         let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
+fn lock(file: &File, how: FlockOperation) -> io::Result<()> {
+    loop {
+        match flock(file, how) {
+            Ok(()) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
 }

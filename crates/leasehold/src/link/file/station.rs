@@ -15,7 +15,7 @@ use std::{
     collections::{HashMap, VecDeque},
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
 };
@@ -25,6 +25,8 @@ use std::{
 pub(super) struct Station {
     /// The file that it has open.
     file: FileId,
+    /// Where that is.
+    data: PathBuf,
     queue: Mutex<Queue>,
     /// There is a job, or the last tenant has left. Who waits for it waits for the bell instead while keys are
     /// watched.
@@ -43,8 +45,8 @@ struct Queue {
     dead: Option<String>,
 }
 
-/// Something that is not a step, and changes nothing.
-type Errand = Box<dyn FnOnce(&Store) + Send>;
+/// Something that is not a step of any link.
+type Errand = Box<dyn FnOnce(&mut Store) + Send>;
 
 /// A step on its way through the thread.
 #[derive(Debug)]
@@ -90,6 +92,7 @@ impl Station {
         let station = Arc::new(Self {
             bell: Bell::hang(store.data()),
             file: store.id(),
+            data: store.data().to_owned(),
             queue: Mutex::new(Queue {
                 jobs: VecDeque::new(),
                 errands: VecDeque::new(),
@@ -131,7 +134,7 @@ impl Station {
         job.mailbox.put([(job.tag, Vote::Unknown(fault))]);
     }
 
-    /// Has the thread do something that changes nothing. If the thread has died, it is dropped undone.
+    /// Has the thread do something else than steps. If the thread has died, it is dropped undone.
     pub(super) fn run_errand(&self, errand: Errand) {
         let mut queue = lock(&self.queue);
         if queue.dead.is_none() {
@@ -148,6 +151,11 @@ impl Station {
             Some(bell) if listens => bell.call(),
             _ => self.news.notify_one(),
         }
+    }
+
+    /// Where the file is that it has open.
+    pub(super) fn data(&self) -> &Path {
+        &self.data
     }
 
     /// Whose changes its links are told of.
@@ -180,7 +188,7 @@ impl Station {
                     (Vec::new(), catch_unwind(look).map(|()| Vec::new()))
                 }
                 Turn::Errand(errand) => {
-                    let errand = AssertUnwindSafe(|| errand(&store));
+                    let errand = AssertUnwindSafe(|| errand(&mut store));
                     (Vec::new(), catch_unwind(errand).map(|()| Vec::new()))
                 }
                 Turn::Steps(jobs) => {

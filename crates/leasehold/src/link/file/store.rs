@@ -1,18 +1,22 @@
 //! The keys in the file, and one step after the other on them.
 
 mod telling;
+mod trial;
 
 use super::{
     counters::Counters,
-    error::FileError,
+    descriptor::close_on_exec,
+    error::{FileError, words},
     head::{FILE_SIZE, FORMAT, MAP_SIZE},
     holder::Holder,
     listener::{Answer, Sight},
+    opening::limit_below,
     place::FileId,
     presence::Presence,
     queue::{self, queue_key_of},
     record::{Record, key_of},
     station::Job,
+    time_namespace::Notes,
 };
 use crate::{clock::Clock, link::watch::is_watched};
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, RwTxn, WithoutTls, types::Bytes};
@@ -62,7 +66,7 @@ impl Store {
     /// Makes an empty store in the file `path`, which must not be there. It counts on from `ceiling`.
     pub(super) fn create(path: &Path, ceiling: Option<FencingToken>) -> Result<(), FileError> {
         let failed = |error: heed::Error| FileError::lmdb(path, &error);
-        let env = environment(path, EnvFlags::NO_SUB_DIR).map_err(failed)?;
+        let env = environment(path, path, EnvFlags::NO_SUB_DIR).map_err(failed)?;
         let fill = || {
             let mut txn = env.write_txn()?;
             let format: Database<Bytes, Bytes> =
@@ -76,15 +80,15 @@ impl Store {
         fill().map_err(failed)
     }
 
-    /// Opens the store in `folder`, whose head was checked in the file of `presence`.
+    /// Opens the store in `folder`, whose head was checked in the file of `presence`. Under the folder's lock.
     pub(super) fn open(
         folder: &Path,
         data: PathBuf,
         holder: Holder,
-        presence: Presence,
+        mut presence: Presence,
     ) -> Result<Self, FileError> {
         let failed = |error: heed::Error| FileError::lmdb(&data, &error);
-        let env = environment(folder, EnvFlags::empty()).map_err(failed)?;
+        let env = environment(folder, &data, EnvFlags::empty()).map_err(failed)?;
         env.clear_stale_readers().map_err(failed)?;
         let txn = env.read_txn().map_err(failed)?;
         let format: Option<Database<Bytes, Bytes>> =
@@ -101,13 +105,24 @@ impl Store {
         let counters = env
             .open_database(&txn, Some(Counters::NAME))
             .map_err(failed)?;
-        let (Some(FORMAT), Some(locks), Some(counters)) = (number, locks, counters) else {
+        let (Some(FORMAT), Some(notes), Some(locks), Some(counters)) =
+            (number, format, locks, counters)
+        else {
             return Err(FileError::Damaged {
                 reason: "it does not name its format".to_owned(),
                 path: data,
             });
         };
         txn.commit().map_err(failed)?;
+        let namespace = Notes {
+            env: &env,
+            notes,
+            locks,
+        };
+        namespace.agree(&data, &holder, &presence)?;
+        presence
+            .welcome()
+            .map_err(|error| FileError::io(&data, &error))?;
         Ok(Self {
             env,
             locks,
@@ -141,7 +156,10 @@ impl Store {
                 "the store {data:?} was cut to {} bytes",
                 found.len()
             )),
-            Ok(_) => None,
+            // Writing on would, too.
+            Ok(_) => limit_below(FILE_SIZE).map(|limit| {
+                format!("this process may write files of {limit} bytes at most, less than the store {data:?} has")
+            }),
             Err(error) => Some(format!(
                 "the store {data:?} cannot be found any more: {error}"
             )),
@@ -175,10 +193,11 @@ impl Store {
 
     /// Takes these steps in one transaction: all of them or, if it fails, none.
     fn transact(&mut self, jobs: &[Job]) -> Result<Vec<Answer>, Fault> {
+        let data = self.data.clone();
         let undone = |error: heed::Error| {
             Fault::new(
                 FaultKind::Rejected,
-                &format_args!("the store failed: {error}"),
+                &format_args!("the store failed: {}", words(&data, &error)),
             )
         };
         // A clone of the handle, so that the transaction does not borrow the store.
@@ -198,7 +217,8 @@ impl Store {
             .map_err(undone)?;
         // LMDB cannot say whether a head page that it failed to write was written.
         txn.commit().map_err(|error| {
-            let detail = format_args!("the store failed to commit: {error}");
+            let words = words(&data, &error);
+            let detail = format_args!("the store failed to commit: {words}");
             Fault::new(FaultKind::Disconnected, &detail)
         })?;
         Ok(answers)
@@ -393,8 +413,8 @@ impl Store {
     }
 }
 
-/// Opens an LMDB environment.
-fn environment(path: &Path, kind: EnvFlags) -> heed::Result<Env<WithoutTls>> {
+/// Opens the LMDB environment of this path, which has its keys in the file `data`.
+fn environment(path: &Path, data: &Path, kind: EnvFlags) -> heed::Result<Env<WithoutTls>> {
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
     options
         .map_size(usize::try_from(MAP_SIZE).expect("64 MiB are within every address space"))
@@ -409,10 +429,12 @@ fn environment(path: &Path, kind: EnvFlags) -> heed::Result<Env<WithoutTls>> {
         unsafe_code,
         reason = "mapping a file cannot be safe; the comment above says what it stands on"
     )]
-    unsafe {
+    let env = unsafe {
         options.flags(FLUSHING | kind);
-        options.open(path)
-    }
+        options.open(path)?
+    };
+    close_on_exec(data)?;
+    Ok(env)
 }
 
 /// A power cut is a reboot, and no file outlives one: flushing would protect what is thrown away.

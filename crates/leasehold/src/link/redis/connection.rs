@@ -3,7 +3,7 @@
 use super::{
     backlog::{Asked, Backlog, Waiting},
     codec::{Frame, Inbox},
-    failover::Failover,
+    failover::Watch,
     greeting,
     look::{self, Said},
     native::Heard,
@@ -13,7 +13,7 @@ use super::{
     socket::{self, Stream},
 };
 use crate::link::LinkEvent;
-use leasehold_core::{Fault, FaultKind, Reading, Tag, Vote};
+use leasehold_core::{Fault, FaultKind, Reading, Request, Tag, Vote};
 use std::{
     collections::VecDeque,
     pin::Pin,
@@ -32,8 +32,6 @@ pub(super) struct Connection {
     /// Bytes were written that the stream may still keep to itself (TLS does).
     flush: bool,
     listener: Listener,
-    /// Comes about when the node is to be found elsewhere; none if it cannot be.
-    failover: Option<Failover>,
     /// When the node is next asked for its settings; none if nobody wants to know.
     question: Option<Pin<Box<Sleep>>>,
 }
@@ -49,6 +47,8 @@ struct Listener {
     heard: Heard,
     /// Whether the node was asked for its settings and has not answered.
     asked: bool,
+    /// Who says that this is the node; none if its own address does.
+    watch: Option<Box<Watch>>,
 }
 
 /// Whether a node tells of changes to the keys that it was asked to watch.
@@ -78,18 +78,16 @@ impl Connection {
                 hints,
                 heard: Heard::NOTHING,
                 asked: false,
+                watch: None,
             },
-            failover: None,
             question,
         }
     }
 
-    /// Is of use until then.
-    pub(super) fn until(self, failover: Failover) -> Self {
-        Self {
-            failover: Some(failover),
-            ..self
-        }
+    /// The same, to a server that is the node by the word of sentinels. It is of use while they name it.
+    pub(super) fn watched(mut self, watch: Watch) -> Self {
+        self.listener.watch = Some(Box::new(watch));
+        self
     }
 
     /// Whether the node tells of changes to keys.
@@ -113,8 +111,8 @@ impl Connection {
         backlog: &mut Backlog,
         events: &mut VecDeque<LinkEvent>,
     ) -> Poll<Result<(), String>> {
-        if let Some(failover) = &mut self.failover
-            && let Poll::Ready(reason) = failover.as_mut().poll(cx)
+        if let Some(watch) = &mut self.listener.watch
+            && let Poll::Ready(reason) = watch.poll_departure(cx)
         {
             return Poll::Ready(Err(reason));
         }
@@ -271,6 +269,7 @@ impl Listener {
                 if let Some(said) = said.filter(|_| self.hints == Hints::Given) {
                     backlog.look(waiting.request.resource(), said, &self.encoder);
                 }
+                let vote = self.confirmed(&waiting.request, vote);
                 if let Some(replicas) = self.encoder.replicas()
                     && Replicas::concern(&waiting.request, &vote)
                 {
@@ -292,6 +291,18 @@ impl Listener {
         events.push_back(LinkEvent::Reply(tag, vote));
         Ok(())
     }
+
+    /// The vote as it counts: nobody relies on one of a master that may have been replaced.
+    fn confirmed(&self, request: &Request, vote: Vote) -> Vote {
+        let Some((watch, ttl)) = self.watch.as_ref().zip(request.ttl()) else {
+            return vote;
+        };
+        // Argument S9: judged when it is heard. It was asked for before that, and its lease counts from then.
+        match watch.doubt(self.encoder.room(ttl)) {
+            Some(doubt) if vote.is_granted() => Vote::Unknown(doubt),
+            _ => vote,
+        }
+    }
 }
 
 /// How often a node is asked for the settings that `INFO` does not tell.
@@ -311,9 +322,7 @@ fn doubt(tag: Tag, reason: String, events: &mut VecDeque<LinkEvent>) -> String {
 mod tests {
     use super::*;
     use crate::configuration::Configuration;
-    use leasehold_core::{
-        AttemptId, Instant, OperationId, Owner, Request, Resource, quarantine::Disk,
-    };
+    use leasehold_core::{AttemptId, Instant, OperationId, Owner, Resource, quarantine::Disk};
 
     #[test]
     fn an_error_that_a_proxy_may_give_ends_the_connection_and_leaves_the_request_in_doubt() {
@@ -340,6 +349,7 @@ mod tests {
             hints: Hints::Refused,
             heard: Heard::NOTHING,
             asked: false,
+            watch: None,
         };
         let frame = Frame::Error(words.as_bytes());
         let ended = listener.hear(&frame, &mut backlog, &mut events);

@@ -1,51 +1,221 @@
-//! Noticing that another server has become the master.
+//! Finding the master by its sentinels, and noticing that another server has become it.
 //!
 //! A connection does not tell. A master that hangs keeps its connections, and requests in it have no time limit;
 //! one that is cut off from its sentinels, or is replaced on purpose, goes on answering for a while. Whatever it
-//! answers then is lost with it. So the sentinels are asked, once in a while, for as long as a connection lasts.
+//! answers then is lost with it. So all sentinels are asked once in a while, for as long as a connection lasts. What
+//! their answers mean is decided by [`Discovery`].
 
 use super::{
-    search::Told,
-    sentinel::{self, Sentinel},
-    url::Sentinels,
+    sentinel::{Address, Sentinel, Word},
+    url::{Sentinels, host_port},
 };
-use std::{pin::Pin, time::Duration};
-use tokio::time::sleep;
+use crate::{clock::Clock, error::Span};
+use leasehold_core::{
+    Fault, FaultKind, Instant,
+    discovery::{Discovery, Naming},
+};
+use std::{
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio::{
+    sync::mpsc::{self, UnboundedReceiver, UnboundedSender},
+    task::JoinSet,
+    time::sleep,
+};
 
-/// Ready, with a fragment for people, when another server is the master.
-pub(super) type Failover = Pin<Box<dyn Future<Output = String> + Send>>;
+/// The sentinels of one node, all of which are asked again and again.
+pub(super) struct Watch {
+    sentinels: Sentinels,
+    clock: Clock,
+    discovery: Discovery<Address>,
+    heard: UnboundedReceiver<Heard>,
+    /// Why a sentinel does not tell where the master is, each for itself.
+    silent: Vec<Option<String>>,
+    /// Ended with this value.
+    _asking: JoinSet<()>,
+}
 
-/// Waits until a sentinel that had named the server named another one.
-///
-/// Of a sentinel that never named it nothing follows: it may be the one that is behind the times.
-pub(super) async fn notice(sentinels: Sentinels, told: Told) -> String {
-    let mut has_named = vec![false; sentinels.hosts.len()];
-    // All are heard once, so that any of them can tell later: the one that is asked may go down with the master.
-    for (turn, has_named) in has_named.iter_mut().enumerate() {
-        let named = |address| address == told.address;
-        *has_named = turn == told.by || sentinel::ask(&sentinels, turn).await.is_ok_and(named);
+/// What came of asking a sentinel.
+struct Heard {
+    turn: usize,
+    asked: Instant,
+    said: Result<Word, String>,
+}
+
+impl Watch {
+    /// Begins to ask them, each by a task of its own: one that does not answer holds up no other.
+    pub(super) fn begin(sentinels: &Sentinels, clock: Clock) -> Self {
+        let (tell, heard) = mpsc::unbounded_channel();
+        let mut asking = JoinSet::new();
+        for turn in 0..sentinels.hosts.len() {
+            asking.spawn(ask_on(sentinels.clone(), turn, clock, tell.clone()));
+        }
+        let count = sentinels.hosts.len();
+        Self {
+            sentinels: sentinels.clone(),
+            clock,
+            discovery: Discovery::new(count, sentinels.rule),
+            heard,
+            silent: vec![None; count],
+            _asking: asking,
+        }
     }
-    let mut turn = told.by;
-    loop {
-        if let Ok(mut sentinel) = Sentinel::meet(&sentinels, turn).await {
-            while let Ok(address) = sentinel.ask(&sentinels.master).await {
-                if address == told.address {
-                    has_named[turn] = true;
-                } else if has_named[turn] {
-                    return format!(
-                        "sentinel {} names another server as the master \"{}\" now",
-                        sentinels.name(turn),
-                        sentinels.master
-                    );
-                } else {
+
+    /// Waits until it is known where the master is: until a majority agrees, or each sentinel has been asked once.
+    pub(super) async fn find(&mut self) -> Result<Address, String> {
+        let mut due = vec![true; self.silent.len()];
+        while due.contains(&true) {
+            let Some(heard) = self.heard.recv().await else {
+                break;
+            };
+            if let Some(due) = due.get_mut(heard.turn) {
+                *due = false;
+            }
+            self.note(heard);
+            if let Some(server) = self.discovery.elected(self.clock.now()).cloned() {
+                self.discovery.follow(server.clone());
+                return Ok(server);
+            }
+        }
+        match self.discovery.candidate(self.clock.now()).cloned() {
+            Some(server) => {
+                self.discovery.follow(server.clone());
+                Ok(server)
+            }
+            None => Err(self.undecided()),
+        }
+    }
+
+    /// Ready when another server is the master, with a fragment for people.
+    pub(super) fn poll_departure(&mut self, cx: &mut Context<'_>) -> Poll<String> {
+        while let Poll::Ready(Some(heard)) = self.heard.poll_recv(cx) {
+            self.note(heard);
+            if let Some(sentinel) = self.discovery.departure() {
+                return Poll::Ready(format!(
+                    "sentinel {} names another server as the master \"{}\" now",
+                    self.sentinels.name(sentinel),
+                    self.sentinels.master
+                ));
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Why a vote that the server has granted does not count, if it does not. `room` is for how long such a vote may be
+    /// relied on after the master was last confirmed, if anything but the bound limits it.
+    pub(super) fn doubt(&self, room: Option<Duration>) -> Option<Fault> {
+        let unconfirmed = self.discovery.confirm(self.clock.now(), room).err()?;
+        let mut text = format!(
+            "granted, but only {} of {} sentinels have named this server as the master \"{}\" within the last {}, and {} \
+             must: a replica may have taken its place",
+            unconfirmed.named_by,
+            unconfirmed.sentinels,
+            self.sentinels.master,
+            Span(unconfirmed.within),
+            unconfirmed.needed,
+        );
+        for (turn, reason) in self.silent.iter().enumerate() {
+            if let Some(reason) = reason {
+                text += &format!("; sentinel {}: {reason}", self.sentinels.name(turn));
+            }
+        }
+        Some(Fault::new(FaultKind::Unconfirmed, &text))
+    }
+
+    /// Why the server that was found is not the node after all.
+    pub(super) fn refused(&self, reason: &str) -> String {
+        let mut told = self.words().into_iter();
+        let told = told.find_map(|(sentinel, said)| said.ok().map(|place| (sentinel, place)));
+        let Some((sentinel, place)) = told else {
+            return reason.to_owned();
+        };
+        let master = &self.sentinels.master;
+        format!("no master \"{master}\" to be found: sentinel {sentinel} names {place}: {reason}")
+    }
+
+    /// That too few sentinels agree where the master is.
+    fn undecided(&self) -> String {
+        let said = self.words().into_iter().map(|(sentinel, said)| match said {
+            Ok(place) => format!("sentinel {sentinel} names {place}"),
+            Err(reason) => format!("sentinel {sentinel}: {reason}"),
+        });
+        let said: Vec<_> = said.collect();
+        let (master, count) = (&self.sentinels.master, self.silent.len());
+        let said = said.join("; ");
+        match self.silent.iter().all(Option::is_some) {
+            true => format!("no master \"{master}\" to be found: {said}"),
+            false => format!(
+                "no master \"{master}\" to be found: {said}; {} of {count} sentinels must agree on the latest failover",
+                self.discovery.majority()
+            ),
+        }
+    }
+
+    /// What each sentinel says: where the master is, or why it does not tell.
+    fn words(&self) -> Vec<(String, Result<String, String>)> {
+        let all = 0..self.silent.len();
+        all.map(|turn| {
+            let silent = self.silent.get(turn).cloned().flatten();
+            let named = self.discovery.naming(turn);
+            let place = named.map(
+                |Naming {
+                     server: (host, port),
+                     ..
+                 }| host_port(host, *port),
+            );
+            let said = match (silent, place) {
+                (Some(reason), _) => Err(reason),
+                (None, Some(place)) => Ok(place),
+                (None, None) => Err("has not answered yet".to_owned()),
+            };
+            (self.sentinels.name(turn), said)
+        })
+        .collect()
+    }
+
+    fn note(&mut self, Heard { turn, asked, said }: Heard) {
+        let silent = match said {
+            Ok(Word::Named(naming)) => {
+                self.discovery.hear(turn, asked, Some(naming));
+                None
+            }
+            Ok(Word::NoMaster(reason)) => {
+                self.discovery.hear(turn, asked, None);
+                Some(reason)
+            }
+            Err(reason) => Some(reason),
+        };
+        if let Some(this) = self.silent.get_mut(turn) {
+            *this = silent;
+        }
+    }
+}
+
+/// Asks a sentinel once a period, for as long as anybody wants to know.
+async fn ask_on(sentinels: Sentinels, turn: usize, clock: Clock, tell: UnboundedSender<Heard>) {
+    while !tell.is_closed() {
+        match Sentinel::meet(&sentinels, turn).await {
+            Ok(mut sentinel) => loop {
+                // Argument S9: what it says is true at some moment after this.
+                let asked = clock.now();
+                let said = sentinel.ask(&sentinels.master).await;
+                let is_last = said.is_err();
+                let heard = Heard { turn, asked, said };
+                if tell.send(heard).is_err() || is_last {
                     break;
                 }
                 sleep(PERIOD).await;
+            },
+            Err(reason) => {
+                let (asked, said) = (clock.now(), Err(reason));
+                // Nobody listens any more: the next look at that ends this.
+                drop(tell.send(Heard { turn, asked, said }));
             }
         }
-        turn = (turn + 1) % sentinels.hosts.len();
         sleep(PERIOD).await;
     }
 }
 
+/// A vote that may be relied on for less than half as long again may find no answer recent enough.
 const PERIOD: Duration = Duration::from_secs(1);

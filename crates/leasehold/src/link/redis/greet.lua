@@ -18,7 +18,6 @@ end
 local left, why = 0, false
 if ARGV[1] ~= 'off' then
   local met = said(info, 'run_id') .. '/' .. said(info, 'master_replid')
-  kept[4] = false
   left, why = abstains(KEYS[1], kept, now, ARGV[1], ARGV[2], met)
 end
 if not kept[7] then

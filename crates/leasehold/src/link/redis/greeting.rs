@@ -16,10 +16,10 @@ pub(super) struct Node {
 /// default user, who either is let in by the password or may do nothing; in the database in which every connection begins;
 /// and where no sentinel has to be asked whom we met, nor the node how it writes to its disk.
 pub(super) fn early(target: &Target, encoder: &Encoder) -> Option<Vec<u8>> {
-    let Target { url, told, .. } = target;
+    let Target { url, is_named } = target;
     let user = url.login.as_ref().and_then(|login| login.user.as_deref());
     let is_default = user.is_none_or(|user| user == "default");
-    let is_certain = is_default && url.database == 0 && told.is_none();
+    let is_certain = is_default && url.database == 0 && !is_named;
     (is_certain && encoder.is_fenced() && !encoder.trusts_disk())
         .then(|| encoder.greeting(Disk::Ignored))
 }
@@ -115,10 +115,7 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        configuration::{Configuration, RestartGuard},
-        link::redis::search::Told,
-    };
+    use crate::configuration::{Configuration, RestartGuard};
     use leasehold_core::{Quorum, Ttl};
     use std::time::Duration;
 
@@ -162,18 +159,14 @@ mod tests {
 
     #[test]
     fn a_greeting_is_said_early_only_where_nothing_before_it_can_leave_us_elsewhere() {
-        let told = Told {
-            by: 0,
-            address: ("db1".to_owned(), 6379),
-        };
         let configuration = |guard| {
             let quorum = Quorum::majority(1).expect("one node");
             let ttl = Ttl::new(Duration::from_secs(30)).expect("a TTL");
             Configuration::new("ns", "db1", quorum, guard, ttl, Duration::ZERO)
         };
-        let is_early = |url: &str, told: Option<Told>, configuration: &Configuration| {
+        let is_early = |url: &str, is_named: bool, configuration: &Configuration| {
             let url = url.parse().expect("an address");
-            let target = Target { url, told };
+            let target = Target { url, is_named };
             early(&target, &Encoder::new(configuration)).is_some()
         };
         let guarded = configuration(RestartGuard::Quarantine);
@@ -183,15 +176,15 @@ mod tests {
             "redis://default:pw@db1",
             "rediss://db1/0",
         ] {
-            assert!(is_early(url, None, &guarded), "{url}");
+            assert!(is_early(url, false, &guarded), "{url}");
         }
         for url in ["redis://user:pw@db1", "redis://db1/7"] {
-            assert!(!is_early(url, None, &guarded), "{url}");
+            assert!(!is_early(url, false, &guarded), "{url}");
         }
-        assert!(!is_early("redis://db1", Some(told), &guarded));
+        assert!(!is_early("redis://db1", true, &guarded));
         let trusting = configuration(RestartGuard::TrustAof);
-        assert!(!is_early("redis://db1", None, &trusting));
-        assert!(!is_early("redis://db1", None, &Configuration::plain()));
+        assert!(!is_early("redis://db1", false, &trusting));
+        assert!(!is_early("redis://db1", false, &Configuration::plain()));
     }
 
     #[test]

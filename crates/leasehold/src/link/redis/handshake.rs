@@ -42,7 +42,7 @@ async fn meet_with(
     let introduction = async {
         let (mut stream, heard) =
             introduce(stream, &mut inbox, url, &scripts, manners, early).await?;
-        if target.told.is_some() {
+        if target.is_named {
             confirm(&mut stream, &mut inbox).await?;
         }
         let met = match heard.no_scripts() {
@@ -88,7 +88,7 @@ pub(super) async fn log_in(target: &Target, manners: Manners) -> Result<(Stream,
     let introduction = async {
         let (mut stream, _) =
             introduce(stream, &mut inbox, &target.url, &[], manners, None).await?;
-        if target.told.is_some() {
+        if target.is_named {
             confirm(&mut stream, &mut inbox).await?;
         }
         Ok::<_, Halt>(stream)

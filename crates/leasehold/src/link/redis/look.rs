@@ -11,7 +11,7 @@
 //!
 //! So tracking is on request (`OPTIN`), and what is requested is one look at the key of a lock, behind an answer
 //! after which somebody waits for it or holds it for long: `CLIENT CACHING YES` and `GET`. That costs the server about 1 µs
-//! there. Uncontended votes and releases cost what they cost without hints, the scripts know nothing of it, and plain
+//! there. A lease that is still held after 100 ms asks for it by inspecting its keys; a shorter one never does. Uncontended votes and releases cost what they cost without hints, the scripts know nothing of it, and plain
 //! locks have hints too.
 //!
 //! No change is missed between answer and look: the look tells what the key is, and if that is not what the

@@ -7,8 +7,10 @@ use super::{
     texts::{EXTEND, FAIR, GREET, INSPECT, LEAVE, RAISE, RELEASE, SCRIPTS, Script, TRANSFER, VOTE},
 };
 use crate::configuration::{Configuration, KeyFormat, RestartGuard};
-use leasehold_core::{Owner, Request, Resource, fence::counter_of, quarantine::Disk};
-use std::borrow::Cow;
+use leasehold_core::{
+    Owner, Request, Resource, Ttl, discovery, fence::counter_of, quarantine::Disk,
+};
+use std::{borrow::Cow, time::Duration};
 
 /// Makes commands of requests, for nodes of one configuration.
 #[derive(Clone, Debug)]
@@ -23,6 +25,8 @@ pub(super) struct Encoder {
     /// The quarantine in milliseconds, or `off`.
     guard: String,
     trusts_disk: bool,
+    /// For how long a node abstains that may have forgotten votes; none if it does not.
+    quarantine: Option<Duration>,
     /// Who must have heard of a vote before it counts.
     replicas: Option<Replicas>,
 }
@@ -60,8 +64,14 @@ impl Encoder {
             text: configuration.text().to_owned(),
             guard: configuration.quarantine_text(),
             trusts_disk: configuration.guard() == RestartGuard::TrustAof,
+            quarantine: configuration.max_ttl().map(|_| configuration.quarantine()),
             replicas: None,
         }
+    }
+
+    /// For how long after its master was last confirmed a vote for `ttl` may be relied on; none if nothing limits that.
+    pub(super) fn room(&self, ttl: Ttl) -> Option<Duration> {
+        Some(discovery::room(self.quarantine?, ttl))
     }
 
     /// With votes that these must have heard of.

@@ -6,9 +6,10 @@ use super::{
     reply::words,
     search::Target,
     socket::Stream,
-    talk::{hear, send},
+    talk::{Halt, hear, send},
     url::{Place, RedisUrl, Sentinels},
 };
+use leasehold_core::{Identity, discovery::Naming};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -20,12 +21,6 @@ pub(super) struct Sentinel {
 
 /// Where a master is, as a sentinel says.
 pub(super) type Address = (String, u16);
-
-/// Asks a sentinel where the master is, and hangs up.
-pub(super) async fn ask(sentinels: &Sentinels, turn: usize) -> Result<Address, String> {
-    let mut sentinel = Sentinel::meet(sentinels, turn).await?;
-    sentinel.ask(&sentinels.master).await
-}
 
 impl Sentinel {
     /// Connects and logs in. The error is a fragment for people, without the password.
@@ -41,7 +36,7 @@ impl Sentinel {
                 login: sentinels.login.clone(),
                 database: 0,
             },
-            told: None,
+            is_named: false,
         };
         // They know few commands.
         let talk = within(log_in(&target, Manners::Bare)).await?;
@@ -49,17 +44,35 @@ impl Sentinel {
         Ok(Self { stream, inbox })
     }
 
-    /// Asks where the master of this name is.
-    pub(super) async fn ask(&mut self, master: &str) -> Result<Address, String> {
-        let question = [
-            &b"SENTINEL"[..],
-            b"GET-MASTER-ADDR-BY-NAME",
-            master.as_bytes(),
-        ];
-        match self.say(&question, address).await? {
-            Said::This(address) => Ok(address),
-            Said::Unknown => Err(self.unknown(master).await),
-            Said::Odd => Err("gave an answer that sentinels never give".to_owned()),
+    /// Asks where the master of this name is, and by which failover it came to be that.
+    pub(super) async fn ask(&mut self, master: &str) -> Result<Word, String> {
+        let mut wire = Vec::new();
+        let name = master.as_bytes();
+        codec::encode(&mut wire, &[b"SENTINEL", b"MYID"]);
+        // The epoch before the address, so that a failover between the two makes the epoch too small and not too
+        // large. The facts have an address too, which is the old one while a failover is being carried out.
+        codec::encode(&mut wire, &[b"SENTINEL", b"MASTER", name]);
+        codec::encode(&mut wire, &[b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", name]);
+        let answer = async {
+            send(&mut self.stream, &wire).await?;
+            let (stream, inbox) = (&mut self.stream, &mut self.inbox);
+            let by = hear(stream, inbox, id).await?;
+            let epoch = hear(stream, inbox, epoch).await?;
+            let address = hear(stream, inbox, |frame| {
+                failure(frame).map_or_else(|| Ok(address(frame)), Err)
+            });
+            Ok::<_, Halt>((by, epoch, address.await?))
+        };
+        let (by, epoch, address) = within(answer).await?.map_err(String::from)?;
+        match (address?, epoch) {
+            (Said::Unknown, _) => Ok(Word::NoMaster(self.unknown(master).await)),
+            (Said::This(server), Ok(Some(epoch))) => Ok(Word::Named(Naming { server, epoch, by })),
+            (Said::This(_), Err(words)) => Err(format!(
+                "does not tell of the last failover (+sentinel|master): {words}"
+            )),
+            (Said::This(_), Ok(None)) | (Said::Odd, _) => {
+                Err("gave an answer that sentinels never give".to_owned())
+            }
         }
     }
 
@@ -83,14 +96,7 @@ impl Sentinel {
     ) -> Result<T, String> {
         let mut wire = Vec::new();
         codec::encode(&mut wire, parts);
-        let read = |frame: &Frame<'_>| match frame {
-            // A server that is no sentinel does not know the command, and repeats it.
-            Frame::Error(error) if error.starts_with(b"ERR unknown command") => {
-                Err("is no sentinel".to_owned())
-            }
-            Frame::Error(error) => Err(words(error)),
-            frame => Ok(read(frame)),
-        };
+        let read = |frame: &Frame<'_>| failure(frame).map_or_else(|| Ok(read(frame)), Err);
         let answer = async {
             send(&mut self.stream, &wire).await?;
             hear(&mut self.stream, &mut self.inbox, read).await
@@ -99,12 +105,52 @@ impl Sentinel {
     }
 }
 
-/// What a sentinel says about a master.
+/// What a sentinel says when it is asked for a master.
+pub(super) enum Word {
+    Named(Naming<Address>),
+    /// It knows no master of this name; which it knows, for people.
+    NoMaster(String),
+}
+
+/// What a sentinel says about the address of a master.
 #[derive(Debug, PartialEq)]
 enum Said {
     This(Address),
     Unknown,
     Odd,
+}
+
+/// The error in an answer, as a fragment for people.
+fn failure(frame: &Frame<'_>) -> Option<String> {
+    match frame {
+        // A server that is no sentinel does not know the command, and repeats it.
+        Frame::Error(error) if error.starts_with(b"ERR unknown command") => {
+            Some("is no sentinel".to_owned())
+        }
+        Frame::Error(error) => Some(words(error)),
+        _ => None,
+    }
+}
+
+/// Which sentinel it is; none if it does not say.
+fn id(frame: &Frame<'_>) -> Option<Identity> {
+    match frame {
+        Frame::Text(id) => str::from_utf8(id).ok().map(Identity::new),
+        _ => None,
+    }
+}
+
+/// The number of the failover that made the master what it is, among the facts about it.
+fn epoch(frame: &Frame<'_>) -> Result<Option<u64>, String> {
+    let facts = match frame {
+        Frame::List(facts) => facts,
+        frame => return failure(frame).map_or(Ok(None), Err),
+    };
+    let epoch = facts.chunks(2).find_map(|fact| match fact {
+        [Frame::Text(b"config-epoch"), Frame::Text(epoch)] => Some(*epoch),
+        _ => None,
+    });
+    Ok(epoch.and_then(|epoch| str::from_utf8(epoch).ok()?.parse().ok()))
 }
 
 fn address(frame: &Frame<'_>) -> Said {
@@ -180,6 +226,20 @@ mod tests {
             assert_eq!(address(&list(odd)), Said::Odd, "{odd:?}");
         }
         assert_eq!(address(&Frame::Integer(1)), Said::Odd);
+    }
+
+    #[test]
+    fn the_epoch_is_read_from_the_facts_about_the_master() {
+        let told = |parts: &[&str]| epoch(&list(parts));
+        assert_eq!(
+            told(&["name", "config-epoch", "config-epoch", "7"]),
+            Ok(Some(7))
+        );
+        assert_eq!(told(&["name", "m", "config-epoch", "soon"]), Ok(None));
+        assert_eq!(told(&["name", "m"]), Ok(None));
+        assert_eq!(epoch(&Frame::Null), Ok(None));
+        let refused = epoch(&Frame::Error(b"NOPERM no"));
+        assert_eq!(refused, Err("NOPERM no".to_owned()));
     }
 
     #[test]

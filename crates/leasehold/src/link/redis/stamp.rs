@@ -199,6 +199,14 @@ fn text(frame: &Frame<'_>) -> Option<String> {
     }
 }
 
+/// All of them, by what they do.
+#[cfg(feature = "wire")]
+pub(super) const TEXTS: [(&str, &str); 3] = [
+    ("stamp-acquire", ACQUIRE),
+    ("stamp-extend", EXTEND),
+    ("stamp-release", RELEASE),
+];
+
 const ACQUIRE: &str = concat!(
     "#!lua\n",
     include_str!("stamp_other.lua"),

@@ -321,6 +321,15 @@ fn millis(millis: i64) -> Option<Duration> {
     u64::try_from(millis).ok().map(Duration::from_millis)
 }
 
+/// All of them, by what they do.
+#[cfg(feature = "wire")]
+pub(super) const TEXTS: [(&str, &str); 4] = [
+    ("survey", SURVEY),
+    ("admit", ADMIT),
+    ("block", BLOCK),
+    ("settle", SETTLE),
+];
+
 const SURVEY: &str = concat!(
     "#!lua flags=no-writes\n",
     include_str!("counters.lua"),

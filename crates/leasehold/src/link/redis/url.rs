@@ -18,7 +18,10 @@ use std::{fmt, net::Ipv6Addr, path::PathBuf, str::FromStr};
 /// * `redis+sentinel://[user[:password]@]host[:port],host[:port],…/mymaster[/db]`: one node, the server that
 ///   the sentinels name as the master `mymaster` at that time. `rediss+sentinel://…` speaks TLS with the
 ///   sentinels and with the server. User and password are the server's; those of the sentinels are
-///   `?sentinel_user=…&sentinel_password=…`. What such a node promises, and what not, stands in OPERATING.md.
+///   `?sentinel_user=…&sentinel_password=…`. A majority of the sentinels in the list must agree on the master, and its
+///   votes count while such a majority has named it in the last ten seconds (`&sentinel_bound_ms=10000`).
+///   `&dangerous_sentinel_minority=yes` goes on without one: then two masters may grant the same lock. What such a node
+///   promises, and what not, stands in OPERATING.md.
 ///
 /// The port is 6379, of a sentinel 26379, and the database 0 unless given. An IPv6 host stands in brackets. Characters that
 /// mean something in an address are percent-encoded in user, password and path: `@` as `%40`, `:` as
@@ -74,6 +77,11 @@ impl RedisUrl {
     #[must_use]
     pub fn name(&self) -> NodeName {
         NodeName::new(&self.place.to_string())
+    }
+
+    /// Whether the node is whichever server sentinels name.
+    pub(crate) const fn is_named(&self) -> bool {
+        matches!(self.place, Place::Named(_))
     }
 }
 

@@ -51,3 +51,21 @@ pub(crate) fn manager(
         .build()
         .expect("good addresses")
 }
+
+/// How many scripts the servers were asked to run.
+pub(crate) fn calls(servers: &ServerSet) -> usize {
+    let of = |server: &Server| {
+        let info = server
+            .command(&["INFO", "commandstats"])
+            .expect("it answers");
+        let text = info.text().expect("a text").to_owned();
+        let mut line = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
+        let count = line
+            .next()
+            .and_then(|rest| rest.split(',').next().map(str::to_owned));
+        count.map_or(0, |count| count.parse::<usize>().expect("a number"))
+    };
+    servers.iter().map(of).sum()
+}

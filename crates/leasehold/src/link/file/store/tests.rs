@@ -400,3 +400,17 @@ proptest! {
         prop_assert_eq!(votes, expected);
     }
 }
+
+#[test]
+fn a_lock_is_tried_out_without_a_trace() {
+    let folder = Folder::new("trial");
+    let mut store = folder.store();
+    assert_eq!(store.one(acquire("a", "me")), Vote::GRANTED);
+    assert_eq!(store.try_out(Clock::system()), Ok(()));
+    let contents = store.contents(Clock::system()).expect("it can be read");
+    let names = contents
+        .held
+        .iter()
+        .filter_map(|held| held.resource.as_ref());
+    assert_eq!(names.map(Resource::as_str).collect::<Vec<_>>(), ["a"]);
+}

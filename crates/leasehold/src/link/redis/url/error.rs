@@ -36,6 +36,11 @@ pub enum RedisUrlError {
         /// What may be shown of the text.
         url: String,
     },
+    /// The age that a majority of sentinels may have is no number of milliseconds from 1500 to an hour.
+    BadBound {
+        /// What may be shown of the text.
+        url: String,
+    },
     /// It names no master that sentinels could be asked for.
     NoMaster {
         /// What may be shown of the text.
@@ -86,6 +91,10 @@ impl fmt::Display for RedisUrlError {
                 out,
                 "{url:?} has no absolute path; write unix:///path/to/socket"
             ),
+            Self::BadBound { url } => write!(
+                out,
+                "{url:?} has a sentinel_bound_ms that is not a number from 1500 to 3600000"
+            ),
             Self::NoMaster { url } => write!(
                 out,
                 "{url:?} names no master as sentinels know it; \
@@ -94,7 +103,8 @@ impl fmt::Display for RedisUrlError {
             Self::UnknownOption { url } => write!(
                 out,
                 "{url:?} has an unknown option; known are ca for rediss, \
-                 db, user and pass for unix, and sentinel_user and sentinel_password for redis+sentinel"
+                 db, user and pass for unix, and sentinel_user, sentinel_password, sentinel_bound_ms and \
+                 dangerous_sentinel_minority=yes for redis+sentinel"
             ),
             Self::NotEncoded { url } => write!(
                 out,

@@ -4,12 +4,13 @@ use super::{
     Login, Place, RedisUrl, RedisUrlError, Roots, host_port, login, options, parse_database,
     parse_host_port, redact, split,
 };
-use std::fmt;
+use leasehold_core::discovery::Rule;
+use std::{fmt, ops::RangeInclusive, time::Duration};
 
 /// Who knows where the node is, and what they call it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(in crate::link::redis) struct Sentinels {
-    /// At least one, in the order in which they are asked.
+    /// At least one, none twice.
     pub(in crate::link::redis) hosts: Vec<(String, u16)>,
     /// The name of the master.
     pub(in crate::link::redis) master: String,
@@ -17,6 +18,8 @@ pub(in crate::link::redis) struct Sentinels {
     pub(in crate::link::redis) login: Option<Login>,
     /// For the sentinels and for the node.
     pub(in crate::link::redis) tls: Option<Roots>,
+    /// How many must agree, and how recently.
+    pub(in crate::link::redis) rule: Rule,
 }
 
 /// Reads `[user[:password]@]host[:port],…/master[/db][?options]`.
@@ -24,7 +27,14 @@ pub(super) fn parse(text: &str, rest: &str, tls: bool) -> Result<RedisUrl, Redis
     let parts = split(text, rest)?;
     let hosts = parts.hosts.split(',');
     let hosts = hosts.map(|host| parse_host_port(text, host, DEFAULT_PORT));
-    let hosts = hosts.collect::<Result<_, _>>()?;
+    let mut distinct = Vec::new();
+    for host in hosts {
+        let host = host?;
+        // One that is given twice has one voice.
+        if !distinct.contains(&host) {
+            distinct.push(host);
+        }
+    }
     let (master, database) = parts.path.split_once('/').unwrap_or((parts.path, ""));
     // As sentinels take them. What is none may be half of a password.
     let odd = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'));
@@ -32,25 +42,38 @@ pub(super) fn parse(text: &str, rest: &str, tls: bool) -> Result<RedisUrl, Redis
         return Err(RedisUrlError::NoMaster { url: redact(text) });
     }
     let mut roots = tls.then_some(Roots::System);
-    let (mut user, mut password) = (None, None);
+    let (mut user, mut password, mut rule) = (None, None, Rule::DEFAULT);
     for (option, value) in options(text, parts.query)? {
         match (option.as_str(), &mut roots) {
             ("ca", Some(roots)) if !value.is_empty() => *roots = Roots::File(value.into()),
             ("sentinel_user", _) => user = Some(value),
             ("sentinel_password", _) => password = Some(value),
+            ("sentinel_bound_ms", _) => rule.bound = bound(text, &value)?,
+            ("dangerous_sentinel_minority", _) if value == "yes" => rule.needs_majority = false,
             _ => return Err(RedisUrlError::UnknownOption { url: redact(text) }),
         }
     }
     Ok(RedisUrl {
         place: Place::Named(Sentinels {
-            hosts,
+            hosts: distinct,
             master: master.to_owned(),
             login: login(user.unwrap_or_default(), password),
             tls: roots,
+            rule,
         }),
         login: parts.login,
         database: parse_database(text, database)?,
     })
+}
+
+/// How recently a majority must have named the master.
+fn bound(text: &str, millis: &str) -> Result<Duration, RedisUrlError> {
+    let millis = millis
+        .parse()
+        .ok()
+        .filter(|millis| BOUNDS_MS.contains(millis));
+    let bound = millis.map(Duration::from_millis);
+    bound.ok_or_else(|| RedisUrlError::BadBound { url: redact(text) })
 }
 
 impl Sentinels {
@@ -93,3 +116,6 @@ impl fmt::Display for Sentinels {
 }
 
 const DEFAULT_PORT: u16 = 26_379;
+
+/// They are asked once a second, and an hour is as good as no bound.
+const BOUNDS_MS: RangeInclusive<u64> = 1_500..=3_600_000;

@@ -1,5 +1,7 @@
 use super::*;
+use leasehold_core::discovery::Rule;
 use proptest::prelude::*;
+use std::time::Duration;
 
 fn parse(text: &str) -> RedisUrl {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
@@ -73,7 +75,7 @@ fn two_spellings_of_a_node_have_one_name() {
 }
 
 #[test]
-fn sentinels_are_asked_in_their_order_and_have_a_login_of_their_own() {
+fn sentinels_have_a_login_of_their_own() {
     let url = parse("redis+sentinel://u:p@s2,s1:7/m/4?sentinel_user=v&sentinel_password=q%26");
     let Place::Named(sentinels) = url.place else {
         panic!("not by sentinels");
@@ -96,6 +98,23 @@ fn sentinels_are_asked_in_their_order_and_have_a_login_of_their_own() {
 }
 
 #[test]
+fn a_majority_of_distinct_sentinels_is_needed_unless_the_address_says_otherwise() {
+    let sentinels = |text: &str| match parse(text).place {
+        Place::Named(sentinels) => sentinels,
+        _ => panic!("not by sentinels"),
+    };
+    let usual = sentinels("redis+sentinel://s,t,S:26379/m");
+    assert_eq!(usual.hosts.len(), 2, "one of them was given twice");
+    assert_eq!(usual.rule, Rule::DEFAULT);
+    let other = "redis+sentinel://s/m?sentinel_bound_ms=2000&dangerous_sentinel_minority=yes";
+    let rule = Rule {
+        bound: Duration::from_secs(2),
+        needs_majority: false,
+    };
+    assert_eq!(sentinels(other).rule, rule);
+}
+
+#[test]
 fn an_error_names_the_input_the_reason_and_the_way_out() {
     for (text, expected) in [
         ("http://h", "unknown scheme; known are redis"),
@@ -114,6 +133,18 @@ fn an_error_names_the_input_the_reason_and_the_way_out() {
         ("redis+sentinel://s,t:0/m", "from 1 to 65535"),
         ("redis+sentinel://s/m/x", "a database that is not a number"),
         ("redis+sentinel://s/m?pass=x", "sentinel_password"),
+        (
+            "redis+sentinel://s/m?sentinel_bound_ms=1499",
+            "from 1500 to 3600000",
+        ),
+        (
+            "redis+sentinel://s/m?sentinel_bound_ms=10s",
+            "from 1500 to 3600000",
+        ),
+        (
+            "redis+sentinel://s/m?dangerous_sentinel_minority=no",
+            "dangerous_sentinel_minority=yes",
+        ),
         ("redis://:pa/ss@h", "write %40, %2F, %3F or %23"),
         ("redis://:pa%ss@h", "write %25"),
     ] {

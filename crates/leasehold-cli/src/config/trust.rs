@@ -1,0 +1,40 @@
+//! Who may change a file that says where to lock.
+//!
+//! Somebody who can write it can send one job to other servers than all the others, and two hold one lock. So a file that
+//! everybody can write is refused, as ssh and sudo refuse theirs. Of one that its group can write, or that belongs to
+//! another user, the command warns and goes on: there it may be meant so, as with a group of one's own, or a file that
+//! comes from outside of a container.
+
+use super::wrong;
+use crate::{failure::Failure, output, told_lease::quoted};
+use rustix::process::geteuid;
+use std::{fs, os::unix::fs::MetadataExt, path::Path};
+
+/// Whether what the file says can be believed. Says so where that is in doubt.
+pub(super) fn check(path: &Path) -> Result<(), Failure> {
+    // What is not a file with a mode (a pipe, say) was made by whoever named it.
+    let Some(found) = fs::metadata(path).ok().filter(fs::Metadata::is_file) else {
+        return Ok(());
+    };
+    let shown = path.display().to_string();
+    let (mode, word) = (found.mode() & 0o7777, quoted(&shown));
+    if mode & 0o002 != 0 {
+        let text = format!(
+            "everybody on this machine can change {shown}, which says where to lock: its mode is {mode:04o}"
+        );
+        return Err(wrong(text).hint(format!("chmod go-w {word}")));
+    }
+    if mode & 0o020 != 0 {
+        output::talk(format_args!(
+            "warning: its group can change {shown}, which says where to lock: its mode is {mode:04o}"
+        ));
+        output::hint(format_args!("chmod go-w {word}"));
+    }
+    let owner = found.uid();
+    if owner != 0 && owner != geteuid().as_raw() {
+        output::talk(format_args!(
+            "warning: {shown}, which says where to lock, belongs to user {owner}, who can change it"
+        ));
+    }
+    Ok(())
+}

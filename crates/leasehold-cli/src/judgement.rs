@@ -1,0 +1,98 @@
+//! Whether a lock can be had: the one judgement of `run`, `status`, `doctor` and `watch`.
+//!
+//! `run` learns it by trying, the others by examining the nodes; what they tell and the code they end with is derived
+//! from it here, so that none of them calls a set of nodes usable on which another finds no lock to be had.
+
+use crate::{duration::Shown, exit_code};
+use leasehold::AcquireError;
+use std::time::Duration;
+
+/// Whether a lock that nobody holds can be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Judgement {
+    /// It can, and so many nodes more may be away.
+    Now { spare: usize },
+    /// Not before this time has passed.
+    Later(Duration),
+    /// Not before something is mended.
+    No,
+}
+
+impl Judgement {
+    /// The judgement of nodes of which so many must vote: each votes after a time, which may be none, or never. Whoever
+    /// lists them counts each server once, whatever it is called.
+    pub(crate) fn of_nodes(
+        votes_after: impl IntoIterator<Item = Option<Duration>>,
+        quorum: usize,
+    ) -> Self {
+        let mut times: Vec<_> = votes_after.into_iter().flatten().collect();
+        times.sort_unstable();
+        let voting = times.iter().filter(|time| time.is_zero()).count();
+        match quorum.checked_sub(1).and_then(|last| times.get(last)) {
+            Some(&Duration::ZERO) => Self::Now {
+                spare: voting - quorum,
+            },
+            Some(&time) => Self::Later(time),
+            None => Self::No,
+        }
+    }
+
+    /// What an attempt that failed says of the nodes; none if they voted, or it failed of something else.
+    pub(crate) fn of_failure(error: &AcquireError) -> Option<Self> {
+        match error {
+            AcquireError::TimedOut { last, .. } => Self::of_failure(last),
+            error => match error.abstains() {
+                Some(time) => Some(Self::Later(time)),
+                None if matches!(error, AcquireError::TooLate { .. }) => Some(Self::No),
+                None => error.is_unreachable().then_some(Self::No),
+            },
+        }
+    }
+
+    /// The code to exit with, where nobody holds a lock.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Now { .. } => exit_code::SUCCESS,
+            Self::Later(_) | Self::No => exit_code::NO_QUORUM,
+        }
+    }
+
+    /// For people; of nodes in the plural, unless there is only one.
+    pub(crate) fn sentence(self, nodes: usize) -> String {
+        match (self, nodes) {
+            (Self::Now { .. }, 1) => "locks work".to_owned(),
+            (Self::Now { spare: 0 }, _) => "locks work, and no node more may be away".to_owned(),
+            (Self::Now { spare: 1 }, _) => "locks work, and 1 node more may be away".to_owned(),
+            (Self::Now { spare }, _) => format!("locks work, and {spare} nodes more may be away"),
+            (Self::Later(time), _) => format!("nobody can have a lock for {}", Shown(time)),
+            (Self::No, _) => "nobody can have a lock".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every mix of three nodes that vote now, vote after one or two seconds, or never.
+    #[test]
+    fn a_lock_can_be_had_as_soon_as_a_quorum_votes() {
+        let kinds = [Some(0), Some(1), Some(2), None].map(|time| time.map(Duration::from_secs));
+        for first in kinds {
+            for second in kinds {
+                for third in kinds {
+                    let nodes = [first, second, third];
+                    let by = |time| nodes.iter().flatten().filter(|at| **at <= time).count();
+                    let seconds = Duration::from_secs;
+                    let expected = match (by(seconds(0)), by(seconds(1)), by(seconds(2))) {
+                        (voting @ 2.., ..) => Judgement::Now { spare: voting - 2 },
+                        (_, 2.., _) => Judgement::Later(seconds(1)),
+                        (.., 2..) => Judgement::Later(seconds(2)),
+                        _ => Judgement::No,
+                    };
+                    assert_eq!(Judgement::of_nodes(nodes, 2), expected, "{nodes:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What stands in the way of the file store, as the command tells it.
+
+#![cfg(target_os = "linux")]
+
+use crate::support::User;
+use std::{fs, os::unix::fs::PermissionsExt, process::Command};
+
+#[test]
+fn a_folder_that_was_named_is_not_told_to_be_moved_by_a_variable() {
+    let user = User::new();
+    let named = user.path("named");
+    fs::create_dir(&named).expect("it is new");
+    fs::set_permissions(&named, fs::Permissions::from_mode(0o777)).expect("it is ours");
+    let nodes = format!("file://{named}");
+    let seen = user
+        .run(&["run", "--nodes", &nodes, "demo", "--", "true"])
+        .end();
+    seen.assert_says(125, &[&named, "others may write it", "hint: name a folder"]);
+    assert!(!seen.stderr.contains("XDG_STATE_HOME"), "{seen:?}");
+
+    // Who named none is told how to.
+    let own = user.path("leasehold");
+    fs::create_dir(&own).expect("it is new");
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o777)).expect("it is ours");
+    let seen = user.run(&["run", "demo", "--", "true"]).end();
+    seen.assert_says(125, &["others may write it", "hint: set XDG_STATE_HOME"]);
+}
+
+#[test]
+fn a_fifo_in_the_stores_place_is_named_and_nobody_waits_for_it() {
+    let user = User::new();
+    assert_eq!(user.run(&["run", "demo", "--", "true"]).end().code, 0);
+    let store = user.folder().join("leasehold");
+    for name in ["data.mdb", "lock.mdb"] {
+        fs::remove_file(store.join(name)).expect("it was made");
+        let made = Command::new("mkfifo").arg(store.join(name)).status();
+        assert!(made.expect("there is mkfifo").success());
+        let seen = user.run(&["run", "demo", "--", "echo", "never"]).end();
+        seen.assert_says(125, &[name, "it is a FIFO", "move the file away"]);
+        assert_eq!(seen.stdout, "");
+        fs::remove_file(store.join(name)).expect("it was made");
+    }
+}
+
+#[test]
+fn a_limit_of_file_sizes_ends_nothing_without_a_word() {
+    let user = User::new();
+    let leasehold = env!("CARGO_BIN_EXE_leasehold");
+    let script = format!("ulimit -f 100; exec {leasehold} run inner -- echo never");
+    let seen = user.run(&["run", "outer", "--", "sh", "-c", &script]).end();
+    seen.assert_says(
+        125,
+        &["bytes at most and the store has 67108908", "ulimit -f"],
+    );
+    assert_eq!(seen.stdout, "");
+}

@@ -1,0 +1,143 @@
+//! Whether a lock can be had: `run`, `doctor`, `status` and `watch` are of one opinion.
+
+use crate::support::{Running, Seen, Test, User, wait_until};
+use leasehold_servers::{Server, ServerSet, require_server, skip};
+use rustix::process::{Signal, geteuid};
+
+/// Asks all four about these nodes: `run` gets no lock, and nobody calls the nodes usable. `doctor` and `watch` say why.
+#[track_caller]
+fn assert_unusable(ask: impl Fn(&[&str]) -> Seen, why: &str) {
+    let run = ask(&["run", "-w", "400ms", "demo", "--", "echo", "never"]);
+    assert_eq!((run.code, run.stdout.as_str()), (122, ""), "{run:?}");
+    for words in [&["doctor"][..], &["watch", "--once"]] {
+        let seen = ask(words);
+        assert_eq!(seen.code, 122, "{words:?}: {seen:?}");
+        for part in ["nobody can have a lock", why] {
+            assert!(seen.stdout.contains(part), "no {part:?} in {seen:?}");
+        }
+    }
+    let status = ask(&["status", "demo"]);
+    assert_eq!(status.code, 122, "{status:?}");
+    // It may hear already that the nodes do not answer.
+    let says = [
+        "held by nobody, but nobody can have a lock",
+        "nodes answer, ",
+    ];
+    let is_said = says.iter().any(|part| status.stdout.contains(part));
+    assert!(is_said, "{status:?}");
+}
+
+/// Asks all four about these nodes, each of which has to say that locks can be had.
+#[track_caller]
+fn assert_usable(ask: impl Fn(&[&str]) -> Seen) {
+    let run = ask(&["run", "-n", "demo", "--", "true"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let doctor = ask(&["doctor"]);
+    assert!([0, 120].contains(&doctor.code), "{doctor:?}");
+    for words in [&["status", "demo"][..], &["watch", "--once"]] {
+        let seen = ask(words);
+        assert_eq!(seen.code, 0, "{seen:?}");
+    }
+}
+
+#[test]
+fn one_server_under_three_names_is_one_node_to_all_who_ask() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let (user, port) = (User::new(), server.port());
+    let nodes = format!("redis://127.0.0.1:{port},redis://localhost:{port},redis://127.1:{port}/1");
+    let ask = |words: &[&str]| user.run(words).env("LEASEHOLD_NODES", &nodes).end();
+    assert_unusable(ask, "1 of 3 nodes vote, 2 must");
+}
+
+#[test]
+fn servers_that_abstain_are_told_of_with_the_time_by_all_who_ask() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let (user, nodes) = (User::new(), servers.nodes());
+    let ask = |words: &[&str]| {
+        let test = user.run(words).guarded();
+        test.env("LEASEHOLD_NODES", &nodes).end()
+    };
+    assert_unusable(ask, "can have a lock for 3");
+    assert_eq!(ask(&["admit", "--yes"]).code, 0);
+    assert_usable(ask);
+    servers[0].kill().expect("it runs");
+    assert_usable(ask);
+    servers[1].kill().expect("it runs");
+    assert_eq!(ask(&["doctor"]).code, 122);
+    assert_eq!(ask(&["status", "demo"]).code, 122);
+    assert_eq!(ask(&["watch", "--once"]).code, 122);
+}
+
+#[test]
+fn a_store_on_a_full_disk_is_usable_to_nobody() {
+    if !geteuid().is_root() {
+        return skip("a full disk needs a mount, which root alone may make");
+    }
+    let user = User::new();
+    let folder = user.path("disk");
+    let leasehold = env!("CARGO_BIN_EXE_leasehold");
+    // A mount of its own namespace, which goes with the shell.
+    let script = format!(
+        "set -e; mkdir -p {folder}; mount -t tmpfs -o size=256k none {folder}; export LEASEHOLD_NODES=file://{folder}/s; \
+         {leasehold} run demo -- true; cat /dev/zero >{folder}/filler 2>/dev/null || true; set +e; \"$@\""
+    );
+    let ask = |words: &[&str]| {
+        let test = user.run_in(
+            "unshare",
+            &["-m", "sh", "-c", &script, "sh", leasehold],
+            words,
+        );
+        test.end()
+    };
+    assert_unusable(ask, "No space left on device");
+}
+
+#[test]
+fn a_store_whose_writer_was_stopped_in_the_middle_is_usable_to_nobody_and_its_writer_is_named() {
+    let user = User::new();
+    let nodes = format!("file://{}", user.path("store"));
+    let test = |words: &[&str]| user.run(words).env("LEASEHOLD_NODES", &nodes);
+    let ask = |words: &[&str]| test(words).end();
+    let writer = stopped_in_the_middle(test);
+    assert_unusable(
+        ask,
+        &format!("process {} ", writer.process().as_raw_nonzero()),
+    );
+    // What is drawn again and again is drawn again.
+    let mut watching = test(&["watch", "--every", "200ms"]).start();
+    let lines = (0..30).map(|_| watching.line());
+    let pictures = lines.filter(|line| line.contains("nobody can have a lock"));
+    assert_eq!(pictures.take(3).count(), 3, "it ended, or changed its mind");
+    watching.signal(Signal::TERM);
+    watching.end_alone();
+    writer.signal(Signal::CONT);
+    assert_usable(ask);
+    writer.signal(Signal::TERM);
+    writer.end_alone();
+}
+
+/// A process that was stopped inside a transaction. Most of its time is spent in one, so it does not take many tries.
+fn stopped_in_the_middle(test: impl Fn(&[&str]) -> Test) -> Running {
+    let writer = test(&["bench", "--for", "60s"]).start();
+    let is_stuck = || {
+        let words = ["run", "-w", "300ms", "probe", "--", "true"];
+        test(&words).end().code == 122
+    };
+    // It makes the store first.
+    wait_until(|| {
+        test(&["list", "leasehold/bench"])
+            .end()
+            .stdout
+            .contains("bench")
+    });
+    for _ in 0..1000 {
+        writer.signal(Signal::STOP);
+        if is_stuck() {
+            return writer;
+        }
+        writer.signal(Signal::CONT);
+    }
+    panic!("it was never stopped inside a transaction");
+}

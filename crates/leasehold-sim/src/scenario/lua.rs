@@ -1,0 +1,134 @@
+//! Worlds in which the nodes are servers, on which the scripts that ship are run.
+//!
+//! They are the worlds of other scenarios otherwise. What is found here and not there is a fault of a script, of the
+//! arguments that it is given, or of how its answer is read.
+
+use super::{Law, Scenario, broken, lawful::lawful};
+use crate::{
+    check::Property,
+    node::scripted::Texts,
+    rng::Rng,
+    setting::{Guard, Setting},
+    time::SECOND,
+};
+
+/// First votes, extensions and releases; then queues; then nodes that forget; then everything at once.
+pub(super) static ALL: [Scenario; 18] = [
+    lawful(
+        "lua-contention",
+        "contention, by the scripts",
+        |setting, rng| {
+            served("contention", setting, rng);
+        },
+    ),
+    lawful("lua-lawless", "lawless, by the scripts", |setting, rng| {
+        served("lawless", setting, rng);
+    }),
+    lawful("lua-ttls", "ttls, by the scripts", |setting, rng| {
+        served("ttls", setting, rng);
+    }),
+    lawful("lua-repair", "repair, by the scripts", |setting, rng| {
+        served("repair", setting, rng);
+    }),
+    lawful("lua-foreign", "foreign, by the scripts", |setting, rng| {
+        served("foreign", setting, rng);
+    }),
+    lawful("lua-rejecting", "servers without memory", |setting, rng| {
+        served("rejecting", setting, rng);
+    }),
+    lawful(
+        "lua-detached",
+        "detached, by the scripts",
+        |setting, rng| {
+            served("detached", setting, rng);
+        },
+    ),
+    lawful("lua-fair", "fair locks, by the scripts", |setting, rng| {
+        served("fair", setting, rng);
+        // A queue is text that every vote reads: with fewer who wait there are ten times as many worlds in a second.
+        setting.slots = 1;
+        let idle_ns = &mut setting.habits.idle_ns;
+        *idle_ns = (*idle_ns).max(SECOND / 4);
+    }),
+    lawful(
+        "lua-evict",
+        "guarded-evict, by the scripts",
+        |setting, rng| {
+            served("guarded-evict", setting, rng);
+        },
+    ),
+    lawful(
+        "lua-guarded",
+        "guarded-proxy, by the scripts",
+        |setting, rng| {
+            served("guarded-proxy", setting, rng);
+        },
+    ),
+    lawful(
+        "lua-guarded-mix",
+        "guarded-mix, by the scripts",
+        |setting, rng| {
+            served("guarded-mix", setting, rng);
+        },
+    ),
+    lawful(
+        "lua-restart",
+        "what control-lua-blind is without the guard's look",
+        |setting, rng| {
+            restart(setting, rng);
+            setting.texts = Some(Texts::Shipped);
+        },
+    ),
+    lawful("lua-steps", "steps, by the scripts", |setting, rng| {
+        served("steps", setting, rng);
+    }),
+    lawful("lua-tokens", "tokens, by the scripts", |setting, rng| {
+        served("tokens", setting, rng);
+    }),
+    Scenario {
+        name: "lua-timeless",
+        about: "timeless, by the scripts",
+        law: Law::Fenced,
+        arrange: |setting, rng| served("timeless", setting, rng),
+    },
+    lawful(
+        "lua-everything",
+        "everything, by the scripts",
+        |setting, rng| {
+            served("everything", setting, rng);
+        },
+    ),
+    Scenario {
+        name: "control-lua-blind",
+        about: "the guard's look is taken out of the scripts",
+        law: Law::Broken(Property::Exclusion),
+        arrange: |setting, rng| {
+            restart(setting, rng);
+            setting.texts = Some(Texts::Blind);
+        },
+    },
+    Scenario {
+        name: "control-lua-half",
+        about: "the scripts wait for half the quarantine",
+        law: Law::Broken(Property::Exclusion),
+        arrange: |setting, rng| served("control-half", setting, rng),
+    },
+];
+
+/// The world of another scenario, on servers.
+fn served(name: &str, setting: &mut Setting, rng: &mut Rng) {
+    let scenario = Scenario::find(name).expect("it is a scenario");
+    (scenario.arrange)(setting, rng);
+    setting.texts = Some(Texts::Shipped);
+}
+
+/// Servers forget, and are back at once, behind proxies that hide it.
+fn restart(setting: &mut Setting, rng: &mut Rng) {
+    broken::restart(setting, rng);
+    setting.hides_restarts = true;
+    setting.guard = Guard::Marker {
+        span_ns: 2 * setting.longest_ttl_ns() + SECOND,
+        trusts_disk: false,
+        tells_evictions: true,
+    };
+}

@@ -1,0 +1,68 @@
+//! How the files of a store are opened: only if they are files, and without waiting.
+//!
+//! To open a FIFO waits for whoever opens its other end, which may be nobody, and to open some devices does something.
+//! A link, symbolic or hard, would give one data file two lock files, in two folders, and with them two writers at a
+//! time.
+
+use super::error::FileError;
+use rustix::{
+    fs::OFlags,
+    process::{Resource, getrlimit},
+};
+use std::{
+    fs::{self, File, FileType, Metadata, OpenOptions},
+    io,
+    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
+    path::Path,
+};
+
+/// Opens a file of a store to read it; none if there is none.
+pub(super) fn open_if_there(path: &Path) -> Result<Option<File>, FileError> {
+    let failed = |error: io::Error| FileError::io(path, &error);
+    let is_file = |found: &Metadata| {
+        let reason = match odd(found.file_type()) {
+            Some(kind) => format!("it is {kind}"),
+            None if found.nlink() > 1 => format!("it has {} names, hard links", found.nlink()),
+            None => return Ok(()),
+        };
+        let path = path.to_owned();
+        Err(FileError::NotAStore { path, reason })
+    };
+    match fs::symlink_metadata(path) {
+        Ok(found) => is_file(&found)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    }
+    // It may be something else by now.
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+        .map_err(failed)?;
+    is_file(&file.metadata().map_err(failed)?)?;
+    Ok(Some(file))
+}
+
+/// What this is, if it is no file.
+fn odd(kind: FileType) -> Option<&'static str> {
+    if kind.is_file() {
+        None
+    } else if kind.is_symlink() {
+        Some("a symbolic link")
+    } else if kind.is_dir() {
+        Some("a folder")
+    } else if kind.is_fifo() {
+        Some("a FIFO")
+    } else if kind.is_socket() {
+        Some("a socket")
+    } else {
+        Some("a device")
+    }
+}
+
+/// How long the files are that this process may write, if that is less than it needs. Who writes behind that is killed.
+pub(super) fn limit_below(needed: u64) -> Option<u64> {
+    let limit = getrlimit(Resource::Fsize).current;
+    limit.filter(|limit| *limit < needed)
+}

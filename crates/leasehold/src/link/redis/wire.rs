@@ -1,0 +1,127 @@
+//! What the link says to a server and how it reads the answers, without its sockets: for tests and simulators that put
+//! something else at the other end. Not for users: it changes with the link.
+
+use super::{
+    codec::{self, Frame},
+    greeting,
+    reply::{self, Verdict},
+    scripts::{Encoder, Met},
+    stamp, steward,
+    texts::{FAIR, LEAVE, SCRIPTS},
+};
+use crate::configuration::Configuration;
+use leasehold_core::{Fault, FaultKind, Request, Vote, quarantine::Disk};
+use std::time::Duration;
+
+/// The words of all links of one configuration.
+#[derive(Debug)]
+pub struct Wire {
+    encoder: Encoder,
+}
+
+/// What one connection knows of the process at its other end.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    met: Met,
+}
+
+impl Peer {
+    /// The process that was met, or nothing, and whether its disk has everything before it answers.
+    #[must_use]
+    pub fn new(id: &str, is_durable: bool) -> Self {
+        let met = Met {
+            id: id.to_owned(),
+            ..Met::nobody(disk(is_durable))
+        };
+        Self { met }
+    }
+}
+
+impl Wire {
+    /// Of this configuration.
+    #[must_use]
+    pub fn new(configuration: &Configuration) -> Self {
+        let encoder = Encoder::new(configuration);
+        Self { encoder }
+    }
+
+    /// The first call on a new connection, where nodes have a hash of their own.
+    #[must_use]
+    pub fn greeting(&self, is_durable: bool) -> Option<Vec<u8>> {
+        let encoder = &self.encoder;
+        encoder
+            .is_fenced()
+            .then(|| encoder.greeting(disk(is_durable)))
+    }
+
+    /// The identity of the process that answered the greeting so.
+    ///
+    /// # Errors
+    /// Why no locks are kept on it.
+    pub fn greeted(&self, reply: &[u8], is_durable: bool) -> Result<String, String> {
+        let frame = frame(reply).ok_or("no reply")?;
+        let node = greeting::read(&frame).map_err(|wrong| reply::words(&wrong))?;
+        node.suits(self.encoder.is_guarded(), is_durable)
+    }
+
+    /// `request` as it leaves over a connection to `peer`.
+    #[must_use]
+    pub fn request(&self, request: &Request, peer: &Peer) -> Vec<u8> {
+        let mut wire = self.encoder.by_hash(request);
+        self.encoder.append(&mut wire, request, &peer.met);
+        wire
+    }
+
+    /// What the reply to `request` says, and the node's clock, if it tells that.
+    #[must_use]
+    pub fn vote(&self, request: &Request, reply: &[u8]) -> (Vote, Option<Duration>) {
+        let read = if self.encoder.is_native(request) {
+            reply::of_set
+        } else {
+            reply::of_script
+        };
+        let doubt = |words: &str| Vote::Unknown(Fault::new(FaultKind::Disconnected, words));
+        let Some(reply) = frame(reply).as_ref().and_then(read) else {
+            return (doubt("no reply that is known"), None);
+        };
+        let vote = match reply.verdict {
+            Verdict::Vote(vote) => vote,
+            Verdict::ScriptMissing => doubt("the script is missing"),
+            Verdict::Unclear(words) => doubt(&words),
+        };
+        (vote, reply.time)
+    }
+}
+
+impl Default for Peer {
+    fn default() -> Self {
+        Self::new("", false)
+    }
+}
+
+/// What is relied upon of a disk that has everything before it answers, or of any other.
+const fn disk(is_durable: bool) -> Disk {
+    if is_durable {
+        Disk::Trusted
+    } else {
+        Disk::Ignored
+    }
+}
+
+/// The one frame that these bytes are.
+fn frame(bytes: &[u8]) -> Option<Frame<'_>> {
+    let (frame, length) = codec::decode(bytes).ok()??;
+    (length == bytes.len()).then_some(frame)
+}
+
+/// The scripts that are called by their hash: hash and text.
+pub fn scripts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let scripts = SCRIPTS.iter().chain([&FAIR, &LEAVE]);
+    scripts.map(|script| (script.sha1, script.text))
+}
+
+/// The scripts that are sent in full, by what they do: name and text.
+#[must_use]
+pub fn texts() -> Vec<(&'static str, &'static str)> {
+    [&steward::TEXTS[..], &stamp::TEXTS].concat()
+}

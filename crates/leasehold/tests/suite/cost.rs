@@ -1,0 +1,41 @@
+//! What a lock costs the servers, in commands.
+
+use crate::support::{
+    block_on,
+    cluster::{Cluster, calls},
+};
+use leasehold::{LockManager, LockOptions};
+use std::time::Duration;
+
+const CYCLES: usize = 200;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How many scripts one manager had the servers run while it did this, connecting included.
+fn cost(cluster: &Cluster, run: impl FnOnce(&LockManager)) -> usize {
+    let before = calls(&cluster.servers);
+    // A lease that nobody extends is not watched either, if this machine stands still for a moment.
+    let manager = cluster.direct(LockOptions::new().no_renewal());
+    run(&manager);
+    assert_eq!(block_on(manager.shutdown()), Some(0), "all is confirmed");
+    calls(&cluster.servers) - before
+}
+
+fn cycle(manager: &LockManager, name: &str) {
+    let mutex = manager.mutex(name).expect("a plain name");
+    // Released at once: two of the five grants are heard when their release is on its way.
+    drop(block_on(mutex.acquire_within(PATIENCE)).expect("the servers are well"));
+}
+
+#[test]
+fn a_cycle_asks_each_node_twice_however_soon_the_lease_is_released() {
+    let cluster = Cluster::start(5);
+    // The servers do not know the scripts yet.
+    cost(&cluster, |manager| cycle(manager, "first"));
+    let one = cost(&cluster, |manager| cycle(manager, "one"));
+    let many = cost(&cluster, |manager| {
+        for number in 0..=CYCLES {
+            cycle(manager, &format!("many/{number}"));
+        }
+    });
+    assert_eq!(many - one, 2 * 5 * CYCLES);
+}
