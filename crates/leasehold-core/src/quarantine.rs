@@ -5,6 +5,14 @@
 //! proxy hides restarts, a promoted replica has been up for long, and a flush leaves no trace. But the data can: a
 //! marker among them names the process that last vouched for them, and is lost or goes back in time together with
 //! the keys.
+//!
+//! And a node that may lose the next vote must not give it: one that may evict keys, is a replica, or does not keep on
+//! its disk what clients trust it to keep. All of that can be set while connections last (`CONFIG SET`, `REPLICAOF`), so
+//! it is part of the same look at the process.
+
+mod abstention;
+
+pub use abstention::{Abstention, AbstentionCause};
 
 use crate::time::Instant;
 use alloc::sync::Arc;
@@ -51,50 +59,50 @@ pub struct Marker {
     /// How long a reconfiguration made it wait, counted from the moment in which it wrote `until`. None if that was
     /// not noted, as by versions before.
     pub wait: Option<Duration>,
-    /// The millisecond of the node's clock in which the identity was last looked at. Not for replicas.
+    /// The millisecond of the node's clock in which the process was last looked at, and was fit to vote. Not for
+    /// replicas.
     pub seen_ms: Option<u64>,
+    /// What the last look found about evictions; none if none has found out.
+    pub evictions: Option<Evictions>,
+    /// Whether the disk can be trusted with what was kept.
+    pub durability: Durability,
 }
 
-/// Why a node does not vote for a while.
+/// What a node has evicted, as far as it tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum AbstentionCause {
-    /// It has no marker: it is new, was flushed, or has restarted without its data.
-    Empty,
-    /// Its marker is another process's: it has restarted, or was a replica.
-    Changed,
-    /// Those who use it agree on something else from then on.
-    Reconfigured,
+#[expect(clippy::exhaustive_enums, reason = "stores write it down")]
+pub enum Evictions {
+    /// So many keys in the life of its process, or since its statistics were reset.
+    Counted(u64),
+    /// It could evict any at any time.
+    Possible,
 }
 
-/// A node that does not vote, because it may have forgotten votes.
+/// Whether every vote of a node is known to be on its disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "stores write it down")]
+pub enum Durability {
+    /// That was never so, or nobody asks.
+    #[default]
+    Never,
+    /// It is so.
+    Kept,
+    /// It was so. A disk that says that it is so still is an old one, so the node does not vote until it is so again.
+    Lost,
+}
+
+/// What clients rely on the disk of a node for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_structs, reason = "links make it, field by field")]
-pub struct Abstention {
-    /// Why.
-    pub cause: AbstentionCause,
-    /// For how long still.
-    pub left: Duration,
-}
-
-impl fmt::Display for Abstention {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let why = match self.cause {
-            AbstentionCause::Empty => {
-                "it is new to these locks, was flushed, or has restarted without its data, and may have forgotten who \
-                 holds what"
-            }
-            AbstentionCause::Changed => {
-                "it has restarted, or was a replica, and may have forgotten who holds what"
-            }
-            AbstentionCause::Reconfigured => {
-                "it was reconfigured, and locks of before may still be held"
-            }
-        };
-        let tenths = self.left.as_millis().div_ceil(100);
-        let (seconds, tenth) = (tenths / 10, tenths % 10);
-        write!(out, "does not vote for {seconds}.{tenth} s more: {why}")
-    }
+#[expect(clippy::exhaustive_enums, reason = "links and simulators choose")]
+pub enum Disk {
+    /// Nothing: whatever a restart leaves, the node waits.
+    Ignored,
+    /// A restart alone forgets nothing, because every vote was on the disk before it was told; so its settings say.
+    Trusted,
+    /// That it be as above, and its settings say that it is not.
+    Distrusted,
+    /// That it be as above, and nobody has asked for its settings yet.
+    Unasked,
 }
 
 /// How a node is kept from voting when it may have forgotten votes.
@@ -106,8 +114,8 @@ impl fmt::Display for Abstention {
 pub struct Quarantine {
     /// For how long: at least as long as any lease may live that was forgotten.
     pub span: Duration,
-    /// Whether a restart alone forgets nothing, because every vote was on the disk before it was told.
-    pub trusts_disk: bool,
+    /// Whether a restart alone forgets something.
+    pub disk: Disk,
 }
 
 /// The process that serves a node, as the node tells.
@@ -121,6 +129,44 @@ pub struct Process {
     pub id: Identity,
     /// Whether it has ever been a replica.
     pub was_replica: bool,
+    /// Whether it is one now.
+    pub is_replica: bool,
+    /// Whether it has replicas.
+    pub has_replicas: bool,
+    /// Whether it may evict keys: it has a memory limit, and a policy that evicts.
+    pub may_evict: bool,
+    /// How many keys it has evicted.
+    pub evicted: u64,
+    /// Whether it writes its changes down.
+    pub log: Log,
+}
+
+/// Whether a process writes every change to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "links and simulators tell")]
+pub enum Log {
+    /// It does not.
+    Off,
+    /// It does, and writes the file anew meanwhile: the only one that a restart would find may be older than the log.
+    Rewriting,
+    /// It does.
+    On,
+}
+
+impl Process {
+    /// One of this identity that was never anything but a master without limits, logs and replicas.
+    #[must_use]
+    pub const fn new(id: Identity) -> Self {
+        Self {
+            id,
+            was_replica: false,
+            is_replica: false,
+            has_replicas: false,
+            may_evict: false,
+            evicted: 0,
+            log: Log::Off,
+        }
+    }
 }
 
 impl Quarantine {
@@ -138,15 +184,7 @@ impl Quarantine {
         met: Option<&Identity>,
         process: impl FnOnce() -> Process,
     ) -> Result<(), Abstention> {
-        let now_ms = u64::try_from(now.since_origin().as_millis()).unwrap_or(u64::MAX);
-        // Argument S9: no process dies, starts again, loads and serves within the millisecond in which it was
-        // looked at; and one that a client meets under another identity is looked at in any case.
-        let is_known = marker
-            .as_ref()
-            .is_some_and(|marker| marker.seen_ms == Some(now_ms) && met == Some(&marker.id));
-        if !is_known {
-            self.look(marker, now, now_ms, &process());
-        }
+        self.attest(marker, now, met, process)?;
         let Some(marker) = marker else {
             return Ok(());
         };
@@ -163,6 +201,112 @@ impl Quarantine {
         }
     }
 
+    /// Whether the node is still what it was admitted as, whatever it may have forgotten: asked for each vote and for
+    /// each extension. As [`admit`](Self::admit) otherwise.
+    ///
+    /// # Errors
+    /// The [`Abstention`], if a key on this node may vanish.
+    pub fn attest(
+        &self,
+        marker: &mut Option<Marker>,
+        now: Instant,
+        met: Option<&Identity>,
+        process: impl FnOnce() -> Process,
+    ) -> Result<(), Abstention> {
+        let now_ms = u64::try_from(now.since_origin().as_millis()).unwrap_or(u64::MAX);
+        // Argument S9: no process dies, starts again, loads and serves within the millisecond in which it was
+        // looked at; and one that a client meets under another identity is looked at in any case.
+        let is_known = marker
+            .as_ref()
+            .is_some_and(|marker| marker.seen_ms == Some(now_ms) && met == Some(&marker.id));
+        // A vote that has to be on the disk must not be given a moment after the log was turned off.
+        if is_known && self.disk == Disk::Ignored {
+            return Ok(());
+        }
+        self.look(marker, now, now_ms, met, &process())
+    }
+
+    fn look(
+        &self,
+        marker: &mut Option<Marker>,
+        now: Instant,
+        now_ms: u64,
+        met: Option<&Identity>,
+        process: &Process,
+    ) -> Result<(), Abstention> {
+        let (until, cause) = self.wait(marker.as_ref(), now, met, process);
+        let durability = self.durability(marker.as_ref(), process.log);
+        let unfit = unfit(process, durability);
+        *marker = Some(Marker {
+            id: process.id.clone(),
+            until,
+            cause,
+            wait: marker.as_ref().and_then(|marker| marker.wait),
+            // Whoever comes next has to look for itself.
+            seen_ms: unfit.is_none().then_some(now_ms),
+            evictions: Some(match process.may_evict {
+                true => Evictions::Possible,
+                false => Evictions::Counted(process.evicted),
+            }),
+            durability,
+        });
+        // Argument S9: a node that may forget the next vote does not give it.
+        match unfit {
+            None => Ok(()),
+            Some(cause) => Err(Abstention {
+                cause,
+                left: self.span,
+            }),
+        }
+    }
+
+    /// Until when the node has to wait by what it may have forgotten, and why.
+    fn wait(
+        &self,
+        marker: Option<&Marker>,
+        now: Instant,
+        met: Option<&Identity>,
+        process: &Process,
+    ) -> (Instant, AbstentionCause) {
+        let anew = now.saturating_add(self.span);
+        let Some(marker) = marker else {
+            return (anew, AbstentionCause::Empty);
+        };
+        // What the disk kept is all there was, unless the disk was another's, or another process is met than asked.
+        let kept_all = self.disk == Disk::Trusted
+            && marker.durability == Durability::Kept
+            && !process.was_replica
+            && met == Some(&process.id);
+        let forgot = if marker.id != process.id && !kept_all {
+            Some(AbstentionCause::Changed)
+        } else if has_evicted(marker, process) {
+            Some(AbstentionCause::Evicted)
+        } else {
+            None
+        };
+        // What has to be waited for after a reconfiguration is not shortened by a restart.
+        let waits_longer = marker.cause == AbstentionCause::Reconfigured && marker.until > anew;
+        match forgot {
+            Some(cause) if !waits_longer => (anew, cause),
+            _ => (marker.until, marker.cause),
+        }
+    }
+
+    /// Whether the disk can be trusted from now on.
+    fn durability(&self, marker: Option<&Marker>, log: Log) -> Durability {
+        let before = marker.map_or(Durability::Never, |marker| marker.durability);
+        match (self.disk, before, log) {
+            (Disk::Ignored, ..) => Durability::Never,
+            // A log that was turned on is whole when it has been rewritten.
+            (Disk::Trusted, _, Log::On)
+            | (Disk::Trusted | Disk::Unasked, Durability::Kept, Log::On | Log::Rewriting) => {
+                Durability::Kept
+            }
+            (_, Durability::Kept | Durability::Lost, _) => Durability::Lost,
+            (_, Durability::Never, _) => Durability::Never,
+        }
+    }
+
     /// How long a node can have to wait that has this marker, whenever that was written.
     fn longest_wait(&self, marker: &Marker) -> Duration {
         match marker.cause {
@@ -171,204 +315,32 @@ impl Quarantine {
             _ => self.span,
         }
     }
+}
 
-    fn look(&self, marker: &mut Option<Marker>, now: Instant, now_ms: u64, process: &Process) {
-        let (until, cause) = match marker {
-            Some(marker) if marker.id == process.id => (marker.until, marker.cause),
-            // What the disk kept is all there was, unless the disk was another's.
-            Some(marker) if self.trusts_disk && !process.was_replica => {
-                (marker.until, marker.cause)
-            }
-            // What has to be waited for after a reconfiguration is not shortened by a restart.
-            Some(marker)
-                if marker.cause == AbstentionCause::Reconfigured
-                    && marker.until > now.saturating_add(self.span) =>
-            {
-                (marker.until, marker.cause)
-            }
-            Some(_) => (now.saturating_add(self.span), AbstentionCause::Changed),
-            None => (now.saturating_add(self.span), AbstentionCause::Empty),
-        };
-        *marker = Some(Marker {
-            id: process.id.clone(),
-            until,
-            cause,
-            wait: marker.as_ref().and_then(|marker| marker.wait),
-            seen_ms: Some(now_ms),
-        });
+/// Whether keys may have been evicted since the last look.
+fn has_evicted(marker: &Marker, process: &Process) -> bool {
+    match marker.evictions {
+        None => false,
+        Some(Evictions::Possible) => true,
+        // A process begins to count at 0, and so do statistics that were reset.
+        Some(Evictions::Counted(count)) => {
+            let is_same = marker.id == process.id && count == process.evicted;
+            process.evicted > 0 && !is_same
+        }
+    }
+}
+
+/// Why keys on the node may vanish from now on, if they may.
+const fn unfit(process: &Process, durability: Durability) -> Option<AbstentionCause> {
+    match durability {
+        _ if process.is_replica => Some(AbstentionCause::Replica),
+        _ if process.may_evict => Some(AbstentionCause::MayEvict),
+        Durability::Lost => Some(AbstentionCause::NotDurable),
+        // A replica that takes over, and restarts before anybody votes on it, has another's disk.
+        Durability::Kept if process.has_replicas => Some(AbstentionCause::HasReplicas),
+        Durability::Never | Durability::Kept => None,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(millis: u64) -> Instant {
-        Instant::from_origin(Duration::from_millis(millis))
-    }
-
-    fn process(id: &str) -> Process {
-        Process {
-            id: Identity::new(id),
-            was_replica: false,
-        }
-    }
-
-    const GUARD: Quarantine = Quarantine {
-        span: Duration::from_secs(1),
-        trusts_disk: false,
-    };
-
-    fn left(cause: AbstentionCause, millis: u64) -> Result<(), Abstention> {
-        let left = Duration::from_millis(millis);
-        Err(Abstention { cause, left })
-    }
-
-    // Argument S9, row by row.
-
-    #[test]
-    fn a_node_without_a_marker_votes_when_the_quarantine_is_over() {
-        let mut marker = None;
-        let mut admit = |millis| GUARD.admit(&mut marker, at(millis), None, || process("a"));
-        assert_eq!(admit(50), left(AbstentionCause::Empty, 1_000));
-        assert_eq!(admit(1_049), left(AbstentionCause::Empty, 1));
-        assert_eq!(admit(1_050), Ok(()));
-        assert_eq!(admit(9_000), Ok(()));
-    }
-
-    #[test]
-    fn a_clock_that_is_set_back_lengthens_the_quarantine_by_once_its_span_at_most() {
-        let mut marker = None;
-        let mut admit = |millis| GUARD.admit(&mut marker, at(millis), None, || process("a"));
-        assert_eq!(admit(90_000), left(AbstentionCause::Empty, 1_000));
-        assert_eq!(admit(500), left(AbstentionCause::Empty, 1_000));
-        assert_eq!(admit(1_500), Ok(()));
-    }
-
-    #[test]
-    fn another_process_begins_the_quarantine_anew() {
-        let mut marker = None;
-        let mut admit = |millis, id| {
-            GUARD
-                .admit(&mut marker, at(millis), None, || process(id))
-                .is_ok()
-        };
-        assert!(!admit(0, "a"));
-        assert!(admit(2_000, "a"));
-        assert!(!admit(2_500, "b"));
-        assert!(!admit(3_499, "b"));
-        assert!(admit(3_500, "b"));
-        // Back to the first: it is a replica that was promoted once more.
-        assert!(!admit(3_501, "a"));
-    }
-
-    #[test]
-    fn the_process_is_looked_at_once_in_a_millisecond_unless_the_client_met_another() {
-        let mut marker = None;
-        let met = Identity::new("a");
-        let mut looks = 0;
-        let mut admit = |micros, met: Option<&Identity>| {
-            let now = Instant::from_origin(Duration::from_micros(micros));
-            let _ = GUARD.admit(&mut marker, now, met, || {
-                looks += 1;
-                process("a")
-            });
-        };
-        admit(1_000, Some(&met));
-        admit(1_001, Some(&met));
-        admit(1_999, Some(&met));
-        admit(2_000, Some(&met));
-        admit(2_001, None);
-        admit(2_002, Some(&Identity::new("b")));
-        // The clock was set back.
-        admit(1_500, Some(&met));
-        assert_eq!(looks, 5);
-    }
-
-    #[test]
-    fn a_disk_that_kept_everything_is_trusted_with_its_own_data_only() {
-        let trusting = Quarantine {
-            trusts_disk: true,
-            ..GUARD
-        };
-        let mut marker = None;
-        let mut admit = |millis, id, was_replica| {
-            let id = Identity::new(id);
-            trusting
-                .admit(&mut marker, at(millis), None, || Process {
-                    id,
-                    was_replica,
-                })
-                .is_ok()
-        };
-        assert!(!admit(0, "a", false), "without a marker nothing was kept");
-        assert!(
-            !admit(500, "b", false),
-            "a restart does not end a quarantine"
-        );
-        assert!(admit(1_000, "b", false));
-        assert!(admit(1_001, "c", false));
-        assert!(!admit(1_002, "d", true));
-    }
-
-    #[test]
-    fn a_restart_does_not_shorten_what_a_reconfiguration_has_to_wait_for() {
-        let mut marker = Some(Marker {
-            id: Identity::new("a"),
-            until: at(60_000),
-            cause: AbstentionCause::Reconfigured,
-            wait: Some(Duration::from_mins(1)),
-            seen_ms: None,
-        });
-        let mut admit = |millis| GUARD.admit(&mut marker, at(millis), None, || process("b"));
-        assert_eq!(admit(0), left(AbstentionCause::Reconfigured, 60_000));
-        assert_eq!(admit(59_000), left(AbstentionCause::Reconfigured, 1_000));
-        assert_eq!(admit(60_000), Ok(()));
-    }
-
-    #[test]
-    fn a_clock_that_is_set_back_lengthens_a_reconfiguration_by_once_what_was_written_at_most() {
-        const DAYS: u64 = 3 * 24 * 3_600_000;
-        let marker = |wait: Option<u64>| {
-            Some(Marker {
-                id: Identity::new("a"),
-                until: at(DAYS),
-                cause: AbstentionCause::Reconfigured,
-                wait: wait.map(Duration::from_millis),
-                seen_ms: None,
-            })
-        };
-        // A restart changes nothing of it; a wait that is shorter than the quarantine does not shorten that; and what
-        // nobody noted stands.
-        for (process_id, wait, expected) in [
-            ("a", Some(60_000), 60_000),
-            ("b", Some(60_000), 60_000),
-            ("a", Some(400), 1_000),
-            ("a", None, DAYS),
-        ] {
-            let mut marker = marker(wait);
-            let mut admit =
-                |millis| GUARD.admit(&mut marker, at(millis), None, || process(process_id));
-            assert_eq!(admit(0), left(AbstentionCause::Reconfigured, expected));
-            assert_eq!(
-                admit(100),
-                left(AbstentionCause::Reconfigured, expected - 100)
-            );
-            assert_eq!(admit(expected), Ok(()));
-        }
-    }
-
-    #[test]
-    fn an_abstention_says_why_and_for_how_long() {
-        use alloc::string::ToString;
-        let abstention = Abstention {
-            cause: AbstentionCause::Empty,
-            left: Duration::from_millis(12_301),
-        };
-        assert_eq!(
-            abstention.to_string(),
-            "does not vote for 12.4 s more: it is new to these locks, was flushed, or has restarted without \
-             its data, and may have forgotten who holds what"
-        );
-    }
-}
+mod tests;

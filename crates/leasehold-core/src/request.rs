@@ -324,10 +324,13 @@ impl Fault {
         }
     }
 
-    /// For how long the node does not vote, if it said so.
+    /// For how long the node does not vote, if it said so and that ends by itself.
     #[must_use]
     pub fn abstains(&self) -> Option<Duration> {
-        self.abstention.map(|abstention| abstention.left)
+        let passing = self
+            .abstention
+            .filter(|abstention| abstention.cause.ends_by_itself());
+        passing.map(|abstention| abstention.left)
     }
 
     /// Why and for how long the node does not vote, if it said so.

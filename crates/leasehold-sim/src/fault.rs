@@ -4,7 +4,7 @@ use crate::{
     check::seconds,
     client::answer,
     course::FAULTS_END,
-    node::Data,
+    node::{Data, Evicted},
     queue::Event,
     setting::Keeps,
     time::{MILLISECOND, Moment, SECOND},
@@ -32,6 +32,8 @@ pub(crate) enum Kind {
     Flush,
     /// A replica takes over that has what the last snapshot had.
     Failover,
+    /// A node has a limit and a policy that evicts, for a moment or a while, and evicts keys.
+    Evict,
     StepForward,
     StepBack,
     /// A process stands still.
@@ -53,7 +55,7 @@ impl Kind {
     const fn forgets(self) -> bool {
         matches!(
             self,
-            Self::Crash | Self::Flush | Self::Failover | Self::StepForward
+            Self::Crash | Self::Flush | Self::Failover | Self::Evict | Self::StepForward
         )
     }
 }
@@ -182,6 +184,8 @@ impl World {
         let (now, until) = (self.now, self.for_a_while());
         let step_ns = self.rng.between(0, self.setting.clocks.step_ns);
         let is_known = kind == Kind::Failover && self.rng.coin();
+        // Mended at once, or not; of the locks alone, or of all keys.
+        let (is_over, all) = (self.rng.coin(), self.rng.chance(200_000));
         let this = &mut self.nodes[node];
         if !this.is_up || now <= this.hung_until {
             return;
@@ -197,6 +201,16 @@ impl World {
             Kind::Reject => this.rejects_until = until.min(now.after(SECOND / 5)),
             Kind::Flush => {
                 this.data = Data::default();
+                self.touch_all(node);
+                self.has_forgotten(node);
+            }
+            Kind::Evict => {
+                let until = if is_over { now } else { until };
+                let keys = match all {
+                    true => Evicted::All,
+                    false => Evicted::Of(&self.resources),
+                };
+                this.evict(now, until, keys);
                 self.touch_all(node);
                 self.has_forgotten(node);
             }

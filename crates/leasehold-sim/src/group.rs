@@ -22,7 +22,11 @@ use crate::{
     world::Report,
 };
 use client::Client;
-use leasehold_core::{Drift, Resource, Ttl, discovery::Rule, quarantine::Quarantine};
+use leasehold_core::{
+    Drift, Resource, Ttl,
+    discovery::Rule,
+    quarantine::{Disk, Quarantine},
+};
 use sentinel::Sentinel;
 use server::Server;
 use std::{collections::BTreeMap, time::Duration};
@@ -186,7 +190,7 @@ impl Grouped {
     pub(crate) fn new(group: Group, mut rng: Rng, trace: Trace) -> Self {
         let guard = Quarantine {
             span: group.quarantine,
-            trusts_disk: false,
+            disk: Disk::Ignored,
         };
         let servers = server::start(&group, guard, &mut rng);
         let clients = (0..group.clients).map(|_| Client::new(&mut rng));

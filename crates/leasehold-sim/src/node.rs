@@ -9,7 +9,7 @@ use crate::{
 };
 use leasehold_core::{
     Fault, FaultKind, Identity, Instant, Refusal, Request, Resource, Table, Vote,
-    quarantine::{Marker, Process, Quarantine},
+    quarantine::{Log, Marker, Process, Quarantine},
     table::Key,
 };
 use std::time::Duration;
@@ -30,6 +30,12 @@ pub(crate) struct Node {
     scripted: Option<scripted::Scripted>,
     /// Whether the node votes only when it may have forgotten nothing.
     pub(crate) guard: Option<Quarantine>,
+    /// Whether the look at its process tells what it may evict, and has evicted.
+    pub(crate) tells_evictions: bool,
+    /// It may evict keys until then.
+    pub(crate) evicts_until: Moment,
+    /// How many it has evicted.
+    pub(crate) evicted: u64,
     /// What the names of its processes begin with.
     name: u64,
     process: Process,
@@ -66,6 +72,14 @@ pub(crate) struct Data {
     pub(crate) keys: leasehold_fake_redis::Data,
 }
 
+/// What a node evicts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Evicted<'a> {
+    /// Its own hash as well.
+    All,
+    Of(&'a [Resource]),
+}
+
 impl Node {
     pub(crate) fn new(rng: &mut Rng, drift_ppm: i64) -> Self {
         // Far from every other clock, so that a reading of the wrong one shows.
@@ -78,6 +92,9 @@ impl Node {
             #[cfg(feature = "lua")]
             scripted: None,
             guard: None,
+            tells_evictions: true,
+            evicts_until: Moment::START,
+            evicted: 0,
             name: reading_ns,
             process: identified(reading_ns, 0, 0, false),
             runs: 0,
@@ -154,7 +171,10 @@ impl Node {
         #[cfg(feature = "lua")]
         let is_starved = now < self.rejects_until;
         #[cfg(feature = "lua")]
+        let (may_evict, evicted) = self.limit(now);
+        #[cfg(feature = "lua")]
         if let Some((scripted, data, us)) = self.served(now) {
+            scripted.limit(may_evict, evicted);
             scripted.starve(is_starved);
             return scripted.vote(data, us, request, met);
         }
@@ -168,11 +188,15 @@ impl Node {
         if now < self.rejects_until {
             return rejected("out of memory");
         }
-        if request.is_vote()
-            && let Some(guard) = self.guard
-        {
-            let process = || self.process.clone();
-            if let Err(abstention) = guard.admit(&mut self.data.marker, time, met, process) {
+        if let Some(guard) = self.guard {
+            let process = self.process_at(now);
+            let marker = &mut self.data.marker;
+            let attested = match request {
+                vote if vote.is_vote() => guard.admit(marker, time, met, || process),
+                Request::Extend { .. } => guard.attest(marker, time, met, || process),
+                _ => Ok(()),
+            };
+            if let Err(abstention) = attested {
                 return Vote::Unknown(Fault::abstained(&abstention));
             }
         }
@@ -185,14 +209,61 @@ impl Node {
     /// Looks at the process, as a client asks for when it connects.
     pub(crate) fn greet(&mut self, now: Moment) {
         #[cfg(feature = "lua")]
+        let (may_evict, evicted) = self.limit(now);
+        #[cfg(feature = "lua")]
         if let Some((scripted, data, us)) = self.served(now) {
+            scripted.limit(may_evict, evicted);
             return scripted.greet(data, us);
         }
         let time = self.time(now);
         if let Some(guard) = self.guard {
-            let process = || self.process.clone();
+            let (process, met) = (self.process_at(now), self.process.id.clone());
+            if let Some(marker) = &mut self.data.marker {
+                marker.seen_ms = None;
+            }
             // Whether it votes is asked with every vote.
-            let _ = guard.admit(&mut self.data.marker, time, None, process);
+            let _ = guard.admit(&mut self.data.marker, time, Some(&met), || process);
+        }
+    }
+
+    /// The process, as it tells of itself.
+    fn process_at(&self, now: Moment) -> Process {
+        let (may_evict, evicted) = self.limit(now);
+        Process {
+            may_evict,
+            evicted,
+            ..self.process.clone()
+        }
+    }
+
+    /// Whether it may evict keys, and how many it has evicted, as it tells.
+    fn limit(&self, now: Moment) -> (bool, u64) {
+        if self.tells_evictions {
+            (now < self.evicts_until, self.evicted)
+        } else {
+            (false, 0)
+        }
+    }
+
+    /// Loses some of its keys because its memory is full, or everything. It may lose more of them until `until`.
+    pub(crate) fn evict(&mut self, now: Moment, until: Moment, keys: Evicted<'_>) {
+        match keys {
+            Evicted::All => self.data = Data::default(),
+            Evicted::Of(resources) => {
+                for resource in resources {
+                    self.delete(now, resource);
+                }
+            }
+        }
+        self.evicted += 1;
+        self.evicts_until = until;
+        // Nobody sets a limit, lets it evict keys and gets a vote in what is left of the millisecond of a look.
+        #[cfg(feature = "lua")]
+        if let Some((scripted, data, us)) = self.served(now) {
+            scripted.forget_look(data, us);
+        }
+        if let Some(marker) = &mut self.data.marker {
+            marker.seen_ms = None;
         }
     }
 
@@ -284,6 +355,7 @@ impl Node {
         }
         // Once a replica, always one that may have lost votes.
         let was_replica = was_replica || self.process.was_replica;
+        (self.evicts_until, self.evicted) = (Moment::START, 0);
         self.process = identified(self.name, self.runs, self.histories, was_replica);
         self.booted = booted;
         #[cfg(feature = "lua")]
@@ -336,8 +408,11 @@ impl Node {
 
 fn identified(name: u64, run: u32, history: u32, was_replica: bool) -> Process {
     Process {
-        id: Identity::new(&format!("{name:x}{run:08x}/{name:x}{history:08x}")),
         was_replica,
+        log: Log::On,
+        ..Process::new(Identity::new(&format!(
+            "{name:x}{run:08x}/{name:x}{history:08x}"
+        )))
     }
 }
 

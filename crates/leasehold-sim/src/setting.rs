@@ -87,6 +87,8 @@ pub(crate) enum Guard {
     Marker {
         span_ns: u64,
         trusts_disk: bool,
+        /// Whether the look at the process includes what it may evict, and has evicted.
+        tells_evictions: bool,
     },
 }
 
@@ -317,6 +319,7 @@ impl Setting {
         (crashes && self.crash.keeps != Keeps::All)
             || self.has(Kind::Flush)
             || self.has(Kind::Failover)
+            || self.has(Kind::Evict)
     }
 
     /// Whether keys come back that were deleted.

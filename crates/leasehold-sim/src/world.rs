@@ -21,7 +21,8 @@ use crate::{
 };
 use leasehold_core::{
     Drift, Identity, NodeSet, Owner, OwnerSource, Pause, Plan, Quorum, Request, Resource, Retry,
-    Terms, Ttl, Vote, quarantine::Quarantine,
+    Terms, Ttl, Vote,
+    quarantine::{Disk, Quarantine},
 };
 use std::{num::NonZeroU32, rc::Rc, sync::Arc, time::Duration};
 
@@ -325,10 +326,17 @@ fn nodes(setting: &Setting, first: &Resource, rng: &mut Rng) -> Vec<Node> {
         if let Guard::Marker {
             span_ns,
             trusts_disk,
+            tells_evictions,
         } = setting.guard
         {
             let span = Duration::from_nanos(span_ns);
-            node.guard = Some(Quarantine { span, trusts_disk });
+            let disk = if trusts_disk {
+                Disk::Trusted
+            } else {
+                Disk::Ignored
+            };
+            node.guard = Some(Quarantine { span, disk });
+            node.tells_evictions = tells_evictions;
         }
         #[cfg(feature = "lua")]
         if let Some(fleet) = &fleet {
@@ -370,6 +378,7 @@ fn fleet(setting: &Setting) -> Option<Rc<Fleet>> {
         Guard::Marker {
             span_ns,
             trusts_disk,
+            ..
         } => Some((Duration::from_nanos(span_ns), trusts_disk)),
         Guard::Nobody | Guard::Uptime { .. } => None,
     };

@@ -26,7 +26,8 @@ pub enum RestartGuard {
     #[default]
     Quarantine,
     /// As `Quarantine`, but a node that restarted with its data votes at once if it writes every change to its disk
-    /// before it answers (`appendfsync always`, checked at each connection). The disk must keep what it was given,
+    /// before it answers (`appendfsync always`, asked once a second; that there is a log, with each vote). A node that did
+    /// so and does not any more does not vote until it does again. The disk must keep what it was given,
     /// and the server must never take another's place: a replica that is promoted, and restarts before anybody
     /// votes on it, cannot be told from a master that restarted.
     TrustAof,

@@ -9,7 +9,9 @@ use leasehold::{
     configuration::Configuration,
     link::redis::wire::{self, Peer, Wire},
 };
-use leasehold_core::{Drift, Identity, Quorum, Refusal, Request, Resource, Ttl, Vote};
+use leasehold_core::{
+    Drift, Identity, Quorum, Refusal, Request, Resource, Ttl, Vote, quarantine::Disk,
+};
 use leasehold_fake_redis::{Interpreter, Reply, Server, Time};
 use std::{rc::Rc, time::Duration};
 
@@ -51,7 +53,7 @@ pub(crate) struct Fleet {
     wire: Wire,
     configuration: Configuration,
     texts: Texts,
-    trusts_disk: bool,
+    disk: Disk,
 }
 
 impl Fleet {
@@ -73,7 +75,11 @@ impl Fleet {
             wire: Wire::new(&configuration),
             configuration,
             texts,
-            trusts_disk,
+            disk: if trusts_disk {
+                Disk::Trusted
+            } else {
+                Disk::Ignored
+            },
         }
     }
 }
@@ -107,8 +113,27 @@ impl Scripted {
         let replid2 = was_replica.then(|| "1".repeat(40));
         self.server = Server {
             replid2,
+            has_log: true,
             ..Server::new(run_id, replid)
         };
+    }
+
+    /// Whether it has a limit and a policy that evicts, and how many keys it has evicted.
+    pub(crate) fn limit(&mut self, may_evict: bool, evicted: u64) {
+        self.server.maxmemory = u64::from(may_evict);
+        let policy = if may_evict {
+            "volatile-ttl"
+        } else {
+            "noeviction"
+        };
+        policy.clone_into(&mut self.server.maxmemory_policy);
+        self.server.evicted_keys = evicted;
+    }
+
+    /// The next look is made in any case.
+    pub(crate) fn forget_look(&mut self, data: &mut Data, us: u64) {
+        let key = self.fleet.configuration.node_key();
+        self.run(data, us, &[b"HDEL", key.as_bytes(), b"seen"]);
     }
 
     pub(crate) const fn starve(&mut self, is_out_of_memory: bool) {
@@ -124,7 +149,7 @@ impl Scripted {
         met: Option<&Identity>,
     ) -> (Vote, Option<Duration>) {
         let met = met.map_or("", Identity::as_str);
-        let peer = Peer::new(met, self.fleet.trusts_disk);
+        let peer = Peer::new(met, self.fleet.disk);
         let wire = self.fleet.wire.request(request, &peer);
         let reply = self.answer(data, us, &wire);
         self.fleet.wire.vote(request, &reply)
@@ -132,14 +157,15 @@ impl Scripted {
 
     /// A connection begins.
     pub(crate) fn greet(&mut self, data: &mut Data, us: u64) {
-        let is_durable = self.fleet.trusts_disk;
-        if let Some(greeting) = self.fleet.wire.greeting(is_durable) {
+        let disk = self.fleet.disk;
+        if let Some(greeting) = self.fleet.wire.greeting(disk) {
             let reply = self.answer(data, us, &greeting);
-            let identity = self.fleet.wire.greeted(&reply, is_durable);
+            let identity = self.fleet.wire.greeted(&reply, disk);
             let (run_id, replid) = (&self.server.run_id, &self.server.replid);
-            assert_eq!(
-                identity,
-                Ok(format!("{run_id}/{replid}")),
+            // One that may evict is no node to keep locks on, which a link would say; here it is asked all the same.
+            let is_fit = self.server.maxmemory == 0;
+            assert!(
+                !is_fit || identity == Ok(format!("{run_id}/{replid}")),
                 "it tells who it is"
             );
         }

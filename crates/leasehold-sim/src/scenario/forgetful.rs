@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// In the order of the defence: the guard's place, its length, what it trusts, its allowance.
-pub(super) static ALL: [Scenario; 8] = [
+pub(super) static ALL: [Scenario; 9] = [
     broken(
         "control-proxy",
         "a proxy hides that nodes forget",
@@ -41,6 +41,11 @@ pub(super) static ALL: [Scenario; 8] = [
         "control-twin",
         "a server grants by each of its addresses",
         twin,
+    ),
+    broken(
+        "control-evict",
+        "nodes evict, and the look does not read it",
+        evict,
     ),
     Scenario {
         name: "control-counters",
@@ -80,6 +85,7 @@ fn marker(setting: &mut Setting, span_ns: u64, trusts_disk: bool) {
     setting.guard = Guard::Marker {
         span_ns,
         trusts_disk,
+        tells_evictions: true,
     };
 }
 
@@ -97,6 +103,16 @@ fn twin(setting: &mut Setting, rng: &mut Rng) {
 fn disk(setting: &mut Setting, rng: &mut Rng) {
     stale(setting, rng);
     marker(setting, 2 * setting.ttl_ns + SECOND, true);
+}
+
+fn evict(setting: &mut Setting, rng: &mut Rng) {
+    crowd(setting);
+    setting.add(rng, Kind::Evict, setting.ttl_ns / 8, setting.ttl_ns / 2);
+    setting.guard = Guard::Marker {
+        span_ns: setting.longest_ttl_ns() * 2 + SECOND,
+        trusts_disk: false,
+        tells_evictions: false,
+    };
 }
 
 /// The quarantine is as long as leases need it, and little longer: for clocks that differ by up to ten seconds.

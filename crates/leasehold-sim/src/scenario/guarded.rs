@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// First the ways to forget, one by one; then all of them; then tokens and clocks; then larger quorums.
-pub(super) static ALL: [Scenario; 14] = [
+pub(super) static ALL: [Scenario; 15] = [
     lawful(
         "guarded-restart",
         "nodes forget, and are back at once",
@@ -28,6 +28,7 @@ pub(super) static ALL: [Scenario; 14] = [
         stale,
     ),
     lawful("guarded-flush", "somebody flushes nodes", flush),
+    lawful("guarded-evict", "nodes get a limit, and evict locks", evict),
     lawful("guarded-failover", "lagging replicas take over", failover),
     lawful("guarded-proxy", "connections outlive the servers", proxy),
     lawful("guarded-disk", "disks that keep all are trusted", disk),
@@ -67,6 +68,7 @@ fn guard(setting: &mut Setting, rng: &mut Rng) {
     setting.guard = Guard::Marker {
         span_ns: longest_ns + clocks_ns + allowance_ns,
         trusts_disk: false,
+        tells_evictions: true,
     };
     setting.is_admitted = rng.chance(800_000);
     setting.is_fenced = rng.chance(800_000);
@@ -115,6 +117,12 @@ fn stale(setting: &mut Setting, rng: &mut Rng) {
 fn flush(setting: &mut Setting, rng: &mut Rng) {
     crowd(setting, rng);
     strikes(setting, rng, Kind::Flush);
+    guard(setting, rng);
+}
+
+pub(super) fn evict(setting: &mut Setting, rng: &mut Rng) {
+    crowd(setting, rng);
+    strikes(setting, rng, Kind::Evict);
     guard(setting, rng);
 }
 
@@ -181,7 +189,7 @@ fn mix(setting: &mut Setting, rng: &mut Rng) {
     let keeps = rng.pick(&[Keeps::Nothing, Keeps::Snapshot, Keeps::All]);
     forgets(setting, rng, keeps);
     snapshots(setting, rng);
-    for kind in [Kind::Flush, Kind::Failover] {
+    for kind in [Kind::Flush, Kind::Failover, Kind::Evict] {
         if rng.coin() {
             strikes(setting, rng, kind);
         }

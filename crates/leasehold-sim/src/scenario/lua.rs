@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// First votes, extensions and releases; then queues; then nodes that forget; then everything at once.
-pub(super) static ALL: [Scenario; 17] = [
+pub(super) static ALL: [Scenario; 18] = [
     lawful(
         "lua-contention",
         "contention, by the scripts",
@@ -50,6 +50,13 @@ pub(super) static ALL: [Scenario; 17] = [
         let idle_ns = &mut setting.habits.idle_ns;
         *idle_ns = (*idle_ns).max(SECOND / 4);
     }),
+    lawful(
+        "lua-evict",
+        "guarded-evict, by the scripts",
+        |setting, rng| {
+            served("guarded-evict", setting, rng);
+        },
+    ),
     lawful(
         "lua-guarded",
         "guarded-proxy, by the scripts",
@@ -122,5 +129,6 @@ fn restart(setting: &mut Setting, rng: &mut Rng) {
     setting.guard = Guard::Marker {
         span_ns: 2 * setting.longest_ttl_ns() + SECOND,
         trusts_disk: false,
+        tells_evictions: true,
     };
 }

@@ -164,7 +164,7 @@ impl RedisLink {
         if let Some(fault) = self.backlog.refuse(&parcel.request) {
             return Err(fault);
         }
-        let nobody = Met::default();
+        let nobody = Met::nobody(self.encoder.disk(None));
         let met = match &self.state {
             State::Up(connection) => connection.met(),
             State::Resting(_) | State::Dialling(_) => &nobody,

@@ -179,7 +179,12 @@ pub(super) const fn abstention(cause: AbstentionCause) -> &'static str {
     match cause {
         AbstentionCause::Empty => "empty",
         AbstentionCause::Changed => "changed",
+        AbstentionCause::Evicted => "evicted",
         AbstentionCause::Reconfigured => "reconfigured",
+        AbstentionCause::MayEvict => "may_evict",
+        AbstentionCause::Replica => "replica",
+        AbstentionCause::NotDurable => "not_durable",
+        AbstentionCause::HasReplicas => "has_replicas",
         _ => "unknown",
     }
 }

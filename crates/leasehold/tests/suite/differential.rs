@@ -10,7 +10,7 @@ use leasehold::{
     configuration::Configuration,
     link::redis::wire::{self, Peer, Wire},
 };
-use leasehold_core::{Quorum, Ttl};
+use leasehold_core::{Quorum, Ttl, quarantine::Disk};
 use leasehold_fake_redis::{Data, Interpreter, Reply, Server, Time};
 use leasehold_servers::require_server;
 use std::time::Duration;
@@ -116,17 +116,28 @@ impl Both {
         let id = format!("{}/{}", self.model.run_id, self.model.replid);
         let met = [id.as_str(), &id, &id, &id, "12ab/34cd", ""];
         let met = self.dice.pick(&met);
-        let peer = Peer::new(met, link == 1 && self.dice.roll(3) > 0);
+        let disk = self.disk(link);
+        let peer = Peer::new(met, disk);
         self.links[link].1.request(&request, &peer)
+    }
+
+    /// What is relied upon of the disk over this link: the second one trusts it, if it is told that it may.
+    fn disk(&mut self, link: usize) -> Disk {
+        match link {
+            1 => self.dice.pick(&[
+                Disk::Trusted,
+                Disk::Trusted,
+                Disk::Distrusted,
+                Disk::Unasked,
+            ]),
+            _ => Disk::Ignored,
+        }
     }
 
     fn greeting(&mut self) -> Vec<u8> {
         let link = self.link().min(2);
-        let is_durable = link == 1 && self.dice.roll(3) > 0;
-        self.links[link]
-            .1
-            .greeting(is_durable)
-            .expect("there is a hash")
+        let disk = self.disk(link);
+        self.links[link].1.greeting(disk).expect("there is a hash")
     }
 
     /// What an operator does.

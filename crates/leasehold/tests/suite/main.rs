@@ -1,5 +1,6 @@
 //! The library as its users meet it: one program, so that it is linked once.
 
+mod attestation;
 mod blocking;
 mod callers;
 mod cost;

@@ -2,12 +2,12 @@
 
 use crate::support::{
     dice::Dice,
-    driven::{Driven, MINUTE, acquire},
+    driven::{Driven, MINUTE, acquire, extend},
 };
 use leasehold::{RestartGuard, clock::Clock, configuration::Configuration};
 use leasehold_core::{
-    AbstentionCause, Fault, Identity, Instant, Quorum, Table, Ttl, Vote,
-    quarantine::{Marker, Process, Quarantine},
+    Abstention, AbstentionCause, Fault, Identity, Instant, Quorum, Table, Ttl, Vote,
+    quarantine::{Disk, Durability, Evictions, Log, Marker, Process, Quarantine},
 };
 use leasehold_servers::{Server, require_server};
 use std::time::Duration;
@@ -48,48 +48,105 @@ const SPAN: Duration = Duration::from_millis(10_102);
 
 #[test]
 fn a_server_abstains_as_the_rule_says() {
+    abstains_as_the_rule_says(RestartGuard::Quarantine);
+}
+
+#[test]
+fn a_server_whose_disk_is_trusted_abstains_as_the_rule_says() {
+    abstains_as_the_rule_says(RestartGuard::TrustAof);
+}
+
+fn abstains_as_the_rule_says(guard: RestartGuard) {
     require_server();
-    let server = Server::start().expect("it starts");
+    let server = Server::builder()
+        .option("appendonly", &["yes"])
+        .option("appendfsync", &["always"]);
+    let server = server.start().expect("it starts");
     let quorum = Quorum::majority(1).expect("one node");
-    let (guard, skew) = (RestartGuard::Quarantine, Duration::ZERO);
+    let skew = Duration::ZERO;
     let guarded = Configuration::new("leasehold", "n", quorum, guard, Ttl::DEFAULT, skew);
     let mut link = Driven::with(&server.url(), &guarded);
-    let id = server.command(&["HGET", "leasehold:node", "id"]);
-    let id = id
-        .expect("it answers")
-        .text()
-        .expect("it was greeted")
-        .to_owned();
-    let rule = Quarantine {
-        span: SPAN,
-        trusts_disk: false,
+    let told = server.command(&["HGET", "leasehold:node", "id"]);
+    let told = told.expect("it answers");
+    let id = told.text().expect("it was greeted");
+    let disk = match guard {
+        RestartGuard::TrustAof => Disk::Trusted,
+        _ => Disk::Ignored,
     };
+    let rule = Quarantine { span: SPAN, disk };
     let mut dice = Dice(7);
     for case in 0..300 {
         let now = server_time(&server);
-        let past = dice.marker(now, &id);
+        let past = dice.marker(now, id);
+        let may_evict = dice.roll(6) == 0;
         write(&server, past.as_ref());
+        let limit = if may_evict { "1gb" } else { "0" };
+        let set = ["CONFIG", "SET", "maxmemory-policy", "volatile-ttl"];
+        server
+            .command(&[&set[..], &["maxmemory", limit]].concat())
+            .expect("it answers");
         let process = || Process {
-            id: Identity::new(&id),
-            was_replica: false,
+            may_evict,
+            log: Log::On,
+            ..Process::new(Identity::new(id))
         };
-        let (mut marker, met) = (past.clone(), Identity::new(&id));
-        let ruled = rule.admit(&mut marker, now, Some(&met), process);
-        let told = match link.ask(&acquire("r", "us", MINUTE)) {
-            Vote::Unknown(fault) => fault.abstains(),
+        let (mut marker, met) = (past.clone(), Identity::new(id));
+        let is_vote = dice.roll(3) > 0;
+        let (request, ruled) = if is_vote {
+            let ruled = rule.admit(&mut marker, now, Some(&met), process);
+            (acquire("r", "us", MINUTE), ruled)
+        } else {
+            let ruled = rule.attest(&mut marker, now, Some(&met), process);
+            (extend("r", "us", MINUTE), ruled)
+        };
+        let told = match link.ask(&request) {
+            Vote::Unknown(fault) => fault.abstention(),
             _ => None,
         };
-        let ruled = ruled.err().map(|abstention| abstention.left);
-        let near =
-            |one: Duration, other: Duration| one.abs_diff(other) < Duration::from_millis(500);
-        let is_same = match (told, ruled) {
-            (Some(told), Some(ruled)) => near(told, ruled),
-            (told, ruled) => told == ruled,
-        };
+        let ruled = ruled.err();
         assert!(
-            is_same,
+            is_same(told, ruled),
             "case {case}: {past:?}: told {told:?}, ruled {ruled:?}"
         );
+        let marker = marker.expect("it was looked at");
+        assert!(
+            keeps(&server, &marker),
+            "case {case}: {past:?}: not {marker:?}"
+        );
+    }
+}
+
+/// But for the time that has passed between the two.
+fn is_same(told: Option<Abstention>, ruled: Option<Abstention>) -> bool {
+    let near = |one: Abstention, other: Abstention| {
+        one.cause == other.cause && one.left.abs_diff(other.left) < Duration::from_millis(500)
+    };
+    match (told, ruled) {
+        (Some(told), Some(ruled)) => near(told, ruled),
+        (told, ruled) => told == ruled,
+    }
+}
+
+/// Whether the server has written down what the rule has.
+fn keeps(server: &Server, marker: &Marker) -> bool {
+    let kept = server.command(&["HMGET", "leasehold:node", "id", "evicted", "durable"]);
+    let evicted = evicted(marker.evictions).unwrap_or_default();
+    let expected = [marker.id.as_str(), &evicted, durable(marker.durability)];
+    kept.expect("it answers").texts() == expected
+}
+
+fn evicted(evictions: Option<Evictions>) -> Option<String> {
+    Some(match evictions? {
+        Evictions::Counted(count) => count.to_string(),
+        Evictions::Possible => "may".to_owned(),
+    })
+}
+
+const fn durable(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Never => "0",
+        Durability::Kept => "1",
+        Durability::Lost => "lost",
     }
 }
 
@@ -121,6 +178,18 @@ impl Dice {
             cause,
             wait,
             seen_ms: None,
+            // The server has evicted nothing.
+            evictions: match self.roll(4) {
+                0 => None,
+                1 => Some(Evictions::Possible),
+                2 => Some(Evictions::Counted(3)),
+                _ => Some(Evictions::Counted(0)),
+            },
+            durability: match self.roll(3) {
+                0 => Durability::Never,
+                1 => Durability::Kept,
+                _ => Durability::Lost,
+            },
         };
         Some(marker).filter(|_| self.roll(6) > 0)
     }
@@ -148,6 +217,15 @@ fn write(server: &Server, past: Option<&Marker>) {
             "why",
             why,
         ];
+        server.command(&words).expect("it answers");
+        let mut words = vec![
+            "HSET",
+            "leasehold:node",
+            "durable",
+            durable(marker.durability),
+        ];
+        let evicted = evicted(marker.evictions);
+        words.extend(evicted.iter().flat_map(|evicted| ["evicted", evicted]));
         server.command(&words).expect("it answers");
         if let Some(wait) = marker.wait {
             let wait = format!("{until} {}", wait.as_millis());

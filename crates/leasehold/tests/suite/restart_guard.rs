@@ -376,3 +376,25 @@ fn the_past_is_looked_at_once_in_a_millisecond() {
     assert_eq!(votes, 500);
     assert!(looks < votes * 3 / 4, "{looks} looks for {votes} votes");
 }
+
+/// What OPERATING.md says of it: it cannot be seen, and a flush behind it makes up for it.
+#[test]
+fn a_database_that_was_swapped_there_and_back_is_not_seen_and_a_flushed_one_is() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let manager = guarded([server.url()]);
+    warm(&manager);
+    let swap = || server.command(&["SWAPDB", "0", "1"]).expect("it answers");
+    swap();
+    let why = abstention(&manager);
+    assert!(why.contains("it is new to these locks"), "{why}");
+    warm(&manager);
+    let held = try_once(&manager).expect("it votes");
+    swap();
+    let other = guarded([server.url()]);
+    assert!(try_once(&other).is_ok(), "two hold it");
+    server.command(&["FLUSHDB"]).expect("it answers");
+    let why = abstention(&other);
+    assert!(why.contains("was flushed"), "{why}");
+    drop(held);
+}

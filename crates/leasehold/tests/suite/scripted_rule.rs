@@ -2,17 +2,19 @@
 //! behind the quarantine, and both keep the same afterwards. No server is needed, so there are many orders of events,
 //! and times that no test could wait for.
 
+mod kept;
+
 use crate::support::{dice::Dice, driven::name};
+use kept::{millis, noted};
 use leasehold::{
     RestartGuard,
     configuration::Configuration,
     link::redis::wire::{self, Peer, Wire},
 };
 use leasehold_core::{
-    AbstentionCause, Drift, Fault, Identity, Instant, Quorum, Refusal, Request, Table, Ttl, Vote,
-    Waiter,
+    Drift, Fault, Identity, Instant, Quorum, Refusal, Request, Table, Ttl, Vote, Waiter,
     fence::counter_of,
-    quarantine::{Marker, Process, Quarantine},
+    quarantine::{Disk, Log, Marker, Process, Quarantine},
 };
 use leasehold_fake_redis::{Data, Interpreter, Server, Time};
 use std::{fmt::Write, time::Duration};
@@ -51,8 +53,6 @@ struct Twice {
 struct Ruled {
     table: Table,
     marker: Option<Marker>,
-    /// Whether its disk got everything, as the last greeting said.
-    was_durable: bool,
 }
 
 const SPAN: Duration = Duration::from_millis(400);
@@ -117,13 +117,69 @@ impl Twice {
             replid2: was_replica.then(|| "c".repeat(40)),
             ..Server::new(run_id, replid)
         };
+        self.set();
     }
 
-    /// The rule of the guard, with a disk that can be trusted or not.
-    fn quarantine(&self, trusts_disk: bool) -> Quarantine {
-        let span = SPAN;
-        let trusts_disk = trusts_disk && self.ruled.was_durable;
-        Quarantine { span, trusts_disk }
+    /// The server's settings are what the rule is told of the process.
+    fn set(&mut self) {
+        let (process, server) = (&self.process, &mut self.server);
+        server.has_log = process.log != Log::Off;
+        server.maxmemory = u64::from(process.may_evict);
+        server.maxmemory_policy = "allkeys-lru".to_owned();
+        server.evicted_keys = process.evicted;
+        let number = |is_so: bool| u8::from(is_so).to_string();
+        let role = if process.is_replica {
+            "slave"
+        } else {
+            "master"
+        };
+        let fact =
+            |section: &str, name: &str, value: String| (section.to_owned(), name.to_owned(), value);
+        server.facts = vec![
+            fact("replication", "role", role.to_owned()),
+            fact(
+                "replication",
+                "connected_slaves",
+                number(process.has_replicas),
+            ),
+            fact(
+                "persistence",
+                "aof_rewrite_in_progress",
+                number(process.log == Log::Rewriting),
+            ),
+        ];
+    }
+
+    /// Somebody changes a setting of the process, or it evicts a key.
+    fn configure(&mut self) {
+        let process = &mut self.process;
+        match self.dice.roll(6) {
+            0 => process.may_evict = !process.may_evict,
+            1 => process.evicted += 1,
+            2 => process.has_replicas = !process.has_replicas,
+            3 => process.is_replica = !process.is_replica,
+            _ => {
+                process.log = self
+                    .dice
+                    .pick(&[Log::Off, Log::Rewriting, Log::On, Log::On])
+            }
+        }
+        self.set();
+    }
+
+    /// What is relied upon of the disk.
+    fn disk(&mut self) -> Disk {
+        if self.guard == RestartGuard::TrustAof {
+            let disks = [
+                Disk::Trusted,
+                Disk::Trusted,
+                Disk::Trusted,
+                Disk::Distrusted,
+                Disk::Unasked,
+            ];
+            return self.dice.pick(&disks);
+        }
+        Disk::Ignored
     }
 
     fn step(&mut self, lua: &Interpreter) {
@@ -150,20 +206,17 @@ impl Twice {
             }
             _ => {}
         }
-        // A server keeps a key to the end of its last millisecond, the table to its beginning.
-        let ends_now = |twice: &Self| {
-            let now = twice.now();
-            let key = |of| {
-                twice
-                    .ruled
-                    .table
-                    .key(now.saturating_sub(MILLISECOND), &name(of))
-            };
-            ["r", "s"]
-                .into_iter()
-                .any(|of| key(of).is_some_and(|key| key.expires_at == now))
+        self.leave_last_milliseconds();
+    }
+
+    /// A server keeps a key to the end of its last millisecond, the table to its beginning.
+    fn leave_last_milliseconds(&mut self) {
+        let ends_at = |now: Instant, of: &str| {
+            let before = now.saturating_sub(MILLISECOND);
+            let key = self.ruled.table.key(before, &name(of));
+            key.is_some_and(|key| key.expires_at == now)
         };
-        while ends_now(self) {
+        while ["r", "s"].into_iter().any(|of| ends_at(self.now(), of)) {
             self.us += 1_000;
         }
     }
@@ -171,6 +224,7 @@ impl Twice {
     /// Deletes what is over. It stays so when the clock is set back only where it was deleted, and no rule says when
     /// that is.
     fn bury(&mut self, lua: &Interpreter) {
+        self.leave_last_milliseconds();
         for (of, waiter) in ["r", "s"]
             .into_iter()
             .flat_map(|of| (0..4).map(move |it| (of, it)))
@@ -179,7 +233,7 @@ impl Twice {
             let resource = name(of);
             let request = self.possible(Request::Leave { resource, waiter });
             if let Some(request) = request {
-                self.put(lua, &request, None, false);
+                self.put(lua, &request, None, Disk::Ignored);
             }
         }
         self.ruled.table.sweep(self.now());
@@ -187,7 +241,7 @@ impl Twice {
     }
 
     fn disturb(&mut self) {
-        let what = self.dice.roll(8);
+        let what = self.dice.roll(14);
         self.story = format!("disturbed: {what}");
         match what {
             0 | 1 => {
@@ -205,6 +259,7 @@ impl Twice {
                 self.data = self.data_before.clone();
                 self.serve(false);
             }
+            8.. => self.configure(),
             6 | 7 => {
                 // A replica takes its place that has just had all of it, the millisecond of the last look included.
                 self.serve(true);
@@ -221,22 +276,24 @@ impl Twice {
     }
 
     fn greet(&mut self, lua: &Interpreter) {
-        let is_durable = self.guard == RestartGuard::TrustAof && self.dice.roll(3) > 0;
-        self.story = format!("greeted, durable: {is_durable}");
-        let Some(greeting) = self.wire.greeting(is_durable) else {
+        let disk = self.disk();
+        self.story = format!("greeted, disk: {disk:?}");
+        let Some(greeting) = self.wire.greeting(disk) else {
             return;
         };
         let reply = self
             .server
             .answer(&mut self.data, lua, Time::at(self.us), &greeting);
-        let id = self.wire.greeted(&reply, is_durable);
-        assert_eq!(id.as_deref(), Ok(self.process.id.as_str()));
-        if self.is_guarded() {
-            let (rule, now) = (self.quarantine(is_durable), self.now());
-            let process = self.process.clone();
-            let _ = rule.admit(&mut self.ruled.marker, now, None, || process);
+        let process = self.process.clone();
+        // Some settings end the connection, and the node takes note of them all the same.
+        if let Ok(id) = self.wire.greeted(&reply, disk) {
+            assert_eq!(id, process.id.as_str());
         }
-        self.ruled.was_durable = is_durable;
+        if self.is_guarded() {
+            let (span, now, met) = (SPAN, self.now(), process.id.clone());
+            let rule = Quarantine { span, disk };
+            let _ = rule.admit(&mut self.ruled.marker, now, Some(&met), || process);
+        }
     }
 
     fn ask(&mut self, lua: &Interpreter) {
@@ -250,8 +307,8 @@ impl Twice {
             1 => Some(process(self.processes - 1, false).id),
             _ => Some(self.process.id.clone()),
         };
-        let is_durable = self.guard == RestartGuard::TrustAof && self.dice.roll(4) > 0;
-        self.put(lua, &request, met.as_ref(), is_durable);
+        let disk = self.disk();
+        self.put(lua, &request, met.as_ref(), disk);
     }
 
     /// The request as a manager of these locks may make it: of plain ones there are neither counters nor queues.
@@ -275,6 +332,17 @@ impl Twice {
                 proposal: None,
                 place: None,
             }),
+            Request::Repair {
+                resource,
+                owner,
+                ttl,
+                ..
+            } => Some(Request::Repair {
+                resource,
+                owner,
+                ttl,
+                proposal: None,
+            }),
             Request::Transfer {
                 resource,
                 from,
@@ -293,16 +361,10 @@ impl Twice {
     }
 
     /// Puts a request to both, and compares what they answer.
-    fn put(
-        &mut self,
-        lua: &Interpreter,
-        request: &Request,
-        met: Option<&Identity>,
-        is_durable: bool,
-    ) {
-        self.story = format!("durable {is_durable}, met {met:?}: {request:?}");
-        let ruled = self.rule(request, met, is_durable);
-        let peer = Peer::new(met.map_or("", Identity::as_str), is_durable);
+    fn put(&mut self, lua: &Interpreter, request: &Request, met: Option<&Identity>, disk: Disk) {
+        self.story = format!("disk {disk:?}, met {met:?}: {request:?}");
+        let ruled = self.rule(request, met, disk);
+        let peer = Peer::new(met.map_or("", Identity::as_str), disk);
         let wire = self.wire.request(request, &peer);
         let reply = self
             .server
@@ -325,21 +387,25 @@ impl Twice {
         );
     }
 
-    fn rule(&mut self, request: &Request, met: Option<&Identity>, is_durable: bool) -> Vote {
+    fn rule(&mut self, request: &Request, met: Option<&Identity>, disk: Disk) -> Vote {
         let now = self.now();
-        let is_vote = matches!(request, Request::Acquire { .. } | Request::Transfer { .. });
-        if is_vote && self.is_guarded() {
-            let rule = self.quarantine(is_durable && met == Some(&self.process.id));
-            let process = self.process.clone();
-            let admitted = rule.admit(&mut self.ruled.marker, now, met, || process);
-            if let Err(abstention) = admitted {
+        if self.is_guarded() {
+            let (span, process) = (SPAN, self.process.clone());
+            let rule = Quarantine { span, disk };
+            let marker = &mut self.ruled.marker;
+            let attested = match request {
+                vote if vote.is_vote() => rule.admit(marker, now, met, || process),
+                Request::Extend { .. } => rule.attest(marker, now, met, || process),
+                _ => Ok(()),
+            };
+            if let Err(abstention) = attested {
                 return Vote::Unknown(Fault::abstained(&abstention));
             }
         }
         // `SET … NX` says of a key that is there nothing but that.
-        let is_native = is_vote && !self.configuration.is_fenced();
+        let is_set = matches!(request, Request::Acquire { .. } | Request::Repair { .. });
         let is_held = self.ruled.table.key(now, request.resource()).is_some();
-        if is_native && is_held && matches!(request, Request::Acquire { .. }) {
+        if is_set && is_held && !self.configuration.is_fenced() {
             return Vote::Refused(Refusal::default());
         }
         let request = request.clone().as_seen_at(Duration::from_micros(self.us));
@@ -367,22 +433,11 @@ impl Twice {
             writeln!(ruled, "{key:?} {counter:?}").expect("a string grows");
             writeln!(told, "{text:?} {kept:?}").expect("a string grows");
         }
-        let marker = self.ruled.marker.as_ref().map(|marker| {
-            let why = match marker.cause {
-                AbstentionCause::Empty => "empty",
-                AbstentionCause::Changed => "changed",
-                _ => "reconfigured",
-            };
-            let (until, seen) = (millis(marker.until).to_string(), marker.seen_ms);
-            (
-                marker.id.as_str().to_owned(),
-                until,
-                why.to_owned(),
-                seen.map(|seen| seen.to_string()),
-            )
-        });
-        let whole = |(id, until)| Some((id, until, field("why")?, field("seen")));
-        let kept = field("id").zip(field("until")).and_then(whole);
+        let kept = ["id", "until", "why", "seen", "evicted", "durable"].map(field);
+        // Without a guard nobody has looked.
+        let kept = Some(kept).filter(|kept| kept[0].is_some());
+        let kept = kept.map(|kept| kept.map(|text| text.filter(|text| !text.is_empty())));
+        let marker = self.ruled.marker.as_ref().map(noted);
         assert_eq!(
             (told, kept),
             (ruled, marker),
@@ -395,11 +450,10 @@ impl Twice {
 
 fn process(number: u32, was_replica: bool) -> Process {
     let id = Identity::new(&format!("a{number:06x}/b{number:06x}"));
-    Process { id, was_replica }
-}
-
-fn millis(at: Instant) -> u64 {
-    u64::try_from(at.since_origin().as_millis()).expect("some decades")
+    Process {
+        was_replica,
+        ..Process::new(id)
+    }
 }
 
 /// The vote without the words of a fault, but with all that an abstention tells.

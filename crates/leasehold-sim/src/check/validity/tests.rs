@@ -204,6 +204,7 @@ fn a_node_that_has_forgotten_the_key_backs_a_lease_only_if_it_has_a_guard() {
             Guard::Marker {
                 span_ns: 11 * SECOND,
                 trusts_disk: false,
+                tells_evictions: true,
             },
             true,
         ),

@@ -17,4 +17,6 @@ if ARGV[3] == 'off' then
   left = 0
 end
 redis.call('HSET', KEYS[1], 'id', current, 'until', '0', 'why', why or 'empty', 'cfg', ARGV[1], 'about', ARGV[2])
+-- Nor is there anything that it may have evicted.
+redis.call('HDEL', KEYS[1], 'evicted')
 return {1, why, math.max(left, 0)}

@@ -3,7 +3,7 @@
 mod locks;
 
 use super::{
-    codec,
+    codec, greeting,
     look::{self, Said},
     native::{Lives, Native},
     replicas::Replicas,
@@ -55,6 +55,8 @@ pub(super) enum Asked {
     Watch,
     /// What a key is.
     Look(Resource),
+    /// How the node writes to its disk.
+    Settings,
     /// How many replicas have this vote.
     Replicas(Tag, Vote),
     /// Whose the key is that this request has found.
@@ -188,6 +190,12 @@ impl Backlog {
         self.bytes.extend_from_slice(&rights::question(encoder));
     }
 
+    /// Asks how the node writes to its disk.
+    pub(super) fn ask_settings(&mut self) {
+        self.place(Asked::Settings);
+        codec::encode(&mut self.bytes, &greeting::DURABILITY);
+    }
+
     /// Asks whether replicas have a vote, which is kept until then.
     pub(super) fn wait(&mut self, tag: Tag, vote: Vote, replicas: Replicas) {
         self.place(Asked::Replicas(tag, vote));
@@ -285,6 +293,7 @@ impl Backlog {
             | Asked::Key
             | Asked::Watch
             | Asked::Look(_)
+            | Asked::Settings
             | Asked::Replicas(..)
             | Asked::Found(..)
             | Asked::Rights(..) => None,
@@ -328,7 +337,9 @@ impl Backlog {
                 Asked::Rights(tag, fault) => return Some((tag, Vote::Unknown(fault))),
                 // It was refused, whosever the key is.
                 Asked::Found(tag, _) => return Some((tag, Vote::Refused(Refusal::default()))),
-                Asked::Change | Asked::Key | Asked::Watch | Asked::Look(_) => return None,
+                Asked::Change | Asked::Key | Asked::Watch | Asked::Look(_) | Asked::Settings => {
+                    return None;
+                }
             };
             // A request of which a part has left cannot have taken effect either, but to be sure of that
             // one would have to trust every layer below with it.

@@ -4,6 +4,7 @@ use super::{
     backlog::{Asked, Backlog, Waiting},
     codec::{Frame, Inbox},
     failover::Watch,
+    greeting,
     handshake::is_about_rights,
     look::{self, Said},
     native::{self, Heard},
@@ -19,8 +20,12 @@ use std::{
     collections::VecDeque,
     pin::Pin,
     task::{Context, Poll, ready},
+    time::Duration,
 };
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Sleep, sleep},
+};
 
 /// The stream to a node, and what came over it in part.
 pub(super) struct Connection {
@@ -29,6 +34,8 @@ pub(super) struct Connection {
     /// Bytes were written that the stream may still keep to itself (TLS does).
     flush: bool,
     listener: Listener,
+    /// When the node is next asked for its settings; none if nobody wants to know.
+    question: Option<Pin<Box<Sleep>>>,
 }
 
 /// What it takes to understand the node's answers.
@@ -40,6 +47,8 @@ struct Listener {
     hints: Hints,
     /// The answers to the first commands of a request that is made of several.
     heard: Heard,
+    /// Whether the node was asked for its settings and has not answered.
+    asked: bool,
     /// Who says that this is the node; none if its own address does.
     watch: Option<Box<Watch>>,
     /// Grants that count when the sentinels still name the server, and when each was heard.
@@ -55,13 +64,14 @@ pub(super) enum Hints {
 }
 
 impl Connection {
-    pub(super) const fn new(
+    pub(super) fn new(
         stream: Stream,
         inbox: Inbox,
         encoder: Encoder,
         met: Met,
         hints: Hints,
     ) -> Self {
+        let question = encoder.trusts_disk().then(|| Box::pin(sleep(PERIOD)));
         Self {
             stream,
             inbox,
@@ -71,9 +81,11 @@ impl Connection {
                 met,
                 hints,
                 heard: Heard::NOTHING,
+                asked: false,
                 watch: None,
                 unconfirmed: VecDeque::new(),
             },
+            question,
         }
     }
 
@@ -126,6 +138,7 @@ impl Connection {
             }
             self.listener.settle(events);
         }
+        self.question(cx, backlog);
         loop {
             let read = self.read(cx, backlog, events)?;
             let written = self.write(cx, backlog)?;
@@ -134,6 +147,20 @@ impl Connection {
             }
             if read.is_pending() && written.is_pending() {
                 return Poll::Pending;
+            }
+        }
+    }
+
+    /// Asks for the settings that `INFO` does not tell, from time to time: they can be changed while the connection lasts.
+    fn question(&mut self, cx: &mut Context<'_>, backlog: &mut Backlog) {
+        while let Some(question) = &mut self.question
+            && question.as_mut().poll(cx).is_ready()
+        {
+            *question = Box::pin(sleep(PERIOD));
+            // A node that hangs is asked once.
+            if !self.listener.asked {
+                self.listener.asked = true;
+                backlog.ask_settings();
             }
         }
     }
@@ -212,6 +239,13 @@ impl Listener {
             Some(Asked::Change) => self.heard.change(frame),
             Some(Asked::Key) => self.heard.key(frame),
             Some(Asked::Watch) => Some(()),
+            Some(Asked::Settings) => {
+                self.asked = false;
+                // Who does not tell any more may have been changed.
+                let is_durable = greeting::is_durable(frame).unwrap_or(false);
+                self.met.disk = self.encoder.disk(Some(is_durable));
+                Some(())
+            }
             Some(Asked::Replicas(tag, vote)) => {
                 let vote = match self.encoder.replicas() {
                     Some(replicas) => replicas.judge(frame, vote),
@@ -362,6 +396,9 @@ impl Listener {
     }
 }
 
+/// How often a node is asked for the settings that `INFO` does not tell.
+const PERIOD: Duration = Duration::from_secs(1);
+
 const ODD: &str = "the node gave an answer that none of our scripts gives";
 
 /// Whether a grant of the request is a new key, and not more time for one that is there.
@@ -381,7 +418,7 @@ fn doubt(tag: Tag, reason: String, events: &mut VecDeque<LinkEvent>) -> String {
 mod tests {
     use super::*;
     use crate::configuration::Configuration;
-    use leasehold_core::{AttemptId, OperationId, Owner, Resource};
+    use leasehold_core::{AttemptId, OperationId, Owner, Resource, quarantine::Disk};
 
     #[test]
     fn an_error_that_a_proxy_may_give_ends_the_connection_and_leaves_the_request_in_doubt() {
@@ -404,9 +441,10 @@ mod tests {
         let words = "ERR upstream closed the connection";
         let mut listener = Listener {
             encoder: Encoder::new(&Configuration::plain()),
-            met: Met::default(),
+            met: Met::nobody(Disk::Ignored),
             hints: Hints::Refused,
             heard: Heard::NOTHING,
+            asked: false,
             watch: None,
             unconfirmed: VecDeque::new(),
         };

@@ -1,4 +1,4 @@
--- KEYS[1] the node's own hash. ARGV[1] quarantine in ms or 'off', ARGV[2] whether the disk is trusted, ARGV[3]
+-- KEYS[1] the node's own hash. ARGV[1] quarantine in ms or 'off', ARGV[2] what clients rely on the disk for, ARGV[3]
 -- configuration, ARGV[4] its text. Begins the quarantine where one is due, so that it runs before the first lock is
 -- wanted. {what INFO says, configuration, its text, for how many ms the node does not vote, why}.
 local info = redis.pcall('INFO', 'server', 'replication', 'memory')
@@ -17,10 +17,9 @@ if kept[6] and kept[6] ~= ARGV[3] then
 end
 local left, why = 0, false
 if ARGV[1] ~= 'off' then
-  local met = (string.match(info, 'run_id:(%x+)') or '') .. '/' .. (string.match(info, 'master_replid:(%x+)') or '')
+  local met = said(info, 'run_id') .. '/' .. said(info, 'master_replid')
   left, why = abstains(KEYS[1], kept, now, ARGV[1], ARGV[2], met)
 end
-redis.call('HSET', KEYS[1], 'durable', ARGV[2])
 if not kept[7] then
   redis.call('HSET', KEYS[1], 'cfg', ARGV[3], 'about', ARGV[4])
 end

@@ -1,6 +1,7 @@
 //! What a node tells about itself when it is greeted, and whether it is one to keep locks on.
 
 use super::{codec::Frame, scripts::Encoder, search::Target};
+use leasehold_core::quarantine::Disk;
 
 /// A node, as it told of itself: what INFO says.
 #[derive(Debug, PartialEq)]
@@ -19,7 +20,8 @@ pub(super) fn early(target: &Target, encoder: &Encoder) -> Option<Vec<u8>> {
     let user = url.login.as_ref().and_then(|login| login.user.as_deref());
     let is_default = user.is_none_or(|user| user == "default");
     let is_certain = is_default && url.database == 0 && !is_named;
-    (is_certain && encoder.is_fenced() && !encoder.trusts_disk()).then(|| encoder.greeting(false))
+    (is_certain && encoder.is_fenced() && !encoder.trusts_disk())
+        .then(|| encoder.greeting(Disk::Ignored))
 }
 
 /// Reads the answer to the greeting; an error of the node's as it came.
@@ -36,7 +38,10 @@ pub(super) fn read(frame: &Frame<'_>) -> Result<Node, Vec<u8>> {
     }
 }
 
-/// Whether `CONFIG GET *append*` tells of a node that writes every change to its disk before it answers.
+/// The question whether a node writes every change to its disk before it answers.
+pub(super) const DURABILITY: [&[u8]; 3] = [b"CONFIG", b"GET", b"*append*"];
+
+/// Whether the answer to [`DURABILITY`] tells of a node that writes every change to its disk before it answers.
 pub(super) fn is_durable(frame: &Frame<'_>) -> Result<bool, Vec<u8>> {
     let parts = match frame {
         Frame::Error(error) => return Err(error.to_vec()),

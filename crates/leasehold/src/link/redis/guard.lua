@@ -1,35 +1,96 @@
--- The restart guard. `key` is the node's own hash, `kept` what it has of `id`, `until`, `why`, `seen` and `durable`; `now` the
--- time in ms, `span` the quarantine in ms, `trusts` whether a restart alone forgets nothing, `met` the process that
--- the client met when it connected. Returns for how many ms the node does not vote, and why.
-local function abstains(key, kept, now, span, trusts, met)
-  local id, why, seen = kept[1], kept[3], kept[4]
-  local ends = tonumber(kept[2] or '0') or now + tonumber(span)
-  -- Argument S9: no process dies, starts again, loads and serves within the millisecond in which it was looked at;
-  -- and one that a client met under another identity is looked at in any case.
-  if seen ~= string.format('%.0f', now) or id ~= met then
-    local info = redis.call('INFO', 'server', 'replication')
-    -- Searching for a plain text is many times faster than for a pattern.
-    local function said(name)
-      local _, last = string.find(info, name, 1, true)
-      return last and string.match(info, '^%x+', last + 1) or ''
+-- The restart guard. `key` is the node's own hash, `kept` what it has of `id`, `until`, `why`, `seen` and `durable`;
+-- `now` the time in ms, `span` the quarantine in ms; `disk` what clients rely on the node's disk for: '0' nothing, else
+-- to keep every vote before it is told: '1' its settings say that it does, '2' that it does not, '3' nobody has asked
+-- yet; `met` the process that the client met when it connected.
+
+-- What INFO says under this name. Searching for a plain text is many times faster than for a pattern.
+local function said(info, name)
+  local _, last = string.find(info, '\n' .. name .. ':', 1, true)
+  return last and string.match(info, '^[^\r]*', last + 1) or ''
+end
+-- Whether every vote is known to be on the disk: '1'; '0': that was never so, or nobody asks; 'lost': it was so, and a
+-- disk that says so is an old one.
+local function durability(info, disk, before)
+  if disk ~= '0' and disk ~= '2' and said(info, 'aof_enabled') == '1' then
+    -- A log that was turned on is whole when it has been rewritten.
+    local is_whole = said(info, 'aof_rewrite_in_progress') == '0' and said(info, 'aof_rewrite_scheduled') == '0'
+    if before == '1' or disk == '1' and is_whole then
+      return '1'
     end
-    local current = said('run_id:') .. '/' .. said('master_replid:')
-    if id ~= current then
-      -- What the disk kept is all there was, if it got everything then and does now, unless it was another's.
-      local trusted = trusts == '1' and kept[5] == '1'
-      local kept_all = id and trusted and met == current and string.find(info, 'master_replid2:0+\r')
-      -- What has to be waited for after a reconfiguration is not shortened by a restart.
-      local waits_longer = why == 'reconfigured' and ends > now + tonumber(span)
-      if not kept_all and not waits_longer then
-        ends, why = now + tonumber(span), id and 'changed' or 'empty'
-      end
-      redis.call('HSET', key, 'id', current, 'until', string.format('%.0f', ends), 'why', why or 'empty')
-    end
-    -- Not for replicas, whose clocks may show this millisecond again.
-    redis.set_repl(redis.REPL_NONE)
-    redis.call('HSET', key, 'seen', string.format('%.0f', now))
-    redis.set_repl(redis.REPL_ALL)
   end
+  return disk ~= '0' and (before == '1' or before == 'lost') and 'lost' or '0'
+end
+-- Looks at the process, and writes down what the vote needs to know. Returns why the node must not vote whatever it may
+-- have forgotten, or nothing, and what `kept` is then.
+local function look(key, kept, now, span, disk, met)
+  -- The last section is needed only by those who trust the disk; a section that is named twice is told once.
+  local log = disk == '0' and 'stats' or 'persistence'
+  local info = redis.call('INFO', 'server', 'replication', 'memory', 'stats', log)
+  local current = said(info, 'run_id') .. '/' .. said(info, 'master_replid')
+  local id, why, before = kept[1], kept[3], redis.call('HGET', key, 'evicted')
+  local ends = tonumber(kept[2] or '0') or now + tonumber(span)
+  local limit, policy = said(info, 'maxmemory'), said(info, 'maxmemory_policy')
+  local may_evict = (tonumber(limit) or 0) > 0 and policy ~= 'noeviction' and policy ~= ''
+  local count = said(info, 'evicted_keys')
+  -- A process begins to count at 0, and so do statistics that were reset.
+  local has_evicted = before == 'may' or before and count ~= '0' and (id ~= current or count ~= before)
+  -- What the disk kept is all there was, if it got everything then and does now, unless it was another's.
+  local trusted = disk == '1' and kept[5] == '1'
+  local kept_all = id and trusted and met == current and string.find(info, '\nmaster_replid2:0+\r')
+  local forgot = false
+  if id ~= current and not kept_all then
+    forgot = id and 'changed' or 'empty'
+  elseif has_evicted then
+    forgot = 'evicted'
+  end
+  -- What has to be waited for after a reconfiguration is not shortened by a restart.
+  local waits_longer = why == 'reconfigured' and ends > now + tonumber(span)
+  if forgot and not waits_longer then
+    ends, why = now + tonumber(span), forgot
+  end
+  local durable, evicted = durability(info, disk, kept[5]), may_evict and 'may' or count
+  if id ~= current or forgot or evicted ~= before or durable ~= kept[5] then
+    local written = string.format('%.0f', ends)
+    why = why or 'empty'
+    redis.call('HSET', key, 'id', current, 'until', written, 'why', why, 'evicted', evicted, 'durable', durable)
+  end
+  local unfit = false
+  if said(info, 'role') == 'slave' then
+    unfit = 'replica'
+  elseif may_evict then
+    unfit = 'evicts'
+  elseif durable == 'lost' then
+    unfit = 'undurable'
+  elseif durable == '1' and (tonumber(said(info, 'connected_slaves')) or 0) > 0 then
+    -- A replica that takes over, and restarts before anybody votes on it, has another's disk.
+    unfit = 'replicated'
+  end
+  -- Whoever comes next looks for itself if the node is unfit. Not for replicas, whose clocks may show this millisecond
+  -- again.
+  redis.set_repl(redis.REPL_NONE)
+  redis.call('HSET', key, 'seen', unfit and '' or string.format('%.0f', now))
+  redis.set_repl(redis.REPL_ALL)
+  return unfit, {current, ends, why}
+end
+-- Why the node must not vote, nor extend, whatever it may have forgotten, or nothing; and what `kept` is then.
+local function attest(key, kept, now, span, disk, met)
+  -- Argument S9: no process dies, starts again, loads and serves within the millisecond in which it was looked at;
+  -- and one that a client met under another identity is looked at in any case. A vote that has to be on the disk must
+  -- not be given a moment after the log was turned off.
+  if kept[4] ~= string.format('%.0f', now) or kept[1] ~= met or disk ~= '0' then
+    return look(key, kept, now, span, disk, met)
+  end
+  return false, kept
+end
+-- For how many ms the node does not vote, and why; where that does not end by itself, for how many ms at most once it has
+-- ended.
+local function abstains(key, kept, now, span, disk, met)
+  local unfit, found = attest(key, kept, now, span, disk, met)
+  -- Argument S9: a node that may forget the next vote does not give it.
+  if unfit then
+    return tonumber(span), unfit
+  end
+  local ends, why = tonumber(found[2] or '0') or now + tonumber(span), found[3]
   -- A clock that was set back would make it wait for as long.
   local longest = tonumber(span)
   if ends - now > longest then

@@ -13,6 +13,7 @@ use super::{
     talk::{Halt, hear, send},
     url::RedisUrl,
 };
+use leasehold_core::quarantine::Disk;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -54,7 +55,7 @@ async fn meet_with(
                 let native = try_without(&mut stream, &mut inbox, encoder, &words).await?;
                 Met {
                     native: Some(native),
-                    ..Met::default()
+                    ..Met::nobody(Disk::Ignored)
                 }
             }
         };
@@ -260,20 +261,21 @@ async fn greet(
     is_greeted: bool,
 ) -> Result<Met, Halt> {
     if !encoder.is_fenced() {
-        return Ok(Met::default());
+        return Ok(Met::nobody(Disk::Ignored));
     }
     let mut is_durable = false;
     if encoder.trusts_disk() {
         let mut wire = Vec::new();
-        codec::encode(&mut wire, &[b"CONFIG", b"GET", b"*append*"]);
+        codec::encode(&mut wire, &greeting::DURABILITY);
         send(stream, &wire).await?;
         let durable = |frame: &Frame<'_>| greeting::is_durable(frame);
         is_durable = hear(stream, inbox, durable)
             .await?
             .map_err(|error| explain(Step::Durability, &error, url))?;
     }
+    let disk = encoder.disk(Some(is_durable));
     if !is_greeted {
-        send(stream, &encoder.greeting(is_durable)).await?;
+        send(stream, &encoder.greeting(disk)).await?;
     }
     let node = hear(stream, inbox, greeting::read).await?;
     let id = node
@@ -281,7 +283,7 @@ async fn greet(
         .and_then(|node| node.suits(encoder.is_guarded(), is_durable))?;
     Ok(Met {
         id,
-        is_durable,
+        disk,
         native: None,
     })
 }

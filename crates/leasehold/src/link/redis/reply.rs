@@ -163,7 +163,12 @@ fn grant(text: &[u8]) -> Option<Reply> {
 pub(super) fn abstention(why: &Frame<'_>, left_ms: i64) -> Option<Abstention> {
     let cause = match why {
         Frame::Text(b"changed") => AbstentionCause::Changed,
+        Frame::Text(b"evicted") => AbstentionCause::Evicted,
         Frame::Text(b"reconfigured") => AbstentionCause::Reconfigured,
+        Frame::Text(b"evicts") => AbstentionCause::MayEvict,
+        Frame::Text(b"replica") => AbstentionCause::Replica,
+        Frame::Text(b"undurable") => AbstentionCause::NotDurable,
+        Frame::Text(b"replicated") => AbstentionCause::HasReplicas,
         Frame::Text(_) | Frame::Null => AbstentionCause::Empty,
         _ => return None,
     };

@@ -10,7 +10,9 @@ use super::{
     },
 };
 use crate::configuration::{Configuration, KeyFormat, RestartGuard};
-use leasehold_core::{Owner, Request, Resource, Ttl, discovery, fence::counter_of};
+use leasehold_core::{
+    Owner, Request, Resource, Ttl, discovery, fence::counter_of, quarantine::Disk,
+};
 use std::{borrow::Cow, time::Duration};
 
 /// Makes commands of requests, for nodes of one configuration.
@@ -33,14 +35,25 @@ pub(super) struct Encoder {
 }
 
 /// What one connection adds to the commands that all links have in common.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Met {
     /// The process that was met when the connection was opened; empty if it is not known.
     pub(super) id: String,
-    /// Whether that process writes everything to its disk before it answers.
-    pub(super) is_durable: bool,
+    /// What clients rely on the disk of that process for, and whether its settings let them.
+    pub(super) disk: Disk,
     /// What takes the place of scripts, if they cannot be run.
     pub(super) native: Option<Native>,
+}
+
+impl Met {
+    /// Of a connection of which nothing is known yet.
+    pub(super) const fn nobody(disk: Disk) -> Self {
+        Self {
+            id: String::new(),
+            disk,
+            native: None,
+        }
+    }
 }
 
 impl Encoder {
@@ -125,8 +138,19 @@ impl Encoder {
         self.key_format.key(resource.as_str())
     }
 
+    /// What is relied upon of a node's disk, by whether its settings make it get every change before the answer; none
+    /// if they were not asked for yet.
+    pub(super) const fn disk(&self, is_durable: Option<bool>) -> Disk {
+        match (self.trusts_disk, is_durable) {
+            (false, _) => Disk::Ignored,
+            (true, None) => Disk::Unasked,
+            (true, Some(true)) => Disk::Trusted,
+            (true, Some(false)) => Disk::Distrusted,
+        }
+    }
+
     /// The first call on a new connection.
-    pub(super) fn greeting(&self, is_durable: bool) -> Vec<u8> {
+    pub(super) fn greeting(&self, disk: Disk) -> Vec<u8> {
         let mut wire = Vec::new();
         let parts: [&[u8]; 8] = [
             b"EVAL",
@@ -134,7 +158,7 @@ impl Encoder {
             b"1",
             self.node_key.as_bytes(),
             self.guard.as_bytes(),
-            flag(is_durable),
+            flag(disk),
             self.fingerprint.as_bytes(),
             self.text.as_bytes(),
         ];
@@ -162,8 +186,8 @@ impl Encoder {
 
     /// Ends the command with what differs between connections.
     pub(super) fn append(&self, wire: &mut Vec<u8>, request: &Request, met: &Met) {
-        if self.is_vote(request) {
-            codec::encode_part(wire, flag(met.is_durable));
+        if self.is_attested(request) {
+            codec::encode_part(wire, flag(met.disk));
             codec::encode_part(wire, met.id.as_bytes());
         }
         if let Some(place) = request.place().filter(|_| self.is_fenced) {
@@ -178,9 +202,10 @@ impl Encoder {
         script(request, self.is_fenced).is_none()
     }
 
-    /// Whether a command for `request` is complete only with what its connection adds.
-    fn is_vote(&self, request: &Request) -> bool {
-        self.is_fenced && request.is_vote()
+    /// Whether the node looks at itself for `request`, and needs what its connection adds to the command.
+    fn is_attested(&self, request: &Request) -> bool {
+        let relies = request.is_vote() || matches!(request, Request::Extend { .. });
+        self.is_fenced && relies
     }
 
     /// Redlock's own command.
@@ -224,7 +249,7 @@ impl Encoder {
         let mut parts = Vec::with_capacity(14);
         parts.extend([command, script.as_bytes()]);
         match request {
-            request if self.is_vote(request) => {
+            request if self.is_fenced && request.is_vote() => {
                 match &queue {
                     Some(queue) => parts.extend([&b"3"[..], key, node_key, queue.as_bytes()]),
                     None => parts.extend(two_keys),
@@ -240,6 +265,7 @@ impl Encoder {
             Request::Extend { .. } if self.is_fenced => {
                 parts.extend(two_keys);
                 parts.extend([owner, ttl_ms.as_bytes(), self.fingerprint.as_bytes()]);
+                parts.push(self.guard.as_bytes());
             }
             Request::Acquire { .. } | Request::Repair { .. } | Request::Extend { .. } => {
                 parts.extend(one_key);
@@ -268,7 +294,7 @@ impl Encoder {
         let length: usize = parts.iter().map(|part| part.len() + 16).sum();
         let mut wire = Vec::with_capacity(length);
         let more = match request.place() {
-            _ if !self.is_vote(request) => 0,
+            _ if !self.is_attested(request) => 0,
             None => 2,
             Some(_) => 4,
         };
@@ -300,8 +326,13 @@ const fn script(request: &Request, is_fenced: bool) -> Option<&'static Script> {
     }
 }
 
-const fn flag(flag: bool) -> &'static [u8] {
-    if flag { b"1" } else { b"0" }
+const fn flag(disk: Disk) -> &'static [u8] {
+    match disk {
+        Disk::Ignored => b"0",
+        Disk::Trusted => b"1",
+        Disk::Distrusted => b"2",
+        Disk::Unasked => b"3",
+    }
 }
 
 fn ttl_ms(request: &Request) -> String {
@@ -385,7 +416,7 @@ mod tests {
             };
             let encoder = Encoder::new(&fenced);
             let mut wire = encoder.by_hash(&request);
-            encoder.append(&mut wire, &request, &Met::default());
+            encoder.append(&mut wire, &request, &Met::nobody(Disk::Ignored));
             String::from_utf8(wire).expect("text")
         };
         let usual = wire(None);
@@ -422,6 +453,9 @@ mod tests {
         let expected =
             b"*6\r\n$3\r\nSET\r\n$1\r\nr\r\n$2\r\nme\r\n$2\r\nNX\r\n$2\r\nPX\r\n$2\r\n10\r\n";
         assert_eq!(plain.by_hash(&request), expected);
-        assert_eq!(plain.in_full(&request, &Met::default()), expected);
+        assert_eq!(
+            plain.in_full(&request, &Met::nobody(Disk::Ignored)),
+            expected
+        );
     }
 }

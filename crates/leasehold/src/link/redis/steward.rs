@@ -292,6 +292,7 @@ fn other<T>(parts: &[Frame<'_>]) -> Option<Change<T>> {
 fn cause(why: Option<&str>) -> AbstentionCause {
     match why {
         Some("changed") => AbstentionCause::Changed,
+        Some("evicted") => AbstentionCause::Evicted,
         Some("reconfigured" | "unfinished") => AbstentionCause::Reconfigured,
         _ => AbstentionCause::Empty,
     }

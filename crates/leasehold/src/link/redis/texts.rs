@@ -26,7 +26,7 @@ pub(super) const VOTE: Script = Script {
         include_str!("twin.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "04f6d9a08a01664cfdcec26ab2f796b4ddd26aea",
+    sha1: "a5aeeb7f951b67a968cc86907b4fbd328ad01dca",
 };
 /// As a vote, but of a lease that may find its key there.
 pub(super) const REPAIR: Script = Script {
@@ -38,7 +38,7 @@ pub(super) const REPAIR: Script = Script {
         include_str!("vote.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "d90a1e11b6c4dac98d7b8d257e6657e9760228c6",
+    sha1: "a30d90e27c4b69d97e25584236fa414f1be6aa05",
 };
 pub(super) const FAIR: Script = Script {
     text: concat!(
@@ -52,7 +52,7 @@ pub(super) const FAIR: Script = Script {
         include_str!("fair.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "faea4e3da78e21d3ebc37bc84c802a2b29ef2edf",
+    sha1: "a9c508d068c76e45f4274ddf438de433c998a9ec",
 };
 pub(super) const LEAVE: Script = Script {
     text: concat!(
@@ -73,10 +73,12 @@ pub(super) const RAISE: Script = Script {
 pub(super) const EXTEND: Script = Script {
     text: concat!(
         "#!lua flags=allow-oom\n",
+        include_str!("wait.lua"),
+        include_str!("guard.lua"),
         include_str!("refuse.lua"),
         include_str!("extend.lua")
     ),
-    sha1: "016ef388495ca1cf3fcb9ff63aa70130a9c58b3a",
+    sha1: "585f7339a261253431942f636cd6a2d7e03f4396",
 };
 pub(super) const TRANSFER: Script = Script {
     text: concat!(

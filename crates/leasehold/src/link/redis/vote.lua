@@ -1,7 +1,7 @@
 -- KEYS[1] the lock, KEYS[2] the node's own hash. ARGV[1] owner, ARGV[2] TTL in ms, ARGV[3] the proposal for the
 -- counter or nothing, ARGV[4] the counter, ARGV[5] quarantine in ms or 'off', ARGV[6] configuration,
--- ARGV[7] from whom the key is taken over or nothing; of the connection: ARGV[8] whether the disk is trusted,
--- ARGV[9] the process that the client met.
+-- ARGV[7] from whom the key is taken over or nothing; of the connection: ARGV[8] what clients rely on the disk
+-- for, ARGV[9] the process that the client met.
 -- 'granted', the counter or '-', the time in s and us; {0, holder, PTTL, time}: refused; {-1, why, ms, time}: abstained;
 -- {-2, configuration, its text, time}: of another configuration; {-3, time}: it has voted under another address.
 -- Nothing can fail between the counter and the key, so an error means that the key was not touched.

@@ -10,7 +10,7 @@ use super::{
     texts::{FAIR, LEAVE, REPAIR, SCRIPTS},
 };
 use crate::configuration::Configuration;
-use leasehold_core::{Fault, FaultKind, Request, Vote};
+use leasehold_core::{Fault, FaultKind, Request, Vote, quarantine::Disk};
 use std::time::Duration;
 
 /// The words of all links of one configuration.
@@ -20,19 +20,18 @@ pub struct Wire {
 }
 
 /// What one connection knows of the process at its other end.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Peer {
     met: Met,
 }
 
 impl Peer {
-    /// The process that was met, or nothing, and whether its disk has everything before it answers.
+    /// The process that was met, or nothing, and what is relied upon of its disk.
     #[must_use]
-    pub fn new(id: &str, is_durable: bool) -> Self {
+    pub fn new(id: &str, disk: Disk) -> Self {
         let met = Met {
             id: id.to_owned(),
-            is_durable,
-            native: None,
+            ..Met::nobody(disk)
         };
         Self { met }
     }
@@ -48,19 +47,19 @@ impl Wire {
 
     /// The first call on a new connection, where nodes have a hash of their own.
     #[must_use]
-    pub fn greeting(&self, is_durable: bool) -> Option<Vec<u8>> {
+    pub fn greeting(&self, disk: Disk) -> Option<Vec<u8>> {
         let encoder = &self.encoder;
-        encoder.is_fenced().then(|| encoder.greeting(is_durable))
+        encoder.is_fenced().then(|| encoder.greeting(disk))
     }
 
     /// The identity of the process that answered the greeting so.
     ///
     /// # Errors
     /// Why no locks are kept on it.
-    pub fn greeted(&self, reply: &[u8], is_durable: bool) -> Result<String, String> {
+    pub fn greeted(&self, reply: &[u8], disk: Disk) -> Result<String, String> {
         let frame = frame(reply).ok_or("no reply")?;
         let node = greeting::read(&frame).map_err(|wrong| reply::words(&wrong))?;
-        node.suits(self.encoder.is_guarded(), is_durable)
+        node.suits(self.encoder.is_guarded(), disk == Disk::Trusted)
     }
 
     /// `request` as it leaves over a connection to `peer`.
@@ -89,6 +88,12 @@ impl Wire {
             Verdict::Unclear(words) => doubt(&words),
         };
         (vote, reply.time)
+    }
+}
+
+impl Default for Peer {
+    fn default() -> Self {
+        Self::new("", Disk::Ignored)
     }
 }
 

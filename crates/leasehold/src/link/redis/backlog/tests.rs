@@ -1,5 +1,6 @@
 use super::*;
 use crate::configuration::Configuration;
+use leasehold_core::quarantine::Disk;
 use leasehold_core::{AttemptId, Instant, OperationId, Owner, Resource, Ttl};
 
 fn tag(number: u64) -> Tag {
@@ -260,7 +261,7 @@ fn a_request_without_a_script_is_given_again_unless_another_of_its_owner_is_behi
         let outcome = backlog.repeat(
             waiting,
             &Encoder::new(&Configuration::plain()),
-            &Met::default(),
+            &Met::nobody(Disk::Ignored),
         );
         assert_eq!(outcome.is_ok(), again, "{first:?}, then {behind:?}");
         assert_eq!(backlog.ready().starts_with(b"*"), again);
@@ -297,7 +298,11 @@ fn locks_are_counted_from_the_first_lack_of_a_script_until_none_waits() {
     let Some(Asked::Request(first)) = backlog.answered() else {
         panic!("it was sent");
     };
-    assert!(backlog.repeat(first, &encoder, &Met::default()).is_err());
+    assert!(
+        backlog
+            .repeat(first, &encoder, &Met::nobody(Disk::Ignored))
+            .is_err()
+    );
     assert_eq!(backlog.locks.len(), Some(3));
     for locks in [Some(2), Some(1), None] {
         assert!(backlog.answered().is_some());

@@ -1,0 +1,264 @@
+//! Servers that were fit to keep locks on when a client connected, and are not any more.
+
+use crate::support::{block_on, eventually};
+use leasehold::{
+    AbstentionCause, AcquireError, LeaseGuard, LockManager, LockOptions, ManagerBuilder,
+    RestartGuard,
+};
+use leasehold_servers::{Server, ServerSet, require_server};
+use std::time::Duration;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// Longer than any test lasts.
+const MAX_TTL: Duration = Duration::from_secs(120);
+
+fn builder(urls: impl IntoIterator<Item = String>) -> ManagerBuilder {
+    let options = LockOptions::new()
+        .ttl(60_000 * MS)
+        .node_limit(500 * MS)
+        .no_renewal();
+    LockManager::builder()
+        .max_ttl(MAX_TTL)
+        .clock_skew(Duration::ZERO)
+        .nodes(urls)
+        .defaults(options)
+}
+
+/// A manager whose nodes vote at once.
+fn admitted(builder: impl Fn() -> ManagerBuilder) -> LockManager {
+    let manager = builder().build().expect("good addresses");
+    try_once(&manager).expect_err("its nodes are new");
+    block_on(builder().admit()).expect("good addresses");
+    eventually("they vote", || {
+        try_once(&manager).is_ok_and(|guard| block_on(guard.release()).is_released())
+    });
+    manager
+}
+
+fn try_once(manager: &LockManager) -> Result<LeaseGuard, AcquireError> {
+    let mutex = manager.mutex("r").expect("a plain name");
+    block_on(mutex.try_acquire())
+}
+
+/// Why the first of the nodes that do not vote does not, and in its words.
+fn abstention(manager: &LockManager) -> (Option<AbstentionCause>, String) {
+    let error = try_once(manager).expect_err("it must not vote");
+    let fault = error.faults().first().expect("a reason");
+    let cause = fault.abstention().map(|abstention| abstention.cause);
+    (cause, error.to_string())
+}
+
+fn set(server: &Server, words: &[&str]) {
+    change(server, &[&["CONFIG", "SET"], words].concat());
+}
+
+/// Changes what the next look at the server finds: there is one in a millisecond of its clock.
+fn change(server: &Server, words: &[&str]) {
+    server.command(words).expect("it answers");
+    let millisecond = || {
+        let time = server.command(&["TIME"]).expect("it answers");
+        let parts = time.texts();
+        let micros: u64 = parts[1].parse().expect("a number");
+        (parts[0].to_owned(), micros / 1_000)
+    };
+    let changed = millisecond();
+    while millisecond() == changed {}
+}
+
+/// Lets a server run out of the memory that it is given, and evict the key that ends first: the lock's.
+fn evict(server: &Server) {
+    let fill = "for i = 1, 4 do
+            redis.call('SET', 'filler' .. i, string.rep('x', 1000000), 'EX', 100000)
+        end";
+    server.command(&["EVAL", fill, "0"]).expect("it answers");
+    let told = server.command(&["INFO", "memory"]).expect("it answers");
+    let used = told.text().and_then(|info| {
+        let used = info
+            .lines()
+            .find_map(|line| line.strip_prefix("used_memory:"));
+        used?.trim().parse::<u64>().ok()
+    });
+    let limit = (used.expect("it tells") - 500_000).to_string();
+    // It looks at all keys, and evicts no more of them than the lock's and one that makes room.
+    set(server, &["maxmemory-samples", "64"]);
+    set(
+        server,
+        &["maxmemory-policy", "volatile-ttl", "maxmemory", &limit],
+    );
+    eventually("the key is evicted", || {
+        let exists = server.command(&["EXISTS", "r"]).expect("it answers");
+        exists.integer() == Some(0)
+    });
+}
+
+fn cure(server: &Server) {
+    set(
+        server,
+        &["maxmemory-policy", "noeviction", "maxmemory", "0"],
+    );
+}
+
+#[test]
+fn a_server_that_begins_to_evict_gives_the_lock_to_nobody_else_and_confirms_none() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let build = || builder(servers.urls());
+    let (holder, other) = (admitted(build), build().build().expect("good addresses"));
+    let held = try_once(&holder).expect("they vote");
+    servers.iter().take(2).for_each(evict);
+    // Also by a client that connected before, which nobody greets anew.
+    for manager in [&holder, &other] {
+        let error = try_once(manager).expect_err("it is held");
+        assert!(
+            error
+                .to_string()
+                .contains("CONFIG SET maxmemory-policy noeviction"),
+            "{error}"
+        );
+    }
+    assert!(held.is_valid());
+    let error = block_on(held.extend()).expect_err("two of three may lose it");
+    assert!(error.to_string().contains("it may evict locks"), "{error}");
+    // Mended, they wait as long as a lease may last that they have forgotten.
+    servers.iter().take(2).for_each(cure);
+    let (cause, why) = abstention(&holder);
+    assert_eq!(cause, Some(AbstentionCause::Evicted), "{why}");
+    assert!(why.contains("has evicted keys"), "{why}");
+    block_on(builder(servers.urls()).admit()).expect("good addresses");
+    drop(held);
+    eventually("the operator's word counts", || try_once(&other).is_ok());
+}
+
+#[test]
+fn a_server_that_has_evicted_while_nobody_looked_waits() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let manager = admitted(|| builder([server.url()]));
+    let held = try_once(&manager).expect("it votes");
+    evict(&server);
+    cure(&server);
+    let (cause, why) = abstention(&manager);
+    assert_eq!(cause, Some(AbstentionCause::Evicted), "{why}");
+    drop(held);
+}
+
+#[test]
+fn an_operators_word_counts_for_what_may_have_been_evicted() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let build = || builder([server.url()]);
+    let manager = admitted(build);
+    set(
+        &server,
+        &["maxmemory-policy", "allkeys-lru", "maxmemory", "1gb"],
+    );
+    assert_eq!(abstention(&manager).0, Some(AbstentionCause::MayEvict));
+    cure(&server);
+    block_on(build().admit()).expect("good addresses");
+    let tried = try_once(&manager);
+    assert!(tried.is_ok(), "{tried:?}");
+}
+
+#[test]
+fn a_server_that_has_a_policy_but_no_limit_votes() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let manager = admitted(|| builder([server.url()]));
+    set(&server, &["maxmemory-policy", "allkeys-lru"]);
+    assert!(try_once(&manager).is_ok());
+    set(&server, &["maxmemory", "1gb"]);
+    let (cause, why) = abstention(&manager);
+    assert_eq!(cause, Some(AbstentionCause::MayEvict), "{why}");
+}
+
+#[test]
+fn a_replica_that_can_be_written_to_does_not_vote() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let manager = admitted(|| builder([server.url()]));
+    let held = try_once(&manager).expect("it votes");
+    set(&server, &["replica-read-only", "no"]);
+    // Of a master that is not there, so it keeps its keys.
+    change(&server, &["REPLICAOF", "127.0.0.1", "1"]);
+    let (cause, why) = abstention(&manager);
+    assert_eq!(cause, Some(AbstentionCause::Replica), "{why}");
+    let error = block_on(held.extend()).expect_err("it does not decide");
+    assert!(error.to_string().contains("it is a replica now"), "{error}");
+}
+
+fn durable() -> Server {
+    let server = Server::builder()
+        .option("appendonly", &["yes"])
+        .option("appendfsync", &["always"]);
+    server.start().expect("it starts")
+}
+
+fn trusting(server: &Server) -> impl Fn() -> ManagerBuilder {
+    let url = server.url();
+    move || builder([url.clone()]).restart_guard(RestartGuard::TrustAof)
+}
+
+#[test]
+fn a_server_that_stops_to_write_what_its_disk_is_trusted_with_does_not_vote() {
+    require_server();
+    let server = durable();
+    let build = trusting(&server);
+    let manager = admitted(&build);
+    set(&server, &["appendonly", "no"]);
+    let (cause, why) = abstention(&manager);
+    assert_eq!(cause, Some(AbstentionCause::NotDurable), "{why}");
+    assert!(why.contains("CONFIG SET appendonly yes"), "{why}");
+    // A new client that finds it so changes nothing of it, nor does a log that is not whole yet.
+    let late = build().build().expect("good addresses");
+    assert_eq!(abstention(&late).0, Some(AbstentionCause::NotDurable));
+    server.restart().expect("it starts again");
+    // It has its old log, and everything that it was ever asked for stands there.
+    eventually("it votes at once", || try_once(&manager).is_ok());
+}
+
+#[test]
+fn a_server_that_writes_everything_again_votes_again() {
+    require_server();
+    let server = durable();
+    let manager = admitted(trusting(&server));
+    let held = try_once(&manager).expect("it votes");
+    set(&server, &["appendonly", "no"]);
+    let error = block_on(held.extend()).expect_err("a restart would cut it short");
+    assert!(error.to_string().contains("appendonly yes"), "{error}");
+    // It takes 2 s to write the log anew, and until then a restart would find the old one.
+    let fill = "for i = 1, 400 do redis.call('SET', 'filler' .. i, 'x') end";
+    server.command(&["EVAL", fill, "0"]).expect("it answers");
+    set(&server, &["rdb-key-save-delay", "5000"]);
+    set(&server, &["appendonly", "yes"]);
+    block_on(held.extend()).expect_err("its log is not whole");
+    eventually("its log is whole", || block_on(held.extend()).is_ok());
+    assert!(block_on(held.release()).is_released());
+}
+
+#[test]
+fn a_server_that_answers_before_its_disk_has_the_vote_is_found_out() {
+    require_server();
+    let server = durable();
+    let manager = admitted(trusting(&server));
+    set(&server, &["appendfsync", "everysec"]);
+    let votes = || try_once(&manager).is_ok_and(|guard| block_on(guard.release()).is_released());
+    eventually("the manager has asked", || !votes());
+    let (cause, why) = abstention(&manager);
+    assert_eq!(cause, Some(AbstentionCause::NotDurable), "{why}");
+    set(&server, &["appendfsync", "always"]);
+    eventually("the manager has asked again", votes);
+}
+
+#[test]
+fn a_server_whose_disk_is_trusted_does_not_vote_while_it_has_replicas() {
+    require_server();
+    let server = durable();
+    let manager = admitted(trusting(&server));
+    let replica = Server::builder().replica_of(&server).start();
+    let _replica = replica.expect("it starts");
+    eventually("it has a replica", || {
+        let error = try_once(&manager).map(drop);
+        error.is_err_and(|error| error.to_string().contains("it has replicas now"))
+    });
+}
