@@ -344,6 +344,8 @@ impl Setting {
         if self.keeps_keys() || self.resurrects() || is_kept_waiting {
             return false;
         }
-        !links.lawless || (links.loss == 0 && links.doubles == 0 && !silent)
+        // Where messages travel alone, a lost answer is not told by the end of a connection.
+        let loses = links.loss + links.lost_replies + links.doubles > 0;
+        !links.lawless || (!loses && !silent)
     }
 }
