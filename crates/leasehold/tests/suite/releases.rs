@@ -22,7 +22,7 @@ fn hold_many(manager: &LockManager) -> Vec<LeaseGuard> {
             .map(|name| manager.mutex(&name).expect("a plain name"))
             .collect();
         let mut waiting: Vec<_> = mutexes.iter().map(|it| Box::pin(it.acquire())).collect();
-        waiting.iter_mut().for_each(|it| begin(it));
+        waiting.iter_mut().for_each(begin);
         let held = waiting
             .into_iter()
             .map(|it| block_on(it).expect("it is free"));

@@ -159,9 +159,8 @@ impl Twice {
             2 => process.has_replicas = !process.has_replicas,
             3 => process.is_replica = !process.is_replica,
             _ => {
-                process.log = self
-                    .dice
-                    .pick(&[Log::Off, Log::Rewriting, Log::On, Log::On])
+                let logs = [Log::Off, Log::Rewriting, Log::On, Log::On];
+                process.log = self.dice.pick(&logs);
             }
         }
         self.set();

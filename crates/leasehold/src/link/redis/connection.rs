@@ -255,17 +255,7 @@ impl Listener {
                 self.tell(tag, vote, true, events);
                 Some(())
             }
-            Some(Asked::Found(tag, request)) => {
-                let vote = native::found(&request, frame);
-                let said = vote.as_ref().and_then(|vote| Said::by(vote, &request));
-                let is_known = vote.map(|vote| events.push_back(LinkEvent::Reply(tag, vote)));
-                let is_watched = self.hints == Hints::Given;
-                if said.is_some_and(|said| is_watched && said.is_outdated(frame)) {
-                    let resource = request.resource().clone();
-                    events.push_back(LinkEvent::Changed(Some(resource)));
-                }
-                is_known
-            }
+            Some(Asked::Found(tag, request)) => self.found(frame, tag, &request, events),
             Some(Asked::Rights(tag, fault)) => {
                 let named = rights::lacking(frame);
                 let named = named.map(|why| Fault::new(FaultKind::Rejected, &why));
@@ -282,6 +272,26 @@ impl Listener {
             }
         };
         understood.ok_or_else(|| ODD.to_owned())
+    }
+
+    /// Takes the answer about a key that a `SET … NX` has found.
+    fn found(
+        &self,
+        frame: &Frame<'_>,
+        tag: Tag,
+        request: &Request,
+        events: &mut VecDeque<LinkEvent>,
+    ) -> Option<()> {
+        let vote = native::found(request, frame)?;
+        let said = Said::by(&vote, request).filter(|_| self.hints == Hints::Given);
+        events.push_back(LinkEvent::Reply(tag, vote));
+        if let Some(said) = said
+            && said.is_outdated(frame)
+        {
+            let resource = request.resource().clone();
+            events.push_back(LinkEvent::Changed(Some(resource)));
+        }
+        Some(())
     }
 
     /// Whether the request is said by Redlock's own command, beside scripts.
