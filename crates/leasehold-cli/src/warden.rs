@@ -88,11 +88,8 @@ impl Post {
         if let Self::Vacant(due, grace) = self
             && time::Instant::now() >= *due
         {
-            *self = match Warden::start(*grace) {
-                Ok(mut warden) => {
-                    warden.say(Word::Group(group));
-                    Self::Manned(warden)
-                }
+            *self = match Warden::start(*grace, group) {
+                Ok(warden) => Self::Manned(warden),
                 Err(error) => {
                     output::talk(format_args!(
                         "warning: if leasehold is killed, nobody ends the command: {error}"
@@ -126,11 +123,15 @@ pub(crate) struct Warden {
 }
 
 impl Warden {
-    /// Starts one, for a command that gets this grace if leasehold dies.
-    fn start(grace: Duration) -> io::Result<Self> {
+    /// Starts one, for the command of this process group, which gets this grace if leasehold dies.
+    ///
+    /// The group is an argument and is not told through the pipe: leasehold may be killed at any moment, and there is none
+    /// in which the warden is there and does not know whom to end.
+    fn start(grace: Duration, group: Pid) -> io::Result<Self> {
+        let (grace_ms, number) = (grace.as_millis().to_string(), group.to_string());
         let mut process = Command::new(this_program())
             .arg0("leasehold")
-            .args(["warden", "--grace-ms", &grace.as_millis().to_string()])
+            .args(["warden", "--grace-ms", &grace_ms, "--group", &number])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             // A group of its own: what ends leasehold's group is not to end it.
@@ -173,7 +174,6 @@ impl Warden {
 /// What goes through the pipe, a line each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
-    Group(Pid),
     End(Instant),
     Farewell,
 }
@@ -181,7 +181,6 @@ enum Word {
 impl Word {
     fn line(self) -> String {
         match self {
-            Self::Group(group) => format!("group {}\n", group.as_raw_nonzero()),
             Self::End(end) => format!("end {}\n", end.since_origin().as_millis()),
             Self::Farewell => "farewell\n".to_owned(),
         }
@@ -190,7 +189,6 @@ impl Word {
     fn read(line: &str) -> Option<Self> {
         match line.split_once(' ') {
             None => (line == "farewell").then_some(Self::Farewell),
-            Some(("group", pid)) => pid.parse().ok().and_then(Pid::from_raw).map(Self::Group),
             Some(("end", millis)) => {
                 let end = Duration::from_millis(millis.parse().ok()?);
                 Some(Self::End(Instant::from_origin(end)))
@@ -200,33 +198,29 @@ impl Word {
     }
 }
 
-/// Why the warden has to act, on whom.
+/// Why the warden has to act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alarm {
     /// leasehold is dead, and so long is left.
-    Death(Pid, Duration),
+    Death(Duration),
     /// leasehold lets the time run out.
-    Silence(Pid),
+    Silence,
 }
 
 /// Watches over leasehold, at the other end of the pipe; none if there is nothing to do any more.
 pub(crate) fn watch(pipe: impl AsFd) -> Option<Alarm> {
     let mut words = Words::new(pipe);
-    let (mut group, mut end) = (None, None);
+    let mut end = None;
     loop {
         let left = left(end);
         // Not long at a time: timers stand still while the machine is suspended. All that was said is heard before the time
         // is judged: it may be the warden that was away.
         match words.next(left.min(TURN)) {
-            Heard::Word(Word::Group(pid)) => group = Some(pid),
             Heard::Word(Word::End(at)) => end = Some(at),
             Heard::Word(Word::Farewell) => return None,
-            Heard::Nothing => {
-                if let Some(group) = group.filter(|_| left.is_zero()) {
-                    return Some(Alarm::Silence(group));
-                }
-            }
-            Heard::End => return group.map(|group| Alarm::Death(group, left)),
+            Heard::Nothing if left.is_zero() => return Some(Alarm::Silence),
+            Heard::Nothing => {}
+            Heard::End => return Some(Alarm::Death(left)),
         }
     }
 }
@@ -294,25 +288,26 @@ mod tests {
 
     #[test]
     fn words_are_read_as_they_were_written() {
-        let pid = Pid::from_raw(7).expect("it is not 0");
         let end = Instant::from_origin(Duration::from_millis(1234));
-        for word in [Word::Group(pid), Word::End(end), Word::Farewell] {
+        for word in [Word::End(end), Word::Farewell] {
             let line = word.line();
             assert_eq!(Word::read(line.trim_end()), Some(word));
         }
-        for line in ["", "group", "group 0", "group x", "end -1", "farewell 1"] {
+        for line in ["", "end", "end x", "end -1", "farewell 1"] {
             assert_eq!(Word::read(line), None, "{line}");
         }
     }
 
     #[test]
     fn a_farewell_is_no_alarm_and_the_end_of_the_pipe_is_one() {
-        let pid = Pid::from_raw(7).expect("it is not 0");
-        assert_eq!(watch_over("group 7\nfarewell\n"), None);
-        assert_eq!(watch_over(""), None, "there was no command yet");
-        assert!(
-            matches!(watch_over("group 7\nodd\n"), Some(Alarm::Death(group, _)) if group == pid)
-        );
+        assert_eq!(watch_over("farewell\n"), None);
+        for text in ["", "odd\n"] {
+            assert_eq!(
+                watch_over(text),
+                Some(Alarm::Death(Duration::MAX)),
+                "{text}"
+            );
+        }
     }
 
     #[test]
@@ -320,20 +315,25 @@ mod tests {
     fn silence_beyond_the_end_is_an_alarm() {
         let (pipe, _writer) = io::pipe().expect("there are pipes");
         let mut writer = &_writer;
-        writer.write_all(b"group 7\nend 1\n").expect("it is open");
-        let pid = Pid::from_raw(7).expect("it is not 0");
-        assert_eq!(watch(pipe), Some(Alarm::Silence(pid)));
+        writer.write_all(b"end 1\n").expect("it is open");
+        assert_eq!(watch(pipe), Some(Alarm::Silence));
     }
 
     #[test]
     fn an_end_that_was_put_off_is_no_end_however_late_it_is_heard() {
         let ends: String = (1..2_000).map(|end| format!("end {end}\n")).collect();
         let far = Word::End(Instant::NEVER).line();
-        assert_eq!(watch_over(&format!("group 7\n{ends}{far}farewell\n")), None);
+        assert_eq!(watch_over(&format!("{ends}{far}farewell\n")), None);
     }
 
     #[test]
     fn half_a_word_is_none() {
-        assert_eq!(watch_over("group 71"), None, "it may have been 712");
+        for text in ["end 71", "farewell"] {
+            assert_eq!(
+                watch_over(text),
+                Some(Alarm::Death(Duration::MAX)),
+                "{text}"
+            );
+        }
     }
 }

@@ -12,12 +12,12 @@ pub(crate) fn run(arguments: &WardenArguments) -> u8 {
     let grace = Duration::from_millis(arguments.grace_ms);
     match warden::watch(stdin()) {
         None => {}
-        Some(Alarm::Death(group, left)) => {
-            warden::end(group, grace.min(left));
+        Some(Alarm::Death(left)) => {
+            warden::end(arguments.group, grace.min(left));
             output::talk("was killed; the command that it ran was ended");
         }
-        Some(Alarm::Silence(group)) => {
-            warden::end(group, Duration::ZERO);
+        Some(Alarm::Silence) => {
+            warden::end(arguments.group, Duration::ZERO);
             output::talk("was stopped for too long; the command that it ran was ended");
         }
     }
