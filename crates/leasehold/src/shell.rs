@@ -356,9 +356,9 @@ impl Shell {
         if let Some(witness) = &mut self.witness {
             witness.heard(now, node, &event);
         }
+        self.answering.hear(now, index, &event);
         match event {
             LinkEvent::Reply(tag, vote) => {
-                self.answering.answer(now, index);
                 self.engine.handle_reply(now, node, tag, vote);
             }
             LinkEvent::Clock(reading) => {

@@ -3,8 +3,8 @@
 //! Releases that are under way are worth waiting for as long as their node answers, and no longer: one that hangs would
 //! cost the end of every program its time limit, and what it has been sent it carries out when it wakes.
 
-use crate::shell::Shell;
-use leasehold_core::{Engine, Instant, NodeId, NodeSet};
+use crate::{link::LinkEvent, shell::Shell};
+use leasehold_core::{Engine, FaultKind, Instant, NodeId, NodeSet, Vote};
 use std::time::Duration;
 
 /// Whether each node answers what it is asked.
@@ -19,6 +19,9 @@ struct Node {
     silent_since: Instant,
     /// For how long it was silent at most before it answered.
     slowest: Duration,
+    is_up: bool,
+    /// When its connection was lost, while the link's first try to connect again lasts.
+    lost_at: Option<Instant>,
 }
 
 impl Answering {
@@ -27,6 +30,8 @@ impl Answering {
             asked: 0,
             silent_since: Instant::ORIGIN,
             slowest: Duration::ZERO,
+            is_up: false,
+            lost_at: None,
         };
         Self(vec![node; nodes])
     }
@@ -40,23 +45,46 @@ impl Answering {
         this.asked += 1;
     }
 
-    /// A node, or its link, has answered a request.
-    pub(super) fn answer(&mut self, now: Instant, index: usize) {
+    /// Takes what a link has said.
+    pub(super) fn hear(&mut self, now: Instant, index: usize, event: &LinkEvent) {
         let this = &mut self.0[index];
-        let silent = now.saturating_since(this.silent_since);
-        this.slowest = this.slowest.max(silent);
-        this.silent_since = now;
-        this.asked = this.asked.saturating_sub(1);
+        match event {
+            LinkEvent::Reply(_, vote) => {
+                if is_of_the_node(vote) {
+                    let silent = now.saturating_since(this.silent_since);
+                    this.slowest = this.slowest.max(silent);
+                    this.silent_since = now;
+                }
+                this.asked = this.asked.saturating_sub(1);
+            }
+            LinkEvent::Up(_) => (this.is_up, this.lost_at) = (true, None),
+            // The first try to connect again begins at once, and what was lost is asked again when it succeeds. A node
+            // that was away before, or that cannot be reached again, is not waited for.
+            LinkEvent::Down(_) => {
+                this.lost_at = std::mem::take(&mut this.is_up).then_some(now);
+            }
+            LinkEvent::Clock(_) | LinkEvent::Changed(_) => {}
+        }
     }
 
     /// The nodes that have something to answer and are likely to do so soon.
     fn awaited(&self, now: Instant) -> NodeSet {
         let is_awaited = |this: &Node| {
             let patience = this.slowest.saturating_mul(2).clamp(SHORTEST, LONGEST);
-            this.asked > 0 && now < this.silent_since.saturating_add(patience)
+            let is_near = |since: Instant| now < since.saturating_add(patience);
+            this.asked > 0 && is_near(this.silent_since) || this.lost_at.is_some_and(is_near)
         };
         let nodes = self.0.iter().enumerate().filter(|(_, it)| is_awaited(it));
         nodes.filter_map(|(index, _)| NodeId::new(index)).collect()
+    }
+}
+
+/// Whether a vote shows that the node answers, or is what its link says by itself.
+const fn is_of_the_node(vote: &Vote) -> bool {
+    use FaultKind::{Busy, Disconnected, Down};
+    match vote {
+        Vote::Granted { .. } | Vote::Refused(_) => true,
+        Vote::Unknown(fault) => !matches!(fault.kind(), Busy | Disconnected | Down),
     }
 }
 
@@ -101,32 +129,63 @@ const LONGEST: Duration = Duration::from_millis(500);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use leasehold_core::{AttemptId, Fault, OperationId, Tag};
 
     fn at(millis: u64) -> Instant {
         Instant::from_origin(Duration::from_millis(millis))
     }
 
     fn nodes<const N: usize>(indices: [usize; N]) -> NodeSet {
-        let node = |index| NodeId::new(index).expect("a node");
         indices.into_iter().map(node).collect()
+    }
+
+    fn node(index: usize) -> NodeId {
+        NodeId::new(index).expect("a node")
+    }
+
+    fn reply(vote: Vote) -> LinkEvent {
+        let operation = OperationId::new(0);
+        let attempt = AttemptId {
+            operation,
+            number: 0,
+        };
+        LinkEvent::Reply(Tag { attempt, step: 1 }, vote)
+    }
+
+    fn answer() -> LinkEvent {
+        reply(Vote::GRANTED)
+    }
+
+    fn fault(kind: FaultKind) -> LinkEvent {
+        reply(Vote::Unknown(Fault::new(kind, "a test")))
+    }
+
+    fn down() -> LinkEvent {
+        LinkEvent::Down("a test".into())
+    }
+
+    /// Of one node that was up at first.
+    fn up() -> Answering {
+        let mut answering = Answering::new(1);
+        answering.hear(at(0), 0, &LinkEvent::Up(None));
+        answering
     }
 
     #[test]
     fn a_node_is_waited_for_as_long_as_it_answers() {
-        let node = |index| NodeId::new(index).expect("a node");
         let mut answering = Answering::new(3);
         for _ in 0..3 {
             answering.ask(at(0), node(0));
         }
         answering.ask(at(0), node(1));
         assert_eq!(answering.awaited(at(99)), nodes([0, 1]));
-        answering.answer(at(99), 0);
+        answering.hear(at(99), 0, &answer());
         assert_eq!(answering.awaited(at(100)), nodes([0]), "one hangs");
-        answering.answer(at(290), 0);
+        answering.hear(at(290), 0, &answer());
         // It took 191 ms once, so it has twice that.
         assert_eq!(answering.awaited(at(290 + 381)), nodes([0]));
         assert_eq!(answering.awaited(at(290 + 382)), NodeSet::EMPTY);
-        answering.answer(at(700), 0);
+        answering.hear(at(700), 0, &answer());
         assert_eq!(
             answering.awaited(at(700)),
             NodeSet::EMPTY,
@@ -139,5 +198,65 @@ mod tests {
             "half a second at most"
         );
         assert_eq!(answering.awaited(at(9_500)), NodeSet::EMPTY);
+    }
+
+    #[test]
+    fn a_node_whose_connection_was_just_lost_is_waited_for() {
+        let mut answering = up();
+        answering.ask(at(10), node(0));
+        answering.hear(at(20), 0, &fault(FaultKind::Disconnected));
+        answering.hear(at(20), 0, &down());
+        assert_eq!(answering.awaited(at(119)), nodes([0]), "it dials");
+        assert_eq!(
+            answering.awaited(at(120)),
+            NodeSet::EMPTY,
+            "it does not come"
+        );
+        answering.hear(at(30), 0, &LinkEvent::Up(None));
+        assert_eq!(answering.awaited(at(30)), NodeSet::EMPTY, "it owes nothing");
+        answering.ask(at(30), node(0));
+        assert_eq!(answering.awaited(at(129)), nodes([0]), "it is asked again");
+    }
+
+    #[test]
+    fn a_node_that_cannot_be_reached_again_is_not_waited_for() {
+        let mut answering = up();
+        answering.hear(at(20), 0, &down());
+        assert_eq!(answering.awaited(at(21)), nodes([0]));
+        answering.hear(at(22), 0, &down());
+        assert_eq!(answering.awaited(at(22)), NodeSet::EMPTY);
+        // Nor one that was never reached.
+        let mut answering = Answering::new(1);
+        answering.ask(at(0), node(0));
+        answering.hear(at(5), 0, &fault(FaultKind::Down));
+        answering.hear(at(5), 0, &down());
+        assert_eq!(answering.awaited(at(5)), NodeSet::EMPTY);
+    }
+
+    #[test]
+    fn what_a_link_says_by_itself_does_not_show_that_the_node_answers() {
+        for kind in [FaultKind::Busy, FaultKind::Down, FaultKind::Disconnected] {
+            let mut answering = up();
+            // It hangs since the start.
+            answering.ask(at(0), node(0));
+            answering.ask(at(0), node(0));
+            answering.ask(at(400), node(0));
+            answering.hear(at(400), 0, &fault(kind));
+            assert_eq!(answering.awaited(at(400)), NodeSet::EMPTY, "{kind:?}");
+            answering.hear(at(401), 0, &fault(kind));
+            answering.hear(at(401), 0, &fault(kind));
+            answering.ask(at(500), node(0));
+            assert_eq!(answering.awaited(at(599)), nodes([0]), "{kind:?}");
+            assert_eq!(answering.awaited(at(600)), NodeSet::EMPTY, "{kind:?}");
+        }
+        let mut answering = up();
+        answering.ask(at(0), node(0));
+        answering.ask(at(0), node(0));
+        answering.hear(at(90), 0, &fault(FaultKind::Rejected));
+        assert_eq!(
+            answering.awaited(at(269)),
+            nodes([0]),
+            "the node has said no"
+        );
     }
 }
