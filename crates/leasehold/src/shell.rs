@@ -95,12 +95,14 @@ impl Shell {
     /// Moves everything that can be moved; ready when the shell's work is done.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         for _ in 0..MOST_TURNS {
+            // Before the links are looked at: an answer that is in is not late.
+            let looked_at = self.clock.now();
             let mut moved = self.take_commands(cx);
             moved |= self.poll_links(cx, self.at_once());
             moved |= self.look_at_the_clock(cx);
             moved |= self.hand_over();
             let told = self.tell();
-            if self.is_done() {
+            if self.is_done(looked_at) {
                 return Poll::Ready(());
             }
             if moved {
@@ -309,6 +311,10 @@ impl Shell {
                 self.links[node.index()].send(&parcel);
             }
         }
+        if let Some(given) = given {
+            // To give much takes long, and nothing has left before the links are polled.
+            self.answering.asked_all(given, self.clock.now());
+        }
         given.is_some()
     }
 
@@ -383,9 +389,8 @@ impl Shell {
         }
     }
 
-    /// Whether the shell's work is over. Those who wait for its end are told when the clean-up is done.
-    fn is_done(&mut self) -> bool {
-        let now = self.clock.now();
+    /// Whether the shell's work is over, as of `now`. Those who wait for its end are told when the clean-up is done.
+    fn is_done(&mut self, now: Instant) -> bool {
         match &mut self.ending {
             Ending::NotYet => false,
             Ending::ShutDown(waiting, until) => {

@@ -45,6 +45,15 @@ impl Answering {
         this.asked += 1;
     }
 
+    /// Something was asked since `since`, and the links have all of it only now: a node that was first asked since then
+    /// could not have answered before.
+    pub(super) fn asked_all(&mut self, since: Instant, now: Instant) {
+        let first_asked = |this: &&mut Node| this.asked > 0 && this.silent_since >= since;
+        for this in self.0.iter_mut().filter(first_asked) {
+            this.silent_since = now;
+        }
+    }
+
     /// Takes what a link has said.
     pub(super) fn hear(&mut self, now: Instant, index: usize, event: &LinkEvent) {
         let this = &mut self.0[index];
@@ -198,6 +207,27 @@ mod tests {
             "half a second at most"
         );
         assert_eq!(answering.awaited(at(9_500)), NodeSet::EMPTY);
+    }
+
+    #[test]
+    fn a_node_is_silent_only_since_its_link_has_all_that_is_asked() {
+        let mut answering = Answering::new(3);
+        answering.ask(at(0), node(1));
+        // To give it all took 400 ms. Another node hangs, and owes an answer since long before.
+        for _ in 0..3 {
+            answering.ask(at(1_000), node(0));
+            answering.ask(at(1_000), node(1));
+        }
+        answering.asked_all(at(1_000), at(1_400));
+        assert_eq!(answering.awaited(at(1_499)), nodes([0]));
+        assert_eq!(answering.awaited(at(1_500)), NodeSet::EMPTY);
+        answering.hear(at(1_510), 0, &answer());
+        assert_eq!(
+            answering.awaited(at(1_510 + 219)),
+            nodes([0]),
+            "it took 110 ms"
+        );
+        assert_eq!(answering.awaited(at(1_510 + 220)), NodeSet::EMPTY);
     }
 
     #[test]

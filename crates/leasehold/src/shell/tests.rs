@@ -1,5 +1,7 @@
 //! When the shell looks at the clock: behind the answers that are in, and before what it asks.
 
+mod ending;
+
 use super::LEAST_HEARD;
 use crate::{
     AcquireError, LockManager, ManagerBuilder, Plain,
@@ -25,6 +27,13 @@ struct Desk {
     timeline: &'static Timeline,
     /// What time passes while the shell takes an answer.
     takes: Duration,
+    /// What time passes while the shell gives it a request.
+    giving_takes: Duration,
+    /// Whether it hints when something leaves, and answers it when it is polled next.
+    is_slow: bool,
+    is_hinting: bool,
+    /// Who speaks as soon as this one has answered something.
+    next: Option<Node>,
     is_silent: bool,
     is_up: bool,
     vote: Vote,
@@ -42,6 +51,10 @@ impl Node {
         let desk = Desk {
             timeline,
             takes,
+            giving_takes: Duration::ZERO,
+            is_slow: false,
+            is_hinting: false,
+            next: None,
             is_silent,
             is_up: false,
             vote: Vote::GRANTED,
@@ -84,7 +97,7 @@ impl Node {
 
     fn built(&self, builder: ManagerBuilder) -> LockManager<Plain> {
         let node = self.clone();
-        let built = builder.link(NodeName::new("n0"), move |_| node);
+        let built = builder.link(NodeName::new("node"), move |_| node);
         let built = built.build_plain();
         built.expect("one node and the default options")
     }
@@ -92,14 +105,25 @@ impl Node {
 
 impl Link for Node {
     fn send(&mut self, parcel: &Parcel) {
-        self.with(|desk| desk.given.push(parcel.tag));
+        self.with(|desk| {
+            desk.timeline.jump(desk.giving_takes);
+            desk.given.push(parcel.tag);
+        });
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
         let polled = self.with(|desk| {
+            let has_left = !desk.given.is_empty();
             desk.asked.extend(desk.given.drain(..));
             if !std::mem::replace(&mut desk.is_up, true) {
                 return Poll::Ready(LinkEvent::Up(None));
+            }
+            if desk.is_slow && has_left {
+                desk.is_hinting = true;
+                return Poll::Ready(LinkEvent::Changed(None));
+            }
+            if std::mem::take(&mut desk.is_hinting) {
+                return Poll::Pending;
             }
             let tag = Some(&mut desk.asked).filter(|_| !desk.is_silent);
             let Some(tag) = tag.and_then(VecDeque::pop_front) else {
@@ -109,6 +133,9 @@ impl Link for Node {
             desk.answered += 1;
             desk.had_left.push(desk.answered + desk.asked.len());
             desk.timeline.jump(desk.takes);
+            if let Some(next) = desk.next.take() {
+                next.with(|desk| desk.is_silent = false);
+            }
             Poll::Ready(LinkEvent::Reply(tag, desk.vote.clone()))
         });
         self.0.1.notify_all();
