@@ -194,6 +194,8 @@ impl Engine {
                         withdrawal.handle_up(now, node, outbox);
                     });
                 }
+                self.held_back.make_room(node);
+                self.release_more(now, node);
                 let held: Vec<_> = self.renewals.keys().collect();
                 for id in held {
                     self.renewals.turn(id, |renewal| {

@@ -229,7 +229,8 @@ impl Withdrawal {
     pub(crate) fn handle_up(&mut self, now: Instant, node: NodeId, outbox: &mut Outbox) {
         // Whatever it refused before, it may be ready now.
         self.postponed = 0;
-        if self.failed.contains(node) {
+        // What was held back stays in its line, and leaves as the link has room.
+        if self.failed.without(self.held_back).contains(node) {
             self.ask(now, NodeSet::from_iter([node]), outbox);
         }
     }

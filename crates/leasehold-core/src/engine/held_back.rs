@@ -35,7 +35,14 @@ impl HeldBack {
         }
     }
 
-    /// The node has answered, so its link has room: says for how many.
+    /// The node has a new connection: what its link was full of came to nothing.
+    pub(super) fn make_room(&mut self, node: NodeId) {
+        if let Some(line) = self.0.get_mut(node.index()) {
+            line.is_full = false;
+        }
+    }
+
+    /// The node has answered, or has a new connection, so its link has room: says for how many.
     pub(super) fn room(&mut self, node: NodeId) -> u32 {
         match self.0.get(node.index()) {
             Some(line) if line.waiting.is_empty() => 0,

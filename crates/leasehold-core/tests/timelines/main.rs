@@ -84,6 +84,7 @@ stories! {
     a_lease_that_nobody_confirms_is_lost_at_its_end
     a_lease_that_was_lost_keeps_nothing
     a_lease_that_was_over_is_not_called_released
+    a_link_that_is_up_again_takes_held_back_releases_as_it_has_room
     a_lost_lease_leaves_the_turn_to_the_next
     a_margin_is_taken_off_the_lease
     a_new_process_on_a_node_does_not_hide_a_step
