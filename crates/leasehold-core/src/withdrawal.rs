@@ -237,6 +237,14 @@ impl Withdrawal {
 
     /// Looks at the clock.
     pub(crate) fn handle_timeout(&mut self, now: Instant, outbox: &mut Outbox) {
+        if now >= self.round.closes() {
+            // These were not asked, so nothing is to be said about their answers.
+            for node in self.held_back.iter() {
+                let fault = Fault::new(FaultKind::Busy, NO_ROOM);
+                let step = self.round.step();
+                self.round.handle(node, step, Vote::Unknown(fault));
+            }
+        }
         self.round.handle_timeout(now);
         if self.again.is_some_and(|at| now >= at) {
             self.again = None;
@@ -327,6 +335,10 @@ impl Withdrawal {
         }
     }
 }
+
+/// Why a node was not asked to release.
+const NO_ROOM: &str =
+    "too many requests wait for this node already, so the release was not sent yet";
 
 /// For how long a key that is to stay until then must live.
 fn left(keep: Option<Instant>, now: Instant) -> Option<Ttl> {
