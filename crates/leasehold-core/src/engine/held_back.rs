@@ -87,7 +87,27 @@ impl HeldBack {
         for (index, line) in self.0.iter_mut().enumerate() {
             if let Some(node) = NodeId::new(index) {
                 line.waiting.retain(|id| is_valid(node, *id));
+                if line.waiting.is_empty() {
+                    *line = Line::default();
+                }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::OperationId;
+
+    #[test]
+    fn a_line_in_which_all_is_void_wakes_nobody() {
+        let mut held_back = HeldBack::default();
+        let node = NodeId::new(0).expect("a node");
+        let id = AttemptId::only_of(OperationId::new(0));
+        held_back.push(Instant::ORIGIN, node, id, Duration::from_millis(500));
+        assert!(held_back.next().is_some());
+        held_back.retain(|_, _| false);
+        assert_eq!((held_back.len(), held_back.next()), (0, None));
     }
 }
