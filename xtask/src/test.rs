@@ -9,7 +9,7 @@ mod stopwatch;
 
 use crate::{
     install, mutants,
-    skips::Skips,
+    skips::{ARGUMENTS, Skips},
     target_folder, tidy,
     took::{now, seconds},
 };
@@ -193,9 +193,7 @@ impl Run {
     fn build(&mut self) -> Result<(), String> {
         if !self.further.is_empty() {
             // Cargo does it when it runs them.
-            let reason =
-                "the killers of mutants were not compared with the tests: arguments were given";
-            self.skips.add(reason.to_owned());
+            self.skips.add(ARGUMENTS.to_owned());
             return Ok(());
         }
         let words = ["test", "--workspace", "--no-run"];
