@@ -110,6 +110,7 @@ stories! {
     a_release_that_finds_nothing_after_a_late_grant_is_repeated
     a_release_that_is_repeated_asks_again
     a_release_that_too_few_answered_is_not_called_done
+    a_release_whose_answer_is_lost_is_repeated_without_a_new_connection
     a_renewal_that_fails_is_tried_again_until_it_succeeds
     a_repair_that_lands_after_the_release_is_released
     a_repair_whose_answer_is_lost_makes_no_twin
