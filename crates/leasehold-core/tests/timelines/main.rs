@@ -71,6 +71,7 @@ stories! {
     a_late_grant_below_the_token_is_raised
     a_late_grant_beyond_the_token_stands_for_nothing
     a_late_grant_is_taken_back_by_the_release_that_was_sent
+    a_late_grant_of_a_second_address_does_not_stand_for_the_lease
     a_late_grant_of_the_winner_is_kept
     a_late_grant_that_tells_no_counter_does_not_stand_for_the_token
     a_late_grant_that_tells_the_token_stands_for_it
