@@ -119,6 +119,7 @@ stories! {
     a_server_that_moved_to_another_address_votes_there
     a_server_under_two_addresses_confirms_once
     a_server_under_two_addresses_has_one_vote
+    a_server_under_two_addresses_tells_once
     a_short_hold_keeps_the_keys_for_the_rest
     a_short_ttl_does_not_hurry_the_nodes_for_ever
     a_shorter_extension_takes_nothing_away
