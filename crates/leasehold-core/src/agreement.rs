@@ -137,6 +137,11 @@ impl Agreement {
         self.settling.standing()
     }
 
+    /// The servers that have granted, as far as they are known.
+    pub(crate) const fn servers(&self) -> &Servers {
+        &self.servers
+    }
+
     /// How the vote on the token stands.
     pub(crate) fn decision(&self) -> Decision {
         self.round.decision()

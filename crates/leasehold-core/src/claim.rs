@@ -156,7 +156,7 @@ impl Claim {
             return;
         };
         if creates {
-            self.learn_whose(node, vote);
+            self.learn_whose(node, step, vote);
         }
         self.further
             .retain(|request| !request.unanswered.is_empty());
@@ -172,8 +172,9 @@ impl Claim {
         }
     }
 
-    /// Takes note of whether the key on a node is the node's own, by its answer to a request that sets it.
-    fn learn_whose(&mut self, node: NodeId, vote: &Vote) {
+    /// Takes note of whether the key on a node is the node's own, by its answer to request number `step`, which sets it.
+    fn learn_whose(&mut self, node: NodeId, step: u32, vote: &Vote) {
+        let is_first = step == Self::ACQUIRE_STEP;
         match vote {
             Vote::Granted { .. } => {
                 self.outside.remove(node);
@@ -183,6 +184,14 @@ impl Claim {
             }
             Vote::Unknown(fault) if fault.kind() == FaultKind::SameNode => {
                 self.twins.insert(node);
+            }
+            // Argument S7: the first request did nothing there, so a key of ours is not this node's, until a repair sets it.
+            Vote::Unknown(fault) if is_first && !fault.may_have_happened() => {
+                self.outside.insert(node);
+            }
+            // Argument S7: a repair leaves for a node that has no key. A key of ours that is there later, it has set.
+            Vote::Unknown(fault) if !is_first && fault.may_have_happened() => {
+                self.outside.remove(node);
             }
             Vote::Unknown(_) => {}
         }

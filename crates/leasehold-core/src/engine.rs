@@ -165,7 +165,7 @@ impl Engine {
                 extension.round.handle_from(node, tag.step, vote, server);
             });
         } else {
-            self.turn_inquiry(now, id, |inquiry| inquiry.handle_reply(node, vote));
+            self.turn_inquiry(now, id, |inquiry| inquiry.handle_reply(node, server, vote));
         }
     }
 

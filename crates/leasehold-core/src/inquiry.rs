@@ -4,6 +4,7 @@ use crate::{
     node_set::{NodeId, NodeSet},
     quorum::Quorum,
     request::{Fault, Vote},
+    servers::{ServerId, Servers},
     time::Instant,
 };
 use alloc::vec::Vec;
@@ -16,6 +17,8 @@ pub(crate) struct Inquiry {
     asked: Instant,
     closes: Instant,
     answers: Vec<(NodeId, Vote)>,
+    /// Those that have answered.
+    servers: Servers,
 }
 
 impl Inquiry {
@@ -25,14 +28,23 @@ impl Inquiry {
             asked: now,
             closes: now.saturating_add(limit),
             answers: Vec::new(),
+            servers: Servers::NONE,
         }
     }
 
     /// Takes a node's answer; only the first one counts.
-    pub(crate) fn handle_reply(&mut self, node: NodeId, vote: Vote) {
-        if !self.answered().contains(node) {
-            self.answers.push((node, vote));
+    pub(crate) fn handle_reply(&mut self, node: NodeId, server: Option<ServerId>, vote: Vote) {
+        if self.answered().contains(node) {
+            return;
         }
+        let tells = !matches!(vote, Vote::Unknown(_));
+        // Argument S1: what a server keeps is told once, however many of its addresses are asked.
+        let vote = if tells && !self.servers.admit(node, server) {
+            Vote::Unknown(Fault::same_node())
+        } else {
+            vote
+        };
+        self.answers.push((node, vote));
     }
 
     /// The answers in the order of the nodes, if it is over.

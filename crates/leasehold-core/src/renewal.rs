@@ -107,6 +107,7 @@ impl Renewal {
             plan,
             seed,
             standing,
+            servers,
             steps,
             begun,
         } = won;
@@ -114,7 +115,8 @@ impl Renewal {
         let mut renewal = Self {
             heard: begun,
             terms: *claim.terms(),
-            standing: Standing::new(Claim::ACQUIRE_STEP, standing, until, steps),
+            // Argument S7: a late grant by another address of one of these servers is no further key.
+            standing: Standing::new(Claim::ACQUIRE_STEP, standing, until, steps).of(servers),
             stepped: None,
             lease,
             claim,

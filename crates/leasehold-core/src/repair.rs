@@ -19,6 +19,18 @@ pub(crate) struct Repair {
     missing: NodeSet,
     /// Whether a quorum confirmed the lease, so that the others may be given the key again.
     is_due: bool,
+    given: Given,
+}
+
+/// To whom the key was given again after that extension.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Given {
+    #[default]
+    Nobody,
+    /// To nodes that had set it themselves.
+    Voters,
+    /// To one node that may be another address of a server that has set it.
+    Stranger,
 }
 
 impl Repair {
@@ -46,13 +58,26 @@ impl Repair {
     pub(crate) fn send(&mut self, now: Instant, valid: bool, claim: &mut Claim, out: &mut Outbox) {
         // Another address of a server is given no key: the server gets it by the one under which it has voted.
         let missing = self.missing.without(claim.twins());
+        let voters = missing.without(claim.strangers());
+        // Argument S7: a repair that finds our key is granted, by whichever address that was set. So what may be another
+        // address is given the key alone: had another been given it, the next extension would find it here as well.
+        let nodes = match self.given {
+            Given::Nobody if voters.is_empty() => missing.iter().take(1).collect(),
+            Given::Nobody | Given::Voters => voters,
+            Given::Stranger => NodeSet::EMPTY,
+        };
         // Argument S5: what is over sets no keys, even if nobody has noticed yet that it is over.
-        if !self.is_due || missing.is_empty() || !valid {
+        if !self.is_due || nodes.is_empty() || !valid {
             return;
         }
-        self.missing = NodeSet::EMPTY;
+        self.given = if voters.is_empty() {
+            Given::Stranger
+        } else {
+            Given::Voters
+        };
+        self.missing = self.missing.without(nodes);
         let step = claim.next_step();
-        claim.repaired_at(now, step, missing);
-        out.send(missing, claim.tag(step), claim.repair());
+        claim.repaired_at(now, step, nodes);
+        out.send(nodes, claim.tag(step), claim.repair());
     }
 }

@@ -180,15 +180,14 @@ impl Withdrawal {
                         return;
                     }
                 }
-                Vote::Unknown(fault) => {
+                // Argument S5: nothing else need tell when to ask again. A store that could not write answers as if the
+                // connection was lost, and its link stays up. Where the link is down, it costs an answer of the link.
+                Vote::Unknown(_) => {
                     self.failed.insert(node);
-                    // Where the connection is gone, its return is the moment to ask again.
-                    if fault.kind() == FaultKind::Rejected {
-                        self.ask_later(now);
-                    }
+                    self.ask_later(now);
                 }
             }
-            // Whichever release it is to: those before it did not leave, or came to nothing.
+            // The caller is told the first certain answer, to whichever of our releases it is.
             return self.round.handle(node, self.round.step(), vote);
         }
         self.round.handle(node, tag.step, vote);

@@ -1,8 +1,8 @@
 //! A lease that was just won.
 
 use crate::{
-    claim::Claim, lease::Lease, node_set::NodeSet, owner::Seed, plan::Plan, steps::Steps,
-    time::Instant,
+    claim::Claim, lease::Lease, node_set::NodeSet, owner::Seed, plan::Plan, servers::Servers,
+    steps::Steps, time::Instant,
 };
 use alloc::sync::Arc;
 
@@ -15,6 +15,8 @@ pub(crate) struct Won {
     pub(crate) seed: Seed,
     /// The nodes whose keys the lease stands on.
     pub(crate) standing: NodeSet,
+    /// Which servers have granted, as far as that is known.
+    pub(crate) servers: Servers,
     /// By how much their clocks were set forward since.
     pub(crate) steps: Steps,
     /// Before the first request of the attempt left.

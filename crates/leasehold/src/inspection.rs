@@ -49,7 +49,7 @@ pub enum Key {
         /// How long it lives; none if for ever.
         remaining: Option<Duration>,
     },
-    /// Not known: the node did not answer.
+    /// Not known: the node did not answer, or is another address of one that did.
     Unknown(NodeFault),
 }
 

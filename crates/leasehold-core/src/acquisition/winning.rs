@@ -3,7 +3,8 @@
 use super::{Acquisition, Outcome, Span, State, Turn};
 use crate::{
     agreement::Agreement, claim::Claim, failure::Cause, fence::FencingToken, lease::Lease,
-    node_set::NodeSet, outbox::Outbox, quorum::Decision, round::Round, time::Instant, won::Won,
+    node_set::NodeSet, outbox::Outbox, quorum::Decision, round::Round, servers::Servers,
+    time::Instant, won::Won,
 };
 use alloc::{boxed::Box, sync::Arc};
 
@@ -22,7 +23,8 @@ impl Acquisition {
         let span = Span { begun, valid_until };
         let granted = round.tally().granted();
         if !self.plan.is_fenced {
-            return self.won(now, claim, None, granted, span);
+            let servers = round.servers().clone();
+            return self.won(now, claim, None, (granted, servers), span);
         }
         let closes = now
             .saturating_add(self.plan.terms.node_limit())
@@ -42,7 +44,10 @@ impl Acquisition {
         span: Span,
     ) -> Turn {
         match (agreement.token(), agreement.decision()) {
-            (Some(token), _) => self.won(now, claim, Some(token), agreement.standing(), span),
+            (Some(token), _) => {
+                let standing = (agreement.standing(), agreement.servers().clone());
+                self.won(now, claim, Some(token), standing, span)
+            }
             (None, Decision::Lost) => self.lost(now, claim, agreement.into_round()),
             (None, Decision::Pending | Decision::Won) => {
                 self.state = State::Agreeing(claim, agreement, span);
@@ -57,7 +62,7 @@ impl Acquisition {
         now: Instant,
         claim: Claim,
         token: Option<FencingToken>,
-        standing: NodeSet,
+        (standing, servers): (NodeSet, Servers),
         span: Span,
     ) -> Turn {
         assert!(
@@ -82,6 +87,7 @@ impl Acquisition {
             plan: Arc::clone(&self.plan),
             seed: self.seed,
             standing,
+            servers,
             steps: core::mem::take(&mut self.steps),
             begun,
         };

@@ -85,6 +85,42 @@ fn a_node_that_has_not_set_the_key_itself_is_a_stranger_until_it_does() {
 }
 
 #[test]
+fn what_a_lost_or_an_unsent_request_says_about_whose_the_key_is() {
+    for (kind, may) in [
+        (FaultKind::Down, false),
+        (FaultKind::Busy, false),
+        (FaultKind::Rejected, false),
+        (FaultKind::Abstained, false),
+        (FaultKind::Disagrees, false),
+        (FaultKind::Disconnected, true),
+        (FaultKind::TimedOut, true),
+        (FaultKind::Unconfirmed, true),
+    ] {
+        let mut claim = claim();
+        let stranger = NodeSet::from_iter([node(1)]);
+        let fault = Vote::Unknown(Fault::new(kind, "no answer"));
+        claim.settle(at(1), node(1), 0, &fault);
+        let expected = if may { NodeSet::EMPTY } else { stranger };
+        assert_eq!(claim.strangers(), expected, "{kind:?} at the vote");
+        // It has no key, and is given one.
+        let step = claim.next_step();
+        claim.repaired_at(at(2), step, stranger);
+        claim.settle(at(3), node(1), step, &fault);
+        assert_eq!(claim.strangers(), expected, "{kind:?} at the repair");
+    }
+    let mut claim = claim();
+    claim.settle(at(1), node(1), 0, &Vote::Refused(Default::default()));
+    let lost = Vote::Unknown(Fault::new(FaultKind::Disconnected, "cut"));
+    for (late, is_stranger) in [(Vote::Unknown(Fault::same_node()), true), (lost, false)] {
+        let mut claim = claim.clone();
+        let step = claim.next_step();
+        claim.repaired_at(at(2), step, NodeSet::from_iter([node(1)]));
+        claim.settle(at(3), node(1), step, &late);
+        assert_eq!(claim.strangers().contains(node(1)), is_stranger, "{late:?}");
+    }
+}
+
+#[test]
 fn whoever_has_a_lease_queues_for_no_key_that_it_has_lost() {
     let place = Some(Place {
         waiter: Waiter::new(7),

@@ -71,6 +71,7 @@ stories! {
     a_late_grant_below_the_token_is_raised
     a_late_grant_beyond_the_token_stands_for_nothing
     a_late_grant_is_taken_back_by_the_release_that_was_sent
+    a_late_grant_of_a_second_address_does_not_stand_for_the_lease
     a_late_grant_of_the_winner_is_kept
     a_late_grant_that_tells_no_counter_does_not_stand_for_the_token
     a_late_grant_that_tells_the_token_stands_for_it
@@ -90,6 +91,7 @@ stories! {
     a_new_process_on_a_node_does_not_hide_a_step
     a_node_that_cannot_be_asked_is_no_reason_to_wait_for_the_others
     a_node_that_comes_back_is_asked_at_once_if_the_lease_is_in_trouble
+    a_node_that_has_not_voted_is_given_no_key_together_with_one_that_has
     a_node_that_is_repaired_is_proposed_the_token
     a_node_that_is_set_forward_while_it_is_raised_is_not_waited_for
     a_node_that_lost_the_key_is_given_it_again
@@ -97,6 +99,7 @@ stories! {
     a_node_that_refused_is_asked_to_release_again
     a_node_that_tells_after_the_end_that_it_lost_the_key_gets_none
     a_node_that_tells_late_that_it_lost_the_key_is_given_it_again
+    a_node_that_was_away_at_the_vote_and_has_the_key_is_a_twin
     a_patient_caller_gets_one_last_try_before_the_deadline
     a_proposal_is_the_wall_clock_in_microseconds
     a_quorum_that_abstains_is_waited_for_without_using_up_the_tries
@@ -109,12 +112,15 @@ stories! {
     a_release_that_finds_nothing_after_a_late_grant_is_repeated
     a_release_that_is_repeated_asks_again
     a_release_that_too_few_answered_is_not_called_done
+    a_release_whose_answer_is_lost_is_repeated_without_a_new_connection
     a_renewal_that_fails_is_tried_again_until_it_succeeds
     a_repair_that_lands_after_the_release_is_released
+    a_repair_whose_answer_is_lost_makes_no_twin
     a_second_answer_of_a_node_does_not_stand_for_the_token
     a_server_that_moved_to_another_address_votes_there
     a_server_under_two_addresses_confirms_once
     a_server_under_two_addresses_has_one_vote
+    a_server_under_two_addresses_tells_once
     a_short_hold_keeps_the_keys_for_the_rest
     a_short_ttl_does_not_hurry_the_nodes_for_ever
     a_shorter_extension_takes_nothing_away
@@ -166,6 +172,7 @@ stories! {
     keys_that_are_taken_over_get_a_token_of_their_own
     leases_of_the_same_age_have_their_keys_watched_together
     no_node_is_given_the_key_before_a_quorum_confirms
+    nodes_that_have_not_voted_are_given_the_key_one_by_one
     one_lost_key_and_one_late_node_do_not_prove_the_lock_gone
     one_node_is_its_own_quorum
     one_node_that_abstains_costs_nothing
