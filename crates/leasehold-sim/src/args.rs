@@ -4,7 +4,7 @@ use crate::{check::Property, scenario::Scenario};
 
 pub(crate) const USAGE: &str = "\
 usage: leasehold-sim --seed N --scenario NAME [--only PROPERTY] [--trace]
-       leasehold-sim --seeds COUNT [--from N] [--scenario NAME|all] [--only PROPERTY]
+       leasehold-sim --seeds COUNT [--lua-seeds COUNT] [--from N] [--scenario NAME|all] [--only PROPERTY]
        leasehold-sim --list
 properties: exclusion, validity, leftovers, loss, tokens, store, guard, progress, waiting, order";
 
@@ -23,6 +23,8 @@ pub(crate) enum Command {
         scenarios: Vec<&'static Scenario>,
         from: u64,
         count: u64,
+        /// How many of the scenarios whose nodes run the scripts, if not as many as of the others.
+        lua: Option<u64>,
         only: Option<Property>,
     },
 }
@@ -30,7 +32,7 @@ pub(crate) enum Command {
 /// Reads the arguments. Nothing is touched.
 pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, String> {
     let (mut list, mut trace) = (false, false);
-    let (mut seed, mut count, mut from, mut only) = (None, None, 0, None);
+    let (mut seed, mut count, mut lua, mut from, mut only) = (None, None, None, 0, None);
     let mut scenarios: Vec<_> = Scenario::all().collect();
     let mut args = args;
     while let Some(arg) = args.next() {
@@ -40,11 +42,15 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, Strin
             "--trace" => trace = true,
             "--seed" => seed = Some(number(&arg, args.next())?),
             "--seeds" => count = Some(number(&arg, args.next())?),
+            "--lua-seeds" => lua = Some(number(&arg, args.next())?),
             "--from" => from = number(&arg, args.next())?,
             "--only" => only = Some(property(args.next().as_deref())?),
             "--scenario" => scenarios = choose(args.next().as_deref())?,
             _ => return Err(format!("unknown argument `{arg}`")),
         }
+    }
+    if lua.is_some() && count.is_none() {
+        return Err("`--lua-seeds` goes with `--seeds`".to_owned());
     }
     match (list, seed, count) {
         (true, None, None) => Ok(Command::List),
@@ -58,10 +64,12 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, Strin
             _ => Err("`--seed` needs one `--scenario`".to_owned()),
         },
         (false, None, Some(0)) => Err("`--seeds 0` tries nothing".to_owned()),
+        (false, None, Some(_)) if lua == Some(0) => Err("`--lua-seeds 0` tries nothing".to_owned()),
         (false, None, Some(count)) if !trace => Ok(Command::Many {
             scenarios,
             from,
             count,
+            lua,
             only,
         }),
         _ => Err(
@@ -118,6 +126,15 @@ mod tests {
             Ok(Command::Many {
                 from: 3,
                 count: 9,
+                lua: None,
+                ..
+            })
+        ));
+        assert!(matches!(
+            parsed("--seeds 9 --lua-seeds 2"),
+            Ok(Command::Many {
+                count: 9,
+                lua: Some(2),
                 ..
             })
         ));
@@ -127,6 +144,8 @@ mod tests {
             "--seed x --scenario calm",
             "--seeds 0",
             "--seeds 1 --seed 1",
+            "--seeds 1 --lua-seeds 0",
+            "--seed 1 --scenario calm --lua-seeds 2",
             "--scenario",
         ] {
             assert!(parsed(wrong).is_err(), "{wrong}");

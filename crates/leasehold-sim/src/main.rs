@@ -78,8 +78,9 @@ fn main() -> ExitCode {
             scenarios,
             from,
             count,
+            lua,
             only,
-        }) => many(&scenarios, from, count, only),
+        }) => many(&scenarios, from, (count, lua.unwrap_or(count)), only),
     }
 }
 
@@ -104,10 +105,11 @@ fn one(scenario: &'static Scenario, seed: u64, only: Option<Property>, trace: bo
     }
 }
 
+/// Runs the first count of seeds of each scenario, and the second of those whose nodes run the scripts.
 fn many(
     scenarios: &[&'static Scenario],
     from: u64,
-    count: u64,
+    (count, lua): (u64, u64),
     only: Option<Property>,
 ) -> ExitCode {
     campaign::quieten_panics();
@@ -117,6 +119,7 @@ fn many(
     );
     let mut failed = 0;
     for scenario in scenarios {
+        let count = if scenario.is_scripted() { lua } else { count };
         let summary = campaign::run(scenario, from, count, only, |done| {
             if done < count {
                 eprintln!("{:<18} {done:>8} of {count} seeds", scenario.name);

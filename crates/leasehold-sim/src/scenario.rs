@@ -55,6 +55,12 @@ impl Scenario {
         Self::all().find(|scenario| scenario.name == name)
     }
 
+    /// Whether its nodes run the scripts. Such a world takes as long as several others.
+    pub(crate) fn is_scripted(&self) -> bool {
+        let name = self.name.strip_prefix("control-").unwrap_or(self.name);
+        name.starts_with("lua-")
+    }
+
     /// The world that a seed of this scenario begins with. The scenario's name is part of the chance: the
     /// same seed is another world elsewhere.
     pub(crate) fn draw(&self, seed: u64) -> (Setting, Rng) {

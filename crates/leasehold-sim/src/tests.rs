@@ -63,6 +63,20 @@ fn every_scenario_is_as_it_must_be_for_thirty_seeds() {
     }
 }
 
+#[cfg(feature = "lua")]
+#[test]
+fn scenarios_whose_nodes_run_scripts_are_known_by_their_names() {
+    for scenario in Scenario::all() {
+        let (setting, _) = scenario.draw(0);
+        assert_eq!(
+            scenario.is_scripted(),
+            setting.texts.is_some(),
+            "{}",
+            scenario.name
+        );
+    }
+}
+
 /// A line of seeds.txt: scenario, seed, reason.
 #[test]
 fn seeds_that_once_failed_hold() {

@@ -3,20 +3,17 @@
 //! Some wait for most of their time, for servers and their clocks, and others compute. So they are on different lanes,
 //! and what computes yields to what waits: a test that is woken late would be slow, and might fail.
 
-use super::stopwatch::Stopwatch;
-use crate::{
-    process::Leashed,
-    took::{now, seconds},
-};
+mod running;
+
+use crate::took::now;
+use running::{Running, Turn};
 use std::{
     collections::VecDeque,
-    fs::{self, File},
-    io::Read,
     path::{Path, PathBuf},
-    process::{Command, ExitStatus},
+    process::Command,
     sync::atomic::{AtomicU32, Ordering},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// A step: commands that run one after the other, until one fails.
@@ -52,161 +49,45 @@ pub(super) struct Failed {
     pub(super) code: Option<i32>,
 }
 
-/// Does all tasks, and prints what each has said when it is done. The first that fails ends the others.
+/// Does all tasks, and prints what each has said when it is done. The first that fails ends the others. Once a minute
+/// it prints what is still running, so that a task that hangs is seen, and where.
 pub(super) fn work(mut lanes: Vec<Lane>, folder: &Path) -> Result<Vec<Done>, Failed> {
-    let (mut running, mut done) = (Vec::new(), Vec::new());
+    let (mut running, mut done, mut told) = (Vec::new(), Vec::new(), now());
     loop {
         for (lane, Lane { tasks, at_once }) in lanes.iter_mut().enumerate() {
-            while running
-                .iter()
-                .filter(|it: &&Running| it.lane == lane)
-                .count()
-                < *at_once
-            {
+            let in_lane = |it: &&Running| it.lane() == lane;
+            while running.iter().filter(in_lane).count() < *at_once {
                 let Some(task) = tasks.pop_front() else {
                     break;
                 };
-                println!("  begins: {}", task.title);
                 running.push(Running::start(task, lane, fresh_file(folder))?);
             }
         }
         if running.is_empty() {
             return Ok(done);
         }
-        let mut next = Vec::new();
-        for it in running {
-            match it.turn() {
-                Ok(Turn::Goes(it)) => next.push(*it),
-                Ok(Turn::Ended(ended)) => done.push(ended),
-                Err(failed) => {
-                    next.into_iter().for_each(Running::end);
+        let mut at = 0;
+        while at < running.len() {
+            match running[at].turn() {
+                Turn::Goes => at += 1,
+                Turn::Ended(ended) => {
+                    drop(running.remove(at));
+                    done.push(ended);
+                }
+                Turn::Failed(failed) => {
+                    let failing = running.remove(at);
+                    running.into_iter().for_each(Running::cut_short);
+                    // Last, so that it stands beside the reason.
+                    failing.tell();
                     return Err(failed);
                 }
             }
         }
-        running = next;
+        if told.elapsed() >= STILL {
+            running.iter().for_each(|it| print!("{}", it.still()));
+            told = now();
+        }
         thread::park_timeout(GLANCE);
-    }
-}
-
-/// A task that is being done.
-#[derive(Debug)]
-struct Running {
-    task: Task,
-    lane: usize,
-    process: Leashed,
-    began: Instant,
-    file: PathBuf,
-    output: File,
-    /// What it has printed.
-    text: Vec<u8>,
-    /// How much of that was noted, in whole lines.
-    noted: usize,
-    watch: Option<Stopwatch>,
-}
-
-enum Turn {
-    Goes(Box<Running>),
-    Ended(Done),
-}
-
-impl Running {
-    fn start(mut task: Task, lane: usize, file: PathBuf) -> Result<Self, Failed> {
-        let failed = |title: &str, why: String| Failed {
-            title: title.to_owned(),
-            reason: why,
-            code: None,
-        };
-        let first = task.commands.pop_front();
-        let first = first.ok_or_else(|| failed(&task.title, "nothing to do".to_owned()))?;
-        let began = now();
-        let started = File::create(&file).and_then(|written| {
-            let process = Leashed::start(&first, &written)?;
-            Ok((process, File::open(&file)?))
-        });
-        let (process, output) = started.map_err(|error| failed(&task.title, error.to_string()))?;
-        let watch = task.tests.take();
-        Ok(Self {
-            watch: watch.map(|(tests, at_once)| Stopwatch::start(began, tests, at_once)),
-            task,
-            lane,
-            process,
-            began,
-            file,
-            output,
-            text: Vec::new(),
-            noted: 0,
-        })
-    }
-
-    /// Looks how far it is.
-    fn turn(mut self) -> Result<Turn, Failed> {
-        // Asked before the reading: what has ended prints no more.
-        let status = self.process.try_wait();
-        drop(self.output.read_to_end(&mut self.text));
-        self.note();
-        match status {
-            Ok(None) => Ok(Turn::Goes(Box::new(self))),
-            Ok(Some(status)) if status.success() => self.go_on(),
-            Ok(Some(status)) => Err(self.fail(status.to_string(), Some(status))),
-            Err(error) => Err(self.fail(error.to_string(), None)),
-        }
-    }
-
-    fn note(&mut self) {
-        let Some(watch) = &mut self.watch else {
-            return;
-        };
-        let fresh = &self.text[self.noted..];
-        let whole = fresh.iter().rposition(|&byte| byte == b'\n');
-        let Some(whole) = whole.map(|at| at + 1) else {
-            return;
-        };
-        for line in String::from_utf8_lossy(&fresh[..whole]).lines() {
-            watch.note(now(), line);
-        }
-        self.noted += whole;
-    }
-
-    fn go_on(mut self) -> Result<Turn, Failed> {
-        let Some(command) = self.task.commands.pop_front() else {
-            let took = self.began.elapsed();
-            self.tell();
-            println!("  done: {} ({})", self.task.title, seconds(took));
-            return Ok(Turn::Ended(Done {
-                title: self.task.title,
-                took,
-                tests: self.watch.map(Stopwatch::taken).unwrap_or_default(),
-            }));
-        };
-        let started = File::options().append(true).open(&self.file);
-        match started.and_then(|written| Leashed::start(&command, &written)) {
-            Ok(process) => {
-                self.process = process;
-                Ok(Turn::Goes(Box::new(self)))
-            }
-            Err(error) => Err(self.fail(error.to_string(), None)),
-        }
-    }
-
-    fn fail(self, reason: String, status: Option<ExitStatus>) -> Failed {
-        self.tell();
-        Failed {
-            title: self.task.title,
-            reason,
-            code: status.and_then(|status| status.code()),
-        }
-    }
-
-    fn tell(&self) {
-        let text = String::from_utf8_lossy(&self.text);
-        println!("\n== {}\n{}", self.task.title, text.trim_end());
-        drop(fs::remove_file(&self.file));
-    }
-
-    fn end(self) {
-        self.process.end();
-        drop(fs::remove_file(&self.file));
     }
 }
 
@@ -220,10 +101,13 @@ fn fresh_file(folder: &Path) -> PathBuf {
 /// How often it is looked how far all are.
 const GLANCE: Duration = Duration::from_millis(20);
 
+/// How often it is told what is still running.
+const STILL: Duration = Duration::from_secs(60);
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::env;
+    use std::{env, fs};
 
     fn task(title: &str, scripts: &[&str]) -> Task {
         let command = |script: &&str| {
@@ -278,14 +162,35 @@ mod tests {
         }
     }
 
+    /// A folder for the files of steps.
+    fn folder(name: &str) -> PathBuf {
+        let folder = env::temp_dir().join(format!("xtask-crew-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("there is room for a folder");
+        folder
+    }
+
     #[test]
-    fn what_fails_ends_the_others() {
-        let fails = lane(vec![
-            task("fails", &["exit 7", "exit 0"]),
-            task("never begun", &["exit 0"]),
-        ]);
-        let waits = lane(vec![task("waits", &["sleep 600"])]);
-        let failed = work(vec![waits, fails], &env::temp_dir()).unwrap_err();
-        assert_eq!((failed.title.as_str(), failed.code), ("fails", Some(7)));
+    fn what_fails_ends_the_others_and_leaves_nothing_of_them() {
+        for waits_first in [true, false] {
+            let folder = folder("fails");
+            let pid = env::temp_dir().join(format!("xtask-crew-pid-{}", std::process::id()));
+            let begun = format!("while [ ! -s {} ]; do sleep 0.01; done", pid.display());
+            let fails = lane(vec![
+                task("fails", &[&format!("{begun}; exit 7"), "exit 0"]),
+                task("never begun", &["exit 0"]),
+            ]);
+            let script = format!("echo $$ >{}; sleep 600", pid.display());
+            let mut lanes = vec![fails, lane(vec![task("waits", &[&script])])];
+            if waits_first {
+                lanes.reverse();
+            }
+            let failed = work(lanes, &folder).unwrap_err();
+            assert_eq!((failed.title.as_str(), failed.code), ("fails", Some(7)));
+            let waited = fs::read_to_string(&pid).expect("it was written");
+            let there = Path::new("/proc").join(waited.trim()).exists();
+            assert!(!there, "waits first: {waits_first}");
+            fs::remove_file(pid).expect("it was written");
+            fs::remove_dir(folder).expect("no file is left in it");
+        }
     }
 }

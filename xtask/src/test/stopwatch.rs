@@ -37,6 +37,14 @@ impl Stopwatch {
         }
     }
 
+    /// The tests that have begun and not ended, and when each began: the longest first.
+    pub(super) fn running(&self) -> Vec<(&str, Instant)> {
+        let running = self.running.iter();
+        let mut running: Vec<_> = running.map(|(name, at)| (name.as_str(), *at)).collect();
+        running.sort_unstable_by_key(|&(name, began)| (began, name));
+        running
+    }
+
     /// The tests that have ended, and how long each took.
     pub(super) fn taken(self) -> Vec<(String, Duration)> {
         self.taken
@@ -70,6 +78,10 @@ mod tests {
         watch.note(at(1), "running 4 tests");
         watch.note(at(30), "test b ... ok");
         watch.note(at(31), "test nobody ... ok");
+        let running = watch.running().into_iter();
+        let running: Vec<_> = running.map(|(name, began)| (name, began - zero)).collect();
+        let millis = Duration::from_millis;
+        assert_eq!(running, [("a", millis(0)), ("c", millis(30))]);
         watch.note(at(50), "test a - should panic ... ok");
         watch.note(at(70), "test c ... FAILED");
         watch.note(at(90), "test d ... ignored, not here");

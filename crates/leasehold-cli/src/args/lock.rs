@@ -65,7 +65,10 @@ pub(crate) struct WaitArguments {
 /// For how long to hold it.
 #[derive(Debug, Args)]
 pub(crate) struct SpanArguments {
-    /// Hold the lock so long at most, and lose it then: exit code 123
+    /// Hold the lock for at most this long, and lose it then: exit code 123
+    ///
+    /// A command is asked to end before that, by the grace and the time that is kept for SIGKILL, so that it is gone
+    /// when the time is over. With 12s and the default --ttl it runs for 9.5s.
     #[arg(long, value_name = "DURATION", value_parser = terms::max_hold)]
     pub(crate) max_hold: Option<Duration>,
 
