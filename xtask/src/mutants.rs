@@ -161,17 +161,28 @@ pub(crate) fn load(root: &Path) -> Result<Vec<Mutant>, String> {
             fs::read_to_string(root.join(&path)).map_err(|error| format!("{path}: {error}"))?;
         mutants.extend(parse::mutants(&path, &text)?);
     }
-    for (number, mutant) in mutants.iter().enumerate() {
-        let twin = mutants
-            .iter()
-            .take(number)
-            .find(|other| other.name == mutant.name);
-        if let Some(twin) = twin {
-            let (name, place) = (&mutant.name, &mutant.place);
-            return Err(format!("{place}: `{name}` is at {} already", twin.place));
+    match twice(&mutants) {
+        None => Ok(mutants),
+        Some(wrong) => Err(wrong),
+    }
+}
+
+/// What is there twice: a name, or a wrong line. Two mutants that make the same change are one, with the killers of both.
+fn twice(mutants: &[Mutant]) -> Option<String> {
+    let change = |mutant: &Mutant| (mutant.file.clone(), mutant.old.clone(), mutant.new.clone());
+    let (mut names, mut changes) = (BTreeMap::new(), BTreeMap::new());
+    for mutant in mutants {
+        let (name, place) = (&mutant.name, &mutant.place);
+        if let Some(other) = names.insert(name, place) {
+            return Some(format!("{place}: `{name}` is at {other} already"));
+        }
+        if let Some(other) = changes.insert(change(mutant), place) {
+            return Some(format!(
+                "{place}: `{name}` is the same change as the mutant at {other}; make them one, with the killers of both"
+            ));
         }
     }
-    Ok(mutants)
+    None
 }
 
 fn parse_words<'a>(words: &[&'a str]) -> Result<Wish<'a>, String> {
@@ -219,6 +230,27 @@ mod tests {
         assert_eq!(parse_words(&["a", "S5"]), Ok(Wish::Run(vec!["a", "S5"])));
         assert!(parse_words(&["--table", "a"]).is_err());
         assert!(parse_words(&["--fast"]).is_err());
+    }
+
+    #[test]
+    fn no_name_and_no_change_is_there_twice() {
+        let mutants = load(&crate::root()).expect("they can be read");
+        assert_eq!(twice(&mutants), None);
+        let with = |change: fn(&mut Mutant)| {
+            let mut copy = mutants[0].clone();
+            copy.place = "here:1".to_owned();
+            change(&mut copy);
+            twice(&[&mutants[..], &[copy]].concat()).unwrap_or_default()
+        };
+        let place = &mutants[0].place;
+        let same_name = with(|copy| copy.new.push("more".to_owned()));
+        assert!(
+            same_name.ends_with(&format!("is at {place} already")),
+            "{same_name}"
+        );
+        let same_change = with(|copy| copy.name = "another".to_owned());
+        let told = format!("here:1: `another` is the same change as the mutant at {place};");
+        assert!(same_change.starts_with(&told), "{same_change}");
     }
 
     #[test]

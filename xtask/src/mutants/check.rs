@@ -156,13 +156,14 @@ impl Check {
             Self::Test(kind, name) => {
                 let name = name.rsplit("::").next().unwrap_or_default();
                 let function = format!("fn {name}(");
+                let declares = |text: &str| text.contains(&function);
                 let story = root.join("crates/leasehold-core/testdata").join(name);
                 kind.word == "timeline" && story.with_extension("txt").exists()
-                    || is_below(&root.join(kind.folder), &function)
+                    || is_below(&root.join(kind.folder), &declares)
             }
             Self::Sim { scenario, .. } => {
                 let scenarios = root.join("crates/leasehold-sim/src/scenario");
-                is_below(&scenarios, &format!("\"{scenario}\","))
+                is_below(&scenarios, &|text| declares_scenario(text, scenario))
             }
             Self::Model { shape } => {
                 let named = format!("name: \"{shape}\",");
@@ -247,13 +248,23 @@ fn first_seed(output: &str) -> Option<String> {
     Some(format!("{seed}: {}", parts.next()?))
 }
 
-fn is_below(folder: &Path, text: &str) -> bool {
+/// Whether a text of the simulator declares this scenario. One that is built upon another names the other too.
+fn declares_scenario(text: &str, scenario: &str) -> bool {
+    let quoted = format!("\"{scenario}\",");
+    text.match_indices(&quoted).any(|(start, _)| {
+        let before = text.get(..start).unwrap_or_default().trim_end();
+        before.ends_with("lawful(") || before.ends_with("name:")
+    })
+}
+
+/// Whether one of the files below the folder is such.
+fn is_below(folder: &Path, is_such: &impl Fn(&str) -> bool) -> bool {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).any(|path| {
         if path.is_dir() {
-            return is_below(&path, text);
+            return is_below(&path, is_such);
         }
-        fs::read_to_string(path).is_ok_and(|content| content.contains(text))
+        fs::read_to_string(path).is_ok_and(|content| is_such(&content))
     })
 }
 
@@ -351,5 +362,16 @@ mod tests {
                 .verdict(Some(101), "error: could not compile")
                 .is_err()
         );
+    }
+
+    #[test]
+    fn a_scenario_that_is_only_built_upon_is_not_declared() {
+        let text = "lawful(\"calm\", \"c\", calm),\nlawful(\n    \"lua-calm\",\n    \"by the scripts\",\n    |setting, rng| {\n\
+                    served(\"contention\", setting, rng);\n}),\nScenario {\n    name: \"timeless\",\n}";
+        for scenario in ["calm", "lua-calm", "timeless"] {
+            assert!(declares_scenario(text, scenario), "{scenario}");
+        }
+        assert!(!declares_scenario(text, "contention"));
+        assert!(!declares_scenario(text, "by the scripts"));
     }
 }

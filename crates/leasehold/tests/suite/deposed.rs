@@ -11,12 +11,12 @@ const MS: Duration = Duration::from_millis(1);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long a master may be silent.
-const DOWN_AFTER: Duration = Duration::from_millis(500);
+const DOWN_AFTER: Duration = Duration::from_secs(1);
 
-const TTL: Duration = Duration::from_secs(2);
+const TTL: Duration = Duration::from_secs(4);
 
 /// The locks' own and two seconds more, which is what a replaced master may go on for.
-const MAX_TTL: Duration = Duration::from_secs(4);
+const MAX_TTL: Duration = Duration::from_secs(6);
 
 /// The password of the users as which the sentinels log in.
 const PASSWORD: &str = "hunter2";
@@ -150,7 +150,7 @@ fn url(ports: [u16; 3]) -> String {
 }
 
 fn builder(url: &str) -> ManagerBuilder {
-    let options = LockOptions::new().ttl(TTL).node_limit(200 * MS);
+    let options = LockOptions::new().ttl(TTL).node_limit(400 * MS);
     LockManager::builder()
         .max_ttl(MAX_TTL)
         .clock_skew(Duration::ZERO)
@@ -273,9 +273,9 @@ fn a_ttl_that_is_all_that_a_successor_waits_for_is_refused() {
         built.map(drop).map_err(|error| error.to_string())
     };
     let (named, direct) = ("redis+sentinel://127.0.0.1:1/locks", "redis://127.0.0.1:1");
-    assert_eq!(of(named, 2_400 * MS), Ok(()));
+    assert_eq!(of(named, 4_400 * MS), Ok(()));
     assert_eq!(of(direct, MAX_TTL), Ok(()));
-    let why = of(named, 3_000 * MS).expect_err("too long");
+    let why = of(named, 5_000 * MS).expect_err("too long");
     assert!(
         why.contains("for only 999 ms after sentinels have named it, and needs 1.5 s"),
         "{why}"

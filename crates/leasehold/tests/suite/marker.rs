@@ -100,7 +100,11 @@ fn the_millisecond_of_a_look_is_not_told_to_replicas() {
 fn a_marker_of_another_process_is_looked_at_in_the_millisecond_that_it_tells() {
     require_server();
     let server = Server::start().expect("it starts");
-    let manager = builder(&[server.url()]).build().expect("good addresses");
+    // The first look at the marker begins the quarantine, which is to be longer than this test: the process that writes
+    // the marker may stand still for a while, and a node whose quarantine is over votes.
+    let builder = || builder(&[server.url()]).max_ttl(60_000 * MS);
+    block_on(builder().admit()).expect("good addresses");
+    let manager = builder().build().expect("good addresses");
     warm(&manager);
     // As a promoted replica has it whose clock shows what its master's showed. A millisecond is soon over, so it is
     // written again and again while the votes come.
@@ -166,8 +170,13 @@ fn a_disk_that_did_not_get_everything_for_a_while_is_not_trusted_afterwards() {
     warm(&trusting(&server));
     assert_eq!(kept(&server, "durable").as_deref(), Some("1"));
     how("everysec");
-    // Whether it votes meanwhile or not.
-    drop(token(&trusting(&server)));
+    // Whether it votes meanwhile or not, it has to be asked.
+    let manager = trusting(&server);
+    eventually("the server has noted what its disk lacks", || {
+        drop(token(&manager));
+        kept(&server, "durable").as_deref() == Some("lost")
+    });
+    drop(manager);
     how("always");
     server.restart().expect("it starts again");
     let why = abstention(&trusting(&server));
