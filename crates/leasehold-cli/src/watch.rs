@@ -170,11 +170,20 @@ impl<'a> Watch<'a> {
     fn look(&mut self) -> io::Result<()> {
         match self.child.change()? {
             Change::Ended(status) => self.ended = Some(status),
-            Change::Stopped(_) if self.child.waits() => self.is_at_gate = true,
+            Change::Stopped(signal) if self.child.waits() => self.stopped_before_it_begins(signal),
             Change::Stopped(signal) => self.stopped(signal),
             Change::None => {}
         }
         Ok(())
+    }
+
+    /// The command stops itself at its gate, by SIGSTOP. Any other stop came from outside and before that.
+    fn stopped_before_it_begins(&mut self, signal: i32) {
+        self.is_at_gate = signal == Signal::STOP.as_raw();
+        if !self.is_at_gate {
+            // It goes on to its gate. A stop that was taken for the gate's would leave it there for ever.
+            self.child.signal(Signal::CONT);
+        }
     }
 
     /// Lets the command begin.
@@ -323,7 +332,8 @@ impl<'a> Watch<'a> {
 
     fn pass(&mut self, signal: Signal) {
         // A lost lease lets nothing go on.
-        let harmless = signal != Signal::CONT || self.guard.is_valid();
+        // The gate is opened by nobody else: see `open_gate`.
+        let harmless = signal != Signal::CONT || (self.guard.is_valid() && !self.child.waits());
         if signal != Signal::CHILD && harmless {
             self.child.signal(signal);
         }

@@ -104,6 +104,36 @@ fn a_command_whose_lease_is_held_begins() {
 }
 
 #[test]
+fn no_foreign_signal_opens_the_gate() {
+    runtime().block_on(async {
+        let world = World::new(3);
+        let guard = lease(&world).await;
+        // A stop that came before the gate's own.
+        let child = stopped_shell("kill -TSTP $$; kill -STOP $$; exit 3");
+        let (rules, mut signals) = (
+            rules(OnLoss::Term),
+            Signals::listen().expect("there are signals"),
+        );
+        let mut watch = Watch::new(&guard, &rules, &mut signals, child, Post::Unmanned);
+        watch.look().expect("it is ours");
+        watch.open_gate();
+        assert!(watch.child.waits(), "it was not at its gate");
+        assert!(
+            is_stopped(&watch.child, WaitIdOptions::STOPPED),
+            "it has come to its gate"
+        );
+        watch.pass(Signal::CONT);
+        let now = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+        assert!(is_stopped(&watch.child, now), "it has begun");
+        let end = watch.until_the_end().await.expect("it is ours");
+        assert!(
+            matches!(end, End::Free(status) if status.code() == Some(3)),
+            "{end:?}"
+        );
+    });
+}
+
+#[test]
 fn a_command_that_cannot_be_watched_is_ended_with_its_group() {
     runtime().block_on(async {
         let manager = LockManager::builder().memory(1).build().expect("it is one");
