@@ -262,6 +262,29 @@ fn a_run_that_is_killed_in_the_first_moments_of_its_command_takes_it_along() {
 }
 
 #[test]
+fn a_command_in_another_process_namespace_than_its_run_is_refused_with_words() {
+    let user = User::new();
+    // The first process that is started there has no parent that it could see.
+    let script = format!(
+        "'{}' launch $$ true; exit $?",
+        env!("CARGO_BIN_EXE_leasehold")
+    );
+    let words = ["--user", "--map-root-user", "--pid", "sh", "-c", &script];
+    let seen = user.run_in("unshare", &words, &[]).end();
+    if seen.stderr.starts_with("unshare: ") {
+        // This machine gives nobody a namespace.
+        return;
+    }
+    seen.assert_says(
+        125,
+        &[
+            "in another process namespace than leasehold",
+            "hint: unshare --pid --fork",
+        ],
+    );
+}
+
+#[test]
 fn a_watchdog_that_is_killed_is_replaced_and_the_user_is_told() {
     let user = User::new();
     let script = "sleep 0.2; echo $$; exec sleep 30";
