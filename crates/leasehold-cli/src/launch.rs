@@ -2,8 +2,8 @@
 //!
 //! leasehold starts its own program once more, in a process group of its own. That process asks the kernel to be killed
 //! with its parent, makes sure that the parent still lives, and stops itself. leasehold tells the watchdog of the group
-//! and then continues it. From then on the watchdog sees to leasehold's death, so the process takes its request to the
-//! kernel back and becomes the command: a command that outlives a request of its own would be killed without its grace.
+//! and then continues it. From then on the watchdog sees to leasehold's death, so the process withdraws its request to
+//! the kernel and becomes the command: a command that outlives a request of its own would be killed without its grace.
 //!
 //! Setting the request between `fork` and `exec` would save this step, and takes unsafe code.
 
@@ -68,7 +68,7 @@ fn become_command(parent: i32, command: &[OsString]) -> Option<Result<u8, Failur
         is_watched()?;
         kill_process(getpid(), Signal::STOP).map_err(failed)?;
         set_parent_process_death_signal(None).map_err(failed)?;
-        // Nor is a parent that was gone when somebody else continued this process.
+        // The parent may have been gone when somebody else continued this process.
         is_watched()
     };
     if let Err(failure) = gate() {

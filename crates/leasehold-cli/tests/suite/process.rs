@@ -1,6 +1,4 @@
 //! The command as a process among processes: its group, its signals, its death, and commands within commands.
-//!
-//! Where leasehold is to be killed, its command has run for longer than the moment after which the warden comes.
 
 use crate::support::{User, lives, now, wait_until};
 use leasehold_servers::{ServerSet, require_server};
