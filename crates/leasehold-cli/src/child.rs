@@ -102,6 +102,15 @@ impl Child {
         self.signal(Signal::CONT);
     }
 
+    /// The same as if it had been started behind the gate: it stops itself. For tests, whose program is no gate.
+    #[cfg(test)]
+    pub(crate) fn behind_a_gate(self) -> Self {
+        Self {
+            waits: true,
+            ..self
+        }
+    }
+
     /// The group that the command began.
     pub(crate) fn group(&self) -> Pid {
         self.group

@@ -2,8 +2,8 @@
 //!
 //! leasehold starts its own program once more, in a process group of its own. That process asks the kernel to be killed
 //! with its parent, makes sure that the parent still lives, and stops itself. leasehold tells the watchdog of the group
-//! and then continues it. From then on the watchdog sees to leasehold's death, so the process takes its request to the
-//! kernel back and becomes the command: a command that outlives a request of its own would be killed without its grace.
+//! and then continues it. From then on the watchdog sees to leasehold's death, so the process withdraws its request to
+//! the kernel and becomes the command: a command that outlives a request of its own would be killed without its grace.
 //!
 //! Setting the request between `fork` and `exec` would save this step, and takes unsafe code.
 
@@ -52,20 +52,24 @@ fn become_command(parent: i32, command: &[OsString]) -> Option<Result<u8, Failur
     let parent = Pid::from_raw(parent)?;
     let failed =
         |error: rustix::io::Errno| Failure::own(format!("cannot start the command: {error}"));
-    let orphaned = || Failure::quiet(crate::exit_code::FAILED);
+    let is_watched = || match getppid() {
+        Some(found) if found == parent => Ok(()),
+        Some(_) => Err(Failure::quiet(crate::exit_code::FAILED)),
+        // The number of the group would not be the one that leasehold knows either.
+        None => Err(Failure::own(
+            "cannot start the command: it is in another process namespace than leasehold"
+                .to_owned(),
+        )
+        .hint("unshare --pid --fork puts both into the new one".to_owned())),
+    };
     let gate = || {
         set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed)?;
         // Argument S6: a parent that died before the request is not noticed by the kernel.
-        if getppid() != Some(parent) {
-            return Err(orphaned());
-        }
+        is_watched()?;
         kill_process(getpid(), Signal::STOP).map_err(failed)?;
         set_parent_process_death_signal(None).map_err(failed)?;
-        // Nor is one that was gone when somebody else continued this process.
-        if getppid() != Some(parent) {
-            return Err(orphaned());
-        }
-        Ok(())
+        // The parent may have been gone when somebody else continued this process.
+        is_watched()
     };
     if let Err(failure) = gate() {
         return Some(Err(failure));

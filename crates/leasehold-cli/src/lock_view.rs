@@ -118,9 +118,7 @@ impl LockView {
             State::Unclear => lines.push(self.doubt()),
             State::Unusable { judgement, count } => {
                 let judgement = judgement.sentence(self.keys.len());
-                lines.push(format!(
-                    "{name:?} is held by nobody, but {judgement}: {count}"
-                ));
+                lines.push(format!("nobody holds {name:?}; {judgement}: {count}"));
             }
             State::Held(held) => {
                 lines.push(format!("{name:?} is held by {}", held.holder));

@@ -46,6 +46,8 @@ pub(crate) enum Post {
     Unmanned,
     /// The next one comes at this time, and gives the command this grace if leasehold dies.
     Vacant(time::Instant, Duration),
+    /// The same, after one could not be started. The user knows.
+    Missed(time::Instant, Duration),
     /// The warden is there.
     Manned(Warden),
 }
@@ -74,7 +76,7 @@ impl Post {
     /// When there will be something to do that does not happen by itself.
     pub(crate) fn due(&self) -> Option<Duration> {
         match self {
-            Self::Vacant(due, _) => {
+            Self::Vacant(due, _) | Self::Missed(due, _) => {
                 let left = due.saturating_duration_since(time::Instant::now());
                 Some(left.max(Duration::from_millis(1)))
             }
@@ -85,22 +87,39 @@ impl Post {
     /// Tells the warden whom to end, and by when: so long before the lease's end. Starts one if it is time.
     pub(crate) fn report(&mut self, group: Pid, guard: &LeaseGuard, before: Duration) {
         self.note_end();
-        if let Self::Vacant(due, grace) = self
+        if let Self::Vacant(due, grace) | Self::Missed(due, grace) = self
             && time::Instant::now() >= *due
         {
-            *self = match Warden::start(*grace, group) {
-                Ok(warden) => Self::Manned(warden),
-                Err(error) => {
-                    output::talk(format_args!(
-                        "warning: if leasehold is killed, nobody ends the command: {error}"
-                    ));
-                    Self::Unmanned
-                }
-            };
+            let grace = *grace;
+            self.fill(Warden::start(grace, group), grace);
         }
         if let Self::Manned(warden) = self {
             warden.tell_end(guard, before);
         }
+    }
+
+    /// Takes note of whether one could be started. If not, another one is tried for soon: what the system lacks, most
+    /// often a process, it may have again.
+    fn fill(&mut self, started: io::Result<Warden>, grace: Duration) {
+        let is_known = matches!(self, Self::Missed(..));
+        *self = match started {
+            Ok(warden) => {
+                if is_known {
+                    output::talk(
+                        "the process that ends the command if leasehold is killed is there again",
+                    );
+                }
+                Self::Manned(warden)
+            }
+            Err(error) => {
+                if !is_known {
+                    output::talk(format_args!(
+                        "warning: if leasehold is killed, nobody ends the command: {error}; trying again"
+                    ));
+                }
+                Self::Missed(time::Instant::now() + REPLACED_AFTER, grace)
+            }
+        };
     }
 
     /// The command has ended, or runs on by its own right.
@@ -267,7 +286,7 @@ const MOMENT: Duration = match cfg!(target_os = "linux") {
     false => Duration::from_millis(20),
 };
 
-/// What ends one after the other need not be fed faster.
+/// What ends one after the other, or cannot be started, need not be tried faster.
 const REPLACED_AFTER: Duration = Duration::from_secs(1);
 
 const TURN: Duration = Duration::from_millis(500);
@@ -324,6 +343,22 @@ mod tests {
         let ends: String = (1..2_000).map(|end| format!("end {end}\n")).collect();
         let far = Word::End(Instant::NEVER).line();
         assert_eq!(watch_over(&format!("{ends}{far}farewell\n")), None);
+    }
+
+    #[test]
+    fn one_that_cannot_be_started_is_tried_for_again() {
+        let mut post = Post::for_command(Duration::from_secs(2));
+        for _ in 0..3 {
+            post.fill(
+                Err(io::ErrorKind::WouldBlock.into()),
+                Duration::from_secs(2),
+            );
+            assert!(post.due().is_some(), "{post:?}");
+        }
+        let Post::Missed(_, grace) = post else {
+            panic!("{post:?}");
+        };
+        assert_eq!(grace, Duration::from_secs(2));
     }
 
     #[test]

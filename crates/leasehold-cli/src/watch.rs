@@ -31,6 +31,8 @@ pub(crate) struct Watch<'a> {
     signals: &'a mut Signals,
     terminal: Option<Terminal>,
     child: Child,
+    /// Whether the command has come to its gate and waits there to begin.
+    is_at_gate: bool,
     /// Who ends the command if we cannot.
     post: Post,
     ended: Option<ExitStatus>,
@@ -83,6 +85,7 @@ impl<'a> Watch<'a> {
             signals,
             terminal: Terminal::controlling(),
             child,
+            is_at_gate: false,
             post,
             ended: None,
             stage: Stage::Held,
@@ -131,6 +134,7 @@ impl<'a> Watch<'a> {
             self.look()?;
             self.note();
             self.advance();
+            self.open_gate();
             if let Some(end) = self.end() {
                 return Ok(end);
             }
@@ -166,11 +170,29 @@ impl<'a> Watch<'a> {
     fn look(&mut self) -> io::Result<()> {
         match self.child.change()? {
             Change::Ended(status) => self.ended = Some(status),
-            Change::Stopped(_) if self.child.waits() => self.child.let_go(),
+            Change::Stopped(signal) if self.child.waits() => self.stopped_before_it_begins(signal),
             Change::Stopped(signal) => self.stopped(signal),
             Change::None => {}
         }
         Ok(())
+    }
+
+    /// The command stops itself at its gate, by SIGSTOP. Any other stop came from outside and before that.
+    fn stopped_before_it_begins(&mut self, signal: i32) {
+        self.is_at_gate = signal == Signal::STOP.as_raw();
+        if !self.is_at_gate {
+            // It goes on to its gate. A stop that was taken for the gate's would leave it there for ever.
+            self.child.signal(Signal::CONT);
+        }
+    }
+
+    /// Lets the command begin.
+    fn open_gate(&mut self) {
+        // Argument S6: after the clock was asked. The machine may have been suspended since the lock was acquired.
+        if self.is_at_gate && self.stage == Stage::Held && self.guard.is_valid() {
+            self.is_at_gate = false;
+            self.child.let_go();
+        }
     }
 
     /// Argument S6: the clock decides, at every turn and before anything else is done, so a command
@@ -181,7 +203,8 @@ impl<'a> Watch<'a> {
         if self.stage == Stage::Held && ended_in_time {
             return;
         }
-        if self.on_loss == OnLoss::Warn {
+        // Only what runs can run on: a command that has not begun does not begin without its lock.
+        if self.on_loss == OnLoss::Warn && !self.child.waits() {
             self.let_run_on();
             return;
         }
@@ -209,8 +232,8 @@ impl<'a> Watch<'a> {
     fn advance_to(&mut self, stage: Stage) {
         let stage = match (self.on_loss, stage) {
             // Nobody is asked: who has no time left is killed, and who has some runs on.
-            (OnLoss::Kill, Stage::Leaving) if self.story.is_lost() => Stage::Over,
-            (OnLoss::Kill, Stage::Leaving) => Stage::Held,
+            (OnLoss::Kill | OnLoss::Warn, Stage::Leaving) if self.story.is_lost() => Stage::Over,
+            (OnLoss::Kill | OnLoss::Warn, Stage::Leaving) => Stage::Held,
             (_, stage) => stage,
         };
         if stage > self.stage {
@@ -230,6 +253,12 @@ impl<'a> Watch<'a> {
     }
 
     fn enter(&mut self, stage: Stage) {
+        // Argument S6: a command that has not begun has nothing to finish, and SIGCONT would begin it.
+        let stage = if self.child.waits() {
+            Stage::Over
+        } else {
+            stage
+        };
         self.stage = stage;
         self.stage_since = Instant::now();
         self.child.adopt_orphans();
@@ -249,7 +278,10 @@ impl<'a> Watch<'a> {
     }
 
     fn end(&self) -> Option<End> {
-        let why = || self.story.why(self.guard);
+        let why = || match self.child.waits() {
+            true => self.story.why_not_begun(self.guard),
+            false => self.story.why(self.guard),
+        };
         if self.stage == Stage::Held {
             let end = |status| {
                 if self.runs_on {
@@ -300,7 +332,8 @@ impl<'a> Watch<'a> {
 
     fn pass(&mut self, signal: Signal) {
         // A lost lease lets nothing go on.
-        let harmless = signal != Signal::CONT || self.guard.is_valid();
+        // The gate is opened by nobody else: see `open_gate`.
+        let harmless = signal != Signal::CONT || (self.guard.is_valid() && !self.child.waits());
         if signal != Signal::CHILD && harmless {
             self.child.signal(signal);
         }
@@ -341,46 +374,4 @@ const TURN: Duration = Duration::from_millis(10);
 const UNKILLABLE_AFTER: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::child::Start;
-    use leasehold::LockManager;
-    use rustix::process::{WaitOptions, kill_process, waitpid};
-
-    #[test]
-    fn a_command_that_cannot_be_watched_is_ended_with_its_group() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .expect("there are threads to be had");
-        runtime.block_on(async {
-            let manager = LockManager::builder().memory(1).build().expect("it is one");
-            let mutex = manager.mutex("demo").expect("it is a name");
-            let guard = mutex.acquire().await.expect("nobody else knows it");
-            let mut signals = Signals::listen().expect("there are signals");
-            let script = "sleep 30 >/dev/null 2>&1 & kill -STOP $$";
-            let words = ["sh", "-c", script].map(Into::into);
-            let child = Child::start(&words, [], Start::AtOnce).expect("there is a shell");
-            let group = child.group();
-            // The first process of a container may never notice whom it was left with.
-            child.adopt_orphans();
-            // Once it has stopped, it has started the other. Then its end is taken away from us.
-            waitpid(Some(group), WaitOptions::UNTRACED).expect("it is ours");
-            kill_process(group, Signal::KILL).expect("it is there");
-            waitpid(Some(group), WaitOptions::empty()).expect("it is ours");
-            let rules = Rules {
-                upkeep: Upkeep::new(Duration::from_secs(10), None),
-                max_hold: None,
-                on_loss: OnLoss::Warn,
-                verbose: false,
-            };
-            let mut watch = Watch::new(&guard, &rules, &mut signals, child, Post::Unmanned);
-            assert!(watch.has_group(), "the other runs on");
-            watch
-                .until_the_end()
-                .await
-                .expect_err("nobody can tell how it ended");
-            assert!(!watch.has_group());
-        });
-    }
-}
+mod tests;

@@ -1,9 +1,9 @@
 //! Who may change a file that says where to lock.
 //!
 //! Somebody who can write it can send one job to other servers than all the others, and two hold one lock. So a file that
-//! everybody can write is refused, as ssh and sudo refuse theirs. Of one that its group can write, or that belongs to
-//! another user, the command warns and goes on: there it may be meant so, as with a group of one's own, or a file that
-//! comes from outside of a container.
+//! everybody can write is refused. Of one that its group can write, or that belongs to another user, the command warns
+//! and goes on: there it may be meant so, as with a file that comes from outside of a container. Nothing is said of a
+//! group of the user's own, which has the user's number: many systems give everybody one, and a umask of 002.
 
 use super::wrong;
 use crate::{failure::Failure, output, told_lease::quoted};
@@ -22,16 +22,21 @@ pub(super) fn check(path: &Path) -> Result<(), Failure> {
         let text = format!(
             "everybody on this machine can change {shown}, which says where to lock: its mode is {mode:04o}"
         );
-        return Err(wrong(text).hint(format!("chmod go-w {word}")));
+        // vfat, CIFS and the disks of Windows under WSL show one mode for all files.
+        let hint = format!(
+            "chmod go-w {word}; on a file system without modes, where that changes nothing, move it to one that has them"
+        );
+        return Err(wrong(text).hint(hint));
     }
-    if mode & 0o020 != 0 {
+    let (owner, user) = (found.uid(), geteuid().as_raw());
+    let is_private = owner == user && found.gid() == owner;
+    if mode & 0o020 != 0 && !is_private {
         output::talk(format_args!(
             "warning: its group can change {shown}, which says where to lock: its mode is {mode:04o}"
         ));
         output::hint(format_args!("chmod go-w {word}"));
     }
-    let owner = found.uid();
-    if owner != 0 && owner != geteuid().as_raw() {
+    if owner != 0 && owner != user {
         output::talk(format_args!(
             "warning: {shown}, which says where to lock, belongs to user {owner}, who can change it"
         ));

@@ -1,14 +1,20 @@
-//! Whether standard output was closed when this process began (`leasehold acquire >&-`).
+//! Whether standard output was closed when this process began (`leasehold acquire >&-`), or is open for reading alone
+//! (`leasehold acquire 1</dev/null`): the runtime of Rust takes what is written there for written.
 //!
 //! The runtime of Rust opens /dev/null in the place of a standard stream that is closed, before `main`: from then on it
 //! takes everything and looks like one that the user sent there on purpose. So it is looked at before the runtime begins.
 
-use rustix::io::Errno;
+use rustix::{
+    fs::{OFlags, fcntl_getfl},
+    io::Errno,
+    stdio::stdout,
+};
 use std::io;
 
 /// An error if nothing that is written can be read by anybody.
 pub(super) fn check() -> io::Result<()> {
-    match imp::was_closed() {
+    let is_for_reading = |flags: OFlags| flags & OFlags::RWMODE == OFlags::RDONLY;
+    match imp::was_closed() || fcntl_getfl(stdout()).is_ok_and(is_for_reading) {
         true => Err(Errno::BADF.into()),
         false => Ok(()),
     }

@@ -117,6 +117,18 @@ impl Story {
         self.why_with(guard, "the command was killed, and is still there")
     }
 
+    /// Why the lease is lost, where nothing ran under it yet.
+    pub(crate) fn why_not_begun(&self, guard: &LeaseGuard) -> String {
+        let resource = guard.resource().as_str();
+        let cause = match &self.told {
+            LeaseState::Lost(lost) if self.is_gone() => lost.cause.to_string(),
+            _ => "too little of the lease is left (was this machine suspended, or leasehold stopped?)".to_owned(),
+        };
+        format!(
+            "lost the lock {resource:?} before the command began: {cause}; the command was not started"
+        )
+    }
+
     fn why_with(&self, guard: &LeaseGuard, ending: &str) -> String {
         let resource = guard.resource().as_str();
         if let Some(Trouble { since, why }) = &self.trouble {

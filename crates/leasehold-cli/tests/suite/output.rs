@@ -84,6 +84,7 @@ fn output_that_cannot_be_written_is_a_failure_of_every_command() {
     for (redirection, why) in [
         (">/dev/full", "No space left on device"),
         (">&-", "Bad file descriptor"),
+        ("1</dev/null", "Bad file descriptor"),
     ] {
         let site = Site::new();
         let with = |line: &str, owner: &str| {

@@ -1,6 +1,4 @@
 //! The command as a process among processes: its group, its signals, its death, and commands within commands.
-//!
-//! Where leasehold is to be killed, its command has run for longer than the moment after which the warden comes.
 
 use crate::support::{User, lives, now, wait_until};
 use leasehold_servers::{ServerSet, require_server};
@@ -259,6 +257,29 @@ fn a_run_that_is_killed_in_the_first_moments_of_its_command_takes_it_along() {
         wait_until(|| processes_with(&mark, run.process()).is_empty());
         run.end_alone();
     }
+}
+
+#[test]
+fn a_command_in_another_process_namespace_than_its_run_is_refused_with_words() {
+    let user = User::new();
+    // The first process that is started there has no parent that it could see.
+    let script = format!(
+        "'{}' launch $$ true; exit $?",
+        env!("CARGO_BIN_EXE_leasehold")
+    );
+    let words = ["--user", "--map-root-user", "--pid", "sh", "-c", &script];
+    let seen = user.run_in("unshare", &words, &[]).end();
+    if seen.stderr.starts_with("unshare: ") {
+        // This machine gives nobody a namespace.
+        return;
+    }
+    seen.assert_says(
+        125,
+        &[
+            "in another process namespace than leasehold",
+            "hint: unshare --pid --fork",
+        ],
+    );
 }
 
 #[test]

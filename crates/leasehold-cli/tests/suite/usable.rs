@@ -20,7 +20,7 @@ fn assert_unusable(ask: impl Fn(&[&str]) -> Seen, why: &str) {
     assert_eq!(status.code, 122, "{status:?}");
     // It may hear already that the nodes do not answer.
     let says = [
-        "held by nobody, but nobody can have a lock",
+        "nobody holds \"demo\"; nobody can have a lock",
         "nodes answer, ",
     ];
     let is_said = says.iter().any(|part| status.stdout.contains(part));

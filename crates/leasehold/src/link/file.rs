@@ -70,7 +70,8 @@
 //!
 //! # Damage
 //! A file that is not a store of this format is refused and left as it is, and so is what is no file: a FIFO, a device,
-//! a symbolic link. Checked before it is mapped:
+//! a symbolic link. So are `data.mdb` and `lock.mdb` with a second name (a hard link), which another folder could have
+//! with another lock file: a backup by `cp -al` gives them one, and they can be opened again when it is deleted. Checked before it is mapped:
 //! size, mark, and both head pages of LMDB, so a file that was cut short is found. Not found before use is
 //! damage to the pages in between: LMDB reports some of it, and may crash the process on the rest. A
 //! file that is cut short while it is open is noticed before the next batch of steps at the latest by

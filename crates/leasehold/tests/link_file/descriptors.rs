@@ -2,10 +2,20 @@
 
 #![cfg(target_os = "linux")]
 
-use crate::client::{Client, Folder};
+use crate::{
+    client::{Client, Folder},
+    processes::Process,
+};
 use leasehold::{LockManager, LockOptions};
 use leasehold_core::Vote;
-use std::{collections::BTreeSet, fs, path::Path, process::Command, time::Duration};
+use rustix::io::{FdFlags, fcntl_setfd};
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    path::Path,
+    process::Command,
+    time::Duration,
+};
 
 /// The descriptors of this process that lead into a folder or to nothing that has a name, each with its flags.
 fn own_descriptors(folder: &Path) -> Vec<(String, bool)> {
@@ -67,6 +77,22 @@ fn a_program_that_is_started_gets_no_descriptor_of_an_open_store() {
         assert!(own.iter().all(|(_, is_closed)| *is_closed), "{own:?}");
         assert_nothing_is_inherited(&folder.store(), &before);
     }
+}
+
+#[test]
+fn a_descriptor_of_the_programs_own_does_not_stand_for_lmdbs() {
+    let folder = Folder::new();
+    let words = Process::start("try", &folder.store()).words();
+    assert!(words.contains("Granted"), "{words}");
+    // Lower than LMDB's, and looks the same.
+    let data = folder.store().join("data.mdb");
+    let own = File::options().read(true).write(true).open(&data);
+    let own = own.expect("it was made");
+    fcntl_setfd(&own, FdFlags::empty()).expect("it is open");
+    let _client = Client::open(&folder.store(), "a");
+    let open = own_descriptors(&folder.store());
+    assert!(open.len() >= 5, "the program's own as well: {open:?}");
+    assert!(open.iter().all(|(_, is_closed)| *is_closed), "{open:?}");
 }
 
 #[tokio::test]

@@ -67,6 +67,21 @@ fn a_store_that_is_linked_from_another_folder_is_refused_there() {
     fs::hard_link(&data, &linked).expect("it is free");
     let words = Process::start("try", &there).words();
     assert!(words.contains("2 names, hard links"), "{words}");
+    assert!(words.contains("delete the others"), "{words}");
+}
+
+#[test]
+fn a_ceiling_with_a_second_name_is_read_and_never_written_under_that() {
+    let (folder, copy) = (Folder::new(), Folder::new());
+    let first = Client::open(&folder.store(), "a").count("r", 1_000);
+    fs::create_dir(copy.store()).expect("the folder is ours");
+    let (tokens, linked) = (folder.store().join("tokens"), copy.store().join("tokens"));
+    fs::hard_link(&tokens, &linked).expect("it is free");
+    let ceiling = fs::read(&tokens).expect("it was written");
+    let second = Client::open(&copy.store(), "a").count("r", 1);
+    assert!(second > first, "{second:?}, {first:?}");
+    assert_ne!(fs::read(&linked).expect("it is there"), ceiling);
+    assert_eq!(fs::read(&tokens).expect("it is there"), ceiling);
 }
 
 #[test]

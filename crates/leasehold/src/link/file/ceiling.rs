@@ -8,7 +8,7 @@
 //! costs a flush of the disk in an hour, and a reboot costs up to an hour of numbers, of which there is no end: they
 //! are microseconds since 1970, and last until the year 2255.
 
-use super::{error::FileError, opening::open_if_there, place::remove};
+use super::{error::FileError, opening::open_whatever_its_names, place::remove};
 use leasehold_core::FencingToken;
 use std::{
     fs::{self, File, OpenOptions},
@@ -32,7 +32,7 @@ impl Ceiling {
     /// The ceiling that is on the disk, if there is one.
     pub(super) fn read(&self) -> Result<Option<FencingToken>, FileError> {
         let path = self.path();
-        let Some(file) = open_if_there(&path)? else {
+        let Some(file) = open_whatever_its_names(&path)? else {
             return Ok(None);
         };
         let mut bytes = Vec::new();

@@ -12,23 +12,41 @@ use rustix::{
     fd::BorrowedFd,
     fs::{OFlags, Stat, fcntl_getfl, fstat, stat},
     io::{FdFlags, fcntl_getfd, fcntl_setfd},
-    process::{Resource, getrlimit},
 };
-use std::{io, path::Path};
+use std::{fs, io, path::Path};
 
 /// Marks LMDB's descriptor of this file close-on-exec. LMDB must have the file open.
+///
+/// A descriptor that the program itself has opened to read and to write the file looks the same. It is marked as well:
+/// it is as dangerous.
 pub(super) fn close_on_exec(data: &Path) -> io::Result<()> {
     let wanted = stat(data)?;
-    let limit = getrlimit(Resource::Nofile).current;
-    let limit = limit.map_or(i32::MAX, |limit| limit.try_into().unwrap_or(i32::MAX));
-    // The lowest free number is given first, so the search ends where the open ones end.
-    let descriptor = (0..limit).map(borrow).find(|open| is_lmdbs(*open, &wanted));
+    let mut is_found = false;
+    // Not every number up to the limit: there may be a billion.
+    for entry in fs::read_dir(OPEN)? {
+        let number = entry?
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        let Some(descriptor) = number.map(borrow).filter(|open| is_lmdbs(*open, &wanted)) else {
+            continue;
+        };
+        // One that was closed meanwhile was not LMDB's.
+        if let Ok(flags) = fcntl_getfd(descriptor) {
+            // Argument S3: who writes to the file past LMDB deletes and revives keys that are not theirs.
+            fcntl_setfd(descriptor, flags | FdFlags::CLOEXEC)?;
+            is_found = true;
+        }
+    }
     let lost = || io::Error::other("the descriptor that LMDB opened cannot be found");
-    let descriptor = descriptor.ok_or_else(lost)?;
-    let flags = fcntl_getfd(descriptor)?;
-    // Argument S3: who writes to the file past LMDB deletes and revives keys that are not theirs.
-    Ok(fcntl_setfd(descriptor, flags | FdFlags::CLOEXEC)?)
+    is_found.then_some(()).ok_or_else(lost)
 }
+
+/// The folder in which the system shows the open descriptors of this process.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const OPEN: &str = "/proc/self/fd";
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const OPEN: &str = "/dev/fd";
 
 /// Whether this is the file, open to read and to write: LMDB's other descriptor of it is for writing alone, and ours
 /// are for reading alone.
@@ -39,8 +57,8 @@ fn is_lmdbs(descriptor: BorrowedFd<'_>, wanted: &Stat) -> bool {
 }
 
 fn borrow(number: i32) -> BorrowedFd<'static> {
-    // Any number may be asked about: one that is not open answers so, and asking changes nothing. The one that is
-    // found is LMDB's, and stays open while its environment does, which the caller has.
+    // Any number may be asked about: one that is not open answers so, and asking changes nothing. Of those that are
+    // marked, LMDB's stays open while its environment does, which the caller has.
     #[expect(
         unsafe_code,
         reason = "a number that somebody else opened cannot be borrowed safely; the comment above says why it may be"

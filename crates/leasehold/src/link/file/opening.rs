@@ -16,13 +16,27 @@ use std::{
     path::Path,
 };
 
-/// Opens a file of a store to read it; none if there is none.
+/// Opens a file of a store to read it; none if there is none. It must have one name.
 pub(super) fn open_if_there(path: &Path) -> Result<Option<File>, FileError> {
+    open(path, true)
+}
+
+/// The same for a file that is never written in its place: a copy of the folder may share it, as `cp -al` makes one.
+pub(super) fn open_whatever_its_names(path: &Path) -> Result<Option<File>, FileError> {
+    open(path, false)
+}
+
+fn open(path: &Path, has_one_name: bool) -> Result<Option<File>, FileError> {
     let failed = |error: io::Error| FileError::io(path, &error);
     let is_file = |found: &Metadata| {
         let reason = match odd(found.file_type()) {
             Some(kind) => format!("it is {kind}"),
-            None if found.nlink() > 1 => format!("it has {} names, hard links", found.nlink()),
+            None if has_one_name && found.nlink() > 1 => {
+                let names = found.nlink();
+                format!(
+                    "it has {names} names, hard links, as after `cp -al`: delete the others, which `find -samefile` finds"
+                )
+            }
             None => return Ok(()),
         };
         let path = path.to_owned();
