@@ -71,6 +71,31 @@ fn servers_that_abstain_are_told_of_with_the_time_by_all_who_ask() {
 }
 
 #[test]
+fn servers_that_refuse_writes_are_usable_to_nobody() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let (user, nodes) = (User::new(), servers.nodes());
+    let ask = |words: &[&str]| user.run(words).env("LEASEHOLD_NODES", &nodes).end();
+    assert_usable(ask);
+    // All that has to do with locks is there already.
+    for (name, value, usual, why) in [
+        ("maxmemory", "1", "0", "OOM"),
+        ("min-replicas-to-write", "1", "0", "NOREPLICAS"),
+    ] {
+        let set = |value: &str| {
+            for number in 0..3 {
+                let told = servers[number].command(&["CONFIG", "SET", name, value]);
+                assert_eq!(told.expect("it runs").text(), Some("OK"), "{name} {value}");
+            }
+        };
+        set(value);
+        assert_unusable(ask, why);
+        set(usual);
+        assert_usable(ask);
+    }
+}
+
+#[test]
 fn a_store_on_a_full_disk_is_usable_to_nobody() {
     if !geteuid().is_root() {
         return skip("a full disk needs a mount, which root alone may make");
