@@ -96,6 +96,42 @@ fn servers_that_refuse_writes_are_usable_to_nobody() {
 }
 
 #[test]
+fn servers_with_replicas_whose_disks_are_to_be_trusted_are_usable_to_nobody() {
+    require_server();
+    let start = |_| {
+        let durable = Server::builder()
+            .option("appendonly", &["yes"])
+            .option("appendfsync", &["always"]);
+        durable.start().expect("it starts")
+    };
+    let servers = [0, 1, 2].map(start);
+    let nodes = servers.each_ref().map(Server::url).join(",");
+    let user = User::new();
+    let ask = |words: &[&str]| {
+        let test = user.run(words).env("LEASEHOLD_NODES", &nodes);
+        test.env("LEASEHOLD_RESTART_GUARD", "trust-aof").end()
+    };
+    assert_eq!(ask(&["admit", "--yes"]).code, 0);
+    assert_usable(ask);
+    let replicas = servers.each_ref().map(|server| {
+        let replica = Server::builder().replica_of(server).start();
+        replica.expect("it starts")
+    });
+    for server in &servers {
+        wait_until(|| {
+            let told = server.command(&["INFO", "replication"]).expect("it runs");
+            told.text()
+                .unwrap_or_default()
+                .contains("connected_slaves:1")
+        });
+    }
+    assert_unusable(ask, "has replicas, and restart guard trust-aof");
+    let admit = ask(&["admit", "--yes"]);
+    assert_ne!(admit.code, 0, "what cannot vote is not admitted: {admit:?}");
+    drop(replicas);
+}
+
+#[test]
 fn a_store_on_a_full_disk_is_usable_to_nobody() {
     if !geteuid().is_root() {
         return skip("a full disk needs a mount, which root alone may make");
