@@ -146,11 +146,10 @@ impl VoteFacts {
             _ => Self::Votes,
         };
         match (by_survey, &seen.refuses_writes) {
-            // Neither the end of an abstention nor a right that is given changes this.
-            (Self::Votes | Self::Abstains(..) | Self::NotTold(_), Some(why)) => {
-                Self::RefusesWrites(why.clone())
-            }
-            (vote, _) => vote,
+            (Self::Unsuitable(why), _) => Self::Unsuitable(why),
+            // The server finds this before the script of a vote sees anything else.
+            (_, Some(why)) => Self::RefusesWrites(why.clone()),
+            (vote, None) => vote,
         }
     }
 
