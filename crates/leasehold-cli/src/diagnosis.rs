@@ -7,7 +7,10 @@ pub(crate) mod facts;
 mod findings;
 mod report;
 
-use crate::{exit_code, judgement::Judgement};
+use crate::{
+    exit_code,
+    judgement::{Judgement, Prospect},
+};
 use facts::{NodeFacts, NodeState, ServerFacts, VoteFacts};
 use std::time::Duration;
 
@@ -101,14 +104,14 @@ impl Patient {
 
     /// How many nodes would vote for us now.
     pub(crate) fn voting(&self) -> usize {
-        let votes_now = |node: &&NodeFacts| self.votes_after(node) == Some(Duration::ZERO);
+        let votes_now = |node: &&NodeFacts| self.prospect(node) == Prospect::After(Duration::ZERO);
         self.nodes.iter().filter(votes_now).count()
     }
 
     /// Whether a lock can be had.
     pub(crate) fn judgement(&self) -> Judgement {
-        let votes = self.nodes.iter().map(|node| self.votes_after(node));
-        Judgement::of_nodes(votes, self.quorum)
+        let nodes: Vec<_> = self.nodes.iter().map(|node| self.prospect(node)).collect();
+        Judgement::of_nodes(&nodes, self.quorum)
     }
 
     /// How many vote, and how many must.
@@ -120,18 +123,26 @@ impl Patient {
         }
     }
 
-    /// After which time this node would vote for us; none if it would not whatever time passes.
-    fn votes_after(&self, node: &NodeFacts) -> Option<Duration> {
+    /// Whether and when this node would vote for us.
+    fn prospect(&self, node: &NodeFacts) -> Prospect {
         let votes = match &node.state {
             NodeState::Server(server) => match &server.vote {
-                VoteFacts::Abstains(left, _) if !self.lacks_votes(server) => return Some(*left),
+                VoteFacts::Abstains(left, _) if !self.lacks_votes(server) => {
+                    return Prospect::After(*left);
+                }
+                VoteFacts::Others(_) | VoteFacts::Unfinished(_) if !self.lacks_votes(server) => {
+                    return Prospect::OtherConfiguration;
+                }
                 _ => self.has_vote(server),
             },
             NodeState::File(file) => file.unusable.is_none(),
             NodeState::InProcess => true,
             NodeState::Silent(_) => false,
         };
-        votes.then_some(Duration::ZERO)
+        match votes {
+            true => Prospect::After(Duration::ZERO),
+            false => Prospect::Never,
+        }
     }
 
     fn lacks_votes(&self, server: &ServerFacts) -> bool {

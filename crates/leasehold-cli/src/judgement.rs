@@ -14,18 +14,36 @@ pub(crate) enum Judgement {
     Now { spare: usize },
     /// Not before this time has passed.
     Later(Duration),
+    /// Not by who says what we say: too many nodes are used with another configuration.
+    OtherConfiguration,
     /// Not before something is mended.
     No,
 }
 
+/// Whether a node votes for us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Prospect {
+    /// It does after this time, which may be none.
+    After(Duration),
+    /// It votes for another configuration, or for none until a change of it is finished.
+    OtherConfiguration,
+    /// It does not, whatever time passes.
+    Never,
+}
+
 impl Judgement {
-    /// The judgement of nodes of which so many must vote: each votes after a time, which may be none, or never. Whoever
-    /// lists them counts each server once, whatever it is called.
-    pub(crate) fn of_nodes(
-        votes_after: impl IntoIterator<Item = Option<Duration>>,
-        quorum: usize,
-    ) -> Self {
-        let mut times: Vec<_> = votes_after.into_iter().flatten().collect();
+    /// The judgement of nodes of which so many must vote. The caller counts each server once, whatever it is called.
+    pub(crate) fn of_nodes(nodes: &[Prospect], quorum: usize) -> Self {
+        let of_others = |node: &&Prospect| **node == Prospect::OtherConfiguration;
+        // As an attempt counts: then the configuration alone is in the way, and neither time nor other nodes help.
+        if nodes.iter().filter(of_others).count() > nodes.len().saturating_sub(quorum) {
+            return Self::OtherConfiguration;
+        }
+        let time = |node: &Prospect| match node {
+            Prospect::After(time) => Some(*time),
+            Prospect::OtherConfiguration | Prospect::Never => None,
+        };
+        let mut times: Vec<_> = nodes.iter().filter_map(time).collect();
         times.sort_unstable();
         let voting = times.iter().filter(|time| time.is_zero()).count();
         match quorum.checked_sub(1).and_then(|last| times.get(last)) {
@@ -41,6 +59,7 @@ impl Judgement {
     pub(crate) fn of_failure(error: &AcquireError) -> Option<Self> {
         match error {
             AcquireError::TimedOut { last, .. } => Self::of_failure(last),
+            AcquireError::Disagreement { .. } => Some(Self::OtherConfiguration),
             error => match error.abstains() {
                 Some(time) => Some(Self::Later(time)),
                 None if matches!(error, AcquireError::TooLate { .. }) => Some(Self::No),
@@ -53,6 +72,7 @@ impl Judgement {
     pub(crate) const fn code(self) -> u8 {
         match self {
             Self::Now { .. } => exit_code::SUCCESS,
+            Self::OtherConfiguration => exit_code::USAGE,
             Self::Later(_) | Self::No => exit_code::NO_QUORUM,
         }
     }
@@ -65,6 +85,9 @@ impl Judgement {
             (Self::Now { spare: 1 }, _) => "locks work, and 1 node more may be away".to_owned(),
             (Self::Now { spare }, _) => format!("locks work, and {spare} nodes more may be away"),
             (Self::Later(time), _) => format!("nobody can have a lock for {}", Shown(time)),
+            (Self::OtherConfiguration, _) => {
+                "no lock can be had with this configuration".to_owned()
+            }
             (Self::No, _) => "nobody can have a lock".to_owned(),
         }
     }
@@ -74,23 +97,31 @@ impl Judgement {
 mod tests {
     use super::*;
 
-    /// Every mix of three nodes that vote now, vote after one or two seconds, or never.
+    /// Every mix of three nodes that vote now, vote after one or two seconds, vote for others, or never.
     #[test]
     fn a_lock_can_be_had_as_soon_as_a_quorum_votes() {
-        let kinds = [Some(0), Some(1), Some(2), None].map(|time| time.map(Duration::from_secs));
+        let after = |seconds| Prospect::After(Duration::from_secs(seconds));
+        let (others, never) = (Prospect::OtherConfiguration, Prospect::Never);
+        let kinds = [after(0), after(1), after(2), others, never];
         for first in kinds {
             for second in kinds {
                 for third in kinds {
                     let nodes = [first, second, third];
-                    let by = |time| nodes.iter().flatten().filter(|at| **at <= time).count();
+                    let by = |time| {
+                        let is_by =
+                            |node: &&Prospect| matches!(node, Prospect::After(at) if *at <= time);
+                        nodes.iter().filter(is_by).count()
+                    };
                     let seconds = Duration::from_secs;
+                    let of_others = nodes.iter().filter(|node| **node == others).count();
                     let expected = match (by(seconds(0)), by(seconds(1)), by(seconds(2))) {
                         (voting @ 2.., ..) => Judgement::Now { spare: voting - 2 },
                         (_, 2.., _) => Judgement::Later(seconds(1)),
                         (.., 2..) => Judgement::Later(seconds(2)),
+                        _ if of_others >= 2 => Judgement::OtherConfiguration,
                         _ => Judgement::No,
                     };
-                    assert_eq!(Judgement::of_nodes(nodes, 2), expected, "{nodes:?}");
+                    assert_eq!(Judgement::of_nodes(&nodes, 2), expected, "{nodes:?}");
                 }
             }
         }

@@ -215,7 +215,6 @@ impl<'a> Wait<'a> {
                 let code = self.conflict.unwrap_or(exit_code::HELD);
                 (code, format!("cannot {error}{by}"))
             }
-            _ if disagrees(error) => (exit_code::USAGE, format!("cannot {error}")),
             _ => {
                 let judgement = Judgement::of_failure(error);
                 let code = judgement.map_or(exit_code::FAILED, Judgement::code);
@@ -223,14 +222,6 @@ impl<'a> Wait<'a> {
             }
         };
         Failure::new(code, text).hint(hint::not_acquired(error, self.nodes, waited))
-    }
-}
-
-/// Whether too many nodes are used with other options than ours.
-fn disagrees(error: &AcquireError) -> bool {
-    match error {
-        AcquireError::TimedOut { last, .. } => disagrees(last),
-        error => matches!(error, AcquireError::Disagreement { .. }),
     }
 }
 

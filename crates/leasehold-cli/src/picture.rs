@@ -113,7 +113,9 @@ fn node_row(node: &NodeFacts, patient: &Patient) -> Vec<String> {
                 _ if patient.has_vote(server) => "yes".to_owned(),
                 VoteFacts::Votes => "no: its user lacks rights".to_owned(),
                 VoteFacts::Abstains(left, _) => format!("in {}", Shown(*left)),
-                VoteFacts::Unsuitable(why) | VoteFacts::NotTold(why) => format!("no: {why}"),
+                VoteFacts::Unsuitable(why)
+                | VoteFacts::RefusesWrites(why)
+                | VoteFacts::NotTold(why) => format!("no: {why}"),
                 VoteFacts::SameAs(other) => format!("no: the same server as {other}"),
                 VoteFacts::Others(_) => "no: of another configuration".to_owned(),
                 VoteFacts::Unfinished(_) => "no: a change is not finished".to_owned(),

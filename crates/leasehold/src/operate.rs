@@ -389,7 +389,7 @@ impl ManagerBuilder {
 }
 
 async fn survey_of(steward: &mut Steward, configuration: &Configuration) -> Result<Survey, String> {
-    let look = steward.look().await?;
+    let look = steward.look(configuration.guard()).await?;
     Ok(Survey::of(look, configuration))
 }
 

@@ -54,6 +54,8 @@ pub(crate) enum VoteFacts {
     Unsuitable(String),
     /// Not now: for how long, and why.
     Abstains(Duration, String),
+    /// It refuses every write: why.
+    RefusesWrites(String),
     /// It votes for this configuration.
     Others(String),
     /// A change of configuration is not finished.
@@ -131,17 +133,27 @@ impl ServerFacts {
             failed_write: seen.persistence.failed.clone(),
             lacking: seen.lacking.clone(),
             lacking_for_fair: seen.lacking_for_fair.clone(),
-            vote: match &seen.survey {
-                Some(Answer::Told(survey)) => VoteFacts::of(survey),
-                Some(Answer::Silent(why)) => VoteFacts::NotTold(why.clone()),
-                _ => VoteFacts::Votes,
-            },
+            vote: VoteFacts::of(seen),
         }
     }
 }
 
 impl VoteFacts {
-    fn of(survey: &Survey) -> Self {
+    fn of(seen: &Examination) -> Self {
+        let by_survey = match &seen.survey {
+            Some(Answer::Told(survey)) => Self::of_survey(survey),
+            Some(Answer::Silent(why)) => Self::NotTold(why.clone()),
+            _ => Self::Votes,
+        };
+        match (by_survey, &seen.refuses_writes) {
+            (Self::Unsuitable(why), _) => Self::Unsuitable(why),
+            // The server finds this before the script of a vote sees anything else.
+            (_, Some(why)) => Self::RefusesWrites(why.clone()),
+            (vote, None) => vote,
+        }
+    }
+
+    fn of_survey(survey: &Survey) -> Self {
         if let Some(why) = &survey.unsuitable {
             return Self::Unsuitable(why.clone());
         }

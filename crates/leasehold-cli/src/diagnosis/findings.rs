@@ -117,6 +117,13 @@ fn vote(server: &ServerFacts, options: &Options) -> Option<Finding> {
                 Shown(*left)
             ),
         ),
+        VoteFacts::RefusesWrites(why) => finding(
+            Weight::Problem,
+            format!("refuses every write: {why}"),
+            "a vote is a write",
+            "give the server what it names: memory (maxmemory), a disk that takes its data, or the replicas of \
+             min-replicas-to-write",
+        ),
         VoteFacts::Others(configuration) => finding(
             Weight::Problem,
             format!("is used with another configuration: {configuration}"),

@@ -182,7 +182,9 @@ fn condition(server: &ServerFacts, guard: Guard) -> String {
         VoteFacts::Votes | VoteFacts::NotTold(_) if findings::votes(server, guard) => {
             "votes".to_owned()
         }
-        VoteFacts::Votes | VoteFacts::Unsuitable(_) => "cannot vote".to_owned(),
+        VoteFacts::Votes | VoteFacts::Unsuitable(_) | VoteFacts::RefusesWrites(_) => {
+            "cannot vote".to_owned()
+        }
         VoteFacts::Abstains(left, _) => format!("votes in {}", Shown(*left)),
         VoteFacts::Others(_) | VoteFacts::Unfinished(_) => "does not vote for us".to_owned(),
         VoteFacts::SameAs(other) => format!("has no vote beside {other}"),
@@ -233,6 +235,7 @@ fn server_json(server: &ServerFacts, guard: Guard) -> Vec<(&'static str, Json)> 
         VoteFacts::Abstains(left, why) => (Some(*left), Some(why)),
         VoteFacts::SameAs(other) => (None, Some(other)),
         VoteFacts::Unsuitable(why)
+        | VoteFacts::RefusesWrites(why)
         | VoteFacts::Others(why)
         | VoteFacts::Unfinished(why)
         | VoteFacts::NotTold(why) => (None, Some(why)),

@@ -7,23 +7,26 @@ use rustix::process::{Signal, geteuid};
 /// Asks all four about these nodes: `run` gets no lock, and nobody calls the nodes usable. `doctor` and `watch` say why.
 #[track_caller]
 fn assert_unusable(ask: impl Fn(&[&str]) -> Seen, why: &str) {
+    assert_refused(ask, 122, "nobody can have a lock", why);
+}
+
+/// The same, where all end with this code and say this.
+#[track_caller]
+fn assert_refused(ask: impl Fn(&[&str]) -> Seen, code: i32, sentence: &str, why: &str) {
     let run = ask(&["run", "-w", "400ms", "demo", "--", "echo", "never"]);
-    assert_eq!((run.code, run.stdout.as_str()), (122, ""), "{run:?}");
+    assert_eq!((run.code, run.stdout.as_str()), (code, ""), "{run:?}");
     for words in [&["doctor"][..], &["watch", "--once"]] {
         let seen = ask(words);
-        assert_eq!(seen.code, 122, "{words:?}: {seen:?}");
-        for part in ["nobody can have a lock", why] {
+        assert_eq!(seen.code, code, "{words:?}: {seen:?}");
+        for part in [sentence, why] {
             assert!(seen.stdout.contains(part), "no {part:?} in {seen:?}");
         }
     }
     let status = ask(&["status", "demo"]);
-    assert_eq!(status.code, 122, "{status:?}");
+    assert_eq!(status.code, code, "{status:?}");
     // It may hear already that the nodes do not answer.
-    let says = [
-        "nobody holds \"demo\"; nobody can have a lock",
-        "nodes answer, ",
-    ];
-    let is_said = says.iter().any(|part| status.stdout.contains(part));
+    let is_unclear = code == 122 && status.stdout.contains("nodes answer, ");
+    let is_said = is_unclear || status.stdout.contains(sentence);
     assert!(is_said, "{status:?}");
 }
 
@@ -68,6 +71,90 @@ fn servers_that_abstain_are_told_of_with_the_time_by_all_who_ask() {
     assert_eq!(ask(&["doctor"]).code, 122);
     assert_eq!(ask(&["status", "demo"]).code, 122);
     assert_eq!(ask(&["watch", "--once"]).code, 122);
+}
+
+#[test]
+fn servers_that_refuse_writes_are_usable_to_nobody() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let (user, nodes) = (User::new(), servers.nodes());
+    let ask = |words: &[&str]| user.run(words).env("LEASEHOLD_NODES", &nodes).end();
+    assert_usable(ask);
+    // All that has to do with locks is there already.
+    for (name, value, usual, why) in [
+        ("maxmemory", "1", "0", "OOM"),
+        ("min-replicas-to-write", "1", "0", "NOREPLICAS"),
+    ] {
+        let set = |value: &str| {
+            for number in 0..3 {
+                let told = servers[number].command(&["CONFIG", "SET", name, value]);
+                assert_eq!(told.expect("it runs").text(), Some("OK"), "{name} {value}");
+            }
+        };
+        set(value);
+        assert_unusable(ask, why);
+        set(usual);
+        assert_usable(ask);
+    }
+}
+
+#[test]
+fn servers_of_another_configuration_are_refused_with_one_code_by_all_who_ask() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let (user, nodes) = (User::new(), servers.nodes());
+    let with = |max_ttl: &'static str| {
+        let (user, nodes) = (&user, &nodes);
+        move |words: &[&str]| {
+            let test = user.run(words).env("LEASEHOLD_NODES", nodes);
+            test.env("LEASEHOLD_MAX_TTL", max_ttl).end()
+        }
+    };
+    let (theirs, ours) = (with("30s"), with("1m"));
+    assert_usable(theirs);
+    let sentence = "no lock can be had with this configuration";
+    assert_refused(ours, 2, sentence, "another configuration");
+    // With too few servers, no configuration helps.
+    servers[0].kill().expect("it runs");
+    servers[1].kill().expect("it runs");
+    assert_unusable(ours, "");
+    assert_unusable(theirs, "");
+}
+
+#[test]
+fn servers_with_replicas_whose_disks_are_to_be_trusted_are_usable_to_nobody() {
+    require_server();
+    let start = |_| {
+        let durable = Server::builder()
+            .option("appendonly", &["yes"])
+            .option("appendfsync", &["always"]);
+        durable.start().expect("it starts")
+    };
+    let servers = [0, 1, 2].map(start);
+    let nodes = servers.each_ref().map(Server::url).join(",");
+    let user = User::new();
+    let ask = |words: &[&str]| {
+        let test = user.run(words).env("LEASEHOLD_NODES", &nodes);
+        test.env("LEASEHOLD_RESTART_GUARD", "trust-aof").end()
+    };
+    assert_eq!(ask(&["admit", "--yes"]).code, 0);
+    assert_usable(ask);
+    let replicas = servers.each_ref().map(|server| {
+        let replica = Server::builder().replica_of(server).start();
+        replica.expect("it starts")
+    });
+    for server in &servers {
+        wait_until(|| {
+            let told = server.command(&["INFO", "replication"]).expect("it runs");
+            told.text()
+                .unwrap_or_default()
+                .contains("connected_slaves:1")
+        });
+    }
+    assert_unusable(ask, "has replicas, and restart guard trust-aof");
+    let admit = ask(&["admit", "--yes"]);
+    assert_ne!(admit.code, 0, "what cannot vote is not admitted: {admit:?}");
+    drop(replicas);
 }
 
 #[test]

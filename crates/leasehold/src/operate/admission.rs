@@ -30,7 +30,8 @@ impl Admission {
         configuration: &Configuration,
     ) -> Result<Self, String> {
         // What no lock can be kept on is not to vote.
-        if let Some(why) = steward.look().await?.unsuitable {
+        let look = steward.look(configuration.guard()).await?;
+        if let Some(why) = look.unsuitable {
             return Err(why);
         }
         let (fingerprint, guard) = (configuration.fingerprint(), configuration.quarantine_text());

@@ -119,11 +119,16 @@ fn sites(
 async fn look(sites: Vec<(RedisUrl, [bool; 2])>, target: &Configuration) -> Vec<Site> {
     let node_key = target.node_key();
     let jobs = sites.into_iter().map(|(url, [is_former, is_new])| {
+        // A node that leaves need not suit the new guard.
+        let guard = match is_new {
+            true => target.guard(),
+            false => RestartGuard::Off,
+        };
         let (name, node_key) = (url.name(), node_key.clone());
         async move {
             let look = async {
                 let mut steward = Steward::visit(url, node_key).await?;
-                let look = steward.look().await?;
+                let look = steward.look(guard).await?;
                 match look.unsuitable.clone() {
                     Some(why) => Err(why),
                     None => Ok((steward, look)),

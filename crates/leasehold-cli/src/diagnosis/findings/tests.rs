@@ -71,6 +71,14 @@ fn cases_of_votes() -> Vec<Case> {
         ),
         (
             ServerFacts {
+                vote: VoteFacts::RefusesWrites("OOM".to_owned()),
+                ..server()
+            },
+            Weight::Problem,
+            "refuses every write: OOM",
+        ),
+        (
+            ServerFacts {
                 vote: VoteFacts::Abstains(seconds(7), "has restarted".to_owned()),
                 ..server()
             },

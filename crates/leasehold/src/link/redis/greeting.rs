@@ -57,6 +57,14 @@ pub(super) fn is_durable(frame: &Frame<'_>) -> Result<bool, Vec<u8>> {
     Ok(is(b"appendonly", b"yes") && is(b"appendfsync", b"always") && is_kept_during_rewrites)
 }
 
+/// Why a node that did not answer [`DURABILITY`] cannot be used, as a fragment for people.
+pub(super) fn durability_not_told(why: &str) -> String {
+    format!(
+        "cannot be asked whether it writes to its disk before it answers, as restart guard trust-aof needs \
+         (+config|get): {why}"
+    )
+}
+
 const ODD: &[u8] = b"gave an answer that our greeting never gives";
 
 impl Node {

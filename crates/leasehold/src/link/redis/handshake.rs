@@ -420,10 +420,7 @@ fn explain(step: Step, error: &[u8], url: &RedisUrl) -> String {
         _ if about_login => format!("authentication failed: {error}"),
         Step::Auth => format!("authentication failed: {error}"),
         Step::Select => format!("database {} cannot be selected: {error}", url.database),
-        Step::Durability => format!(
-            "cannot be asked whether it writes to its disk before it answers, as restart guard trust-aof needs \
-             (+config|get): {error}"
-        ),
+        Step::Durability => greeting::durability_not_told(&error),
         Step::Greeting if error.starts_with("READONLY") => {
             "is a replica, and locks need a master".to_owned()
         }

@@ -6,13 +6,14 @@ pub(crate) mod keys;
 
 use super::{
     codec::{self, Frame, Inbox},
-    greeting::Node,
+    greeting::{self, Node},
     reply::words,
     search,
     socket::Stream,
     talk::{hear_beside, send},
     url::RedisUrl,
 };
+use crate::configuration::RestartGuard;
 use leasehold_core::AbstentionCause;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -93,13 +94,28 @@ impl Steward {
         })
     }
 
-    /// Looks, and changes nothing.
-    pub(crate) async fn look(&mut self) -> Result<Look, String> {
-        let mut look = self.call(SURVEY, &[], look).await?;
+    /// Looks, and changes nothing. Whether locks can be kept here is judged as clients with this `guard` do when they
+    /// connect.
+    pub(crate) async fn look(&mut self, guard: RestartGuard) -> Result<Look, String> {
+        let is_guarded = guard != RestartGuard::Off;
+        let is_trusted = match guard {
+            RestartGuard::TrustAof => self.is_durable().await,
+            _ => Ok(false),
+        };
+        let read =
+            |frame: &Frame<'_>| look(frame, is_guarded, *is_trusted.as_ref().unwrap_or(&false));
+        let mut look = self.call(SURVEY, &[], read).await?;
+        look.unsuitable = look.unsuitable.or(is_trusted.err());
         // Who may not ask this still learns the rest.
         let asked = self.ask(&[b"CONFIG", b"GET", b"appendfsync"], fsync).await;
         look.fsync = asked.ok().filter(|_| look.has_log == Some(true));
         Ok(look)
+    }
+
+    async fn is_durable(&mut self) -> Result<bool, String> {
+        let read = |frame: &Frame<'_>| greeting::is_durable(frame).ok();
+        let told = self.ask(&greeting::DURABILITY, read).await;
+        told.map_err(|why| greeting::durability_not_told(&why))
     }
 
     /// Lets the node vote at once. Tells why and for how long it would not have.
@@ -225,7 +241,7 @@ fn explain(error: &[u8]) -> String {
     error
 }
 
-fn look(frame: &Frame<'_>) -> Option<Look> {
+fn look(frame: &Frame<'_>, is_guarded: bool, is_trusted: bool) -> Option<Look> {
     let Frame::List(parts) = frame else {
         return None;
     };
@@ -254,7 +270,7 @@ fn look(frame: &Frame<'_>) -> Option<Look> {
         version => format!("Valkey {version}"),
     };
     Some(Look {
-        unsuitable: node.suits(false, false).err(),
+        unsuitable: node.suits(is_guarded, is_trusted).err(),
         identity: format!("{}/{}", said("run_id"), said("master_replid")),
         vouched: text_of(id),
         version,
@@ -361,8 +377,8 @@ mod tests {
         for text in texts {
             assert_eq!(number(&Frame::Text(text)), None);
         }
-        assert!(look(&Frame::List(vec![Frame::Null])).is_none());
-        assert!(look(&Frame::Null).is_none());
+        assert!(look(&Frame::List(vec![Frame::Null]), false, false).is_none());
+        assert!(look(&Frame::Null, false, false).is_none());
         assert_eq!(other::<()>(&[Frame::Integer(3)]), None);
         let none = Change::<()>::Other("none".to_owned());
         assert_eq!(other(&[Frame::Integer(-2), Frame::Null]), Some(none));

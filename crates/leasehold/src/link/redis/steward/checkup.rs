@@ -2,7 +2,9 @@
 //!
 //! Nothing is changed. What the node's user may do is found out by a script that is declared to write nothing: the
 //! server looks at the rights of each command before it looks at that, so each is asked and none is carried out. This
-//! needs no right but `EVAL`, and asks about the very keys that locks have.
+//! needs no right but `EVAL`, and asks about the very keys that locks have. Whether the server takes writes at all is found
+//! out the other way round, by a script that may write and does not: a server whose memory is full, whose disk fails or whose
+//! replicas are away refuses it as it refuses a vote, before its first line.
 
 use super::{Steward, clean, text_of};
 use crate::{clock::Clock, link::redis::codec::Frame};
@@ -23,6 +25,8 @@ pub(crate) struct Checkup {
     pub(crate) lacking: Option<Vec<String>>,
     /// The rights that are missing for fair locks, beside those.
     pub(crate) lacking_for_fair: Option<Vec<String>>,
+    /// Why it refuses writes, in its own words.
+    pub(crate) refuses_writes: Option<String>,
 }
 
 /// The node's wall clock beside ours.
@@ -62,6 +66,7 @@ impl Steward {
             Some(lacking) => self.lacking_for_fair(lock, queues, lacking).await,
             None => None,
         };
+        let refuses_writes = self.refuses_writes(lock).await;
         Ok(Checkup {
             round_trips,
             clock,
@@ -69,7 +74,15 @@ impl Steward {
             config,
             lacking,
             lacking_for_fair,
+            refuses_writes,
         })
+    }
+
+    /// Why the server would refuse a vote for `lock` whatever it says. A lack of rights is told of elsewhere.
+    async fn refuses_writes(&mut self, lock: &str) -> Option<String> {
+        let parts: [&[u8]; 4] = [b"EVAL", WRITES_NOTHING.as_bytes(), b"1", lock.as_bytes()];
+        let told = self.ask(&parts, |_| Some(())).await;
+        told.err().filter(|why| !is_refusal(why))
     }
 
     async fn offset(&mut self, clock: Clock) -> Option<Offset> {
@@ -186,6 +199,9 @@ const RIGHTS_OF_QUEUES: &str = concat!(
     include_str!("rights_of_queues.lua"),
     include_str!("rights.lua")
 );
+
+/// As a vote declares itself: it may write, and needs memory.
+const WRITES_NOTHING: &str = "#!lua\nreturn 1";
 
 const ROUND_TRIPS: usize = 9;
 
