@@ -166,3 +166,25 @@ fn a_user_of_some_keys_has_plain_locks_on_these_and_is_told_of_no_command_on_oth
         assert!(!told.contains("allow +"), "{title}: {told}");
     }
 }
+
+#[test]
+fn a_command_that_a_lease_will_need_and_that_was_renamed_is_missed_before_it_is_granted() {
+    require_server();
+    for binary in ServerBinary::find_all().expect("this test needs a real server") {
+        let title = binary.version().expect("it tells its version").to_string();
+        let server = Server::builder()
+            .binary(&binary)
+            .option("rename-command", &["PEXPIRE", "\"\""])
+            .start();
+        let server = server.expect("the server starts");
+        let manager = LockManager::builder().nodes([server.url()]).build_plain();
+        let mutex = manager.expect("a good address").mutex("r");
+        let tried = block_on(mutex.expect("a plain name").try_acquire());
+        let told = tried.expect_err("it has no such command").to_string();
+        let names =
+            "does not know PEXPIRE, which a lease needs before it ends: undo rename-command";
+        assert!(told.contains(names), "{title}: {told}");
+        let key = server.command(&["EXISTS", "r"]).expect("it answers");
+        assert_eq!(key.integer(), Some(0), "{title}: nothing was granted");
+    }
+}

@@ -1,5 +1,6 @@
 -- The rights that the user lacks for what was listed before, as ACL SETUSER has them. Each command is refused in any case
--- if it would write, but a lack of rights is found first, and told in other words.
+-- if it would write, but a lack of rights is found first, and told in other words. '!' stands before a command that the
+-- server does not know: rename-command can hide it.
 local lacking, known = {}, {}
 for _, try in ipairs(tries) do
   local answer = redis.pcall(unpack(try))
@@ -11,6 +12,8 @@ for _, try in ipairs(tries) do
     or string.find(why, 'user executing the script', 1, true)
   if is_refused then
     right = string.find(why, ' key', 1, true) and '~' .. try[2] or '+' .. try[1]
+  elseif string.find(why, '^%S* ?Unknown .*called from script') then
+    right = '!' .. try[1]
   end
   if right and not known[right] then
     known[right] = true
