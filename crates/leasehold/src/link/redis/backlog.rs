@@ -58,7 +58,12 @@ pub(super) enum Asked {
     /// How the node writes to its disk.
     Settings,
     /// How many replicas have this vote.
-    Replicas(Tag, Vote),
+    Replicas {
+        tag: Tag,
+        vote: Vote,
+        /// Whether it was asked for a new key, and not for more time.
+        is_new: bool,
+    },
     /// Whose the key is that this request has found.
     Found(Tag, Request),
     /// Which rights are lacking, for lack of which a request failed so.
@@ -197,8 +202,8 @@ impl Backlog {
     }
 
     /// Asks whether replicas have a vote, which is kept until then.
-    pub(super) fn wait(&mut self, tag: Tag, vote: Vote, replicas: Replicas) {
-        self.place(Asked::Replicas(tag, vote));
+    pub(super) fn wait(&mut self, tag: Tag, vote: Vote, is_new: bool, replicas: Replicas) {
+        self.place(Asked::Replicas { tag, vote, is_new });
         replicas.encode(&mut self.bytes);
     }
 
@@ -294,7 +299,7 @@ impl Backlog {
             | Asked::Watch
             | Asked::Look(_)
             | Asked::Settings
-            | Asked::Replicas(..)
+            | Asked::Replicas { .. }
             | Asked::Found(..)
             | Asked::Rights(..) => None,
         });
@@ -333,7 +338,7 @@ impl Backlog {
             let waiting = match place.asked {
                 Asked::Request(waiting) => waiting,
                 // Its request was answered, so it has left.
-                Asked::Replicas(tag, _) => return Some((tag, Vote::Unknown(after.clone()))),
+                Asked::Replicas { tag, .. } => return Some((tag, Vote::Unknown(after.clone()))),
                 Asked::Rights(tag, fault) => return Some((tag, Vote::Unknown(fault))),
                 // It was refused, whosever the key is.
                 Asked::Found(tag, _) => return Some((tag, Vote::Refused(Refusal::default()))),

@@ -246,13 +246,12 @@ impl Listener {
                 self.met.disk = self.encoder.disk(Some(is_durable));
                 Some(())
             }
-            Some(Asked::Replicas(tag, vote)) => {
+            Some(Asked::Replicas { tag, vote, is_new }) => {
                 let vote = match self.encoder.replicas() {
                     Some(replicas) => replicas.judge(frame, vote),
                     None => vote,
                 };
-                // Of a grant and of an extension alike: which it was is not known any more.
-                self.tell(tag, vote, true, events);
+                self.tell(tag, vote, is_new, events);
                 Some(())
             }
             Some(Asked::Found(tag, request)) => self.found(frame, tag, &request, events),
@@ -342,14 +341,15 @@ impl Listener {
                 if let Some(said) = said.filter(|_| self.hints == Hints::Given) {
                     backlog.look(waiting.request.resource(), said, &self.encoder);
                 }
+                let is_new = is_for_a_key(&waiting.request);
                 let vote = self.confirmed(&waiting.request, vote);
                 if let Some(replicas) = self.encoder.replicas()
                     && Replicas::concern(&waiting.request, &vote)
                 {
-                    backlog.wait(waiting.tag, vote, replicas);
+                    backlog.wait(waiting.tag, vote, is_new, replicas);
                     return Ok(());
                 }
-                self.tell(waiting.tag, vote, is_for_a_key(&waiting.request), events);
+                self.tell(waiting.tag, vote, is_new, events);
                 return Ok(());
             }
             Some(Verdict::ScriptMissing) => {
@@ -369,7 +369,7 @@ impl Listener {
     /// Tells of a vote: of a grant on which a new lease may stand only when the sentinels still name the server.
     fn tell(&mut self, tag: Tag, vote: Vote, is_new: bool, events: &mut VecDeque<LinkEvent>) {
         match &self.watch {
-            Some(watch) if is_new && vote.is_granted() && self.encoder.is_quarantined() => {
+            Some(watch) if vote.is_granted() && self.asks_again(is_new) => {
                 // Argument S9: a lease that was carried over to a successor may have ended here.
                 self.unconfirmed
                     .push_back((watch.begin_confirming(), tag, vote));
@@ -395,14 +395,20 @@ impl Listener {
 
     /// The vote as it counts: nobody relies on one of a master that may have been replaced.
     fn confirmed(&self, request: &Request, vote: Vote) -> Vote {
-        let Some((watch, ttl)) = self.watch.as_ref().zip(request.ttl()) else {
+        // A word that sentinels are asked for later confirms more than the last that they gave.
+        let counts = !vote.is_granted() || self.asks_again(is_for_a_key(request));
+        let watch = self.watch.as_ref().filter(|_| !counts);
+        let Some((watch, ttl)) = watch.zip(request.ttl()) else {
             return vote;
         };
         // Argument S9: judged when it is heard. It was asked for before that, and its lease counts from then.
-        match watch.doubt(self.encoder.room(ttl)) {
-            Some(doubt) if vote.is_granted() => Vote::Unknown(doubt),
-            _ => vote,
-        }
+        let doubt = watch.doubt(self.encoder.room(ttl));
+        doubt.map_or(vote, Vote::Unknown)
+    }
+
+    /// Whether a grant counts only when sentinels were asked after it was heard.
+    const fn asks_again(&self, is_new: bool) -> bool {
+        is_new && self.encoder.is_quarantined()
     }
 }
 
@@ -425,47 +431,4 @@ fn doubt(tag: Tag, reason: String, events: &mut VecDeque<LinkEvent>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::configuration::Configuration;
-    use leasehold_core::{AttemptId, OperationId, Owner, Resource, quarantine::Disk};
-
-    #[test]
-    fn an_error_that_a_proxy_may_give_ends_the_connection_and_leaves_the_request_in_doubt() {
-        let tag = Tag {
-            attempt: AttemptId {
-                operation: OperationId::new(0),
-                number: 0,
-            },
-            step: 0,
-        };
-        let request = Request::Release {
-            resource: Resource::new("r").expect("a name"),
-            owner: Owner::from_bytes(b"me").expect("an owner"),
-            keep: None,
-        };
-        let mut backlog = Backlog::default();
-        backlog.push(tag, request, Instant::ORIGIN, b"0123456789");
-        backlog.sent(10);
-        let mut events = VecDeque::new();
-        let words = "ERR upstream closed the connection";
-        let mut listener = Listener {
-            encoder: Encoder::new(&Configuration::plain()),
-            met: Met::nobody(Disk::Ignored),
-            hints: Hints::Refused,
-            heard: Heard::NOTHING,
-            asked: false,
-            watch: None,
-            unconfirmed: VecDeque::new(),
-        };
-        let frame = Frame::Error(words.as_bytes());
-        let ended = listener.hear(&frame, &mut backlog, &mut events);
-        assert_eq!(ended, Err(words.to_owned()));
-        let Some(LinkEvent::Reply(answered, Vote::Unknown(fault))) = events.pop_front() else {
-            panic!("not in doubt");
-        };
-        assert_eq!(answered, tag);
-        assert!(fault.may_have_happened());
-        assert_eq!(fault.to_string(), words);
-    }
-}
+mod tests;

@@ -131,7 +131,11 @@ impl Watch {
     /// Whether a grant that was heard then may count; none while that is not known.
     pub(super) fn outcome(&self, heard: Instant) -> Option<Result<(), Fault>> {
         let outcome = self.discovery.confirm_grant(heard)?;
-        Some(outcome.map_err(|unconfirmed| self.fault(unconfirmed)))
+        // That they have been silent for long says more to people than that they have been since the grant.
+        Some(outcome.map_err(|unconfirmed| {
+            let doubt = self.doubt(None);
+            doubt.unwrap_or_else(|| self.fault(unconfirmed))
+        }))
     }
 
     fn fault(&self, unconfirmed: Unconfirmed) -> Fault {
