@@ -1,6 +1,7 @@
 //! The requests that were given to the link and are not answered yet, in their order.
 
 mod locks;
+mod unconfirmed;
 
 use super::{
     codec, greeting,
@@ -13,6 +14,7 @@ use super::{
 use leasehold_core::{Fault, FaultKind, Instant, Refusal, Request, Resource, Tag, Vote};
 use locks::Locks;
 use std::collections::{HashMap, VecDeque};
+use unconfirmed::Unconfirmed;
 
 /// Requests on their way, and their bytes as far as these have not left.
 ///
@@ -31,6 +33,8 @@ pub(super) struct Backlog {
     locks: Locks,
     /// What was last said of the keys that are looked at.
     looks: HashMap<Resource, Said>,
+    /// What was answered and is not told.
+    pub(super) unconfirmed: Unconfirmed,
     /// How long the keys live that were set without scripts. Outlives the connection.
     lives: Lives,
 }
@@ -97,7 +101,7 @@ impl Backlog {
     pub(super) fn refuse(&self, request: &Request) -> Option<Fault> {
         let (waiting, limit) = match request {
             Request::Release { .. } => (self.releases, MOST_RELEASES),
-            _ => (self.votes, MOST_VOTES),
+            _ => (self.votes + self.unconfirmed.len(), MOST_VOTES),
         };
         (waiting >= limit).then(|| {
             Fault::new(
@@ -332,9 +336,14 @@ impl Backlog {
         };
         let mut lives = std::mem::take(&mut self.lives);
         lives.lose();
-        let lost = std::mem::take(self).asked;
+        let Self {
+            asked: lost,
+            unconfirmed,
+            ..
+        } = std::mem::take(self);
         self.lives = lives;
-        lost.into_iter().filter_map(move |place| {
+        let untold = unconfirmed.abandon(after.clone());
+        let lost = lost.into_iter().filter_map(move |place| {
             let waiting = match place.asked {
                 Asked::Request(waiting) => waiting,
                 // Its request was answered, so it has left.
@@ -351,7 +360,8 @@ impl Backlog {
             let has_begun = waiting.begins_at < left_at;
             let fault = if has_begun { &after } else { &before };
             Some((waiting.tag, Vote::Unknown(fault.clone())))
-        })
+        });
+        untold.chain(lost)
     }
 
     /// The position behind the last byte.

@@ -15,7 +15,7 @@ use super::{
     socket::{self, Stream},
 };
 use crate::link::LinkEvent;
-use leasehold_core::{Fault, FaultKind, Instant, Reading, Refusal, Request, Tag, Vote};
+use leasehold_core::{Fault, FaultKind, Reading, Refusal, Request, Tag, Vote};
 use std::{
     collections::VecDeque,
     pin::Pin,
@@ -51,8 +51,6 @@ struct Listener {
     asked: bool,
     /// Who says that this is the node; none if its own address does.
     watch: Option<Box<Watch>>,
-    /// Grants that count when the sentinels still name the server, and when each was heard.
-    unconfirmed: VecDeque<(Instant, Tag, Vote)>,
 }
 
 /// Whether a node tells of changes to the keys that it was asked to watch.
@@ -83,7 +81,6 @@ impl Connection {
                 heard: Heard::NOTHING,
                 asked: false,
                 watch: None,
-                unconfirmed: VecDeque::new(),
             },
             question,
         }
@@ -116,27 +113,11 @@ impl Connection {
         backlog: &mut Backlog,
         events: &mut VecDeque<LinkEvent>,
     ) -> Poll<Result<(), String>> {
-        let outcome = self.exchange_all(cx, backlog, events);
-        if let Poll::Ready(Err(reason)) = &outcome {
-            for (_, tag, _) in self.listener.unconfirmed.drain(..) {
-                let fault = Fault::new(FaultKind::Disconnected, reason);
-                events.push_back(LinkEvent::Reply(tag, Vote::Unknown(fault)));
-            }
-        }
-        outcome
-    }
-
-    fn exchange_all(
-        &mut self,
-        cx: &mut Context<'_>,
-        backlog: &mut Backlog,
-        events: &mut VecDeque<LinkEvent>,
-    ) -> Poll<Result<(), String>> {
         if let Some(watch) = &mut self.listener.watch {
             if let Poll::Ready(reason) = watch.poll_departure(cx) {
                 return Poll::Ready(Err(reason));
             }
-            self.listener.settle(events);
+            self.listener.settle(backlog, events);
         }
         self.question(cx, backlog);
         loop {
@@ -251,7 +232,7 @@ impl Listener {
                     Some(replicas) => replicas.judge(frame, vote),
                     None => vote,
                 };
-                self.tell(tag, vote, is_new, events);
+                self.tell(tag, vote, is_new, backlog, events);
                 Some(())
             }
             Some(Asked::Found(tag, request)) => self.found(frame, tag, &request, events),
@@ -349,7 +330,12 @@ impl Listener {
                     backlog.wait(waiting.tag, vote, is_new, replicas);
                     return Ok(());
                 }
-                self.tell(waiting.tag, vote, is_new, events);
+                if let Request::Release { .. } = waiting.request {
+                    let told = backlog.unconfirmed.release(waiting.tag, vote);
+                    events.extend(told.map(|(tag, vote)| LinkEvent::Reply(tag, vote)));
+                } else {
+                    self.tell(waiting.tag, vote, is_new, backlog, events);
+                }
                 return Ok(());
             }
             Some(Verdict::ScriptMissing) => {
@@ -367,28 +353,31 @@ impl Listener {
     }
 
     /// Tells of a vote: of a grant on which a new lease may stand only when the sentinels still name the server.
-    fn tell(&mut self, tag: Tag, vote: Vote, is_new: bool, events: &mut VecDeque<LinkEvent>) {
+    fn tell(
+        &self,
+        tag: Tag,
+        vote: Vote,
+        is_new: bool,
+        backlog: &mut Backlog,
+        events: &mut VecDeque<LinkEvent>,
+    ) {
         match &self.watch {
             Some(watch) if vote.is_granted() && self.asks_again(is_new) => {
                 // Argument S9: a lease that was carried over to a successor may have ended here.
-                self.unconfirmed
-                    .push_back((watch.begin_confirming(), tag, vote));
-                self.settle(events);
+                let heard = watch.begin_confirming();
+                backlog.unconfirmed.push(heard, tag, vote);
+                self.settle(backlog, events);
             }
             _ => events.push_back(LinkEvent::Reply(tag, vote)),
         }
     }
 
     /// Tells of the grants of which it is known by now whether they count.
-    fn settle(&mut self, events: &mut VecDeque<LinkEvent>) {
+    fn settle(&self, backlog: &mut Backlog, events: &mut VecDeque<LinkEvent>) {
         let Some(watch) = &self.watch else {
             return;
         };
-        while let Some((heard, ..)) = self.unconfirmed.front()
-            && let Some(outcome) = watch.outcome(*heard)
-            && let Some((_, tag, vote)) = self.unconfirmed.pop_front()
-        {
-            let vote = outcome.map_or_else(Vote::Unknown, |()| vote);
+        while let Some((tag, vote)) = backlog.unconfirmed.take(|heard| watch.outcome(heard)) {
             events.push_back(LinkEvent::Reply(tag, vote));
         }
     }

@@ -309,3 +309,15 @@ fn locks_are_counted_from_the_first_lack_of_a_script_until_none_waits() {
         assert_eq!(backlog.locks.len(), locks);
     }
 }
+
+#[test]
+fn what_is_answered_and_not_told_counts_against_the_limit() {
+    let mut backlog = Backlog::default();
+    for _ in 0..MOST_VOTES {
+        assert!(backlog.refuse(&acquire("me")).is_none());
+        let heard = Instant::ORIGIN;
+        backlog.unconfirmed.push(heard, tag(0), Vote::GRANTED);
+    }
+    assert!(backlog.refuse(&acquire("me")).is_some());
+    assert!(backlog.refuse(&release("me")).is_none(), "it is a reserve");
+}

@@ -2,10 +2,11 @@ use super::*;
 use crate::{
     clock::Clock,
     configuration::{Configuration, RestartGuard},
-    link::redis::url::Sentinels,
+    link::redis::{backlog::Loss, url::Sentinels},
 };
 use leasehold_core::{
-    AttemptId, OperationId, Owner, Quorum, Resource, Ttl, discovery::Rule, quarantine::Disk,
+    AttemptId, Instant, OperationId, Owner, Quorum, Resource, Ttl, discovery::Rule,
+    quarantine::Disk,
 };
 
 fn tag(step: u32) -> Tag {
@@ -52,7 +53,6 @@ fn listener(configuration: &Configuration) -> Listener {
         heard: Heard::NOTHING,
         asked: false,
         watch: None,
-        unconfirmed: VecDeque::new(),
     }
 }
 
@@ -91,6 +91,28 @@ fn an_extension_that_replicas_have_heard_of_waits_for_no_later_word_of_sentinels
     let told = events.pop_front();
     assert!(
         matches!(&told, Some(LinkEvent::Reply(of, vote)) if *of == tag(1) && vote.is_granted()),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn the_release_of_a_grant_that_is_not_confirmed_is_told_behind_it() {
+    let mut listener = watching();
+    let (mut backlog, mut events) = (Backlog::default(), VecDeque::new());
+    for (step, request) in [(0, acquire()), (1, release())] {
+        backlog.push(tag(step), request, Instant::ORIGIN, b"0123456789");
+    }
+    backlog.sent(20);
+    for answer in [&b"granted - 1 1"[..], b"granted"] {
+        let heard = listener.hear(&Frame::Text(answer), &mut backlog, &mut events);
+        heard.expect("it is an answer");
+    }
+    let is_reply = |event: &LinkEvent| matches!(event, LinkEvent::Reply(..));
+    assert!(!events.iter().any(is_reply), "{events:?}");
+    let told: Vec<_> = backlog.abandon(Loss::Lost("it is over")).collect();
+    assert!(
+        matches!(&told[..], [(first, Vote::Unknown(_)), (second, vote)]
+            if *first == tag(0) && *second == tag(1) && vote.is_granted()),
         "{told:?}"
     );
 }
