@@ -4,17 +4,20 @@
 //! off with it goes on naming it. Its successor abstains for the quarantine, which begins when a client first looks
 //! at it. So the old master's votes must not count for longer than the quarantine covers.
 //!
-//! The rule that ensures it has two parts. Extensions: a server is dialled, and its votes count, only while a majority of the configured
-//! sentinels names it, all under one epoch. A sentinel that has switched to the successor does not switch back; a server that
-//! becomes the master again does so under a larger epoch. Two majorities share a
-//! sentinel (argument S1). So once a client was told of the successor by a majority, every majority that still names the
-//! old master was heard before, and each of its answers carries the time at which it was asked for. A vote counts while
-//! that time is at most the bound ago, and the bound fits into the quarantine: see [`room`].
+//! The rule that ensures it has two parts.
 //!
-//! Extensions do not wait for the quarantine, so a lease may be carried over to the successor while its key on the old
-//! master ends, and a client that still counts votes there would get the resource too. So a grant counts only when a
-//! majority has been asked *after* it was heard, and still names the server ([`Discovery::confirm_grant`]): then it was
-//! given before any client had left for the successor, while the key of that lease was still there to refuse it.
+//! **Age**, for extensions: a server is dialled, and its votes count, only while a majority of the configured sentinels
+//! names it, all under one epoch. A sentinel that has switched to the successor does not switch back; a server that
+//! becomes the master again does so under a larger epoch. Two majorities share a sentinel (argument S1). So once a
+//! client was told of the successor by a majority, every majority that still names the old master was heard before, and
+//! each of its answers carries the time at which it was asked for. A vote counts while that time is at most the bound
+//! ago, and the bound fits into the quarantine: see [`room`].
+//!
+//! **Later word**, for new leases: extensions do not wait for the quarantine, so a lease may be carried over to the
+//! successor while its key on the old master ends, and a client that still counts votes there would get the resource
+//! too. So a grant counts only when a majority has been asked *after* it was heard, and still names the server
+//! ([`Discovery::confirm_grant`]): then it was given before any client had left for the successor, while the key of
+//! that lease was still there to refuse it.
 
 use crate::{
     quarantine::Identity,
@@ -301,15 +304,14 @@ impl<A: Clone + PartialEq> Discovery<A> {
                 counts(answer.asked) && answer.naming.as_ref().is_some_and(names_it)
             })
         };
-        let named_by = (0..self.answers.len()).filter(names_it);
-        // A sentinel under two addresses is one.
-        named_by.filter(|sentinel| !self.is_twin(*sentinel)).count()
-    }
-
-    /// Whether this sentinel is one that stands earlier in the list under another address.
-    fn is_twin(&self, sentinel: usize) -> bool {
         let id = |sentinel| self.naming(sentinel).and_then(|naming| naming.by.as_ref());
-        id(sentinel).is_some_and(|own| (0..sentinel).any(|other| id(other) == Some(own)))
+        let named_by = || (0..self.answers.len()).filter(names_it);
+        // A sentinel under two addresses is one, by whichever of them it was heard.
+        let is_twin = |sentinel: &usize| {
+            let mut before = named_by().take_while(|other| other < sentinel);
+            id(*sentinel).is_some_and(|own| before.any(|other| id(other) == Some(own)))
+        };
+        named_by().filter(|sentinel| !is_twin(sentinel)).count()
     }
 
     /// The server of the latest failover that any sentinel has heard of; where several servers share that epoch, the one

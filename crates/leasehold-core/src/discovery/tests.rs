@@ -242,6 +242,22 @@ fn a_sentinel_under_two_addresses_is_one() {
 }
 
 #[test]
+fn a_sentinel_under_two_addresses_is_heard_by_either() {
+    let named = |by| {
+        Some(Naming {
+            by: Some(Identity::new(by)),
+            ..naming('m', 2)
+        })
+    };
+    let mut discovery = Discovery::new(3, Rule::DEFAULT);
+    discovery.hear(0, at(0), named("a"));
+    // Its first address does not answer any more.
+    discovery.hear(1, at(NOW), named("a"));
+    discovery.hear(2, at(NOW), named("b"));
+    assert_eq!(discovery.elected(at(NOW)), Some(&'m'));
+}
+
+#[test]
 fn a_majority_is_one_of_the_sentinels_that_were_configured() {
     for (sentinels, majority) in [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3)] {
         let discovery = Discovery::<char>::new(sentinels, Rule::DEFAULT);

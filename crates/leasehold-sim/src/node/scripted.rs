@@ -133,7 +133,7 @@ impl Scripted {
     /// The next look is made in any case.
     pub(crate) fn forget_look(&mut self, data: &mut Data, us: u64) {
         let key = self.fleet.configuration.node_key();
-        self.run(data, us, &[b"HDEL", key.as_bytes(), b"seen"]);
+        self.run(data, us, &[b"HDEL", key.as_bytes(), b"fit"]);
     }
 
     pub(crate) const fn starve(&mut self, is_out_of_memory: bool) {

@@ -6,7 +6,11 @@ use leasehold::{
     RestartGuard,
 };
 use leasehold_servers::{Server, ServerSet, require_server};
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering::SeqCst},
+    thread,
+    time::Duration,
+};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -215,6 +219,55 @@ fn a_server_that_stops_to_write_what_its_disk_is_trusted_with_does_not_vote() {
     server.restart().expect("it starts again");
     // It has its old log, and everything that it was ever asked for stands there.
     eventually("it votes at once", || try_once(&manager).is_ok());
+}
+
+/// Writes what clients of the version before write with each greeting and each look, for as long as `meanwhile` lasts.
+fn beside_an_older_client<T>(server: &Server, meanwhile: impl FnOnce() -> T) -> T {
+    let write = "local clock = redis.call('TIME') \
+                 local now = string.format('%.0f', clock[1] * 1000 + math.floor(clock[2] / 1000)) \
+                 return redis.call('HSET', 'leasehold:node', 'seen', now, 'durable', '0')";
+    let (is_over, has_begun) = (AtomicBool::new(false), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut connection = server.connect().expect("it listens");
+            while !is_over.load(SeqCst) {
+                let told = connection.command(&["EVAL", write, "0"]);
+                told.expect("it answers");
+                has_begun.store(true, SeqCst);
+            }
+        });
+        eventually("it writes", || has_begun.load(SeqCst));
+        let outcome = meanwhile();
+        is_over.store(true, SeqCst);
+        outcome
+    })
+}
+
+#[test]
+fn a_client_of_the_version_before_makes_no_server_fit_that_may_evict() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let manager = admitted(|| builder([server.url()]));
+    set(
+        &server,
+        &["maxmemory-policy", "allkeys-lru", "maxmemory", "1gb"],
+    );
+    let all = || (0..100).map(|_| try_once(&manager)).collect::<Vec<_>>();
+    let tried = beside_an_older_client(&server, all);
+    assert!(tried.iter().all(Result::is_err), "it voted");
+    assert_eq!(abstention(&manager).0, Some(AbstentionCause::MayEvict));
+}
+
+#[test]
+fn a_client_of_the_version_before_makes_no_server_fit_whose_log_was_turned_off() {
+    require_server();
+    let server = durable();
+    let manager = admitted(trusting(&server));
+    set(&server, &["appendonly", "no"]);
+    assert_eq!(abstention(&manager).0, Some(AbstentionCause::NotDurable));
+    let tried = beside_an_older_client(&server, || try_once(&manager).map(drop));
+    tried.expect_err("a restart would find the old log, and trust it");
+    assert_eq!(abstention(&manager).0, Some(AbstentionCause::NotDurable));
 }
 
 #[test]

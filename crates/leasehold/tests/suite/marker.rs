@@ -90,10 +90,10 @@ fn the_millisecond_of_a_look_is_not_told_to_replicas() {
         let last = replica.command(&["GET", "last"]);
         last.is_ok_and(|last| last.text() == Some("1"))
     });
-    assert!(kept(&primary, "seen").is_some());
+    assert!(kept(&primary, "fit").is_some());
     assert_eq!(kept(&replica, "id"), kept(&primary, "id"));
     // Argument S9: by the replica's clock that millisecond may come again, when it has been promoted.
-    assert_eq!(kept(&replica, "seen"), None);
+    assert_eq!(kept(&replica, "fit"), None);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_marker_of_another_process_is_looked_at_in_the_millisecond_that_it_tells() {
     let write = format!(
         "local clock = redis.call('TIME') \
          local now = string.format('%.0f', clock[1] * 1000 + math.floor(clock[2] / 1000)) \
-         return redis.call('HSET', '{NODE}', 'id', '0/0', 'until', '0', 'seen', now)"
+         return redis.call('HSET', '{NODE}', 'id', '0/0', 'until', '0', 'fit', now)"
     );
     let is_over = AtomicBool::new(false);
     let tried = thread::scope(|scope| {
@@ -154,7 +154,7 @@ fn a_promoted_replica_is_not_trusted_for_its_masters_disk() {
     replica
         .command(&["HDEL", NODE, "cfg", "about"])
         .expect("it answers");
-    assert_eq!(kept(&replica, "durable").as_deref(), Some("1"));
+    assert_eq!(kept(&replica, "logged").as_deref(), Some("1"));
     let why = abstention(&trusting(&replica));
     assert!(why.contains("was a replica"), "{why}");
 }
@@ -168,7 +168,7 @@ fn a_disk_that_did_not_get_everything_for_a_while_is_not_trusted_afterwards() {
         server.command(&set).expect("it answers");
     };
     warm(&trusting(&server));
-    assert_eq!(kept(&server, "durable").as_deref(), Some("1"));
+    assert_eq!(kept(&server, "logged").as_deref(), Some("1"));
     how("everysec");
     // Whether it votes meanwhile or not, it has to be asked.
     let manager = trusting(&server);

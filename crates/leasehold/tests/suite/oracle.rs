@@ -129,7 +129,7 @@ fn is_same(told: Option<Abstention>, ruled: Option<Abstention>) -> bool {
 
 /// Whether the server has written down what the rule has.
 fn keeps(server: &Server, marker: &Marker) -> bool {
-    let kept = server.command(&["HMGET", "leasehold:node", "id", "evicted", "durable"]);
+    let kept = server.command(&["HMGET", "leasehold:node", "id", "evicted", "logged"]);
     let evicted = evicted(marker.evictions).unwrap_or_default();
     let expected = [marker.id.as_str(), &evicted, durable(marker.durability)];
     kept.expect("it answers").texts() == expected
@@ -221,7 +221,7 @@ fn write(server: &Server, past: Option<&Marker>) {
         let mut words = vec![
             "HSET",
             "leasehold:node",
-            "durable",
+            "logged",
             durable(marker.durability),
         ];
         let evicted = evicted(marker.evictions);

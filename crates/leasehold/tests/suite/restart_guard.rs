@@ -163,7 +163,7 @@ fn a_disk_is_trusted_only_with_what_it_got_when_it_was_durable() {
     warm(&builder().build().expect("good addresses"));
     // As a process leaves it that wrote less carefully.
     server
-        .command(&["HSET", "leasehold:node", "durable", "0"])
+        .command(&["HSET", "leasehold:node", "logged", "0"])
         .expect("it answers");
     server.restart().expect("it starts again");
     let why = abstention(&builder().build().expect("good addresses"));

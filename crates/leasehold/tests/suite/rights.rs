@@ -2,7 +2,7 @@
 
 use crate::support::block_on;
 use leasehold::{AcquireError, LockManager, LockOptions, ManagerBuilder, RestartGuard};
-use leasehold_servers::{Server, require_server};
+use leasehold_servers::{Server, ServerBinary, require_server};
 use std::time::Duration;
 
 /// The rights that OPERATING.md names for locks with scripts.
@@ -119,7 +119,7 @@ fn a_right_that_a_plain_lease_will_need_is_missed_before_it_is_granted() {
 fn the_rights_that_the_page_names_are_enough_and_one_that_is_taken_away_is_told_by_name() {
     require_server();
     let site = Site::new();
-    for right in ["+pttl", "+hget"] {
+    for right in ["+pttl", "+hmget"] {
         let manager = site.user(None).build().expect("a good address");
         let mutex = manager.mutex("r").expect("a plain name");
         let guard = block_on(mutex.try_acquire()).expect("it may");
@@ -130,5 +130,61 @@ fn the_rights_that_the_page_names_are_enough_and_one_that_is_taken_away_is_told_
             .to_string();
         assert!(told.ends_with(&format!("allow {right}")), "{told}");
         assert!(block_on(guard.release()).is_released(), "{right}");
+    }
+}
+
+#[test]
+fn a_user_of_some_keys_has_plain_locks_on_these_and_is_told_of_no_command_on_others() {
+    require_server();
+    for binary in ServerBinary::find_all().expect("this test needs a real server") {
+        let title = binary.version().expect("it tells its version").to_string();
+        let server = Server::builder().binary(&binary).start();
+        let server = server.expect("the server starts");
+        let words = [
+            "ACL",
+            "SETUSER",
+            "u",
+            "reset",
+            "on",
+            ">pw",
+            "~orders:*",
+            "+@all",
+        ];
+        server.command(&words).expect("it answers");
+        let url = format!("redis://u:pw@127.0.0.1:{}", server.port());
+        let manager = LockManager::builder().nodes([url]).build_plain();
+        let manager = manager.expect("a good address");
+        let lock = |name: &str| {
+            let mutex = manager.mutex(name).expect("a plain name");
+            block_on(mutex.try_acquire())
+        };
+        let guard = lock("orders:1").unwrap_or_else(|told| panic!("{title}: {told}"));
+        block_on(guard.extend()).expect("it may");
+        assert!(block_on(guard.release()).is_released(), "{title}");
+        let told = lock("bills:1").expect_err("it may not").to_string();
+        assert!(told.contains(" key"), "{title}: {told}");
+        assert!(!told.contains("allow +"), "{title}: {told}");
+    }
+}
+
+#[test]
+fn a_command_that_a_lease_will_need_and_that_was_renamed_is_missed_before_it_is_granted() {
+    require_server();
+    for binary in ServerBinary::find_all().expect("this test needs a real server") {
+        let title = binary.version().expect("it tells its version").to_string();
+        let server = Server::builder()
+            .binary(&binary)
+            .option("rename-command", &["PEXPIRE", "\"\""])
+            .start();
+        let server = server.expect("the server starts");
+        let manager = LockManager::builder().nodes([server.url()]).build_plain();
+        let mutex = manager.expect("a good address").mutex("r");
+        let tried = block_on(mutex.expect("a plain name").try_acquire());
+        let told = tried.expect_err("it has no such command").to_string();
+        let names =
+            "does not know PEXPIRE, which a lease needs before it ends: undo rename-command";
+        assert!(told.contains(names), "{title}: {told}");
+        let key = server.command(&["EXISTS", "r"]).expect("it answers");
+        assert_eq!(key.integer(), Some(0), "{title}: nothing was granted");
     }
 }

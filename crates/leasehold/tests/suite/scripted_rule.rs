@@ -432,7 +432,7 @@ impl Twice {
             writeln!(ruled, "{key:?} {counter:?}").expect("a string grows");
             writeln!(told, "{text:?} {kept:?}").expect("a string grows");
         }
-        let kept = ["id", "until", "why", "seen", "evicted", "durable"].map(field);
+        let kept = ["id", "until", "why", "fit", "evicted", "logged"].map(field);
         // Without a guard nobody has looked.
         let kept = Some(kept).filter(|kept| kept[0].is_some());
         let kept = kept.map(|kept| kept.map(|text| text.filter(|text| !text.is_empty())));

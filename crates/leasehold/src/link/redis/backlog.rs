@@ -1,6 +1,7 @@
 //! The requests that were given to the link and are not answered yet, in their order.
 
 mod locks;
+mod unconfirmed;
 
 use super::{
     codec, greeting,
@@ -13,6 +14,7 @@ use super::{
 use leasehold_core::{Fault, FaultKind, Instant, Refusal, Request, Resource, Tag, Vote};
 use locks::Locks;
 use std::collections::{HashMap, VecDeque};
+use unconfirmed::Unconfirmed;
 
 /// Requests on their way, and their bytes as far as these have not left.
 ///
@@ -31,6 +33,8 @@ pub(super) struct Backlog {
     locks: Locks,
     /// What was last said of the keys that are looked at.
     looks: HashMap<Resource, Said>,
+    /// What was answered and is not told.
+    pub(super) unconfirmed: Unconfirmed,
     /// How long the keys live that were set without scripts. Outlives the connection.
     lives: Lives,
 }
@@ -58,7 +62,12 @@ pub(super) enum Asked {
     /// How the node writes to its disk.
     Settings,
     /// How many replicas have this vote.
-    Replicas(Tag, Vote),
+    Replicas {
+        tag: Tag,
+        vote: Vote,
+        /// Whether it was asked for a new key, and not for more time.
+        is_new: bool,
+    },
     /// Whose the key is that this request has found.
     Found(Tag, Request),
     /// Which rights are lacking, for lack of which a request failed so.
@@ -92,7 +101,7 @@ impl Backlog {
     pub(super) fn refuse(&self, request: &Request) -> Option<Fault> {
         let (waiting, limit) = match request {
             Request::Release { .. } => (self.releases, MOST_RELEASES),
-            _ => (self.votes, MOST_VOTES),
+            _ => (self.votes + self.unconfirmed.len(), MOST_VOTES),
         };
         (waiting >= limit).then(|| {
             Fault::new(
@@ -197,8 +206,8 @@ impl Backlog {
     }
 
     /// Asks whether replicas have a vote, which is kept until then.
-    pub(super) fn wait(&mut self, tag: Tag, vote: Vote, replicas: Replicas) {
-        self.place(Asked::Replicas(tag, vote));
+    pub(super) fn wait(&mut self, tag: Tag, vote: Vote, is_new: bool, replicas: Replicas) {
+        self.place(Asked::Replicas { tag, vote, is_new });
         replicas.encode(&mut self.bytes);
     }
 
@@ -294,7 +303,7 @@ impl Backlog {
             | Asked::Watch
             | Asked::Look(_)
             | Asked::Settings
-            | Asked::Replicas(..)
+            | Asked::Replicas { .. }
             | Asked::Found(..)
             | Asked::Rights(..) => None,
         });
@@ -327,13 +336,18 @@ impl Backlog {
         };
         let mut lives = std::mem::take(&mut self.lives);
         lives.lose();
-        let lost = std::mem::take(self).asked;
+        let Self {
+            asked: lost,
+            unconfirmed,
+            ..
+        } = std::mem::take(self);
         self.lives = lives;
-        lost.into_iter().filter_map(move |place| {
+        let untold = unconfirmed.abandon(after.clone());
+        let lost = lost.into_iter().filter_map(move |place| {
             let waiting = match place.asked {
                 Asked::Request(waiting) => waiting,
                 // Its request was answered, so it has left.
-                Asked::Replicas(tag, _) => return Some((tag, Vote::Unknown(after.clone()))),
+                Asked::Replicas { tag, .. } => return Some((tag, Vote::Unknown(after.clone()))),
                 Asked::Rights(tag, fault) => return Some((tag, Vote::Unknown(fault))),
                 // It was refused, whosever the key is.
                 Asked::Found(tag, _) => return Some((tag, Vote::Refused(Refusal::default()))),
@@ -346,7 +360,8 @@ impl Backlog {
             let has_begun = waiting.begins_at < left_at;
             let fault = if has_begun { &after } else { &before };
             Some((waiting.tag, Vote::Unknown(fault.clone())))
-        })
+        });
+        untold.chain(lost)
     }
 
     /// The position behind the last byte.

@@ -15,7 +15,7 @@ use super::{
     socket::{self, Stream},
 };
 use crate::link::LinkEvent;
-use leasehold_core::{Fault, FaultKind, Instant, Reading, Refusal, Request, Tag, Vote};
+use leasehold_core::{Fault, FaultKind, Reading, Refusal, Request, Tag, Vote};
 use std::{
     collections::VecDeque,
     pin::Pin,
@@ -51,8 +51,6 @@ struct Listener {
     asked: bool,
     /// Who says that this is the node; none if its own address does.
     watch: Option<Box<Watch>>,
-    /// Grants that count when the sentinels still name the server, and when each was heard.
-    unconfirmed: VecDeque<(Instant, Tag, Vote)>,
 }
 
 /// Whether a node tells of changes to the keys that it was asked to watch.
@@ -83,7 +81,6 @@ impl Connection {
                 heard: Heard::NOTHING,
                 asked: false,
                 watch: None,
-                unconfirmed: VecDeque::new(),
             },
             question,
         }
@@ -116,27 +113,11 @@ impl Connection {
         backlog: &mut Backlog,
         events: &mut VecDeque<LinkEvent>,
     ) -> Poll<Result<(), String>> {
-        let outcome = self.exchange_all(cx, backlog, events);
-        if let Poll::Ready(Err(reason)) = &outcome {
-            for (_, tag, _) in self.listener.unconfirmed.drain(..) {
-                let fault = Fault::new(FaultKind::Disconnected, reason);
-                events.push_back(LinkEvent::Reply(tag, Vote::Unknown(fault)));
-            }
-        }
-        outcome
-    }
-
-    fn exchange_all(
-        &mut self,
-        cx: &mut Context<'_>,
-        backlog: &mut Backlog,
-        events: &mut VecDeque<LinkEvent>,
-    ) -> Poll<Result<(), String>> {
         if let Some(watch) = &mut self.listener.watch {
             if let Poll::Ready(reason) = watch.poll_departure(cx) {
                 return Poll::Ready(Err(reason));
             }
-            self.listener.settle(events);
+            self.listener.settle(backlog, events);
         }
         self.question(cx, backlog);
         loop {
@@ -246,13 +227,12 @@ impl Listener {
                 self.met.disk = self.encoder.disk(Some(is_durable));
                 Some(())
             }
-            Some(Asked::Replicas(tag, vote)) => {
+            Some(Asked::Replicas { tag, vote, is_new }) => {
                 let vote = match self.encoder.replicas() {
                     Some(replicas) => replicas.judge(frame, vote),
                     None => vote,
                 };
-                // Of a grant and of an extension alike: which it was is not known any more.
-                self.tell(tag, vote, true, events);
+                self.tell(tag, vote, is_new, backlog, events);
                 Some(())
             }
             Some(Asked::Found(tag, request)) => self.found(frame, tag, &request, events),
@@ -342,14 +322,20 @@ impl Listener {
                 if let Some(said) = said.filter(|_| self.hints == Hints::Given) {
                     backlog.look(waiting.request.resource(), said, &self.encoder);
                 }
+                let is_new = is_for_a_key(&waiting.request);
                 let vote = self.confirmed(&waiting.request, vote);
                 if let Some(replicas) = self.encoder.replicas()
                     && Replicas::concern(&waiting.request, &vote)
                 {
-                    backlog.wait(waiting.tag, vote, replicas);
+                    backlog.wait(waiting.tag, vote, is_new, replicas);
                     return Ok(());
                 }
-                self.tell(waiting.tag, vote, is_for_a_key(&waiting.request), events);
+                if let Request::Release { .. } = waiting.request {
+                    let told = backlog.unconfirmed.release(waiting.tag, vote);
+                    events.extend(told.map(|(tag, vote)| LinkEvent::Reply(tag, vote)));
+                } else {
+                    self.tell(waiting.tag, vote, is_new, backlog, events);
+                }
                 return Ok(());
             }
             Some(Verdict::ScriptMissing) => {
@@ -367,42 +353,51 @@ impl Listener {
     }
 
     /// Tells of a vote: of a grant on which a new lease may stand only when the sentinels still name the server.
-    fn tell(&mut self, tag: Tag, vote: Vote, is_new: bool, events: &mut VecDeque<LinkEvent>) {
+    fn tell(
+        &self,
+        tag: Tag,
+        vote: Vote,
+        is_new: bool,
+        backlog: &mut Backlog,
+        events: &mut VecDeque<LinkEvent>,
+    ) {
         match &self.watch {
-            Some(watch) if is_new && vote.is_granted() && self.encoder.is_quarantined() => {
+            Some(watch) if vote.is_granted() && self.asks_again(is_new) => {
                 // Argument S9: a lease that was carried over to a successor may have ended here.
-                self.unconfirmed
-                    .push_back((watch.begin_confirming(), tag, vote));
-                self.settle(events);
+                let heard = watch.begin_confirming();
+                backlog.unconfirmed.push(heard, tag, vote);
+                self.settle(backlog, events);
             }
             _ => events.push_back(LinkEvent::Reply(tag, vote)),
         }
     }
 
     /// Tells of the grants of which it is known by now whether they count.
-    fn settle(&mut self, events: &mut VecDeque<LinkEvent>) {
+    fn settle(&self, backlog: &mut Backlog, events: &mut VecDeque<LinkEvent>) {
         let Some(watch) = &self.watch else {
             return;
         };
-        while let Some((heard, ..)) = self.unconfirmed.front()
-            && let Some(outcome) = watch.outcome(*heard)
-            && let Some((_, tag, vote)) = self.unconfirmed.pop_front()
-        {
-            let vote = outcome.map_or_else(Vote::Unknown, |()| vote);
+        while let Some((tag, vote)) = backlog.unconfirmed.take(|heard| watch.outcome(heard)) {
             events.push_back(LinkEvent::Reply(tag, vote));
         }
     }
 
     /// The vote as it counts: nobody relies on one of a master that may have been replaced.
     fn confirmed(&self, request: &Request, vote: Vote) -> Vote {
-        let Some((watch, ttl)) = self.watch.as_ref().zip(request.ttl()) else {
+        // A word that sentinels are asked for later confirms more than the last that they gave.
+        let counts = !vote.is_granted() || self.asks_again(is_for_a_key(request));
+        let watch = self.watch.as_ref().filter(|_| !counts);
+        let Some((watch, ttl)) = watch.zip(request.ttl()) else {
             return vote;
         };
         // Argument S9: judged when it is heard. It was asked for before that, and its lease counts from then.
-        match watch.doubt(self.encoder.room(ttl)) {
-            Some(doubt) if vote.is_granted() => Vote::Unknown(doubt),
-            _ => vote,
-        }
+        let doubt = watch.doubt(self.encoder.room(ttl));
+        doubt.map_or(vote, Vote::Unknown)
+    }
+
+    /// Whether a grant counts only when sentinels were asked after it was heard.
+    const fn asks_again(&self, is_new: bool) -> bool {
+        is_new && self.encoder.is_quarantined()
     }
 }
 
@@ -425,47 +420,4 @@ fn doubt(tag: Tag, reason: String, events: &mut VecDeque<LinkEvent>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::configuration::Configuration;
-    use leasehold_core::{AttemptId, OperationId, Owner, Resource, quarantine::Disk};
-
-    #[test]
-    fn an_error_that_a_proxy_may_give_ends_the_connection_and_leaves_the_request_in_doubt() {
-        let tag = Tag {
-            attempt: AttemptId {
-                operation: OperationId::new(0),
-                number: 0,
-            },
-            step: 0,
-        };
-        let request = Request::Release {
-            resource: Resource::new("r").expect("a name"),
-            owner: Owner::from_bytes(b"me").expect("an owner"),
-            keep: None,
-        };
-        let mut backlog = Backlog::default();
-        backlog.push(tag, request, Instant::ORIGIN, b"0123456789");
-        backlog.sent(10);
-        let mut events = VecDeque::new();
-        let words = "ERR upstream closed the connection";
-        let mut listener = Listener {
-            encoder: Encoder::new(&Configuration::plain()),
-            met: Met::nobody(Disk::Ignored),
-            hints: Hints::Refused,
-            heard: Heard::NOTHING,
-            asked: false,
-            watch: None,
-            unconfirmed: VecDeque::new(),
-        };
-        let frame = Frame::Error(words.as_bytes());
-        let ended = listener.hear(&frame, &mut backlog, &mut events);
-        assert_eq!(ended, Err(words.to_owned()));
-        let Some(LinkEvent::Reply(answered, Vote::Unknown(fault))) = events.pop_front() else {
-            panic!("not in doubt");
-        };
-        assert_eq!(answered, tag);
-        assert!(fault.may_have_happened());
-        assert_eq!(fault.to_string(), words);
-    }
-}
+mod tests;

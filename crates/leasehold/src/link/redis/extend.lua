@@ -7,7 +7,7 @@
 local clock = redis.call('TIME')
 local us = clock[1] * 1000000 + clock[2]
 if KEYS[2] then
-  local kept = redis.call('HMGET', KEYS[2], 'id', 'until', 'why', 'seen', 'durable', 'cfg')
+  local kept = redis.call('HMGET', KEYS[2], 'id', 'until', 'why', 'fit', 'logged', 'cfg')
   if kept[6] and kept[6] ~= ARGV[3] then
     return {-2, kept[6], redis.call('HGET', KEYS[2], 'about'), us}
   end

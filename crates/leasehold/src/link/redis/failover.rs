@@ -131,7 +131,11 @@ impl Watch {
     /// Whether a grant that was heard then may count; none while that is not known.
     pub(super) fn outcome(&self, heard: Instant) -> Option<Result<(), Fault>> {
         let outcome = self.discovery.confirm_grant(heard)?;
-        Some(outcome.map_err(|unconfirmed| self.fault(unconfirmed)))
+        // That they have been silent for long says more to people than that they have been since the grant.
+        Some(outcome.map_err(|unconfirmed| {
+            let doubt = self.doubt(None);
+            doubt.unwrap_or_else(|| self.fault(unconfirmed))
+        }))
     }
 
     fn fault(&self, unconfirmed: Unconfirmed) -> Fault {
@@ -243,8 +247,7 @@ async fn ask_on(
                 if tell.send(heard).is_err() || is_last {
                     break;
                 }
-                // Sooner if somebody waits for it. A wish that comes while a question is under way is for another one.
-                drop(timeout(PERIOD, hurry.notified()).await);
+                rest(&hurry).await;
             },
             Err(reason) => {
                 let (asked, said) = (clock.now(), Err(reason));
@@ -256,5 +259,32 @@ async fn ask_on(
     }
 }
 
+/// Until the next question: a period, or less if somebody waits for it. A wish that comes while a question is under way is for
+/// another one.
+async fn rest(hurry: &Notify) {
+    // Grants that are heard meanwhile share the next answer.
+    sleep(LEAST).await;
+    drop(timeout(PERIOD, hurry.notified()).await);
+}
+
+/// Between two questions to one sentinel, however many grants wait for its word.
+const LEAST: Duration = Duration::from_millis(2);
+
 /// A vote that may be relied on for less than half as long again may find no answer recent enough.
 const PERIOD: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{pin::pin, task::Waker};
+
+    #[tokio::test]
+    async fn a_sentinel_is_not_asked_again_at_once_however_many_wait_for_it() {
+        let hurry = Notify::new();
+        hurry.notify_one();
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(pin!(rest(&hurry)).poll(&mut context).is_pending());
+        // But as soon as it may be.
+        rest(&hurry).await;
+    }
+}

@@ -11,7 +11,7 @@ if type(info) == 'table' then
 end
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local kept = redis.call('HMGET', KEYS[1], 'id', 'until', 'why', 'seen', 'durable', 'cfg', 'about')
+local kept = redis.call('HMGET', KEYS[1], 'id', 'until', 'why', 'fit', 'logged', 'cfg', 'about')
 if kept[6] and kept[6] ~= ARGV[3] then
   return {info, kept[6], kept[7], 0, false}
 end

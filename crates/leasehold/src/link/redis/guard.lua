@@ -1,4 +1,4 @@
--- The restart guard. `key` is the node's own hash, `kept` what it has of `id`, `until`, `why`, `seen` and `durable`;
+-- The restart guard. `key` is the node's own hash, `kept` what it has of `id`, `until`, `why`, `fit` and `logged`;
 -- `now` the time in ms, `span` the quarantine in ms; `disk` what clients rely on the node's disk for: '0' nothing, else
 -- to keep every vote before it is told: '1' its settings say that it does, '2' that it does not, '3' nobody has asked
 -- yet; `met` the process that the client met when it connected.
@@ -52,7 +52,7 @@ local function look(key, kept, now, span, disk, met)
   if id ~= current or forgot or evicted ~= before or durable ~= kept[5] then
     local written = string.format('%.0f', ends)
     why = why or 'empty'
-    redis.call('HSET', key, 'id', current, 'until', written, 'why', why, 'evicted', evicted, 'durable', durable)
+    redis.call('HSET', key, 'id', current, 'until', written, 'why', why, 'evicted', evicted, 'logged', durable)
   end
   local unfit = false
   if said(info, 'role') == 'slave' then
@@ -68,7 +68,7 @@ local function look(key, kept, now, span, disk, met)
   -- Whoever comes next looks for itself if the node is unfit. Not for replicas, whose clocks may show this millisecond
   -- again.
   redis.set_repl(redis.REPL_NONE)
-  redis.call('HSET', key, 'seen', unfit and '' or string.format('%.0f', now))
+  redis.call('HSET', key, 'fit', unfit and '' or string.format('%.0f', now))
   redis.set_repl(redis.REPL_ALL)
   return unfit, {current, ends, why}
 end

@@ -60,7 +60,15 @@ pub(super) fn lacking(answer: &Frame<'_>) -> Option<String> {
         _ => None,
     });
     // Which keys locks have is not known here; where a key is out of reach, its first vote tells.
-    let rights: Vec<_> = rights.filter(|right| right.starts_with('+')).collect();
+    let rights: Vec<_> = rights.filter(|right| !right.starts_with('~')).collect();
+    let unknown = rights.iter().filter_map(|right| right.strip_prefix('!'));
+    let unknown: Vec<_> = unknown.map(str::to_ascii_uppercase).collect();
+    if !unknown.is_empty() {
+        return Some(format!(
+            "does not know {}, which a lease needs before it ends: undo rename-command",
+            unknown.join(", ")
+        ));
+    }
     if rights.is_empty() {
         return None;
     }
@@ -113,6 +121,8 @@ mod tests {
             two.contains("allow +hget +info (restart guard off"),
             "{two}"
         );
+        let hidden = told(&["~k", "!pexpire", "+get"]).expect("it lacks something");
+        assert!(hidden.contains("does not know PEXPIRE, which"), "{hidden}");
         assert_eq!(lacking(&Frame::Error(b"NOPERM eval")), None);
         assert_eq!(lacking(&Frame::Null), None);
     }

@@ -17,6 +17,8 @@ use tokio::time::timeout;
 pub(super) struct Sentinel {
     stream: Stream,
     inbox: Inbox,
+    /// Which sentinel it is, whatever its address; none if it does not tell.
+    id: Option<Identity>,
 }
 
 /// Where a master is, as a sentinel says.
@@ -40,15 +42,21 @@ impl Sentinel {
         };
         // They know few commands.
         let talk = within(log_in(&target, Manners::Bare)).await?;
-        let (stream, inbox) = talk.map_err(String::from)?;
-        Ok(Self { stream, inbox })
+        let (mut stream, mut inbox) = talk.map_err(String::from)?;
+        let mut wire = Vec::new();
+        codec::encode(&mut wire, &[b"SENTINEL", b"MYID"]);
+        let answer = async {
+            send(&mut stream, &wire).await?;
+            hear(&mut stream, &mut inbox, id).await
+        };
+        let id = within(answer).await?.map_err(String::from)?;
+        Ok(Self { stream, inbox, id })
     }
 
     /// Asks where the master of this name is, and by which failover it came to be that.
     pub(super) async fn ask(&mut self, master: &str) -> Result<Word, String> {
         let mut wire = Vec::new();
         let name = master.as_bytes();
-        codec::encode(&mut wire, &[b"SENTINEL", b"MYID"]);
         // The epoch before the address, so that a failover between the two makes the epoch too small and not too
         // large. The facts have an address too, which is the old one while a failover is being carried out.
         codec::encode(&mut wire, &[b"SENTINEL", b"MASTER", name]);
@@ -56,14 +64,14 @@ impl Sentinel {
         let answer = async {
             send(&mut self.stream, &wire).await?;
             let (stream, inbox) = (&mut self.stream, &mut self.inbox);
-            let by = hear(stream, inbox, id).await?;
             let epoch = hear(stream, inbox, epoch).await?;
             let address = hear(stream, inbox, |frame| {
                 failure(frame).map_or_else(|| Ok(address(frame)), Err)
             });
-            Ok::<_, Halt>((by, epoch, address.await?))
+            Ok::<_, Halt>((epoch, address.await?))
         };
-        let (by, epoch, address) = within(answer).await?.map_err(String::from)?;
+        let by = self.id.clone();
+        let (epoch, address) = within(answer).await?.map_err(String::from)?;
         match (address?, epoch) {
             (Said::Unknown, _) => Ok(Word::NoMaster(self.unknown(master).await)),
             (Said::This(server), Ok(Some(epoch))) => Ok(Word::Named(Naming { server, epoch, by })),

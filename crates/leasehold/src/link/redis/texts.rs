@@ -26,7 +26,7 @@ pub(super) const VOTE: Script = Script {
         include_str!("twin.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "a5aeeb7f951b67a968cc86907b4fbd328ad01dca",
+    sha1: "112635ec138f65c0eb7281b927df51b5df7c0866",
 };
 /// As a vote, but of a lease that may find its key there.
 pub(super) const REPAIR: Script = Script {
@@ -38,7 +38,7 @@ pub(super) const REPAIR: Script = Script {
         include_str!("vote.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "a30d90e27c4b69d97e25584236fa414f1be6aa05",
+    sha1: "f7b9be19ebe9d13e5fd1a4d0a39d8884d2f52a0a",
 };
 pub(super) const FAIR: Script = Script {
     text: concat!(
@@ -52,7 +52,7 @@ pub(super) const FAIR: Script = Script {
         include_str!("fair.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "a9c508d068c76e45f4274ddf438de433c998a9ec",
+    sha1: "7e88240e5fb2c72175bcbcb44f921bb3b838cd03",
 };
 pub(super) const LEAVE: Script = Script {
     text: concat!(
@@ -78,7 +78,7 @@ pub(super) const EXTEND: Script = Script {
         include_str!("refuse.lua"),
         include_str!("extend.lua")
     ),
-    sha1: "585f7339a261253431942f636cd6a2d7e03f4396",
+    sha1: "3467fbb1020159db6ddf05ac9846b999bb0f6d24",
 };
 pub(super) const TRANSFER: Script = Script {
     text: concat!(

@@ -8,7 +8,7 @@
 local clock = redis.call('TIME')
 local us = clock[1] * 1000000 + clock[2]
 local now = math.floor(us / 1000)
-local kept = redis.call('HMGET', KEYS[2], 'id', 'until', 'why', 'seen', 'durable', 'cfg', ARGV[4])
+local kept = redis.call('HMGET', KEYS[2], 'id', 'until', 'why', 'fit', 'logged', 'cfg', ARGV[4])
 if kept[6] and kept[6] ~= ARGV[6] then
   return {-2, kept[6], redis.call('HGET', KEYS[2], 'about'), us}
 end

@@ -118,7 +118,7 @@ impl Steward {
             node_key.as_bytes(),
             lock.as_bytes(),
         ];
-        let mut lacking = match self.ask(&parts, strings).await {
+        let mut lacking = match self.ask(&parts, rights).await {
             Ok(lacking) => lacking,
             // With rights to run scripts, but not on both keys.
             Err(why) if is_refusal(&why) && why.contains(" key") => {
@@ -147,7 +147,7 @@ impl Steward {
         let queue = format!("{queues}{lock}");
         let script = RIGHTS_OF_QUEUES.as_bytes();
         let parts: [&[u8]; 4] = [b"EVAL", script, b"1", queue.as_bytes()];
-        let lacking = match self.ask(&parts, strings).await {
+        let lacking = match self.ask(&parts, rights).await {
             Ok(lacking) => lacking,
             Err(why) if is_refusal(&why) && why.contains(" key") => vec![format!("~{queue}")],
             Err(_) => return None,
@@ -226,6 +226,16 @@ fn strings(frame: &Frame<'_>) -> Option<Vec<String>> {
         Frame::List(parts) => parts.iter().map(|part| text_of(part).map(clean)).collect(),
         _ => None,
     }
+}
+
+/// The rights that a script misses. A command that the server does not know is missing in the same way, as outside of
+/// scripts.
+fn rights(frame: &Frame<'_>) -> Option<Vec<String>> {
+    let named = |right: String| match right.strip_prefix('!') {
+        Some(command) => format!("+{command}"),
+        None => right,
+    };
+    Some(strings(frame)?.into_iter().map(named).collect())
 }
 
 /// Seconds and microseconds since 1970.

@@ -1,0 +1,151 @@
+use super::*;
+use crate::{
+    clock::Clock,
+    configuration::{Configuration, RestartGuard},
+    link::redis::{backlog::Loss, url::Sentinels},
+};
+use leasehold_core::{
+    AttemptId, Instant, OperationId, Owner, Quorum, Resource, Ttl, discovery::Rule,
+    quarantine::Disk,
+};
+
+fn tag(step: u32) -> Tag {
+    Tag {
+        attempt: AttemptId {
+            operation: OperationId::new(0),
+            number: 0,
+        },
+        step,
+    }
+}
+
+fn owner() -> Owner {
+    Owner::from_bytes(b"me").expect("an owner")
+}
+
+fn resource() -> Resource {
+    Resource::new("r").expect("a name")
+}
+
+fn release() -> Request {
+    Request::Release {
+        resource: resource(),
+        owner: owner(),
+        keep: None,
+    }
+}
+
+fn acquire() -> Request {
+    Request::Acquire {
+        resource: resource(),
+        owner: owner(),
+        ttl: Ttl::DEFAULT,
+        proposal: None,
+        place: None,
+    }
+}
+
+fn listener(configuration: &Configuration) -> Listener {
+    Listener {
+        encoder: Encoder::new(configuration),
+        met: Met::nobody(Disk::Ignored),
+        hints: Hints::Refused,
+        heard: Heard::NOTHING,
+        asked: false,
+        watch: None,
+    }
+}
+
+/// Of locks with a restart guard, behind sentinels that have said nothing yet.
+fn watching() -> Listener {
+    let sentinels = Sentinels {
+        hosts: Vec::new(),
+        master: "locks".to_owned(),
+        login: None,
+        tls: None,
+        rule: Rule::DEFAULT,
+    };
+    let quorum = Quorum::majority(1).expect("one node");
+    let guard = RestartGuard::Quarantine;
+    let guarded = Configuration::new("ns", "db1", quorum, guard, Ttl::DEFAULT, Duration::ZERO);
+    Listener {
+        watch: Some(Box::new(Watch::begin(&sentinels, Clock::system()))),
+        ..listener(&guarded)
+    }
+}
+
+#[test]
+fn an_extension_that_replicas_have_heard_of_waits_for_no_later_word_of_sentinels() {
+    let mut listener = watching();
+    let replicas = Replicas::new(1, Duration::from_millis(1));
+    listener.encoder = listener.encoder.replicated(replicas);
+    let mut events = VecDeque::new();
+    for (step, is_new) in [(0, true), (1, false)] {
+        let mut backlog = Backlog::default();
+        backlog.wait(tag(step), Vote::GRANTED, is_new, replicas);
+        backlog.sent(backlog.ready().len());
+        let heard = listener.hear(&Frame::Integer(1), &mut backlog, &mut events);
+        heard.expect("it is what was asked");
+    }
+    assert_eq!(events.len(), 1, "{events:?}");
+    let told = events.pop_front();
+    assert!(
+        matches!(&told, Some(LinkEvent::Reply(of, vote)) if *of == tag(1) && vote.is_granted()),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn the_release_of_a_grant_that_is_not_confirmed_is_told_behind_it() {
+    let mut listener = watching();
+    let (mut backlog, mut events) = (Backlog::default(), VecDeque::new());
+    for (step, request) in [(0, acquire()), (1, release())] {
+        backlog.push(tag(step), request, Instant::ORIGIN, b"0123456789");
+    }
+    backlog.sent(20);
+    for answer in [&b"granted - 1 1"[..], b"granted"] {
+        let heard = listener.hear(&Frame::Text(answer), &mut backlog, &mut events);
+        heard.expect("it is an answer");
+    }
+    let is_reply = |event: &LinkEvent| matches!(event, LinkEvent::Reply(..));
+    assert!(!events.iter().any(is_reply), "{events:?}");
+    let told: Vec<_> = backlog.abandon(Loss::Lost("it is over")).collect();
+    assert!(
+        matches!(&told[..], [(first, Vote::Unknown(_)), (second, vote)]
+            if *first == tag(0) && *second == tag(1) && vote.is_granted()),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_grant_that_later_word_will_confirm_is_not_refused_for_the_age_of_the_last() {
+    let mut listener = watching();
+    let (mut backlog, mut events) = (Backlog::default(), VecDeque::new());
+    backlog.push(tag(0), acquire(), Instant::ORIGIN, b"0123456789");
+    backlog.sent(10);
+    let grant = Frame::Text(b"granted - 1 1");
+    let heard = listener.hear(&grant, &mut backlog, &mut events);
+    heard.expect("it is an answer");
+    let is_reply = |event: &LinkEvent| matches!(event, LinkEvent::Reply(..));
+    assert!(!events.iter().any(is_reply), "{events:?}");
+}
+
+#[test]
+fn an_error_that_a_proxy_may_give_ends_the_connection_and_leaves_the_request_in_doubt() {
+    let (tag, request) = (tag(0), release());
+    let mut backlog = Backlog::default();
+    backlog.push(tag, request, Instant::ORIGIN, b"0123456789");
+    backlog.sent(10);
+    let mut events = VecDeque::new();
+    let words = "ERR upstream closed the connection";
+    let mut listener = listener(&Configuration::plain());
+    let frame = Frame::Error(words.as_bytes());
+    let ended = listener.hear(&frame, &mut backlog, &mut events);
+    assert_eq!(ended, Err(words.to_owned()));
+    let Some(LinkEvent::Reply(answered, Vote::Unknown(fault))) = events.pop_front() else {
+        panic!("not in doubt");
+    };
+    assert_eq!(answered, tag);
+    assert!(fault.may_have_happened());
+    assert_eq!(fault.to_string(), words);
+}
