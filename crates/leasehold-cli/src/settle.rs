@@ -30,7 +30,7 @@ pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<
     }
     if nodes > cluster {
         if nodes == Said::Flag {
-            warn_of_password(place.nodes.as_ref());
+            warn_of_password("--nodes", place.nodes.as_ref());
         }
         return Ok(());
     }
@@ -57,12 +57,12 @@ pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<
 }
 
 /// Says so, and goes on: the job that has it in its crontab must not stop for it.
-fn warn_of_password(nodes: Option<&NodeList>) {
+pub(crate) fn warn_of_password(flag: &str, nodes: Option<&NodeList>) {
     let has_one = |NodeList(urls): &NodeList| urls.iter().any(|url| has_password(url));
     if nodes.is_some_and(has_one) {
-        output::talk(
-            "warning: everybody on this machine can read the password in --nodes, in the list of processes",
-        );
+        output::talk(format_args!(
+            "warning: everybody on this machine can read the password in {flag}, in the list of processes"
+        ));
         output::hint(
             "LEASEHOLD_NODES is not shown there; nor is a configuration file, with nodes_file or password_file",
         );

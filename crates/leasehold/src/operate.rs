@@ -140,7 +140,12 @@ impl ManagerBuilder {
     /// ```
     pub async fn examine(self) -> Result<Vec<Told<Examination>>, ConfigError> {
         let operated = self.into_operated()?;
-        elsewhere(examination::examine(operated, None)).await
+        elsewhere(examination::examine(
+            operated,
+            examination::Extent::Everything,
+            None,
+        ))
+        .await
     }
 
     /// As [`examine`](Self::examine), but what a node has not told within `limit` is [`Silent`](Answer::Silent).
@@ -155,7 +160,31 @@ impl ManagerBuilder {
         limit: Duration,
     ) -> Result<Vec<Told<Examination>>, ConfigError> {
         let operated = self.into_operated()?;
-        elsewhere(examination::examine(operated, Some(limit))).await
+        let everything =
+            examination::examine(operated, examination::Extent::Everything, Some(limit));
+        elsewhere(everything).await
+    }
+
+    /// As [`examine_within`](Self::examine_within), but only what decides whether a node votes, in few round trips: for
+    /// somebody who wants to know whether a lock can be had, on nodes however far away. Round trips, the clock, the rights
+    /// for fair locks and the server's settings are not told.
+    ///
+    /// # Errors
+    /// A [`ConfigError`] as of [`build`](Self::build).
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answers and nothing else.
+    pub async fn examine_votes_within(
+        self,
+        limit: Duration,
+    ) -> Result<Vec<Told<Examination>>, ConfigError> {
+        let operated = self.into_operated()?;
+        elsewhere(examination::examine(
+            operated,
+            examination::Extent::Votes,
+            Some(limit),
+        ))
+        .await
     }
 
     /// All locks on these nodes whose names begin with `prefix`, each as

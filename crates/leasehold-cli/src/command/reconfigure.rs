@@ -2,7 +2,7 @@
 
 use crate::{
     args::operator::ReconfigureArguments, duration::Shown, exit_code, failure::Failure,
-    node_list::NodeList, nodes, output, question, waiting,
+    node_list::NodeList, nodes, output, question, settle::warn_of_password, waiting,
 };
 use leasehold::{
     ReconfigureError,
@@ -12,6 +12,7 @@ use leasehold::{
 /// Looks, asks, changes, and tells the code to exit with.
 pub(crate) fn run(arguments: &ReconfigureArguments) -> Result<u8, Failure> {
     let nodes = nodes::servers(arguments.place.nodes.as_ref())?;
+    warn_of_password("--from", arguments.from.as_ref());
     let builder = || arguments.place.agreement.builder(nodes);
     let former = || match &arguments.from {
         Some(NodeList(urls)) => Former::nodes(urls),
@@ -34,7 +35,8 @@ pub(crate) fn run(arguments: &ReconfigureArguments) -> Result<u8, Failure> {
         );
     }
     if arguments.dry_run {
-        tell_nodes(&plan)?;
+        // Nothing has been done that somebody could take for undone.
+        output::data(lines(&plan))?;
         if !plan.is_complete() {
             let span = Shown(plan.quarantine);
             output::talk(format_args!(
@@ -52,7 +54,7 @@ pub(crate) fn run(arguments: &ReconfigureArguments) -> Result<u8, Failure> {
     }
     let done =
         waiting::for_it(builder().reconfigure(former()))?.map_err(|error| failure(&error))?;
-    let told = tell_nodes(&done);
+    let told = output::report(lines(&done));
     if let Some(left) = done.waits() {
         let left = Shown(left);
         return Err(Failure::new(
@@ -67,12 +69,10 @@ pub(crate) fn run(arguments: &ReconfigureArguments) -> Result<u8, Failure> {
     told.map(|()| exit_code::SUCCESS)
 }
 
-fn tell_nodes(reconfiguration: &Reconfiguration) -> Result<(), Failure> {
-    let nodes = &reconfiguration.nodes;
-    let lines = nodes
-        .iter()
-        .map(|node| format!("{}\t{}\n", node.node, node.outcome));
-    output::report(lines.collect::<String>().trim_end())
+fn lines(reconfiguration: &Reconfiguration) -> String {
+    let nodes = reconfiguration.nodes.iter();
+    let lines = nodes.map(|node| format!("{}\t{}", node.node, node.outcome));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn failure(error: &ReconfigureError) -> Failure {

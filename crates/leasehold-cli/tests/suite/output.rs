@@ -96,6 +96,9 @@ fn output_that_cannot_be_written_is_a_failure_of_every_command() {
         for line in WRITING {
             with(line, &owner).assert_says(125, &[why]);
         }
+        let rehearsed = with("reconfigure --dry-run", &owner);
+        rehearsed.assert_says(125, &[why]);
+        assert!(!rehearsed.stderr.contains("has been done"), "{rehearsed:?}");
         for line in SILENT {
             let seen = with(line, &owner);
             assert_eq!(seen.code, 0, "{line}: {seen:?}");

@@ -81,14 +81,24 @@ fn a_file_that_others_than_everybody_can_write_is_believed_with_a_warning() {
 fn a_password_in_the_list_of_processes_is_told_of_once() {
     let user = User::new();
     let nodes = "redis://127.0.0.1:1,redis://u:hush@127.0.0.1:2";
-    let words = ["run", "-n", "demo", "--", "true"];
     let flags = ["run", "-n", "--nodes", nodes, "demo", "--", "true"];
     let told = user.run(&flags).end();
     let warning = "leasehold: warning: everybody on this machine can read the password in --nodes";
     told.assert_says(122, &["hint: LEASEHOLD_NODES "]);
     assert_eq!(told.stderr.matches(warning).count(), 1, "{told:?}");
     assert!(!told.stderr.contains("hush"), "{told:?}");
+    let words = [
+        "reconfigure",
+        "--nodes",
+        "redis://127.0.0.1:1",
+        "--from",
+        nodes,
+        "--dry-run",
+    ];
+    let told = user.run(&words).end();
+    assert!(told.stderr.contains("the password in --from"), "{told:?}");
     // Only its user can read a process's environment.
+    let words = ["run", "-n", "demo", "--", "true"];
     let quiet = user.run(&words).env("LEASEHOLD_NODES", nodes).end();
     assert!(!quiet.stderr.contains("warning"), "{quiet:?}");
     let flags = [

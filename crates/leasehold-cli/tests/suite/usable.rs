@@ -1,8 +1,9 @@
 //! Whether a lock can be had: `run`, `doctor`, `status` and `watch` are of one opinion.
 
 use crate::support::{Running, Seen, Test, User, wait_until};
-use leasehold_servers::{Server, ServerSet, require_server, skip};
+use leasehold_servers::{Mode, Proxy, Server, ServerSet, require_server, skip};
 use rustix::process::{Signal, geteuid};
+use std::time::Duration;
 
 /// Asks all four about these nodes: `run` gets no lock, and nobody calls the nodes usable. `doctor` and `watch` say why.
 #[track_caller]
@@ -96,6 +97,21 @@ fn servers_that_refuse_writes_are_usable_to_nobody() {
         set(usual);
         assert_usable(ask);
     }
+}
+
+#[test]
+fn a_free_lock_on_servers_that_are_far_away_is_free() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let proxies = [0, 1, 2].map(|number: usize| {
+        let proxy = Proxy::start(servers[number].port()).expect("a free port");
+        proxy.set(Mode::Delay(Duration::from_millis(100)));
+        proxy
+    });
+    let nodes = proxies.each_ref().map(Proxy::url).join(",");
+    let user = User::new();
+    let ask = |words: &[&str]| user.run(words).env("LEASEHOLD_NODES", &nodes).end();
+    assert_usable(ask);
 }
 
 #[test]

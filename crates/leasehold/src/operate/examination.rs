@@ -176,13 +176,25 @@ impl Persistence {
     }
 }
 
+/// How much is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    Everything,
+    /// What decides whether a node votes.
+    Votes,
+}
+
 /// Looks at all nodes at once, at each for so long at most.
-pub(super) async fn examine(operated: Operated, limit: Option<Duration>) -> Vec<Told<Examination>> {
+pub(super) async fn examine(
+    operated: Operated,
+    extent: Extent,
+    limit: Option<Duration>,
+) -> Vec<Told<Examination>> {
     let configuration = operated.configuration;
     let jobs = operated.nodes.into_iter().map(|(node, spot)| {
         let configuration = configuration.clone();
         async move {
-            let looking = one(spot, &configuration);
+            let looking = one(spot, extent, &configuration);
             let answer = match limit {
                 None => looking.await,
                 Some(limit) => timeout(limit, looking).await.unwrap_or_else(|_| {
@@ -195,11 +207,11 @@ pub(super) async fn examine(operated: Operated, limit: Option<Duration>) -> Vec<
     at_once(jobs).await
 }
 
-async fn one(spot: Spot, configuration: &Configuration) -> Answer<Examination> {
+async fn one(spot: Spot, extent: Extent, configuration: &Configuration) -> Answer<Examination> {
     match spot {
         Spot::Elsewhere => Answer::NeedsNone,
         Spot::Server(url) => match Steward::visit(url, configuration.node_key()).await {
-            Ok(steward) => server(steward, configuration).await,
+            Ok(steward) => server(steward, extent, configuration).await,
             Err(why) => Answer::Silent(why),
         },
         #[cfg(all(feature = "file", unix))]
@@ -213,11 +225,19 @@ async fn one(spot: Spot, configuration: &Configuration) -> Answer<Examination> {
     }
 }
 
-async fn server(mut steward: Steward, configuration: &Configuration) -> Answer<Examination> {
+async fn server(
+    mut steward: Steward,
+    extent: Extent,
+    configuration: &Configuration,
+) -> Answer<Examination> {
     // A name that nobody locks: it is asked whether one could.
     let lock = configuration.key_format().key("leasehold/doctor");
     let queues = configuration.queues();
-    let checkup = match steward.check_up(Clock::system(), &lock, &queues).await {
+    let checkup = match extent {
+        Extent::Everything => steward.check_up(Clock::system(), &lock, &queues).await,
+        Extent::Votes => Ok(steward.check_vote(&lock).await),
+    };
+    let checkup = match checkup {
         Ok(checkup) => checkup,
         Err(why) => return Answer::Silent(why),
     };

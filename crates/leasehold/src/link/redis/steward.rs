@@ -227,6 +227,35 @@ impl Steward {
             Err(_) => Err(format!("the node did not answer within {LIMIT:?}")),
         }
     }
+
+    /// Asks all of it in one round trip. Tells of each whether the node refused it, and why.
+    async fn ask_in_one_write(
+        &mut self,
+        questions: &[&[&[u8]]],
+    ) -> Result<Vec<Result<(), String>>, String> {
+        let mut wire = Vec::new();
+        for parts in questions {
+            codec::encode(&mut wire, parts);
+        }
+        let read = |frame: &Frame<'_>| match frame {
+            Frame::Error(error) => Err(explain(error)),
+            _ => Ok(()),
+        };
+        let answers = async {
+            send(&mut self.stream, &wire).await?;
+            let mut told = Vec::new();
+            for _ in questions {
+                let heard =
+                    hear_beside(&mut self.stream, &mut self.inbox, &mut self.was_told, read);
+                told.push(heard.await?);
+            }
+            Ok::<_, String>(told)
+        };
+        match timeout(LIMIT, answers).await {
+            Ok(answers) => answers,
+            Err(_) => Err(format!("the node did not answer within {LIMIT:?}")),
+        }
+    }
 }
 
 fn explain(error: &[u8]) -> String {

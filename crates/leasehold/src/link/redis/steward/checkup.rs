@@ -60,22 +60,29 @@ impl Steward {
         }
         round_trips.sort_unstable();
         let clock = self.offset(clock).await;
-        let (info, config) = (self.ask(&[b"INFO"], info).await.ok(), self.config().await);
-        let lacking = self.lacking(lock).await;
-        let lacking_for_fair = match &lacking {
+        let config = self.config().await;
+        let of_vote = self.check_vote(lock).await;
+        let lacking_for_fair = match &of_vote.lacking {
             Some(lacking) => self.lacking_for_fair(lock, queues, lacking).await,
             None => None,
         };
-        let refuses_writes = self.refuses_writes(lock).await;
         Ok(Checkup {
             round_trips,
             clock,
-            info,
             config,
-            lacking,
             lacking_for_fair,
-            refuses_writes,
+            ..of_vote
         })
+    }
+
+    /// Looks at what decides whether the node votes, and at nothing else: in four round trips, where nothing is wrong.
+    pub(crate) async fn check_vote(&mut self, lock: &str) -> Checkup {
+        Checkup {
+            info: self.ask(&[b"INFO"], info).await.ok(),
+            lacking: self.lacking(lock).await,
+            refuses_writes: self.refuses_writes(lock).await,
+            ..Checkup::default()
+        }
     }
 
     /// Why the server would refuse a vote for `lock` whatever it says. A lack of rights is told of elsewhere.
@@ -127,8 +134,9 @@ impl Steward {
             Err(why) if is_refusal(&why) => vec!["+eval".to_owned()],
             Err(_) => return None,
         };
-        for (right, parts) in OUTSIDE {
-            let told = self.ask(parts, |_| Some(())).await;
+        let questions = OUTSIDE.map(|(_, parts)| parts);
+        let told = self.ask_in_one_write(&questions).await.ok()?;
+        for ((right, _), told) in OUTSIDE.iter().zip(told) {
             let is_news = !lacking.iter().any(|known| known == right);
             if is_news && told.is_err_and(|why| is_refusal(&why)) {
                 lacking.push((*right).to_owned());
@@ -181,7 +189,7 @@ fn is_refusal(why: &str) -> bool {
 
 /// What is said outside of scripts, and does nothing here: a script that is not there, one that every client of
 /// ours may load, and what a connection is told of itself.
-const OUTSIDE: &[(&str, &[&[u8]])] = &[
+const OUTSIDE: [(&str, &[&[u8]]); 5] = [
     ("+evalsha", &[b"EVALSHA", &[b'0'; 40], b"0"]),
     ("+script|load", &[b"SCRIPT", b"LOAD", b"return 1"]),
     ("+client|tracking", &[b"CLIENT", b"TRACKING", b"OFF"]),
