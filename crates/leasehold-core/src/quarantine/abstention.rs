@@ -80,7 +80,7 @@ impl fmt::Display for Abstention {
                 return out.write_str(
                     "does not vote, since it no longer writes every change to its disk before it answers, as restart \
                      guard trust-aof needs; CONFIG SET appendonly yes, appendfsync always and \
-                     no-appendfsync-on-rewrite no, or reconfigure to another restart guard",
+                     no-appendfsync-on-rewrite no",
                 );
             }
             AbstentionCause::HasReplicas => {
