@@ -130,7 +130,7 @@ const FOR_EACH: Duration = Duration::from_micros(200);
 const MOST: Duration = Duration::from_secs(29);
 
 /// For how long a node that is asked something is waited for if it has always answered quickly.
-const SHORTEST: Duration = Duration::from_millis(100);
+const SHORTEST: Duration = Duration::from_millis(250);
 
 /// And if it has been slow.
 const LONGEST: Duration = Duration::from_millis(500);
@@ -187,16 +187,16 @@ mod tests {
             answering.ask(at(0), node(0));
         }
         answering.ask(at(0), node(1));
-        assert_eq!(answering.awaited(at(99)), nodes([0, 1]));
-        answering.hear(at(99), 0, &answer());
-        assert_eq!(answering.awaited(at(100)), nodes([0]), "one hangs");
-        answering.hear(at(290), 0, &answer());
-        // It took 191 ms once, so it has twice that.
-        assert_eq!(answering.awaited(at(290 + 381)), nodes([0]));
-        assert_eq!(answering.awaited(at(290 + 382)), NodeSet::EMPTY);
-        answering.hear(at(700), 0, &answer());
+        assert_eq!(answering.awaited(at(249)), nodes([0, 1]));
+        answering.hear(at(249), 0, &answer());
+        assert_eq!(answering.awaited(at(250)), nodes([0]), "one hangs");
+        answering.hear(at(440), 0, &answer());
+        // It took 249 ms once, so it has twice that.
+        assert_eq!(answering.awaited(at(440 + 497)), nodes([0]));
+        assert_eq!(answering.awaited(at(440 + 498)), NodeSet::EMPTY);
+        answering.hear(at(1_000), 0, &answer());
         assert_eq!(
-            answering.awaited(at(700)),
+            answering.awaited(at(1_000)),
             NodeSet::EMPTY,
             "it owes nothing"
         );
@@ -219,15 +219,15 @@ mod tests {
             answering.ask(at(1_000), node(1));
         }
         answering.asked_all(at(1_000), at(1_400));
-        assert_eq!(answering.awaited(at(1_499)), nodes([0]));
-        assert_eq!(answering.awaited(at(1_500)), NodeSet::EMPTY);
-        answering.hear(at(1_510), 0, &answer());
+        assert_eq!(answering.awaited(at(1_649)), nodes([0]));
+        assert_eq!(answering.awaited(at(1_650)), NodeSet::EMPTY);
+        answering.hear(at(1_610), 0, &answer());
         assert_eq!(
-            answering.awaited(at(1_510 + 219)),
+            answering.awaited(at(1_610 + 419)),
             nodes([0]),
-            "it took 110 ms"
+            "it took 210 ms"
         );
-        assert_eq!(answering.awaited(at(1_510 + 220)), NodeSet::EMPTY);
+        assert_eq!(answering.awaited(at(1_610 + 420)), NodeSet::EMPTY);
     }
 
     #[test]
@@ -236,16 +236,16 @@ mod tests {
         answering.ask(at(10), node(0));
         answering.hear(at(20), 0, &fault(FaultKind::Disconnected));
         answering.hear(at(20), 0, &down());
-        assert_eq!(answering.awaited(at(119)), nodes([0]), "it dials");
+        assert_eq!(answering.awaited(at(269)), nodes([0]), "it dials");
         assert_eq!(
-            answering.awaited(at(120)),
+            answering.awaited(at(270)),
             NodeSet::EMPTY,
             "it does not come"
         );
         answering.hear(at(30), 0, &LinkEvent::Up(None));
         assert_eq!(answering.awaited(at(30)), NodeSet::EMPTY, "it owes nothing");
         answering.ask(at(30), node(0));
-        assert_eq!(answering.awaited(at(129)), nodes([0]), "it is asked again");
+        assert_eq!(answering.awaited(at(279)), nodes([0]), "it is asked again");
     }
 
     #[test]
@@ -276,15 +276,15 @@ mod tests {
             answering.hear(at(401), 0, &fault(kind));
             answering.hear(at(401), 0, &fault(kind));
             answering.ask(at(500), node(0));
-            assert_eq!(answering.awaited(at(599)), nodes([0]), "{kind:?}");
-            assert_eq!(answering.awaited(at(600)), NodeSet::EMPTY, "{kind:?}");
+            assert_eq!(answering.awaited(at(749)), nodes([0]), "{kind:?}");
+            assert_eq!(answering.awaited(at(750)), NodeSet::EMPTY, "{kind:?}");
         }
         let mut answering = up();
         answering.ask(at(0), node(0));
         answering.ask(at(0), node(0));
         answering.hear(at(90), 0, &fault(FaultKind::Rejected));
         assert_eq!(
-            answering.awaited(at(269)),
+            answering.awaited(at(339)),
             nodes([0]),
             "the node has said no"
         );

@@ -317,25 +317,7 @@ impl Listener {
                 return Ok(());
             }
             Some(Verdict::Vote(vote)) => {
-                backlog.settled(&waiting.request);
-                let said = Said::by(&vote, &waiting.request);
-                if let Some(said) = said.filter(|_| self.hints == Hints::Given) {
-                    backlog.look(waiting.request.resource(), said, &self.encoder);
-                }
-                let is_new = is_for_a_key(&waiting.request);
-                let vote = self.confirmed(&waiting.request, vote);
-                if let Some(replicas) = self.encoder.replicas()
-                    && Replicas::concern(&waiting.request, &vote)
-                {
-                    backlog.wait(waiting.tag, vote, is_new, replicas);
-                    return Ok(());
-                }
-                if let Request::Release { .. } = waiting.request {
-                    let told = backlog.unconfirmed.release(waiting.tag, vote);
-                    events.extend(told.map(|(tag, vote)| LinkEvent::Reply(tag, vote)));
-                } else {
-                    self.tell(waiting.tag, vote, is_new, backlog, events);
-                }
+                self.take(vote, &waiting, backlog, events);
                 return Ok(());
             }
             Some(Verdict::ScriptMissing) => {
@@ -350,6 +332,33 @@ impl Listener {
         };
         events.push_back(LinkEvent::Reply(tag, vote));
         Ok(())
+    }
+
+    /// Takes the vote that answers a request.
+    fn take(
+        &self,
+        vote: Vote,
+        waiting: &Waiting,
+        backlog: &mut Backlog,
+        events: &mut VecDeque<LinkEvent>,
+    ) {
+        backlog.settled(&waiting.request);
+        let said = Said::by(&vote, &waiting.request);
+        if let Some(said) = said.filter(|_| self.hints == Hints::Given) {
+            backlog.look(waiting.request.resource(), said, &self.encoder);
+        }
+        let is_new = is_for_a_key(&waiting.request);
+        let vote = self.confirmed(&waiting.request, vote);
+        if let Some(replicas) = self.encoder.replicas()
+            && Replicas::concern(&waiting.request, &vote)
+        {
+            backlog.wait(waiting.tag, vote, is_new, replicas);
+        } else if let Request::Release { .. } = waiting.request {
+            let told = backlog.unconfirmed.release(waiting.tag, vote);
+            events.extend(told.map(|(tag, vote)| LinkEvent::Reply(tag, vote)));
+        } else {
+            self.tell(waiting.tag, vote, is_new, backlog, events);
+        }
     }
 
     /// Tells of a vote: of a grant on which a new lease may stand only when the sentinels still name the server.
