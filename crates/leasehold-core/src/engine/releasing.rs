@@ -1,6 +1,6 @@
 //! Taking back what attempts have set, also where a link has no room for it now.
 
-use super::Engine;
+use super::{Engine, held_back::HeldBack};
 use crate::{
     claim::Claim,
     node_set::{NodeId, NodeSet},
@@ -104,6 +104,10 @@ impl Engine {
         }
         if is_over {
             self.withdrawals.remove(id);
+            if self.withdrawals.len() == 0 {
+                // What still waits in a line is over, and wakes nobody.
+                self.held_back = HeldBack::default();
+            }
         }
     }
 
