@@ -174,7 +174,7 @@ fn a_disk_that_did_not_get_everything_for_a_while_is_not_trusted_afterwards() {
     let manager = trusting(&server);
     eventually("the server has noted what its disk lacks", || {
         drop(token(&manager));
-        kept(&server, "durable").as_deref() == Some("lost")
+        kept(&server, "logged").as_deref() == Some("lost")
     });
     drop(manager);
     how("always");

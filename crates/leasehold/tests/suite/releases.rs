@@ -1,9 +1,13 @@
 //! More releases at once than a link keeps.
 
-use crate::support::{begin, block_on, cluster::Cluster};
+use crate::support::{block_on, cluster::Cluster};
 use leasehold::{LeaseGuard, LockManager, LockOptions};
 use leasehold_servers::Server;
-use std::time::Duration;
+use std::{
+    future::Future,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
 
 const MANY: usize = 12_000;
 /// A link keeps so many votes only.
@@ -22,10 +26,19 @@ fn hold_many(manager: &LockManager) -> Vec<LeaseGuard> {
             .map(|name| manager.mutex(&name).expect("a plain name"))
             .collect();
         let mut waiting: Vec<_> = mutexes.iter().map(|it| Box::pin(it.acquire())).collect();
-        waiting.iter_mut().for_each(begin);
-        let held = waiting
-            .into_iter()
-            .map(|it| block_on(it).expect("it is free"));
+        // All are asked for before the first is waited for. Some are won before they are looked at again.
+        let mut cx = Context::from_waker(Waker::noop());
+        let begun: Vec<_> = waiting
+            .iter_mut()
+            .map(|it| it.as_mut().poll(&mut cx))
+            .collect();
+        let held = waiting.into_iter().zip(begun).map(|(it, begun)| {
+            let ended = match begun {
+                Poll::Ready(ended) => ended,
+                Poll::Pending => block_on(it),
+            };
+            ended.expect("it is free")
+        });
         guards.extend(held);
     }
     guards
