@@ -4,7 +4,7 @@
 //! gets a larger token than that lease has. Nothing is said about attempts that overlap, but that they differ.
 
 use super::{Property, Violation};
-use leasehold_core::{FencingToken, Lease, OperationId, Request, Resource, Send};
+use leasehold_core::{AttemptId, FencingToken, Lease, OperationId, Request, Resource, Send};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub(crate) struct Tokens {
 #[derive(Debug)]
 struct Asking {
     client: usize,
-    operation: OperationId,
+    attempt: AttemptId,
     floor: Option<FencingToken>,
 }
 
@@ -32,13 +32,18 @@ impl Tokens {
         if send.tag.step != 0 {
             return;
         }
-        let operation = send.tag.attempt.operation;
+        let attempt = send.tag.attempt;
+        let is_this = |asking: &Asking| asking.client == client && asking.attempt == attempt;
+        // An attempt that asks one node first, and the others later, has begun with the first.
+        if self.asking.iter().any(is_this) {
+            return;
+        }
         let told = self.told.get(resource);
         let floor = told.and_then(|told| told.last().copied());
-        self.forget(client, operation);
+        self.forget(client, attempt.operation);
         self.asking.push(Asking {
             client,
-            operation,
+            attempt,
             floor,
         });
     }
@@ -52,7 +57,8 @@ impl Tokens {
         is_fenced: bool,
     ) -> Result<(), Violation> {
         let mut asking = self.asking.iter();
-        let asking = asking.find(|asking| asking.client == client && asking.operation == operation);
+        let asking =
+            asking.find(|asking| asking.client == client && asking.attempt.operation == operation);
         let floor = asking.and_then(|asking| asking.floor);
         self.forget(client, operation);
         let resource = &lease.resource;
@@ -81,7 +87,7 @@ impl Tokens {
     /// Nothing will come of this acquisition any more.
     pub(crate) fn forget(&mut self, client: usize, operation: OperationId) {
         self.asking
-            .retain(|asking| asking.client != client || asking.operation != operation);
+            .retain(|asking| asking.client != client || asking.attempt.operation != operation);
     }
 
     /// What a dead process was told has been told.
@@ -132,6 +138,17 @@ mod tests {
         tokens.sent(1, &acquire(OPERATIONS[1]));
         assert_eq!(acquired(&mut tokens, 0, 7), Ok(()));
         assert_eq!(acquired(&mut tokens, 1, 6), Ok(()));
+    }
+
+    #[test]
+    fn an_attempt_begins_with_the_first_node_that_it_asks() {
+        let mut tokens = Tokens::default();
+        tokens.sent(0, &acquire(OPERATIONS[0]));
+        tokens.sent(1, &acquire(OPERATIONS[1]));
+        assert_eq!(acquired(&mut tokens, 1, 7), Ok(()));
+        // The other nodes, when the first has granted.
+        tokens.sent(0, &acquire(OPERATIONS[0]));
+        assert_eq!(acquired(&mut tokens, 0, 6), Ok(()));
     }
 
     #[test]
