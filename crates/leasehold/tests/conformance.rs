@@ -159,8 +159,11 @@ impl Link for Misleading {
                     LinkEvent::Changed(hint)
                 }
                 (Misled::TellsOfEverything, reply @ LinkEvent::Reply(..)) => {
-                    let name = resource.map(|name| name.as_str().replace("/0", "/1"));
-                    let beside = Resource::new(&name.unwrap_or_default()).expect("a name");
+                    let name = resource.expect("a reply has a request");
+                    let case = name.as_str().strip_suffix("/0");
+                    let beside = case.map_or(name.clone(), |case| {
+                        Resource::new(&format!("{case}/1")).expect("a name")
+                    });
                     let look = Request::Inspect { resource: beside };
                     self.link.send(&Parcel::new(AGAIN, look, Instant::ORIGIN));
                     reply
