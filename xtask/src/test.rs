@@ -394,7 +394,7 @@ const SLOWEST: usize = 10;
 const SEEDS: &str = "2000";
 
 /// How many of each scenario whose nodes run the scripts: one such world takes as long as two to six others.
-const LUA_SEEDS: &str = "100";
+const LUA_SEEDS: &str = "300";
 
 /// How nice what computes is: it yields to tests that wait, and the worlds yield to both.
 const LATER: &str = "10";

@@ -113,9 +113,10 @@ impl World {
             LeaseChange::Lost(loss) => {
                 let lease = self.checks.validity.lease(client, operation);
                 let carriers = lease.map(|lease| {
+                    // A node that is down has what it will come back with.
                     let ours = |node: &&Node| {
                         let key = node.key(self.now, &lease.resource);
-                        !node.is_up || key.is_some_and(|key| key.owner == lease.owner)
+                        key.is_some_and(|key| key.owner == lease.owner)
                     };
                     self.nodes.iter().filter(ours).count()
                 });
