@@ -1,5 +1,5 @@
 //! Everything a contributor types: `cargo xtask test`, `sim`, `model`, `mutants`, `chaos`, `bench`, `interop`, `examples`,
-//! `package` and `tidy`.
+//! `package`, `picture` and `tidy`.
 
 #![expect(clippy::print_stdout, reason = "this is what its output is for")]
 
@@ -10,6 +10,7 @@ mod install;
 mod interop;
 mod mutants;
 mod package;
+mod picture;
 mod process;
 mod skips;
 mod test;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         ["bench", further @ ..] => bench::run(&root(), further),
         ["interop", further @ ..] => interop::run(&root(), further),
         ["examples"] => examples::run(&root()),
+        ["picture"] => picture::run(&root()),
         ["package", further @ ..] => package::run(&root(), further),
         ["tidy"] => {
             let findings = tidy::run(&root());
@@ -113,6 +115,7 @@ usage: cargo xtask COMMAND
   interop [ARGUMENTS]   lock the same resources with other people's libraries, which it installs; `--quick` for
                         mixes of seconds; `--help` tells more
   examples              build and try the examples that are crates of their own, below examples/
+  picture               draw the terminal that the README shows, from a run of the command
   package [ARGUMENTS]   make the packages as they would be published, build them, and say what they lack;
                         ARGUMENTS go to `cargo publish --dry-run`
   tidy                  check the rules of the house that no compiler checks";
