@@ -2,6 +2,7 @@
 
 mod bad_config;
 mod bad_input;
+mod deployments;
 mod descriptors;
 mod documents;
 mod elect;
