@@ -85,6 +85,8 @@ pub mod observe;
 pub mod operate;
 mod options;
 mod outcome;
+#[cfg(doctest)]
+mod pages;
 mod shell;
 mod state;
 #[cfg(any(test, feature = "testing"))]
