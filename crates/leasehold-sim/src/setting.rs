@@ -324,7 +324,7 @@ impl Setting {
 
     /// Whether keys come back that were deleted.
     pub(crate) fn resurrects(&self) -> bool {
-        self.forgets() && self.has(Kind::Snapshot)
+        self.forgets() && self.has(Kind::Snapshot) || self.has(Kind::Unlog)
     }
 
     /// Whether keys stay on purpose when their owner has let go.

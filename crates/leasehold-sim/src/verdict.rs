@@ -4,7 +4,7 @@ use crate::{
     check::{Holder, leftovers, loss},
     network::Parcel,
     node::Node,
-    setting::{Guard, Twin},
+    setting::Guard,
     time::MILLISECOND,
     world::World,
 };
@@ -171,10 +171,8 @@ impl World {
     }
 
     fn check_release(&mut self, client: usize, acquisition: OperationId, outcome: &ReleaseOutcome) {
-        // On a lawless network the first request may land after the release. And a server whose second address is late may
-        // be released by both: what is told of a release counts answers.
+        // On a lawless network the first request may land after the release.
         if !self.network.law.lawless
-            && self.setting.twin == Twin::None
             && !self.setting.keeps_keys()
             && !self.setting.resurrects()
             && *outcome == ReleaseOutcome::Released
@@ -182,7 +180,10 @@ impl World {
             && !self.haunted.contains(&lease.owner)
         {
             let (resource, owner) = (&lease.resource, &lease.owner);
-            let needed = self.setting.needed();
+            // What is told of a release counts answers, and one server may have given two: or one, before the first
+            // request of its second address came.
+            let twins = self.setting.nodes - self.setting.servers();
+            let needed = self.setting.needed() - twins;
             let free = leftovers::after_release(self.now, &self.nodes, needed, resource, owner);
             self.note(free);
         }

@@ -239,6 +239,7 @@ impl World {
             } => self.act(client, slot, ticket),
             Event::Mail { client, generation } => self.read_mail(client, generation),
             Event::Fault(kind) => self.strike(kind),
+            Event::Log { node } => self.log_again(node),
             Event::NodeBack { node } => self.nodes[node].is_up = true,
             Event::Write(write) => self.write(&write),
             Event::Look => self.look_at_waiters(),

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// First the ways to forget, one by one; then all of them; then tokens and clocks; then larger quorums.
-pub(super) static ALL: [Scenario; 15] = [
+pub(super) static ALL: [Scenario; 16] = [
     lawful(
         "guarded-restart",
         "nodes forget, and are back at once",
@@ -32,6 +32,7 @@ pub(super) static ALL: [Scenario; 15] = [
     lawful("guarded-failover", "lagging replicas take over", failover),
     lawful("guarded-proxy", "connections outlive the servers", proxy),
     lawful("guarded-disk", "disks that keep all are trusted", disk),
+    lawful("guarded-log", "logs are turned off and on", log),
     lawful(
         "guarded-lawless",
         "nodes forget on a lawless network",
@@ -152,6 +153,12 @@ fn disk(setting: &mut Setting, rng: &mut Rng) {
     if let Guard::Marker { trusts_disk, .. } = &mut setting.guard {
         *trusts_disk = true;
     }
+}
+
+/// What is written while a log is off is lost with the power.
+fn log(setting: &mut Setting, rng: &mut Rng) {
+    disk(setting, rng);
+    strikes(setting, rng, Kind::Unlog);
 }
 
 fn guarded_lawless(setting: &mut Setting, rng: &mut Rng) {

@@ -158,7 +158,7 @@ impl Encoder {
             b"1",
             self.node_key.as_bytes(),
             self.guard.as_bytes(),
-            flag(disk),
+            flag(disk).as_bytes(),
             self.fingerprint.as_bytes(),
             self.text.as_bytes(),
         ];
@@ -187,7 +187,7 @@ impl Encoder {
     /// Ends the command with what differs between connections.
     pub(super) fn append(&self, wire: &mut Vec<u8>, request: &Request, met: &Met) {
         if self.is_attested(request) {
-            codec::encode_part(wire, flag(met.disk));
+            codec::encode_part(wire, flag(met.disk).as_bytes());
             codec::encode_part(wire, met.id.as_bytes());
         }
         if let Some(place) = request.place().filter(|_| self.is_fenced) {
@@ -326,12 +326,13 @@ const fn script(request: &Request, is_fenced: bool) -> Option<&'static Script> {
     }
 }
 
-const fn flag(disk: Disk) -> &'static [u8] {
+/// What is relied upon of a disk, as scripts are told.
+pub(super) const fn flag(disk: Disk) -> &'static str {
     match disk {
-        Disk::Ignored => b"0",
-        Disk::Trusted => b"1",
-        Disk::Distrusted => b"2",
-        Disk::Unasked => b"3",
+        Disk::Ignored => "0",
+        Disk::Trusted => "1",
+        Disk::Distrusted => "2",
+        Disk::Unasked => "3",
     }
 }
 

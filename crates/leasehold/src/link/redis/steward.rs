@@ -8,13 +8,14 @@ use super::{
     codec::{self, Frame, Inbox},
     greeting::{self, Node},
     reply::words,
+    scripts::flag,
     search,
     socket::Stream,
     talk::{hear_beside, send},
     url::RedisUrl,
 };
 use crate::configuration::RestartGuard;
-use leasehold_core::AbstentionCause;
+use leasehold_core::{AbstentionCause, quarantine::Disk};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -48,6 +49,17 @@ pub(crate) struct Look {
     /// While a change is not finished: what was before.
     pub(crate) text_before: Option<String>,
     pub(crate) counter: u64,
+}
+
+impl Look {
+    /// What is known of its disk, should anybody trust that.
+    pub(crate) fn disk(&self) -> Disk {
+        match self.fsync.as_deref() {
+            Some("always") => Disk::Trusted,
+            Some(_) => Disk::Distrusted,
+            None => Disk::Unasked,
+        }
+    }
 }
 
 /// The counters of a node, by their numbers.
@@ -145,10 +157,11 @@ impl Steward {
         mark: &str,
         text: &str,
         text_before: &str,
+        disk: Disk,
     ) -> Result<Change<Counters>, String> {
         self.call(
             BLOCK,
-            &[seen, mark, text, text_before],
+            &[seen, mark, text, text_before, flag(disk)],
             |frame| match frame {
                 Frame::List(parts) => match &parts[..] {
                     [Frame::Integer(1), Frame::List(found)] => Some(Change::Done(
@@ -262,6 +275,12 @@ fn explain(error: &[u8]) -> String {
     let error = words(error);
     if error.starts_with("READONLY") {
         return "is a replica, and locks need a master".to_owned();
+    }
+    if error.starts_with("UNDURABLE") {
+        return "does not write every change to its disk before it answers, as restart guard trust-aof relies on, and would \
+                come back with the old configuration; CONFIG SET appendonly yes, appendfsync always and \
+                no-appendfsync-on-rewrite no, and wait until the log has been rewritten"
+            .to_owned();
     }
     if error.contains("WRONGTYPE") {
         return "has another program's key under the name of the node's own; choose another namespace"
@@ -383,6 +402,8 @@ const SURVEY: &str = concat!(
 const ADMIT: &str = concat!("#!lua flags=allow-oom\n", include_str!("admit.lua"));
 const BLOCK: &str = concat!(
     "#!lua flags=allow-oom\n",
+    include_str!("wait.lua"),
+    include_str!("guard.lua"),
     include_str!("counters.lua"),
     include_str!("block.lua")
 );
