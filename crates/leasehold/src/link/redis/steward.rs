@@ -24,6 +24,8 @@ pub(crate) struct Steward {
     inbox: Inbox,
     /// Whether the node told of a change while it was asked for something else.
     was_told: bool,
+    /// Whether answers may still come that nobody waits for any more.
+    owes: bool,
     node_key: String,
 }
 
@@ -90,6 +92,7 @@ impl Steward {
             stream,
             inbox,
             was_told: false,
+            owes: false,
             node_key,
         })
     }
@@ -212,20 +215,12 @@ impl Steward {
         parts: &[&[u8]],
         read: impl Fn(&Frame<'_>) -> Option<T>,
     ) -> Result<T, String> {
-        let mut wire = Vec::new();
-        codec::encode(&mut wire, parts);
         let read = |frame: &Frame<'_>| match frame {
             Frame::Error(error) => Err(explain(error)),
             frame => read(frame).ok_or_else(|| ODD.to_owned()),
         };
-        let answer = async {
-            send(&mut self.stream, &wire).await?;
-            hear_beside(&mut self.stream, &mut self.inbox, &mut self.was_told, read).await?
-        };
-        match timeout(LIMIT, answer).await {
-            Ok(answer) => answer,
-            Err(_) => Err(format!("the node did not answer within {LIMIT:?}")),
-        }
+        let mut answers = self.ask_all(&[parts], read).await?;
+        answers.pop().expect("there is an answer to each question")
     }
 
     /// Asks all of it in one round trip. Tells of each whether the node refused it, and why.
@@ -233,28 +228,43 @@ impl Steward {
         &mut self,
         questions: &[&[&[u8]]],
     ) -> Result<Vec<Result<(), String>>, String> {
-        let mut wire = Vec::new();
-        for parts in questions {
-            codec::encode(&mut wire, parts);
-        }
         let read = |frame: &Frame<'_>| match frame {
             Frame::Error(error) => Err(explain(error)),
             _ => Ok(()),
         };
+        self.ask_all(questions, read).await
+    }
+
+    /// What `read` makes of the answers, one to each question.
+    ///
+    /// If they did not all come in time, or nobody waited for them, nothing more is asked on this connection: a late answer
+    /// would be taken for that to the next question.
+    async fn ask_all<T>(
+        &mut self,
+        questions: &[&[&[u8]]],
+        read: impl Fn(&Frame<'_>) -> T,
+    ) -> Result<Vec<T>, String> {
+        if self.owes {
+            return Err("the node has not answered an earlier question".to_owned());
+        }
+        let mut wire = Vec::new();
+        for parts in questions {
+            codec::encode(&mut wire, parts);
+        }
+        self.owes = true;
+        let (stream, inbox, was_told) = (&mut self.stream, &mut self.inbox, &mut self.was_told);
         let answers = async {
-            send(&mut self.stream, &wire).await?;
+            send(stream, &wire).await?;
             let mut told = Vec::new();
             for _ in questions {
-                let heard =
-                    hear_beside(&mut self.stream, &mut self.inbox, &mut self.was_told, read);
-                told.push(heard.await?);
+                told.push(hear_beside(stream, inbox, was_told, &read).await?);
             }
             Ok::<_, String>(told)
         };
-        match timeout(LIMIT, answers).await {
-            Ok(answers) => answers,
-            Err(_) => Err(format!("the node did not answer within {LIMIT:?}")),
-        }
+        let answers = timeout(LIMIT, answers).await;
+        let told = answers.map_err(|_| format!("the node did not answer within {LIMIT:?}"))??;
+        self.owes = false;
+        Ok(told)
     }
 }
 
