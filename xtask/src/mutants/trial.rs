@@ -216,7 +216,7 @@ fn checks(mutants: &[&Mutant]) -> Vec<Check> {
 /// How many share the work. Each builds everything once for itself, which few mutants are not worth.
 fn workers(mutants: usize) -> usize {
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    mutants.div_ceil(5).min(cores).clamp(1, 2)
+    mutants.div_ceil(20).min(cores).clamp(1, 2)
 }
 
 /// The only run that works in this folder, for as long as the file is open.
