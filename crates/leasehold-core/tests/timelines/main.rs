@@ -58,6 +58,8 @@ stories! {
     a_danger_may_come_twice
     a_decided_loss_is_released_everywhere_at_once
     a_disagreement_ends_the_acquisition_at_once
+    a_disagreement_is_waited_for_behind_a_node_that_is_down
+    a_disagreement_of_too_few_is_not_waited_for_for_ever
     a_failed_extension_counts_nodes_and_changes_nothing
     a_grant_that_tells_no_counter_is_no_vote_for_a_token
     a_hold_may_be_shorter_than_the_ttl
