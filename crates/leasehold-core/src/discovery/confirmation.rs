@@ -81,11 +81,9 @@ impl Need {
         discovery: &Discovery<A>,
         fault: impl FnOnce(Unconfirmed) -> Fault,
     ) -> Vote {
-        let room = match self {
-            Self::Recent(room) => room,
-            // A word that sentinels are asked for later confirms more than the last that they gave.
-            Self::Later => return vote,
-            Self::Nothing | Self::Turn => return vote,
+        // A word that sentinels are asked for later confirms more than the last that they gave.
+        let Self::Recent(room) = self else {
+            return vote;
         };
         if !vote.is_granted() {
             return vote;
@@ -126,11 +124,8 @@ impl Confirmation {
             None => Ok(()),
         };
         let Held { tag, vote, .. } = self.0.pop_front()?;
-        let told = match outcome {
-            Ok(()) => vote,
-            Err(unconfirmed) => Vote::Unknown(fault(unconfirmed)),
-        };
-        Some((tag, told))
+        let in_doubt = |unconfirmed| Vote::Unknown(fault(unconfirmed));
+        Some((tag, outcome.map_or_else(in_doubt, |()| vote)))
     }
 
     /// How many answers wait.
