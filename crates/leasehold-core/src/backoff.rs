@@ -80,10 +80,7 @@ mod tests {
             let [half, whole] = [whole_ms >> 1, whole_ms].map(Duration::from_millis);
             for noise in (0..1_000_000_000).step_by(999_983) {
                 let pause = pause(failures, noise);
-                assert!(
-                    (half..=whole).contains(&pause),
-                    "{failures}: {pause:?}"
-                );
+                assert!((half..=whole).contains(&pause), "{failures}: {pause:?}");
             }
         }
     }
