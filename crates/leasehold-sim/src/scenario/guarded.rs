@@ -337,10 +337,11 @@ fn rerouted(setting: &mut Setting, rng: &mut Rng) {
         }
     }
     addresses_move(setting, rng);
-    if rng.chance(200_000) {
-        restart(setting, rng);
-    }
     setting.is_fenced = rng.coin();
+    if rng.chance(200_000) {
+        // Who forgets counters needs wall clocks for the order of tokens.
+        return restart(setting, rng);
+    }
     // Some votes take so long that an address leads elsewhere when the token is agreed on.
     if rng.coin() {
         (setting.links.tail, setting.links.tail_ns) = (200_000, setting.ttl_ns / 4);
