@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     Partition,
     /// A connection breaks.
     Break,
+    /// A node's address leads to another node's server for a while, for one client or all.
+    Reroute,
     /// A node stops for a while and then goes on.
     Hang,
     /// A node refuses to act.
@@ -90,6 +92,7 @@ impl World {
         let node = self.rng.index(forgetful.unwrap_or(self.nodes.len()));
         match kind {
             Kind::Partition => self.cut(),
+            Kind::Reroute => self.reroute(client, node),
             Kind::Break => {
                 let link = self.rng.index(self.network.links());
                 self.break_connection(link);
@@ -125,6 +128,32 @@ impl World {
                     format!("c{from} ╱ n{to}  cut (to the node: {there}, back: {back})")
                 });
                 if breaks && self.rng.coin() {
+                    self.break_connection(link);
+                }
+            }
+        }
+    }
+
+    /// Connections that stand lead where they did, until they break.
+    fn reroute(&mut self, client: usize, node: usize) {
+        let until = self.for_a_while();
+        let server = self.rng.index(self.nodes.len());
+        let (for_all, breaks) = (self.rng.coin(), self.rng.chance(800_000));
+        self.trace.tell(self.now, || {
+            let whom = match for_all {
+                true => "everybody".to_owned(),
+                false => format!("c{client}"),
+            };
+            format!(
+                "n{node}       leads {whom} to n{server} until {}",
+                seconds(until)
+            )
+        });
+        for from in 0..self.clients.len() {
+            if for_all || from == client {
+                let link = self.network.link(from, node);
+                self.network.reroute(link, server, until);
+                if breaks {
                     self.break_connection(link);
                 }
             }
@@ -243,10 +272,8 @@ impl World {
     }
 
     fn break_all(&mut self, node: usize) {
-        for node in self.network.addresses(node) {
-            for client in 0..self.clients.len() {
-                self.break_connection(self.network.link(client, node));
-            }
+        for link in self.network.leading_to(node) {
+            self.break_connection(link);
         }
     }
 

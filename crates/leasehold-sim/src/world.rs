@@ -113,6 +113,7 @@ impl World {
             only: match scenario.law {
                 Law::Kept => None,
                 Law::Fenced => Some(Property::Tokens),
+                Law::Exclusive => Some(Property::Exclusion),
                 Law::Broken(property) => Some(property),
             },
             violation: None,

@@ -107,6 +107,7 @@ stories! {
     a_quorum_that_abstains_is_waited_for_without_using_up_the_tries
     a_quorum_that_tells_one_counter_needs_one_round
     a_quorum_that_tolerates_forgetful_nodes_is_larger
+    a_raise_that_comes_to_another_server_does_not_stand_for_the_token
     a_raise_that_is_refused_loses_the_attempt
     a_refusing_node_is_asked_to_release_with_growing_pauses
     a_release_is_told_at_a_quorum_of_deletions

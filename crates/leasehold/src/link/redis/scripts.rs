@@ -10,9 +10,7 @@ use super::{
     },
 };
 use crate::configuration::{Configuration, KeyFormat, RestartGuard};
-use leasehold_core::{
-    Owner, Request, Resource, Ttl, discovery, fence::counter_of, quarantine::Disk,
-};
+use leasehold_core::{Owner, Request, Resource, fence::counter_of, quarantine::Disk};
 use std::{borrow::Cow, time::Duration};
 
 /// Makes commands of requests, for nodes of one configuration.
@@ -72,14 +70,9 @@ impl Encoder {
         }
     }
 
-    /// For how long after its master was last confirmed a vote for `ttl` may be relied on; none if nothing limits that.
-    pub(super) fn room(&self, ttl: Ttl) -> Option<Duration> {
-        Some(discovery::room(self.quarantine?, ttl))
-    }
-
-    /// Whether a node that may have forgotten votes abstains.
-    pub(super) const fn is_quarantined(&self) -> bool {
-        self.quarantine.is_some()
+    /// For how long a node abstains that may have forgotten votes; none if it does not.
+    pub(super) const fn quarantine(&self) -> Option<Duration> {
+        self.quarantine
     }
 
     /// With votes that these must have heard of.
