@@ -60,8 +60,9 @@ lock has changed, and are looked at once a second all the same; those that may n
 second, a file twenty times. A leader for less than that may be missed.
 
 Exit codes:
-  0-255  the command's own; 128+n if signal n ended it, or the campaign
-  0      --observe was ended by a signal
+  0-255  the command's own
+  128+n  as shells show it: signal n ended the command, the campaign or --observe, and leasehold
+         ends by the same signal
   2      the arguments cannot be understood, or others use these servers with different ones
   123    --once, and leadership was lost
   125    leasehold itself failed

@@ -127,7 +127,7 @@ Exit codes:
   123    the lease was lost, or --max-hold was over
   124    the lock stayed held elsewhere for all of --wait (or as -E says)
   125    leasehold itself failed
-  128+n  signal n came, and the lock was released";
+  128+n  as shells show it: ended by signal n, and the lock was released";
 
 const ACQUIRE_HELP: &str = "\
 Examples:

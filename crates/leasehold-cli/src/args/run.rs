@@ -98,8 +98,8 @@ forgotten has ended: for --max-ttl and a little. leasehold says so and waits. `l
 word that they have forgotten nothing.
 
 Signals: HUP, INT, QUIT, TERM, USR1, USR2, TSTP and CONT are passed on to the command's process group.
-While the lock is still waited for, the first six end the wait. While the command is stopped by
-Ctrl-Z, nobody extends the lease: if it ends before `fg`, the command is killed, and the code is 123.
+While leasehold waits for the lock, the first six end the wait, and Ctrl-Z stops it. While the command
+is stopped by Ctrl-Z, nobody extends the lease: if it ends before `fg`, the command is killed, and the code is 123.
 
 What the command leaves running in the background is left alone, and runs without the lock.
 
@@ -111,7 +111,9 @@ later), and one that is killed alone is replaced. If both are killed at once, th
 lock. What leaves the process group (setsid, daemons) is nobody's to end.
 
 Exit codes:
-  0-255  the command's own; 128+n if signal n ended it
+  0-255  the command's own
+  128+n  as shells show it: signal n ended the command, or the wait, and leasehold ends by the
+         same signal
   2      the arguments cannot be understood, or others use these servers with different ones, or
          this very command is run under the lock that it asks for
   121    --no-wait, and the lock is held elsewhere (or as -E says)

@@ -1,13 +1,13 @@
 //! `leasehold acquire`: a lock that no process keeps.
 
 use crate::{
-    args::hold::AcquireArguments, exit_code, failure::Failure, giving_back, lock, nodes::Nodes,
-    output, patience::Wait, signals::Signals, told_lease::ToldLease,
+    args::hold::AcquireArguments, exit::Exit, exit_code, failure::Failure, giving_back, lock,
+    nodes::Nodes, output, patience::Wait, signals::Signals, told_lease::ToldLease,
 };
 use leasehold::LockManager;
 
-/// Acquires a lock, prints it, and tells the code to exit with.
-pub(crate) fn run(arguments: &AcquireArguments) -> Result<u8, Failure> {
+/// Acquires a lock, prints it, and tells how to end.
+pub(crate) fn run(arguments: &AcquireArguments) -> Result<Exit, Failure> {
     let nodes = on_servers(Nodes::choose(arguments.lock.place.nodes.as_ref()))?;
     let manager = lock::manager(&arguments.lock, &nodes)?;
     lock::runtime()?.block_on(acquire(&manager, &nodes, arguments))
@@ -29,7 +29,7 @@ async fn acquire(
     manager: &LockManager,
     nodes: &Nodes,
     arguments: &AcquireArguments,
-) -> Result<u8, Failure> {
+) -> Result<Exit, Failure> {
     // A lock of which nobody knows the owner is in everybody's way and of use to nobody.
     output::check()?;
     let mut signals = Signals::listen()?;
@@ -55,5 +55,5 @@ async fn acquire(
         .detach()
         .await
         .map_err(|lost| Failure::new(exit_code::LEASE_LOST, lost.to_string()))?;
-    Ok(exit_code::SUCCESS)
+    Ok(Exit::Code(exit_code::SUCCESS))
 }

@@ -4,6 +4,7 @@ mod observation;
 
 use crate::{
     args::elect::ElectArguments,
+    exit::Exit,
     exit_code,
     failure::Failure,
     lock,
@@ -15,8 +16,8 @@ use crate::{
 };
 use leasehold::LockManager;
 
-/// Leads or looks on, and tells the code to exit with.
-pub(crate) fn run(arguments: &ElectArguments) -> Result<u8, Failure> {
+/// Leads or looks on, and tells how to end.
+pub(crate) fn run(arguments: &ElectArguments) -> Result<Exit, Failure> {
     let ElectArguments {
         lock,
         span,
@@ -42,7 +43,7 @@ async fn campaign(
     arguments: &ElectArguments,
     tenure: &Tenure<'_>,
     signals: &mut Signals,
-) -> Result<u8, Failure> {
+) -> Result<Exit, Failure> {
     let options = lock::options(&arguments.lock, Some(&arguments.span));
     let wait = Wait::new(manager, nodes, &arguments.lock, options, None);
     loop {
@@ -55,14 +56,14 @@ async fn campaign(
             output::talk(format_args!("leading {resource:?}: term {term}"));
         }
         match tenure.serve(guard, manager.clock(), signals).await? {
-            Ended::Free(code) => return Ok(code),
+            Ended::Free(exit) => return Ok(exit),
             Ended::Lost(why, _) if arguments.once => {
                 return Err(Failure::new(exit_code::LEASE_LOST, why));
             }
             // Who was told to end has no reason to lead again.
             Ended::Lost(why, Some(signal)) => {
                 output::talk(why);
-                return Ok(exit_code::of_signal(signal.as_raw()));
+                return Ok(Exit::by(signal));
             }
             Ended::Lost(why, None) => output::talk(format_args!("{why}; campaigning again")),
         }

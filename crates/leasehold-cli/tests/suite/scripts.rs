@@ -209,7 +209,7 @@ fn a_lock_is_held_until_standard_input_ends() {
 #[test]
 fn a_signal_ends_a_hold_and_frees_the_lock() {
     let user = User::new();
-    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
+    for (signal, code) in [(Signal::TERM, -15), (Signal::INT, -2), (Signal::HUP, -1)] {
         let mut holder = user.run(&["hold", "demo"]).keeping_stdin();
         assert_eq!(holder.line(), "LEASEHOLD_RESOURCE=demo");
         holder.signal(signal);
