@@ -150,6 +150,18 @@ With five servers for a try:
 Every command has a --help with examples and exit codes.";
 
 impl Command {
+    /// Whether the user is to be told of nothing but errors.
+    pub(crate) fn is_quiet(&self) -> bool {
+        match self {
+            Self::Run(run) => run.lock.quiet,
+            Self::Hold(hold) => hold.lock.quiet,
+            Self::Acquire(acquire) => acquire.lock.quiet,
+            Self::Elect(elect) => elect.lock.quiet,
+            Self::Wait(wait) => wait.quiet,
+            _ => false,
+        }
+    }
+
     /// Where it locks or looks, for the configuration file to fill in. None for what is not about such a place.
     pub(crate) fn place(&mut self) -> Option<&mut Place> {
         Some(match self {

@@ -67,6 +67,9 @@ fn main() -> ExitCode {
             return ended(told.map(Exit::Code));
         }
     };
+    if arguments.command.is_quiet() {
+        output::be_quiet();
+    }
     let settled = settle::settle(&mut arguments, &matches);
     ended(settled.and_then(|()| run(&arguments.command)))
 }

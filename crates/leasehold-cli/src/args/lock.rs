@@ -35,6 +35,10 @@ pub(crate) struct LockArguments {
     #[arg(short, long)]
     pub(crate) verbose: bool,
 
+    /// Print nothing but errors on standard error; with -E 0, nothing if the lock is held elsewhere
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+
     /// What to lock: any name that all who share it spell alike
     #[arg(value_parser = terms::resource)]
     pub(crate) resource: String,

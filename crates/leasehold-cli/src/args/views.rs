@@ -65,6 +65,10 @@ pub(crate) struct WaitArguments {
     #[arg(long)]
     pub(crate) json: bool,
 
+    /// Print nothing but errors on standard error
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
     #[command(flatten)]
     pub(crate) place: Place,
 }

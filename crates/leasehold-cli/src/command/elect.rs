@@ -62,10 +62,10 @@ async fn campaign(
             }
             // Who was told to end has no reason to lead again.
             Ended::Lost(why, Some(signal)) => {
-                output::talk(why);
+                output::error(why);
                 return Ok(Exit::by(signal));
             }
-            Ended::Lost(why, None) => output::talk(format_args!("{why}; campaigning again")),
+            Ended::Lost(why, None) => output::error(format_args!("{why}; campaigning again")),
         }
     }
 }
