@@ -8,7 +8,7 @@ use leasehold::LockManager;
 
 /// Acquires a lock, prints it, and tells how to end.
 pub(crate) fn run(arguments: &AcquireArguments) -> Result<Exit, Failure> {
-    let nodes = on_servers(Nodes::choose(arguments.lock.place.nodes.as_ref()))?;
+    let nodes = on_servers(Nodes::choose(arguments.lock.place.nodes.as_ref())?)?;
     let manager = lock::manager(&arguments.lock, &nodes)?;
     lock::runtime()?.block_on(acquire(&manager, &nodes, arguments))
 }

@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &ElectArguments) -> Result<Exit, Failure> {
         command,
         ..
     } = arguments;
-    let nodes = Nodes::choose(lock.place.nodes.as_ref());
+    let nodes = Nodes::choose(lock.place.nodes.as_ref())?;
     let tenure = Tenure::new(&nodes, lock, span, loss, command)?.of_leader();
     if arguments.observe {
         return lock::runtime()?.block_on(observation::run(&nodes, arguments));

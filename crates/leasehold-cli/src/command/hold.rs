@@ -15,7 +15,7 @@ use tokio::{
 
 /// Holds a lock, and tells how to end.
 pub(crate) fn run(arguments: &HoldArguments) -> Result<Exit, Failure> {
-    let nodes = Nodes::choose(arguments.lock.place.nodes.as_ref());
+    let nodes = Nodes::choose(arguments.lock.place.nodes.as_ref())?;
     let manager = lock::manager(&arguments.lock, &nodes)?;
     lock::runtime()?.block_on(hold(&manager, &nodes, arguments))
 }

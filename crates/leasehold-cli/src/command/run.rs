@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
         command,
         ..
     } = arguments;
-    let nodes = Nodes::choose(lock.place.nodes.as_ref());
+    let nodes = Nodes::choose(lock.place.nodes.as_ref())?;
     let tenure = Tenure::new(&nodes, lock, span, loss, command)?;
     let manager = lock::manager(lock, &nodes)?;
     lock::runtime()?.block_on(under_lock(&manager, &nodes, arguments, &tenure))
