@@ -29,8 +29,8 @@ use warden::WardenArguments;
 
 /// Run a program while holding a lock.
 ///
-/// The lock lives on Redis or Valkey servers that know nothing of each other, and is held by whoever
-/// has most of them; or, with no servers given, in a file on this machine.
+/// The lock is on independent Redis or Valkey servers, and is held by the process that has a majority of them. Without
+/// servers, it is in a file on this machine.
 #[derive(Debug, Parser)]
 #[command(name = "leasehold", version, disable_help_subcommand = true, after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -142,9 +142,9 @@ const EXAMPLES: &str = "\
 Examples:
     leasehold run deploy -- make deploy    run under the lock, among your programs on this machine
     leasehold status deploy                who holds it?
-    leasehold doctor                       are the nodes well?
+    leasehold doctor                       do the nodes work?
 
-With five servers for a try:
+With five servers to try it out:
     export LEASEHOLD_NODES=\"$(leasehold servers start -n 5)\"
 
 Every command has a --help with examples and exit codes.";

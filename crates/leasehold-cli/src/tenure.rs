@@ -57,12 +57,12 @@ impl<'a> Tenure<'a> {
         if let Some(grace) = loss.grace {
             upkeep = upkeep.with_grace(grace).map_err(|most| {
                 let text = format!(
-                    "a --grace of {} does not fit into the lease: {} at most, so that extensions that fail can be \
-                     tried again and SIGKILL comes in time",
+                    "a --grace of {} does not fit into the lease: at most {}, so that a failed extension can be tried \
+                     again and SIGKILL comes in time",
                     Shown(grace),
                     Shown(most)
                 );
-                let hint = "a longer --ttl leaves more".to_owned();
+                let hint = "a longer --ttl allows a longer --grace".to_owned();
                 Failure::new(exit_code::USAGE, text).hint(hint)
             })?;
         }

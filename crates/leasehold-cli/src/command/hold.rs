@@ -42,7 +42,7 @@ async fn hold(
         return Err(unread);
     }
     let upkeep = Upkeep::new(lock.ttl, span.max_hold);
-    let ending = "whoever relies on it has to stop";
+    let ending = "stop whatever relies on it";
     let mut story = Story::new(&guard, upkeep, span.max_hold, lock.verbose, ending);
     let mut exit = select! {
         biased;

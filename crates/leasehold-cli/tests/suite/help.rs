@@ -125,6 +125,14 @@ fn the_examples_for_scripts_run_as_they_stand_in_their_help() {
     let (code, said) = shell.run(&hold[0]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.starts_with("held as number 1"), "{said}");
+    // A script does not go on without the lock.
+    shell.script("refused", &hold[0].replace("hold deploy", "hold -n deploy"));
+    shell.script(
+        "once",
+        "rm in out; env -u LEASEHOLD_OWNERS ./refused; echo code-$?",
+    );
+    let (code, said) = shell.run("leasehold run deploy -- ./once");
+    assert_eq!((code, said.as_str()), (Some(0), "code-121\n"));
     let (code, said) = shell.run(&hold[1]);
     assert_eq!((code, said.lines().count()), (Some(0), 4), "{said}");
 
@@ -159,4 +167,40 @@ fn the_examples_of_elect_run_as_they_stand_in_its_help() {
     let look = examples[1].replace("leasehold elect", "timeout 1 leasehold elect");
     let (_, said) = shell.run(&look);
     assert_eq!(said, "led by nobody\n");
+}
+
+#[test]
+fn the_paragraphs_of_a_help_are_wrapped_once_at_the_width_of_the_terminal() {
+    let user = User::new();
+    for verb in ["run", "hold", "acquire", "elect"] {
+        for width in [60, 72, 80, 100] {
+            let help = user
+                .run(&[verb, "--help"])
+                .env("COLUMNS", width.to_string());
+            let help = help.end().stdout;
+            let (_, rest) = help.split_once("Examples:\n").expect(verb);
+            let (_, codes) = help.split_once("Exit codes:\n").expect(verb);
+            // A page of the manual has 72 columns on a terminal of 80.
+            assert!(
+                codes.lines().all(|line| line.chars().count() <= 72),
+                "{codes}"
+            );
+            let lines: Vec<&str> = rest.lines().collect();
+            for (line, next) in lines.iter().zip(&lines[1..]) {
+                let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+                if !is_prose(line) || !is_prose(next) {
+                    continue;
+                }
+                let word = next.split(' ').next().expect("it is not empty");
+                let (length, fits) = (
+                    line.chars().count(),
+                    line.chars().count() + 1 + word.chars().count(),
+                );
+                assert!(
+                    length <= width && fits > width,
+                    "{verb} at {width}: {line}\n{next}"
+                );
+            }
+        }
+    }
 }

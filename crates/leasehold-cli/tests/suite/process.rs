@@ -125,8 +125,8 @@ fn a_command_that_asks_for_the_lock_it_runs_under_is_told_so() {
     let leasehold = env!("CARGO_BIN_EXE_leasehold");
     let inner = [leasehold, "run", "demo", "--", "echo", "never"];
     let says = [
-        "leasehold: cannot lock \"demo\": this command runs under that lock already",
-        "hint: take the inner `leasehold` out",
+        "leasehold: cannot lock \"demo\": this command already runs under that lock",
+        "hint: remove the inner `leasehold`",
     ];
     let seen = user
         .run(&[&["run", "demo", "--"], &inner[..]].concat())

@@ -181,7 +181,7 @@ fn a_file_holds_no_lock_that_no_process_keeps() {
     let acquire = user.run(&["acquire", "demo"]).end();
     let says = [
         "a lock ends with its process",
-        "hint: say --nodes, or keep a process",
+        "hint: give --nodes, or use `leasehold hold`",
     ];
     acquire.assert_says(2, &says);
     let extend = user.run(&["extend", "--owner", "x", "demo"]).end();
@@ -233,9 +233,6 @@ fn a_hold_that_is_lost_says_so_while_its_input_is_open() {
         said = holder.error_line();
         assert_ne!(said, "", "it ended without a word");
     }
-    assert!(
-        said.ends_with("; whoever relies on it has to stop"),
-        "{said}"
-    );
+    assert!(said.ends_with("; stop whatever relies on it"), "{said}");
     assert_eq!(holder.end_alone(), 123);
 }
