@@ -23,7 +23,7 @@ use servers::ServersCommand;
 use std::ffi::OsString;
 use views::{
     BenchArguments, CompletionsArguments, DoctorArguments, ForceReleaseArguments, ListArguments,
-    StatusArguments, WaitArguments, WatchArguments,
+    ManArguments, StatusArguments, WaitArguments, WatchArguments,
 };
 use warden::WardenArguments;
 
@@ -89,8 +89,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Servers(ServersCommand),
     Completions(CompletionsArguments),
-    /// Print the page of the manual: `leasehold man | man -l -`
-    Man,
+    Man(ManArguments),
     #[command(hide = true)]
     Warden(WardenArguments),
 }
@@ -180,7 +179,9 @@ impl Command {
             Self::Doctor(doctor) => &mut doctor.place,
             Self::Bench(bench) => &mut bench.place,
             Self::ForceRelease(release) => &mut release.place,
-            Self::Servers(_) | Self::Completions(_) | Self::Man | Self::Warden(_) => return None,
+            Self::Servers(_) | Self::Completions(_) | Self::Man(_) | Self::Warden(_) => {
+                return None;
+            }
         })
     }
 }

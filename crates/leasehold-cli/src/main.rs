@@ -94,7 +94,7 @@ fn run(command: &Command) -> Result<Exit, Failure> {
         Command::Bench(arguments) => command::bench::run(arguments),
         Command::ForceRelease(arguments) => command::force_release::run(arguments),
         Command::Completions(arguments) => command::completions::run(arguments.shell),
-        Command::Man => command::completions::man(),
+        Command::Man(arguments) => command::completions::man(arguments),
         Command::Warden(arguments) => Ok(command::warden::run(arguments)),
     };
     code.map(Exit::Code)

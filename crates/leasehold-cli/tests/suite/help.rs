@@ -204,3 +204,35 @@ fn the_paragraphs_of_a_help_are_wrapped_once_at_the_width_of_the_terminal() {
         }
     }
 }
+
+#[test]
+fn every_command_has_a_page_of_the_manual() {
+    let user = User::new();
+    let folder = user.path("man/man1");
+    user.run(&["man", "--dir", &folder]).end().assert(0, "", "");
+    let page = |name: &str| fs::read_to_string(format!("{folder}/{name}.1")).expect(name);
+    let overview = page("leasehold");
+    let pages = fs::read_dir(&folder).expect("it was made").count();
+    // Each command is on the first page, and so are those of `servers` on its own.
+    let listed =
+        overview.matches("(1)\n").count() + page("leasehold-servers").matches("(1)\n").count();
+    assert_eq!(pages, listed + 1, "{overview}");
+    let run = page("leasehold-run");
+    for part in [
+        ".SH NAME",
+        "First come, first served",
+        "\\-\\-on\\-loss",
+        "128+n",
+    ] {
+        assert!(run.contains(part), "no {part}: {run}");
+    }
+    user.run(&["man", "run"]).end().assert(0, &run, "");
+    let start = page("leasehold-servers-start");
+    user.run(&["man", "servers", "start"])
+        .end()
+        .assert(0, &start, "");
+    let seen = user.run(&["man", "servers", "begin"]).end();
+    seen.assert_says(2, &["there is no command \"servers begin\""]);
+    let seen = user.run(&["man", "--dir", "/dev/null/x"]).end();
+    seen.assert_says(125, &["cannot write pages to /dev/null/x: "]);
+}
