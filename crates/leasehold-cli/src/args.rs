@@ -23,14 +23,14 @@ use servers::ServersCommand;
 use std::ffi::OsString;
 use views::{
     BenchArguments, CompletionsArguments, DoctorArguments, ForceReleaseArguments, ListArguments,
-    StatusArguments, WaitArguments, WatchArguments,
+    ManArguments, StatusArguments, WaitArguments, WatchArguments,
 };
 use warden::WardenArguments;
 
 /// Run a program while holding a lock.
 ///
-/// The lock lives on Redis or Valkey servers that know nothing of each other, and is held by whoever
-/// has most of them; or, with no servers given, in a file on this machine.
+/// The lock is on independent Redis or Valkey servers, and is held by the process that has a majority of them. Without
+/// servers, it is in a file on this machine.
 #[derive(Debug, Parser)]
 #[command(name = "leasehold", version, disable_help_subcommand = true, after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -89,8 +89,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Servers(ServersCommand),
     Completions(CompletionsArguments),
-    /// Print the page of the manual: `leasehold man | man -l -`
-    Man,
+    Man(ManArguments),
     #[command(hide = true)]
     Warden(WardenArguments),
 }
@@ -142,14 +141,26 @@ const EXAMPLES: &str = "\
 Examples:
     leasehold run deploy -- make deploy    run under the lock, among your programs on this machine
     leasehold status deploy                who holds it?
-    leasehold doctor                       are the nodes well?
+    leasehold doctor                       do the nodes work?
 
-With five servers for a try:
+With five servers to try it out:
     export LEASEHOLD_NODES=\"$(leasehold servers start -n 5)\"
 
 Every command has a --help with examples and exit codes.";
 
 impl Command {
+    /// Whether the user is to be told of nothing but errors.
+    pub(crate) fn is_quiet(&self) -> bool {
+        match self {
+            Self::Run(run) => run.lock.quiet,
+            Self::Hold(hold) => hold.lock.quiet,
+            Self::Acquire(acquire) => acquire.lock.quiet,
+            Self::Elect(elect) => elect.lock.quiet,
+            Self::Wait(wait) => wait.quiet,
+            _ => false,
+        }
+    }
+
     /// Where it locks or looks, for the configuration file to fill in. None for what is not about such a place.
     pub(crate) fn place(&mut self) -> Option<&mut Place> {
         Some(match self {
@@ -168,7 +179,9 @@ impl Command {
             Self::Doctor(doctor) => &mut doctor.place,
             Self::Bench(bench) => &mut bench.place,
             Self::ForceRelease(release) => &mut release.place,
-            Self::Servers(_) | Self::Completions(_) | Self::Man | Self::Warden(_) => return None,
+            Self::Servers(_) | Self::Completions(_) | Self::Man(_) | Self::Warden(_) => {
+                return None;
+            }
         })
     }
 }

@@ -10,7 +10,7 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     io,
-    os::unix::process::{CommandExt, ExitStatusExt},
+    os::unix::process::CommandExt,
     path::PathBuf,
     process::{Command, ExitStatus},
 };
@@ -170,15 +170,6 @@ pub(crate) fn kill_group(group: Pid, signal: Signal) {
     let _ = kill_process_group(group, signal);
 }
 
-/// The exit code that tells of this end, as the shell has it.
-pub(crate) fn code(status: ExitStatus) -> u8 {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => u8::try_from(code).unwrap_or(exit_code::FAILED),
-        (None, Some(signal)) => exit_code::of_signal(signal),
-        (None, None) => exit_code::FAILED,
-    }
-}
-
 /// Why a command cannot be started.
 pub(crate) fn not_started(program: &OsStr, error: &io::Error) -> Failure {
     use io::ErrorKind::{NotFound, OutOfMemory, ResourceBusy, WouldBlock};
@@ -211,6 +202,7 @@ pub(crate) fn this_program() -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::process::ExitStatusExt;
 
     fn failure(program: &str) -> Failure {
         Child::start(&[program.into()], [], Start::AtOnce).expect_err("it is no program")
@@ -231,7 +223,5 @@ mod tests {
     fn the_codes_are_those_of_the_shell() {
         assert_eq!(failure("/nowhere/to/be/found").code, 127);
         assert_eq!(failure("/").code, 126);
-        assert_eq!(code(ExitStatus::from_raw(7 << 8)), 7);
-        assert_eq!(code(ExitStatus::from_raw(9)), 137);
     }
 }

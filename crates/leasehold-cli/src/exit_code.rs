@@ -1,6 +1,6 @@
 //! The codes that `leasehold` ends with on its own account.
 //!
-//! A command's own code passes through, and its death by signal *n* is 128 + *n*, as in the shell. The
+//! A command's own code passes through, and its death by a signal is leasehold's own ([`exit`](crate::exit)). The
 //! codes here sit below 128, where few programs have theirs, so that a script can tell the lock's
 //! trouble from the command's.
 
@@ -34,7 +34,7 @@ pub(crate) const NOT_EXECUTABLE: u8 = 126;
 /// The command was not found.
 pub(crate) const NOT_FOUND: u8 = 127;
 
-/// The code of a process that this signal ended.
+/// The code by which a shell tells of a process that this signal ended.
 pub(crate) fn of_signal(number: i32) -> u8 {
     // Signals are numbered 1 to 64, so this saturates only on nonsense.
     u8::try_from(number.saturating_add(128)).unwrap_or(u8::MAX)

@@ -50,9 +50,13 @@ impl Failure {
         if self.is_quiet() {
             return;
         }
-        output::talk(&self.text);
-        if let Some(hint) = &self.hint {
-            output::hint(hint);
+        // With -E 0, a lock that is held elsewhere is no error.
+        if self.code == exit_code::SUCCESS {
+            output::talk(&self.text);
+            self.hint.iter().for_each(output::hint);
+        } else {
+            output::error(&self.text);
+            self.hint.iter().for_each(output::error_hint);
         }
     }
 }

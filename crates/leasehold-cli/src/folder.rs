@@ -1,6 +1,10 @@
 //! Where the command keeps what has to outlive it: the file store, and the servers it started.
 
 use crate::failure::Failure;
+use nix::{
+    errno::Errno,
+    unistd::{Uid, User},
+};
 use rustix::{fs::Mode, process::geteuid};
 use std::{
     env,
@@ -9,31 +13,62 @@ use std::{
     io,
     os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
-/// The user's folder: below `$XDG_STATE_HOME`, else `~/.local/state`; without a home, below
-/// `$XDG_RUNTIME_DIR`, else `/tmp`.
+/// The user's folder: below `$XDG_STATE_HOME`, else below `.local/state` in the home that the system knows for the id of
+/// this user; for an id without a home, `/tmp/leasehold-ID`.
 ///
-/// The runtime folder would be the natural place, but a login has it and a cron job has not: the two
-/// would not exclude each other. The store itself sees to it that no lock survives a reboot.
-pub(crate) fn of_user() -> PathBuf {
-    choose(|name| env::var_os(name), geteuid().as_raw())
+/// Two processes of one user that find different folders do not exclude each other. So the user's id decides, which all
+/// of them have, and neither `$HOME`, which is missing in systemd's units and is another user's below `sudo`, nor
+/// `$XDG_RUNTIME_DIR`, which a login has and a cron job has not. `$XDG_STATE_HOME` is set by nobody but a user who wants
+/// another folder. A home that cannot be used is an error: a second choice would be a second set of locks. The store
+/// itself sees to it that no lock survives a reboot.
+///
+/// # Errors
+/// If the system cannot tell the user's home. It may ask a server for it, and answer later.
+pub(crate) fn of_user() -> Result<PathBuf, Failure> {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(folder) = FOLDER.get() {
+        return Ok(folder.clone());
+    }
+    let folder = choose(env::var_os("XDG_STATE_HOME"), geteuid().as_raw(), home)?;
+    Ok(FOLDER.get_or_init(|| folder).clone())
 }
 
-fn choose(variable: impl Fn(&str) -> Option<OsString>, user: u32) -> PathBuf {
+/// Whether this is the user's folder.
+pub(crate) fn is_of_user(folder: &Path) -> bool {
+    of_user().is_ok_and(|own| own == folder)
+}
+
+fn choose(
+    state_home: Option<OsString>,
+    user: u32,
+    home: impl Fn(u32) -> io::Result<Option<PathBuf>>,
+) -> Result<PathBuf, Failure> {
     // The base directory specification: a relative path is to be ignored.
-    let absolute = |name| {
-        variable(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
+    let state_home = state_home.map(PathBuf::from);
+    if let Some(base) = state_home.filter(|path| path.is_absolute()) {
+        return Ok(base.join("leasehold"));
+    }
+    let home = home(user).map_err(|error| {
+        Failure::own(format!("cannot find the home of user {user}: {error}"))
+            .hint("set XDG_STATE_HOME to a folder that you can write".to_owned())
+    })?;
+    Ok(home.map_or_else(
+        || PathBuf::from(format!("/tmp/leasehold-{user}")),
+        |home| home.join(".local/state/leasehold"),
+    ))
+}
+
+/// The home of the user with this id, as the system knows it.
+fn home(user: u32) -> io::Result<Option<PathBuf>> {
+    let entry = match User::from_uid(Uid::from_raw(user)) {
+        // By getpwuid(3), each of these says that nobody has this id: where there is no list of users at all, say.
+        Err(Errno::ENOENT | Errno::ESRCH | Errno::EBADF | Errno::EPERM) => None,
+        entry => entry?,
     };
-    absolute("XDG_STATE_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
-        .or_else(|| absolute("XDG_RUNTIME_DIR"))
-        .map_or_else(
-            || PathBuf::from(format!("/tmp/leasehold-{user}")),
-            |base| base.join("leasehold"),
-        )
+    Ok(entry.map(|user| user.dir).filter(|home| home.is_absolute()))
 }
 
 /// Makes the folder if it is not there, for this user alone, and refuses one that others could write.
@@ -66,7 +101,7 @@ pub(crate) fn prepare(folder: &Path) -> Result<(), Failure> {
 
 /// What to say instead, by who chose the folder.
 fn way_out(folder: &Path) -> &'static str {
-    if folder.starts_with(of_user()) {
+    if of_user().is_ok_and(|own| folder.starts_with(own)) {
         "set XDG_STATE_HOME to a folder that you can write"
     } else {
         "name a folder that belongs to you and that nobody else can write, or one that is not there yet: \
@@ -78,29 +113,29 @@ fn way_out(folder: &Path) -> &'static str {
 mod tests {
     use super::*;
     use std::{
-        collections::HashMap,
         fs::{Permissions, create_dir, remove_dir_all, set_permissions},
         os::unix::fs::{PermissionsExt, symlink},
     };
 
     #[test]
-    fn the_first_absolute_folder_is_taken() {
-        let runtime = ("XDG_RUNTIME_DIR", "/run/user/7");
-        let cases = [
-            (&[runtime, ("HOME", "/h")][..], "/h/.local/state/leasehold"),
-            (&[("XDG_STATE_HOME", "/s"), ("HOME", "/h")], "/s/leasehold"),
-            (
-                &[("XDG_STATE_HOME", "here"), ("HOME", "/h")],
-                "/h/.local/state/leasehold",
-            ),
-            (&[("HOME", ""), runtime], "/run/user/7/leasehold"),
-            (&[], "/tmp/leasehold-7"),
-        ];
-        for (variables, folder) in cases {
-            let variables: HashMap<_, _> = variables.iter().copied().collect();
-            let chosen = choose(|name| variables.get(name).map(OsString::from), 7);
-            assert_eq!(chosen, Path::new(folder));
+    fn the_users_id_decides_unless_a_folder_is_named() {
+        let known = |user| Ok((user == 7).then(|| PathBuf::from("/seven")));
+        for (state_home, user, folder) in [
+            (Some("/s"), 7, "/s/leasehold"),
+            (Some("here"), 7, "/seven/.local/state/leasehold"),
+            (Some(""), 7, "/seven/.local/state/leasehold"),
+            (None, 7, "/seven/.local/state/leasehold"),
+            (None, 8, "/tmp/leasehold-8"),
+        ] {
+            let chosen = choose(state_home.map(OsString::from), user, known);
+            assert_eq!(chosen, Ok(folder.into()));
         }
+        // One that is known at other times must not have a second set of locks now.
+        let silent = |_| Err(io::ErrorKind::TimedOut.into());
+        let failure = choose(None, 7, silent).expect_err("nobody knows the home");
+        assert_eq!(failure.text, "cannot find the home of user 7: timed out");
+        let chosen = choose(Some("/s".into()), 7, silent);
+        assert_eq!(chosen, Ok("/s/leasehold".into()));
     }
 
     #[test]

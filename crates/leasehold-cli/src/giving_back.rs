@@ -2,6 +2,7 @@
 
 use crate::{nodes::Nodes, output, signals::Signals};
 use leasehold::{LeaseGuard, LockManager};
+use rustix::process::Signal;
 use std::time::Duration;
 use tokio::{
     select,
@@ -29,19 +30,20 @@ pub(crate) async fn release(guard: LeaseGuard, verbose: bool) {
 }
 
 /// Keeps a lock in a file on this machine that is to be held for longer, which servers do by themselves: there it
-/// would end with this process. A signal ends the wait.
+/// would end with this process. A signal ends the wait, and is what is returned.
 pub(crate) async fn linger(
     nodes: &Nodes,
     min_hold: Option<Duration>,
     begun: Instant,
     signals: &mut Signals,
-) {
-    if let (Nodes::ThisMachine(_), Some(least)) = (nodes, min_hold) {
-        select! {
-            biased;
-            _ = signals.next_end() => {}
-            () = sleep_until(begun + least) => {}
-        }
+) -> Option<Signal> {
+    let (Nodes::ThisMachine(_), Some(least)) = (nodes, min_hold) else {
+        return None;
+    };
+    select! {
+        biased;
+        signal = signals.next_end() => Some(signal),
+        () = sleep_until(begun + least) => None,
     }
 }
 

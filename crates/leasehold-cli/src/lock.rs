@@ -83,11 +83,10 @@ fn check_ttl(lock: &LockArguments, nodes: &Nodes) -> Result<(), Failure> {
         return Ok(());
     }
     let text = format!(
-        "the --ttl of {} is longer than the --max-ttl of {}, for which servers that may have forgotten a lock wait",
+        "the --ttl of {} is longer than the --max-ttl of {}: servers that may have forgotten a lock wait for --max-ttl",
         Shown(lock.ttl),
         Shown(longest)
     );
-    let hint =
-        "all who use these servers must say the same --max-ttl; `leasehold reconfigure` changes it";
+    let hint = "all clients of these servers must use the same --max-ttl; `leasehold reconfigure` changes it";
     Err(Failure::new(exit_code::USAGE, text).hint(hint.to_owned()))
 }

@@ -2,7 +2,7 @@
 //!
 //! [`args`] says what can be asked for and touches nothing; the rooms below [`command`] do it. One run
 //! goes [`nodes`] → [`patience`] → [`tenure`] ([`child`] and [`watch`], with a [`warden`] behind them) →
-//! [`giving_back`], and ends in a code of [`exit_code`] or a [`failure`] that carries one.
+//! [`giving_back`], and ends in an [`exit`] or a [`failure`] that carries a code of [`exit_code`].
 
 mod agreement;
 mod args;
@@ -13,6 +13,7 @@ mod command;
 mod config;
 mod diagnosis;
 mod duration;
+mod exit;
 mod exit_code;
 mod failure;
 mod folder;
@@ -46,13 +47,14 @@ mod warden;
 mod watch;
 
 use args::{Arguments, Command};
+use exit::Exit;
 use failure::Failure;
 use std::{env, ffi::OsString, process::ExitCode};
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = env::args_os().collect();
     if let Some(end) = launch::asked_for(&words) {
-        return ended(end);
+        return ended(end.map(Exit::Code));
     }
     let (mut arguments, matches) = match Arguments::read(&words) {
         Ok(parsed) => parsed,
@@ -62,17 +64,25 @@ fn main() -> ExitCode {
                 true => exit_code::USAGE,
                 false => exit_code::SUCCESS,
             });
-            return ended(told);
+            return ended(told.map(Exit::Code));
         }
     };
+    if arguments.command.is_quiet() {
+        output::be_quiet();
+    }
     let settled = settle::settle(&mut arguments, &matches);
-    let end = settled.and_then(|()| match &arguments.command {
-        Command::Run(arguments) => command::run::run(arguments),
-        Command::Hold(arguments) => command::hold::run(arguments),
-        Command::Acquire(arguments) => command::acquire::run(arguments),
+    ended(settled.and_then(|()| run(&arguments.command)))
+}
+
+/// Does what was asked for, and tells how to end.
+fn run(command: &Command) -> Result<Exit, Failure> {
+    let code = match command {
+        Command::Run(arguments) => return command::run::run(arguments),
+        Command::Hold(arguments) => return command::hold::run(arguments),
+        Command::Acquire(arguments) => return command::acquire::run(arguments),
+        Command::Elect(arguments) => return command::elect::run(arguments),
         Command::Extend(arguments) => command::extend::run(arguments),
         Command::Release(arguments) => command::release::run(arguments),
-        Command::Elect(arguments) => command::elect::run(arguments),
         Command::Admit(arguments) => command::admit::run(arguments),
         Command::Reconfigure(arguments) => command::reconfigure::run(arguments),
         Command::Servers(command) => command::servers::run(command),
@@ -84,18 +94,18 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => command::bench::run(arguments),
         Command::ForceRelease(arguments) => command::force_release::run(arguments),
         Command::Completions(arguments) => command::completions::run(arguments.shell),
-        Command::Man => command::completions::man(),
+        Command::Man(arguments) => command::completions::man(arguments),
         Command::Warden(arguments) => Ok(command::warden::run(arguments)),
-    });
-    ended(end)
+    };
+    code.map(Exit::Code)
 }
 
 /// The end of the process, with what there is to say of a failure.
-fn ended(end: Result<u8, Failure>) -> ExitCode {
-    let code = end.unwrap_or_else(|failure| {
+fn ended(end: Result<Exit, Failure>) -> ExitCode {
+    let exit = end.unwrap_or_else(|failure| {
         failure.tell();
-        failure.code
+        Exit::Code(failure.code)
     });
     output::finish();
-    ExitCode::from(code)
+    ExitCode::from(exit.or_die())
 }

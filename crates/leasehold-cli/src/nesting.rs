@@ -50,10 +50,10 @@ impl Nesting {
 /// The end of who asks for a lock that it runs under.
 pub(crate) fn failure(resource: &str) -> Failure {
     let text = format!(
-        "cannot lock {resource:?}: this command runs under that lock already, and a lock is not given twice"
+        "cannot lock {resource:?}: this command already runs under that lock, and would wait for itself"
     );
     Failure::new(exit_code::USAGE, text)
-        .hint("take the inner `leasehold` out, or let it lock another name".to_owned())
+        .hint("remove the inner `leasehold`, or give its lock another name".to_owned())
 }
 
 /// What tells owners apart: all of a foreign one.

@@ -17,14 +17,14 @@ pub(crate) enum Nodes {
 
 impl Nodes {
     /// The nodes that were given; without any, this user's folder.
-    pub(crate) fn choose(given: Option<&NodeList>) -> Self {
-        match given {
-            None => Self::ThisMachine(folder::of_user()),
+    pub(crate) fn choose(given: Option<&NodeList>) -> Result<Self, Failure> {
+        Ok(match given {
+            None => Self::ThisMachine(folder::of_user()?),
             Some(list) => list.folder().map_or_else(
                 || Self::Servers(list.clone()),
                 |folder| Self::ThisMachine(folder.to_owned()),
             ),
-        }
+        })
     }
 
     /// For those who only look, at all of these nodes. Waits for the file system, not for the network.
@@ -33,7 +33,7 @@ impl Nodes {
             Self::Servers(_) => Ok(self.quiet_builder(agreement)),
             Self::ThisMachine(folder) => {
                 folder::prepare(folder)?;
-                if *folder == folder::of_user() {
+                if folder::is_of_user(folder) {
                     let shown = folder.display();
                     output::talk(format_args!(
                         "no nodes given: looking at this machine only, in {shown}"
@@ -71,7 +71,7 @@ impl Nodes {
                 folder::prepare(folder)?;
                 let shown = folder.display();
                 // A lock that excludes fewer than its user believes is worse than none. Who named the folder knows.
-                if *folder == folder::of_user() {
+                if folder::is_of_user(folder) {
                     output::talk(format_args!(
                         "no nodes given: locking on this machine only, in {shown}"
                     ));

@@ -3,7 +3,7 @@
 //! Data that cannot be written is a failure like any other: a script that goes on with half a list, or a lock whose
 //! owner nobody has read, is worse off than one that is told. Only a reader that has gone away, such as `head`, is no
 //! news to anybody: the command ends without a word, with the code of a process that SIGPIPE ended, unless it has changed
-//! something. Talk is for people, and nothing fails for want of it.
+//! something. Talk is for people, and nothing fails for want of it. With `--quiet` only errors are told.
 
 mod closed;
 mod talk;
@@ -12,7 +12,11 @@ use crate::{exit_code, failure::Failure};
 use std::{
     fmt::Display,
     io::{self, Write, stdout},
+    sync::atomic::{AtomicBool, Ordering},
 };
+
+/// Whether only errors are told.
+static IS_QUIET: AtomicBool = AtomicBool::new(false);
 
 /// Prints a line of data, for scripts.
 pub(crate) fn data(line: impl Display) -> Result<(), Failure> {
@@ -56,13 +60,32 @@ pub(crate) fn failure(error: &io::Error) -> Failure {
     }
 }
 
-/// Tells the user something, in one line. Waits for no reader.
+/// From now on only errors are told.
+pub(crate) fn be_quiet() {
+    IS_QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Tells the user something that is no error, in one line. Waits for no reader.
 pub(crate) fn talk(line: impl Display) {
+    if !IS_QUIET.load(Ordering::Relaxed) {
+        error(line);
+    }
+}
+
+/// Suggests a way out of what was just told by [`talk`].
+pub(crate) fn hint(line: impl Display) {
+    if !IS_QUIET.load(Ordering::Relaxed) {
+        error_hint(line);
+    }
+}
+
+/// Tells the user of an error, in one line, also those who want to be told of nothing else. Waits for no reader.
+pub(crate) fn error(line: impl Display) {
     talk::say(format!("leasehold: {line}\n"));
 }
 
-/// Suggests a way out of what was just told.
-pub(crate) fn hint(line: impl Display) {
+/// Suggests a way out of an error.
+pub(crate) fn error_hint(line: impl Display) {
     talk::say(format!("hint: {line}\n"));
 }
 

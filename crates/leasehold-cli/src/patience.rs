@@ -6,6 +6,7 @@ mod spent;
 use crate::{
     args::lock::{LockArguments, WaitArguments},
     duration::Shown,
+    exit::Exit,
     exit_code,
     failure::Failure,
     giving_back, hint,
@@ -51,12 +52,12 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Waits for the lock. The error is the end that a signal asks for, its code, or a failure; then nothing of the wait
-    /// is left on the nodes.
+    /// Waits for the lock. The error is the end by the signal that broke the wait off, or a failure; then nothing of the
+    /// wait is left on the nodes.
     pub(crate) async fn acquire_or_end(
         &self,
         signals: &mut Signals,
-    ) -> Result<LeaseGuard, Result<u8, Failure>> {
+    ) -> Result<LeaseGuard, Result<Exit, Failure>> {
         let end = signals.or_else(self.acquire()).await;
         if end.is_err() {
             giving_back::clean_up(self.manager).await;

@@ -1,10 +1,11 @@
 //! The signals that are not for leasehold but for the command it runs.
 
-use crate::{exit_code, failure::Failure};
-use rustix::process::Signal;
+use crate::{exit::Exit, failure::Failure, terminal::Terminal};
+use rustix::process::{Signal, getpid, kill_process};
 use std::{
     future::poll_fn,
     io,
+    pin::pin,
     task::{Context, Poll},
 };
 use tokio::{
@@ -35,15 +36,30 @@ impl Signals {
         Ok(Self { streams })
     }
 
-    /// What comes of the work, or the end that a signal asks for: its code, or a failure.
+    /// What comes of the work. The error is the end by the signal that broke it off, or a failure.
     pub(crate) async fn or_else<T>(
         &mut self,
         work: impl Future<Output = Result<T, Failure>>,
-    ) -> Result<T, Result<u8, Failure>> {
+    ) -> Result<T, Result<Exit, Failure>> {
         select! {
             biased;
-            signal = self.next_end() => Err(Ok(exit_code::of_signal(signal.as_raw()))),
+            signal = self.next_end() => Err(Ok(Exit::by(signal))),
             done = work => done.map_err(Err),
+        }
+    }
+
+    /// Does the work to its end, and tells which key of the terminal was pressed meanwhile, if one was.
+    pub(crate) async fn heed_keys<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+    ) -> (T, Option<Signal>) {
+        let (mut work, mut key) = (pin!(work), None);
+        loop {
+            select! {
+                biased;
+                signal = self.next() => key = Some(signal).filter(|signal| KEYS.contains(signal)).or(key),
+                done = &mut work => return (done, key),
+            }
         }
     }
 
@@ -52,12 +68,17 @@ impl Signals {
         poll_fn(|context| self.poll(context)).await
     }
 
-    /// Waits for a signal that means: give up; cancel safe.
+    /// Waits for a signal that means: give up; cancel safe. Ctrl-Z stops this process, as it stops any that does not
+    /// listen.
     pub(crate) async fn next_end(&mut self) -> Signal {
         loop {
-            let signal = self.next().await;
-            if ENDING.contains(&signal) {
-                return signal;
+            match self.next().await {
+                signal if ENDING.contains(&signal) => return signal,
+                Signal::TSTP if Terminal::has_job_control() => {
+                    // No error is left: the process is our own. It goes on here when it is continued.
+                    let _ = kill_process(getpid(), Signal::STOP);
+                }
+                _ => {}
             }
         }
     }
@@ -81,6 +102,9 @@ const ENDING: [Signal; 6] = [
     Signal::USR1,
     Signal::USR2,
 ];
+
+/// What the keys Ctrl-C and Ctrl-\\ of a terminal send to its foreground process group.
+pub(crate) const KEYS: [Signal; 2] = [Signal::INT, Signal::QUIT];
 
 /// CHILD is not passed on: it says that the command stopped or ended.
 const LISTENED: [Signal; 9] = [

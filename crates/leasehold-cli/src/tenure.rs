@@ -5,8 +5,9 @@ use crate::{
         lock::{LockArguments, SpanArguments},
         run::{LossArguments, OnLoss},
     },
-    child::{self, Child, Start},
+    child::{Child, Start},
     duration::Shown,
+    exit::Exit,
     exit_code,
     failure::Failure,
     giving_back,
@@ -37,8 +38,8 @@ pub(crate) struct Tenure<'a> {
 /// How a lease with a command ended.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    /// The command ended by itself, with this code, and the lock was given back.
-    Free(u8),
+    /// The command ended by itself, and the lock was given back. leasehold ends so.
+    Free(Exit),
     /// The lease was lost: why, and whether somebody asked for the end besides.
     Lost(String, Option<Signal>),
 }
@@ -56,12 +57,12 @@ impl<'a> Tenure<'a> {
         if let Some(grace) = loss.grace {
             upkeep = upkeep.with_grace(grace).map_err(|most| {
                 let text = format!(
-                    "a --grace of {} does not fit into the lease: {} at most, so that extensions that fail can be \
-                     tried again and SIGKILL comes in time",
+                    "a --grace of {} does not fit into the lease: at most {}, so that a failed extension can be tried \
+                     again and SIGKILL comes in time",
                     Shown(grace),
                     Shown(most)
                 );
-                let hint = "a longer --ttl leaves more".to_owned();
+                let hint = "a longer --ttl allows a longer --grace".to_owned();
                 Failure::new(exit_code::USAGE, text).hint(hint)
             })?;
         }
@@ -111,12 +112,14 @@ impl<'a> Tenure<'a> {
         let mut watch = Watch::new(&guard, &self.rules, signals, child, post);
         match watch.until_the_end().await {
             Ok(End::Free(status)) => {
+                let (exit, asked) = (watch.exit(status), watch.asked().is_some());
                 // Who was told to end does not stay.
-                if watch.asked().is_none() {
-                    giving_back::linger(self.nodes, self.min_hold, begun, signals).await;
-                }
-                giving_back::release(guard, self.rules.verbose).await;
-                Ok(Ended::Free(child::code(status)))
+                let stays = !asked && !matches!(exit, Exit::Key(_));
+                let min_hold = self.min_hold.filter(|_| stays);
+                let late = giving_back::linger(self.nodes, min_hold, begun, signals).await;
+                let release = giving_back::release(guard, self.rules.verbose);
+                let ((), key) = signals.heed_keys(release).await;
+                Ok(Ended::Free(late.or(key).map_or(exit, Exit::by)))
             }
             // It was killed and is still there, so nobody gives the lock back: servers keep it for its TTL, a file as long as we live.
             Ok(End::Lost(why)) if watch.is_unkillable() => {

@@ -40,11 +40,11 @@ impl Terminal {
         tcgetpgrp(&self.device) == Ok(getpgrp()) && tcsetpgrp(&self.device, group).is_ok()
     }
 
-    /// Makes this process's group the foreground group again, if `group` is now.
-    pub(crate) fn take_back_from(&self, group: Pid) {
+    /// Makes this process's group the foreground group again, if `group` is now. Says whether it was.
+    pub(crate) fn take_back_from(&self, group: Pid) -> bool {
         // If the shell took the terminal, because the job was put into the background, it keeps it.
         if tcgetpgrp(&self.device) != Ok(group) {
-            return;
+            return false;
         }
         // A background group that sets the foreground group is stopped by SIGTTOU, unless the signal is
         // blocked.
@@ -54,6 +54,7 @@ impl Terminal {
         if let Ok(before) = before {
             let _ = before.thread_set_mask();
         }
+        true
     }
 
     /// Whether a shell would continue this process, if it stopped.

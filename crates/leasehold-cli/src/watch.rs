@@ -7,8 +7,9 @@ pub(crate) use story::Story;
 use crate::{
     args::run::OnLoss,
     child::{Change, Child},
+    exit::Exit,
     output,
-    signals::Signals,
+    signals::{KEYS, Signals},
     terminal::Terminal,
     upkeep::{Stage, Upkeep},
     warden::Post,
@@ -44,6 +45,8 @@ pub(crate) struct Watch<'a> {
     runs_on: bool,
     /// A signal that asks for the end, and was passed on.
     asked: Option<Signal>,
+    /// Whether the keys of the terminal signalled the command's group, and not ours, when the command ended.
+    had_keys: bool,
 }
 
 /// How a command is to be looked after.
@@ -93,12 +96,24 @@ impl<'a> Watch<'a> {
             story,
             runs_on: false,
             asked: None,
+            had_keys: false,
         }
     }
 
     /// The signal that asked for the end, if one did.
     pub(crate) fn asked(&self) -> Option<Signal> {
         self.asked
+    }
+
+    /// How leasehold ends after this end of the command.
+    pub(crate) fn exit(&self, status: ExitStatus) -> Exit {
+        let exit = Exit::of(status);
+        // One that leasehold was sent itself has reached everybody for whom it was meant.
+        let mut keys = KEYS.into_iter().filter(|key| self.asked != Some(*key));
+        match keys.find(|key| exit == Exit::by(*key)) {
+            Some(key) if self.had_keys => Exit::Key(key.as_raw()),
+            _ => exit,
+        }
     }
 
     /// Watches until the command has ended, and if that was our doing, its whole group.
@@ -121,7 +136,7 @@ impl<'a> Watch<'a> {
             self.end_unseen().await;
         }
         if let Some(terminal) = &self.terminal {
-            terminal.take_back_from(self.child.group());
+            self.had_keys = terminal.take_back_from(self.child.group());
         }
         // What has ended is not to be ended by the warden: its number may be another's by then.
         self.post.dismiss();

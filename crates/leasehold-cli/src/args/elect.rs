@@ -7,11 +7,11 @@ use super::{
 use clap::Args;
 use std::ffi::OsString;
 
-/// Run a command while being the leader, or tell who is.
+/// Run a command while this process is the leader, or show who leads.
 ///
-/// Campaigns until it leads, however long that takes, and runs the command. If leadership is lost, the command
-/// is ended as by `leasehold run`, and the campaign begins again. When the command ends by itself, leadership
-/// is given up, and its code is the exit code.
+/// Waits until it leads, without a limit, and runs the command. If leadership is lost, the command is ended as by
+/// `leasehold run`, and leasehold campaigns again. When the command ends by itself, leadership is released, and the
+/// command's exit code is passed on.
 #[derive(Debug, Args)]
 #[command(after_long_help = ELECT_HELP)]
 pub(crate) struct ElectArguments {
@@ -28,7 +28,7 @@ pub(crate) struct ElectArguments {
     #[arg(long)]
     pub(crate) once: bool,
 
-    /// Only tell who leads, now and with every change, until a signal comes
+    /// Only show who leads, now and after every change, until a signal ends it
     #[arg(long, conflicts_with_all = ["once", "command", "max_hold", "min_hold", "grace", "label", "fair"])]
     pub(crate) observe: bool,
 
@@ -41,29 +41,29 @@ pub(crate) struct ElectArguments {
     pub(crate) command: Vec<OsString>,
 }
 
+/// As the help of `run`: a paragraph and an entry of a list are one line each.
 const ELECT_HELP: &str = "\
 Examples:
-  One scheduler among all machines that run this, another within 10 seconds if it dies:
+  One scheduler among all machines that run this; if it dies, another follows within 10 seconds:
     leasehold elect --nodes redis://a,redis://b,redis://c scheduler -- ./scheduler
 
-  Who it is, a line with each change:
+  Who leads, a line for each change:
     leasehold elect --observe --nodes redis://a,redis://b,redis://c scheduler
 
-The command sees what a command of `leasehold run` sees, and LEASEHOLD_TERM: the fencing token, a number
-that is larger for every later leader. Let whatever the leader changes refuse smaller ones.
+The command has the variables of `leasehold run`, and LEASEHOLD_TERM: the fencing token, a number that is larger for \
+every later leader. A resource that the leader changes should refuse smaller ones.
 
---observe prints `led by pid 4711 on db1, term 1767225600125 at most`, `led by nobody`, or, where for a
-second too few nodes answer or agree, `not known`. The term itself is known to the leader alone: servers
-count for many locks together, and tell how far; a file on this machine does not. A line is told again with
-a larger term if nodes that counted further are heard within a second. Servers push that the
-lock has changed, and are looked at once a second all the same; those that may not push are looked at once a
-second, a file twenty times. A leader for less than that may be missed.
+--observe prints `led by pid 4711 on db1, term 1767225600125 at most`, `led by nobody`, or `not known` if too few nodes \
+answer or agree for a second. Only the leader knows its term: servers count for many locks together, and say how far they \
+have counted; a file on this machine does not. A line is printed again with a larger term if a node that counted further \
+answers within a second. Servers notify leasehold when the lock changes; it also asks them once a second, and a file \
+twenty times a second. A leader that leads for less time than that may be missed.
 
 Exit codes:
-  0-255  the command's own; 128+n if signal n ended it, or the campaign
-  0      --observe was ended by a signal
-  2      the arguments cannot be understood, or others use these servers with different ones
-  123    --once, and leadership was lost
+  0-255  the command's own
+  128+n  as shells show it: signal n ended the command or the wait
+  2      wrong arguments; or other options than other clients use
+  123    leadership was lost, with --once
   125    leasehold itself failed
   126    the command cannot be executed
   127    the command was not found";

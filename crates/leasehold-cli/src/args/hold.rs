@@ -11,8 +11,8 @@ use std::time::Duration;
 
 /// Hold a lock until standard input ends, for scripts.
 ///
-/// Prints what is held once it is held, keeps extending it, and releases it when standard input ends or
-/// a signal comes. If the lease is lost, it says so and exits with 123.
+/// Prints the lease when the lock is held, keeps extending it, and releases the lock when standard input ends or a signal
+/// comes. If the lease is lost, leasehold says so and exits with 123.
 #[derive(Debug, Args)]
 #[command(after_long_help = HOLD_HELP)]
 pub(crate) struct HoldArguments {
@@ -30,11 +30,11 @@ pub(crate) struct HoldArguments {
     pub(crate) json: bool,
 }
 
-/// Acquire a lock that no process keeps: it ends with its --ttl, unless it is extended or released.
+/// Acquire a lock and exit: the lock lasts for --ttl, unless it is extended or released.
 ///
-/// For scripts whose every line is a process of its own. Prints the owner, by which `leasehold extend` and
-/// `leasehold release` act on it. With servers only: in a file on this machine a lock ends with its process;
-/// there, `leasehold hold` is the way.
+/// For scripts in which each line is a process of its own. Prints the owner, which `leasehold extend` and `leasehold
+/// release` ask for. Only with servers: in a file on this machine a lock ends with its process. Use `leasehold hold`
+/// there.
 #[derive(Debug, Args)]
 #[command(after_long_help = ACQUIRE_HELP)]
 pub(crate) struct AcquireArguments {
@@ -53,7 +53,7 @@ pub(crate) struct AcquireArguments {
 #[derive(Debug, Args)]
 #[command(after_long_help = EXTEND_HELP)]
 pub(crate) struct ExtendArguments {
-    /// How long the lock lives from now on; one that lives longer is not shortened
+    /// How long the lock lasts from now on; a lock that lasts longer is not shortened
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = terms::ttl)]
     pub(crate) ttl: Duration,
 
@@ -84,7 +84,7 @@ pub(crate) struct HeldArguments {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// What is locked
+    /// The name of the lock
     #[arg(value_parser = terms::resource)]
     pub(crate) resource: String,
 }
@@ -92,62 +92,67 @@ pub(crate) struct HeldArguments {
 fn owner(text: &str) -> Result<Owner, String> {
     Owner::from_bytes(text.as_bytes()).ok_or_else(|| {
         format!(
-            "an owner has 1 to {} bytes: it is the LEASEHOLD_OWNER that leasehold printed",
+            "an owner has 1 to {} bytes: give the LEASEHOLD_OWNER that leasehold printed",
             Owner::LONGEST
         )
     })
 }
 
 /// No other place has locks that outlive their process.
-const HELD_NODES: &str = "The servers, as URLs with commas between";
+const HELD_NODES: &str = "The URLs of the servers, separated by commas";
 
+/// As the help of `run`: a paragraph and an entry of a list are one line each.
 const HOLD_HELP: &str = "\
 Examples:
-  From a shell script, for as long as file descriptor 3 is open:
-    mkfifo pipe
-    leasehold hold deploy <pipe >lease & exec 3>pipe
-    until [ -s lease ]; do sleep 0.1; done; . ./lease
+  In a shell script, until file descriptor 3 is closed; it ends here if the lock cannot be had:
+    mkfifo in out
+    leasehold hold deploy <in >out & exec 3>in
+    lease=$(head -n 4 out)
+    [ \"$lease\" ] || { wait $!; exit; }
+    eval \"$lease\"
     echo \"held as number $LEASEHOLD_FENCING_TOKEN\"
-    exec 3>&-; wait
+    exec 3>&-; wait $!
 
-  At a terminal: until Ctrl-D
+  At a terminal, until Ctrl-D:
     leasehold hold deploy
 
-It prints four lines at once, LEASEHOLD_RESOURCE, LEASEHOLD_OWNER, LEASEHOLD_FENCING_TOKEN and
-LEASEHOLD_VALID_UNTIL, which a shell can read in; with --json, one object. Where standard input is
-/dev/null, as in cron and behind `&` in scripts, it has ended already: the lock is released at once.
+It prints four lines at once, which a shell can evaluate: LEASEHOLD_RESOURCE, LEASEHOLD_OWNER, LEASEHOLD_FENCING_TOKEN and \
+LEASEHOLD_VALID_UNTIL. With --json it prints one object. If standard input is /dev/null, as in cron and after `&` in \
+scripts, it has already ended: the lock is released at once.
 
-Nobody ends a script whose lock is lost: let it wait for `leasehold hold`, or use `leasehold run`.
+leasehold does not end the script if the lock is lost: let the script wait for `leasehold hold`, or use `leasehold run`.
 
 Exit codes:
   0      standard input ended, and the lock was held all the time
-  2      the arguments cannot be understood, or others use these servers with different ones
-  121    --no-wait, and the lock is held elsewhere (or as -E says)
-  122    too few nodes can be reached, or vote yet
+  128+n  as shells show it: ended by signal n, and the lock was released
+  2      wrong arguments; or other options than other clients use
+  121    held elsewhere, with --no-wait (or as -E says)
+  122    no quorum of nodes answers or votes (without --wait: for 3s)
   123    the lease was lost, or --max-hold was over
-  124    the lock stayed held elsewhere for all of --wait (or as -E says)
-  125    leasehold itself failed
-  128+n  signal n came, and the lock was released";
+  124    held elsewhere for all of --wait (or as -E says)
+  125    leasehold itself failed";
 
+/// As the help of `run`: a paragraph and an entry of a list are one line each.
 const ACQUIRE_HELP: &str = "\
 Examples:
-  A job in three steps, which has half a minute for the first two:
+  A job in three steps, with half a minute for each of the first two:
     eval \"$(leasehold acquire --ttl 30s deploy || echo exit $?)\"
     echo one
     leasehold extend --ttl 30s --owner \"$LEASEHOLD_OWNER\" deploy || exit
     echo two
     leasehold release --owner \"$LEASEHOLD_OWNER\" deploy
 
-Nobody extends it in between, nobody tells of a loss, and no command is ended: where one program can stand
-around the work, `leasehold run` is safer. Whoever knows the owner can extend and release, and owners
-are told to those who are refused.
+Between these commands nobody extends the lock, notices its loss or ends the job. If one program can run the whole job, \
+`leasehold run` is safer. Everybody who knows the owner can extend and release the lock, and a process that is refused the \
+lock is told the owner.
 
 Exit codes:
-  0      the lock is held, until what LEASEHOLD_VALID_UNTIL says in Unix seconds
-  2      the arguments cannot be understood, or others use these servers with different ones
-  121    --no-wait, and the lock is held elsewhere (or as -E says)
-  122    too few nodes can be reached, or vote yet
-  124    the lock stayed held elsewhere for all of --wait (or as -E says)
+  0      the lock is held, until LEASEHOLD_VALID_UNTIL in Unix seconds
+  128+n  as shells show it: signal n ended the wait
+  2      wrong arguments; or other options than other clients use
+  121    held elsewhere, with --no-wait (or as -E says)
+  122    no quorum of nodes answers or votes (without --wait: for 3s)
+  124    held elsewhere for all of --wait (or as -E says)
   125    leasehold itself failed";
 
 const EXTEND_HELP: &str = "\

@@ -10,32 +10,36 @@ pub(crate) struct LockArguments {
     #[command(flatten)]
     pub(crate) place: Place,
 
-    /// How long the lock on servers outlives this machine, should it die; 200ms at least
+    /// How long the lock stays on servers if its holder dies; at least 200ms
     ///
-    /// As long as somebody holds the lock, the lease is extended every third of this time. If that fails,
-    /// whatever runs under the lock is ended within this time. A file on this machine is freed at once when
-    /// its holder dies.
+    /// While the lock is held, the lease is extended every third of this time. If that fails, the command that runs
+    /// under the lock is ended within this time. A lock in a file on this machine is free as soon as its holder dies.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = terms::ttl)]
     pub(crate) ttl: Duration,
 
-    /// What others are told of the holder, beside machine and process: up to 64 letters, digits, spaces, ._-:/@+
+    /// Text that is shown beside the holder's machine and process: up to 64 letters, digits, spaces, ._-:/@+
     #[arg(long, value_name = "TEXT", value_parser = terms::label)]
     pub(crate) label: Option<String>,
 
-    /// Wait in line: all who say it have the lock in the order of their coming. Costs requests, and up to 3s
-    /// where a waiter is killed
+    /// Serve the processes that use --fair first come, first served. Costs requests, and up to 3s if a waiter
+    /// is killed
     ///
-    /// Across machines, as well as most of the servers agree on who came when. Whoever does not say it takes what is
-    /// free, so all who share the lock should. A waiter that is killed or cut off as the next keeps the others waiting
-    /// for three seconds; one that gives up, does not. With --no-wait it is refused what others wait for.
+    /// The order holds across machines, as well as most of the servers agree on who came first. A process without
+    /// --fair takes a lock that is free, so all processes that share the lock should use it. If the next waiter is killed
+    /// or cut off, the others wait for up to three seconds; a waiter that gives up does not delay them. With --no-wait, a
+    /// lock that is free but kept for a waiter counts as held.
     #[arg(long)]
     pub(crate) fair: bool,
 
-    /// Tell every wait, win, extension and release on standard error
+    /// Print each wait, acquisition, extension and release on standard error
     #[arg(short, long)]
     pub(crate) verbose: bool,
 
-    /// What to lock: any name that all who share it spell alike
+    /// Print nothing but errors on standard error; with -E 0, nothing if the lock is held elsewhere
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+
+    /// The name of the lock: the same for all processes that share it
     #[arg(value_parser = terms::resource)]
     pub(crate) resource: String,
 }
@@ -43,7 +47,7 @@ pub(crate) struct LockArguments {
 /// How long to wait for it.
 #[derive(Debug, Args)]
 pub(crate) struct WaitArguments {
-    /// Wait so long for the lock at most, then exit with 124; without it, wait for ever
+    /// Wait at most this long for the lock, then exit with 124 [default: no limit]
     #[arg(
         short,
         long,
@@ -65,18 +69,18 @@ pub(crate) struct WaitArguments {
 /// For how long to hold it.
 #[derive(Debug, Args)]
 pub(crate) struct SpanArguments {
-    /// Hold the lock for at most this long, and lose it then: exit code 123
+    /// Hold the lock for at most this long; after that it is lost, and the exit code is 123
     ///
-    /// A command is asked to end before that, by the grace and the time that is kept for SIGKILL, so that it is gone
+    /// The command is asked to end earlier, by the grace and the time that is kept for SIGKILL, so that it has ended
     /// when the time is over. With 12s and the default --ttl it runs for 9.5s.
     #[arg(long, value_name = "DURATION", value_parser = terms::max_hold)]
     pub(crate) max_hold: Option<Duration>,
 
-    /// Keep the lock from others for so long at least, however soon it is released: a short job does not
-    /// run twice because clocks differ
+    /// Keep the lock for at least this long, even if it is released earlier, so that a short job does not run
+    /// twice because clocks differ
     ///
-    /// Servers do it by themselves. In a file on this machine a lock ends with its process, so there leasehold stays
-    /// until the time is over; a signal ends that.
+    /// Servers do this by themselves. A lock in a file on this machine ends with its process, so leasehold stays until
+    /// the time is over; a signal ends that.
     #[arg(long, value_name = "DURATION", value_parser = terms::min_hold)]
     pub(crate) min_hold: Option<Duration>,
 }

@@ -51,8 +51,8 @@ pub(crate) struct ReconfigureArguments {
 }
 
 /// One that is left out is not operated, and there is none on this machine alone.
-const ALL_NODES: &str = "The servers, all of them, as URLs with commas between";
-const NODES_AFTER: &str = "The servers after the change, all of them, as URLs with commas between";
+const ALL_NODES: &str = "The URLs of all servers, separated by commas";
+const NODES_AFTER: &str = "The URLs of all servers after the change, separated by commas";
 
 const OPERATOR_HELP: &str = "\
 Exit codes:

@@ -9,7 +9,7 @@ use clap::Args;
 /// The nodes, and what all who use them agree on.
 #[derive(Debug, Args)]
 pub(crate) struct Place {
-    /// The servers, as URLs with commas between; without any, this user's file on this machine
+    /// The URLs of the servers, separated by commas [default: this user's file on this machine]
     #[arg(
         long,
         value_name = "URL,URL…",
@@ -27,7 +27,7 @@ pub(crate) struct Place {
 
 /// Not a comment of the option, in which brackets are links.
 const NODES_HELP: &str = "\
-The servers, as URLs with commas between; without any, this user's file on this machine
+The URLs of the servers, separated by commas [default: this user's file on this machine]
 
 redis://[user:password@]host[:port][/db], rediss://... for TLS, unix:///path, or a master with replicas as one \
 node: redis+sentinel://[user:password@]host[:port],host[:port]/mymaster[/db], with ?sentinel_password=... if the \

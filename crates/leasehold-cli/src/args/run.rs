@@ -9,9 +9,9 @@ use std::{ffi::OsString, time::Duration};
 
 /// Run a command while holding the lock on a resource.
 ///
-/// Waits for the lock, runs the command, extends the lease as long as the command runs, and releases
-/// the lock when the command has ended. If the lease cannot be extended, the command's process group
-/// gets SIGTERM, and SIGKILL in time to be gone before anybody else can have the lock.
+/// Waits for the lock, runs the command, extends the lease while the command runs, and releases the lock when the
+/// command has ended. If the lease cannot be extended, the command's process group gets SIGTERM and then SIGKILL, before
+/// anybody else can have the lock.
 #[derive(Debug, Args)]
 #[command(after_long_help = RUN_HELP)]
 pub(crate) struct RunArguments {
@@ -39,8 +39,7 @@ pub(crate) struct LossArguments {
     #[arg(long, value_name = "WHAT", default_value = "term")]
     pub(crate) on_loss: OnLoss,
 
-    /// The time between SIGTERM and SIGKILL, which ends before the lease does: 40% of --ttl at most
-    /// [default: 15% of it, 4s at most]
+    /// Time between SIGTERM and SIGKILL, at most 40% of --ttl [default: 15% of --ttl, at most 4s]
     #[arg(long, value_name = "DURATION", value_parser = terms::grace)]
     pub(crate) grace: Option<Duration>,
 }
@@ -52,73 +51,74 @@ pub(crate) enum OnLoss {
     Term,
     /// SIGKILL alone, as late as the lease allows
     Kill,
-    /// Nothing: it runs on without the lock, and the code is 123 when it ends
+    /// Nothing: it runs on without the lock, and the exit code is 123 when it ends
     Warn,
 }
 
+/// A paragraph is one line here, and so is an entry of a list, which fits into 72 columns: clap wraps them once.
 const RUN_HELP: &str = "\
 Examples:
-  Run a job on one machine at a time, and skip it where another has it:
+  Run a job on one machine at a time, and skip it if another machine runs it:
     leasehold run --no-wait --nodes redis://a,redis://b,redis://c backup -- /usr/local/bin/backup
 
-  Wait half a minute for it at most, and tell the lock's trouble from the job's own:
+  Wait for at most half a minute, and tell a busy lock from a failed job:
     leasehold run -w 30s backup -- ./backup; case $? in 124) echo busy;; esac
 
-  One after the other, in the order of their coming, whichever machine they are on:
+  First come, first served, on all machines:
     leasehold run --fair --nodes redis://a,redis://b,redis://c backup -- /usr/local/bin/backup
 
-  As with flock(1), to a cron that reports every code but 0:
-    leasehold run -n -E 0 backup -- ./backup
+  As with flock(1), for a cron that reports all output and every code but 0:
+    leasehold run -q -n -E 0 backup -- ./backup
 
-  Let a job end well: ten seconds from SIGTERM to SIGKILL, of a lease of 30 seconds:
+  Give the job ten seconds between SIGTERM and SIGKILL, of a lease of 30 seconds:
     leasehold run --ttl 30s --grace 10s --label nightly backup -- ./backup
 
   Without servers, among the programs of this user on this machine:
     leasehold run deploy -- make deploy
 
-  With five servers for a try:
+  With five servers to try it out:
     export LEASEHOLD_NODES=\"$(leasehold servers start -n 5)\"
     leasehold run demo -- echo hi
     leasehold servers stop
 
-The command sees, beside its usual environment:
-  LEASEHOLD_RESOURCE     what is locked
-  LEASEHOLD_OWNER        the value that signs the lock on the servers
-  LEASEHOLD_VALID_UNTIL  until when the lock was sure to be held as the command started, in Unix
-                         seconds such as 1767225600.125; it is extended while the command runs
-  LEASEHOLD_OWNERS       the digits of this owner, behind those of the locks around it, if this command
-                         was itself started by such a command: who asks for one of these is told so
-  LEASEHOLD_FENCING_TOKEN
-                         a number that is larger for every later holder of this lock: a resource that
-                         remembers the largest it has seen, and refuses smaller ones, is safe even from
-                         a command that runs on without the lock
+The command has these variables, beside its usual environment:
+  LEASEHOLD_RESOURCE       the name of the lock
+  LEASEHOLD_OWNER          the value that signs the lock on the servers
+  LEASEHOLD_VALID_UNTIL    end of the lease when the command starts, in
+                           Unix seconds; it is extended from then on
+  LEASEHOLD_FENCING_TOKEN  a number, larger for every later holder
+  LEASEHOLD_OWNERS         the owners of all locks around the command: a
+                           command that asks for one of them is refused
 
-Servers that are new, were flushed or have restarted do not vote until every lock that they may have
-forgotten has ended: for --max-ttl and a little. leasehold says so and waits. `leasehold admit` is your
-word that they have forgotten nothing.
+A resource that remembers the largest fencing token and refuses smaller ones is safe even from a command that runs on \
+without the lock.
 
-Signals: HUP, INT, QUIT, TERM, USR1, USR2, TSTP and CONT are passed on to the command's process group.
-While the lock is still waited for, the first six end the wait. While the command is stopped by
-Ctrl-Z, nobody extends the lease: if it ends before `fg`, the command is killed, and the code is 123.
+Servers that are new, were flushed or have restarted do not vote until every lock that they may have forgotten has \
+ended: for --max-ttl and a little more. leasehold says so and waits. If you know that they held no locks, run `leasehold \
+admit` to confirm it.
 
-What the command leaves running in the background is left alone, and runs without the lock.
+Signals: HUP, INT, QUIT, TERM, USR1, USR2, TSTP and CONT are passed on to the command's process group. While leasehold \
+waits for the lock, the first six end the wait, and Ctrl-Z stops it. While the command is stopped by Ctrl-Z, nobody \
+extends the lease: if it ends before `fg`, the command is killed, and the exit code is 123.
 
-If leasehold itself is killed by SIGKILL, or stopped by SIGSTOP, a small process of its own that watches
-over it ends the command's process group: with servers by SIGTERM, and SIGKILL after the grace; without,
-where the lock is free at once, by SIGKILL at once; and if leasehold is only stopped, by SIGKILL before the
-lease ends. The command does not begin before that process is there (elsewhere than on Linux, it comes 20 ms
-later), and one that is killed alone is replaced. If both are killed at once, the command runs on without the
-lock. What leaves the process group (setsid, daemons) is nobody's to end.
+A process that the command leaves in the background is not ended, and runs without the lock.
+
+If leasehold itself is killed by SIGKILL, a second process ends the command's process group: with servers by SIGTERM, and \
+by SIGKILL after the grace; without servers by SIGKILL at once, since the lock is free at once. If leasehold is stopped by \
+SIGSTOP, the second process kills the group before the lease ends. On Linux the command does not start before the second \
+process runs; on other systems the second process starts 20 ms after the command. If the second process alone is killed, \
+it is replaced. If both are killed at once, the command runs on without the lock. A process that leaves the process group \
+(setsid, daemons) is not ended.
 
 Exit codes:
-  0-255  the command's own; 128+n if signal n ended it
-  2      the arguments cannot be understood, or others use these servers with different ones, or
-         this very command is run under the lock that it asks for
-  121    --no-wait, and the lock is held elsewhere (or as -E says)
-  122    too few nodes can be reached; without --wait, for 3 seconds; or, with --wait or --no-wait,
-         too few of them vote yet
-  123    the lease was lost while the command ran, or --max-hold was over
-  124    the lock stayed held elsewhere for all of --wait (or as -E says)
+  0-255  the command's own
+  128+n  as shells show it: signal n ended the command, or the wait
+  2      wrong arguments; other options than other clients use; or the
+         command runs under the lock that it asks for
+  121    held elsewhere, with --no-wait (or as -E says)
+  122    no quorum of nodes answers or votes (without --wait: for 3s)
+  123    the lease was lost, or --max-hold was over
+  124    held elsewhere for all of --wait (or as -E says)
   125    leasehold itself failed
   126    the command cannot be executed
   127    the command was not found";

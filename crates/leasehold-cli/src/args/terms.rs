@@ -35,7 +35,7 @@ pub(super) fn max_hold(text: &str) -> Result<Duration, String> {
 
 pub(super) fn min_hold(text: &str) -> Result<Duration, String> {
     match duration::parse(text)? {
-        Duration::ZERO => Err("zero: leave it out".into()),
+        Duration::ZERO => Err("zero: leave the option out".into()),
         least => Ok(least),
     }
 }
@@ -47,15 +47,15 @@ pub(super) fn grace(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A label stands in owners, which stand in messages, shells and on servers: nothing in it may need quoting there.
+/// A label is part of owners, which appear in messages, in shells and on servers: nothing in it may need quoting there.
 pub(super) fn label(text: &str) -> Result<String, String> {
     match text {
-        "" => Err("empty: leave it out".into()),
+        "" => Err("empty: leave --label out".into()),
         text if text.len() > LONGEST_LABEL => Err(format!(
-            "longer than {LONGEST_LABEL} letters: it stands beside every lock"
+            "longer than {LONGEST_LABEL} letters: it is stored with every lock"
         )),
         text if is_label(text) => Ok(text.to_owned()),
-        _ => Err("only letters, digits, spaces and ._-:/@+ can be in it".into()),
+        _ => Err("only letters, digits, spaces and ._-:/@+ are allowed".into()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{place::Place, terms};
 use clap::Args;
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 /// Say who holds a lock, since when, and for how long, node by node.
 ///
@@ -64,6 +64,10 @@ pub(crate) struct WaitArguments {
     /// Print one JSON object at the end
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Print nothing but errors on standard error
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 
     #[command(flatten)]
     pub(crate) place: Place,
@@ -152,6 +156,20 @@ pub(crate) struct ForceReleaseArguments {
 pub(crate) struct CompletionsArguments {
     /// Which shell
     pub(crate) shell: clap_complete::Shell,
+}
+
+/// Print pages of the manual, or write them to files.
+///
+/// Without arguments it prints one page with all commands.
+#[derive(Debug, Args)]
+#[command(after_long_help = MAN_HELP)]
+pub(crate) struct ManArguments {
+    /// Print the page of this command
+    pub(crate) command: Vec<String>,
+
+    /// Write a page for each command to this folder: leasehold.1, leasehold-run.1, …
+    #[arg(long, value_name = "FOLDER", conflicts_with = "command")]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 const STATUS_HELP: &str = "\
@@ -246,3 +264,15 @@ Examples:
     leasehold completions bash > ~/.local/share/bash-completion/completions/leasehold
     leasehold completions zsh > ~/.zfunc/_leasehold
     leasehold completions fish > ~/.config/fish/completions/leasehold.fish";
+
+const MAN_HELP: &str = "\
+Examples:
+    leasehold man | man -l -
+    leasehold man run | man -l -
+    leasehold man servers start | man -l -
+    leasehold man --dir /usr/local/share/man/man1
+
+Exit codes:
+  0      printed or written
+  2      wrong arguments, or there is no such command
+  125    a page cannot be written";

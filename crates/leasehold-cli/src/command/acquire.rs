@@ -1,14 +1,14 @@
 //! `leasehold acquire`: a lock that no process keeps.
 
 use crate::{
-    args::hold::AcquireArguments, exit_code, failure::Failure, giving_back, lock, nodes::Nodes,
-    output, patience::Wait, signals::Signals, told_lease::ToldLease,
+    args::hold::AcquireArguments, exit::Exit, exit_code, failure::Failure, giving_back, lock,
+    nodes::Nodes, output, patience::Wait, signals::Signals, told_lease::ToldLease,
 };
 use leasehold::LockManager;
 
-/// Acquires a lock, prints it, and tells the code to exit with.
-pub(crate) fn run(arguments: &AcquireArguments) -> Result<u8, Failure> {
-    let nodes = on_servers(Nodes::choose(arguments.lock.place.nodes.as_ref()))?;
+/// Acquires a lock, prints it, and tells how to end.
+pub(crate) fn run(arguments: &AcquireArguments) -> Result<Exit, Failure> {
+    let nodes = on_servers(Nodes::choose(arguments.lock.place.nodes.as_ref())?)?;
     let manager = lock::manager(&arguments.lock, &nodes)?;
     lock::runtime()?.block_on(acquire(&manager, &nodes, arguments))
 }
@@ -18,8 +18,9 @@ pub(super) fn on_servers(nodes: Nodes) -> Result<Nodes, Failure> {
     match nodes {
         Nodes::Servers(_) => Ok(nodes),
         Nodes::ThisMachine(_) => {
-            let text = "no nodes given: in a file on this machine a lock ends with its process, so none outlives this one";
-            let hint = "say --nodes, or keep a process: `leasehold hold`, `leasehold run`";
+            let text = "no nodes given: in a file on this machine, a lock ends with its process";
+            let hint =
+                "give --nodes, or use `leasehold hold` or `leasehold run`, which keep a process";
             Err(Failure::new(exit_code::USAGE, text).hint(hint.to_owned()))
         }
     }
@@ -29,7 +30,7 @@ async fn acquire(
     manager: &LockManager,
     nodes: &Nodes,
     arguments: &AcquireArguments,
-) -> Result<u8, Failure> {
+) -> Result<Exit, Failure> {
     // A lock of which nobody knows the owner is in everybody's way and of use to nobody.
     output::check()?;
     let mut signals = Signals::listen()?;
@@ -55,5 +56,5 @@ async fn acquire(
         .detach()
         .await
         .map_err(|lost| Failure::new(exit_code::LEASE_LOST, lost.to_string()))?;
-    Ok(exit_code::SUCCESS)
+    Ok(Exit::Code(exit_code::SUCCESS))
 }

@@ -16,7 +16,7 @@ use tokio::runtime;
 /// Measures, and tells the code to exit with.
 pub(crate) fn run(arguments: &BenchArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
-    let nodes = Nodes::choose(place.nodes.as_ref());
+    let nodes = Nodes::choose(place.nodes.as_ref())?;
     let manager = nodes.to_look_at(&place.agreement)?.build();
     let manager = manager.map_err(|error| nodes.wrong(&error))?;
     let runtime = runtime::Builder::new_current_thread()

@@ -1,9 +1,18 @@
 //! `leasehold completions` and `leasehold man`: what a package installs beside the command.
 
-use crate::{args::Arguments, exit_code, failure::Failure, output};
+use crate::{
+    args::{Arguments, views::ManArguments},
+    exit_code,
+    failure::Failure,
+    output,
+};
 use clap::CommandFactory;
 use clap_complete::Shell;
-use std::io;
+use std::{
+    fs::{self, create_dir_all},
+    io,
+    path::Path,
+};
 
 /// Prints what a shell reads, and tells the code to exit with.
 pub(crate) fn run(shell: Shell) -> Result<u8, Failure> {
@@ -13,21 +22,80 @@ pub(crate) fn run(shell: Shell) -> Result<u8, Failure> {
     Ok(exit_code::SUCCESS)
 }
 
-/// Prints the page of the manual, with all commands, and tells the code to exit with.
-pub(crate) fn man() -> Result<u8, Failure> {
+/// Prints or writes pages of the manual, and tells the code to exit with.
+pub(crate) fn man(arguments: &ManArguments) -> Result<u8, Failure> {
     let mut command = Arguments::command();
     // So that the names of the commands below are whole: "leasehold-status".
     command.build();
+    if let Some(folder) = &arguments.dir {
+        let written = create_dir_all(folder).and_then(|()| write_pages(&command, folder));
+        written.map_err(|error| {
+            let folder = folder.display();
+            Failure::own(format!("cannot write pages to {folder}: {error}"))
+        })?;
+        return Ok(exit_code::SUCCESS);
+    }
     let mut text = Vec::new();
-    let pages = page(&command, &mut text).and_then(|()| {
-        command
-            .get_subcommands()
-            .filter(|inner| inner.get_name() != "help")
-            .try_for_each(|inner| sections(inner, &mut text))
-    });
-    pages.map_err(|error| Failure::own(format!("cannot write the page: {error}")))?;
-    output::bytes(&text)?;
+    let rendered = match &arguments.command[..] {
+        [] => all(&command, &mut text),
+        words => page(find(&command, words)?, &mut text),
+    };
+    rendered.map_err(|error| Failure::own(format!("cannot print the page: {error}")))?;
+    output::bytes(&with_lists(&text))?;
     Ok(exit_code::SUCCESS)
+}
+
+/// Writes a page of this command and one of each below it.
+fn write_pages(command: &clap::Command, folder: &Path) -> io::Result<()> {
+    for inner in shown(command) {
+        write_pages(inner, folder)?;
+    }
+    let name = clap_mangen::Man::new(command.clone()).get_filename();
+    let mut text = Vec::new();
+    page(command, &mut text)?;
+    fs::write(folder.join(name), with_lists(&text))
+}
+
+/// The commands below this one that people are told of.
+fn shown(command: &clap::Command) -> impl Iterator<Item = &clap::Command> {
+    command
+        .get_subcommands()
+        .filter(|inner| !inner.is_hide_set())
+}
+
+/// The same page, in which a line that is set in, of an example or a list, stays a line.
+fn with_lists(page: &[u8]) -> Vec<u8> {
+    let mut text = String::new();
+    let mut is_list = false;
+    for line in String::from_utf8_lossy(page).lines() {
+        if line.starts_with(' ') != is_list {
+            is_list = !is_list;
+            text.push_str(if is_list { ".nf\n" } else { ".fi\n" });
+        }
+        text.push_str(line);
+        text.push('\n');
+    }
+    text.into_bytes()
+}
+
+/// The command of these words.
+fn find<'a>(all: &'a clap::Command, words: &[String]) -> Result<&'a clap::Command, Failure> {
+    let mut inner = words.iter();
+    let found = inner.try_fold(all, |command, word| command.find_subcommand(word));
+    found.ok_or_else(|| {
+        let text = format!("there is no command {:?}", words.join(" "));
+        Failure::new(exit_code::USAGE, text)
+            .hint("`leasehold --help` lists the commands".to_owned())
+    })
+}
+
+/// One page with all commands.
+fn all(command: &clap::Command, text: &mut Vec<u8>) -> io::Result<()> {
+    page(command, text)?;
+    let mut shown = command
+        .get_subcommands()
+        .filter(|inner| !inner.is_hide_set());
+    shown.try_for_each(|inner| sections(inner, text))
 }
 
 fn page(command: &clap::Command, text: &mut Vec<u8>) -> io::Result<()> {

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Examines, and tells the code to exit with.
 pub(crate) fn run(arguments: &DoctorArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
-    let nodes = Nodes::choose(place.nodes.as_ref());
+    let nodes = Nodes::choose(place.nodes.as_ref())?;
     let builder = nodes.to_look_at(&place.agreement)?;
     let quorum = builder.quorum().map_err(|error| nodes.wrong(&error))?;
     let builder = nodes.quiet_builder(&place.agreement);

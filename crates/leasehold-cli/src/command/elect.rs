@@ -4,6 +4,7 @@ mod observation;
 
 use crate::{
     args::elect::ElectArguments,
+    exit::Exit,
     exit_code,
     failure::Failure,
     lock,
@@ -15,8 +16,8 @@ use crate::{
 };
 use leasehold::LockManager;
 
-/// Leads or looks on, and tells the code to exit with.
-pub(crate) fn run(arguments: &ElectArguments) -> Result<u8, Failure> {
+/// Leads or looks on, and tells how to end.
+pub(crate) fn run(arguments: &ElectArguments) -> Result<Exit, Failure> {
     let ElectArguments {
         lock,
         span,
@@ -24,7 +25,7 @@ pub(crate) fn run(arguments: &ElectArguments) -> Result<u8, Failure> {
         command,
         ..
     } = arguments;
-    let nodes = Nodes::choose(lock.place.nodes.as_ref());
+    let nodes = Nodes::choose(lock.place.nodes.as_ref())?;
     let tenure = Tenure::new(&nodes, lock, span, loss, command)?.of_leader();
     if arguments.observe {
         return lock::runtime()?.block_on(observation::run(&nodes, arguments));
@@ -42,7 +43,7 @@ async fn campaign(
     arguments: &ElectArguments,
     tenure: &Tenure<'_>,
     signals: &mut Signals,
-) -> Result<u8, Failure> {
+) -> Result<Exit, Failure> {
     let options = lock::options(&arguments.lock, Some(&arguments.span));
     let wait = Wait::new(manager, nodes, &arguments.lock, options, None);
     loop {
@@ -55,16 +56,16 @@ async fn campaign(
             output::talk(format_args!("leading {resource:?}: term {term}"));
         }
         match tenure.serve(guard, manager.clock(), signals).await? {
-            Ended::Free(code) => return Ok(code),
+            Ended::Free(exit) => return Ok(exit),
             Ended::Lost(why, _) if arguments.once => {
                 return Err(Failure::new(exit_code::LEASE_LOST, why));
             }
             // Who was told to end has no reason to lead again.
             Ended::Lost(why, Some(signal)) => {
-                output::talk(why);
-                return Ok(exit_code::of_signal(signal.as_raw()));
+                output::error(why);
+                return Ok(Exit::by(signal));
             }
-            Ended::Lost(why, None) => output::talk(format_args!("{why}; campaigning again")),
+            Ended::Lost(why, None) => output::error(format_args!("{why}; campaigning again")),
         }
     }
 }

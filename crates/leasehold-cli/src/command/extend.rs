@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &ExtendArguments) -> Result<u8, Failure> {
 
 /// The lease that these arguments name. Says nothing to any node.
 pub(super) fn lease(held: &HeldArguments) -> Result<(LockManager, DetachedLease), Failure> {
-    let nodes = on_servers(Nodes::choose(held.place.nodes.as_ref()))?;
+    let nodes = on_servers(Nodes::choose(held.place.nodes.as_ref())?)?;
     let manager = nodes.manager(&held.place.agreement)?;
     let lease = manager.detached(&held.resource, held.owner.clone());
     let lease = lease.map_err(|error| misused(&error))?;

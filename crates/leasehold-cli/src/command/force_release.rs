@@ -14,7 +14,7 @@ use leasehold::{LockManager, ReleaseOutcome};
 /// Looks, asks, releases, and tells the code to exit with.
 pub(crate) fn run(arguments: &ForceReleaseArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
-    let nodes = Nodes::choose(place.nodes.as_ref());
+    let nodes = Nodes::choose(place.nodes.as_ref())?;
     let manager = nodes.to_look_at(&place.agreement)?.build();
     let manager = manager.map_err(|error| nodes.wrong(&error))?;
     waiting::for_it(release(&manager, arguments))?

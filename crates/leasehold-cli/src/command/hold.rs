@@ -1,8 +1,9 @@
 //! `leasehold hold`: a lock for as long as somebody keeps our standard input open.
 
 use crate::{
-    args::hold::HoldArguments, exit_code, failure::Failure, giving_back, lock, nodes::Nodes,
-    output, patience::Wait, signals::Signals, told_lease::ToldLease, upkeep::Upkeep, watch::Story,
+    args::hold::HoldArguments, exit::Exit, exit_code, failure::Failure, giving_back, lock,
+    nodes::Nodes, output, patience::Wait, signals::Signals, told_lease::ToldLease, upkeep::Upkeep,
+    watch::Story,
 };
 use leasehold::{LeaseGuard, LockManager};
 use std::io::{self, stdin};
@@ -12,9 +13,9 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// Holds a lock, and tells the code to exit with.
-pub(crate) fn run(arguments: &HoldArguments) -> Result<u8, Failure> {
-    let nodes = Nodes::choose(arguments.lock.place.nodes.as_ref());
+/// Holds a lock, and tells how to end.
+pub(crate) fn run(arguments: &HoldArguments) -> Result<Exit, Failure> {
+    let nodes = Nodes::choose(arguments.lock.place.nodes.as_ref())?;
     let manager = lock::manager(&arguments.lock, &nodes)?;
     lock::runtime()?.block_on(hold(&manager, &nodes, arguments))
 }
@@ -23,7 +24,7 @@ async fn hold(
     manager: &LockManager,
     nodes: &Nodes,
     arguments: &HoldArguments,
-) -> Result<u8, Failure> {
+) -> Result<Exit, Failure> {
     output::check()?;
     let mut signals = Signals::listen()?;
     let (lock, span) = (&arguments.lock, &arguments.span);
@@ -41,20 +42,24 @@ async fn hold(
         return Err(unread);
     }
     let upkeep = Upkeep::new(lock.ttl, span.max_hold);
-    let ending = "whoever relies on it has to stop";
+    let ending = "stop whatever relies on it";
     let mut story = Story::new(&guard, upkeep, span.max_hold, lock.verbose, ending);
-    let code = select! {
+    let mut exit = select! {
         biased;
-        signal = signals.next_end() => exit_code::of_signal(signal.as_raw()),
+        signal = signals.next_end() => Exit::by(signal),
         why = until_lost(&guard, &mut story, upkeep) => {
             giving_back::give_up(guard).await;
             return Err(Failure::new(exit_code::LEASE_LOST, why));
         }
-        _ = end_of_input => exit_code::SUCCESS,
+        _ = end_of_input => Exit::Code(exit_code::SUCCESS),
     };
-    giving_back::linger(nodes, span.min_hold, begun, &mut signals).await;
+    // Who was told to end does not stay.
+    let min_hold = span.min_hold.filter(|_| matches!(exit, Exit::Code(_)));
+    if let Some(signal) = giving_back::linger(nodes, min_hold, begun, &mut signals).await {
+        exit = Exit::by(signal);
+    }
     giving_back::release(guard, lock.verbose).await;
-    Ok(code)
+    Ok(exit)
 }
 
 /// Waits for the loss, and tells the user of whatever comes before it.

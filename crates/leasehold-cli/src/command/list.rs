@@ -13,7 +13,7 @@ use leasehold::operate::{Answer, Listing};
 /// Lists, and tells the code to exit with.
 pub(crate) fn run(arguments: &ListArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
-    let nodes = Nodes::choose(place.nodes.as_ref());
+    let nodes = Nodes::choose(place.nodes.as_ref())?;
     let builder = nodes.to_look_at(&place.agreement)?;
     let listing = waiting::for_it(builder.list(&arguments.prefix, arguments.most))?
         .map_err(|error| nodes.wrong(&error))?;

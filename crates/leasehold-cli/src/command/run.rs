@@ -2,6 +2,7 @@
 
 use crate::{
     args::run::RunArguments,
+    exit::Exit,
     exit_code,
     failure::Failure,
     lock,
@@ -12,8 +13,8 @@ use crate::{
 };
 use leasehold::LockManager;
 
-/// Runs a command under a lock, and tells the code to exit with.
-pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
+/// Runs a command under a lock, and tells how to end.
+pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     let RunArguments {
         lock,
         span,
@@ -21,7 +22,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
         command,
         ..
     } = arguments;
-    let nodes = Nodes::choose(lock.place.nodes.as_ref());
+    let nodes = Nodes::choose(lock.place.nodes.as_ref())?;
     let tenure = Tenure::new(&nodes, lock, span, loss, command)?;
     let manager = lock::manager(lock, &nodes)?;
     lock::runtime()?.block_on(under_lock(&manager, &nodes, arguments, &tenure))
@@ -32,7 +33,7 @@ async fn under_lock(
     nodes: &Nodes,
     arguments: &RunArguments,
     tenure: &Tenure<'_>,
-) -> Result<u8, Failure> {
+) -> Result<Exit, Failure> {
     let mut signals = Signals::listen()?;
     let options = lock::options(&arguments.lock, Some(&arguments.span));
     let wait = Wait::new(
@@ -47,7 +48,7 @@ async fn under_lock(
         Err(end) => return end,
     };
     match tenure.serve(guard, manager.clock(), &mut signals).await? {
-        Ended::Free(code) => Ok(code),
+        Ended::Free(exit) => Ok(exit),
         Ended::Lost(why, _) => Err(Failure::new(exit_code::LEASE_LOST, why)),
     }
 }

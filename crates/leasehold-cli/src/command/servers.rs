@@ -29,7 +29,7 @@ pub(crate) fn run(command: &ServersCommand) -> Result<u8, Failure> {
 }
 
 fn start(count: u8, place: &Place, agreement: &Agreement) -> Result<(), Failure> {
-    let folder = folder_of(place);
+    let folder = folder_of(place)?;
     if place.dir.is_none() {
         folder::prepare(&folder)?;
     }
@@ -59,16 +59,15 @@ fn admit(fleet: &Fleet, agreement: &Agreement) {
 }
 
 fn stop(place: &Place) -> Result<(), Failure> {
-    let stopped = load(place)
-        .and_then(Fleet::stop)
-        .map_err(|error| failure("stop", &error))?;
+    let fleet = load("stop", place)?;
+    let stopped = fleet.stop().map_err(|error| failure("stop", &error))?;
     let plural = if stopped == 1 { "" } else { "s" };
     output::talk(format_args!("stopped {stopped} server{plural}"));
     Ok(())
 }
 
 fn status(nodes: bool, json: bool, place: &Place) -> Result<(), Failure> {
-    let fleet = load(place).map_err(|error| failure("list", &error))?;
+    let fleet = load("list", place)?;
     if nodes {
         return output::data(fleet.nodes());
     }
@@ -94,15 +93,15 @@ fn line(member: &Member) -> String {
     format!("{}\tpid {}\t{state}", member.url(), member.pid)
 }
 
-fn load(place: &Place) -> Result<Fleet, FleetError> {
-    Fleet::load(&folder_of(place))
+fn load(what: &str, place: &Place) -> Result<Fleet, Failure> {
+    Fleet::load(&folder_of(place)?).map_err(|error| failure(what, &error))
 }
 
-fn folder_of(place: &Place) -> PathBuf {
-    place
-        .dir
-        .clone()
-        .unwrap_or_else(|| folder::of_user().join("servers"))
+fn folder_of(place: &Place) -> Result<PathBuf, Failure> {
+    match &place.dir {
+        Some(folder) => Ok(folder.clone()),
+        None => Ok(folder::of_user()?.join("servers")),
+    }
 }
 
 fn failure(what: &str, error: &FleetError) -> Failure {

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Looks, and tells the code to exit with.
 pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
-    let nodes = Nodes::choose(place.nodes.as_ref());
+    let nodes = Nodes::choose(place.nodes.as_ref())?;
     let manager = nodes.to_look_at(&place.agreement)?.build();
     let manager = manager.map_err(|error| nodes.wrong(&error))?;
     let seen = waiting::for_it(manager.inspect(&arguments.resource))?

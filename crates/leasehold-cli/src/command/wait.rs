@@ -13,7 +13,7 @@ use crate::{
 /// Waits, and tells the code to exit with.
 pub(crate) fn run(arguments: &WaitArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
-    let nodes = Nodes::choose(place.nodes.as_ref());
+    let nodes = Nodes::choose(place.nodes.as_ref())?;
     let builder = nodes.to_look_at(&place.agreement)?;
     let seen = waiting::for_it(builder.until_free(&arguments.resource, arguments.wait))?
         .map_err(|error| nodes.wrong(&error))?;

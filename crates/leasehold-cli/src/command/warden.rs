@@ -14,11 +14,11 @@ pub(crate) fn run(arguments: &WardenArguments) -> u8 {
         None => {}
         Some(Alarm::Death(left)) => {
             warden::end(arguments.group, grace.min(left));
-            output::talk("was killed; the command that it ran was ended");
+            output::error("was killed; the command that it ran was ended");
         }
         Some(Alarm::Silence) => {
             warden::end(arguments.group, Duration::ZERO);
-            output::talk("was stopped for too long; the command that it ran was ended");
+            output::error("was stopped for too long; the command that it ran was ended");
         }
     }
     exit_code::SUCCESS

@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
         .build()
         .map_err(|error| Failure::own(format!("cannot start: {error}")))?;
     let place = &arguments.place;
-    let nodes = Nodes::choose(place.nodes.as_ref());
+    let nodes = Nodes::choose(place.nodes.as_ref())?;
     // Once, so that what is wrong with the arguments is told before the first picture, and talk but once.
     drop(nodes.to_look_at(&place.agreement)?);
     let frame = match stdout().is_terminal() && !arguments.once {

@@ -67,7 +67,7 @@ fn assert_has_nothing_of_ours(mut run: Running) {
         });
     }
     run.signal(Signal::TERM);
-    assert_eq!(run.end().code, 143);
+    assert_eq!(run.end().code, -15);
 }
 
 #[test]

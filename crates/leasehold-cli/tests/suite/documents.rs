@@ -85,6 +85,7 @@ pub(crate) fn check(page: &str, block: &str) {
         .env_clear()
         .env("PATH", format!("{}:{path}", user.path("bin")))
         .env("HOME", user.folder())
+        .env("XDG_STATE_HOME", user.folder())
         .env("LEASEHOLD_CONFIG", "")
         .stdin(Stdio::null())
         .output()

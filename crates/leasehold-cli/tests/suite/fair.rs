@@ -125,5 +125,5 @@ fn whoever_waits_in_line_for_servers_that_do_not_vote_yet_is_told_why_and_until_
     );
     assert!(waiter.error_line().contains("`leasehold admit`"));
     waiter.signal(Signal::TERM);
-    assert_eq!(waiter.end_alone(), 143);
+    assert_eq!(waiter.end_alone(), -15);
 }

@@ -2,7 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-use crate::support::User;
+use crate::support::{Test, User};
 use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
 #[test]
@@ -24,6 +24,71 @@ fn a_folder_that_was_named_is_not_told_to_be_moved_by_a_variable() {
     fs::set_permissions(&own, fs::Permissions::from_mode(0o777)).expect("it is ours");
     let seen = user.run(&["run", "demo", "--", "true"]).end();
     seen.assert_says(125, &["others may write it", "hint: set XDG_STATE_HOME"]);
+}
+
+/// The command, as a user with this home by the system's list of users, on whatever $HOME says.
+fn by_the_list(user: &User, words: &[&str]) -> Test {
+    let list = user.path("passwd");
+    let home = user.path("home");
+    fs::write(&list, format!("root:x:0:0::{home}:/bin/sh\n")).expect("it is ours");
+    let script = format!("mount --bind {list} /etc/passwd && exec \"$@\"");
+    let leasehold = env!("CARGO_BIN_EXE_leasehold");
+    let before = [
+        "--user",
+        "--map-root-user",
+        "--mount",
+        "sh",
+        "-c",
+        &script,
+        "sh",
+        leasehold,
+    ];
+    user.run_in("unshare", &before, words)
+        .without("XDG_STATE_HOME")
+}
+
+#[test]
+fn processes_of_one_user_exclude_each_other_whatever_home_says() {
+    let user = User::new();
+    fs::create_dir(user.path("home")).expect("it is new");
+    let words = ["run", "demo", "--", "sh", "-c", "echo up; exec sleep 30"];
+    let mut holder = by_the_list(&user, &words)
+        .env("HOME", user.path("elsewhere"))
+        .start();
+    if holder.line() != "up" {
+        let seen = holder.end();
+        assert!(
+            seen.stderr.contains("unshare: ") || seen.stderr.contains("mount: "),
+            "{seen:?}"
+        );
+        leasehold_servers::skip("this machine gives nobody a namespace");
+        return;
+    }
+    let says = format!(
+        "on this machine only, in {}",
+        user.path("home/.local/state/leasehold")
+    );
+    assert!(holder.error_line().ends_with(&says));
+    let words = ["run", "-n", "demo", "--", "true"];
+    let homes = [
+        None,
+        Some(user.path("home")),
+        Some("/nowhere".to_owned()),
+        Some(String::new()),
+    ];
+    for home in homes {
+        let run = by_the_list(&user, &words).env("XDG_RUNTIME_DIR", user.folder());
+        let run = match &home {
+            Some(home) => run.env("HOME", home),
+            None => run.without("HOME"),
+        };
+        run.end().assert_says(121, &[&says, "held elsewhere"]);
+    }
+    // Who names another folder has other locks.
+    let other = by_the_list(&user, &words).env("XDG_STATE_HOME", user.path("other"));
+    other.end().assert_says(0, &[&user.path("other/leasehold")]);
+    holder.signal(rustix::process::Signal::TERM);
+    assert_eq!(holder.end_alone(), -15);
 }
 
 #[test]

@@ -35,7 +35,57 @@ fn the_exit_code_for_a_held_lock_can_be_chosen() {
     ];
     assert_eq!(user.run(&words).end().code, 122);
     holder.signal(rustix::process::Signal::TERM);
-    assert_eq!(holder.end().code, 143);
+    assert_eq!(holder.end().code, -15);
+}
+
+#[test]
+fn who_wants_to_be_told_of_errors_alone_is_told_of_nothing_else() {
+    let user = User::new();
+    user.run(&["run", "-q", "demo", "--", "echo", "hi"])
+        .end()
+        .assert(0, "hi\n", "");
+    let script = "echo up; exec sleep 30";
+    let words = ["run", "--quiet", "demo", "--", "sh", "-c", script];
+    let mut holder = user.run(&words).start();
+    assert_eq!(holder.line(), "up");
+    // As with flock, nobody hears of a job that is skipped.
+    let words = ["run", "-q", "-n", "-E", "0", "demo", "--", "echo", "never"];
+    user.run(&words).end().assert(0, "", "");
+    let words = [
+        "run", "-q", "-w", "1100ms", "-E", "0", "demo", "--", "echo", "never",
+    ];
+    user.run(&words).end().assert(0, "", "");
+    // What ends with another code is an error.
+    for verb in ["run", "hold", "elect"] {
+        let words = [verb, "-q", "--config", "/nowhere", "demo", "--", "true"];
+        let words = &words[..if verb == "hold" { 5 } else { 7 }];
+        let seen = user.run(words).end();
+        assert_eq!((seen.code, seen.stderr.lines().count()), (2, 1), "{seen:?}");
+    }
+    let seen = user.run(&["hold", "-q", "-n", "demo"]).end();
+    assert!(
+        seen.stderr
+            .starts_with("leasehold: cannot lock \"demo\": held elsewhere")
+    );
+    assert_eq!(seen.code, 121, "{seen:?}");
+    let seen = user.run(&["wait", "-q", "--wait", "50ms", "demo"]).end();
+    assert!(
+        seen.stderr
+            .starts_with("leasehold: after 50 ms, \"demo\" is still held by ")
+    );
+    assert_eq!(seen.code, 124, "{seen:?}");
+    holder.signal(rustix::process::Signal::TERM);
+    assert_eq!(
+        holder.end(),
+        crate::support::Seen {
+            code: -15,
+            stdout: String::new(),
+            stderr: String::new()
+        }
+    );
+    user.run(&["wait", "-q", "demo"]).end().assert(0, "", "");
+    let seen = user.run(&["run", "-q", "-v", "demo", "--", "true"]).end();
+    seen.assert_says(2, &["'--quiet' cannot be used with '--verbose'"]);
 }
 
 #[test]

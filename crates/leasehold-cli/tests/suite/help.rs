@@ -125,6 +125,14 @@ fn the_examples_for_scripts_run_as_they_stand_in_their_help() {
     let (code, said) = shell.run(&hold[0]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.starts_with("held as number 1"), "{said}");
+    // A script does not go on without the lock.
+    shell.script("refused", &hold[0].replace("hold deploy", "hold -n deploy"));
+    shell.script(
+        "once",
+        "rm in out; env -u LEASEHOLD_OWNERS ./refused; echo code-$?",
+    );
+    let (code, said) = shell.run("leasehold run deploy -- ./once");
+    assert_eq!((code, said.as_str()), (Some(0), "code-121\n"));
     let (code, said) = shell.run(&hold[1]);
     assert_eq!((code, said.lines().count()), (Some(0), 4), "{said}");
 
@@ -159,4 +167,72 @@ fn the_examples_of_elect_run_as_they_stand_in_its_help() {
     let look = examples[1].replace("leasehold elect", "timeout 1 leasehold elect");
     let (_, said) = shell.run(&look);
     assert_eq!(said, "led by nobody\n");
+}
+
+#[test]
+fn the_paragraphs_of_a_help_are_wrapped_once_at_the_width_of_the_terminal() {
+    let user = User::new();
+    for verb in ["run", "hold", "acquire", "elect"] {
+        for width in [60, 72, 80, 100] {
+            let help = user
+                .run(&[verb, "--help"])
+                .env("COLUMNS", width.to_string());
+            let help = help.end().stdout;
+            let (_, rest) = help.split_once("Examples:\n").expect(verb);
+            let (_, codes) = help.split_once("Exit codes:\n").expect(verb);
+            // A page of the manual has 72 columns on a terminal of 80.
+            assert!(
+                codes.lines().all(|line| line.chars().count() <= 72),
+                "{codes}"
+            );
+            let lines: Vec<&str> = rest.lines().collect();
+            for (line, next) in lines.iter().zip(&lines[1..]) {
+                let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+                if !is_prose(line) || !is_prose(next) {
+                    continue;
+                }
+                let word = next.split(' ').next().expect("it is not empty");
+                let (length, fits) = (
+                    line.chars().count(),
+                    line.chars().count() + 1 + word.chars().count(),
+                );
+                assert!(
+                    length <= width && fits > width,
+                    "{verb} at {width}: {line}\n{next}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_command_has_a_page_of_the_manual() {
+    let user = User::new();
+    let folder = user.path("man/man1");
+    user.run(&["man", "--dir", &folder]).end().assert(0, "", "");
+    let page = |name: &str| fs::read_to_string(format!("{folder}/{name}.1")).expect(name);
+    let overview = page("leasehold");
+    let pages = fs::read_dir(&folder).expect("it was made").count();
+    // Each command is on the first page, and so are those of `servers` on its own.
+    let listed =
+        overview.matches("(1)\n").count() + page("leasehold-servers").matches("(1)\n").count();
+    assert_eq!(pages, listed + 1, "{overview}");
+    let run = page("leasehold-run");
+    for part in [
+        ".SH NAME",
+        "First come, first served",
+        "\\-\\-on\\-loss",
+        "128+n",
+    ] {
+        assert!(run.contains(part), "no {part}: {run}");
+    }
+    user.run(&["man", "run"]).end().assert(0, &run, "");
+    let start = page("leasehold-servers-start");
+    user.run(&["man", "servers", "start"])
+        .end()
+        .assert(0, &start, "");
+    let seen = user.run(&["man", "servers", "begin"]).end();
+    seen.assert_says(2, &["there is no command \"servers begin\""]);
+    let seen = user.run(&["man", "--dir", "/dev/null/x"]).end();
+    seen.assert_says(125, &["cannot write pages to /dev/null/x: "]);
 }

@@ -18,6 +18,8 @@ mod process;
 mod scripts;
 mod servers;
 mod support;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod trust;
 mod usable;
 mod usage;

@@ -122,9 +122,9 @@ fn a_ttl_above_the_maximum_is_refused_before_anything_is_asked() {
     user.run(&words).guarded().end().assert(
         2,
         "",
-        "leasehold: the --ttl of 1 min 0 s is longer than the --max-ttl of 30 s, for which servers that may have \
-         forgotten a lock wait\nhint: all who use these servers must say the same --max-ttl; `leasehold reconfigure` \
-         changes it\n",
+        "leasehold: the --ttl of 1 min 0 s is longer than the --max-ttl of 30 s: servers that may have \
+         forgotten a lock wait for --max-ttl\nhint: all clients of these servers must use the same --max-ttl; \
+         `leasehold reconfigure` changes it\n",
     );
     // A file forgets nothing.
     let seen = user

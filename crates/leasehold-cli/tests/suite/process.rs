@@ -56,9 +56,37 @@ fn a_stop_and_a_continue_reach_all_of_the_command() {
     run.signal(Signal::CONT);
     wait_until(|| !is_stopped());
     run.signal(Signal::TERM);
-    assert_eq!(run.end().code, 143);
+    assert_eq!(run.end().code, -15);
     // The other is nobody's child any more, and is buried in its time.
     wait_until(|| !lives(group));
+}
+
+#[test]
+fn a_key_that_is_pressed_while_the_lock_is_released_ends_a_loop_too() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let (user, nodes) = (User::new(), servers.nodes());
+    let script = "echo $$; read x; exit 7";
+    let words = ["run", "--nodes", &nodes, "demo", "--", "sh", "-c", script];
+    let end_by = |signal| {
+        let mut run = user.run(&words).keeping_stdin();
+        let group = run.pid();
+        for server in servers.iter() {
+            server.pause().expect("it runs");
+        }
+        run.close_stdin();
+        wait_until(|| !lives(group));
+        run.signal(signal);
+        let seen = run.end();
+        for server in servers.iter() {
+            server.resume().expect("it is stopped");
+        }
+        assert!(seen.stderr.contains("unknown whether"), "{seen:?}");
+        seen.code
+    };
+    // The release waits for half a second, which may be over by then.
+    assert!((0..5).any(|_| end_by(Signal::INT) == -2));
+    assert_eq!(end_by(Signal::TERM), 7);
 }
 
 #[test]
@@ -97,8 +125,8 @@ fn a_command_that_asks_for_the_lock_it_runs_under_is_told_so() {
     let leasehold = env!("CARGO_BIN_EXE_leasehold");
     let inner = [leasehold, "run", "demo", "--", "echo", "never"];
     let says = [
-        "leasehold: cannot lock \"demo\": this command runs under that lock already",
-        "hint: take the inner `leasehold` out",
+        "leasehold: cannot lock \"demo\": this command already runs under that lock",
+        "hint: remove the inner `leasehold`",
     ];
     let seen = user
         .run(&[&["run", "demo", "--"], &inner[..]].concat())

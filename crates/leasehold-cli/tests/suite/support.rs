@@ -1,5 +1,11 @@
 //! Runs of the command.
 
+#[cfg(target_os = "linux")]
+mod terminal;
+
+#[cfg(target_os = "linux")]
+pub(crate) use terminal::Terminal;
+
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 use std::{
     ffi::OsStr,
@@ -228,6 +234,7 @@ impl Running {
 
 /// The exit code, or the signal that ended it as a negative one.
 fn code_of(status: ExitStatus) -> i32 {
+    assert!(!status.core_dumped(), "what crashed is not leasehold");
     let signal = || -status.signal().expect("it did not exit");
     status.code().unwrap_or_else(signal)
 }

@@ -1,8 +1,8 @@
 //! Who leads, told with every change.
 
 use crate::{
-    args::elect::ElectArguments, exit_code, failure::Failure, label::Holder, nodes::Nodes, output,
-    signals::Signals, told_lease::json_text,
+    args::elect::ElectArguments, exit::Exit, failure::Failure, label::Holder, nodes::Nodes, output,
+    told_lease::json_text,
 };
 use leasehold::{FencingToken, Inspection, Owner};
 use std::time::Duration;
@@ -22,9 +22,8 @@ enum Leader {
     Unknown,
 }
 
-/// Looks on until a signal comes.
-pub(super) async fn run(nodes: &Nodes, arguments: &ElectArguments) -> Result<u8, Failure> {
-    let mut signals = Signals::listen()?;
+/// Looks on until a signal ends the process: there is nothing to give back.
+pub(super) async fn run(nodes: &Nodes, arguments: &ElectArguments) -> Result<Exit, Failure> {
     let lock = &arguments.lock;
     let builder = nodes.to_look_at(&lock.place.agreement)?;
     let vigil = builder.look_on(&lock.resource);
@@ -33,7 +32,6 @@ pub(super) async fn run(nodes: &Nodes, arguments: &ElectArguments) -> Result<u8,
     loop {
         select! {
             biased;
-            _ = signals.next_end() => return Ok(exit_code::SUCCESS),
             seen = vigil.next() => {
                 let seen = seen.ok_or_else(|| Failure::own("cannot look on: the thread behind it has ended"))?;
                 sight.see(Leader::of(&seen), Instant::now());

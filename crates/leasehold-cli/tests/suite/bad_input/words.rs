@@ -27,7 +27,7 @@ fn durations_that_are_none_are_refused() {
         run(&["-w", "0s"], "zero: say --no-wait to try once"),
         run(&["-w", "1d"], "unknown unit \"d\""),
         run(&["--max-hold", "10ms"], "shorter than 200 ms"),
-        run(&["--min-hold", "0ms"], "zero: leave it out"),
+        run(&["--min-hold", "0ms"], "zero: leave the option out"),
         run(&["--grace", "0s"], "zero: say --on-loss kill"),
         run(&["--max-ttl", "x"], "not a duration"),
     ];
@@ -69,7 +69,7 @@ fn flags_that_are_none_or_contradict_each_other_are_refused() {
         run(&["-E", "256"], "256 is not in 0..=255"),
         run(&["-E", "no"], "invalid digit"),
         run(&["--on-loss", "pray"], "invalid value 'pray'"),
-        run(&["--label", ""], "empty: leave it out"),
+        run(&["--label", ""], "empty: leave --label out"),
         run(&["--label", "it's"], "only letters, digits, spaces"),
         run(&["--ttl"], "invalid value 'demo'"),
         run(&["--restart-guard", "maybe"], "invalid value 'maybe'"),
