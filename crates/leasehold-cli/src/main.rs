@@ -30,6 +30,7 @@ mod node_list;
 mod nodes;
 mod output;
 mod patience;
+mod peer;
 mod picture;
 #[cfg(test)]
 mod pictures_in_docs;

@@ -3,7 +3,7 @@
 use crate::{
     agreement::Agreement, exit_code, failure::Failure, folder, node_list::NodeList, output,
 };
-use leasehold::{ConfigError, LockManager, ManagerBuilder};
+use leasehold::{ConfigError, Inspection, Key, LockManager, ManagerBuilder, NodeKey};
 use std::path::PathBuf;
 
 /// The nodes of one run.
@@ -50,6 +50,20 @@ impl Nodes {
             Self::Servers(list) => agreement.builder(list),
             Self::ThisMachine(folder) => LockManager::builder().file(folder),
         }
+    }
+
+    /// What was seen, and of what is no lock also the type, which only a second look tells.
+    pub(crate) async fn look_closer(
+        &self,
+        agreement: &Agreement,
+        seen: Inspection,
+    ) -> Result<Inspection, Failure> {
+        let is_other = |node: &NodeKey| matches!(node.key, Key::Foreign { .. });
+        if !seen.nodes().iter().any(is_other) {
+            return Ok(seen);
+        }
+        let look = self.quiet_builder(agreement).look(seen.resource().as_str());
+        look.await.map_err(|error| self.wrong(&error))
     }
 
     /// What is wrong with them, for those who look.

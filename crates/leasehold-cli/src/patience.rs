@@ -1,6 +1,7 @@
 //! The wait for the lock.
 
 mod in_line;
+mod other_data;
 mod spent;
 
 use crate::{
@@ -19,6 +20,7 @@ use crate::{
 };
 use leasehold::{AcquireError, LeaseGuard, LockManager, LockOptions, Mutex, Owner};
 use std::time::Duration;
+use tokio::select;
 
 /// The wait of one run.
 #[derive(Debug)]
@@ -67,10 +69,10 @@ impl<'a> Wait<'a> {
     async fn acquire(&self) -> Result<LeaseGuard, Failure> {
         let clock = self.manager.clock();
         let begun = clock.now();
-        let guard = match self.look_around().await? {
-            Some(guard) => guard,
-            None if self.lock.fair => self.wait_in_line().await?,
-            None => self.wait().await?,
+        let guard = select! {
+            biased;
+            won = self.win() => won?,
+            failure = self.meet_other_data() => return Err(failure),
         };
         if self.lock.verbose {
             let waited = Shown(clock.now().saturating_since(begun));
@@ -81,6 +83,14 @@ impl<'a> Wait<'a> {
             ));
         }
         Ok(guard)
+    }
+
+    async fn win(&self) -> Result<LeaseGuard, Failure> {
+        match self.look_around().await? {
+            Some(guard) => Ok(guard),
+            None if self.lock.fair => self.wait_in_line().await,
+            None => self.wait().await,
+        }
     }
 
     /// Whoever runs under a lock tries once before it waits: it may be that lock.
@@ -124,7 +134,7 @@ impl<'a> Wait<'a> {
             }
             (Err(error), _) => error,
         };
-        Err(self.failure(&error))
+        Err(self.failure(&error).await)
     }
 
     /// How long the wait goes on without a word.
@@ -196,7 +206,13 @@ impl<'a> Wait<'a> {
         }
     }
 
-    fn failure(&self, error: &AcquireError) -> Failure {
+    async fn failure(&self, error: &AcquireError) -> Failure {
+        if error.is_contention()
+            && error.holder().is_none()
+            && let Some(failure) = self.other_data().await
+        {
+            return failure;
+        }
         let waited = self.patience != Patience::Once;
         let (code, text) = match self.patience {
             Patience::Within(wait) if error.is_contention() => {

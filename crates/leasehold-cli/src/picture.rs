@@ -129,15 +129,15 @@ fn lock_rows(lock: &LockView) -> Vec<Vec<String>> {
     let line = |signature: &Signature, more: &str| {
         row([
             &lock.resource,
-            &dots(lock, &signature.owner),
+            &dots(lock, signature),
             &shown_left(signature.left),
             &bar(signature.left),
             &format!("{}{more}", signature.holder),
         ])
     };
     let held = match &lock.state {
-        State::Held(held) => Some(line(held, "")),
-        State::Free | State::Unclear | State::Unusable { .. } => None,
+        State::Held(held) if held.is_shown() => Some(line(held, "")),
+        _ => None,
     };
     let others = lock.left_over();
     let others = others
@@ -147,9 +147,9 @@ fn lock_rows(lock: &LockView) -> Vec<Vec<String>> {
 }
 
 /// One sign for each node: `●` signed so, `○` not, `?` no answer.
-fn dots(lock: &LockView, owner: &str) -> String {
+fn dots(lock: &LockView, signed: &Signature) -> String {
     let sign = |(_, key): &(String, KeyView)| match key {
-        KeyView::Lock(other) if other.owner == owner => '●',
+        KeyView::Lock(other) if other.value == signed.value => '●',
         KeyView::Silent(_) => '?',
         _ => '○',
     };

@@ -15,6 +15,10 @@ pub(crate) struct StatusArguments {
     #[arg(value_parser = terms::resource)]
     pub(crate) resource: String,
 
+    /// Show the holder of another library's lock, too: the beginning of what that has written
+    #[arg(long)]
+    pub(crate) foreign: bool,
+
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -25,8 +29,8 @@ pub(crate) struct StatusArguments {
 
 /// List all locks, who holds them, and what was left over on a few nodes.
 ///
-/// Goes through all keys of all servers (SCAN), in small steps. A server knows keys and not locks: every text with a
-/// limited time under a key of --key-format is taken for one.
+/// Goes through all keys of all servers (SCAN), in small steps. A server knows keys and not locks: a text with a
+/// limited time that begins as owners of leasehold do is a lock. All other keys are somebody's data, and are not shown.
 #[derive(Debug, Args)]
 #[command(after_long_help = LIST_HELP)]
 pub(crate) struct ListArguments {
@@ -34,7 +38,11 @@ pub(crate) struct ListArguments {
     #[arg(default_value = "", hide_default_value = true)]
     pub(crate) prefix: String,
 
-    /// Read so many locks of each node at most
+    /// Show other libraries' locks, too: what looks like one, and of its value the beginning
+    #[arg(long)]
+    pub(crate) foreign: bool,
+
+    /// Read so many keys of each node at most
     #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
     pub(crate) most: usize,
 
@@ -130,7 +138,7 @@ pub(crate) struct BenchArguments {
 ///
 /// Says who would be put out, and asks. Deletes the lock's keys on all nodes, leftovers included, of those who were
 /// named and of nobody who came meanwhile. Who is put out does not know it before the next extension: stop that program
-/// first.
+/// first. A key that is no lock of leasehold is somebody's data, and stays.
 #[derive(Debug, Args)]
 #[command(after_long_help = FORCE_HELP)]
 pub(crate) struct ForceReleaseArguments {
@@ -141,6 +149,10 @@ pub(crate) struct ForceReleaseArguments {
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,
+
+    /// Delete another library's lock, too: any text that looks like one, which may be other data
+    #[arg(long)]
+    pub(crate) foreign: bool,
 
     #[command(flatten)]
     pub(crate) place: Place,
@@ -161,7 +173,8 @@ Examples:
 
 Exit codes:
   0      free, and whoever asks for it now can have it
-  2      the arguments or the configuration file cannot be understood
+  2      the arguments or the configuration file cannot be understood, or what stands there is no lock,
+         such as a hash
   121    held
   122    neither for certain, or nobody can have it: too few nodes answer, agree or vote
   125    leasehold itself failed";
@@ -170,6 +183,7 @@ const LIST_HELP: &str = "\
 Examples:
     leasehold list
     leasehold list orders/
+    leasehold list --foreign orders/
     leasehold list --json | jq -r 'select(.state == \"held\") | .resource'
 
 Exit codes:
@@ -185,7 +199,8 @@ Examples:
 
 Exit codes:
   0      free
-  2      the arguments or the configuration file cannot be understood
+  2      the arguments or the configuration file cannot be understood, or what stands there is no lock,
+         such as a hash
   122    for three seconds too few nodes answered
   124    held for all of --wait
   125    leasehold itself failed";
@@ -237,7 +252,7 @@ Examples:
 
 Exit codes:
   0      nobody holds it any more, as far as the nodes say
-  2      the arguments or the configuration file cannot be understood
+  2      the arguments or the configuration file cannot be understood, or what stands there is no lock
   122    too few nodes confirmed it
   125    leasehold itself failed, or the answer was no";
 

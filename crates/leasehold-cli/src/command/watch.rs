@@ -1,11 +1,11 @@
 //! `leasehold watch`: nodes and locks, again and again.
 
-use super::doctor::patient;
+use super::{doctor::patient, list};
 use crate::{
     args::views::WatchArguments,
     clock_steps::ClockSteps,
     failure::Failure,
-    lock_view::LockView,
+    label::Whose,
     nodes::Nodes,
     output,
     picture::{Frame, Picture},
@@ -51,7 +51,10 @@ async fn picture(
     let builder = || nodes.quiet_builder(agreement);
     let wrong = |error: ConfigError| nodes.wrong(&error);
     let quorum = builder().quorum().map_err(wrong)?;
-    let (told, listing) = join!(builder().examine(), builder().list(&arguments.prefix, MOST));
+    let (told, listing) = join!(
+        builder().examine(),
+        builder().search(list::search(&arguments.prefix, MOST, Whose::Ours))
+    );
     let (told, listing) = (told.map_err(wrong)?, listing.map_err(wrong)?);
     let has_more = listing
         .nodes
@@ -63,7 +66,7 @@ async fn picture(
         now,
         patient,
         steps: steps.lines(),
-        locks: listing.locks.iter().map(LockView::of).collect(),
+        locks: list::views(&listing, Whose::Ours),
         has_more,
     })
 }

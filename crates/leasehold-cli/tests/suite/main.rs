@@ -8,6 +8,7 @@ mod elect;
 mod fair;
 mod file_store;
 mod flags;
+mod foreign;
 mod help;
 mod local;
 mod loss;

@@ -87,7 +87,7 @@ fn a_key_that_is_no_lock_is_left_alone() {
     server.command(&["LPUSH", "demo", "1"]).expect("it answers");
     let nodes = server.url();
     let words = ["run", "-n", "--nodes", &nodes, "demo", "--", "true"];
-    Bad::new(&words, 121, "held elsewhere").check();
+    Bad::new(&words, 2, "\"demo\" is a list, not a lock").check();
     let left = server.command(&["LLEN", "demo"]).expect("it answers");
     assert_eq!(left.integer(), Some(1));
 }

@@ -25,6 +25,8 @@ pub(crate) struct Steward {
     /// Whether the node told of a change while it was asked for something else.
     was_told: bool,
     node_key: String,
+    /// How long an answer may take.
+    limit: Duration,
 }
 
 /// What a node keeps of itself.
@@ -91,7 +93,19 @@ impl Steward {
             inbox,
             was_told: false,
             node_key,
+            limit: LIMIT,
         })
+    }
+
+    /// As [`visit`](Self::visit), but the node has no more than `limit` for the whole of the greeting, and for each answer.
+    pub(crate) async fn visit_briefly(
+        url: RedisUrl,
+        node_key: String,
+        limit: Duration,
+    ) -> Result<Self, String> {
+        let visit = timeout(limit, Self::visit(url, node_key)).await;
+        let visit = visit.unwrap_or_else(|_| Err(unanswered(limit)));
+        visit.map(|steward| Self { limit, ..steward })
     }
 
     /// Looks, and changes nothing. Whether locks can be kept here is judged as clients with this `guard` do when they
@@ -222,9 +236,9 @@ impl Steward {
             send(&mut self.stream, &wire).await?;
             hear_beside(&mut self.stream, &mut self.inbox, &mut self.was_told, read).await?
         };
-        match timeout(LIMIT, answer).await {
+        match timeout(self.limit, answer).await {
             Ok(answer) => answer,
-            Err(_) => Err(format!("the node did not answer within {LIMIT:?}")),
+            Err(_) => Err(unanswered(self.limit)),
         }
     }
 
@@ -251,11 +265,15 @@ impl Steward {
             }
             Ok::<_, String>(told)
         };
-        match timeout(LIMIT, answers).await {
+        match timeout(self.limit, answers).await {
             Ok(answers) => answers,
-            Err(_) => Err(format!("the node did not answer within {LIMIT:?}")),
+            Err(_) => Err(unanswered(self.limit)),
         }
     }
+}
+
+fn unanswered(limit: Duration) -> String {
+    format!("the node did not answer within {limit:?}")
 }
 
 fn explain(error: &[u8]) -> String {
