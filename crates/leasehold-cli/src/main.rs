@@ -42,6 +42,7 @@ mod terminal;
 mod told_lease;
 mod upkeep;
 mod usage_error;
+mod variables;
 mod waiting;
 mod warden;
 mod watch;

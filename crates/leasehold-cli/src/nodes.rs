@@ -12,17 +12,32 @@ pub(crate) enum Nodes {
     /// Servers at these addresses.
     Servers(NodeList),
     /// The file store in this folder.
-    ThisMachine(PathBuf),
+    ThisMachine(Folder),
+}
+
+/// A folder, and whether anybody has asked for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    is_named: bool,
 }
 
 impl Nodes {
     /// The nodes that were given; without any, this user's folder.
     pub(crate) fn choose(given: Option<&NodeList>) -> Self {
         match given {
-            None => Self::ThisMachine(folder::of_user()),
+            None => Self::ThisMachine(Folder {
+                path: folder::of_user(),
+                is_named: false,
+            }),
             Some(list) => list.folder().map_or_else(
                 || Self::Servers(list.clone()),
-                |folder| Self::ThisMachine(folder.to_owned()),
+                |folder| {
+                    Self::ThisMachine(Folder {
+                        path: folder.to_owned(),
+                        is_named: true,
+                    })
+                },
             ),
         }
     }
@@ -32,9 +47,9 @@ impl Nodes {
         match self {
             Self::Servers(_) => Ok(self.quiet_builder(agreement)),
             Self::ThisMachine(folder) => {
-                folder::prepare(folder)?;
-                if *folder == folder::of_user() {
-                    let shown = folder.display();
+                folder::prepare(&folder.path)?;
+                if !folder.is_named {
+                    let shown = folder.path.display();
                     output::talk(format_args!(
                         "no nodes given: looking at this machine only, in {shown}"
                     ));
@@ -48,7 +63,7 @@ impl Nodes {
     pub(crate) fn quiet_builder(&self, agreement: &Agreement) -> ManagerBuilder {
         match self {
             Self::Servers(list) => agreement.builder(list),
-            Self::ThisMachine(folder) => LockManager::builder().file(folder),
+            Self::ThisMachine(folder) => LockManager::builder().file(&folder.path),
         }
     }
 
@@ -82,17 +97,17 @@ impl Nodes {
                 .build()
                 .map_err(|error| misused(&error)),
             Self::ThisMachine(folder) => {
-                folder::prepare(folder)?;
-                let shown = folder.display();
+                folder::prepare(&folder.path)?;
+                let shown = folder.path.display();
                 // A lock that excludes fewer than its user believes is worse than none. Who named the folder knows.
-                if *folder == folder::of_user() {
+                if !folder.is_named {
                     output::talk(format_args!(
                         "no nodes given: locking on this machine only, in {shown}"
                     ));
                 }
                 // Not as it is shown: where that differs, it is another folder, and unchecked.
                 LockManager::builder()
-                    .file(folder)
+                    .file(&folder.path)
                     .build()
                     .map_err(|error| Failure::own(format!("cannot use {shown}: {error}")))
             }

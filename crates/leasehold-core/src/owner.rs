@@ -252,13 +252,13 @@ mod tests {
     fn an_owner_of_the_default_is_told_from_other_peoples_data() {
         let digits = "0123456789abcdef0123456789abcdef01234567";
         for (value, is_usual) in [
-            (digits.to_owned(), true),
+            (digits.to_string(), true),
             (alloc::format!("{digits}.db1"), true),
             (alloc::format!("{digits}."), true),
             (alloc::format!("{digits}8"), false),
-            (digits[1..].to_owned(), false),
+            (digits[1..].to_string(), false),
             (alloc::format!("{}g", &digits[1..]), false),
-            ("session".to_owned(), false),
+            ("session".to_string(), false),
         ] {
             let owner = Owner::from_bytes(value.as_bytes()).expect("not empty");
             assert_eq!(owner.is_usual(), is_usual, "{value}");
