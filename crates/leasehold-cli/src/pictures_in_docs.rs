@@ -149,6 +149,7 @@ fn the_page_shows_what_watch_draws() {
         patient: patient(),
         locks: vec![held(), left_over()],
         steps: Vec::new(),
+        unlisted: 0,
         has_more: false,
     };
     assert_shown("leasehold watch --once", &picture.text(usize::MAX));

@@ -143,7 +143,7 @@ impl ManagerBuilder {
         elsewhere(examination::examine(
             operated,
             examination::Extent::Everything,
-            None,
+            examination::Limit::Usual,
         ))
         .await
     }
@@ -160,8 +160,8 @@ impl ManagerBuilder {
         limit: Duration,
     ) -> Result<Vec<Told<Examination>>, ConfigError> {
         let operated = self.into_operated()?;
-        let everything =
-            examination::examine(operated, examination::Extent::Everything, Some(limit));
+        let limit = examination::Limit::Whole(limit);
+        let everything = examination::examine(operated, examination::Extent::Everything, limit);
         elsewhere(everything).await
     }
 
@@ -182,7 +182,7 @@ impl ManagerBuilder {
         elsewhere(examination::examine(
             operated,
             examination::Extent::Votes,
-            Some(limit),
+            examination::Limit::Whole(limit),
         ))
         .await
     }

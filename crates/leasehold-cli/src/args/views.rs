@@ -31,6 +31,7 @@ pub(crate) struct StatusArguments {
 ///
 /// Goes through all keys of all servers (SCAN), in small steps. A server knows keys and not locks: a text with a
 /// limited time that begins as owners of leasehold do is a lock. All other keys are somebody's data, and are not shown.
+/// A server that leaves a question unanswered for half a second is left out, and named.
 #[derive(Debug, Args)]
 #[command(after_long_help = LIST_HELP)]
 pub(crate) struct ListArguments {
@@ -94,6 +95,10 @@ pub(crate) struct WatchArguments {
     /// Show one picture and end
     #[arg(long)]
     pub(crate) once: bool,
+
+    /// Print one JSON object a line, one for each picture: nodes as doctor tells of them, and locks as list does
+    #[arg(long)]
+    pub(crate) json: bool,
 
     #[command(flatten)]
     pub(crate) place: Place,
@@ -210,8 +215,9 @@ Examples:
     leasehold watch
     leasehold watch --every 500ms orders/
     leasehold watch --once
+    leasehold watch --json | jq -r '.locks[]?.resource'
 
-A full dot is a node that has the holder's key, an empty one a node that has not, a question mark one
+A node that leaves a question unanswered for half a second is shown as one that does not answer. A full dot is a node that has the holder's key, an empty one a node that has not, a question mark one
 that does not answer. The bar is what is left of the lock, a sign for each second up to ten.
 
 Exit codes:

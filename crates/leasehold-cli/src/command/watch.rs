@@ -24,10 +24,12 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
     let nodes = Nodes::choose(place.nodes.as_ref());
     // Once, so that what is wrong with the arguments is told before the first picture, and talk but once.
     drop(nodes.to_look_at(&place.agreement)?);
-    let frame = match stdout().is_terminal() && !arguments.once {
-        true => Frame::Terminal,
-        false => Frame::Plain,
+    let frame = match (arguments.json, stdout().is_terminal() && !arguments.once) {
+        (true, _) => Frame::Json,
+        (false, true) => Frame::Terminal,
+        (false, false) => Frame::Plain,
     };
+    output::bytes(frame.begin().as_bytes())?;
     runtime.block_on(async {
         let mut steps = ClockSteps::default();
         loop {
@@ -52,7 +54,7 @@ async fn picture(
     let wrong = |error: ConfigError| nodes.wrong(&error);
     let quorum = builder().quorum().map_err(wrong)?;
     let (told, listing) = join!(
-        builder().examine(),
+        builder().examine_promptly(list::ANSWER),
         builder().search(list::search(&arguments.prefix, MOST, Whose::Ours))
     );
     let (told, listing) = (told.map_err(wrong)?, listing.map_err(wrong)?);
@@ -60,6 +62,9 @@ async fn picture(
         .nodes
         .iter()
         .any(|told| matches!(&told.answer, Answer::Told(scanned) if scanned.has_more));
+    let silent = |answer: &Answer<_>| matches!(answer, Answer::Silent(_));
+    let unlisted = listing.nodes.iter();
+    let unlisted = unlisted.filter(|told| silent(&told.answer)).count();
     let (now, patient) = (Clock::system().wall(), patient(agreement, quorum, &told));
     steps.note(now, &patient.nodes);
     Ok(Picture {
@@ -67,6 +72,7 @@ async fn picture(
         patient,
         steps: steps.lines(),
         locks: list::views(&listing, Whose::Ours),
+        unlisted,
         has_more,
     })
 }

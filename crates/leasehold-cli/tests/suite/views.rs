@@ -224,6 +224,60 @@ fn watch_draws_frames_of_text_where_there_is_no_terminal() {
 }
 
 #[test]
+fn watch_tells_programs_of_nodes_and_locks_a_line_for_each_picture() {
+    let site = Site::new(3);
+    let (run, _holder) = site.hold("demo");
+    let test = site.user.run(&["watch", "--json", "--every", "200ms"]);
+    let mut watching = test.env("LEASEHOLD_NODES", site.servers.nodes()).start();
+    for _ in 0..2 {
+        let line = watching.line();
+        for part in [
+            "{\"at_unix_ms\":1",
+            "\"verdict\":\"",
+            "\"locks\":[{\"resource\":\"demo\",\"state\":\"held\",",
+        ] {
+            assert!(line.contains(part), "no {part} in {line}");
+        }
+        assert!(line.ends_with('}'), "{line}");
+    }
+    watching.signal(rustix::process::Signal::TERM);
+    watching.end_alone();
+    end(run);
+}
+
+#[test]
+fn a_node_that_hangs_costs_a_moment_and_too_many_hide_what_is_locked() {
+    let site = Site::new(3);
+    let (run, holder) = site.hold("demo");
+    let servers: Vec<_> = site.servers.iter().collect();
+    servers[0].pause().expect("it runs");
+    // Each is asked for half a second at most, where it would take five: see `ANSWER`.
+    let list = site.run(&["list"]);
+    list.assert_says(0, &["the node did not answer within 500ms"]);
+    assert!(list.stdout.contains(&holder), "{list:?}");
+    let watch = site.run(&["watch", "--once"]);
+    for part in ["the node did not answer within 500ms", "demo  ?●●"] {
+        assert!(watch.stdout.contains(part), "no {part} in {watch:?}");
+    }
+    servers[1].pause().expect("it runs");
+    let watch = site.run(&["watch", "--once"]);
+    let unknown = "what is locked is not known: 2 of 3 nodes do not tell";
+    assert!(watch.stdout.contains(unknown), "{watch:?}");
+    let json = site.run(&["watch", "--once", "--json"]);
+    assert!(json.stdout.contains("\"locks\":null"), "{json:?}");
+    let list = site.run(&["list"]);
+    list.assert_says(122, &["2 of 3 nodes could not be listed"]);
+    for seen in [&watch, &list] {
+        let said = [seen.stdout.as_str(), &seen.stderr].concat();
+        assert!(!said.contains("nothing is locked"), "{seen:?}");
+    }
+    for server in &servers[..2] {
+        server.resume().expect("it is there");
+    }
+    end(run);
+}
+
+#[test]
 fn doctor_tells_by_its_code_and_its_words_what_is_wrong() {
     let site = Site::new(3);
     let guarded = |words: &[&str]| {
