@@ -12,6 +12,7 @@ mod columns;
 mod command;
 mod config;
 mod diagnosis;
+mod difference;
 mod duration;
 mod exit_code;
 mod failure;
@@ -60,11 +61,11 @@ fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => {
             // Help and version come this way, too: they go to stdout, with 0.
-            let told = usage_error::tell(&error).map(|()| match error.use_stderr() {
+            let code = match error.use_stderr() {
                 true => exit_code::USAGE,
                 false => exit_code::SUCCESS,
-            });
-            return ended(told);
+            };
+            return ended(usage_error::tell(error).map(|()| code));
         }
     };
     let settled = settle::settle(&mut arguments, &matches);

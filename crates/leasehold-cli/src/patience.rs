@@ -6,6 +6,7 @@ mod spent;
 
 use crate::{
     args::lock::{LockArguments, WaitArguments},
+    difference::{self, Difference},
     duration::Shown,
     exit_code,
     failure::Failure,
@@ -213,6 +214,9 @@ impl<'a> Wait<'a> {
         {
             return failure;
         }
+        if let Some(failure) = self.disagreement(error) {
+            return failure;
+        }
         let waited = self.patience != Patience::Once;
         let (code, text) = match self.patience {
             Patience::Within(wait) if error.is_contention() => {
@@ -238,6 +242,25 @@ impl<'a> Wait<'a> {
             }
         };
         Failure::new(code, text).hint(hint::not_acquired(error, self.nodes, waited))
+    }
+}
+
+impl Wait<'_> {
+    /// The end of whoever set an option otherwise than those who use the nodes, if it is known which one.
+    fn disagreement(&self, error: &AcquireError) -> Option<Failure> {
+        let (ours, faults) = match error {
+            AcquireError::TimedOut { last, .. } => return self.disagreement(last),
+            AcquireError::Disagreement { ours, faults, .. } => (ours, faults),
+            _ => return None,
+        };
+        let differences = difference::of_faults(ours, faults);
+        let told = Difference::told(&differences);
+        let text = format!(
+            "cannot lock {:?}: these nodes use {told}",
+            self.lock.resource
+        );
+        let hint = Difference::way_out(&differences);
+        (!differences.is_empty()).then(|| Failure::new(exit_code::USAGE, text).hint(hint))
     }
 }
 

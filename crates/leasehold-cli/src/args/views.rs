@@ -223,7 +223,7 @@ that does not answer. The bar is what is left of the lock, a sign for each secon
 Exit codes:
   0      one picture, and --once
   2      the arguments or the configuration file cannot be understood
-  122    one picture, and --once, and nobody can have a lock
+  122    one picture, and --once, and no lock can be acquired
   125    leasehold itself failed
   130    ended by Ctrl-C";
 
@@ -237,7 +237,7 @@ Exit codes:
   0      sound
   2      the arguments or the configuration file cannot be understood
   120    weakened: locks work, but less well than they should
-  122    broken: nobody can have a lock
+  122    broken: no lock can be acquired
   125    leasehold itself failed";
 
 const BENCH_HELP: &str = "\
@@ -248,7 +248,7 @@ Examples:
 Exit codes:
   0      measured
   2      the arguments or the configuration file cannot be understood
-  122    no lock can be had
+  122    no lock can be acquired
   125    leasehold itself failed";
 
 const FORCE_HELP: &str = "\

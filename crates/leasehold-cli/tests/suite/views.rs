@@ -290,8 +290,8 @@ fn doctor_tells_by_its_code_and_its_words_what_is_wrong() {
         "3 nodes, 2 must agree\n",
         "; votes in 3",
         "it is new to these locks",
-        "do:  wait 32.3 s; or, if you know",
-        "verdict: broken: 0 of 3 nodes vote, 2 must; nobody can have a lock",
+        "do:  wait 32.3 s; or, if it has forgotten",
+        "verdict: broken: 0 of 3 nodes vote, 2 must; no lock can be acquired",
     ] {
         assert!(new.stdout.contains(part), "no {part:?} in {new:?}");
     }
@@ -345,7 +345,7 @@ fn doctor_tells_how_many_nodes_more_may_be_away() {
     let weak = guarded(&["doctor"]);
     assert_eq!(weak.code, 122, "{weak:?}");
     for part in [
-        "cannot be asked: connection refused",
+        "cannot be reached: connection refused",
         "may evict locks",
         "do:  ",
     ] {
@@ -355,8 +355,7 @@ fn doctor_tells_how_many_nodes_more_may_be_away() {
     second.command(&words).expect("it is taken");
     let weak = guarded(&["doctor"]);
     assert_eq!(weak.code, 120, "{weak:?}");
-    let verdict =
-        "verdict: weakened: 2 of 3 nodes vote; locks work, and no node more may be away\n";
+    let verdict = "verdict: weakened: 2 of 3 nodes vote; locks work, but no other node may fail\n";
     assert!(weak.stdout.ends_with(verdict), "{weak:?}");
 }
 
@@ -388,7 +387,7 @@ fn doctor_finds_one_server_under_two_names_a_replica_and_rights_that_are_missing
             "problem  127.0.0.1:{}: its user lacks rights: +hset",
             poor.port()
         ),
-        "note     4 nodes bear the loss of no more than 3 would".to_owned(),
+        "note     4 nodes tolerate no more failures than 3".to_owned(),
         "warning  the restart guard is off".to_owned(),
         "has 1 replica\n".to_owned(),
     ] {
