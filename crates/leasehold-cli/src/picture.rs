@@ -95,7 +95,7 @@ impl Picture {
         let left_out = shown.len().saturating_sub(room);
         if !self.locks.is_empty() {
             lines.extend(shown.into_iter().take(room));
-        } else if self.knows_locks() {
+        } else if self.knows_locks() && !self.has_more {
             lines.push("nothing is locked".to_owned());
         }
         if !self.knows_locks() {
@@ -105,7 +105,10 @@ impl Picture {
             ));
         }
         match (left_out, self.has_more) {
-            (_, true) => lines.push("… and more".to_owned()),
+            (_, true) => lines.push(
+                "there are more keys than were read, and maybe more locks: a prefix asks for fewer"
+                    .to_owned(),
+            ),
             (0, false) => {}
             (count, false) => lines.push(format!("… and {count} more")),
         }

@@ -48,7 +48,7 @@ pub(crate) fn views(listing: &Listing, whose: Whose) -> Vec<LockView> {
 
 /// What the locks alone do not tell.
 fn tell_nodes(listing: &Listing, arguments: &ListArguments, is_empty: bool) -> Result<u8, Failure> {
-    let mut silent = 0;
+    let (mut silent, mut has_more) = (0, false);
     for told in &listing.nodes {
         match &told.answer {
             Answer::Silent(why) => {
@@ -56,17 +56,18 @@ fn tell_nodes(listing: &Listing, arguments: &ListArguments, is_empty: bool) -> R
                 output::talk(format_args!("{}: {why}", told.node));
             }
             Answer::Told(scanned) if scanned.has_more => {
+                has_more = true;
                 let most = arguments.most;
                 output::talk(format_args!(
                     "{}: has more than {most} such keys, of which some were left out",
                     told.node
                 ));
-                output::hint(
-                    "--most reads more; a prefix, or a --key-format of your own, asks for less",
-                );
             }
             _ => {}
         }
+    }
+    if has_more {
+        output::hint("--most reads more; a prefix, or a --key-format of your own, asks for less");
     }
     let nodes = listing.nodes.len();
     if nodes - silent < listing.quorum {
@@ -74,7 +75,10 @@ fn tell_nodes(listing: &Listing, arguments: &ListArguments, is_empty: bool) -> R
         return Err(Failure::new(exit_code::NO_QUORUM, text));
     }
     if is_empty && !arguments.json {
-        output::talk("nothing is locked");
+        output::talk(match has_more {
+            true => "no lock is among the keys that were read",
+            false => "nothing is locked",
+        });
     }
     Ok(exit_code::SUCCESS)
 }

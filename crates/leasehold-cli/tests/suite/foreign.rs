@@ -106,6 +106,34 @@ fn other_peoples_data_are_no_locks() {
 }
 
 #[test]
+fn data_that_hide_what_is_locked_do_not_make_it_free() {
+    let shared = Shared::new();
+    let seen = shared.run(&["list", "--most", "1"]);
+    let says = [
+        "has more than 1 such keys",
+        "no lock is among the keys that were read",
+    ];
+    seen.assert_says(0, &says);
+    assert!(!seen.stderr.contains("nothing is locked"), "{seen:?}");
+    assert_eq!(seen.stderr.matches("hint: --most").count(), 1, "{seen:?}");
+}
+
+#[test]
+fn whoever_may_not_ask_for_the_type_counts_it_as_held() {
+    let shared = Shared::new();
+    let rights = ["+@all", "-type", "-hlen", "-hkeys"];
+    shared.put(&[&["ACL", "SETUSER", "u", "on", ">p", "~*"], &rights[..]].concat());
+    let nodes = shared.servers.nodes().replace("redis://", "redis://u:p@");
+    let run = |words: &[&str]| shared.user.run(words).env("LEASEHOLD_NODES", &nodes).end();
+    for name in ["cart:1", "redisson"] {
+        run(&["run", "--wait", "300ms", name, "--", "true"]).assert_says(124, &["still held"]);
+        let seen = run(&["status", name]);
+        assert!(seen.stdout.contains("a key that is no lock"), "{seen:?}");
+        assert_ne!(seen.code, 0, "{seen:?}");
+    }
+}
+
+#[test]
 fn locks_of_other_libraries_are_shown_and_deleted_for_those_who_ask_for_them() {
     let shared = Shared::new();
     let all = shared.run(&["list", "--foreign"]);
