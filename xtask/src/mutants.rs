@@ -11,9 +11,11 @@ mod check;
 mod kind;
 mod mutant;
 mod parse;
+mod programs;
 mod report;
 mod tree;
 mod trial;
+mod worker;
 
 pub(crate) use mutant::Mutant;
 

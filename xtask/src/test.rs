@@ -391,7 +391,7 @@ const MORE_SERVERS: [&str; 2] = ["valkey-9.1", "valkey-8.1"];
 const SLOWEST: usize = 10;
 
 /// How many worlds of each scenario.
-const SEEDS: &str = "2000";
+const SEEDS: &str = "1500";
 
 /// How many of each scenario whose nodes run the scripts: one such world takes as long as two to six others.
 const LUA_SEEDS: &str = "300";

@@ -2,8 +2,8 @@
 //!
 //! Data that cannot be written is a failure like any other: a script that goes on with half a list, or a lock whose
 //! owner nobody has read, is worse off than one that is told. Only a reader that has gone away, such as `head`, is no
-//! news to anybody: the command ends without a word, with the code of a process that SIGPIPE ended. Talk is for people,
-//! and nothing fails for want of it.
+//! news to anybody: the command ends without a word, with the code of a process that SIGPIPE ended, unless it has changed
+//! something. Talk is for people, and nothing fails for want of it.
 
 mod closed;
 mod talk;
@@ -24,12 +24,15 @@ pub(crate) fn bytes(text: &[u8]) -> Result<(), Failure> {
     write(text).map_err(|error| failure(&error))
 }
 
-/// As [`data`], of what has been done already: nobody should take it for undone.
+/// As [`data`], of what has been done already: nobody should take it for undone. So a reader that has gone away is told
+/// of here; the code stays that of SIGPIPE, as scripts expect it.
 pub(crate) fn report(line: impl Display) -> Result<(), Failure> {
-    data(line).map_err(|failure| match failure.is_quiet() {
-        true => failure,
-        false => failure.hint("what was asked for has been done all the same".to_owned()),
-    })
+    let of_deed = |failure: Failure| match failure.is_quiet() {
+        true => Failure::new(failure.code, "the reader of standard output has gone away"),
+        false => failure,
+    };
+    let done = "what was asked for has been done all the same".to_owned();
+    data(line).map_err(|failure| of_deed(failure).hint(done))
 }
 
 /// Refuses a standard output that nobody can read, for those whose work is of no use then.

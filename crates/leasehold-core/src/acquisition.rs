@@ -355,7 +355,7 @@ impl Acquisition {
         }
         // Most answers decide nothing, and the state is large: it stays where it is.
         if let State::Voting(_, round) = &self.state
-            && round.decision() == Decision::Pending
+            && (round.decision() == Decision::Pending || round.may_disagree())
         {
             return Turn::default();
         }

@@ -69,6 +69,13 @@ impl Agreement {
             if !self.settling.below().contains(node) {
                 return;
             }
+            // Argument S4: a quorum of counters is raised. An address that leads to another server by now may have come to
+            // one that stands for the token already.
+            let is_another = vote.is_granted() && !self.servers.admit(node, server);
+            let vote = match is_another {
+                true => Vote::Unknown(Fault::same_node()),
+                false => vote,
+            };
             if vote.is_granted() {
                 self.settling.raised(node);
             } else {

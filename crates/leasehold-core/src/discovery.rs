@@ -18,6 +18,12 @@
 //! too. So a grant counts only when a majority has been asked *after* it was heard, and still names the server
 //! ([`Discovery::confirm_grant`]): then it was given before any client had left for the successor, while the key of
 //! that lease was still there to refuse it.
+//!
+//! Which answers of the server wait for what is said by [`Need`], and [`Confirmation`] keeps those that wait.
+
+mod confirmation;
+
+pub use confirmation::{Confirmation, Heard, Need};
 
 use crate::{
     quarantine::Identity,
@@ -88,6 +94,18 @@ struct Followed<A> {
     epoch: u64,
     /// Which sentinels have ever named it.
     named_by: Vec<bool>,
+}
+
+/// Where a link goes that looks for the master.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a link must do all of it")]
+pub enum Choice<A> {
+    /// To this server, which is followed from now on.
+    Follow(A),
+    /// Sentinels that have yet to answer may tell.
+    Wait,
+    /// Nowhere: all have answered or failed to, and no server can be told to be the master.
+    Nowhere,
 }
 
 /// Why votes of the server do not count now.
@@ -167,6 +185,25 @@ impl<A: Clone + PartialEq> Discovery<A> {
         match self.rule.needs_majority {
             true => self.elected(now),
             false => self.latest(now).map(|latest| &latest.server),
+        }
+    }
+
+    /// Where to go: as soon as a majority agrees, or when each sentinel has answered or failed to once.
+    #[must_use]
+    pub fn choose(&mut self, now: Instant) -> Choice<A> {
+        let mut all = self.answers.iter().zip(&self.is_silent);
+        let is_due = all.any(|(answer, is_silent)| answer.is_none() && !is_silent);
+        let server = match is_due {
+            true => self.elected(now).cloned(),
+            false => self.candidate(now).cloned(),
+        };
+        match server {
+            Some(server) => {
+                self.follow(server.clone());
+                Choice::Follow(server)
+            }
+            None if is_due => Choice::Wait,
+            None => Choice::Nowhere,
         }
     }
 

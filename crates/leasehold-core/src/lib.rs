@@ -18,6 +18,7 @@ extern crate alloc;
 
 mod acquisition;
 mod agreement;
+pub mod backoff;
 pub mod claim;
 mod contend;
 pub mod discovery;

@@ -4,7 +4,7 @@ use crate::{
     fence::Grants,
     node_set::NodeId,
     quorum::{Ballot, Decision, Quorum, Tally},
-    request::{Fault, Refusal, Vote},
+    request::{Fault, FaultKind, Refusal, Vote},
     servers::{ServerId, Servers},
     time::Instant,
 };
@@ -113,6 +113,18 @@ impl Round {
     #[must_use]
     pub fn decision(&self) -> Decision {
         self.tally.decision(self.quorum)
+    }
+
+    /// Whether it is lost, and the nodes that have not answered may still show that the configuration alone is in the way:
+    /// the caller can mend that, whatever else is wrong, and no further try would help.
+    pub(crate) fn may_disagree(&self) -> bool {
+        let disagrees = |(_, fault): &&(NodeId, Fault)| fault.kind() == FaultKind::Disagrees;
+        let disagree = self.faults.iter().filter(disagrees).count();
+        let missing = self.quorum.nodes().without(self.tally.answered()).len();
+        let spare = self.quorum.spare();
+        self.decision() == Decision::Lost
+            && (1..=spare).contains(&disagree)
+            && disagree.saturating_add(missing) > spare
     }
 
     /// When silence becomes an answer.

@@ -46,6 +46,12 @@ pub struct Server {
     pub is_replica: bool,
     /// Whether `appendonly` is on.
     pub has_log: bool,
+    /// Whether that log is being rewritten.
+    pub is_rewriting: bool,
+    /// Whether it is to be rewritten when another child has come to its end.
+    pub is_rewrite_scheduled: bool,
+    /// How many replicas it has.
+    pub replicas: u64,
     /// The limit of its memory in bytes; none if 0.
     pub maxmemory: u64,
     /// What it does at the limit; nothing is `noeviction`.
@@ -162,19 +168,23 @@ impl Server {
             }
             "persistence" => {
                 say("loading", "0");
-                say("aof_enabled", if self.has_log { "1" } else { "0" });
-                say("aof_rewrite_in_progress", "0");
-                say("aof_rewrite_scheduled", "0");
+                say("aof_enabled", flag(self.has_log));
+                say("aof_rewrite_in_progress", flag(self.is_rewriting));
+                say("aof_rewrite_scheduled", flag(self.is_rewrite_scheduled));
             }
             "stats" => say("evicted_keys", &self.evicted_keys.to_string()),
             _ => {
                 say("role", if self.is_replica { "slave" } else { "master" });
-                say("connected_slaves", "0");
+                say("connected_slaves", &self.replicas.to_string());
                 say("master_replid", &self.replid);
                 say("master_replid2", self.replid2.as_deref().unwrap_or(NOBODY));
             }
         }
     }
+}
+
+const fn flag(is_so: bool) -> &'static str {
+    if is_so { "1" } else { "0" }
 }
 
 /// In the order in which a server tells them.

@@ -46,7 +46,14 @@ pub(crate) struct Client {
 /// What a link tells.
 #[derive(Debug)]
 pub(crate) enum Input {
-    Reply(NodeId, Tag, Vote, Option<Reading>),
+    Reply {
+        node: NodeId,
+        /// Which server has answered: for the checkers alone.
+        server: NodeId,
+        tag: Tag,
+        vote: Vote,
+        reading: Option<Reading>,
+    },
     /// Connected, to this process.
     Up(NodeId, Option<Identity>),
     Down(NodeId),
@@ -177,7 +184,13 @@ impl World {
     fn hear(&mut self, client: usize, now: Instant, input: Input) {
         let engine = &mut self.clients[client].engine;
         match input {
-            Input::Reply(node, tag, vote, reading) => {
+            Input::Reply {
+                node,
+                server,
+                tag,
+                vote,
+                reading,
+            } => {
                 // The clock before the vote: a vote that was cast after a step is as good as any.
                 let step = reading.and_then(|reading| engine.handle_clock(now, node, reading));
                 if let Some(step) = step {
@@ -185,8 +198,8 @@ impl World {
                         format!("c{client}       sees a step of {node}'s clock: {step:?}")
                     });
                 }
-                self.checks.validity.heard(client, now, node, tag, &vote);
-                self.checks.detached.heard(client, node, tag, &vote);
+                self.checks.validity.heard(client, now, server, tag, &vote);
+                self.checks.detached.heard(client, server, tag, &vote);
                 let at = self.now;
                 self.trace.tell(at, || {
                     format!("{node} → c{client}  {} {}", name(tag), answer(&vote))

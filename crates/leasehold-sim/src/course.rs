@@ -48,6 +48,9 @@ impl World {
         self.phase = match from {
             Phase::Faults => {
                 self.network.heal();
+                for link in self.network.misled() {
+                    self.break_connection(link);
+                }
                 self.everybody_lets_go();
                 Phase::Silence
             }
@@ -138,10 +141,9 @@ impl World {
                     && !self.handed_over.contains(&key.owner)
                     && owner.is_alive
                     && owner.generation == generation
-                    && self
-                        .network
-                        .addresses(index)
-                        .all(|node| self.network.is_quiet(self.network.link(client, node)));
+                    && self.network.leading_to(index).into_iter().all(|link| {
+                        self.network.ends(link).0 != client || self.network.is_quiet(link)
+                    });
                 if could {
                     let left = leftovers::left(index, resource, remaining);
                     return self.note(Err(left));

@@ -4,7 +4,7 @@ use crate::{
     check::seconds,
     client::answer,
     course::FAULTS_END,
-    node::{Data, Evicted},
+    node::{Data, Evicted, Node, log::Lack},
     queue::Event,
     setting::Keeps,
     time::{MILLISECOND, Moment, SECOND},
@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     Partition,
     /// A connection breaks.
     Break,
+    /// A node's address leads to another node's server for a while, for one client or all.
+    Reroute,
     /// A node stops for a while and then goes on.
     Hang,
     /// A node refuses to act.
@@ -34,6 +36,8 @@ pub(crate) enum Kind {
     Failover,
     /// A node has a limit and a policy that evicts, for a moment or a while, and evicts keys.
     Evict,
+    /// Somebody turns a node's log off for a while, or lets it be written late.
+    Unlog,
     StepForward,
     StepBack,
     /// A process stands still.
@@ -88,6 +92,7 @@ impl World {
         let node = self.rng.index(forgetful.unwrap_or(self.nodes.len()));
         match kind {
             Kind::Partition => self.cut(),
+            Kind::Reroute => self.reroute(client, node),
             Kind::Break => {
                 let link = self.rng.index(self.network.links());
                 self.break_connection(link);
@@ -123,6 +128,32 @@ impl World {
                     format!("c{from} ╱ n{to}  cut (to the node: {there}, back: {back})")
                 });
                 if breaks && self.rng.coin() {
+                    self.break_connection(link);
+                }
+            }
+        }
+    }
+
+    /// Connections that stand lead where they did, until they break.
+    fn reroute(&mut self, client: usize, node: usize) {
+        let until = self.for_a_while();
+        let server = self.rng.index(self.nodes.len());
+        let (for_all, breaks) = (self.rng.coin(), self.rng.chance(800_000));
+        self.trace.tell(self.now, || {
+            let whom = match for_all {
+                true => "everybody".to_owned(),
+                false => format!("c{client}"),
+            };
+            format!(
+                "n{node}       leads {whom} to n{server} until {}",
+                seconds(until)
+            )
+        });
+        for from in 0..self.clients.len() {
+            if for_all || from == client {
+                let link = self.network.link(from, node);
+                self.network.reroute(link, server, until);
+                if breaks {
                     self.break_connection(link);
                 }
             }
@@ -187,7 +218,7 @@ impl World {
         // Mended at once, or not; of the locks alone, or of all keys.
         let (is_over, all) = (self.rng.coin(), self.rng.chance(200_000));
         let this = &mut self.nodes[node];
-        if !this.is_up || now <= this.hung_until {
+        if !this.is_up || now <= this.hung_until || is_unseen(kind, this) {
             return;
         }
         self.trace.tell(now, || match kind {
@@ -214,6 +245,7 @@ impl World {
                 self.touch_all(node);
                 self.has_forgotten(node);
             }
+            Kind::Unlog => self.unlog(node, until),
             Kind::StepForward => self.step_forward(node, step_ns),
             Kind::StepBack => {
                 this.clock.step_back(now, step_ns);
@@ -240,10 +272,8 @@ impl World {
     }
 
     fn break_all(&mut self, node: usize) {
-        for node in self.network.addresses(node) {
-            for client in 0..self.clients.len() {
-                self.break_connection(self.network.link(client, node));
-            }
+        for link in self.network.leading_to(node) {
+            self.break_connection(link);
         }
     }
 
@@ -255,8 +285,9 @@ impl World {
             self.break_all(node);
         }
         let this = &mut self.nodes[node];
+        let mut forgets = crash.keeps != Keeps::All;
         match crash.keeps {
-            Keeps::All => this.read_log(),
+            Keeps::All => forgets = this.read_log(),
             Keeps::Snapshot => this.data = this.snapshot.clone(),
             Keeps::Nothing => {
                 this.data = Data::default();
@@ -273,6 +304,7 @@ impl World {
         };
         self.trace.tell(self.now, || {
             let keeps = match crash.keeps {
+                Keeps::All if forgets => "goes back to its log",
                 Keeps::All => "keeps all it knew",
                 Keeps::Snapshot => "goes back to its last snapshot",
                 Keeps::Nothing => "forgets everything",
@@ -280,11 +312,31 @@ impl World {
             format!("n{node}       {keeps}, and is back at {}", seconds(back))
         });
         self.nodes[node].serve_anew(back, false, false);
-        if crash.keeps != Keeps::All {
+        if forgets {
             self.has_forgotten(node);
         }
         self.nodes_back = self.nodes_back.max(back);
         self.queue.plan(back, Event::NodeBack { node });
+    }
+
+    fn unlog(&mut self, node: usize, until: Moment) {
+        let lack = self.rng.pick(&[Lack::Off, Lack::Unsynced]);
+        self.trace
+            .tell(self.now, || format!("n{node}       its disk: {lack:?}"));
+        self.nodes[node].stop_logging(lack);
+        self.queue.plan(until, Event::Log { node });
+    }
+
+    /// The settings of a log are back, or it has been rewritten.
+    pub(crate) fn log_again(&mut self, node: usize) {
+        let is_behind = self.nodes[node].log_again();
+        self.trace.tell(self.now, || {
+            format!("n{node}       logs again, rewrites first: {is_behind}")
+        });
+        if is_behind {
+            let until = self.for_a_while();
+            self.queue.plan(until, Event::Log { node });
+        }
     }
 
     /// Tells the checkers that the node knows less than before.
@@ -346,4 +398,9 @@ impl World {
         let span_ns = self.rng.between(MILLISECOND, most_ns);
         self.now.after(span_ns).min(FAULTS_END)
     }
+}
+
+/// What the guard does not see: with the data goes the note that the log lacks something.
+fn is_unseen(kind: Kind, node: &Node) -> bool {
+    kind == Kind::Flush && node.lack().is_some()
 }

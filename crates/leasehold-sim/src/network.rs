@@ -14,6 +14,7 @@ use crate::{
 };
 use leasehold_core::{
     Fault, FaultKind, Identity, Instant, NodeId, Reading, Request, Resource, Tag, Vote,
+    backoff::Backoff,
 };
 use std::{collections::VecDeque, rc::Rc};
 
@@ -36,8 +37,6 @@ pub(crate) struct Parcel {
 pub(crate) struct Network {
     pub(crate) law: Links,
     nodes: usize,
-    /// How many servers there are: the nodes beyond these are other addresses of the first.
-    servers: usize,
     connections: Vec<Connection>,
     down: Fault,
     busy: Fault,
@@ -50,6 +49,13 @@ pub(crate) struct Network {
 struct Connection {
     /// Counts the changes of `state` that the client knows of: events of former epochs are stale.
     epoch: u32,
+    /// Which server it leads to, and which the next one will.
+    server: usize,
+    /// Which server the node's address leads to by right.
+    home: usize,
+    /// Which other one it leads to, before this moment.
+    detour: (usize, Moment),
+    backoff: Backoff,
     state: State,
     /// Whether requests wait for the first connection of the process.
     is_first: bool,
@@ -89,8 +95,12 @@ enum State {
 impl Network {
     pub(crate) fn new(setting: &Setting) -> Self {
         let (nodes, servers) = (setting.nodes, setting.servers());
-        let connection = |_| Connection {
+        let connection = |home| Connection {
             epoch: 0,
+            server: home,
+            home,
+            detour: (home, Moment::START),
+            backoff: Backoff::NEW,
             state: State::Down,
             is_first: servers < nodes,
             requests: VecDeque::new(),
@@ -107,8 +117,9 @@ impl Network {
         Self {
             law: setting.links.clone(),
             nodes,
-            servers,
-            connections: (0..setting.clients * nodes).map(connection).collect(),
+            connections: (0..setting.clients * nodes)
+                .map(|link| connection(setting.server(link % nodes)))
+                .collect(),
             down: Fault::new(FaultKind::Down, "no connection"),
             busy: Fault::new(FaultKind::Busy, "too many requests wait"),
             disconnected: Fault::new(FaultKind::Disconnected, "the connection broke"),
@@ -121,10 +132,8 @@ impl Network {
     }
 
     /// The client and the server of a connection.
-    pub(crate) const fn ends(&self, link: usize) -> (usize, usize) {
-        let node = self.node(link);
-        let server = if node < self.servers { node } else { 0 };
-        (link / self.nodes, server)
+    pub(crate) fn ends(&self, link: usize) -> (usize, usize) {
+        (link / self.nodes, self.connections[link].server)
     }
 
     /// What the client takes the server for.
@@ -132,14 +141,10 @@ impl Network {
         link % self.nodes
     }
 
-    /// The nodes that lead to a server.
-    pub(crate) fn addresses(&self, server: usize) -> impl Iterator<Item = usize> + use<> {
-        let others = if server == 0 {
-            self.servers..self.nodes
-        } else {
-            0..0
-        };
-        std::iter::once(server).chain(others)
+    /// The connections that lead to a server.
+    pub(crate) fn leading_to(&self, server: usize) -> Vec<usize> {
+        let all = 0..self.links();
+        all.filter(|link| self.ends(*link).1 == server).collect()
     }
 
     pub(crate) fn links(&self) -> usize {
@@ -160,6 +165,18 @@ impl Network {
         // A way that is longer than the nodes' time limit lets nobody win.
         law.delay_ns.1 = law.delay_ns.1.min(MILLISECOND);
         law.room = Links::ROOM;
+    }
+
+    /// Until then the address leads to another server, for whoever connects by it.
+    pub(crate) fn reroute(&mut self, link: usize, server: usize, until: Moment) {
+        self.connections[link].detour = (server, until);
+    }
+
+    /// The connections that lead where their address does not.
+    pub(crate) fn misled(&self) -> Vec<usize> {
+        let all = 0..self.links();
+        all.filter(|link| self.connections[*link].server != self.connections[*link].home)
+            .collect()
     }
 
     /// Cuts one direction, or both.
@@ -208,7 +225,7 @@ impl World {
                 &self.network.busy
             };
             let vote = Vote::Unknown(fault.clone());
-            self.input(link, |node| Input::Reply(node, parcel.tag, vote, None));
+            self.reply(link, parcel.tag, vote, None);
             return;
         }
         connection
@@ -284,7 +301,7 @@ impl World {
             Some(tag),
             "answers come in order"
         );
-        self.input(link, |node| Input::Reply(node, tag, vote, reading));
+        self.reply(link, tag, vote, reading);
     }
 
     /// Breaks a connection, unless it is broken already. What the node has in its buffer it may still
@@ -350,13 +367,12 @@ impl World {
         connection.state = State::Down;
         connection.replies.clear();
         let pending = std::mem::take(&mut connection.pending);
-        let next = connection.epoch;
         for (tag, _) in pending {
             let vote = Vote::Unknown(self.network.disconnected.clone());
-            self.input(link, |node| Input::Reply(node, tag, vote, None));
+            self.reply(link, tag, vote, None);
         }
         self.input(link, Input::Down);
-        self.connect_later(link, next);
+        self.connect_later(link);
     }
 
     fn send_alone(&mut self, link: usize, parcel: &Rc<Parcel>) {
@@ -426,10 +442,20 @@ impl World {
         let (client, _) = self.network.ends(echo.link);
         self.network.connections[echo.link].airborne -= 1;
         if self.clients[client].generation == echo.generation {
-            self.input(echo.link, |node| {
-                Input::Reply(node, echo.tag, echo.vote, echo.reading)
-            });
+            self.reply(echo.link, echo.tag, echo.vote, echo.reading);
         }
+    }
+
+    /// Puts the answer of the server at the other end before the client.
+    fn reply(&mut self, link: usize, tag: Tag, vote: Vote, reading: Option<Reading>) {
+        let server = NodeId::new(self.network.ends(link).1).expect("there are few nodes");
+        self.input(link, |node| Input::Reply {
+            node,
+            server,
+            tag,
+            vote,
+            reading,
+        });
     }
 
     /// Puts what the link tells before the client.

@@ -9,11 +9,12 @@ use crate::{
 };
 use leasehold_core::{
     Fault, FaultKind, Identity, Instant, Refusal, Request, Resource, Table, Vote,
-    quarantine::{Log, Marker, Process, Quarantine},
+    quarantine::{Marker, Process, Quarantine},
     table::Key,
 };
 use std::time::Duration;
 
+pub(crate) mod log;
 #[cfg(feature = "lua")]
 pub(crate) mod scripted;
 
@@ -25,6 +26,8 @@ pub(crate) struct Node {
     epoch: Duration,
     /// What a snapshot or a lagging replica has.
     pub(crate) snapshot: Data,
+    /// What its disk has, if that does not get every write.
+    behind: Option<log::Behind>,
     /// The server, if the node is one. Otherwise it follows the rule of the core.
     #[cfg(feature = "lua")]
     scripted: Option<scripted::Scripted>,
@@ -89,6 +92,7 @@ impl Node {
             clock: Clock::new(reading_ns, drift_ppm),
             epoch: Duration::from_nanos(TRUE_EPOCH_NS - reading_ns),
             snapshot: Data::default(),
+            behind: None,
             #[cfg(feature = "lua")]
             scripted: None,
             guard: None,
@@ -146,7 +150,10 @@ impl Node {
     #[cfg(feature = "lua")]
     fn served(&mut self, now: Moment) -> Option<(&mut scripted::Scripted, &mut Data, u64)> {
         let us = self.wall_us(now);
-        Some((self.scripted.as_mut()?, &mut self.data, us))
+        let (log, lack) = (self.log(), self.lack());
+        let scripted = self.scripted.as_mut()?;
+        scripted.log(log, lack != Some(log::Lack::Unsynced));
+        Some((scripted, &mut self.data, us))
     }
 
     /// What the wall clock shows, in microseconds. Its milliseconds are those of [`time`](Self::time).
@@ -188,7 +195,7 @@ impl Node {
         if now < self.rejects_until {
             return rejected("out of memory");
         }
-        if let Some(guard) = self.guard {
+        if let Some(guard) = self.guard_now() {
             let process = self.process_at(now);
             let marker = &mut self.data.marker;
             let attested = match request {
@@ -216,7 +223,7 @@ impl Node {
             return scripted.greet(data, us);
         }
         let time = self.time(now);
-        if let Some(guard) = self.guard {
+        if let Some(guard) = self.guard_now() {
             let (process, met) = (self.process_at(now), self.process.id.clone());
             if let Some(marker) = &mut self.data.marker {
                 marker.seen_ms = None;
@@ -232,6 +239,7 @@ impl Node {
         Process {
             may_evict,
             evicted,
+            log: self.log(),
             ..self.process.clone()
         }
     }
@@ -356,23 +364,12 @@ impl Node {
         // Once a replica, always one that may have lost votes.
         let was_replica = was_replica || self.process.was_replica;
         (self.evicts_until, self.evicted) = (Moment::START, 0);
+        self.behind = None;
         self.process = identified(self.name, self.runs, self.histories, was_replica);
         self.booted = booted;
         #[cfg(feature = "lua")]
         if let Some(scripted) = &mut self.scripted {
             scripted.serve(&self.process.id, was_replica);
-        }
-    }
-
-    /// The node is back with all that its disk has.
-    #[cfg_attr(
-        not(feature = "lua"),
-        expect(clippy::unused_self, reason = "a table is as it was")
-    )]
-    pub(crate) fn read_log(&mut self) {
-        #[cfg(feature = "lua")]
-        {
-            self.data.keys = self.data.keys.replicated();
         }
     }
 
@@ -382,6 +379,7 @@ impl Node {
         if let Some(marker) = &mut self.data.marker {
             marker.seen_ms = None;
         }
+        self.behind = None;
         self.read_log();
         self.serve_anew(Moment::START, true, is_known);
     }
@@ -409,7 +407,6 @@ impl Node {
 fn identified(name: u64, run: u32, history: u32, was_replica: bool) -> Process {
     Process {
         was_replica,
-        log: Log::On,
         ..Process::new(Identity::new(&format!(
             "{name:x}{run:08x}/{name:x}{history:08x}"
         )))

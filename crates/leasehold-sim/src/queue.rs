@@ -56,6 +56,8 @@ pub(crate) enum Event {
     Fault(Kind),
     /// Somebody writes to what a lock protects.
     Write(Box<Write>),
+    /// The settings of a node's log are back, or it has been rewritten.
+    Log { node: usize },
     /// A node is back.
     NodeBack { node: usize },
     /// Somebody looks at those who wait.

@@ -324,7 +324,7 @@ impl Setting {
 
     /// Whether keys come back that were deleted.
     pub(crate) fn resurrects(&self) -> bool {
-        self.forgets() && self.has(Kind::Snapshot)
+        self.forgets() && self.has(Kind::Snapshot) || self.has(Kind::Unlog)
     }
 
     /// Whether keys stay on purpose when their owner has let go.
@@ -341,7 +341,9 @@ impl Setting {
         let links = &self.links;
         // Who is told by a proxy that the node is away asks later and later.
         let is_kept_waiting = self.hides_restarts && self.has(Kind::Crash);
-        if self.keeps_keys() || self.resurrects() || is_kept_waiting {
+        // What was set by an address that led elsewhere is released where it leads now.
+        let is_out_of_reach = self.has(Kind::Reroute);
+        if self.keeps_keys() || self.resurrects() || is_kept_waiting || is_out_of_reach {
             return false;
         }
         // Where messages travel alone, a lost answer is not told by the end of a connection.

@@ -2,9 +2,10 @@
 
 use crate::{
     check::{Holder, leftovers, loss},
+    fault::Kind,
     network::Parcel,
     node::Node,
-    setting::{Guard, Twin},
+    setting::Guard,
     time::MILLISECOND,
     world::World,
 };
@@ -101,7 +102,8 @@ impl World {
                 self.checks.loss.confirmed(holder, *valid_until);
                 let stepped =
                     Duration::from_nanos(self.nodes[self.setting.server(node.index())].stepped_ns);
-                if self.setting.clock_counts_in_suspend {
+                // Another server is another clock.
+                if self.setting.clock_counts_in_suspend && !self.setting.has(Kind::Reroute) {
                     let real = loss::cut(client, *step, stepped);
                     self.note(real);
                 }
@@ -112,16 +114,12 @@ impl World {
             }
             LeaseChange::Lost(loss) => {
                 let lease = self.checks.validity.lease(client, operation);
-                let carriers = lease.map(|lease| {
-                    // A node that is down has what it will come back with.
-                    let ours = |node: &&Node| {
-                        let key = node.key(self.now, &lease.resource);
-                        key.is_some_and(|key| key.owner == lease.owner)
-                    };
-                    self.nodes.iter().filter(ours).count()
-                });
+                let carriers = lease.map(|lease| self.carriers(lease));
                 let valid_until = lease.map(|lease| lease.valid_until);
-                let is_certain = !self.network.law.lawless && !self.setting.resurrects();
+                // A node that carries the key may be out of reach, and its address lead to another that does not.
+                let is_certain = !self.network.law.lawless
+                    && !self.setting.resurrects()
+                    && !self.setting.has(Kind::Reroute);
                 let carriers = carriers.filter(|_| is_certain);
                 let lost = self
                     .checks
@@ -131,6 +129,15 @@ impl World {
                 self.checks.exclusion.ends(holder);
             }
         }
+    }
+
+    /// How many nodes carry the key of a lease. One that is down has what it will come back with.
+    fn carriers(&self, lease: &Lease) -> usize {
+        let ours = |node: &&Node| {
+            let key = node.key(self.now, &lease.resource);
+            key.is_some_and(|key| key.owner == lease.owner)
+        };
+        self.nodes.iter().filter(ours).count()
     }
 
     /// Checks that the node that has just granted the request was free to.
@@ -171,10 +178,9 @@ impl World {
     }
 
     fn check_release(&mut self, client: usize, acquisition: OperationId, outcome: &ReleaseOutcome) {
-        // On a lawless network the first request may land after the release. And a server whose second address is late may
-        // be released by both: what is told of a release counts answers.
+        // On a lawless network the first request may land after the release.
         if !self.network.law.lawless
-            && self.setting.twin == Twin::None
+            && !self.setting.has(Kind::Reroute)
             && !self.setting.keeps_keys()
             && !self.setting.resurrects()
             && *outcome == ReleaseOutcome::Released
@@ -182,7 +188,10 @@ impl World {
             && !self.haunted.contains(&lease.owner)
         {
             let (resource, owner) = (&lease.resource, &lease.owner);
-            let needed = self.setting.needed();
+            // What is told of a release counts answers, and one server may have given two: or one, before the first
+            // request of its second address came.
+            let twins = self.setting.nodes - self.setting.servers();
+            let needed = self.setting.needed() - twins;
             let free = leftovers::after_release(self.now, &self.nodes, needed, resource, owner);
             self.note(free);
         }

@@ -68,12 +68,14 @@ impl World {
     fn could_have(&self, client: usize, resource: &Resource) -> bool {
         let is_free = |node: &usize| {
             let this = &self.nodes[*node];
+            let link = self.network.link(client, *node);
             this.is_up
                 && self.now >= this.hung_until
                 && self.now >= this.rejects_until
                 && this.foreign_type.as_ref() != Some(resource)
                 && this.key(self.now, resource).is_none()
-                && self.can_ask(self.network.link(client, *node))
+                && self.network.ends(link).1 == *node
+                && self.can_ask(link)
         };
         let free = (0..self.nodes.len()).filter(is_free).count();
         self.clients[client].runs(self.now) && free >= self.setting.needed()

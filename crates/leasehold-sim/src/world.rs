@@ -113,6 +113,7 @@ impl World {
             only: match scenario.law {
                 Law::Kept => None,
                 Law::Fenced => Some(Property::Tokens),
+                Law::Exclusive => Some(Property::Exclusion),
                 Law::Broken(property) => Some(property),
             },
             violation: None,
@@ -239,6 +240,7 @@ impl World {
             } => self.act(client, slot, ticket),
             Event::Mail { client, generation } => self.read_mail(client, generation),
             Event::Fault(kind) => self.strike(kind),
+            Event::Log { node } => self.log_again(node),
             Event::NodeBack { node } => self.nodes[node].is_up = true,
             Event::Write(write) => self.write(&write),
             Event::Look => self.look_at_waiters(),

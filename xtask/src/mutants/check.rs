@@ -42,20 +42,17 @@ impl Check {
         }
     }
 
-    /// What cargo does before the check can run.
-    pub(super) fn build(&self) -> Vec<&str> {
+    /// What cargo does before the check can run: its words, and the program that it builds, of which one call may have
+    /// several.
+    pub(super) fn build(&self) -> (Vec<&'static str>, &'static [&'static str]) {
         match self {
-            Self::Test(kind, _) => {
-                let mut words = vec!["test", "--no-run", "-p", kind.package];
-                words.extend(kind.target);
-                words
-            }
+            Self::Test(kind, _) => (vec!["test", "--no-run", "-p", kind.package], kind.target),
             Self::Sim { scenario, .. } => {
                 let mut words = vec!["build", "--profile", "mutants", "-p", "leasehold-sim"];
                 words.extend(features(scenario));
-                words
+                (words, &[])
             }
-            Self::Model { .. } => vec!["build", "--release", "-p", "leasehold-model"],
+            Self::Model { .. } => (vec!["build", "--release", "-p", "leasehold-model"], &[]),
         }
     }
 
@@ -107,32 +104,40 @@ impl Check {
         }
     }
 
-    /// What a run came to, by its exit code and what it printed: the reason if it failed, none if it
-    /// passed. An error if it did not run at all.
+    /// What a run came to, by its exit code, what it printed, and what tests told that they `skipped`: the reason if it
+    /// failed, none if it passed. An error if it did not run, or not the whole of it.
     pub(super) fn verdict(
         &self,
         code: Option<i32>,
         output: &str,
+        skipped: &str,
     ) -> Result<Option<String>, String> {
         match self {
             // A test may abort, so its end is no witness; that it began is.
             Self::Test(_, name) if !output.contains("running 1 test\n") => {
-                Err(format!("there is no test `{name}`"))
+                Err(format!("did not run: there is no test `{name}`"))
             }
             Self::Test(..) if code == Some(0) => {
+                if let Some(why) = skipped.lines().next() {
+                    return Err(format!("is skipped here: {why}"));
+                }
                 let ran = output.contains("test result: ok. 1 passed");
                 ran.then_some(None)
-                    .ok_or_else(|| "the test is ignored".to_owned())
+                    .ok_or_else(|| "did not run: the test is ignored".to_owned())
+            }
+            // No test does this to itself. Most likely the machine has no memory left.
+            Self::Test(..) if output.contains(KILLED) => {
+                Err("did not end by itself: somebody killed it".to_owned())
             }
             // Told by the test itself, or by cargo of one that was ended by a signal.
-            Self::Test(..) if code.is_none() || TOLD.iter().any(|told| output.contains(told)) => {
+            Self::Test(..) if TOLD.iter().any(|told| output.contains(told)) => {
                 Ok(Some(String::new()))
             }
-            Self::Test(..) => Err(format!("it ended with {code:?} without a result")),
+            Self::Test(..) => Err(format!("ended with {code:?} without a result")),
             Self::Sim { .. } | Self::Model { .. } => match code {
                 Some(0) => Ok(None),
                 Some(1) => Ok(Some(first_seed(output).unwrap_or_default())),
-                _ => Err(format!("it ended with {code:?}")),
+                _ => Err(format!("ended with {code:?} without a result")),
             },
         }
     }
@@ -206,6 +211,9 @@ impl fmt::Display for Check {
 
 /// What stands in the output of a test that failed, or was ended by a signal.
 const TOLD: [&str; 2] = ["test result: FAILED", "(signal: "];
+
+/// What cargo says of a test that was killed.
+const KILLED: &str = "(signal: 9,";
 
 /// A property of the simulator, if one is named.
 fn property(words: &[&str]) -> Result<Option<&'static str>, String> {
@@ -311,7 +319,7 @@ mod tests {
     fn the_simulator_is_built_with_lua_for_scripts_only() {
         let is_slim = |text: &str| {
             let check = Check::parse(text).expect("it is known");
-            let (build, runs) = (check.build(), check.runs());
+            let ((build, _), runs) = (check.build(), check.runs());
             let flag = "--no-default-features";
             let is_slim = build.contains(&flag);
             assert!(
@@ -333,18 +341,37 @@ mod tests {
     #[test]
     fn a_test_that_did_not_run_is_no_verdict() {
         let check = Check::parse("unit a").unwrap();
-        assert!(check.verdict(Some(0), "running 0 tests\n").is_err());
+        let verdict = |code, output: &str| check.verdict(code, output, "");
         let passed = "running 1 test\ntest result: ok. 1 passed; 0 failed";
-        assert_eq!(check.verdict(Some(0), passed), Ok(None));
+        assert_eq!(verdict(Some(0), passed), Ok(None));
+        let failed = Ok(Some(String::new()));
+        for output in ["test result: FAILED. 0 passed", "(signal: 6, SIGABRT)"] {
+            let output = format!("running 1 test\n{output}");
+            assert_eq!(verdict(Some(101), &output), failed);
+        }
+        for (code, output) in [
+            (Some(0), "running 0 tests\n"),
+            (Some(0), "running 1 test\nok. 0 passed; 0 failed; 1 ignored"),
+            (Some(101), "running 1 test\n"),
+            (Some(101), "running 1 test\n(signal: 9, SIGKILL: kill)"),
+            (None, "running 1 test\n"),
+        ] {
+            assert!(verdict(code, output).is_err(), "{code:?} {output}");
+        }
+    }
+
+    #[test]
+    fn a_test_that_was_skipped_has_neither_passed_nor_failed() {
+        let check = Check::parse("suite a").unwrap();
+        let passed = "running 1 test\ntest result: ok. 1 passed; 0 failed";
         assert_eq!(
-            check.verdict(None, "running 1 test\n"),
-            Ok(Some(String::new()))
+            check.verdict(Some(0), passed, "no TLS\nno python3\n"),
+            Err("is skipped here: no TLS".to_owned())
         );
-        assert!(
-            check
-                .verdict(Some(0), "running 1 test\nok. 0 passed; 0 failed; 1 ignored")
-                .is_err()
-        );
+        // A part of it was skipped, and the rest found the mutant.
+        let failed = "running 1 test\ntest result: FAILED. 0 passed; 1 failed";
+        let verdict = check.verdict(Some(101), failed, "no TLS\n");
+        assert_eq!(verdict, Ok(Some(String::new())));
     }
 
     #[test]
@@ -352,14 +379,14 @@ mod tests {
         let check = Check::parse("sim calm 9").unwrap();
         let output = "calm 9\n    seed 12, at 3.5 s: Exclusion: two: at once\n    cargo run\n";
         assert_eq!(
-            check.verdict(Some(1), output),
+            check.verdict(Some(1), output, ""),
             Ok(Some("seed 12: Exclusion".to_owned()))
         );
-        assert_eq!(check.verdict(Some(0), ""), Ok(None));
-        assert!(check.verdict(Some(2), "usage").is_err());
+        assert_eq!(check.verdict(Some(0), "", ""), Ok(None));
+        assert!(check.verdict(Some(2), "usage", "").is_err());
         assert!(
             check
-                .verdict(Some(101), "error: could not compile")
+                .verdict(Some(101), "error: could not compile", "")
                 .is_err()
         );
     }

@@ -32,13 +32,6 @@ pub(super) struct Killer {
 }
 
 impl Mutant {
-    /// Whether one of its killers is this check, or a part of it.
-    pub(super) fn needs(&self, check: &Check) -> bool {
-        self.killers
-            .iter()
-            .any(|killer| killer.check.is_part_of(check))
-    }
-
     /// `text`, the text of its file, with the wrong line.
     pub(super) fn apply(&self, text: &str) -> Result<String, String> {
         let first = self.old.first().map_or("", String::as_str);

@@ -3,26 +3,36 @@
 use super::Mutant;
 use std::path::Path;
 
-/// Why a mutant proves nothing, or too little.
-#[derive(Debug)]
-pub(super) enum Trouble {
-    /// Some of its checks did not kill it: what they did instead.
-    Survived(Vec<String>),
-    /// It could not be tried.
-    Untried(String),
+/// Why a mutant proves nothing, or too little. Empty, it was killed by every check.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Trouble {
+    /// The checks that ran and did not kill it: what they did instead.
+    pub(super) survived: Vec<String>,
+    /// The checks that did not run, or not to their end, and why.
+    pub(super) untried: Vec<String>,
+}
+
+impl Trouble {
+    /// What it is, in a word; none if there is no trouble.
+    pub(super) fn word(&self) -> &'static str {
+        match (&self.survived[..], &self.untried[..]) {
+            ([], []) => "",
+            ([], _) => NOT_TRIED,
+            _ => SURVIVED,
+        }
+    }
 }
 
 /// What is wrong with a mutant, and what to do. `log` is where everything stands that was run.
 pub(super) fn trouble(mutant: &Mutant, trouble: &Trouble, log: &Path) -> String {
     let (place, name, argument) = (&mutant.place, &mutant.name, &mutant.argument);
     let mut lines = vec![format!("{place}: {name} ({argument})")];
-    match trouble {
-        Trouble::Survived(checks) => {
-            lines.extend(checks.iter().map(|check| format!("  {check}")));
-            lines.push(ADVICE.to_owned());
-        }
-        Trouble::Untried(reason) => lines.push(format!("  could not be tried: {reason}")),
+    lines.extend(trouble.survived.iter().map(|check| format!("  {check}")));
+    if !trouble.survived.is_empty() {
+        lines.push(ADVICE.to_owned());
     }
+    let untried = trouble.untried.iter();
+    lines.extend(untried.map(|reason| format!("  not tried: {reason}")));
     lines.push(format!("  all that was run and said: {}", log.display()));
     lines.join("\n")
 }
@@ -50,6 +60,12 @@ pub(super) fn table(mutants: &[Mutant]) -> String {
     lines.join("\n")
 }
 
+/// What is said of a mutant that a check did not kill.
+pub(super) const SURVIVED: &str = "SURVIVED";
+
+/// What is said of one that all checks killed that were run, and not all were.
+pub(super) const NOT_TRIED: &str = "NOT TRIED BY EVERY CHECK";
+
 const ADVICE: &str = "  Somebody could write this line and nobody would notice. Write the test that \
                       notices, of the lowest\n  kind that can; or, if the line harms nobody, take the \
                       mutant out and say why.";
@@ -58,6 +74,19 @@ const ADVICE: &str = "  Somebody could write this line and nobody would notice. 
 mod tests {
     use super::*;
     use crate::mutants::parse;
+
+    #[test]
+    fn a_check_that_did_not_run_is_no_survivor_and_no_killer() {
+        let checks = |some: &[&str]| some.iter().map(|&check| check.to_owned()).collect();
+        let word = |survived: &[&str], untried: &[&str]| {
+            let (survived, untried) = (checks(survived), checks(untried));
+            Trouble { survived, untried }.word()
+        };
+        assert_eq!(word(&[], &[]), "");
+        assert_eq!(word(&[], &["a"]), NOT_TRIED);
+        assert_eq!(word(&["b"], &[]), SURVIVED);
+        assert_eq!(word(&["b"], &["a"]), SURVIVED);
+    }
 
     #[test]
     fn the_table_has_a_row_for_each() {

@@ -143,6 +143,23 @@ fn a_reader_that_has_gone_away_ends_a_command_without_a_word() {
         // As every tool that SIGPIPE ends, by the shell's count.
         seen.assert(0, "", "141\n");
     }
+    // What has been done is told, so that nobody does it again.
+    let (owner, _) = (site.acquire("released"), site.acquire("forced"));
+    for words in [
+        &["release", "released", "--json", "--owner", &owner][..],
+        &["admit", "--yes"],
+        &["force-release", "forced", "--yes"],
+    ] {
+        let test = site.user.run_in("sh", &shell, words);
+        let seen = test.env("LEASEHOLD_NODES", site.servers.nodes()).end();
+        seen.assert_says(
+            0,
+            &["has gone away", "has been done all the same", "\n141\n"],
+        );
+    }
+    for name in ["released", "forced"] {
+        assert_eq!(site.end(&["status", name]).code, 0, "{name}");
+    }
     // A lock whose owner nobody reads is given back, and that is worth a word.
     for verb in ["acquire", "hold"] {
         let test = site.user.run_in("sh", &shell, &[verb, "demo"]);

@@ -130,8 +130,10 @@ fn servers_of_another_configuration_are_refused_with_one_code_by_all_who_ask() {
     assert_usable(theirs);
     let sentence = "no lock can be acquired with this configuration";
     assert_refused(ours, 2, sentence, "another configuration");
-    // With too few servers, no configuration helps.
+    // A server that is down hides nothing of what the user can mend.
     servers[0].kill().expect("it runs");
+    assert_refused(ours, 2, sentence, "another configuration");
+    // With too few servers, no configuration helps.
     servers[1].kill().expect("it runs");
     assert_unusable(ours, "");
     assert_unusable(theirs, "");

@@ -100,6 +100,33 @@ fn without_a_majority_the_latest_epoch_is_believed_if_that_was_asked_for() {
     });
 }
 
+#[test]
+fn a_link_waits_for_sentinels_until_a_majority_agrees_or_all_have_answered_or_failed_to() {
+    let of_three = || Discovery::new(3, Rule::DEFAULT);
+    let choose = |discovery: &mut Discovery<char>| discovery.choose(at(NOW));
+    let mut agreed = of_three();
+    agreed.hear(0, at(NOW), Some(naming('m', 2)));
+    assert_eq!(choose(&mut agreed), Choice::Wait);
+    agreed.hear(1, at(NOW), Some(naming('m', 2)));
+    assert_eq!(choose(&mut agreed), Choice::Follow('m'));
+    assert!(agreed.confirm(at(NOW), None).is_ok(), "it is followed");
+    let mut divided = of_three();
+    divided.hear(0, at(NOW), Some(naming('m', 2)));
+    divided.miss(1);
+    assert_eq!(choose(&mut divided), Choice::Wait);
+    divided.hear(2, at(NOW), None);
+    assert_eq!(choose(&mut divided), Choice::Nowhere);
+    let rule = Rule {
+        needs_majority: false,
+        ..Rule::DEFAULT
+    };
+    let mut believed = Discovery::new(2, rule);
+    believed.hear(0, at(NOW), Some(naming('m', 2)));
+    assert_eq!(choose(&mut believed), Choice::Wait);
+    believed.miss(1);
+    assert_eq!(choose(&mut believed), Choice::Follow('m'));
+}
+
 /// A connection to `m`, opened when all three named it under epoch 2.
 fn connected(rule: Rule) -> Discovery<char> {
     let mut discovery = Discovery::new(3, rule);

@@ -58,6 +58,8 @@ stories! {
     a_danger_may_come_twice
     a_decided_loss_is_released_everywhere_at_once
     a_disagreement_ends_the_acquisition_at_once
+    a_disagreement_is_waited_for_behind_a_node_that_is_down
+    a_disagreement_of_too_few_is_not_waited_for_for_ever
     a_failed_extension_counts_nodes_and_changes_nothing
     a_grant_that_tells_no_counter_is_no_vote_for_a_token
     a_hold_may_be_shorter_than_the_ttl
@@ -105,6 +107,7 @@ stories! {
     a_quorum_that_abstains_is_waited_for_without_using_up_the_tries
     a_quorum_that_tells_one_counter_needs_one_round
     a_quorum_that_tolerates_forgetful_nodes_is_larger
+    a_raise_that_comes_to_another_server_does_not_stand_for_the_token
     a_raise_that_is_refused_loses_the_attempt
     a_refusing_node_is_asked_to_release_with_growing_pauses
     a_release_is_told_at_a_quorum_of_deletions

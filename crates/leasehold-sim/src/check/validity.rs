@@ -94,12 +94,12 @@ impl Validity {
         }
     }
 
-    /// An answer reaches the client.
+    /// An answer of this server reaches the client. Servers are counted, not addresses.
     pub(crate) fn heard(
         &mut self,
         client: usize,
         now: Instant,
-        node: NodeId,
+        server: NodeId,
         tag: Tag,
         vote: &Vote,
     ) {
@@ -107,9 +107,6 @@ impl Validity {
         if !vote.is_granted() {
             return;
         }
-        // Servers are counted, not addresses.
-        let server = NodeId::new(self.setting.server(node.index()));
-        let node = server.expect("there are fewer servers than nodes");
         let Some(watched) = self.find(client, tag.attempt.operation) else {
             return;
         };
@@ -121,7 +118,7 @@ impl Validity {
             .iter_mut()
             .find(|votes| votes.step == tag.step)
         {
-            votes.granted.insert(node);
+            votes.granted.insert(server);
             if votes.granted.len() >= needed {
                 votes.quorum_at.get_or_insert(now);
             }

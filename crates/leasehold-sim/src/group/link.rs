@@ -1,10 +1,11 @@
 //! A client's way to the master: what the link of production does, with the production decisions.
 
 use super::{Event, Grouped, Party, client::Client, server::Role};
-use crate::time::{MILLISECOND, Moment, SECOND};
+use crate::time::{Moment, SECOND};
 use leasehold_core::{
     Fault, FaultKind, Identity, Instant, LinkChange, NodeId, Request, Tag, Vote,
-    discovery::{self, Discovery, Naming},
+    backoff::Backoff,
+    discovery::{self, Choice, Confirmation, Discovery, Heard, Naming, Need, Unconfirmed},
 };
 use std::collections::VecDeque;
 
@@ -15,13 +16,12 @@ pub(super) struct Link {
     pub(super) epoch: u32,
     state: State,
     discovery: Discovery<usize>,
-    /// Which sentinels have neither answered nor failed to in this try.
-    due: Vec<bool>,
     /// What is on its way to the server, and back.
     requests: VecDeque<(Tag, Request)>,
     replies: VecDeque<(Tag, Vote, Request)>,
-    /// Grants that count when the sentinels still name the server, and when each was heard.
-    unconfirmed: VecDeque<(Instant, Tag, Vote)>,
+    /// What was heard and is not told yet.
+    unconfirmed: Confirmation,
+    backoff: Backoff,
     /// What was not answered yet.
     pending: VecDeque<Tag>,
     last_arrival: Moment,
@@ -64,10 +64,10 @@ impl Link {
             epoch: 0,
             state: State::Down,
             discovery: Discovery::new(0, discovery::Rule::DEFAULT),
-            due: Vec::new(),
             requests: VecDeque::new(),
             replies: VecDeque::new(),
-            unconfirmed: VecDeque::new(),
+            unconfirmed: Confirmation::default(),
+            backoff: Backoff::NEW,
             pending: VecDeque::new(),
             last_arrival: Moment::START,
             last_return: Moment::START,
@@ -98,7 +98,6 @@ impl Grouped {
         let count = self.sentinels.len();
         let link = &mut self.clients[client].link;
         link.discovery = Discovery::new(count, self.group.rule);
-        link.due = vec![true; count];
         for sentinel in 0..count {
             self.ask(client, epoch, sentinel);
         }
@@ -169,7 +168,6 @@ impl Grouped {
         }
         let now = self.clients[client].time(self.now);
         let link = &mut self.clients[client].link;
-        link.due[sentinel] = false;
         match word {
             Some((server, epoch)) => {
                 let by = None;
@@ -179,16 +177,11 @@ impl Grouped {
             None => link.discovery.miss(sentinel),
         }
         match &link.state {
-            State::Down => {
-                let elected = link.discovery.elected(now).copied();
-                let last = || link.discovery.candidate(now).copied();
-                let has_heard_all = !link.due.contains(&true);
-                match elected.or_else(|| has_heard_all.then(last).flatten()) {
-                    Some(server) => self.follow(client, server),
-                    None if has_heard_all => self.lose(client, "no master is to be found"),
-                    None => {}
-                }
-            }
+            State::Down => match link.discovery.choose(now) {
+                Choice::Follow(server) => self.follow(client, server),
+                Choice::Nowhere => self.lose(client, "no master is to be found"),
+                Choice::Wait => {}
+            },
             State::Up { .. } if link.discovery.departure().is_some() => {
                 self.lose(client, "a sentinel names another master");
             }
@@ -197,15 +190,11 @@ impl Grouped {
         }
     }
 
-    /// Tells the engine of the grants of which it is known by now whether they count.
+    /// Tells the engine of the answers that can be told by now.
     fn settle(&mut self, client: usize) {
         let now = self.clients[client].time(self.now);
         let Client { link, engine, .. } = &mut self.clients[client];
-        while let Some((heard, ..)) = link.unconfirmed.front()
-            && let Some(outcome) = link.discovery.confirm_grant(*heard)
-            && let Some((_, tag, vote)) = link.unconfirmed.pop_front()
-        {
-            let vote = outcome.map_or_else(|_| unconfirmed(), |()| vote);
+        while let Some((tag, vote)) = link.unconfirmed.take(&link.discovery, unconfirmed) {
             engine.handle_reply(now, node(), tag, vote);
         }
         self.turn(client);
@@ -215,7 +204,6 @@ impl Grouped {
     fn follow(&mut self, client: usize, server: usize) {
         let starts = self.servers[server].starts;
         let link = &mut self.clients[client].link;
-        link.discovery.follow(server);
         link.state = State::Greeting { server, starts };
         let epoch = link.epoch;
         let delay_ns = self.delay_ns();
@@ -266,6 +254,7 @@ impl Grouped {
         self.tell(|| format!("c{client} ⇄ n{server}  connected"));
         let this = &mut self.clients[client];
         let now = this.time(self.now);
+        this.link.backoff.succeeded(now);
         this.engine.handle_link(now, node(), LinkChange::Up(up));
         self.turn(client);
     }
@@ -279,8 +268,9 @@ impl Grouped {
         let epoch = link.epoch;
         let before = std::mem::replace(&mut link.state, State::Down);
         link.replies.clear();
-        let mut pending = std::mem::take(&mut link.pending);
-        pending.extend(link.unconfirmed.drain(..).map(|(_, tag, _)| tag));
+        let pending = std::mem::take(&mut link.pending);
+        let untold = std::mem::take(&mut link.unconfirmed);
+        let pause = link.backoff.failed(now);
         let requests = std::mem::take(&mut link.requests);
         // What was on its way may still be carried out; nobody is told.
         if let (State::Up { server, .. }, Some((_, request))) = (before, requests.front())
@@ -289,12 +279,16 @@ impl Grouped {
             self.haunt(client, server, request);
         }
         let engine = &mut self.clients[client].engine;
-        for tag in pending {
-            let fault = Fault::new(FaultKind::Disconnected, why);
-            engine.handle_reply(now, node(), tag, Vote::Unknown(fault));
+        let fault = Fault::new(FaultKind::Disconnected, why);
+        let lost = pending
+            .into_iter()
+            .map(|tag| (tag, Vote::Unknown(fault.clone())));
+        for (tag, vote) in untold.abandon(fault.clone()).chain(lost) {
+            engine.handle_reply(now, node(), tag, vote);
         }
         engine.handle_link(now, node(), LinkChange::Down);
-        let after_ns = self.rng.between(MILLISECOND, SECOND / 2);
+        let pause_ns = u64::try_from(pause.as_nanos()).expect("some seconds");
+        let after_ns = pause_ns + self.delay_ns();
         self.plan(after_ns, Event::Dial { client, epoch });
         self.turn(client);
     }
@@ -399,22 +393,18 @@ impl Grouped {
             return;
         };
         link.pending.pop_front();
-        // As the link of production counts votes.
-        let room = |ttl| Some(discovery::room(quarantine, ttl));
-        let ttl = request.ttl();
-        let doubt = ttl.and_then(|ttl| link.discovery.confirm(now, room(ttl)).err());
-        let vote = match doubt {
-            Some(_) if vote.is_granted() => unconfirmed(),
-            _ => vote,
-        };
-        let is_new = matches!(request, Request::Acquire { .. } | Request::Transfer { .. });
-        if is_new && vote.is_granted() {
-            link.unconfirmed.push_back((now, tag, vote));
-            for sentinel in 0..self.sentinels.len() {
-                self.question(client, epoch, sentinel, true);
+        let need = Need::of(&request, Some(quarantine));
+        let vote = need.judge(vote, now, &link.discovery, unconfirmed);
+        let (tag, vote) = match link.unconfirmed.hear(need, now, tag, vote) {
+            Heard::Told(tag, vote) => (tag, vote),
+            Heard::Asks => {
+                for sentinel in 0..self.sentinels.len() {
+                    self.question(client, epoch, sentinel, true);
+                }
+                return self.settle(client);
             }
-            return self.settle(client);
-        }
+            Heard::Waits => return,
+        };
         self.tell(|| {
             let name = crate::client::name(tag);
             format!(
@@ -428,9 +418,9 @@ impl Grouped {
     }
 }
 
-fn unconfirmed() -> Vote {
+fn unconfirmed(_: Unconfirmed) -> Fault {
     let why = "too few sentinels have named it";
-    Vote::Unknown(Fault::new(FaultKind::Unconfirmed, why))
+    Fault::new(FaultKind::Unconfirmed, why)
 }
 
 /// The only node that there is.

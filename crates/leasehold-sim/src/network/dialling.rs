@@ -2,28 +2,44 @@
 
 use super::State;
 use crate::{client::Input, queue::Event, setting::Twin, time::MILLISECOND, world::World};
-use leasehold_core::Vote;
+use leasehold_core::{Vote, backoff::Backoff};
 
 impl World {
-    pub(super) fn connect_later(&mut self, link: usize, epoch: u32) {
-        let at = self
-            .now
-            .after(self.rng.between(MILLISECOND, 100 * MILLISECOND));
+    /// The next try, after as long a rest as the link of production takes.
+    pub(super) fn connect_later(&mut self, link: usize) {
+        let (client, _) = self.network.ends(link);
+        let now = self.clients[client].time(self.now);
+        let connection = &mut self.network.connections[link];
+        let epoch = connection.epoch;
+        let rest = connection.backoff.failed(now).as_nanos();
+        let rest_ns = u64::try_from(rest).expect("some seconds");
+        // It takes a few answers of the node until it can be asked for locks.
+        let greeting_ns = 3 * self.delay_ns();
+        let at = self.now.after(rest_ns + greeting_ns);
         self.queue.plan(at, Event::Connect { link, epoch });
     }
 
     pub(crate) fn connect(&mut self, link: usize, epoch: u32) {
-        let (client, node) = self.network.ends(link);
-        let answers = self.nodes[node].is_up && self.now > self.nodes[node].hung_until;
         let connection = &mut self.network.connections[link];
         if connection.epoch != epoch || connection.state != State::Down {
             return;
         }
+        let (detour, until) = connection.detour;
+        connection.server = match self.now < until {
+            true => detour,
+            false => connection.home,
+        };
+        let (client, node) = self.network.ends(link);
+        let answers = self.nodes[node].is_up && self.now > self.nodes[node].hung_until;
+        let connection = &mut self.network.connections[link];
         let is_cut = self.now < connection.cut_there.max(connection.cut_back);
         if !answers || is_cut {
             self.fail_first(link);
-            return self.connect_later(link, epoch);
+            return self.connect_later(link);
         }
+        connection
+            .backoff
+            .succeeded(self.clients[client].time(self.now));
         connection.epoch += 1;
         connection.state = State::Up;
         let waiting = std::mem::take(&mut connection.is_first);
@@ -47,7 +63,7 @@ impl World {
         connection.requests.clear();
         for (tag, _) in std::mem::take(&mut connection.pending) {
             let vote = Vote::Unknown(self.network.down.clone());
-            self.input(link, |node| Input::Reply(node, tag, vote, None));
+            self.reply(link, tag, vote, None);
         }
     }
 
@@ -81,6 +97,7 @@ impl World {
         connection.replies.clear();
         connection.requests.clear();
         connection.pending.clear();
+        connection.backoff = Backoff::NEW;
     }
 
     /// A new process connects.

@@ -10,7 +10,8 @@ use leasehold::{
     link::redis::wire::{self, Peer, Wire},
 };
 use leasehold_core::{
-    Drift, Identity, Quorum, Refusal, Request, Resource, Ttl, Vote, quarantine::Disk,
+    Drift, Identity, Quorum, Refusal, Request, Resource, Ttl, Vote,
+    quarantine::{Disk, Log},
 };
 use leasehold_fake_redis::{Interpreter, Reply, Server, Time};
 use std::{rc::Rc, time::Duration};
@@ -97,6 +98,8 @@ fn configuration(nodes: usize, guard: RestartGuard, span: Duration) -> Configura
 pub(crate) struct Scripted {
     fleet: Rc<Fleet>,
     server: Server,
+    /// Whether its settings say that the disk has a write before it is answered.
+    is_synced: bool,
 }
 
 impl Scripted {
@@ -104,6 +107,7 @@ impl Scripted {
         Self {
             fleet: Rc::clone(fleet),
             server: Server::new("", ""),
+            is_synced: true,
         }
     }
 
@@ -113,7 +117,6 @@ impl Scripted {
         let replid2 = was_replica.then(|| "1".repeat(40));
         self.server = Server {
             replid2,
-            has_log: true,
             ..Server::new(run_id, replid)
         };
     }
@@ -128,6 +131,27 @@ impl Scripted {
         };
         policy.clone_into(&mut self.server.maxmemory_policy);
         self.server.evicted_keys = evicted;
+    }
+
+    /// What becomes of its writes.
+    pub(crate) fn log(&mut self, log: Log, is_synced: bool) {
+        self.server.has_log = log != Log::Off;
+        self.server.is_rewriting = log == Log::Rewriting;
+        self.is_synced = is_synced;
+    }
+
+    /// What clients rely on its disk for, that know the settings.
+    fn disk(&self) -> Disk {
+        match self.fleet.disk {
+            Disk::Trusted if !self.is_synced => Disk::Distrusted,
+            disk => disk,
+        }
+    }
+
+    /// Whether it has written down that its log does not have everything.
+    pub(crate) fn knows_of_a_lost_log(&self, data: &Data) -> bool {
+        let key = self.fleet.configuration.node_key();
+        data.keys.field(key.as_bytes(), b"logged") == Some(b"lost")
     }
 
     /// The next look is made in any case.
@@ -149,7 +173,7 @@ impl Scripted {
         met: Option<&Identity>,
     ) -> (Vote, Option<Duration>) {
         let met = met.map_or("", Identity::as_str);
-        let peer = Peer::new(met, self.fleet.disk);
+        let peer = Peer::new(met, self.disk());
         let wire = self.fleet.wire.request(request, &peer);
         let reply = self.answer(data, us, &wire);
         self.fleet.wire.vote(request, &reply)
@@ -157,7 +181,7 @@ impl Scripted {
 
     /// A connection begins.
     pub(crate) fn greet(&mut self, data: &mut Data, us: u64) {
-        let disk = self.fleet.disk;
+        let disk = self.disk();
         if let Some(greeting) = self.fleet.wire.greeting(disk) {
             let reply = self.answer(data, us, &greeting);
             let identity = self.fleet.wire.greeted(&reply, disk);

@@ -3,7 +3,8 @@
 use super::{
     Law, Scenario,
     broken::{broken, crowd, failover, flush, restart, stale},
-    guarded::two_addresses,
+    guarded::{addresses_move, two_addresses},
+    lawful::renews,
 };
 use crate::{
     check::Property,
@@ -14,7 +15,7 @@ use crate::{
 };
 
 /// In the order of the defence: the guard's place, its length, what it trusts, its allowance.
-pub(super) static ALL: [Scenario; 9] = [
+pub(super) static ALL: [Scenario; 10] = [
     broken(
         "control-proxy",
         "a proxy hides that nodes forget",
@@ -41,6 +42,11 @@ pub(super) static ALL: [Scenario; 9] = [
         "control-twin",
         "a server grants by each of its addresses",
         twin,
+    ),
+    broken(
+        "control-rerouted",
+        "addresses move, and no server says which it is",
+        rerouted,
     ),
     broken(
         "control-evict",
@@ -97,6 +103,14 @@ fn half(setting: &mut Setting, rng: &mut Rng) {
 fn twin(setting: &mut Setting, rng: &mut Rng) {
     two_addresses(setting, rng);
     setting.twin = Twin::GrantsAgain;
+    setting.hides_identities = true;
+}
+
+fn rerouted(setting: &mut Setting, rng: &mut Rng) {
+    renews(setting, rng);
+    crowd(setting);
+    addresses_move(setting, rng);
+    setting.habits.hold_ns = (setting.ttl_ns, setting.ttl_ns * 8);
     setting.hides_identities = true;
 }
 

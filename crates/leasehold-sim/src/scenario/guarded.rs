@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// First the ways to forget, one by one; then all of them; then tokens and clocks; then larger quorums.
-pub(super) static ALL: [Scenario; 15] = [
+pub(super) static ALL: [Scenario; 18] = [
     lawful(
         "guarded-restart",
         "nodes forget, and are back at once",
@@ -32,6 +32,7 @@ pub(super) static ALL: [Scenario; 15] = [
     lawful("guarded-failover", "lagging replicas take over", failover),
     lawful("guarded-proxy", "connections outlive the servers", proxy),
     lawful("guarded-disk", "disks that keep all are trusted", disk),
+    lawful("guarded-log", "logs are turned off and on", log),
     lawful(
         "guarded-lawless",
         "nodes forget on a lawless network",
@@ -57,6 +58,17 @@ pub(super) static ALL: [Scenario; 15] = [
         tolerant_mix,
     ),
     lawful("twins", "one server has two addresses, and forgets", twins),
+    Scenario {
+        name: "twins-unknown",
+        about: "a server that does not say which it is, and answers are lost",
+        law: Law::Exclusive,
+        arrange: twins_unknown,
+    },
+    lawful(
+        "rerouted",
+        "addresses lead to other servers for a while",
+        rerouted,
+    ),
 ];
 
 /// The guard as the facade makes it: as long as the longest key lives, by whatever clock, and then as much as
@@ -152,6 +164,12 @@ fn disk(setting: &mut Setting, rng: &mut Rng) {
     if let Guard::Marker { trusts_disk, .. } = &mut setting.guard {
         *trusts_disk = true;
     }
+}
+
+/// What is written while a log is off is lost with the power.
+fn log(setting: &mut Setting, rng: &mut Rng) {
+    disk(setting, rng);
+    strikes(setting, rng, Kind::Unlog);
 }
 
 fn guarded_lawless(setting: &mut Setting, rng: &mut Rng) {
@@ -289,6 +307,64 @@ fn twins(setting: &mut Setting, rng: &mut Rng) {
         loss(setting, rng);
     }
     beside(setting, rng);
+}
+
+/// The server does not tell its identity, and of a vote whose answer was lost nothing is known: an extension may count it
+/// twice. Nobody forgets.
+fn twins_unknown(setting: &mut Setting, rng: &mut Rng) {
+    two_addresses(setting, rng);
+    setting.twin = Twin::Tells;
+    setting.hides_identities = true;
+    (setting.faults, setting.forgetful) = (Vec::new(), None);
+    for fault in [loss, lost_replies, client_crash] {
+        if rng.coin() {
+            fault(setting, rng);
+        }
+    }
+    let beside = rng.pick(&[calm, extension, renewal]);
+    beside(setting, rng);
+}
+
+/// An address leads to another node's server, and who connects by it learns that from the server alone.
+fn rerouted(setting: &mut Setting, rng: &mut Rng) {
+    let beside = [
+        calm,
+        loss,
+        lost_replies,
+        ghosts,
+        client_crash,
+        extension,
+        renewal,
+        hand_over,
+        delay,
+    ];
+    for fault in beside {
+        if rng.chance(200_000) {
+            fault(setting, rng);
+        }
+    }
+    addresses_move(setting, rng);
+    setting.is_fenced = rng.coin();
+    if rng.chance(200_000) {
+        // Who forgets counters needs wall clocks for the order of tokens.
+        return restart(setting, rng);
+    }
+    // Some votes take so long that an address leads elsewhere when the token is agreed on.
+    if rng.coin() {
+        (setting.links.tail, setting.links.tail_ns) = (200_000, setting.ttl_ns / 4);
+        setting.links.detect_ns = 2 * MILLISECOND;
+        setting.habits.hold_ns = (MILLISECOND, setting.ttl_ns / 4);
+        (setting.is_fenced, setting.skew_ns) = (true, 5 * SECOND);
+        let every_ns = setting.ttl_ns;
+        setting.add(rng, Kind::Reroute, every_ns / 16, every_ns / 4);
+    }
+}
+
+/// What matters where addresses lead elsewhere: holders extend by them, and others want the resource.
+pub(super) fn addresses_move(setting: &mut Setting, rng: &mut Rng) {
+    crowd(setting, rng);
+    setting.add(rng, Kind::Reroute, setting.ttl_ns / 4, 2 * setting.ttl_ns);
+    setting.add(rng, Kind::Break, setting.ttl_ns / 2, 4 * setting.ttl_ns);
 }
 
 /// What matters where the first server has two addresses: it forgets, and others want the resource then.

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// First votes, extensions and releases; then queues; then nodes that forget; then everything at once.
-pub(super) static ALL: [Scenario; 18] = [
+pub(super) static ALL: [Scenario; 20] = [
     lawful(
         "lua-contention",
         "contention, by the scripts",
@@ -57,6 +57,12 @@ pub(super) static ALL: [Scenario; 18] = [
             served("guarded-evict", setting, rng);
         },
     ),
+    lawful("lua-disk", "guarded-log, by the scripts", |setting, rng| {
+        served("guarded-log", setting, rng);
+    }),
+    lawful("lua-twins", "twins, by the scripts", |setting, rng| {
+        served("twins", setting, rng);
+    }),
     lawful(
         "lua-guarded",
         "guarded-proxy, by the scripts",

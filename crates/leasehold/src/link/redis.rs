@@ -15,12 +15,11 @@
 //! The way of a request: `scripts` makes bytes of it, or `native` where no scripts can be run. `backlog` keeps it until its
 //! answer comes, `connection` moves the bytes, `codec` reads the reply and `reply` makes a vote of it, which counts when
 //! `replicas` have it, if that is wanted. `look` is how hints come. `url`, `socket`, `tls`, `talk` and `handshake` are the way
-//! to a connection, and `backoff` the way back to one; where sentinels are asked for the way, `search` asks them, by a
+//! to a connection, and `leasehold_core::backoff` spaces the tries; where sentinels are asked for the way, `search` asks them, by a
 //! talk with each `sentinel`, and `failover` goes on asking: when another has become the master, and whether votes count. `steward` comes for the operator
 //! and not for locks, and `stamp` for the locks of `timestamp`, which know nothing of votes.
 
 mod backlog;
-mod backoff;
 mod codec;
 mod connection;
 mod failover;
@@ -51,9 +50,8 @@ pub use url::{RedisUrl, RedisUrlError};
 use super::{Link, LinkEvent, Parcel};
 use crate::{clock::Clock, configuration::Configuration};
 use backlog::{Backlog, Loss};
-use backoff::Backoff;
 use connection::{Connection, Hints};
-use leasehold_core::{Fault, FaultKind, Identity, Tag, Vote};
+use leasehold_core::{Fault, FaultKind, Identity, Tag, Vote, backoff::Backoff};
 use replicas::Replicas;
 use scripts::{Encoder, Met};
 use std::{
@@ -103,7 +101,7 @@ impl RedisLink {
             state: State::Resting(None),
             down: None,
             backlog: Backlog::default(),
-            backoff: Backoff::new(clock),
+            backoff: Backoff::NEW,
             clock,
             events: VecDeque::new(),
         }
@@ -137,7 +135,7 @@ impl RedisLink {
                 let id = Some(&connection.met().id).filter(|id| !id.is_empty());
                 let identity = id.map(|id| Identity::new(id));
                 self.down = None;
-                self.backoff.succeeded();
+                self.backoff.succeeded(self.clock.now());
                 self.events.push_back(LinkEvent::Up(identity));
                 if connection.hints() == Hints::Given {
                     self.events.push_back(LinkEvent::Changed(None));
@@ -187,7 +185,7 @@ impl RedisLink {
             State::Up(_) => Loss::Lost(&reason),
             State::Resting(_) | State::Dialling(_) => Loss::NeverUp(&reason),
         });
-        let pause = self.backoff.failed();
+        let pause = self.backoff.failed(self.clock.now());
         self.state = State::Resting((!pause.is_zero()).then(|| Box::pin(sleep(pause))));
         self.events
             .extend(answers.map(|(tag, vote)| LinkEvent::Reply(tag, vote)));

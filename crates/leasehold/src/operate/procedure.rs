@@ -310,7 +310,8 @@ impl Plan {
                     jobs.push(async move {
                         let seen = look.fingerprint.clone().unwrap_or_default();
                         let before = text_before(&look).unwrap_or_default();
-                        let answer = steward.block(&seen, &mark, &text, &before).await;
+                        let disk = look.disk();
+                        let answer = steward.block(&seen, &mark, &text, &before, disk).await;
                         (place, steward, look, answer)
                     });
                 }

@@ -3,7 +3,7 @@
 use crate::support::{block_on, eventually};
 use leasehold::{
     AbstentionCause, AcquireError, LeaseGuard, LockManager, LockOptions, ManagerBuilder,
-    RestartGuard,
+    RestartGuard, operate::Answer,
 };
 use leasehold_servers::{Server, ServerSet, require_server};
 use std::{
@@ -213,6 +213,15 @@ fn a_server_that_stops_to_write_what_its_disk_is_trusted_with_does_not_vote() {
     let (cause, why) = abstention(&manager);
     assert_eq!(cause, Some(AbstentionCause::NotDurable), "{why}");
     assert!(why.contains("CONFIG SET appendonly yes"), "{why}");
+    let told = block_on(build().survey()).expect("good addresses");
+    let Answer::Told(survey) = &told[0].answer else {
+        panic!("{told:?}");
+    };
+    let unsuitable = survey.unsuitable.as_deref().unwrap_or_default();
+    assert!(
+        unsuitable.contains("CONFIG SET appendonly yes"),
+        "{survey:?}"
+    );
     // A new client that finds it so changes nothing of it, nor does a log that is not whole yet.
     let late = build().build().expect("good addresses");
     assert_eq!(abstention(&late).0, Some(AbstentionCause::NotDurable));

@@ -3,8 +3,14 @@
 use crate::support::{
     block_on,
     cluster::{Cluster, calls},
+    real::Real,
 };
-use leasehold::{LockManager, LockOptions};
+use leasehold::{
+    LockManager, LockOptions, RestartGuard, configuration::Configuration, link::redis::wire::Wire,
+};
+use leasehold_core::{Quorum, Ttl, quarantine::Disk};
+use leasehold_fake_redis::Reply;
+use leasehold_servers::{Server, require_server};
 use std::time::Duration;
 
 const CYCLES: usize = 200;
@@ -41,4 +47,30 @@ fn a_cycle_asks_each_node_twice_however_soon_the_lease_is_released() {
         }
     });
     assert_eq!(many - one, 2 * 5 * CYCLES);
+}
+
+#[test]
+fn a_greeting_asks_the_node_once_what_it_is() {
+    require_server();
+    let quorum = Quorum::majority(1).expect("one node");
+    let mut real = Real::new(Server::start().expect("it starts"), "ns:node", &[]);
+    for (guard, disk) in [
+        (RestartGuard::Quarantine, Disk::Ignored),
+        (RestartGuard::TrustAof, Disk::Trusted),
+        (RestartGuard::Off, Disk::Ignored),
+    ] {
+        let configuration = Configuration::new("ns", "n", quorum, guard, Ttl::SHORTEST, PATIENCE);
+        let greeting = Wire::new(&configuration).greeting(disk);
+        real.command(&["FLUSHALL"]);
+        real.command(&["CONFIG", "RESETSTAT"]);
+        real.answer(&greeting.expect("there is a hash"));
+        let Reply::Bulk(stats) = real.command(&["INFO", "commandstats"]) else {
+            panic!("INFO is a text");
+        };
+        let stats = String::from_utf8_lossy(&stats).into_owned();
+        assert!(
+            stats.contains("cmdstat_info:calls=1,"),
+            "{guard:?}: {stats}"
+        );
+    }
 }

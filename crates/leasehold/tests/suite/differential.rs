@@ -1,6 +1,8 @@
 //! The model of a server against real servers: the same bytes, in any order, to both, and the same answers and the same
 //! keys from both. What the simulator proves on the model holds on servers as far as this is so.
 
+mod disturbed;
+
 use crate::support::{
     dice::Dice,
     real::{Answer, Kept, Real, encoded, pairs},
@@ -27,8 +29,12 @@ fn steps() -> u64 {
 struct Both {
     dice: Dice,
     real: Real,
+    /// One that is its replica now and then.
+    other: leasehold_servers::Server,
     model: Server,
     data: Data,
+    /// What a restart would find, if the log does not get everything.
+    log: Option<Data>,
     lua: Interpreter,
     /// Of the quarantine, of disks that are trusted, of no guard; of others who agreed on something else; of plain locks.
     links: Vec<(Configuration, Wire)>,
@@ -64,7 +70,7 @@ fn links() -> Vec<(Configuration, Wire)> {
 }
 
 impl Both {
-    fn new(real: leasehold_servers::Server, seed: u64) -> Self {
+    fn new([real, other]: [leasehold_servers::Server; 2], seed: u64) -> Self {
         let lua = Interpreter::new();
         let mut real = Real::new(real, NODE, &KEYS);
         for (sha1, text) in wire::scripts() {
@@ -74,8 +80,13 @@ impl Both {
         let mut both = Self {
             dice: Dice(seed),
             real,
-            model: Server::new("", ""),
+            other,
+            model: Server {
+                has_log: true,
+                ..Server::new("", "")
+            },
             data: Data::default(),
+            log: None,
             lua,
             links: links(),
             undecided: 0,
@@ -149,10 +160,11 @@ impl Both {
         let dice = &mut self.dice;
         let (name, arguments) = match dice.roll(8) {
             0 => ("survey", vec![]),
-            1 => (
-                "block",
-                vec![cfg, "mark".to_owned(), "a change".to_owned(), about],
-            ),
+            1 => {
+                let disk = dice.pick(&["1", "1", "2", "3"]).to_owned();
+                let text = "a change".to_owned();
+                ("block", vec![cfg, "mark".to_owned(), text, about, disk])
+            }
             2..4 => (
                 "admit",
                 vec![cfg, about, dice.pick(&[&*quarantine, "off"]).to_owned()],
@@ -215,38 +227,6 @@ impl Both {
 
     fn data_ms(&mut self) -> u64 {
         self.real.answer(&encoded(&[b"TIME"])).before_us / 1_000
-    }
-
-    /// The server becomes another one.
-    fn disturb(&mut self) {
-        match self.dice.roll(8) {
-            0 | 1 if !self.model.is_replica => {
-                self.real.command(&["FLUSHALL"]);
-                self.data = Data::default();
-            }
-            2..4 => {
-                let is_starved = !self.model.is_out_of_memory;
-                let limit = if is_starved { "1" } else { "0" };
-                self.real.command(&["CONFIG", "SET", "maxmemory", limit]);
-                self.model.is_out_of_memory = is_starved;
-                self.model.maxmemory = u64::from(is_starved);
-            }
-            4 if self.dice.roll(10) == 0 => {
-                self.real.restart();
-                self.model.is_out_of_memory = false;
-                self.model.maxmemory = 0;
-                for (_, text) in wire::scripts() {
-                    self.real.command(&["SCRIPT", "LOAD", text]);
-                }
-            }
-            4..7 if !self.model.is_replica => {
-                self.real.command(&["REPLICAOF", "127.0.0.1", "1"]);
-            }
-            _ => {
-                self.real.command(&["REPLICAOF", "NO", "ONE"]);
-            }
-        }
-        self.meet();
     }
 
     /// Puts the same command to both.
@@ -377,7 +357,7 @@ fn kept(model: &mut Server, data: &mut Data, lua: &Interpreter, time: Time) -> K
 /// The answer without what INFO says beside what matters, and errors by their codes.
 fn normal(reply: &Reply) -> Reply {
     match reply {
-        Reply::Bulk(text) if text.starts_with(b"# ") => Reply::Status("INFO".to_owned()),
+        Reply::Bulk(text) if text.starts_with(b"# ") => Reply::Status(facts(text)),
         Reply::Error(told) => Reply::Error(told.split(' ').next().unwrap_or_default().to_owned()),
         Reply::List(parts) if parts.len() == 2 && parts[0] != Reply::Integer(0) => {
             // The answer to TIME, which is another moment.
@@ -391,6 +371,39 @@ fn normal(reply: &Reply) -> Reply {
         other => other.clone(),
     }
 }
+
+/// What INFO says of what scripts and links read, one after the other.
+fn facts(info: &[u8]) -> String {
+    let info = String::from_utf8_lossy(info);
+    let said = FACTS.map(|name| {
+        let line = |line: &&str| {
+            line.strip_prefix(name)
+                .is_some_and(|rest| rest.starts_with(':'))
+        };
+        info.lines()
+            .find(line)
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
+    });
+    said.join(" ")
+}
+
+/// What scripts read of INFO, and what links read of their answers, but for the version.
+const FACTS: [&str; 12] = [
+    "redis_mode",
+    "run_id",
+    "role",
+    "master_replid",
+    "master_replid2",
+    "connected_slaves",
+    "maxmemory",
+    "maxmemory_policy",
+    "evicted_keys",
+    "aof_enabled",
+    "aof_rewrite_in_progress",
+    "aof_rewrite_scheduled",
+];
 
 /// The model's bytes, by the reader of the real server's.
 fn read(wire: &[u8]) -> Reply {
@@ -409,8 +422,26 @@ fn call(name: &str, key: &str, arguments: &[String]) -> Vec<u8> {
 #[test]
 fn the_model_of_a_server_answers_and_keeps_what_a_server_does() {
     require_server();
-    let options = leasehold_servers::Server::builder().option("save", &[""]);
-    let mut both = Both::new(options.start().expect("it starts"), 1);
+    // A log that the server does not rewrite by itself, and that has everything when it is killed.
+    let options = [
+        ("save", ""),
+        ("appendonly", "yes"),
+        ("appendfsync", "no"),
+        ("auto-aof-rewrite-percentage", "0"),
+        ("repl-diskless-sync-delay", "0"),
+    ];
+    let start = || {
+        let builder = leasehold_servers::Server::builder();
+        let with = |builder: leasehold_servers::ServerBuilder, (name, value)| {
+            builder.option(name, &[value])
+        };
+        options
+            .into_iter()
+            .fold(builder, with)
+            .start()
+            .expect("it starts")
+    };
+    let mut both = Both::new([start(), start()], 1);
     let count = steps();
     for _ in 0..count {
         both.step();
@@ -421,4 +452,32 @@ fn the_model_of_a_server_answers_and_keeps_what_a_server_does() {
         "{} of {count}",
         both.undecided
     );
+}
+
+#[test]
+fn whatever_scripts_read_of_info_is_compared() {
+    let links = links();
+    let greeting = links[0].1.greeting(Disk::Trusted).expect("there is a hash");
+    let greeting = String::from_utf8(greeting).expect("text");
+    let texts = wire::scripts().map(|(_, text)| text);
+    let texts = texts.chain(wire::texts().into_iter().map(|(_, text)| text));
+    let mut found = 0;
+    for text in texts.chain([&*greeting]) {
+        let named = text.split("said(info, '").skip(1);
+        let matched = text.split("string.match(info, '").skip(1);
+        let sought = text.split("string.find(info, '\\n").skip(1);
+        for rest in named.chain(matched).chain(sought) {
+            let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+            let name = rest
+                .split(|letter| !is_name(letter))
+                .next()
+                .unwrap_or_default();
+            // The pattern of `said` itself.
+            if !name.is_empty() {
+                assert!(FACTS.contains(&name), "{name}");
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 20, "{found}");
 }

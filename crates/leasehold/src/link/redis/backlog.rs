@@ -1,7 +1,6 @@
 //! The requests that were given to the link and are not answered yet, in their order.
 
 mod locks;
-mod unconfirmed;
 
 use super::{
     codec, greeting,
@@ -11,10 +10,12 @@ use super::{
     rights,
     scripts::{Encoder, Met},
 };
-use leasehold_core::{Fault, FaultKind, Instant, Refusal, Request, Resource, Tag, Vote};
+use leasehold_core::{
+    Fault, FaultKind, Instant, Refusal, Request, Resource, Tag, Vote,
+    discovery::{Confirmation, Need},
+};
 use locks::Locks;
 use std::collections::{HashMap, VecDeque};
-use unconfirmed::Unconfirmed;
 
 /// Requests on their way, and their bytes as far as these have not left.
 ///
@@ -34,7 +35,7 @@ pub(super) struct Backlog {
     /// What was last said of the keys that are looked at.
     looks: HashMap<Resource, Said>,
     /// What was answered and is not told.
-    pub(super) unconfirmed: Unconfirmed,
+    pub(super) unconfirmed: Confirmation,
     /// How long the keys live that were set without scripts. Outlives the connection.
     lives: Lives,
 }
@@ -65,8 +66,8 @@ pub(super) enum Asked {
     Replicas {
         tag: Tag,
         vote: Vote,
-        /// Whether it was asked for a new key, and not for more time.
-        is_new: bool,
+        /// What it needs then.
+        need: Need,
     },
     /// Whose the key is that this request has found.
     Found(Tag, Request),
@@ -206,8 +207,8 @@ impl Backlog {
     }
 
     /// Asks whether replicas have a vote, which is kept until then.
-    pub(super) fn wait(&mut self, tag: Tag, vote: Vote, is_new: bool, replicas: Replicas) {
-        self.place(Asked::Replicas { tag, vote, is_new });
+    pub(super) fn wait(&mut self, tag: Tag, vote: Vote, need: Need, replicas: Replicas) {
+        self.place(Asked::Replicas { tag, vote, need });
         replicas.encode(&mut self.bytes);
     }
 

@@ -7,7 +7,7 @@ use super::{
     greeting,
     handshake::is_about_rights,
     look::{self, Said},
-    native::{self, Heard},
+    native,
     replicas::Replicas,
     reply::{self, Verdict},
     rights,
@@ -15,7 +15,10 @@ use super::{
     socket::{self, Stream},
 };
 use crate::link::LinkEvent;
-use leasehold_core::{Fault, FaultKind, Reading, Refusal, Request, Tag, Vote};
+use leasehold_core::{
+    Fault, FaultKind, Reading, Refusal, Request, Tag, Vote,
+    discovery::{Heard, Need},
+};
 use std::{
     collections::VecDeque,
     pin::Pin,
@@ -46,7 +49,7 @@ struct Listener {
     /// Whether the node tells of changes to keys.
     hints: Hints,
     /// The answers to the first commands of a request that is made of several.
-    heard: Heard,
+    heard: native::Heard,
     /// Whether the node was asked for its settings and has not answered.
     asked: bool,
     /// Who says that this is the node; none if its own address does.
@@ -78,7 +81,7 @@ impl Connection {
                 encoder,
                 met,
                 hints,
-                heard: Heard::NOTHING,
+                heard: native::Heard::NOTHING,
                 asked: false,
                 watch: None,
             },
@@ -227,12 +230,12 @@ impl Listener {
                 self.met.disk = self.encoder.disk(Some(is_durable));
                 Some(())
             }
-            Some(Asked::Replicas { tag, vote, is_new }) => {
+            Some(Asked::Replicas { tag, vote, need }) => {
                 let vote = match self.encoder.replicas() {
                     Some(replicas) => replicas.judge(frame, vote),
                     None => vote,
                 };
-                self.tell(tag, vote, is_new, backlog, events);
+                self.tell(tag, vote, need, backlog, events);
                 Some(())
             }
             Some(Asked::Found(tag, request)) => self.found(frame, tag, &request, events),
@@ -347,66 +350,48 @@ impl Listener {
         if let Some(said) = said.filter(|_| self.hints == Hints::Given) {
             backlog.look(waiting.request.resource(), said, &self.encoder);
         }
-        let is_new = is_for_a_key(&waiting.request);
-        let vote = self.confirmed(&waiting.request, vote);
+        let need = Need::of(&waiting.request, self.encoder.quarantine());
+        let vote = match &self.watch {
+            Some(watch) => watch.judge(need, vote),
+            None => vote,
+        };
         if let Some(replicas) = self.encoder.replicas()
             && Replicas::concern(&waiting.request, &vote)
         {
-            backlog.wait(waiting.tag, vote, is_new, replicas);
-        } else if let Request::Release { .. } = waiting.request {
-            let told = backlog.unconfirmed.release(waiting.tag, vote);
-            events.extend(told.map(|(tag, vote)| LinkEvent::Reply(tag, vote)));
+            backlog.wait(waiting.tag, vote, need, replicas);
         } else {
-            self.tell(waiting.tag, vote, is_new, backlog, events);
+            self.tell(waiting.tag, vote, need, backlog, events);
         }
     }
 
-    /// Tells of a vote: of a grant on which a new lease may stand only when the sentinels still name the server.
+    /// Tells of a vote, or keeps it until it can be told.
     fn tell(
         &self,
         tag: Tag,
         vote: Vote,
-        is_new: bool,
+        need: Need,
         backlog: &mut Backlog,
         events: &mut VecDeque<LinkEvent>,
     ) {
-        match &self.watch {
-            Some(watch) if vote.is_granted() && self.asks_again(is_new) => {
-                // Argument S9: a lease that was carried over to a successor may have ended here.
-                let heard = watch.begin_confirming();
-                backlog.unconfirmed.push(heard, tag, vote);
-                self.settle(backlog, events);
-            }
-            _ => events.push_back(LinkEvent::Reply(tag, vote)),
+        let heard = match &self.watch {
+            Some(watch) => watch.hear(need, tag, vote, &mut backlog.unconfirmed),
+            None => Heard::Told(tag, vote),
+        };
+        match heard {
+            Heard::Told(tag, vote) => events.push_back(LinkEvent::Reply(tag, vote)),
+            Heard::Asks => self.settle(backlog, events),
+            Heard::Waits => {}
         }
     }
 
-    /// Tells of the grants of which it is known by now whether they count.
+    /// Tells of the answers that can be told by now.
     fn settle(&self, backlog: &mut Backlog, events: &mut VecDeque<LinkEvent>) {
         let Some(watch) = &self.watch else {
             return;
         };
-        while let Some((tag, vote)) = backlog.unconfirmed.take(|heard| watch.outcome(heard)) {
+        while let Some((tag, vote)) = watch.settle(&mut backlog.unconfirmed) {
             events.push_back(LinkEvent::Reply(tag, vote));
         }
-    }
-
-    /// The vote as it counts: nobody relies on one of a master that may have been replaced.
-    fn confirmed(&self, request: &Request, vote: Vote) -> Vote {
-        // A word that sentinels are asked for later confirms more than the last that they gave.
-        let counts = !vote.is_granted() || self.asks_again(is_for_a_key(request));
-        let watch = self.watch.as_ref().filter(|_| !counts);
-        let Some((watch, ttl)) = watch.zip(request.ttl()) else {
-            return vote;
-        };
-        // Argument S9: judged when it is heard. It was asked for before that, and its lease counts from then.
-        let doubt = watch.doubt(self.encoder.room(ttl));
-        doubt.map_or(vote, Vote::Unknown)
-    }
-
-    /// Whether a grant counts only when sentinels were asked after it was heard.
-    const fn asks_again(&self, is_new: bool) -> bool {
-        is_new && self.encoder.is_quarantined()
     }
 }
 
@@ -414,11 +399,6 @@ impl Listener {
 const PERIOD: Duration = Duration::from_secs(1);
 
 const ODD: &str = "the node gave an answer that none of our scripts gives";
-
-/// Whether a grant of the request is a new key, and not more time for one that is there.
-const fn is_for_a_key(request: &Request) -> bool {
-    request.ttl().is_some() && !matches!(request, Request::Extend { .. })
-}
 
 /// Answers a request of which nobody knows whether it took effect. Gives the reason back, with which the
 /// connection ends.

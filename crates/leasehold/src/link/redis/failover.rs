@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{clock::Clock, error::Span};
 use leasehold_core::{
-    Fault, FaultKind, Instant,
-    discovery::{Discovery, Naming, Unconfirmed},
+    Fault, FaultKind, Instant, Tag, Vote,
+    discovery::{Choice, Confirmation, Discovery, Heard, Naming, Need, Unconfirmed},
 };
 use std::{
     sync::Arc,
@@ -33,7 +33,7 @@ pub(super) struct Watch {
     sentinels: Sentinels,
     clock: Clock,
     discovery: Discovery<Address>,
-    heard: UnboundedReceiver<Heard>,
+    heard: UnboundedReceiver<Answer>,
     /// Why a sentinel does not tell where the master is, each for itself.
     silent: Vec<Option<String>>,
     /// Has each of them asked at once.
@@ -43,7 +43,7 @@ pub(super) struct Watch {
 }
 
 /// What came of asking a sentinel.
-struct Heard {
+struct Answer {
     turn: usize,
     asked: Instant,
     said: Result<Word, String>,
@@ -73,33 +73,23 @@ impl Watch {
 
     /// Waits until it is known where the master is: until a majority agrees, or each sentinel has been asked once.
     pub(super) async fn find(&mut self) -> Result<Address, String> {
-        let mut due = vec![true; self.silent.len()];
-        while due.contains(&true) {
-            let Some(heard) = self.heard.recv().await else {
-                break;
+        loop {
+            match self.discovery.choose(self.clock.now()) {
+                Choice::Follow(server) => return Ok(server),
+                Choice::Nowhere => return Err(self.undecided()),
+                Choice::Wait => {}
+            }
+            let Some(answer) = self.heard.recv().await else {
+                return Err(self.undecided());
             };
-            if let Some(due) = due.get_mut(heard.turn) {
-                *due = false;
-            }
-            self.note(heard);
-            if let Some(server) = self.discovery.elected(self.clock.now()).cloned() {
-                self.discovery.follow(server.clone());
-                return Ok(server);
-            }
-        }
-        match self.discovery.candidate(self.clock.now()).cloned() {
-            Some(server) => {
-                self.discovery.follow(server.clone());
-                Ok(server)
-            }
-            None => Err(self.undecided()),
+            self.note(answer);
         }
     }
 
     /// Ready when another server is the master, with a fragment for people.
     pub(super) fn poll_departure(&mut self, cx: &mut Context<'_>) -> Poll<String> {
-        while let Poll::Ready(Some(heard)) = self.heard.poll_recv(cx) {
-            self.note(heard);
+        while let Poll::Ready(Some(answer)) = self.heard.poll_recv(cx) {
+            self.note(answer);
             if let Some(sentinel) = self.discovery.departure() {
                 return Poll::Ready(format!(
                     "sentinel {} names another server as the master \"{}\" now",
@@ -111,31 +101,37 @@ impl Watch {
         Poll::Pending
     }
 
-    /// Why a vote that the server has granted does not count, if it does not. `room` is for how long such a vote may be
-    /// relied on after the master was last confirmed, if anything but the bound limits it.
-    pub(super) fn doubt(&self, room: Option<Duration>) -> Option<Fault> {
-        let confirmed = self.discovery.confirm(self.clock.now(), room);
-        confirmed.err().map(|unconfirmed| self.fault(unconfirmed))
+    /// The vote as it counts now, by what the sentinels said last.
+    pub(super) fn judge(&self, need: Need, vote: Vote) -> Vote {
+        let why = |unconfirmed| self.fault(unconfirmed);
+        need.judge(vote, self.clock.now(), &self.discovery, why)
     }
 
-    /// Asks all sentinels whether a grant that was just heard may count. When it was heard, for [`outcome`](Self::outcome).
-    pub(super) fn begin_confirming(&self) -> Instant {
-        // Argument S9: read after the grant, and before the questions leave.
-        let heard = self.clock.now();
-        for hurry in &self.hurry {
-            hurry.notify_one();
+    /// Takes an answer that was just heard; asks all sentinels if it waits for their word.
+    pub(super) fn hear(
+        &self,
+        need: Need,
+        tag: Tag,
+        vote: Vote,
+        waiting: &mut Confirmation,
+    ) -> Heard {
+        // Argument S9: the clock is read after the grant, and before the questions leave.
+        let heard = waiting.hear(need, self.clock.now(), tag, vote);
+        if heard == Heard::Asks {
+            for hurry in &self.hurry {
+                hurry.notify_one();
+            }
         }
         heard
     }
 
-    /// Whether a grant that was heard then may count; none while that is not known.
-    pub(super) fn outcome(&self, heard: Instant) -> Option<Result<(), Fault>> {
-        let outcome = self.discovery.confirm_grant(heard)?;
-        // That they have been silent for long says more to people than that they have been since the grant.
-        Some(outcome.map_err(|unconfirmed| {
-            let doubt = self.doubt(None);
-            doubt.unwrap_or_else(|| self.fault(unconfirmed))
-        }))
+    /// Takes out the first answer that waits, if it can be told by now.
+    pub(super) fn settle(&self, waiting: &mut Confirmation) -> Option<(Tag, Vote)> {
+        waiting.take(&self.discovery, |unconfirmed| {
+            // That they have been silent for long says more to people than that they have been since the grant.
+            let silence = self.discovery.confirm(self.clock.now(), None).err();
+            self.fault(silence.unwrap_or(unconfirmed))
+        })
     }
 
     fn fault(&self, unconfirmed: Unconfirmed) -> Fault {
@@ -207,7 +203,7 @@ impl Watch {
         .collect()
     }
 
-    fn note(&mut self, Heard { turn, asked, said }: Heard) {
+    fn note(&mut self, Answer { turn, asked, said }: Answer) {
         let silent = match said {
             Ok(Word::Named(naming)) => {
                 self.discovery.hear(turn, asked, Some(naming));
@@ -234,7 +230,7 @@ async fn ask_on(
     turn: usize,
     clock: Clock,
     hurry: Arc<Notify>,
-    tell: UnboundedSender<Heard>,
+    tell: UnboundedSender<Answer>,
 ) {
     while !tell.is_closed() {
         match Sentinel::meet(&sentinels, turn).await {
@@ -243,8 +239,8 @@ async fn ask_on(
                 let asked = clock.now();
                 let said = sentinel.ask(&sentinels.master).await;
                 let is_last = said.is_err();
-                let heard = Heard { turn, asked, said };
-                if tell.send(heard).is_err() || is_last {
+                let answer = Answer { turn, asked, said };
+                if tell.send(answer).is_err() || is_last {
                     break;
                 }
                 rest(&hurry).await;
@@ -252,7 +248,7 @@ async fn ask_on(
             Err(reason) => {
                 let (asked, said) = (clock.now(), Err(reason));
                 // Nobody listens any more: the next look at that ends this.
-                drop(tell.send(Heard { turn, asked, said }));
+                drop(tell.send(Answer { turn, asked, said }));
             }
         }
         sleep(PERIOD).await;

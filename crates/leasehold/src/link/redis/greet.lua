@@ -1,7 +1,7 @@
 -- KEYS[1] the node's own hash. ARGV[1] quarantine in ms or 'off', ARGV[2] what clients rely on the disk for, ARGV[3]
 -- configuration, ARGV[4] its text. Begins the quarantine where one is due, so that it runs before the first lock is
 -- wanted. {what INFO says, configuration, its text, for how many ms the node does not vote, why}.
-local info = redis.pcall('INFO', 'server', 'replication', 'memory')
+local info = describe(redis.pcall, ARGV[2])
 if type(info) == 'table' then
   -- Without the guard nobody needs to know.
   if ARGV[1] ~= 'off' then
@@ -18,7 +18,7 @@ end
 local left, why = 0, false
 if ARGV[1] ~= 'off' then
   local met = said(info, 'run_id') .. '/' .. said(info, 'master_replid')
-  left, why = abstains(KEYS[1], kept, now, ARGV[1], ARGV[2], met)
+  left, why = abstains(KEYS[1], kept, now, ARGV[1], ARGV[2], met, info)
 end
 if not kept[7] then
   redis.call('HSET', KEYS[1], 'cfg', ARGV[3], 'about', ARGV[4])

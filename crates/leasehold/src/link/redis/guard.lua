@@ -20,12 +20,15 @@ local function durability(info, disk, before)
   end
   return disk ~= '0' and (before == '1' or before == 'lost') and 'lost' or '0'
 end
--- Looks at the process, and writes down what the vote needs to know. Returns why the node must not vote whatever it may
--- have forgotten, or nothing, and what `kept` is then.
-local function look(key, kept, now, span, disk, met)
-  -- The last section is needed only by those who trust the disk; a section that is named twice is told once.
-  local log = disk == '0' and 'stats' or 'persistence'
-  local info = redis.call('INFO', 'server', 'replication', 'memory', 'stats', log)
+-- What INFO says for a look. The last section is needed only by those who trust the disk; a section that is named twice is
+-- told once.
+local function describe(call, disk)
+  return call('INFO', 'server', 'replication', 'memory', 'stats', disk == '0' and 'stats' or 'persistence')
+end
+-- Looks at the process, by what INFO has just said if that is known, and writes down what the vote needs to know. Returns
+-- why the node must not vote whatever it may have forgotten, or nothing, and what `kept` is then.
+local function look(key, kept, now, span, disk, met, info)
+  info = info or describe(redis.call, disk)
   local current = said(info, 'run_id') .. '/' .. said(info, 'master_replid')
   local id, why, before = kept[1], kept[3], redis.call('HGET', key, 'evicted')
   local ends = tonumber(kept[2] or '0') or now + tonumber(span)
@@ -73,19 +76,19 @@ local function look(key, kept, now, span, disk, met)
   return unfit, {current, ends, why}
 end
 -- Why the node must not vote, nor extend, whatever it may have forgotten, or nothing; and what `kept` is then.
-local function attest(key, kept, now, span, disk, met)
+local function attest(key, kept, now, span, disk, met, info)
   -- Argument S9: no process dies, starts again, loads and serves within the millisecond in which it was looked at;
   -- and one that a client met under another identity is looked at in any case. A vote that has to be on the disk must
   -- not be given a moment after the log was turned off.
   if kept[4] ~= string.format('%.0f', now) or kept[1] ~= met or disk ~= '0' then
-    return look(key, kept, now, span, disk, met)
+    return look(key, kept, now, span, disk, met, info)
   end
   return false, kept
 end
 -- For how many ms the node does not vote, and why; where that does not end by itself, for how many ms at most once it has
 -- ended.
-local function abstains(key, kept, now, span, disk, met)
-  local unfit, found = attest(key, kept, now, span, disk, met)
+local function abstains(key, kept, now, span, disk, met, info)
+  local unfit, found = attest(key, kept, now, span, disk, met, info)
   -- Argument S9: a node that may forget the next vote does not give it.
   if unfit then
     return tonumber(span), unfit

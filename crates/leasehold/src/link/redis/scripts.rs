@@ -10,9 +10,7 @@ use super::{
     },
 };
 use crate::configuration::{Configuration, KeyFormat, RestartGuard};
-use leasehold_core::{
-    Owner, Request, Resource, Ttl, discovery, fence::counter_of, quarantine::Disk,
-};
+use leasehold_core::{Owner, Request, Resource, fence::counter_of, quarantine::Disk};
 use std::{borrow::Cow, time::Duration};
 
 /// Makes commands of requests, for nodes of one configuration.
@@ -72,14 +70,9 @@ impl Encoder {
         }
     }
 
-    /// For how long after its master was last confirmed a vote for `ttl` may be relied on; none if nothing limits that.
-    pub(super) fn room(&self, ttl: Ttl) -> Option<Duration> {
-        Some(discovery::room(self.quarantine?, ttl))
-    }
-
-    /// Whether a node that may have forgotten votes abstains.
-    pub(super) const fn is_quarantined(&self) -> bool {
-        self.quarantine.is_some()
+    /// For how long a node abstains that may have forgotten votes; none if it does not.
+    pub(super) const fn quarantine(&self) -> Option<Duration> {
+        self.quarantine
     }
 
     /// With votes that these must have heard of.
@@ -158,7 +151,7 @@ impl Encoder {
             b"1",
             self.node_key.as_bytes(),
             self.guard.as_bytes(),
-            flag(disk),
+            flag(disk).as_bytes(),
             self.fingerprint.as_bytes(),
             self.text.as_bytes(),
         ];
@@ -187,7 +180,7 @@ impl Encoder {
     /// Ends the command with what differs between connections.
     pub(super) fn append(&self, wire: &mut Vec<u8>, request: &Request, met: &Met) {
         if self.is_attested(request) {
-            codec::encode_part(wire, flag(met.disk));
+            codec::encode_part(wire, flag(met.disk).as_bytes());
             codec::encode_part(wire, met.id.as_bytes());
         }
         if let Some(place) = request.place().filter(|_| self.is_fenced) {
@@ -326,12 +319,13 @@ const fn script(request: &Request, is_fenced: bool) -> Option<&'static Script> {
     }
 }
 
-const fn flag(disk: Disk) -> &'static [u8] {
+/// What is relied upon of a disk, as scripts are told.
+pub(super) const fn flag(disk: Disk) -> &'static str {
     match disk {
-        Disk::Ignored => b"0",
-        Disk::Trusted => b"1",
-        Disk::Distrusted => b"2",
-        Disk::Unasked => b"3",
+        Disk::Ignored => "0",
+        Disk::Trusted => "1",
+        Disk::Distrusted => "2",
+        Disk::Unasked => "3",
     }
 }
 

@@ -8,13 +8,14 @@ use super::{
     codec::{self, Frame, Inbox},
     greeting::{self, Node},
     reply::words,
+    scripts::flag,
     search,
     socket::Stream,
     talk::{hear_beside, send},
     url::RedisUrl,
 };
 use crate::configuration::RestartGuard;
-use leasehold_core::AbstentionCause;
+use leasehold_core::{Abstention, AbstentionCause, quarantine::Disk};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -24,6 +25,8 @@ pub(crate) struct Steward {
     inbox: Inbox,
     /// Whether the node told of a change while it was asked for something else.
     was_told: bool,
+    /// Whether answers may still come that nobody waits for any more.
+    owes: bool,
     node_key: String,
     /// How long an answer may take.
     limit: Duration,
@@ -50,6 +53,17 @@ pub(crate) struct Look {
     /// While a change is not finished: what was before.
     pub(crate) text_before: Option<String>,
     pub(crate) counter: u64,
+}
+
+impl Look {
+    /// What is known of its disk, should anybody trust that.
+    pub(crate) fn disk(&self) -> Disk {
+        match self.fsync.as_deref() {
+            Some("always") => Disk::Trusted,
+            Some(_) => Disk::Distrusted,
+            None => Disk::Unasked,
+        }
+    }
 }
 
 /// The counters of a node, by their numbers.
@@ -92,6 +106,7 @@ impl Steward {
             stream,
             inbox,
             was_told: false,
+            owes: false,
             node_key,
             limit: LIMIT,
         })
@@ -112,14 +127,15 @@ impl Steward {
     /// connect.
     pub(crate) async fn look(&mut self, guard: RestartGuard) -> Result<Look, String> {
         let is_guarded = guard != RestartGuard::Off;
-        let is_trusted = match guard {
-            RestartGuard::TrustAof => self.is_durable().await,
-            _ => Ok(false),
+        let is_durable = match guard {
+            RestartGuard::TrustAof => Some(self.is_durable().await),
+            _ => None,
         };
-        let read =
-            |frame: &Frame<'_>| look(frame, is_guarded, *is_trusted.as_ref().unwrap_or(&false));
+        let told = is_durable.as_ref();
+        let disk = told.map(|told| *told.as_ref().unwrap_or(&false));
+        let read = |frame: &Frame<'_>| look(frame, is_guarded, disk);
         let mut look = self.call(SURVEY, &[], read).await?;
-        look.unsuitable = look.unsuitable.or(is_trusted.err());
+        look.unsuitable = look.unsuitable.or(is_durable.and_then(Result::err));
         // Who may not ask this still learns the rest.
         let asked = self.ask(&[b"CONFIG", b"GET", b"appendfsync"], fsync).await;
         look.fsync = asked.ok().filter(|_| look.has_log == Some(true));
@@ -159,10 +175,11 @@ impl Steward {
         mark: &str,
         text: &str,
         text_before: &str,
+        disk: Disk,
     ) -> Result<Change<Counters>, String> {
         self.call(
             BLOCK,
-            &[seen, mark, text, text_before],
+            &[seen, mark, text, text_before, flag(disk)],
             |frame| match frame {
                 Frame::List(parts) => match &parts[..] {
                     [Frame::Integer(1), Frame::List(found)] => Some(Change::Done(
@@ -226,20 +243,12 @@ impl Steward {
         parts: &[&[u8]],
         read: impl Fn(&Frame<'_>) -> Option<T>,
     ) -> Result<T, String> {
-        let mut wire = Vec::new();
-        codec::encode(&mut wire, parts);
         let read = |frame: &Frame<'_>| match frame {
             Frame::Error(error) => Err(explain(error)),
             frame => read(frame).ok_or_else(|| ODD.to_owned()),
         };
-        let answer = async {
-            send(&mut self.stream, &wire).await?;
-            hear_beside(&mut self.stream, &mut self.inbox, &mut self.was_told, read).await?
-        };
-        match timeout(self.limit, answer).await {
-            Ok(answer) => answer,
-            Err(_) => Err(unanswered(self.limit)),
-        }
+        let mut answers = self.ask_all(&[parts], read).await?;
+        answers.pop().expect("there is an answer to each question")
     }
 
     /// Asks all of it in one round trip. Tells of each whether the node refused it, and why.
@@ -247,28 +256,43 @@ impl Steward {
         &mut self,
         questions: &[&[&[u8]]],
     ) -> Result<Vec<Result<(), String>>, String> {
-        let mut wire = Vec::new();
-        for parts in questions {
-            codec::encode(&mut wire, parts);
-        }
         let read = |frame: &Frame<'_>| match frame {
             Frame::Error(error) => Err(explain(error)),
             _ => Ok(()),
         };
+        self.ask_all(questions, read).await
+    }
+
+    /// What `read` makes of the answers, one to each question.
+    ///
+    /// If they did not all come in time, or nobody waited for them, nothing more is asked on this connection: a late answer
+    /// would be taken for that to the next question.
+    async fn ask_all<T>(
+        &mut self,
+        questions: &[&[&[u8]]],
+        read: impl Fn(&Frame<'_>) -> T,
+    ) -> Result<Vec<T>, String> {
+        if self.owes {
+            return Err("the node has not answered an earlier question".to_owned());
+        }
+        let mut wire = Vec::new();
+        for parts in questions {
+            codec::encode(&mut wire, parts);
+        }
+        self.owes = true;
+        let (stream, inbox, was_told) = (&mut self.stream, &mut self.inbox, &mut self.was_told);
         let answers = async {
-            send(&mut self.stream, &wire).await?;
+            send(stream, &wire).await?;
             let mut told = Vec::new();
             for _ in questions {
-                let heard =
-                    hear_beside(&mut self.stream, &mut self.inbox, &mut self.was_told, read);
-                told.push(heard.await?);
+                told.push(hear_beside(stream, inbox, was_told, &read).await?);
             }
             Ok::<_, String>(told)
         };
-        match timeout(self.limit, answers).await {
-            Ok(answers) => answers,
-            Err(_) => Err(unanswered(self.limit)),
-        }
+        let answers = timeout(self.limit, answers).await;
+        let told = answers.map_err(|_| unanswered(self.limit))??;
+        self.owes = false;
+        Ok(told)
     }
 }
 
@@ -281,6 +305,12 @@ fn explain(error: &[u8]) -> String {
     if error.starts_with("READONLY") {
         return "is a replica, and locks need a master".to_owned();
     }
+    if error.starts_with("UNDURABLE") {
+        return "does not write every change to its disk before it answers, as restart guard trust-aof relies on, and would \
+                come back with the old configuration; CONFIG SET appendonly yes, appendfsync always and \
+                no-appendfsync-on-rewrite no, and wait until the log has been rewritten"
+            .to_owned();
+    }
     if error.contains("WRONGTYPE") {
         return "has another program's key under the name of the node's own; choose another namespace"
             .to_owned();
@@ -288,7 +318,9 @@ fn explain(error: &[u8]) -> String {
     error
 }
 
-fn look(frame: &Frame<'_>, is_guarded: bool, is_trusted: bool) -> Option<Look> {
+/// Of the answer of `survey.lua`. `disk` is whether the node's settings are those of a disk that is trusted; none if nobody
+/// trusts it.
+fn look(frame: &Frame<'_>, is_guarded: bool, disk: Option<bool>) -> Option<Look> {
     let Frame::List(parts) = frame else {
         return None;
     };
@@ -302,6 +334,7 @@ fn look(frame: &Frame<'_>, is_guarded: bool, is_trusted: bool) -> Option<Look> {
         was,
         Frame::Integer(now),
         counter,
+        logged,
     ] = &parts[..]
     else {
         return None;
@@ -316,8 +349,10 @@ fn look(frame: &Frame<'_>, is_guarded: bool, is_trusted: bool) -> Option<Look> {
         version if version.is_empty() => format!("Redis {}", said("redis_version")),
         version => format!("Valkey {version}"),
     };
+    let suits = node.suits(is_guarded, disk == Some(true));
+    let lost = disk.and_then(|is_durable| lost_log(&node, is_durable, text_of(logged)?.as_str()));
     Some(Look {
-        unsuitable: node.suits(is_guarded, is_trusted).err(),
+        unsuitable: suits.err().or(lost),
         identity: format!("{}/{}", said("run_id"), said("master_replid")),
         vouched: text_of(id),
         version,
@@ -331,6 +366,22 @@ fn look(frame: &Frame<'_>, is_guarded: bool, is_trusted: bool) -> Option<Look> {
         text_before: text_of(was).map(clean).filter(|text| !text.is_empty()),
         counter: number(counter)?,
     })
+}
+
+/// Why a node whose disk is trusted does not vote for want of its log, as `guard.lua` will find at the next vote. `logged` is
+/// what it found at the last.
+fn lost_log(node: &Node, is_durable: bool, logged: &str) -> Option<String> {
+    let is_kept = is_durable && node.says("aof_enabled") == Some("1");
+    let is_over = |name| node.says(name) == Some("0");
+    let is_whole = is_over("aof_rewrite_in_progress") && is_over("aof_rewrite_scheduled");
+    match logged {
+        "1" | "lost" if !is_kept => {
+            let (cause, left) = (AbstentionCause::NotDurable, Duration::ZERO);
+            Some(Abstention { cause, left }.to_string())
+        }
+        "lost" if !is_whole => Some(NOT_WHOLE.to_owned()),
+        _ => None,
+    }
 }
 
 fn fsync(frame: &Frame<'_>) -> Option<String> {
@@ -401,6 +452,8 @@ const SURVEY: &str = concat!(
 const ADMIT: &str = concat!("#!lua flags=allow-oom\n", include_str!("admit.lua"));
 const BLOCK: &str = concat!(
     "#!lua flags=allow-oom\n",
+    include_str!("wait.lua"),
+    include_str!("guard.lua"),
     include_str!("counters.lua"),
     include_str!("block.lua")
 );
@@ -409,6 +462,8 @@ const SETTLE: &str = concat!(
     include_str!("wait.lua"),
     include_str!("settle.lua")
 );
+
+const NOT_WHOLE: &str = "does not vote, since its append-only file was off, and is not written anew yet; it votes when it is";
 
 const ODD: &str = "gave an answer that our scripts never give";
 
@@ -419,13 +474,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_node_that_lost_its_log_votes_when_it_has_a_whole_one() {
+        let lost = |info: &str, is_durable, logged| {
+            let info = info.replace(' ', "\r\n");
+            lost_log(&Node::of(info), is_durable, logged)
+        };
+        let whole = "aof_enabled:1 aof_rewrite_in_progress:0 aof_rewrite_scheduled:0 ";
+        for logged in ["1", "lost"] {
+            assert_eq!(lost(whole, true, logged), None);
+            for (info, is_durable) in [(whole, false), ("aof_enabled:0 ", true)] {
+                let why = lost(info, is_durable, logged).expect("it has none");
+                assert!(why.contains("CONFIG SET appendonly yes"), "{why}");
+            }
+        }
+        let unfinished = whole.replace("progress:0", "progress:1");
+        assert_eq!(lost(&unfinished, true, "lost"), Some(NOT_WHOLE.to_owned()));
+        assert_eq!(lost(&unfinished, true, "1"), None);
+        assert_eq!(lost("aof_enabled:0 ", false, "0"), None);
+    }
+
+    #[test]
     fn what_no_script_of_ours_says_is_not_understood() {
         let texts = [&b"x"[..], b"", b"-1", b"18446744073709551616"];
         for text in texts {
             assert_eq!(number(&Frame::Text(text)), None);
         }
-        assert!(look(&Frame::List(vec![Frame::Null]), false, false).is_none());
-        assert!(look(&Frame::Null, false, false).is_none());
+        assert!(look(&Frame::List(vec![Frame::Null]), false, None).is_none());
+        assert!(look(&Frame::Null, false, None).is_none());
         assert_eq!(other::<()>(&[Frame::Integer(3)]), None);
         let none = Change::<()>::Other("none".to_owned());
         assert_eq!(other(&[Frame::Integer(-2), Frame::Null]), Some(none));

@@ -26,7 +26,7 @@ pub(super) const VOTE: Script = Script {
         include_str!("twin.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "112635ec138f65c0eb7281b927df51b5df7c0866",
+    sha1: "6e1ec88c6a1b71687d6d737205e6a6e3d9e7b975",
 };
 /// As a vote, but of a lease that may find its key there.
 pub(super) const REPAIR: Script = Script {
@@ -38,7 +38,7 @@ pub(super) const REPAIR: Script = Script {
         include_str!("vote.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "f7b9be19ebe9d13e5fd1a4d0a39d8884d2f52a0a",
+    sha1: "ba47dc3bd545036de121cd0187eaeb30427a8ac8",
 };
 pub(super) const FAIR: Script = Script {
     text: concat!(
@@ -52,7 +52,7 @@ pub(super) const FAIR: Script = Script {
         include_str!("fair.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "7e88240e5fb2c72175bcbcb44f921bb3b838cd03",
+    sha1: "a29667e78629450792afc8298c2a713b7f288821",
 };
 pub(super) const LEAVE: Script = Script {
     text: concat!(
@@ -78,7 +78,7 @@ pub(super) const EXTEND: Script = Script {
         include_str!("refuse.lua"),
         include_str!("extend.lua")
     ),
-    sha1: "3467fbb1020159db6ddf05ac9846b999bb0f6d24",
+    sha1: "b1ec8832838b758f9a18a3573f38dc2fbc88f4c7",
 };
 pub(super) const TRANSFER: Script = Script {
     text: concat!(

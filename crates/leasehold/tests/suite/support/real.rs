@@ -46,9 +46,8 @@ impl Real {
         }
     }
 
-    /// Restarts the server with what it has.
+    /// Restarts the server with what is on its disk.
     pub(crate) fn restart(&mut self) {
-        self.server.save().expect("it can write");
         self.server.restart().expect("it starts again");
         self.stream = connect(&self.server);
     }

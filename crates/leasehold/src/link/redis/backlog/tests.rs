@@ -1,7 +1,7 @@
 use super::*;
 use crate::configuration::Configuration;
-use leasehold_core::quarantine::Disk;
 use leasehold_core::{AttemptId, Instant, OperationId, Owner, Resource, Ttl};
+use leasehold_core::{discovery::Heard, quarantine::Disk};
 
 fn tag(number: u64) -> Tag {
     Tag {
@@ -96,7 +96,7 @@ fn a_grant_that_replicas_have_not_confirmed_is_in_doubt_when_the_connection_is_l
         panic!("it has left");
     };
     let replicas = Replicas::new(1, std::time::Duration::from_millis(7));
-    backlog.wait(waiting.tag, Vote::GRANTED, true, replicas);
+    backlog.wait(waiting.tag, Vote::GRANTED, Need::Later, replicas);
     let wait = b"*3\r\n$4\r\nWAIT\r\n$1\r\n1\r\n$1\r\n7\r\n";
     assert_eq!(backlog.ready(), wait);
     // Whether or not the question has left: the grant was given before.
@@ -315,8 +315,9 @@ fn what_is_answered_and_not_told_counts_against_the_limit() {
     let mut backlog = Backlog::default();
     for _ in 0..MOST_VOTES {
         assert!(backlog.refuse(&acquire("me")).is_none());
-        let heard = Instant::ORIGIN;
-        backlog.unconfirmed.push(heard, tag(0), Vote::GRANTED);
+        let (need, heard) = (Need::Later, Instant::ORIGIN);
+        let heard = backlog.unconfirmed.hear(need, heard, tag(0), Vote::GRANTED);
+        assert_eq!(heard, Heard::Asks);
     }
     assert!(backlog.refuse(&acquire("me")).is_some());
     assert!(backlog.refuse(&release("me")).is_none(), "it is a reserve");

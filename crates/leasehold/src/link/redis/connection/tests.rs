@@ -50,7 +50,7 @@ fn listener(configuration: &Configuration) -> Listener {
         encoder: Encoder::new(configuration),
         met: Met::nobody(Disk::Ignored),
         hints: Hints::Refused,
-        heard: Heard::NOTHING,
+        heard: native::Heard::NOTHING,
         asked: false,
         watch: None,
     }
@@ -80,9 +80,9 @@ fn an_extension_that_replicas_have_heard_of_waits_for_no_later_word_of_sentinels
     let replicas = Replicas::new(1, Duration::from_millis(1));
     listener.encoder = listener.encoder.replicated(replicas);
     let mut events = VecDeque::new();
-    for (step, is_new) in [(0, true), (1, false)] {
+    for (step, need) in [(0, Need::Later), (1, Need::Recent(None))] {
         let mut backlog = Backlog::default();
-        backlog.wait(tag(step), Vote::GRANTED, is_new, replicas);
+        backlog.wait(tag(step), Vote::GRANTED, need, replicas);
         backlog.sent(backlog.ready().len());
         let heard = listener.hear(&Frame::Integer(1), &mut backlog, &mut events);
         heard.expect("it is what was asked");

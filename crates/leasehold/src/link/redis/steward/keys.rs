@@ -209,7 +209,7 @@ mod tests {
     use crate::link::redis::{codec::Inbox, steward::LIMIT};
     use std::time::Duration;
     use tokio::{
-        io::{AsyncWriteExt, duplex},
+        io::{AsyncWriteExt, DuplexStream, duplex},
         time::timeout,
     };
 
@@ -226,16 +226,22 @@ mod tests {
         timeout(soon, steward.hear_of_change()).await.ok()
     }
 
-    #[tokio::test]
-    async fn a_change_that_is_told_before_another_answer_is_not_lost() {
-        let (mut node, stream) = duplex(1_024);
-        let mut steward = Steward {
+    /// One on a connection whose other end the test holds.
+    fn steward(stream: DuplexStream) -> Steward {
+        Steward {
             stream: Box::new(stream),
             inbox: Inbox::default(),
             was_told: false,
+            owes: false,
             node_key: "leasehold:node".to_owned(),
             limit: LIMIT,
-        };
+        }
+    }
+
+    #[tokio::test]
+    async fn a_change_that_is_told_before_another_answer_is_not_lost() {
+        let (mut node, stream) = duplex(1_024);
+        let mut steward = steward(stream);
         let push = b">2\r\n+invalidate\r\n*1\r\n+r\r\n";
         let answers = [&push[..], b"+OK\r\n"].concat();
         node.write_all(&answers).await.expect("there is room");
@@ -243,5 +249,19 @@ mod tests {
         assert_eq!(answer, Ok(()));
         assert_eq!(told(&mut steward).await, Some(Ok(())));
         assert_eq!(told(&mut steward).await, None, "it is told once");
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_comes_too_late_is_not_taken_for_the_next() {
+        let (mut node, stream) = duplex(1_024);
+        let mut steward = steward(stream);
+        let text = |frame: &Frame<'_>| text_of(frame);
+        let soon = Duration::from_millis(10);
+        let first = timeout(soon, steward.ask(&[b"GET", b"a"], text)).await;
+        assert!(first.is_err(), "{first:?}");
+        node.write_all(b"+late\r\n").await.expect("there is room");
+        let next = steward.ask(&[b"GET", b"b"], text).await;
+        let owed = Err("the node has not answered an earlier question".to_owned());
+        assert_eq!(next, owed);
     }
 }

@@ -1,13 +1,11 @@
-//! When to try a node again.
+//! When a link tries to reach a node again.
 
-use crate::clock::Clock;
-use leasehold_core::Instant;
-use std::time::Duration;
+use crate::time::Instant;
+use core::time::Duration;
 
 /// Counts the failures and spaces the tries: the first at once, then ever longer pauses.
-#[derive(Debug)]
-pub(super) struct Backoff {
-    clock: Clock,
+#[derive(Clone, Debug)]
+pub struct Backoff {
     failures: u32,
     /// How long the last rest was.
     rested: Duration,
@@ -15,23 +13,20 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    pub(super) const fn new(clock: Clock) -> Self {
-        Self {
-            clock,
-            failures: 0,
-            rested: Duration::ZERO,
-            up_since: None,
-        }
+    /// Nothing was tried yet.
+    pub const NEW: Self = Self {
+        failures: 0,
+        rested: Duration::ZERO,
+        up_since: None,
+    };
+
+    /// The node can be asked, from `now` on.
+    pub const fn succeeded(&mut self, now: Instant) {
+        self.up_since = Some(now);
     }
 
-    /// The node can be asked.
-    pub(super) fn succeeded(&mut self) {
-        self.up_since = Some(self.clock.now());
-    }
-
-    /// A try failed or a connection was lost. How long to rest before the next try.
-    pub(super) fn failed(&mut self) -> Duration {
-        let now = self.clock.now();
+    /// A try failed or a connection was lost, at `now`. How long to rest before the next try: nothing, or 25 ms to 2 s.
+    pub fn failed(&mut self, now: Instant) -> Duration {
         let up = self.up_since.take();
         let up = up.map_or(Duration::ZERO, |since| now.saturating_since(since));
         self.failed_after(up, now.since_origin().subsec_nanos())
@@ -57,7 +52,11 @@ fn pause(failures: u32, noise: u32) -> Duration {
         return Duration::ZERO;
     };
     let whole = SHORTEST.saturating_mul(1 << doublings.min(10)).min(LONGEST);
-    whole / 2 + (whole / 2 / 1024) * (scatter(noise) % 1025)
+    let share = (scatter(noise) % 1025).saturating_add(1024);
+    whole
+        .saturating_mul(share)
+        .checked_div(2048)
+        .unwrap_or(whole)
 }
 
 /// The finaliser of murmur3: neighbouring nanoseconds become numbers far apart.
@@ -78,34 +77,32 @@ mod tests {
     fn the_first_try_comes_at_once_and_the_pauses_grow_to_a_limit() {
         assert_eq!(pause(1, 7), Duration::ZERO);
         for (failures, whole_ms) in [(2, 50), (3, 100), (7, 1_600), (8, 2_000), (u32::MAX, 2_000)] {
-            let whole = Duration::from_millis(whole_ms);
+            let [half, whole] = [whole_ms >> 1, whole_ms].map(Duration::from_millis);
             for noise in (0..1_000_000_000).step_by(999_983) {
                 let pause = pause(failures, noise);
-                assert!(
-                    (whole / 2..=whole).contains(&pause),
-                    "{failures}: {pause:?}"
-                );
+                assert!((half..=whole).contains(&pause), "{failures}: {pause:?}");
             }
         }
     }
 
     #[test]
     fn a_node_that_is_up_for_longer_than_it_was_waited_for_is_dialled_at_once() {
-        let mut backoff = Backoff::new(Clock::system());
+        let mut backoff = Backoff::NEW;
         let up = Duration::from_millis(300);
         for _ in 0..20 {
             assert_eq!(backoff.failed_after(up, 7), Duration::ZERO);
         }
         // One that hangs up at once is waited for ever longer, and not forgiven for a moment.
-        while backoff.failed_after(Duration::ZERO, 7) < LONGEST / 2 {}
+        while backoff.failed_after(Duration::ZERO, 7) < Duration::from_secs(1) {}
         assert!(backoff.failed_after(up, 7) > up);
     }
 
     #[test]
     fn a_connection_that_did_not_last_does_not_reset_the_pauses() {
-        let mut backoff = Backoff::new(Clock::system());
-        assert_eq!(backoff.failed(), Duration::ZERO);
-        backoff.succeeded();
-        assert!(backoff.failed() > Duration::ZERO);
+        let mut backoff = Backoff::NEW;
+        let now = Instant::ORIGIN.saturating_add(Duration::from_secs(7));
+        assert_eq!(backoff.failed(now), Duration::ZERO);
+        backoff.succeeded(now);
+        assert!(backoff.failed(now) > Duration::ZERO);
     }
 }
