@@ -1,6 +1,7 @@
 //! An operator's visit to a node: a look at what it keeps of itself, and the few changes of it that are the
 //! operator's to make. One connection, one thing at a time, and a limit on each.
 
+mod brief;
 pub(crate) mod checkup;
 pub(crate) mod keys;
 
@@ -110,17 +111,6 @@ impl Steward {
             node_key,
             limit: LIMIT,
         })
-    }
-
-    /// As [`visit`](Self::visit), but the node has no more than `limit` for the whole of the greeting, and for each answer.
-    pub(crate) async fn visit_briefly(
-        url: RedisUrl,
-        node_key: String,
-        limit: Duration,
-    ) -> Result<Self, String> {
-        let visit = timeout(limit, Self::visit(url, node_key)).await;
-        let visit = visit.unwrap_or_else(|_| Err(unanswered(limit)));
-        visit.map(|steward| Self { limit, ..steward })
     }
 
     /// Looks, and changes nothing. Whether locks can be kept here is judged as clients with this `guard` do when they
