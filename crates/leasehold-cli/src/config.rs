@@ -7,7 +7,7 @@
 //! A [`Cluster`] is one thing: the nodes and what is agreed about them. So who names other nodes on the command line
 //! gets nothing from the file; `settle` decides which of them it is.
 
-mod nearest;
+pub(crate) mod nearest;
 mod secret;
 mod text;
 mod trust;
@@ -30,6 +30,8 @@ pub(crate) struct Config {
     /// What is used unless another is asked for.
     default: Option<String>,
     clusters: Vec<Cluster>,
+    /// Whether nobody may lock on this machine alone for want of nodes.
+    require_nodes: bool,
     /// Whether a password stands in the file itself.
     has_password: bool,
 }
@@ -96,6 +98,12 @@ impl Config {
             ))
             .hint(hint)
         })
+    }
+
+    /// The file, if it says that nobody may lock on this machine alone.
+    pub(crate) fn requires_nodes(&self) -> Option<String> {
+        let name = format!("require_nodes in {}", self.path.display());
+        self.require_nodes.then_some(name)
     }
 
     fn names(&self) -> Vec<&str> {

@@ -5,6 +5,7 @@
 //! people, in the messages here and in `redis-cli get`. The time is that of the attempt, in Unix seconds by the holder's
 //! clock: each attempt has an owner of its own, so it is since when the lock is held.
 
+use crate::peer;
 use leasehold::{Owner, clock::Clock};
 use std::{fmt, time::Duration};
 
@@ -53,8 +54,8 @@ impl Label {
     }
 }
 
-/// A holder as messages name it: `pid 4711 on db1`; what a program of the library calls itself; or
-/// `owner 9f3a1c…` if another program made the owner.
+/// A holder as messages name it: `pid 4711 on db1`; what a program of the library calls itself, or `owner 9f3a1c…` if it
+/// does not say; and `another program` if the owner is not made as ours are. That may be anybody's data, which is not shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Holder {
     /// A `leasehold` command.
@@ -68,18 +69,49 @@ pub(crate) enum Holder {
     },
     /// A program that says what it is called.
     Named { name: String },
+    /// A program that does not say what it is called, by the digits of its owner.
+    Nameless { digits: String },
+    /// A program that locks with another library, by the beginning of what that has written.
+    Peer { beginning: String },
     /// Anything else.
-    Foreign { owner: String },
+    Stranger,
+}
+
+/// Whose locks are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// Those of leasehold.
+    Ours,
+    /// Those of other libraries, too.
+    Foreign,
+}
+
+impl Whose {
+    /// As `--foreign` says.
+    pub(crate) const fn with(foreign: bool) -> Self {
+        match foreign {
+            true => Self::Foreign,
+            false => Self::Ours,
+        }
+    }
 }
 
 impl Holder {
-    /// The holder that signs with this owner.
+    /// The holder that signs with this owner, if it is one of ours.
     pub(crate) fn of(owner: &[u8]) -> Self {
+        Self::shown(owner, Whose::Ours)
+    }
+
+    /// The holder that signs with this owner, if its locks are shown.
+    pub(crate) fn shown(owner: &[u8], whose: Whose) -> Self {
+        let peer = || {
+            let beginning = peer::shortened(owner).filter(|_| whose == Whose::Foreign);
+            beginning.map_or(Self::Stranger, |beginning| Self::Peer { beginning })
+        };
         Self::labelled(owner)
             .or_else(|| Self::named(owner))
-            .unwrap_or_else(|| Self::Foreign {
-                owner: owner.escape_ascii().to_string(),
-            })
+            .or_else(|| Self::nameless(owner))
+            .unwrap_or_else(peer)
     }
 
     /// Since when it holds the lock, as time since 1970.
@@ -97,6 +129,12 @@ impl Holder {
         is_plain.then(|| Self::Named {
             name: name.to_owned(),
         })
+    }
+
+    fn nameless(owner: &[u8]) -> Option<Self> {
+        let owner = Owner::from_bytes(owner).filter(Owner::is_usual)?;
+        let digits = owner.as_bytes()[..DIGITS].escape_ascii().to_string();
+        Some(Self::Nameless { digits })
     }
 
     fn labelled(owner: &[u8]) -> Option<Self> {
@@ -134,10 +172,9 @@ impl fmt::Display for Holder {
             } => write!(out, "pid {pid} on {host} ({label})"),
             Self::Process { host, pid, .. } => write!(out, "pid {pid} on {host}"),
             Self::Named { name } => out.write_str(name),
-            Self::Foreign { owner } if owner.len() > SHORT => {
-                write!(out, "owner {}…", &owner[..SHORT])
-            }
-            Self::Foreign { owner } => write!(out, "owner {owner}"),
+            Self::Nameless { digits } => write!(out, "owner {}…", &digits[..SHORT]),
+            Self::Peer { beginning } => write!(out, "owner {beginning}, of another library"),
+            Self::Stranger => out.write_str("another program"),
         }
     }
 }
@@ -151,7 +188,7 @@ const LONGEST_HOST: usize = 64;
 /// The longest that a user may have to say.
 pub(crate) const LONGEST_LABEL: usize = 64;
 
-/// How much of a foreign owner is shown.
+/// How many digits of an owner are shown.
 const SHORT: usize = 12;
 
 /// Whether this may be what a user has to say: nothing that needs quoting in a shell's double quotes or in JSON,
@@ -209,10 +246,11 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_of_another_program_is_shown_shortened() {
+    fn an_owner_is_shown_shortened_and_other_peoples_data_not_at_all() {
         let digits = "9f3a1c".repeat(7);
         let owners = [
-            ("redisson", "owner redisson"),
+            ("hunter2", "another program"),
+            (&digits[..32], "another program"),
             (&digits[..40], "owner 9f3a1c9f3a1c…"),
             (&format!("{}.", &digits[..40]), "owner 9f3a1c9f3a1c…"),
             (&format!("{}.a\tb", &digits[..40]), "owner 9f3a1c9f3a1c…"),
@@ -227,10 +265,15 @@ mod tests {
                 &format!("{}.nightly report", &digits[..40]),
                 "nightly report",
             ),
-            ("tab\tin", r"owner tab\tin"),
         ];
         for (owner, shown) in owners {
             assert_eq!(Holder::of(owner.as_bytes()).to_string(), shown);
         }
+        let foreign = |owner: &str| Holder::shown(owner.as_bytes(), Whose::Foreign).to_string();
+        assert_eq!(
+            foreign(&digits[..32]),
+            "owner 9f3a1c9f…, of another library"
+        );
+        assert_eq!(foreign("hunter2"), "another program");
     }
 }

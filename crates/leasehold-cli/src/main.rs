@@ -12,6 +12,7 @@ mod columns;
 mod command;
 mod config;
 mod diagnosis;
+mod difference;
 mod duration;
 mod exit;
 mod exit_code;
@@ -31,6 +32,7 @@ mod node_list;
 mod nodes;
 mod output;
 mod patience;
+mod peer;
 mod picture;
 #[cfg(test)]
 mod pictures_in_docs;
@@ -42,6 +44,7 @@ mod terminal;
 mod told_lease;
 mod upkeep;
 mod usage_error;
+mod variables;
 mod waiting;
 mod warden;
 mod watch;
@@ -60,11 +63,11 @@ fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => {
             // Help and version come this way, too: they go to stdout, with 0.
-            let told = usage_error::tell(&error).map(|()| match error.use_stderr() {
+            let code = match error.use_stderr() {
                 true => exit_code::USAGE,
                 false => exit_code::SUCCESS,
-            });
-            return ended(told.map(Exit::Code));
+            };
+            return ended(usage_error::tell(error).map(|()| Exit::Code(code)));
         }
     };
     if arguments.command.is_quiet() {

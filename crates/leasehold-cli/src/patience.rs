@@ -1,10 +1,12 @@
 //! The wait for the lock.
 
 mod in_line;
+mod other_data;
 mod spent;
 
 use crate::{
     args::lock::{LockArguments, WaitArguments},
+    difference::{self, Difference},
     duration::Shown,
     exit::Exit,
     exit_code,
@@ -20,6 +22,7 @@ use crate::{
 };
 use leasehold::{AcquireError, LeaseGuard, LockManager, LockOptions, Mutex, Owner};
 use std::time::Duration;
+use tokio::select;
 
 /// The wait of one run.
 #[derive(Debug)]
@@ -68,10 +71,10 @@ impl<'a> Wait<'a> {
     async fn acquire(&self) -> Result<LeaseGuard, Failure> {
         let clock = self.manager.clock();
         let begun = clock.now();
-        let guard = match self.look_around().await? {
-            Some(guard) => guard,
-            None if self.lock.fair => self.wait_in_line().await?,
-            None => self.wait().await?,
+        let guard = select! {
+            biased;
+            won = self.win() => won?,
+            failure = self.meet_other_data() => return Err(failure),
         };
         if self.lock.verbose {
             let waited = Shown(clock.now().saturating_since(begun));
@@ -82,6 +85,14 @@ impl<'a> Wait<'a> {
             ));
         }
         Ok(guard)
+    }
+
+    async fn win(&self) -> Result<LeaseGuard, Failure> {
+        match self.look_around().await? {
+            Some(guard) => Ok(guard),
+            None if self.lock.fair => self.wait_in_line().await,
+            None => self.wait().await,
+        }
     }
 
     /// Whoever runs under a lock tries once before it waits: it may be that lock.
@@ -125,7 +136,7 @@ impl<'a> Wait<'a> {
             }
             (Err(error), _) => error,
         };
-        Err(self.failure(&error))
+        Err(self.failure(&error).await)
     }
 
     /// How long the wait goes on without a word.
@@ -197,7 +208,16 @@ impl<'a> Wait<'a> {
         }
     }
 
-    fn failure(&self, error: &AcquireError) -> Failure {
+    async fn failure(&self, error: &AcquireError) -> Failure {
+        if error.is_contention()
+            && error.holder().is_none()
+            && let Some(failure) = self.other_data().await
+        {
+            return failure;
+        }
+        if let Some(failure) = self.disagreement(error) {
+            return failure;
+        }
         let waited = self.patience != Patience::Once;
         let (code, text) = match self.patience {
             Patience::Within(wait) if error.is_contention() => {
@@ -223,6 +243,25 @@ impl<'a> Wait<'a> {
             }
         };
         Failure::new(code, text).hint(hint::not_acquired(error, self.nodes, waited))
+    }
+}
+
+impl Wait<'_> {
+    /// The end of whoever set an option otherwise than those who use the nodes, if it is known which one.
+    fn disagreement(&self, error: &AcquireError) -> Option<Failure> {
+        let (ours, faults) = match error {
+            AcquireError::TimedOut { last, .. } => return self.disagreement(last),
+            AcquireError::Disagreement { ours, faults, .. } => (ours, faults),
+            _ => return None,
+        };
+        let differences = difference::of_faults(ours, faults);
+        let told = Difference::told(&differences);
+        let text = format!(
+            "cannot lock {:?}: these nodes use {told}",
+            self.lock.resource
+        );
+        let hint = Difference::way_out(&differences);
+        (!differences.is_empty()).then(|| Failure::new(exit_code::USAGE, text).hint(hint))
     }
 }
 

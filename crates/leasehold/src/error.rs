@@ -21,5 +21,5 @@ pub use lost::{Danger, LeaseLost, LossCause, Trouble};
 #[cfg(feature = "redis")]
 pub use reconfigure::{NodeList, ReconfigureError};
 
-pub(crate) use fault::{Faults, Gone, Nodes, name_faults};
+pub(crate) use fault::{Faults, Gone, Nodes, Rival, name_faults};
 pub(crate) use span::Span;

@@ -29,7 +29,7 @@ mod vigil;
 
 pub use admission::Admission;
 pub use examination::{ClockOffset, Examination, FileExamination, Memory, Persistence};
-pub use listing::{Listing, Scanned};
+pub use listing::{Listing, Scanned, Search};
 pub use reconfiguration::{Former, Outcome, Reconfiguration, Reconfigured};
 pub use survey::{Log, Membership, Survey};
 pub use vigil::Vigil;
@@ -143,7 +143,7 @@ impl ManagerBuilder {
         elsewhere(examination::examine(
             operated,
             examination::Extent::Everything,
-            None,
+            examination::Limit::Usual,
         ))
         .await
     }
@@ -160,8 +160,8 @@ impl ManagerBuilder {
         limit: Duration,
     ) -> Result<Vec<Told<Examination>>, ConfigError> {
         let operated = self.into_operated()?;
-        let everything =
-            examination::examine(operated, examination::Extent::Everything, Some(limit));
+        let limit = examination::Limit::Whole(limit);
+        let everything = examination::examine(operated, examination::Extent::Everything, limit);
         elsewhere(everything).await
     }
 
@@ -182,7 +182,7 @@ impl ManagerBuilder {
         elsewhere(examination::examine(
             operated,
             examination::Extent::Votes,
-            Some(limit),
+            examination::Limit::Whole(limit),
         ))
         .await
     }
@@ -191,8 +191,8 @@ impl ManagerBuilder {
     /// [`inspect`](crate::LockManager::inspect) tells it, in the order of their names. Changes nothing. Of each node
     /// `most` are read.
     ///
-    /// A server knows keys and not locks: every text under a key of the [key format](crate::KeyFormat) that lives for a
-    /// limited time is taken for one. With the usual format, on servers that keep other things too, that is much. The
+    /// A server knows keys and not locks: every text of 255 bytes at most under a key of the [key format](crate::KeyFormat)
+    /// that lives for a limited time is taken for one. With the usual format, on servers that keep other things too, that is much. The
     /// locks' names are read first and then what stands under them, which is over already when it is told.
     ///
     /// Waits for all nodes at once. Servers go through all their keys for it (`SCAN`), which takes them a second or so
@@ -218,8 +218,7 @@ impl ManagerBuilder {
     /// # }
     /// ```
     pub async fn list(self, prefix: &str, most: usize) -> Result<Listing, ConfigError> {
-        let operated = self.into_operated()?;
-        elsewhere(listing::list(operated, prefix.to_owned(), most)).await
+        self.search(Search::new(prefix).most(most)).await
     }
 
     /// Waits until nobody holds the lock on `resource`, for `limit` at most, and takes nothing: whoever wants the lock
@@ -228,7 +227,8 @@ impl ManagerBuilder {
     ///
     /// Servers push that the key has changed, if the user may ask for that (`CLIENT TRACKING`); the others are asked
     /// once a second and when the key's time should be over, a file twenty times a second. It gives up early where for
-    /// three seconds too few nodes have answered to know anything.
+    /// three seconds too few nodes have answered to know anything, and at once where the key is no lock
+    /// ([`other_type`](crate::Inspection::other_type)).
     ///
     /// # Errors
     /// A [`ConfigError`] as of [`build`](Self::build), or for a name that cannot be used.

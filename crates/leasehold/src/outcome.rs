@@ -1,7 +1,7 @@
 //! What became of a release.
 
 use crate::{
-    error::{Faults, NodeFault, name_faults},
+    error::{Faults, NodeFault, Rival, name_faults},
     link::NodeName,
 };
 use leasehold_core::Owner;
@@ -62,7 +62,8 @@ impl fmt::Display for ReleaseOutcome {
             Self::TakenByAnother { holder } => {
                 write!(
                     out,
-                    "the lock had expired already and is now held by {holder}"
+                    "the lock had expired already and is now held by {}",
+                    Rival(holder)
                 )
             }
             Self::Unknown { faults } if faults.is_empty() => {

@@ -5,8 +5,9 @@ use crate::{
     args::views::DoctorArguments,
     diagnosis::{
         Diagnosis, Options, Patient,
-        facts::{NodeFacts, count_once},
+        facts::{NodeFacts, NodeState, VoteFacts, count_once},
     },
+    difference::{self, Difference},
     failure::Failure,
     nodes::Nodes,
     output, waiting,
@@ -34,6 +35,16 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<u8, Failure> {
 pub(crate) fn patient(agreement: &Agreement, quorum: usize, told: &[Told<Examination>]) -> Patient {
     let mut nodes: Vec<_> = told.iter().map(NodeFacts::of).collect();
     count_once(&mut nodes);
+    for node in &mut nodes {
+        if let NodeState::Server(server) = &mut node.state
+            && let VoteFacts::Others(theirs) = &mut server.vote
+        {
+            let differences = difference::between(&agreement.words(), theirs);
+            if !differences.is_empty() {
+                *theirs = Difference::told(&differences);
+            }
+        }
+    }
     Patient {
         origin: agreement.origin.clone(),
         quorum,

@@ -5,6 +5,7 @@ use crate::{
     args::views::StatusArguments,
     failure::Failure,
     judgement::Judgement,
+    label::{Holder, Whose},
     lock_view::{LockView, State},
     nodes::Nodes,
     output, waiting,
@@ -18,9 +19,12 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
     let nodes = Nodes::choose(place.nodes.as_ref())?;
     let manager = nodes.to_look_at(&place.agreement)?.build();
     let manager = manager.map_err(|error| nodes.wrong(&error))?;
-    let seen = waiting::for_it(manager.inspect(&arguments.resource))?
-        .map_err(|error| Failure::own(format!("cannot {error}")))?;
-    let mut view = LockView::of(&seen);
+    let seen = waiting::for_it(async {
+        let seen = manager.inspect(&arguments.resource).await;
+        let seen = seen.map_err(|error| Failure::own(format!("cannot {error}")))?;
+        nodes.look_closer(&place.agreement, seen).await
+    })??;
+    let mut view = LockView::of(&seen, Whose::with(arguments.foreign));
     if view.state == State::Free {
         view.state = free(&nodes, arguments)?;
     }
@@ -28,6 +32,11 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
         true => output::data(view.json()),
         false => output::data(view.text(Clock::system().wall())),
     }?;
+    if matches!(&view.state, State::Held(held) if held.holder == Holder::Stranger)
+        && !arguments.foreign
+    {
+        output::hint("--foreign tells more of another library's lock");
+    }
     Ok(view.code())
 }
 

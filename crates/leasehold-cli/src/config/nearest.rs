@@ -1,7 +1,7 @@
 //! What somebody meant who wrote something like it.
 
 /// The one of `known` that is most like `word`, if it is like it at all.
-pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let distances = known.iter().map(|other| (distance(word, other), *other));
     let (distance, other) = distances.min()?;
     // A third of a word may be wrong, and of a short one a letter or two that changed places.
@@ -10,7 +10,7 @@ pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 }
 
 /// How many letters have to be put in, left out or changed. `-` and `_` are one letter.
-fn distance(one: &str, other: &str) -> usize {
+pub(crate) fn distance(one: &str, other: &str) -> usize {
     let letters = |word: &str| -> Vec<char> {
         let word = word.to_lowercase().replace('-', "_");
         word.chars().collect()

@@ -32,10 +32,12 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Config, Failure> {
         path: path.to_owned(),
         default: None,
         clusters: Vec::new(),
+        require_nodes: false,
         has_password: false,
     };
     for (key, value) in table.get_ref() {
         match key.get_ref().as_ref() {
+            "require_nodes" => config.require_nodes = page.truth(value)?,
             "default" => config.default = Some(page.text(value, "\"main\"")?),
             "clusters" => {
                 for (name, value) in page.table(value)? {
@@ -45,7 +47,13 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Config, Failure> {
                     config.clusters.push(cluster);
                 }
             }
-            other => return Err(page.unknown(key.span(), other, &["default", "clusters"])),
+            other => {
+                return Err(page.unknown(
+                    key.span(),
+                    other,
+                    &["default", "clusters", "require_nodes"],
+                ));
+            }
         }
     }
     Ok(config)
@@ -133,6 +141,13 @@ impl Page<'_> {
             let what = format!(
                 "no restart guard is called {text:?}; known are quarantine, trust-aof and off"
             );
+            self.wrong(value.span(), &what)
+        })
+    }
+
+    fn truth(&self, value: &Value<'_>) -> Result<bool, Failure> {
+        value.get_ref().as_bool().ok_or_else(|| {
+            let what = format!("must be true or false, not {}", kind(value));
             self.wrong(value.span(), &what)
         })
     }

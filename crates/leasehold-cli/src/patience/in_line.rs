@@ -25,7 +25,10 @@ impl Wait<'_> {
             won = self.turn() => won?,
             never = telling => never,
         };
-        won.map_err(|error| self.failure(&error))
+        match won {
+            Ok(guard) => Ok(guard),
+            Err(error) => Err(self.failure(&error).await),
+        }
     }
 
     async fn turn(&self) -> Result<Result<LeaseGuard, AcquireError>, Failure> {

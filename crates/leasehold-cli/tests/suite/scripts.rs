@@ -166,7 +166,9 @@ fn a_lock_for_programs_is_one_json_object() {
     let (owner, rest) = rest
         .split_once("\",\"fencing_token\":")
         .expect("it is next");
-    let (token, until) = rest.split_once(",\"valid_until\":").expect("it is last");
+    let (token, until) = rest
+        .split_once(",\"valid_until_unix_ms\":")
+        .expect("it is last");
     assert!(token.parse::<u64>().is_ok() && until.trim_end().ends_with('}'));
     let release = site.end(&["release", "--json", "--owner", owner, "a \"b\""]);
     assert!(

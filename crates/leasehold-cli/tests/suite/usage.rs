@@ -131,3 +131,20 @@ fn help_teaches_by_examples() {
     let text = format!("leasehold {}\n", env!("CARGO_PKG_VERSION"));
     version.assert(0, &text, "");
 }
+
+#[test]
+fn a_command_without_its_dashes_is_told_where_they_go() {
+    let user = User::new();
+    for words in [&["run", "x", "true"][..], &["elect", "x", "make", "-j"]] {
+        let seen = user.run(words).end();
+        seen.assert_says(
+            2,
+            &["tip: put `--` before the command: RESOURCE -- COMMAND"],
+        );
+    }
+    // An option is none, and these run nothing.
+    for words in [&["run", "x", "--bad"][..], &["hold", "x", "true"]] {
+        let seen = user.run(words).end();
+        assert!(!seen.stderr.contains("before the command"), "{seen:?}");
+    }
+}

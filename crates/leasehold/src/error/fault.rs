@@ -84,8 +84,20 @@ impl fmt::Display for Gone<'_> {
             "{refused} of {nodes} nodes do not carry it any more (quorum {quorum})"
         )?;
         match holder {
-            Some(holder) => write!(out, "; it is now held by {holder}"),
+            Some(holder) => write!(out, "; it is now held by {}", Rival(holder)),
             None => Ok(()),
+        }
+    }
+}
+
+/// Whoever has the key instead. The value of a key that may be other people's data is not told.
+pub(crate) struct Rival<'a>(pub(crate) &'a Owner);
+
+impl fmt::Display for Rival<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.is_usual() {
+            true => self.0.fmt(out),
+            false => out.write_str("another program"),
         }
     }
 }

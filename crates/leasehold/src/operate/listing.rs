@@ -1,18 +1,24 @@
 //! All locks on the nodes.
 
-use super::{Answer, Told, at_once};
+use super::{Answer, Told, at_once, elsewhere};
 use crate::{
-    builder::{Operated, Spot},
+    builder::{ManagerBuilder, Operated, Spot},
     configuration::Configuration,
-    error::NodeFault,
+    error::{ConfigError, NodeFault},
     inspection::{Inspection, Key, NodeKey},
     link::{
         NodeName,
-        redis::steward::{Steward, keys::Stored},
+        redis::{
+            RedisUrl,
+            steward::{
+                Steward,
+                keys::{Sort, Stored},
+            },
+        },
     },
 };
 use leasehold_core::{Owner, Resource};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 /// All locks on the nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +42,163 @@ pub struct Scanned {
     pub has_more: bool,
 }
 
+/// Which locks are listed, and how long the nodes have for it.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Search {
+    prefix: String,
+    most: usize,
+    hashes: bool,
+    answer_within: Option<Duration>,
+}
+
+impl Search {
+    /// For all locks whose names begin with `prefix`, 10,000 of each node at most. Each answer of a node may take five
+    /// seconds.
+    pub fn new(prefix: &str) -> Self {
+        Self {
+            prefix: prefix.to_owned(),
+            most: 10_000,
+            hashes: false,
+            answer_within: None,
+        }
+    }
+
+    /// Of each node at most so many keys are read.
+    pub fn most(mut self, most: usize) -> Self {
+        self.most = most;
+        self
+    }
+
+    /// Hashes are gone through as well, for those in which Redisson keeps a lock.
+    pub fn hashes(mut self) -> Self {
+        self.hashes = true;
+        self
+    }
+
+    /// A node that leaves anything unanswered for so long is [`Silent`](Answer::Silent). A large number of keys is gone
+    /// through in many small steps, each of which has this time.
+    pub fn answer_within(mut self, limit: Duration) -> Self {
+        self.answer_within = Some(limit);
+        self
+    }
+
+    async fn visit(&self, url: RedisUrl, configuration: &Configuration) -> Result<Steward, String> {
+        let node_key = configuration.node_key();
+        match self.answer_within {
+            None => Steward::visit(url, node_key).await,
+            Some(limit) => Steward::visit_briefly(url, node_key, limit).await,
+        }
+    }
+
+    /// The names of what may be a lock on this server, and whether there are no more.
+    async fn scan(
+        &self,
+        steward: &mut Steward,
+        configuration: &Configuration,
+    ) -> Result<(BTreeSet<Resource>, bool), String> {
+        let (format, prefix) = (configuration.key_format(), self.prefix.as_str());
+        let (mut names, mut is_all) = steward.scan(Sort::Texts, format, prefix, self.most).await?;
+        if self.hashes {
+            let (more, is_all_more) = steward
+                .scan(Sort::Hashes, format, prefix, self.most)
+                .await?;
+            names.extend(more);
+            is_all &= is_all_more;
+        }
+        Ok((names, is_all))
+    }
+}
+
+impl ManagerBuilder {
+    /// As [`list`](Self::list), with more to say about what is looked for.
+    ///
+    /// # Errors
+    /// A [`ConfigError`] as of [`build`](Self::build). What a single node said is in [`Listing::nodes`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answers and nothing else.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::{LockManager, operate::Search};
+    /// use std::time::Duration;
+    ///
+    /// let nodes = ["redis://db1", "redis://db2", "redis://db3"];
+    /// let search = Search::new("orders/").answer_within(Duration::from_millis(500));
+    /// let listing = LockManager::builder().nodes(nodes).search(search).await?;
+    /// println!("{} locks", listing.locks.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn search(self, search: Search) -> Result<Listing, ConfigError> {
+        let operated = self.into_operated()?;
+        elsewhere(list(operated, search)).await
+    }
+
+    /// What each node has under the resource's name, as [`inspect`](crate::LockManager::inspect) tells it, and of what is
+    /// no lock ([`Key::Foreign`]) also the type. Changes nothing. One node that does not answer costs five seconds or so.
+    ///
+    /// # Errors
+    /// A [`ConfigError`] as of [`build`](Self::build), or for a name that cannot be used.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answers and nothing else.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::{Key, LockManager};
+    ///
+    /// let nodes = ["redis://db1", "redis://db2", "redis://db3"];
+    /// let seen = LockManager::builder().nodes(nodes).look("cart:1").await?;
+    /// for node in seen.nodes() {
+    ///     if let Key::Foreign { kind: Some(kind), .. } = &node.key {
+    ///         println!("{}: a {kind}", node.node);
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn look(self, resource: &str) -> Result<Inspection, ConfigError> {
+        let resource = Resource::new(resource)?;
+        let operated = self.into_operated()?;
+        elsewhere(look(operated, resource)).await
+    }
+}
+
+/// Reads what all nodes have under one name.
+async fn look(operated: Operated, resource: Resource) -> Inspection {
+    let (quorum, configuration) = (operated.quorum, operated.configuration);
+    let search = Search::new(resource.as_str());
+    let jobs = operated.nodes.into_iter().map(|(node, spot)| {
+        let (configuration, search) = (configuration.clone(), search.clone());
+        let names = [resource.clone()];
+        async move {
+            let visit = match spot {
+                Spot::Server(url) => match search.visit(url, &configuration).await {
+                    Ok(steward) => Visit::Server(Box::new(steward)),
+                    Err(why) => Visit::Silent(why),
+                },
+                // There is little to go through.
+                other => scan(other, &configuration, &search).await.0,
+            };
+            let key = match read(visit, &configuration, &names).await {
+                Ok(keys) => keys.into_iter().next().unwrap_or(Key::Free),
+                Err(why) => unknown(&node, why.as_deref().unwrap_or(UNLISTED)),
+            };
+            NodeKey {
+                node,
+                key,
+                counter: None,
+            }
+        }
+    });
+    let keys = at_once(jobs).await;
+    Inspection::of(resource, quorum, keys)
+}
+
 /// A node whose names were read and whose keys are read next.
 enum Visit {
     Server(Box<Steward>),
@@ -47,12 +210,12 @@ enum Visit {
 }
 
 /// Reads all nodes' names, and then what every node has under any of them.
-pub(super) async fn list(operated: Operated, prefix: String, most: usize) -> Listing {
+pub(super) async fn list(operated: Operated, search: Search) -> Listing {
     let (quorum, configuration) = (operated.quorum, operated.configuration);
     let jobs = operated.nodes.into_iter().map(|(node, spot)| {
-        let (configuration, prefix) = (configuration.clone(), prefix.clone());
+        let (configuration, search) = (configuration.clone(), search.clone());
         async move {
-            let (visit, scanned, names) = scan(spot, &configuration, &prefix, most).await;
+            let (visit, scanned, names) = scan(spot, &configuration, &search).await;
             (node, visit, scanned, names)
         }
     });
@@ -88,7 +251,7 @@ pub(super) async fn list(operated: Operated, prefix: String, most: usize) -> Lis
             node: node.clone(),
             key: match read {
                 Ok(keys) => keys[row].clone(),
-                Err(why) => unknown(node, why.as_deref().unwrap_or("it cannot be listed")),
+                Err(why) => unknown(node, why.as_deref().unwrap_or(UNLISTED)),
             },
         });
         Inspection::of(resource, quorum, keys.collect())
@@ -105,21 +268,18 @@ pub(super) async fn list(operated: Operated, prefix: String, most: usize) -> Lis
 async fn scan(
     spot: Spot,
     configuration: &Configuration,
-    prefix: &str,
-    most: usize,
+    search: &Search,
 ) -> (Visit, Option<Scanned>, BTreeSet<Resource>) {
     let nothing = |visit| (visit, None, BTreeSet::new());
     match spot {
         Spot::Elsewhere => nothing(Visit::NeedsNone),
         Spot::Server(url) => {
-            let scanned = match Steward::visit(url, configuration.node_key()).await {
-                Ok(mut steward) => steward
-                    .scan(configuration.key_format(), prefix, most)
-                    .await
-                    .map(|found| (steward, found)),
-                Err(why) => Err(why),
+            let scanned = async {
+                let mut steward = search.visit(url, configuration).await?;
+                let found = search.scan(&mut steward, configuration).await?;
+                Ok((steward, found))
             };
-            match scanned {
+            match scanned.await {
                 Err(why) => nothing(Visit::Silent(why)),
                 Ok((steward, (names, is_all))) => {
                     let scanned = Scanned {
@@ -144,14 +304,14 @@ async fn scan(
                 };
                 let resource = held
                     .resource
-                    .filter(|name| name.as_str().starts_with(prefix));
+                    .filter(|name| name.as_str().starts_with(&search.prefix));
                 read.extend(resource.map(|resource| (resource, key)));
             }
             let scanned = Scanned {
                 keys: read.len(),
-                has_more: read.len() > most,
+                has_more: read.len() > search.most,
             };
-            let names = read.keys().take(most).cloned().collect();
+            let names = read.keys().take(search.most).cloned().collect();
             (Visit::Read(read), Some(scanned), names)
         }
     }
@@ -182,10 +342,23 @@ async fn read(
 pub(super) fn key(stored: Stored) -> Key {
     match stored {
         Stored::Nothing => Key::Free,
-        Stored::Other => Key::Foreign { remaining: None },
+        Stored::Other {
+            kind,
+            redisson,
+            remaining,
+        } => Key::Foreign {
+            kind,
+            redisson,
+            remaining,
+        },
         Stored::Value(value, remaining) => match Owner::from_bytes(&value) {
             Some(holder) => Key::Held { holder, remaining },
-            None => Key::Foreign { remaining },
+            // An empty text.
+            None => Key::Foreign {
+                kind: Some("string".to_owned()),
+                redisson: None,
+                remaining,
+            },
         },
     }
 }
@@ -202,7 +375,13 @@ fn is_lock(found: &Inspection) -> bool {
             Key::Held {
                 remaining: Some(_),
                 ..
+            } | Key::Foreign {
+                redisson: Some(_),
+                remaining: Some(_),
+                ..
             }
         )
     })
 }
+
+const UNLISTED: &str = "it cannot be listed";

@@ -3,7 +3,7 @@
 use crate::support::{block_on, eventually};
 use leasehold::{
     Inspection, Key, KeyFormat, LockManager, ManagerBuilder, RestartGuard,
-    operate::{Answer, Examination, Listing},
+    operate::{Answer, Examination, Listing, Search},
 };
 use leasehold_servers::{Server, ServerSet, require_server};
 use std::time::Duration;
@@ -221,6 +221,61 @@ fn all_locks_are_listed_node_by_node_and_leftovers_with_them() {
             .locks
             .is_empty()
     );
+}
+
+#[test]
+fn a_look_tells_of_what_type_the_key_is_that_is_no_lock() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let urls = servers.urls();
+    let thread = "9a1b3c4d-0000-4000-8000-123456789abc:71";
+    let long = "x".repeat(256);
+    for server in servers.iter().take(2) {
+        for words in [
+            &["HSET", "cart:1", "9a1b", "3"][..],
+            &["RPUSH", "queue", "job"],
+            &["HSET", "redisson", thread, "1"],
+            &["PEXPIRE", "redisson", "60000"],
+            &["SET", "page", &long, "PX", "60000"],
+            &["SET", "lock", "somebody", "PX", "60000"],
+        ] {
+            server.command(words).expect("it is taken");
+        }
+    }
+    let look = |name: &str| block_on(builder(&urls).look(name)).expect("good addresses");
+    for (name, other_type) in [
+        ("cart:1", Some("hash")),
+        ("queue", Some("list")),
+        ("redisson", None),
+        ("page", None),
+        ("lock", None),
+        ("nothing", None),
+    ] {
+        let seen = look(name);
+        assert_eq!(seen.other_type(), other_type, "{seen:?}");
+        assert_eq!(seen.is_free(), name == "nothing", "{seen:?}");
+    }
+    let first = |name: &str| look(name).nodes()[0].key.clone();
+    let Key::Foreign { redisson, .. } = first("redisson") else {
+        panic!("a hash is no text");
+    };
+    assert_eq!(redisson.as_deref(), Some(thread));
+    let Key::Foreign { kind, .. } = first("page") else {
+        panic!("no owner is so long");
+    };
+    assert_eq!(kind.as_deref(), Some("string"));
+    // One node alone does not keep the others from being a quorum.
+    let second = servers.get(1).expect("three");
+    second.command(&["DEL", "cart:1"]).expect("it is taken");
+    assert_eq!(look("cart:1").other_type(), None);
+    // Who waits for what is no lock is told at once, and not when it is gone.
+    let seen = block_on(builder(&urls).until_free("queue", None)).expect("good addresses");
+    assert_eq!(seen.other_type(), Some("list"));
+    // Hashes are listed only for those who ask for them, and only if they are locks.
+    assert_eq!(names(&list(builder(&urls), "", 9)), ["lock"]);
+    let search = Search::new("").most(9).hashes();
+    let found = block_on(builder(&urls).search(search)).expect("good addresses");
+    assert_eq!(names(&found), ["lock", "redisson"]);
 }
 
 #[test]

@@ -132,6 +132,8 @@ impl Leader {
             Self::Unknown => ("unknown", None, None),
         };
         let or_null = |text: Option<String>| text.unwrap_or_else(|| "null".to_owned());
+        // Another program's value may be anything.
+        let owner = owner.filter(|owner| owner.is_usual());
         let owner = or_null(owner.map(|owner| json_text(&owner.to_string())));
         let term = or_null(term.map(|term| term.to_string()));
         format!(
