@@ -229,7 +229,7 @@ impl<'a> Wait<'a> {
 fn barrier(error: &AcquireError) -> String {
     let held = held_by(error.holder(), error.remaining());
     let facts = error.held();
-    let is_free = facts.is_some_and(|facts| facts.free > 0 && facts.holder.is_none());
+    let is_free = facts.is_some_and(|facts| !facts.kept_on.is_empty() && facts.holder.is_none());
     match (is_free, facts.and_then(|facts| facts.ahead)) {
         (true, None | Some(0 | 1)) => "kept for another who waits".to_owned(),
         (true, Some(ahead)) => format!("kept for {ahead} others who wait"),

@@ -46,6 +46,7 @@ pub mod request;
 pub mod resource;
 pub mod retry;
 pub mod round;
+mod sentence;
 mod servers;
 mod standing;
 mod steps;

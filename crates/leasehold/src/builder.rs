@@ -113,7 +113,7 @@ impl ManagerBuilder {
                     });
                 }
                 Err(error) => {
-                    self.wrong.get_or_insert(ConfigError::Node(error.into()));
+                    self.wrong.get_or_insert(ConfigError::Node(Arc::new(error)));
                 }
             }
         }
@@ -138,7 +138,7 @@ impl ManagerBuilder {
                 built
             }
             Err(error) => {
-                self.wrong.get_or_insert(ConfigError::Node(error.into()));
+                self.wrong.get_or_insert(ConfigError::Node(Arc::new(error)));
                 self
             }
         }
@@ -308,7 +308,7 @@ impl ManagerBuilder {
     /// let manager = leasehold::LockManager::builder().memory(3).on_runtime(here).build()?;
     /// let guard = manager.mutex("orders/42")?.acquire().await?;
     /// assert!(guard.is_valid());
-    /// guard.release().await;
+    /// assert!(guard.release().await.is_released());
     /// # Ok(())
     /// # }
     /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
@@ -383,7 +383,7 @@ impl ManagerBuilder {
         let clock = self.clock;
         let (handle, commands) = Handle::new(clock, names, quorum, configuration);
         let observers = Observers(self.observers);
-        shell::spawn(&handle, commands, links, observers, &place).map_err(ConfigError::Thread)?;
+        shell::spawn(&handle, commands, links, observers, &place)?;
         Ok(LockManager::new(handle, self.defaults, plan))
     }
 

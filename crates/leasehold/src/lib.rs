@@ -7,7 +7,7 @@
 //! let manager = LockManager::builder().memory(3).build()?;
 //! let guard = manager.mutex("orders/42")?.acquire().await?;
 //! assert!(guard.is_valid()); // for the next ten seconds, and not a moment longer
-//! guard.release().await;
+//! assert!(guard.release().await.is_released());
 //! # Ok(())
 //! # }
 //! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
@@ -75,6 +75,7 @@ mod guard;
 mod hand_over;
 mod handle;
 mod health;
+mod holder;
 mod inspection;
 pub mod link;
 mod manager;
@@ -98,13 +99,14 @@ pub use builder::ManagerBuilder;
 pub use configuration::{KeyFormat, KeyFormatError, ReservedFor, RestartGuard};
 pub use detached::DetachedLease;
 pub use error::{
-    Abstained, AcquireError, AdoptError, ConfigError, Danger, ExtendError, Held, InspectError,
-    LeaseLost, LossCause, NodeFault, Trouble, Unreachable,
+    Abstained, AcquireError, AdoptError, ConfigError, Danger, Error, ExtendError, Held,
+    InspectError, LeaseLost, LossCause, NodeFault, Trouble, Unreachable,
 };
 #[cfg(feature = "redis")]
 pub use error::{NodeList, ReconfigureError};
 pub use guard::LeaseGuard;
 pub use health::{NodeConnection, NodeHealth};
+pub use holder::Holder;
 pub use inspection::{Eviction, Inspection, Key, NodeKey};
 pub use leasehold_core::{
     Abstention, AbstentionCause, ClockStep, Drift, FaultKind, FencingToken, Instant, Owner,

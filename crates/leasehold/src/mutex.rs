@@ -33,7 +33,7 @@ use std::{marker::PhantomData, sync::Arc, time::Duration};
 /// let guard = mutex.acquire().await?;
 /// assert!(guard.is_valid());
 /// assert!(mutex.try_acquire().await.unwrap_err().is_contention());
-/// guard.release().await;
+/// assert!(guard.release().await.is_released());
 /// assert!(mutex.try_acquire().await.is_ok());
 /// # Ok(())
 /// # }
@@ -214,22 +214,23 @@ impl<M: Mode> Mutex<M> {
         let resource = self.resource.clone();
         let (quorum, nodes) = (self.handle.quorum().needed(), self.handle.nodes().len());
         match cause {
-            Cause::Held(opposition) => AcquireError::Held(Held {
+            Cause::Held(opposition) => AcquireError::Held(Box::new(Held {
                 resource: resource.clone(),
                 refused: opposition.refused,
                 quorum,
                 nodes,
                 holder: opposition.holder,
                 remaining: opposition.remaining,
-                // In small numbers, so that every result of an acquisition stays small.
-                free: u8::try_from(opposition.free).unwrap_or(u8::MAX),
+                held_on: self.handle.names().of(opposition.held),
+                kept_on: self.handle.names().of(opposition.kept),
+                granted_on: self.handle.names().of(opposition.granted),
                 ahead: opposition
                     .ahead
                     .map(|ahead| u8::try_from(ahead).unwrap_or(u8::MAX)),
                 faults: name_faults(self.handle.nodes(), opposition.faults),
                 attempts,
                 waited,
-            }),
+            })),
             Cause::Unreachable { faults, .. } => AcquireError::Unreachable(Unreachable {
                 resource: resource.clone(),
                 quorum,

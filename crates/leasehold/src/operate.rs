@@ -478,18 +478,16 @@ async fn elsewhere<T: Send + 'static>(
     let (answer, told) = oneshot::channel();
     begin(async { drop(answer.send(work.await)) })?;
     told.await
-        .map_err(|_| ConfigError::Thread(io::Error::other("it ended before its work was done")))
+        .map_err(|_| io::Error::other("it ended before its work was done").into())
 }
 
 /// Begins it on a thread of its own, which ends with it.
 fn begin(work: impl Future<Output = ()> + Send + 'static) -> Result<(), ConfigError> {
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
-        .map_err(ConfigError::Thread)?;
+        .build()?;
     thread::Builder::new()
         .name("leasehold-operate".into())
-        .spawn(move || runtime.block_on(work))
-        .map_err(ConfigError::Thread)?;
+        .spawn(move || runtime.block_on(work))?;
     Ok(())
 }

@@ -119,7 +119,7 @@ const LINKS: [&str; 3] = ["memory", "file", "redis"];
 const CRATES: [(&str, Floors); 2] = [("leasehold-core", &CORE), ("leasehold", &LIBRARY)];
 
 const CORE: [&[&str]; 12] = [
-    &["hash"],
+    &["hash", "sentence"],
     &["time", "node_set", "resource", "owner"],
     &[
         "quorum",
@@ -142,8 +142,9 @@ const CORE: [&[&str]; 12] = [
     &["engine"],
 ];
 
-const LIBRARY: [&[&str]; 12] = [
+const LIBRARY: [&[&str]; 13] = [
     &["clock", "link", "configuration", "mode", "fence"],
+    &["holder"],
     &["alarm", "error"],
     &["options", "outcome", "state", "health"],
     &[

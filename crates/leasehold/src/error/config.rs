@@ -6,10 +6,10 @@ use crate::{
     link::NodeName,
 };
 use leasehold_core::{NodeId, Resource, ResourceError, TermsError};
-use std::{error::Error, fmt, io, time::Duration};
+use std::{error::Error, fmt, io, sync::Arc, time::Duration};
 
 /// What is wrong with options, addresses or names. Told before anything is sent.
-#[derive(Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// No node was given.
@@ -25,7 +25,7 @@ pub enum ConfigError {
         node: NodeName,
     },
     /// A node's address cannot be used, or its store cannot be opened. The source says more.
-    Node(Box<dyn Error + Send + Sync>),
+    Node(Arc<dyn Error + Send + Sync>),
     /// A resource's name cannot be used.
     Resource(ResourceError),
     /// Nodes use the key themselves that a lock of this name would have, also beside plain locks.
@@ -107,7 +107,7 @@ pub enum ConfigError {
     /// A plain lock was to be fair, but its nodes keep no queue.
     Unfair,
     /// The manager's thread could not be started.
-    Thread(io::Error),
+    Thread(Arc<io::Error>),
 }
 
 impl fmt::Display for ConfigError {
@@ -256,11 +256,36 @@ impl Error for ConfigError {
             Self::Resource(error) => Some(error),
             Self::KeyFormat(error) => Some(error),
             Self::Terms(error) => Some(error),
-            Self::Thread(error) => Some(error),
+            Self::Thread(error) => Some(&**error),
             _ => None,
         }
     }
 }
+
+leasehold_core::debug_by_sentence!(ConfigError {
+    NoNodes,
+    TooManyNodes { nodes },
+    SameNode { node },
+    Node(inner),
+    Resource(inner),
+    Reserved { resource, key, by },
+    Forgetful { nodes, forgetful },
+    ClockSkew { skew },
+    Room { ttl, room, least },
+    Replicas { replicas, within, limit },
+    Cluster(inner),
+    Namespace(inner),
+    KeyFormat(inner),
+    Terms(inner),
+    Pause { least, most },
+    OwnerSource,
+    NoTries,
+    NoTime { option },
+    Timeout { timeout },
+    Holds { least, most },
+    Unfair,
+    Thread(inner),
+});
 
 impl From<ResourceError> for ConfigError {
     fn from(error: ResourceError) -> Self {
@@ -271,6 +296,12 @@ impl From<ResourceError> for ConfigError {
 impl From<KeyFormatError> for ConfigError {
     fn from(error: KeyFormatError) -> Self {
         Self::KeyFormat(error)
+    }
+}
+
+impl From<io::Error> for ConfigError {
+    fn from(error: io::Error) -> Self {
+        Self::Thread(Arc::new(error))
     }
 }
 

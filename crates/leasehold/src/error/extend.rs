@@ -6,7 +6,7 @@ use std::{error::Error, fmt, time::Duration};
 
 /// Why a lease was not extended. Unless it is lost (see [`is_lost`](Self::is_lost)), it is as valid as it
 /// was, and, but for a limit or a wrong TTL, another try may succeed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExtendError {
     /// The lease was over before a quorum had confirmed. It does not come back.
@@ -166,3 +166,13 @@ impl fmt::Display for ExtendError {
 }
 
 impl Error for ExtendError {}
+
+leasehold_core::debug_by_sentence!(ExtendError {
+    Lost { resource },
+    Gone { resource, refused, quorum, nodes, holder },
+    Unreachable { resource, refused, quorum, nodes, faults },
+    Limit { resource },
+    TooShort { resource, left },
+    Terms { resource, wrong },
+    ShutDown { resource },
+});

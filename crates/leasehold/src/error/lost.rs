@@ -6,7 +6,7 @@ use leasehold_core::{Instant, Owner, Resource};
 use std::{error::Error, fmt, time::Duration};
 
 /// Why a lease is over against the will of its holder. It does not come back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeaseLost {
     /// What was held.
@@ -166,6 +166,8 @@ impl fmt::Display for LeaseLost {
 }
 
 impl Error for LeaseLost {}
+
+leasehold_core::debug_by_sentence!(struct LeaseLost { resource, cause });
 
 impl fmt::Display for LossCause {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
