@@ -46,7 +46,7 @@ impl LeaseGuard {
     /// let mutex = manager.mutex("report")?;
     /// let first = mutex.acquire().await?;
     /// let token = first.fencing_token();
-    /// first.release().await;
+    /// assert!(first.release().await.is_released());
     /// assert!(mutex.acquire().await?.fencing_token() > token);
     /// # Ok(())
     /// # }

@@ -8,8 +8,10 @@ use leasehold_core::Owner;
 use std::fmt;
 
 /// What became of a release. None of these is an error of the caller; all but the first are worth a
-/// line in the log.
+/// line in the log: `TakenByAnother` says that two may have worked at the same time. Those who do not want to know drop the
+/// guard, which releases it as well.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "it may say that somebody else had the lock; drop the guard to release it without knowing"]
 #[non_exhaustive]
 pub enum ReleaseOutcome {
     /// The lock was ours to the end and is given back.

@@ -26,7 +26,7 @@ use std::time::Duration;
 /// let guard = mutex.acquire()?;
 /// assert!(guard.is_valid());
 /// assert!(mutex.try_acquire().unwrap_err().is_contention());
-/// guard.release();
+/// assert!(guard.release().is_released());
 /// assert!(mutex.try_acquire().is_ok());
 /// # Ok(())
 /// # }
