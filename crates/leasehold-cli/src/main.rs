@@ -10,7 +10,6 @@ mod child;
 mod clock_steps;
 mod columns;
 mod command;
-mod config;
 mod diagnosis;
 mod duration;
 mod exit_code;

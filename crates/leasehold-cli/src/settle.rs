@@ -4,15 +4,9 @@
 //! names nodes by `--nodes` gets nothing from it, and whoever names a cluster by `--use` gets its nodes even where
 //! `LEASEHOLD_NODES` names others. Two that are said in the same way contradict each other.
 
-use crate::{
-    args::Arguments,
-    config::{Config, has_password},
-    exit_code,
-    failure::Failure,
-    node_list::NodeList,
-    output,
-};
+use crate::{args::Arguments, exit_code, failure::Failure, node_list::NodeList, output};
 use clap::{ArgMatches, parser::ValueSource};
+use leasehold::{SettingsError, config::Config};
 
 /// Fills in where to lock.
 pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<(), Failure> {
@@ -35,7 +29,9 @@ pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<
         return Ok(());
     }
     let name = arguments.file.cluster.as_deref();
-    let Some(config) = Config::find(arguments.file.config.as_ref())? else {
+    let Some(config) =
+        Config::find(arguments.file.config.as_deref()).map_err(|error| wrong(&error))?
+    else {
         return match name {
             None => Ok(()),
             Some(name) => Err(Failure::new(
@@ -48,18 +44,35 @@ pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<
             )),
         };
     };
-    if let Some(cluster) = config.cluster(name)? {
-        let (nodes, agreement) = config.open(cluster)?;
-        place.nodes = Some(nodes);
-        place.agreement = place.agreement.clone().or(agreement);
+    let settings = config.cluster(name).map_err(|error| wrong(&error))?;
+    let settings = settings.map(|cluster| config.open(cluster)).transpose();
+    let settings = settings.map_err(|error| wrong(&error))?;
+    let warnings = match &settings {
+        Some(settings) => &settings.warnings,
+        None => config.warnings(),
+    };
+    for warning in warnings {
+        output::talk(format_args!("warning: {}", warning.text));
+        if let Some(hint) = &warning.hint {
+            output::hint(hint);
+        }
+    }
+    if let Some(settings) = settings {
+        place.nodes = Some(settings.nodes);
+        place.agreement = place.agreement.clone().or(settings.agreement);
     }
     Ok(())
 }
 
+/// What is wrong with the file is the user's to change.
+fn wrong(error: &SettingsError) -> Failure {
+    let way_out = error.way_out().map(str::to_owned);
+    Failure::new(exit_code::USAGE, error.what()).hint(way_out)
+}
+
 /// Says so, and goes on: the job that has it in its crontab must not stop for it.
 pub(crate) fn warn_of_password(flag: &str, nodes: Option<&NodeList>) {
-    let has_one = |NodeList(urls): &NodeList| urls.iter().any(|url| has_password(url));
-    if nodes.is_some_and(has_one) {
+    if nodes.is_some_and(NodeList::has_password) {
         output::talk(format_args!(
             "warning: everybody on this machine can read the password in {flag}, in the list of processes"
         ));

@@ -19,14 +19,14 @@ macro_rules! debug_by_sentence {
             }
         }
     };
-    ($error:ident { $($variant:ident $(($inner:ident))? $({ $($field:ident),* $(,)? })?),* $(,)? }) => {
+    ($error:ident { $($(#[$when:meta])? $variant:ident $(($inner:ident))? $({ $($field:ident),* $(,)? })?),* $(,)? }) => {
         impl core::fmt::Debug for $error {
             fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 if !out.alternate() {
                     return core::fmt::Display::fmt(self, out);
                 }
                 match self {
-                    $(Self::$variant $(($inner))? $({ $($field),* })? => out
+                    $($(#[$when])? Self::$variant $(($inner))? $({ $($field),* })? => out
                         .debug_struct(stringify!($variant))
                         $(.field("0", $inner))?
                         $($(.field(stringify!($field), $field))*)?

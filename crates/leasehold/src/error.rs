@@ -10,6 +10,8 @@ mod inspect;
 mod lost;
 #[cfg(feature = "redis")]
 mod reconfigure;
+#[cfg(feature = "config")]
+mod settings;
 mod span;
 
 pub use acquire::{Abstained, AcquireError, Held, Unreachable};
@@ -22,6 +24,9 @@ pub use inspect::InspectError;
 pub use lost::{Danger, LeaseLost, LossCause, Trouble};
 #[cfg(feature = "redis")]
 pub use reconfigure::{NodeList, ReconfigureError};
+
+#[cfg(feature = "config")]
+pub use settings::SettingsError;
 
 pub(crate) use fault::{Faults, Gone, Names, Nodes, name_faults};
 pub(crate) use span::Span;

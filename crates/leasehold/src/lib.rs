@@ -53,6 +53,7 @@
 //! | `tls` | `rediss://` addresses | yes |
 //! | `file` | the store for the processes of one machine | yes |
 //! | `cancellation` | [`LeaseGuard::cancellation_token`](LeaseGuard) | yes |
+//! | `config` | [`LockManager::from_env`], [`LockManager::from_config`]: the variables and the file of the command | yes |
 //! | `metrics` | `observe::Metrics`, through the facade of the `metrics` crate | |
 //! | `tracing` | spans, and `observe::Tracing` | |
 //! | `testing` | `testing`: nodes that can be broken and a time that is told, for tests of your own | |
@@ -64,6 +65,8 @@ mod alarm;
 pub mod blocking;
 mod builder;
 pub mod clock;
+#[cfg(all(feature = "config", unix))]
+pub mod config;
 pub mod configuration;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
@@ -98,6 +101,8 @@ mod work;
 pub use builder::ManagerBuilder;
 pub use configuration::{KeyFormat, KeyFormatError, ReservedFor, RestartGuard};
 pub use detached::DetachedLease;
+#[cfg(feature = "config")]
+pub use error::SettingsError;
 pub use error::{
     Abstained, AcquireError, AdoptError, ConfigError, Danger, Error, ExtendError, Held,
     InspectError, LeaseLost, LossCause, NodeFault, Trouble, Unreachable,

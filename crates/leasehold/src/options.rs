@@ -103,6 +103,12 @@ impl LockOptions {
         Self { ttl, ..self }
     }
 
+    /// The TTL.
+    #[cfg(feature = "config")]
+    pub(crate) const fn lifetime(&self) -> Duration {
+        self.ttl
+    }
+
     /// What is taken off the TTL because clocks do not run alike.
     ///
     /// # Source

@@ -162,7 +162,7 @@ const LIBRARY: [&[&str]; 13] = [
     &["manager"],
     &["detached", "hand_over", "inspection", "work"],
     &["builder"],
-    &["blocking", "operate", "testing"],
+    &["blocking", "config", "operate", "testing"],
 ];
 
 #[cfg(test)]

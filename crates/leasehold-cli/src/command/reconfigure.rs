@@ -1,8 +1,8 @@
 //! `leasehold reconfigure`: another configuration for servers that are in use.
 
 use crate::{
-    args::operator::ReconfigureArguments, duration::Shown, exit_code, failure::Failure,
-    node_list::NodeList, nodes, output, question, settle::warn_of_password, waiting,
+    args::operator::ReconfigureArguments, duration::Shown, exit_code, failure::Failure, nodes,
+    output, question, settle::warn_of_password, waiting,
 };
 use leasehold::{
     ReconfigureError,
@@ -15,7 +15,7 @@ pub(crate) fn run(arguments: &ReconfigureArguments) -> Result<u8, Failure> {
     warn_of_password("--from", arguments.from.as_ref());
     let builder = || arguments.place.agreement.builder(nodes);
     let former = || match &arguments.from {
-        Some(NodeList(urls)) => Former::nodes(urls),
+        Some(nodes) => Former::nodes(nodes.urls()),
         None => Former::same(),
     };
     let plan = waiting::for_it(builder().rehearse(former()))?.map_err(|error| failure(&error))?;

@@ -100,6 +100,13 @@ from!(
 #[cfg(feature = "redis")]
 from!(Reconfigure(ReconfigureError));
 
+#[cfg(feature = "config")]
+impl From<super::SettingsError> for Error {
+    fn from(error: super::SettingsError) -> Self {
+        Self::Config(error.into())
+    }
+}
+
 impl From<ResourceError> for Error {
     fn from(error: ResourceError) -> Self {
         Self::Config(error.into())

@@ -1,5 +1,7 @@
 //! What is wrong with options and addresses.
 
+#[cfg(feature = "config")]
+use super::SettingsError;
 use super::Span;
 use crate::{
     configuration::{KeyFormatError, ReservedFor},
@@ -106,6 +108,9 @@ pub enum ConfigError {
     },
     /// A plain lock was to be fair, but its nodes keep no queue.
     Unfair,
+    /// A variable or a configuration file is wrong, or none names a server.
+    #[cfg(feature = "config")]
+    Settings(SettingsError),
     /// The manager's thread could not be started.
     Thread(Arc<io::Error>),
 }
@@ -168,6 +173,8 @@ impl fmt::Display for ConfigError {
             ),
             Self::Holds { least, most } => crossed(out, "min_hold", *least, "max_hold", *most),
             Self::Unfair => unfair(out),
+            #[cfg(feature = "config")]
+            Self::Settings(error) => error.fmt(out),
             Self::Thread(error) => write!(out, "the lock manager's thread did not start: {error}"),
         }
     }
@@ -256,6 +263,8 @@ impl Error for ConfigError {
             Self::Resource(error) => Some(error),
             Self::KeyFormat(error) => Some(error),
             Self::Terms(error) => Some(error),
+            #[cfg(feature = "config")]
+            Self::Settings(error) => Some(error),
             Self::Thread(error) => Some(&**error),
             _ => None,
         }
@@ -284,8 +293,17 @@ leasehold_core::debug_by_sentence!(ConfigError {
     Timeout { timeout },
     Holds { least, most },
     Unfair,
+    #[cfg(feature = "config")]
+    Settings(inner),
     Thread(inner),
 });
+
+#[cfg(feature = "config")]
+impl From<SettingsError> for ConfigError {
+    fn from(error: SettingsError) -> Self {
+        Self::Settings(error)
+    }
+}
 
 impl From<ResourceError> for ConfigError {
     fn from(error: ResourceError) -> Self {
