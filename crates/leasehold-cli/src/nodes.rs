@@ -3,7 +3,7 @@
 use crate::{
     agreement::Agreement, exit_code, failure::Failure, folder, node_list::NodeList, output,
 };
-use leasehold::{ConfigError, LockManager, ManagerBuilder};
+use leasehold::{ConfigError, LockManager, ManagerBuilder, operate::Operator};
 use std::path::PathBuf;
 
 /// The nodes of one run.
@@ -50,6 +50,12 @@ impl Nodes {
             Self::Servers(list) => agreement.builder(list),
             Self::ThisMachine(folder) => LockManager::builder().file(folder),
         }
+    }
+
+    /// For those who ask the nodes themselves, quietly too.
+    pub(crate) fn operator(&self, agreement: &Agreement) -> Result<Operator, Failure> {
+        let operator = self.quiet_builder(agreement).operator();
+        operator.map_err(|error| self.wrong(&error))
     }
 
     /// What is wrong with them, for those who look.

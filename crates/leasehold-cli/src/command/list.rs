@@ -14,8 +14,9 @@ use leasehold::operate::{Answer, Listing};
 pub(crate) fn run(arguments: &ListArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
     let nodes = Nodes::choose(place.nodes.as_ref());
-    let builder = nodes.to_look_at(&place.agreement)?;
-    let listing = waiting::for_it(builder.list(&arguments.prefix, arguments.most))?
+    let operator = nodes.to_look_at(&place.agreement)?.operator();
+    let operator = operator.map_err(|error| nodes.wrong(&error))?;
+    let listing = waiting::for_it(operator.list(&arguments.prefix, arguments.most))?
         .map_err(|error| nodes.wrong(&error))?;
     let views: Vec<_> = listing.locks.iter().map(LockView::of).collect();
     if arguments.json {

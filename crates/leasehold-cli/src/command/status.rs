@@ -34,9 +34,9 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
 /// A lock that nobody holds is free if it can be had.
 fn free(nodes: &Nodes, arguments: &StatusArguments) -> Result<State, Failure> {
     let agreement = &arguments.place.agreement;
-    let builder = || nodes.quiet_builder(agreement);
-    let quorum = builder().quorum().map_err(|error| nodes.wrong(&error))?;
-    let told = waiting::for_it(builder().examine_votes_within(LIMIT))?;
+    let operator = nodes.operator(agreement)?.within(LIMIT);
+    let quorum = operator.quorum();
+    let told = waiting::for_it(operator.examine_votes())?;
     let told = told.map_err(|error| nodes.wrong(&error))?;
     let patient = patient(agreement, quorum, &told);
     Ok(match patient.judgement() {

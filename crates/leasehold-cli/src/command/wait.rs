@@ -14,8 +14,9 @@ use crate::{
 pub(crate) fn run(arguments: &WaitArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
     let nodes = Nodes::choose(place.nodes.as_ref());
-    let builder = nodes.to_look_at(&place.agreement)?;
-    let seen = waiting::for_it(builder.until_free(&arguments.resource, arguments.wait))?
+    let operator = nodes.to_look_at(&place.agreement)?.operator();
+    let operator = operator.map_err(|error| nodes.wrong(&error))?;
+    let seen = waiting::for_it(operator.until_free(&arguments.resource, arguments.wait))?
         .map_err(|error| nodes.wrong(&error))?;
     let (view, name) = (LockView::of(&seen), &arguments.resource);
     if arguments.json {

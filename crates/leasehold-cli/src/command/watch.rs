@@ -48,10 +48,10 @@ async fn picture(
     steps: &mut ClockSteps,
 ) -> Result<Picture, Failure> {
     let agreement = &arguments.place.agreement;
-    let builder = || nodes.quiet_builder(agreement);
+    let operator = nodes.operator(agreement)?;
     let wrong = |error: ConfigError| nodes.wrong(&error);
-    let quorum = builder().quorum().map_err(wrong)?;
-    let (told, listing) = join!(builder().examine(), builder().list(&arguments.prefix, MOST));
+    let quorum = operator.quorum();
+    let (told, listing) = join!(operator.examine(), operator.list(&arguments.prefix, MOST));
     let (told, listing) = (told.map_err(wrong)?, listing.map_err(wrong)?);
     let has_more = listing
         .nodes

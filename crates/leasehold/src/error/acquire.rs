@@ -21,7 +21,7 @@ pub enum AcquireError {
     Unreachable(Unreachable),
     /// Too many nodes do not vote for a while, because they may have forgotten who holds what: they are new,
     /// were flushed, have restarted, or were replicas. Waiting helps; so does
-    /// [`admit`](crate::ManagerBuilder::admit), for those who know that nothing was forgotten.
+    /// `admit` of [operators](crate::ManagerBuilder::operator), for those who know that nothing was forgotten.
     Abstained(Abstained),
     /// Too many nodes are used by others with another configuration, whose quorums need not meet ours. Trying
     /// again does not help.

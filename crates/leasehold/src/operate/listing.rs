@@ -1,8 +1,9 @@
 //! All locks on the nodes.
 
-use super::{Answer, Told, at_once};
+use super::{Answer, Told, at_once, in_time};
 use crate::{
     builder::{Operated, Spot},
+    clock::Clock,
     configuration::Configuration,
     error::NodeFault,
     inspection::{Inspection, Key, NodeKey},
@@ -12,7 +13,7 @@ use crate::{
     },
 };
 use leasehold_core::{Owner, Resource};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 /// All locks on the nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,12 +48,21 @@ enum Visit {
 }
 
 /// Reads all nodes' names, and then what every node has under any of them.
-pub(super) async fn list(operated: Operated, prefix: String, most: usize) -> Listing {
+pub(super) async fn list(
+    operated: Operated,
+    prefix: String,
+    most: usize,
+    limit: Option<Duration>,
+) -> Listing {
     let (quorum, configuration) = (operated.quorum, operated.configuration);
+    let clock = Clock::system();
+    let end = limit.map(|limit| clock.now().saturating_add(limit));
+    let left = move || end.map(|end| end.saturating_since(clock.now()));
     let jobs = operated.nodes.into_iter().map(|(node, spot)| {
         let (configuration, prefix) = (configuration.clone(), prefix.clone());
         async move {
-            let (visit, scanned, names) = scan(spot, &configuration, &prefix, most).await;
+            let scan = scan(spot, &configuration, &prefix, most, left());
+            let (visit, scanned, names) = scan.await;
             (node, visit, scanned, names)
         }
     });
@@ -65,20 +75,15 @@ pub(super) async fn list(operated: Operated, prefix: String, most: usize) -> Lis
     let jobs = visits.into_iter().map(|(node, visit, scanned)| {
         let (configuration, all) = (configuration.clone(), all.clone());
         async move {
-            let read = read(visit, &configuration, &all).await;
+            let read = read(visit, &configuration, &all, left()).await;
             (node, scanned, read)
         }
     });
     let mut columns = Vec::new();
     for (node, scanned, read) in at_once(jobs).await {
-        let answer = match (&read, scanned) {
-            (Err(Some(why)), _) => Answer::Silent(why.clone()),
-            (Err(None), _) | (Ok(_), None) => Answer::NeedsNone,
-            (Ok(_), Some(scanned)) => Answer::Told(scanned),
-        };
         nodes.push(Told {
             node: node.clone(),
-            answer,
+            answer: answer(&read, scanned),
         });
         columns.push((node, read));
     }
@@ -102,24 +107,32 @@ pub(super) async fn list(operated: Operated, prefix: String, most: usize) -> Lis
     }
 }
 
+fn answer(read: &Result<Vec<Key>, Option<String>>, scanned: Option<Scanned>) -> Answer<Scanned> {
+    match (read, scanned) {
+        (Err(Some(why)), _) => Answer::Silent(why.clone()),
+        (Err(None), _) | (Ok(_), None) => Answer::NeedsNone,
+        (Ok(_), Some(scanned)) => Answer::Told(scanned),
+    }
+}
+
 async fn scan(
     spot: Spot,
     configuration: &Configuration,
     prefix: &str,
     most: usize,
+    left: Option<Duration>,
 ) -> (Visit, Option<Scanned>, BTreeSet<Resource>) {
     let nothing = |visit| (visit, None, BTreeSet::new());
     match spot {
         Spot::Elsewhere => nothing(Visit::NeedsNone),
         Spot::Server(url) => {
-            let scanned = match Steward::visit(url, configuration.node_key()).await {
-                Ok(mut steward) => steward
-                    .scan(configuration.key_format(), prefix, most)
-                    .await
-                    .map(|found| (steward, found)),
-                Err(why) => Err(why),
-            };
-            match scanned {
+            let scanned = in_time(left, async {
+                let mut steward = Steward::visit(url, configuration.node_key()).await?;
+                let found = steward.scan(configuration.key_format(), prefix, most);
+                let found = found.await?;
+                Ok((steward, found))
+            });
+            match scanned.await {
                 Err(why) => nothing(Visit::Silent(why)),
                 Ok((steward, (names, is_all))) => {
                     let scanned = Scanned {
@@ -132,7 +145,7 @@ async fn scan(
         }
         #[cfg(all(feature = "file", unix))]
         Spot::File(file) => {
-            let contents = match file.contents(crate::clock::Clock::system()) {
+            let contents = match file.contents(Clock::system()) {
                 Ok(contents) => contents,
                 Err(why) => return nothing(Visit::Silent(why)),
             };
@@ -162,6 +175,7 @@ async fn read(
     visit: Visit,
     configuration: &Configuration,
     names: &[Resource],
+    left: Option<Duration>,
 ) -> Result<Vec<Key>, Option<String>> {
     match visit {
         Visit::NeedsNone => Err(None),
@@ -172,8 +186,8 @@ async fn read(
             Ok(names.iter().map(key).collect())
         }
         Visit::Server(mut steward) => {
-            let stored = steward.read(configuration.key_format(), names).await;
-            let stored = stored.map_err(Some)?;
+            let stored = in_time(left, steward.read(configuration.key_format(), names));
+            let stored = stored.await.map_err(Some)?;
             Ok(stored.into_iter().map(key).collect())
         }
     }

@@ -15,12 +15,19 @@ fn builder(urls: &[String]) -> ManagerBuilder {
 }
 
 fn examine(builder: ManagerBuilder) -> Vec<Answer<Examination>> {
-    let told = block_on(builder.examine()).expect("good addresses");
+    let told =
+        block_on(builder.operator().expect("good addresses").examine()).expect("good addresses");
     told.into_iter().map(|told| told.answer).collect()
 }
 
 fn list(builder: ManagerBuilder, prefix: &str, most: usize) -> Listing {
-    block_on(builder.list(prefix, most)).expect("good addresses")
+    block_on(
+        builder
+            .operator()
+            .expect("good addresses")
+            .list(prefix, most),
+    )
+    .expect("good addresses")
 }
 
 fn names(listing: &Listing) -> Vec<&str> {
@@ -268,7 +275,15 @@ fn a_file_tells_what_is_held_in_it_and_by_which_process() {
     let listing = list(builder(), "", 9);
     assert_eq!(names(&listing), ["a"]);
     assert_eq!(listing.locks[0].holder(), Some(guard.owner()));
-    let waits = |limit| block_on(builder().until_free("a", limit)).expect("a plain name");
+    let waits = |limit| {
+        block_on(
+            builder()
+                .operator()
+                .expect("good addresses")
+                .until_free("a", limit),
+        )
+        .expect("a plain name")
+    };
     let held = waits(Some(Duration::from_millis(10)));
     assert_eq!(held.holder(), Some(guard.owner()));
     assert!(block_on(guard.release()).is_released());
@@ -288,7 +303,13 @@ fn a_wait_for_a_lock_that_nobody_wants_ends_when_it_is_free_by_the_servers_word(
     let guard = block_on(mutex.try_acquire()).expect("it is free");
     let clock = manager.clock();
     let until_free = |limit| {
-        let seen = block_on(builder(&urls).until_free("r", limit)).expect("good addresses");
+        let seen = block_on(
+            builder(&urls)
+                .operator()
+                .expect("good addresses")
+                .until_free("r", limit),
+        )
+        .expect("good addresses");
         (seen.is_free(), clock.now())
     };
     let began = clock.now();
@@ -328,7 +349,11 @@ fn whoever_looks_on_is_told_of_every_holder_by_the_servers_word() {
     let urls = servers.urls();
     let manager = builder(&urls).build().expect("good addresses");
     let mutex = manager.mutex("r").expect("a plain name");
-    let mut vigil = builder(&urls).look_on("r").expect("good addresses");
+    let mut vigil = builder(&urls)
+        .operator()
+        .expect("good addresses")
+        .look_on("r")
+        .expect("good addresses");
     let mut until = |is_so: &dyn Fn(&Inspection) -> bool| {
         let began = manager.clock().now();
         while !is_so(&block_on(vigil.next()).expect("it goes on")) {}

@@ -27,7 +27,8 @@ pub(super) async fn run(nodes: &Nodes, arguments: &ElectArguments) -> Result<u8,
     let mut signals = Signals::listen()?;
     let lock = &arguments.lock;
     let builder = nodes.to_look_at(&lock.place.agreement)?;
-    let vigil = builder.look_on(&lock.resource);
+    let vigil = builder.operator();
+    let vigil = vigil.and_then(|operator| operator.look_on(&lock.resource));
     let mut vigil = vigil.map_err(|error| nodes.wrong(&error))?;
     let (mut told, mut sight) = (None, Sight::begin(Instant::now()));
     loop {
