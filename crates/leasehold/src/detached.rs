@@ -75,6 +75,10 @@ impl LeaseGuard {
         }
         Err(match state {
             LeaseState::Lost(lost) => lost,
+            LeaseState::Released => LeaseLost {
+                resource,
+                cause: LossCause::Released,
+            },
             // Lost just now, or with the thread.
             LeaseState::Held | LeaseState::InDanger(_) => LeaseLost {
                 resource,

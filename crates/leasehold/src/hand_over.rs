@@ -62,6 +62,10 @@ impl<M: Mode> LeaseGuard<M> {
         }
         Err(match state {
             LeaseState::Lost(lost) => lost,
+            LeaseState::Released => LeaseLost {
+                resource,
+                cause: LossCause::Released,
+            },
             // Lost just now, or with the thread.
             LeaseState::Held | LeaseState::InDanger(_) => LeaseLost {
                 resource,

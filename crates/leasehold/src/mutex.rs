@@ -1,10 +1,11 @@
 //! The exclusive lock.
 
 use crate::{
-    error::{Abstained, AcquireError, Held, Unreachable, name_faults},
+    error::{Abstained, AcquireError, ConfigError, Held, Unreachable, name_faults},
     guard::LeaseGuard,
     handle::Handle,
     mode::{Fenced, Mode},
+    options::LockOptions,
     trace,
 };
 use leasehold_core::{AcquireFailure, Cause, Ended, Owner, Plan, Resource, Wish};
@@ -44,6 +45,8 @@ pub struct Mutex<M: Mode = Fenced> {
     handle: Handle,
     resource: Resource,
     plan: Arc<Plan>,
+    /// What the plan was made of.
+    options: Arc<LockOptions>,
     mode: PhantomData<M>,
 }
 
@@ -53,16 +56,23 @@ impl<M: Mode> Clone for Mutex<M> {
             self.handle.clone(),
             self.resource.clone(),
             Arc::clone(&self.plan),
+            Arc::clone(&self.options),
         )
     }
 }
 
 impl<M: Mode> Mutex<M> {
-    pub(crate) const fn new(handle: Handle, resource: Resource, plan: Arc<Plan>) -> Self {
+    pub(crate) const fn new(
+        handle: Handle,
+        resource: Resource,
+        plan: Arc<Plan>,
+        options: Arc<LockOptions>,
+    ) -> Self {
         Self {
             handle,
             resource,
             plan,
+            options,
             mode: PhantomData,
         }
     }
@@ -73,9 +83,45 @@ impl<M: Mode> Mutex<M> {
         &self.resource
     }
 
-    /// Waits until the lock is won, or until the tries of its options are used up.
+    /// The same lock with other options, which `change` makes of those that it has: for one acquisition that needs another
+    /// TTL, say. Sends nothing. It is checked as the first options were.
     ///
-    /// With the default options it waits for about five seconds. It does not poll: the nodes tell when the lock may
+    /// # Errors
+    /// A [`ConfigError`] if the options do not go together.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use std::time::Duration;
+    /// let manager = leasehold::LockManager::builder().memory(3).build()?;
+    /// let mutex = manager.mutex("report")?;
+    /// let long = mutex.with(|options| options.ttl(Duration::from_secs(25)))?;
+    /// let guard = long.acquire().await?;
+    /// assert!(guard.remaining() > Duration::from_secs(20));
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn with(
+        &self,
+        change: impl FnOnce(LockOptions) -> LockOptions,
+    ) -> Result<Self, ConfigError> {
+        let options = change((*self.options).clone());
+        let plan = options.plan_for::<M>(self.handle.configuration())?;
+        let (handle, resource) = (self.handle.clone(), self.resource.clone());
+        Ok(Self::new(
+            handle,
+            resource,
+            Arc::new(plan),
+            Arc::new(options),
+        ))
+    }
+
+    /// Waits until the lock is won, and gives up after about five seconds: when the tries of its options are used up. Say
+    /// with [`acquire_within`](Self::acquire_within) for how long to wait, or
+    /// [`tries_unlimited`](LockOptions::tries_unlimited) to wait for ever.
+    ///
+    /// It does not poll: the nodes tell when the lock may
     /// be free, whoever freed it, and the clock tells when the holder's keys will have ended. Where a node cannot tell,
     /// it is asked again after random pauses, and at least once in a second anyway.
     ///

@@ -1,7 +1,7 @@
 //! Work that is done under a lease, and dropped when the lease is lost.
 
 use crate::{
-    error::{AcquireError, LeaseLost},
+    error::{AcquireError, LeaseLost, LossCause},
     guard::LeaseGuard,
     mode::Mode,
     mutex::Mutex,
@@ -27,7 +27,7 @@ pub struct Done<T> {
 
 impl<M: Mode> LeaseGuard<M> {
     /// Does `work` as long as the lease is held, and releases it then. If the lease is lost, the work is
-    /// dropped where it stands, at its last `await`.
+    /// dropped where it stands, at its last `await`. Of a guard that was released in place nothing is done.
     ///
     /// Work that computes for long without an `await` is not interrupted; let it ask
     /// [`is_valid`](Self::is_valid).
@@ -100,6 +100,10 @@ async fn unless_lost<T, M: Mode>(
         // By the clock, even if nobody has told yet.
         Poll::Pending => match guard.state() {
             LeaseState::Lost(lost) => Poll::Ready(Err(lost)),
+            LeaseState::Released => Poll::Ready(Err(LeaseLost {
+                resource: guard.resource().clone(),
+                cause: LossCause::Released,
+            })),
             LeaseState::Held | LeaseState::InDanger(_) => {
                 guard.hold().within(|| work.as_mut().poll(cx)).map(Ok)
             }

@@ -2,7 +2,7 @@
 
 use super::wait::{wait, wait_within};
 use crate::{
-    error::{ExtendError, LeaseLost},
+    error::{ExtendError, LeaseLost, LossCause},
     guard,
     mode::{Fenced, Mode},
     outcome::ReleaseOutcome,
@@ -55,6 +55,13 @@ impl LeaseGuard {
 }
 
 impl<M: Mode> LeaseGuard<M> {
+    /// The lease's fencing token, for code that is generic over the mode: none for [`Plain`](crate::Plain) locks. See
+    /// [`LeaseGuard::token`](crate::LeaseGuard::token).
+    #[must_use]
+    pub const fn token(&self) -> Option<FencingToken> {
+        self.0.token()
+    }
+
     /// The same guard, for tasks that await.
     pub const fn as_async(&self) -> &guard::LeaseGuard<M> {
         &self.0
@@ -198,6 +205,29 @@ impl<M: Mode> LeaseGuard<M> {
         wait(self.0.release())
     }
 
+    /// As [`release`](Self::release), for a guard that cannot be given away: one in a map, or in a field of something else.
+    /// The guard holds nothing after it. Calling this again tells the same outcome again. See
+    /// [`LeaseGuard::release_in_place`](crate::LeaseGuard::release_in_place).
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let manager = leasehold::LockManager::builder().memory(3).build()?.blocking();
+    /// let mut held = vec![manager.mutex("report")?.acquire()?];
+    /// for guard in &mut held {
+    ///     assert!(guard.release_in_place().is_released());
+    ///     assert!(!guard.is_valid());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Source
+    /// As [`release`](Self::release), and argument S6.
+    pub fn release_in_place(&mut self) -> ReleaseOutcome {
+        wait(self.0.release_in_place())
+    }
+
     /// Gives the lease out of hand, as a text that another process turns into a guard again. Waits for an extension, for the
     /// nodes' time limit at most. See [`LeaseGuard::hand_over`](crate::LeaseGuard::hand_over).
     ///
@@ -225,6 +255,10 @@ impl<M: Mode> LeaseGuard<M> {
         let work = self.0.hold().within(|| work(&self));
         let lost = match self.state() {
             LeaseState::Lost(lost) => Some(lost),
+            LeaseState::Released => Some(LeaseLost {
+                resource: self.resource().clone(),
+                cause: LossCause::Released,
+            }),
             LeaseState::Held | LeaseState::InDanger(_) => None,
         };
         let release = self.release();

@@ -5,9 +5,10 @@ use super::{
     wait::wait,
 };
 use crate::{
-    error::AcquireError,
+    error::{AcquireError, ConfigError},
     mode::{Fenced, Mode},
     mutex,
+    options::LockOptions,
 };
 use leasehold_core::Resource;
 use std::time::Duration;
@@ -59,8 +60,19 @@ impl<M: Mode> Mutex<M> {
         self.0.resource()
     }
 
-    /// Waits until the lock is won, or until the tries of its options are used up: with the default options for about
-    /// five seconds, or for half a minute where nodes may have forgotten votes and do not vote. See
+    /// The same lock with other options, which `change` makes of those that it has. Sends nothing. See
+    /// [`Mutex::with`](crate::Mutex::with).
+    ///
+    /// # Errors
+    /// A [`ConfigError`] if the options do not go together.
+    pub fn with(
+        &self,
+        change: impl FnOnce(LockOptions) -> LockOptions,
+    ) -> Result<Self, ConfigError> {
+        self.0.with(change).map(Self)
+    }
+
+    /// Waits until the lock is won, and gives up after about five seconds, when the tries of its options are used up, or for half a minute where nodes may have forgotten votes and do not vote. See
     /// [`Mutex::acquire`](crate::Mutex::acquire).
     ///
     /// # Errors

@@ -58,6 +58,8 @@ pub enum LossCause {
         /// For how long.
         silent: Duration,
     },
+    /// Its holder had released it before, in place.
+    Released,
     /// The manager's thread has ended, of a bug, or the runtime that did its work: nobody extends the lease, and nobody watches it.
     Stopped,
 }
@@ -211,6 +213,7 @@ impl fmt::Display for LossCause {
             Self::NoProgress { silent } => {
                 write!(out, "its holder reported no progress for {}", Span(*silent))
             }
+            Self::Released => out.write_str("it was released"),
             Self::Stopped => out.write_str("the lock manager has ended"),
         }
     }
