@@ -1,10 +1,9 @@
 //! A lock as it is shown: by `status`, `list`, `watch` and `force-release`.
 
 use crate::{
-    columns, duration::Shown, exit_code, json::Json, judgement::Judgement, label::Holder,
-    moment::Moment,
+    columns, duration::Shown, exit_code, json::Json, judgement::Judgement, moment::Moment,
 };
-use leasehold::{Inspection, Key, NodeKey, Owner};
+use leasehold::{Holder, Inspection, Key, NodeKey, Owner};
 use std::time::Duration;
 
 /// A lock, by the word of all nodes.
@@ -51,9 +50,9 @@ pub(crate) struct Signature {
 }
 
 impl Signature {
-    pub(crate) fn new(owner: &[u8], left: Option<Duration>) -> Self {
+    pub(crate) fn new(owner: &Owner, left: Option<Duration>) -> Self {
         Self {
-            owner: owner.escape_ascii().to_string(),
+            owner: owner.to_string(),
             holder: Holder::of(owner),
             left,
         }
@@ -63,7 +62,7 @@ impl Signature {
 impl LockView {
     pub(crate) fn of(seen: &Inspection) -> Self {
         let state = match seen.holder() {
-            Some(holder) => State::Held(Signature::new(holder.as_bytes(), seen.remaining())),
+            Some(holder) => State::Held(Signature::new(holder, seen.remaining())),
             None if seen.is_free() => State::Free,
             None => State::Unclear,
         };
@@ -258,7 +257,7 @@ fn left_json(lock: Option<&Signature>) -> Json {
 
 fn key_view(node: &NodeKey) -> (String, KeyView) {
     let name = node.node.to_string();
-    let sign = |owner: &Owner, left| Signature::new(owner.as_bytes(), left);
+    let sign = |owner: &Owner, left| Signature::new(owner, left);
     let key = match &node.key {
         Key::Free => KeyView::Nothing,
         Key::Held { holder, remaining } => KeyView::Lock(sign(holder, *remaining)),

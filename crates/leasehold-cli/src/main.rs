@@ -19,7 +19,6 @@ mod giving_back;
 mod hint;
 mod json;
 mod judgement;
-mod label;
 mod launch;
 mod lock;
 mod lock_view;

@@ -10,6 +10,7 @@ use crate::{
     lock_view::{KeyView, LockView, Signature, State},
     picture::Picture,
 };
+use leasehold::Owner;
 use std::time::Duration;
 
 const PAGE: &str = include_str!("../../../docs/COMMAND.md");
@@ -40,7 +41,12 @@ fn signature(seconds: u64, left_ms: u64) -> Signature {
         "6ea1c958a7b80d85ac2636a4edd080b0fb72d69c.web2.4711@{}",
         NOW.as_secs() - seconds
     );
-    Signature::new(owner.as_bytes(), Some(Duration::from_millis(left_ms)))
+    sign(owner.as_bytes(), left_ms)
+}
+
+fn sign(owner: &[u8], left_ms: u64) -> Signature {
+    let owner = Owner::from_bytes(owner).expect("a few bytes");
+    Signature::new(&owner, Some(Duration::from_millis(left_ms)))
 }
 
 fn held() -> LockView {
@@ -57,7 +63,7 @@ fn held() -> LockView {
 }
 
 fn left_over() -> LockView {
-    let other = Signature::new(b"9f3a1c0d2b7e", Some(Duration::from_millis(21_900)));
+    let other = sign(b"9f3a1c0d2b7e", 21_900);
     LockView {
         resource: "orders/43".to_owned(),
         quorum: 2,

@@ -4,12 +4,11 @@ use crate::{
     args::views::ForceReleaseArguments,
     exit_code,
     failure::Failure,
-    label::Holder,
     lock_view::{LockView, State, shown_left},
     nodes::Nodes,
     output, question, waiting,
 };
-use leasehold::{LockManager, ReleaseOutcome};
+use leasehold::{Holder, LockManager, ReleaseOutcome};
 
 /// Looks, asks, releases, and tells the code to exit with.
 pub(crate) fn run(arguments: &ForceReleaseArguments) -> Result<u8, Failure> {
@@ -56,7 +55,7 @@ async fn release(manager: &LockManager, arguments: &ForceReleaseArguments) -> Re
     let eviction = manager.evict(seen).await;
     let (mut unclear, mut lines) = (0, Vec::new());
     for (owner, outcome) in &eviction.evicted {
-        let holder = Holder::of(owner.as_bytes());
+        let holder = Holder::of(owner);
         lines.push(format!("{holder}\t{}", told(outcome)));
         unclear += usize::from(matches!(outcome, ReleaseOutcome::Unknown { .. }));
     }

@@ -1,10 +1,10 @@
 //! Who leads, told with every change.
 
 use crate::{
-    args::elect::ElectArguments, exit_code, failure::Failure, label::Holder, nodes::Nodes, output,
+    args::elect::ElectArguments, exit_code, failure::Failure, nodes::Nodes, output,
     signals::Signals, told_lease::json_text,
 };
-use leasehold::{FencingToken, Inspection, Owner};
+use leasehold::{FencingToken, Holder, Inspection, Owner};
 use std::time::Duration;
 use tokio::{
     select,
@@ -120,7 +120,7 @@ impl Leader {
             Self::Known(owner, term) => {
                 let term = term.map(|term| format!(", term {term} at most"));
                 let term = term.unwrap_or_default();
-                format!("led by {}{term}", Holder::of(owner.as_bytes()))
+                format!("led by {}{term}", Holder::of(owner))
             }
             Self::Nobody => "led by nobody".to_owned(),
             Self::Unknown => "not known".to_owned(),
