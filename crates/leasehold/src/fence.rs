@@ -124,7 +124,7 @@ impl Fence {
     /// ```
     ///
     /// # Source
-    /// Argument S4.
+    /// Argument [S4](crate::safety#s4).
     pub fn admit(&mut self, token: FencingToken) -> Result<(), Stale> {
         match self.newest {
             Some(newest) if token < newest => Err(Stale::against(token, newest)),

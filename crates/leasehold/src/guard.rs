@@ -57,7 +57,7 @@ impl LeaseGuard {
     /// Never: a lease of this kind is not handed out without a token.
     ///
     /// # Source
-    /// Argument S4.
+    /// Argument [S4](crate::safety#s4).
     #[must_use]
     pub fn fencing_token(&self) -> FencingToken {
         let token = self.held.lease().token;
@@ -173,8 +173,15 @@ impl<M: Mode> LeaseGuard<M> {
     /// ```
     ///
     /// # Source
-    /// Argument S6.
+    /// Argument [S6](crate::safety#s6).
     pub fn lost(&self) -> impl Future<Output = LeaseLost> + Send + Sync + use<M> {
+        let resource = self.resource().clone();
+        let what = move || format!("the loss of the lock {:?}", resource.as_str());
+        self.held.handle().clock().wait_for(what, self.held.lost())
+    }
+
+    /// As [`lost`](Self::lost), for those who do something else meanwhile.
+    pub(crate) fn loss(&self) -> impl Future<Output = LeaseLost> + Send + Sync + use<M> {
         self.held.lost()
     }
 
@@ -195,8 +202,10 @@ impl<M: Mode> LeaseGuard<M> {
         let mut states = self.held.status().subscribe();
         let state = self.state();
         if !state.is_over() {
+            let what = || format!("a change of the lock {:?}", self.resource().as_str());
+            let clock = self.held.handle().clock();
             // The guard keeps the sender, so it is not gone.
-            let _ = states.changed().await;
+            let _ = clock.wait_for(what, states.changed()).await;
         }
         self.state()
     }
@@ -263,7 +272,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// ```
     ///
     /// # Source
-    /// Redlock, "making the algorithm more reliable"; arguments S3, S6, S7.
+    /// Redlock, "making the algorithm more reliable"; arguments [S3](crate::safety#s3), [S6](crate::safety#s6), [S7](crate::safety#s7).
     pub async fn extend(&self) -> Result<(), ExtendError> {
         self.extend_for(None).await
     }
@@ -277,7 +286,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// The release goes on in the background when the future is dropped.
     ///
     /// # Source
-    /// Redlock, "correct implementation with a single instance" and step 5; arguments S3, S5.
+    /// Redlock, "correct implementation with a single instance" and step 5; arguments [S3](crate::safety#s3), [S5](crate::safety#s5).
     pub async fn release(self) -> ReleaseOutcome {
         let handle = self.held.handle().clone();
         let outcome = self.held.release().await;
@@ -311,7 +320,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// ```
     ///
     /// # Source
-    /// As [`release`](Self::release), and argument S6.
+    /// As [`release`](Self::release), and argument [S6](crate::safety#s6).
     pub async fn release_in_place(&mut self) -> ReleaseOutcome {
         let outcome = self.held.release_in_place().await;
         ReleaseOutcome::from_core(outcome, self.held.handle().nodes())

@@ -142,6 +142,8 @@ impl Handle {
     pub(crate) async fn acquire(&self, wish: Wish) -> Option<AcquireAnswer> {
         let ticket = Ticket(self.0.tickets.fetch_add(1, Ordering::Relaxed));
         let (answer, answered) = oneshot::channel();
+        let resource = wish.resource.clone();
+        let what = move || format!("the lock {:?}", resource.as_str());
         self.post(Command::Acquire {
             ticket,
             wish,
@@ -151,7 +153,8 @@ impl Handle {
             handle: self,
             ticket: Some(ticket),
         };
-        let answer = answered.await.ok();
+        let wait = self.0.clock.wait_for(what, answered);
+        let answer = wait.await.ok();
         cancel.ticket = None;
         answer
     }

@@ -162,7 +162,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// The owner that these random bytes make. All of them go into it (argument S8).
+/// The owner that these random bytes make. All of them go into it (argument [S8](crate::safety#s8)).
 fn sign(random: &[u8; 20], host: &str, pid: u32, now: Duration, label: Option<&str>) -> Vec<u8> {
     let mut owner = format!("{}.{host}.{pid}@{}", hexadecimal(random), now.as_secs());
     if let Some(label) = label {

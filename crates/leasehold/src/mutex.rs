@@ -141,7 +141,7 @@ impl<M: Mode> Mutex<M> {
     /// lost as well lives on until its TTL ends.
     ///
     /// # Source
-    /// Redlock steps 1 to 5; arguments S2, S5, S8.
+    /// Redlock steps 1 to 5; arguments [S2](crate::safety#s2), [S5](crate::safety#s5), [S8](crate::safety#s8).
     pub async fn acquire(&self) -> Result<LeaseGuard<M>, AcquireError> {
         self.wish(self.plan.clone(), None, None).await
     }

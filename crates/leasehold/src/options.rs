@@ -112,7 +112,7 @@ impl LockOptions {
     /// What is taken off the TTL because clocks do not run alike.
     ///
     /// # Source
-    /// Redlock, "is the algorithm asynchronous?"; assumption A1.
+    /// Redlock, "is the algorithm asynchronous?"; assumption [A1](crate::safety#a1).
     pub fn drift(self, drift: Drift) -> Self {
         Self { drift, ..self }
     }
@@ -195,7 +195,7 @@ impl LockOptions {
     /// ```
     ///
     /// # Source
-    /// Tickets by the rule of fencing tokens; argument S10.
+    /// Tickets by the rule of fencing tokens; argument [S10](crate::safety#s10).
     pub fn fair(self) -> Self {
         Self {
             is_fair: true,
@@ -335,7 +335,7 @@ impl LockOptions {
     /// stand for the lease, it ends so much sooner.
     ///
     /// # Source
-    /// Assumption A2.
+    /// Assumption [A2](crate::safety#a2).
     pub fn step_margin(self, step_margin: Duration) -> Self {
         Self {
             step_margin,

@@ -93,7 +93,7 @@ async fn unless_lost<T, M: Mode>(
     guard: &LeaseGuard<M>,
     work: impl Future<Output = T>,
 ) -> Result<T, LeaseLost> {
-    let (mut lost, mut work) = (pin!(guard.lost()), pin!(work));
+    let (mut lost, mut work) = (pin!(guard.loss()), pin!(work));
     // The loss first: work must not take another step when its lease is over.
     let either = |cx: &mut Context<'_>| match lost.as_mut().poll(cx) {
         Poll::Ready(lost) => Poll::Ready(Err(lost)),

@@ -143,7 +143,7 @@ const CORE: [&[&str]; 12] = [
 ];
 
 const LIBRARY: [&[&str]; 13] = [
-    &["clock", "link", "configuration", "mode", "fence"],
+    &["clock", "link", "configuration", "mode", "fence", "safety"],
     &["holder"],
     &["alarm", "error"],
     &["options", "outcome", "state", "health"],

@@ -47,7 +47,7 @@ impl LeaseGuard {
     /// Never: a lease of this kind is not handed out without a token.
     ///
     /// # Source
-    /// Argument S4.
+    /// Argument [S4](crate::safety#s4).
     #[must_use]
     pub fn fencing_token(&self) -> FencingToken {
         self.0.fencing_token()
@@ -115,7 +115,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// mind that [`max_hold`](crate::LockOptions::max_hold) ends every lease, after a day by default.
     ///
     /// # Source
-    /// Argument S6.
+    /// Argument [S6](crate::safety#s6).
     pub fn lost(&self) -> LeaseLost {
         wait(self.0.lost())
     }
@@ -182,7 +182,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// As [`LeaseGuard::extend`](crate::LeaseGuard::extend).
     ///
     /// # Source
-    /// Redlock, "making the algorithm more reliable"; arguments S3, S6, S7.
+    /// Redlock, "making the algorithm more reliable"; arguments [S3](crate::safety#s3), [S6](crate::safety#s6), [S7](crate::safety#s7).
     pub fn extend(&self) -> Result<(), ExtendError> {
         wait(self.0.extend())
     }
@@ -200,7 +200,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// for the nodes' time limit at most.
     ///
     /// # Source
-    /// Redlock, "correct implementation with a single instance" and step 5; arguments S3, S5.
+    /// Redlock, "correct implementation with a single instance" and step 5; arguments [S3](crate::safety#s3), [S5](crate::safety#s5).
     pub fn release(self) -> ReleaseOutcome {
         wait(self.0.release())
     }
@@ -223,7 +223,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// ```
     ///
     /// # Source
-    /// As [`release`](Self::release), and argument S6.
+    /// As [`release`](Self::release), and argument [S6](crate::safety#s6).
     pub fn release_in_place(&mut self) -> ReleaseOutcome {
         wait(self.0.release_in_place())
     }

@@ -79,7 +79,7 @@ impl<M: Mode> Mutex<M> {
     /// As [`Mutex::acquire`](crate::Mutex::acquire).
     ///
     /// # Source
-    /// Redlock steps 1 to 5; arguments S2, S5, S8.
+    /// Redlock steps 1 to 5; arguments [S2](crate::safety#s2), [S5](crate::safety#s5), [S8](crate::safety#s8).
     pub fn acquire(&self) -> Result<LeaseGuard<M>, AcquireError> {
         wait(self.0.acquire()).map(LeaseGuard::from)
     }

@@ -167,10 +167,7 @@ impl fmt::Display for ConfigError {
             Self::NoTime { option } => {
                 write!(out, "{option} is zero; leave it out if it shall not count")
             }
-            Self::Timeout { timeout } => write!(
-                out,
-                "a timeout of {timeout:?} cannot be used: timestamps are whole seconds; give 1 s to 30 days"
-            ),
+            Self::Timeout { timeout } => no_timeout(out, *timeout),
             Self::Holds { least, most } => crossed(out, "min_hold", *least, "max_hold", *most),
             Self::Unfair => unfair(out),
             #[cfg(feature = "config")]
@@ -178,6 +175,13 @@ impl fmt::Display for ConfigError {
             Self::Thread(error) => write!(out, "the lock manager's thread did not start: {error}"),
         }
     }
+}
+
+fn no_timeout(out: &mut fmt::Formatter<'_>, timeout: Duration) -> fmt::Result {
+    write!(
+        out,
+        "a timeout of {timeout:?} cannot be used: timestamps are whole seconds; give 1 s to 30 days"
+    )
 }
 
 fn unfair(out: &mut fmt::Formatter<'_>) -> fmt::Result {
