@@ -143,7 +143,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// ```
     #[must_use]
     pub fn lost_within(&self, limit: Duration) -> Option<LeaseLost> {
-        wait_within(limit, self.0.lost())
+        wait_within(limit, self.0.loss())
     }
 
     /// A token that is cancelled when the lease is lost, for code that takes one. It is not cancelled by a release.
