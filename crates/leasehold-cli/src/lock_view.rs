@@ -7,8 +7,8 @@ use crate::{
     failure::Failure,
     json::Json,
     judgement::Judgement,
-    label::{Holder, Whose},
     moment::Moment,
+    whose::{Signer, Whose},
 };
 use leasehold::{Inspection, Key, NodeKey};
 use std::time::Duration;
@@ -54,7 +54,7 @@ pub(crate) enum KeyView {
 pub(crate) struct Signature {
     /// Only to tell one from another.
     pub(crate) value: Vec<u8>,
-    pub(crate) holder: Holder,
+    pub(crate) holder: Signer,
     /// None if for ever.
     pub(crate) left: Option<Duration>,
 }
@@ -63,7 +63,7 @@ impl Signature {
     pub(crate) fn new(owner: &[u8], left: Option<Duration>, whose: Whose) -> Self {
         Self {
             value: owner.to_vec(),
-            holder: Holder::shown(owner, whose),
+            holder: Signer::of(owner, whose),
             left,
         }
     }
@@ -71,15 +71,16 @@ impl Signature {
     /// The owner, as it may be shown.
     pub(crate) fn owner(&self) -> Option<String> {
         match &self.holder {
-            Holder::Stranger => None,
-            Holder::Peer { beginning } => Some(beginning.clone()),
-            _ => Some(self.value.escape_ascii().to_string()),
+            Signer::Peer { beginning } => Some(beginning.clone()),
+            signer => signer
+                .is_shown()
+                .then(|| self.value.escape_ascii().to_string()),
         }
     }
 
     /// Whether it is a lock, as far as anybody may be told.
     pub(crate) fn is_shown(&self) -> bool {
-        self.holder != Holder::Stranger
+        self.holder.is_shown()
     }
 }
 

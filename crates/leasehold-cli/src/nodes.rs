@@ -3,7 +3,9 @@
 use crate::{
     agreement::Agreement, exit_code, failure::Failure, folder, node_list::NodeList, output,
 };
-use leasehold::{ConfigError, Inspection, Key, LockManager, ManagerBuilder, NodeKey};
+use leasehold::{
+    ConfigError, Inspection, Key, LockManager, ManagerBuilder, NodeKey, operate::Operator,
+};
 use std::path::PathBuf;
 
 /// The nodes of one run.
@@ -77,8 +79,15 @@ impl Nodes {
         if !seen.nodes().iter().any(is_other) {
             return Ok(seen);
         }
-        let look = self.quiet_builder(agreement).look(seen.resource().as_str());
-        look.await.map_err(|error| self.wrong(&error))
+        let operator = self.operator(agreement)?;
+        let look = operator.look(seen.resource().as_str()).await;
+        look.map_err(|error| self.wrong(&error))
+    }
+
+    /// For those who ask the nodes themselves, quietly too.
+    pub(crate) fn operator(&self, agreement: &Agreement) -> Result<Operator, Failure> {
+        let operator = self.quiet_builder(agreement).operator();
+        operator.map_err(|error| self.wrong(&error))
     }
 
     /// What is wrong with them, for those who look.

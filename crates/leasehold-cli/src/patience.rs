@@ -13,14 +13,13 @@ use crate::{
     failure::Failure,
     giving_back, hint,
     judgement::Judgement,
-    label::Holder,
     lock::Patience,
     nesting::{self, Nesting},
     nodes::{Nodes, misused},
     output,
     signals::Signals,
 };
-use leasehold::{AcquireError, LeaseGuard, LockManager, LockOptions, Mutex, Owner};
+use leasehold::{AcquireError, Holder, LeaseGuard, LockManager, LockOptions, Mutex, Owner};
 use std::time::Duration;
 use tokio::select;
 
@@ -229,12 +228,8 @@ impl<'a> Wait<'a> {
                 (self.conflict.unwrap_or(exit_code::WAIT_TIMED_OUT), text)
             }
             _ if error.is_contention() => {
-                let by = error
-                    .holder()
-                    .map(|holder| format!("; {}", held_by(Some(holder), error.remaining())));
-                let by = by.unwrap_or_default();
                 let code = self.conflict.unwrap_or(exit_code::HELD);
-                (code, format!("cannot {error}{by}"))
+                (code, format!("cannot {error}"))
             }
             _ => {
                 let judgement = Judgement::of_failure(error);
@@ -269,7 +264,7 @@ impl Wait<'_> {
 fn barrier(error: &AcquireError) -> String {
     let held = held_by(error.holder(), error.remaining());
     let facts = error.held();
-    let is_free = facts.is_some_and(|facts| facts.free > 0 && facts.holder.is_none());
+    let is_free = facts.is_some_and(|facts| !facts.kept_on.is_empty() && facts.holder.is_none());
     match (is_free, facts.and_then(|facts| facts.ahead)) {
         (true, None | Some(0 | 1)) => "kept for another who waits".to_owned(),
         (true, Some(ahead)) => format!("kept for {ahead} others who wait"),
@@ -283,7 +278,7 @@ fn barrier(error: &AcquireError) -> String {
 fn held_by(holder: Option<&Owner>, remaining: Option<Duration>) -> String {
     let by = holder.map_or_else(
         || "held elsewhere".to_owned(),
-        |owner| format!("held by {}", Holder::of(owner.as_bytes())),
+        |owner| format!("held by {}", Holder::of(owner)),
     );
     match remaining {
         Some(remaining) => format!("{by}, for at most {} unless extended", Shown(remaining)),

@@ -7,9 +7,9 @@ use crate::{
         Diagnosis, Options, Patient,
         facts::{NodeFacts, NodeState, ServerFacts, VoteFacts},
     },
-    label::Whose,
     lock_view::{KeyView, LockView, Signature, State},
     picture::Picture,
+    whose::Whose,
 };
 use std::time::Duration;
 

@@ -5,15 +5,10 @@
 //! `LEASEHOLD_NODES` names others. Two that are said in the same way contradict each other.
 
 use crate::{
-    args::Arguments,
-    config::{Config, has_password},
-    exit_code,
-    failure::Failure,
-    folder,
-    node_list::NodeList,
-    output, variables,
+    args::Arguments, exit_code, failure::Failure, folder, node_list::NodeList, output, variables,
 };
 use clap::{ArgMatches, parser::ValueSource};
+use leasehold::{SettingsError, config::Config};
 use std::env;
 
 /// Fills in where to lock.
@@ -44,7 +39,7 @@ pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<
         return Ok(());
     }
     let name = arguments.file.cluster.as_deref();
-    let config = Config::find(arguments.file.config.as_ref())?;
+    let config = Config::find(arguments.file.config.as_deref()).map_err(|error| wrong(&error))?;
     let of_file = config.as_ref().and_then(Config::requires_nodes);
     let required = match Said::of(matches, "require_nodes") {
         _ if !place.require_nodes => of_file,
@@ -68,10 +63,22 @@ pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<
             )),
         };
     };
-    if let Some(cluster) = config.cluster(name)? {
-        let (nodes, agreement) = config.open(cluster)?;
-        place.nodes = Some(nodes);
-        place.agreement = place.agreement.clone().or(agreement);
+    let settings = config.cluster(name).map_err(|error| wrong(&error))?;
+    let settings = settings.map(|cluster| config.open(cluster)).transpose();
+    let settings = settings.map_err(|error| wrong(&error))?;
+    let warnings = match &settings {
+        Some(settings) => &settings.warnings,
+        None => config.warnings(),
+    };
+    for warning in warnings {
+        output::talk(format_args!("warning: {}", warning.text));
+        if let Some(hint) = &warning.hint {
+            output::hint(hint);
+        }
+    }
+    if let Some(settings) = settings {
+        place.nodes = Some(settings.nodes);
+        place.agreement = place.agreement.clone().or(settings.agreement);
     }
     not_refused(place.nodes.as_ref(), required.as_deref())
 }
@@ -87,7 +94,7 @@ fn on_this_machine(required: Option<&str>) -> Result<NodeList, Failure> {
         let text = format!("the name of {} is not UTF-8", folder.display());
         Failure::own(text).hint("set XDG_STATE_HOME to another folder".to_owned())
     })?;
-    Ok(NodeList(vec![format!("file://{name}")]))
+    NodeList::parse(&format!("file://{name}")).map_err(Failure::own)
 }
 
 /// An address that was forgotten must not let every machine lock for itself.
@@ -103,10 +110,15 @@ fn not_refused(nodes: Option<&NodeList>, required: Option<&str>) -> Result<(), F
     }
 }
 
+/// What is wrong with the file is the user's to change.
+fn wrong(error: &SettingsError) -> Failure {
+    let way_out = error.way_out().map(str::to_owned);
+    Failure::new(exit_code::USAGE, error.what()).hint(way_out)
+}
+
 /// Says so, and goes on: the job that has it in its crontab must not stop for it.
 pub(crate) fn warn_of_password(flag: &str, nodes: Option<&NodeList>) {
-    let has_one = |NodeList(urls): &NodeList| urls.iter().any(|url| has_password(url));
-    if nodes.is_some_and(has_one) {
+    if nodes.is_some_and(NodeList::has_password) {
         output::talk(format_args!(
             "warning: everybody on this machine can read the password in {flag}, in the list of processes"
         ));

@@ -4,8 +4,9 @@
 //! every job would run everywhere. Names that merely begin as ours do are others': Kubernetes makes `LEASEHOLD_SERVICE_HOST` and
 //! `LEASEHOLD_PORT_6379_TCP` of a service that is called leasehold.
 
-use crate::{config::nearest::distance, exit_code, failure::Failure};
+use crate::{exit_code, failure::Failure};
 use std::ffi::OsString;
+use strsim::levenshtein;
 
 /// Refuses a name that is a letter or two beside one that is read.
 pub(crate) fn check(names: impl Iterator<Item = OsString>) -> Result<(), Failure> {
@@ -32,7 +33,7 @@ fn meant(name: &str) -> Option<&'static str> {
         } else {
             2
         };
-        distance(name, read) <= most
+        levenshtein(name, read) <= most
     })
 }
 

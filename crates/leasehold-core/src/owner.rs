@@ -69,7 +69,7 @@ impl Owner {
     }
 
     /// What stands behind the digits and a dot, if the owner is made so: by
-    /// [`OwnerSource::labelled`], or by the `leasehold` command.
+    /// [`OwnerSource::labelled`], or by `leasehold`, the library and the command, which put host and process there.
     #[must_use]
     pub fn label(&self) -> Option<&str> {
         let (digits, rest) = self.0.split_at_checked(DIGITS)?;

@@ -27,7 +27,7 @@ pub struct NodeKey {
     /// What it has under the resource's name.
     pub key: Key,
     /// How far it has counted grants for fencing tokens, of this resource and of others that share its counter. None if
-    /// it was not asked for it, as by [`look_on`](crate::ManagerBuilder::look_on), or has none.
+    /// it was not asked for it, as by `look_on` of [operators](crate::ManagerBuilder::operator), or has none.
     pub counter: Option<FencingToken>,
 }
 

@@ -19,10 +19,10 @@ use std::time::Duration;
 pub(crate) fn run(arguments: &DoctorArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
     let nodes = Nodes::choose(place.nodes.as_ref())?;
-    let builder = nodes.to_look_at(&place.agreement)?;
-    let quorum = builder.quorum().map_err(|error| nodes.wrong(&error))?;
-    let builder = nodes.quiet_builder(&place.agreement);
-    let told = waiting::for_it(builder.examine())?.map_err(|error| nodes.wrong(&error))?;
+    let operator = nodes.to_look_at(&place.agreement)?.operator();
+    let operator = operator.map_err(|error| nodes.wrong(&error))?;
+    let quorum = operator.quorum();
+    let told = waiting::for_it(operator.examine())?.map_err(|error| nodes.wrong(&error))?;
     let diagnosis = Diagnosis::of(patient(&place.agreement, quorum, &told));
     match arguments.json {
         true => output::data(diagnosis.json()),

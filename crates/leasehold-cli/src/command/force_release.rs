@@ -4,10 +4,10 @@ use crate::{
     args::views::ForceReleaseArguments,
     exit_code,
     failure::Failure,
-    label::{Holder, Whose},
     lock_view::{self, LockView, State, shown_left},
     nodes::Nodes,
     output, question, waiting,
+    whose::{Signer, Whose},
 };
 use leasehold::{Key, LockManager, ReleaseOutcome};
 
@@ -34,7 +34,7 @@ async fn release(
         return Err(lock_view::no_lock(name, kind));
     }
     // What is not named is somebody's data, and stays.
-    let named = seen.only(|owner| Holder::shown(owner.as_bytes(), whose) != Holder::Stranger);
+    let named = seen.only(|owner| Signer::of(owner.as_bytes(), whose).is_shown());
     let has = |is_so: fn(&Key) -> bool| named.nodes().iter().any(|node| is_so(&node.key));
     if has(|key| matches!(key, Key::Foreign { .. })) && !has(|key| key.holder().is_some()) {
         return Err(not_ours(name, whose));
@@ -47,7 +47,7 @@ async fn release(
     let eviction = manager.evict(named).await;
     let (mut unclear, mut lines) = (0, Vec::new());
     for (owner, outcome) in &eviction.evicted {
-        let holder = Holder::shown(owner.as_bytes(), whose);
+        let holder = Signer::of(owner.as_bytes(), whose);
         lines.push(format!("{holder}\t{}", told(outcome)));
         unclear += usize::from(matches!(outcome, ReleaseOutcome::Unknown { .. }));
     }

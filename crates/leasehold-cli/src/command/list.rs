@@ -4,10 +4,10 @@ use crate::{
     args::views::ListArguments,
     columns, exit_code,
     failure::Failure,
-    label::Whose,
     lock_view::{LockView, State, row, shown_left},
     nodes::Nodes,
     output, waiting,
+    whose::Whose,
 };
 use leasehold::operate::{Answer, Listing, Search};
 use std::time::Duration;
@@ -16,10 +16,11 @@ use std::time::Duration;
 pub(crate) fn run(arguments: &ListArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
     let nodes = Nodes::choose(place.nodes.as_ref())?;
-    let builder = nodes.to_look_at(&place.agreement)?;
+    let operator = nodes.to_look_at(&place.agreement)?.operator();
+    let operator = operator.map_err(|error| nodes.wrong(&error))?;
     let whose = Whose::with(arguments.foreign);
     let search = search(&arguments.prefix, arguments.most, whose);
-    let listing = waiting::for_it(builder.search(search))?.map_err(|error| nodes.wrong(&error))?;
+    let listing = waiting::for_it(operator.search(search))?.map_err(|error| nodes.wrong(&error))?;
     let views = views(&listing, whose);
     if arguments.json {
         for view in &views {

@@ -5,10 +5,10 @@ use crate::{
     args::views::StatusArguments,
     failure::Failure,
     judgement::Judgement,
-    label::{Holder, Whose},
     lock_view::{LockView, State},
     nodes::Nodes,
     output, waiting,
+    whose::Whose,
 };
 use leasehold::clock::Clock;
 use std::time::Duration;
@@ -32,9 +32,7 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
         true => output::data(view.json()),
         false => output::data(view.text(Clock::system().wall())),
     }?;
-    if matches!(&view.state, State::Held(held) if held.holder == Holder::Stranger)
-        && !arguments.foreign
-    {
+    if matches!(&view.state, State::Held(held) if !held.holder.is_shown()) && !arguments.foreign {
         output::hint("--foreign tells more of another library's lock");
     }
     Ok(view.code())
@@ -43,9 +41,9 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
 /// A lock that nobody holds is free if it can be had.
 fn free(nodes: &Nodes, arguments: &StatusArguments) -> Result<State, Failure> {
     let agreement = &arguments.place.agreement;
-    let builder = || nodes.quiet_builder(agreement);
-    let quorum = builder().quorum().map_err(|error| nodes.wrong(&error))?;
-    let told = waiting::for_it(builder().examine_votes_within(LIMIT))?;
+    let operator = nodes.operator(agreement)?.within(LIMIT);
+    let quorum = operator.quorum();
+    let told = waiting::for_it(operator.examine_votes())?;
     let told = told.map_err(|error| nodes.wrong(&error))?;
     let patient = patient(agreement, quorum, &told);
     Ok(match patient.judgement() {

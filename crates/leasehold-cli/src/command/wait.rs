@@ -5,18 +5,19 @@ use crate::{
     duration::Shown,
     exit_code,
     failure::Failure,
-    label::Whose,
     lock_view::{self, KeyView, LockView, State},
     nodes::Nodes,
     output, waiting,
+    whose::Whose,
 };
 
 /// Waits, and tells the code to exit with.
 pub(crate) fn run(arguments: &WaitArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
     let nodes = Nodes::choose(place.nodes.as_ref())?;
-    let builder = nodes.to_look_at(&place.agreement)?;
-    let seen = waiting::for_it(builder.until_free(&arguments.resource, arguments.wait))?
+    let operator = nodes.to_look_at(&place.agreement)?.operator();
+    let operator = operator.map_err(|error| nodes.wrong(&error))?;
+    let seen = waiting::for_it(operator.until_free(&arguments.resource, arguments.wait))?
         .map_err(|error| nodes.wrong(&error))?;
     let (view, name) = (LockView::of(&seen, Whose::Ours), &arguments.resource);
     if arguments.json {

@@ -5,10 +5,10 @@ use crate::{
     args::views::WatchArguments,
     clock_steps::ClockSteps,
     failure::Failure,
-    label::Whose,
     nodes::Nodes,
     output,
     picture::{Frame, Picture},
+    whose::Whose,
 };
 use leasehold::{ConfigError, clock::Clock, operate::Answer};
 use std::io::{IsTerminal, stdout};
@@ -50,12 +50,12 @@ async fn picture(
     steps: &mut ClockSteps,
 ) -> Result<Picture, Failure> {
     let agreement = &arguments.place.agreement;
-    let builder = || nodes.quiet_builder(agreement);
+    let operator = nodes.operator(agreement)?;
     let wrong = |error: ConfigError| nodes.wrong(&error);
-    let quorum = builder().quorum().map_err(wrong)?;
+    let quorum = operator.quorum();
     let (told, listing) = join!(
-        builder().examine_promptly(list::ANSWER),
-        builder().search(list::search(&arguments.prefix, MOST, Whose::Ours))
+        operator.examine_promptly(list::ANSWER),
+        operator.search(list::search(&arguments.prefix, MOST, Whose::Ours))
     );
     let (told, listing) = (told.map_err(wrong)?, listing.map_err(wrong)?);
     let has_more = listing

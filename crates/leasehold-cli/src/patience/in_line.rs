@@ -58,8 +58,10 @@ impl Wait<'_> {
             ));
             return;
         }
-        let survey = self.nodes.quiet_builder(&self.lock.place.agreement);
-        let told = survey.survey().await.unwrap_or_default();
+        let Ok(operator) = self.nodes.operator(&self.lock.place.agreement) else {
+            return;
+        };
+        let told = operator.survey().await.unwrap_or_default();
         let abstaining = abstaining(&told);
         if abstaining.len() <= seen.nodes().len() - seen.quorum() {
             output::talk(format_args!(

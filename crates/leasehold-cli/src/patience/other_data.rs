@@ -29,11 +29,8 @@ impl Wait<'_> {
     /// Looks what stands there. The end of the wait, if it is no lock.
     pub(super) async fn other_data(&self) -> Option<Failure> {
         let name = &self.lock.resource;
-        let look = self
-            .nodes
-            .quiet_builder(&self.lock.place.agreement)
-            .look(name);
-        let seen = look.await.ok()?;
+        let operator = self.nodes.operator(&self.lock.place.agreement).ok()?;
+        let seen = operator.look(name).await.ok()?;
         Some(lock_view::no_lock(name, seen.other_type()?))
     }
 }

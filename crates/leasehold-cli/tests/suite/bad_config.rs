@@ -189,14 +189,14 @@ fn a_file_or_a_cluster_that_is_not_there_is_told() {
         2,
         &[
             "names several clusters and none as the default",
-            "hint: --use a|b",
+            "hint: choose one of a|b, by --use",
         ],
     );
     let seen = run(&user, &["--use", "c"]);
     seen.assert_says(
         2,
         &[
-            "has no cluster \"c\", which --use asks for",
+            "has no cluster \"c\", which was asked for",
             "hint: did you mean",
         ],
     );

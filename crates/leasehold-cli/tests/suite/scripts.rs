@@ -153,7 +153,7 @@ fn a_label_is_seen_by_who_is_refused_and_any_name_can_be_read_by_a_shell() {
     assert_eq!(resource, name);
     assert!(owner.ends_with(".nightly run"), "{owner}");
     let refused = site.end(&["run", "-n", name, "--", "true"]);
-    refused.assert_says(121, &["; held by pid ", " (nightly run), for at most"]);
+    refused.assert_says(121, &["held by pid ", " (nightly run) (for at most"]);
     assert_eq!(site.end(&["release", "--owner", owner, name]).code, 0);
 }
 

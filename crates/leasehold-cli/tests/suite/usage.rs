@@ -41,8 +41,8 @@ fn an_empty_resource_is_refused() {
 fn an_empty_list_of_nodes_is_refused() {
     refused(
         &["run", "--nodes", "", "demo", "--", "true"],
-        "invalid value for '--nodes <URL,URL…>': no node in it: leave --nodes and \
-         LEASEHOLD_NODES out to lock on this machine only",
+        "invalid value for '--nodes <URL,URL…>': no node in it; write \
+         redis://db1,redis://db2,redis://db3, or file:///folder to lock on this machine only",
     );
 }
 

@@ -1,11 +1,10 @@
 //! Everything that a node tells of itself and that matters to locks.
 
-use super::{Answer, Survey, Told, at_once, elsewhere, survey_of};
+use super::{Answer, Survey, Told, at_once, survey_of};
 use crate::{
-    builder::{ManagerBuilder, Operated, Spot},
+    builder::{Operated, Spot},
     clock::Clock,
     configuration::Configuration,
-    error::ConfigError,
     link::redis::steward::{
         Steward,
         checkup::{Checkup, Offset},
@@ -194,24 +193,6 @@ pub(super) enum Limit {
     Whole(Duration),
     /// So long for each answer.
     Answer(Duration),
-}
-
-impl ManagerBuilder {
-    /// As [`examine`](Self::examine), but a node that leaves anything unanswered for `limit` is
-    /// [`Silent`](Answer::Silent): one that hangs costs so long and no longer, and one that is far away is heard to the end.
-    ///
-    /// # Errors
-    /// A [`ConfigError`] as of [`build`](Self::build).
-    ///
-    /// # Cancel safety
-    /// Dropping the future loses the answers and nothing else.
-    pub async fn examine_promptly(
-        self,
-        limit: Duration,
-    ) -> Result<Vec<Told<Examination>>, ConfigError> {
-        let operated = self.into_operated()?;
-        elsewhere(examine(operated, Extent::Everything, Limit::Answer(limit))).await
-    }
 }
 
 /// Looks at all nodes at once.

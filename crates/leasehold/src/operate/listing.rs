@@ -1,10 +1,11 @@
 //! All locks on the nodes.
 
-use super::{Answer, Told, at_once, elsewhere};
+use super::{Answer, Told, at_once, in_time};
 use crate::{
-    builder::{ManagerBuilder, Operated, Spot},
+    builder::{Operated, Spot},
+    clock::Clock,
     configuration::Configuration,
-    error::{ConfigError, NodeFault},
+    error::NodeFault,
     inspection::{Inspection, Key, NodeKey},
     link::{
         NodeName,
@@ -110,66 +111,8 @@ impl Search {
     }
 }
 
-impl ManagerBuilder {
-    /// As [`list`](Self::list), with more to say about what is looked for.
-    ///
-    /// # Errors
-    /// A [`ConfigError`] as of [`build`](Self::build). What a single node said is in [`Listing::nodes`].
-    ///
-    /// # Cancel safety
-    /// Dropping the future loses the answers and nothing else.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use leasehold::{LockManager, operate::Search};
-    /// use std::time::Duration;
-    ///
-    /// let nodes = ["redis://db1", "redis://db2", "redis://db3"];
-    /// let search = Search::new("orders/").answer_within(Duration::from_millis(500));
-    /// let listing = LockManager::builder().nodes(nodes).search(search).await?;
-    /// println!("{} locks", listing.locks.len());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn search(self, search: Search) -> Result<Listing, ConfigError> {
-        let operated = self.into_operated()?;
-        elsewhere(list(operated, search)).await
-    }
-
-    /// What each node has under the resource's name, as [`inspect`](crate::LockManager::inspect) tells it, and of what is
-    /// no lock ([`Key::Foreign`]) also the type. Changes nothing. One node that does not answer costs five seconds or so.
-    ///
-    /// # Errors
-    /// A [`ConfigError`] as of [`build`](Self::build), or for a name that cannot be used.
-    ///
-    /// # Cancel safety
-    /// Dropping the future loses the answers and nothing else.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use leasehold::{Key, LockManager};
-    ///
-    /// let nodes = ["redis://db1", "redis://db2", "redis://db3"];
-    /// let seen = LockManager::builder().nodes(nodes).look("cart:1").await?;
-    /// for node in seen.nodes() {
-    ///     if let Key::Foreign { kind: Some(kind), .. } = &node.key {
-    ///         println!("{}: a {kind}", node.node);
-    ///     }
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn look(self, resource: &str) -> Result<Inspection, ConfigError> {
-        let resource = Resource::new(resource)?;
-        let operated = self.into_operated()?;
-        elsewhere(look(operated, resource)).await
-    }
-}
-
 /// Reads what all nodes have under one name.
-async fn look(operated: Operated, resource: Resource) -> Inspection {
+pub(super) async fn look(operated: Operated, resource: Resource) -> Inspection {
     let (quorum, configuration) = (operated.quorum, operated.configuration);
     let search = Search::new(resource.as_str());
     let jobs = operated.nodes.into_iter().map(|(node, spot)| {
@@ -182,9 +125,9 @@ async fn look(operated: Operated, resource: Resource) -> Inspection {
                     Err(why) => Visit::Silent(why),
                 },
                 // There is little to go through.
-                other => scan(other, &configuration, &search).await.0,
+                other => scan(other, &configuration, &search, None).await.0,
             };
-            let key = match read(visit, &configuration, &names).await {
+            let key = match read(visit, &configuration, &names, None).await {
                 Ok(keys) => keys.into_iter().next().unwrap_or(Key::Free),
                 Err(why) => unknown(&node, why.as_deref().unwrap_or(UNLISTED)),
             };
@@ -210,12 +153,15 @@ enum Visit {
 }
 
 /// Reads all nodes' names, and then what every node has under any of them.
-pub(super) async fn list(operated: Operated, search: Search) -> Listing {
+pub(super) async fn list(operated: Operated, search: Search, limit: Option<Duration>) -> Listing {
     let (quorum, configuration) = (operated.quorum, operated.configuration);
+    let clock = Clock::system();
+    let end = limit.map(|limit| clock.now().saturating_add(limit));
+    let left = move || end.map(|end| end.saturating_since(clock.now()));
     let jobs = operated.nodes.into_iter().map(|(node, spot)| {
         let (configuration, search) = (configuration.clone(), search.clone());
         async move {
-            let (visit, scanned, names) = scan(spot, &configuration, &search).await;
+            let (visit, scanned, names) = scan(spot, &configuration, &search, left()).await;
             (node, visit, scanned, names)
         }
     });
@@ -228,20 +174,15 @@ pub(super) async fn list(operated: Operated, search: Search) -> Listing {
     let jobs = visits.into_iter().map(|(node, visit, scanned)| {
         let (configuration, all) = (configuration.clone(), all.clone());
         async move {
-            let read = read(visit, &configuration, &all).await;
+            let read = read(visit, &configuration, &all, left()).await;
             (node, scanned, read)
         }
     });
     let mut columns = Vec::new();
     for (node, scanned, read) in at_once(jobs).await {
-        let answer = match (&read, scanned) {
-            (Err(Some(why)), _) => Answer::Silent(why.clone()),
-            (Err(None), _) | (Ok(_), None) => Answer::NeedsNone,
-            (Ok(_), Some(scanned)) => Answer::Told(scanned),
-        };
         nodes.push(Told {
             node: node.clone(),
-            answer,
+            answer: answer(&read, scanned),
         });
         columns.push((node, read));
     }
@@ -265,20 +206,29 @@ pub(super) async fn list(operated: Operated, search: Search) -> Listing {
     }
 }
 
+fn answer(read: &Result<Vec<Key>, Option<String>>, scanned: Option<Scanned>) -> Answer<Scanned> {
+    match (read, scanned) {
+        (Err(Some(why)), _) => Answer::Silent(why.clone()),
+        (Err(None), _) | (Ok(_), None) => Answer::NeedsNone,
+        (Ok(_), Some(scanned)) => Answer::Told(scanned),
+    }
+}
+
 async fn scan(
     spot: Spot,
     configuration: &Configuration,
     search: &Search,
+    left: Option<Duration>,
 ) -> (Visit, Option<Scanned>, BTreeSet<Resource>) {
     let nothing = |visit| (visit, None, BTreeSet::new());
     match spot {
         Spot::Elsewhere => nothing(Visit::NeedsNone),
         Spot::Server(url) => {
-            let scanned = async {
+            let scanned = in_time(left, async {
                 let mut steward = search.visit(url, configuration).await?;
                 let found = search.scan(&mut steward, configuration).await?;
                 Ok((steward, found))
-            };
+            });
             match scanned.await {
                 Err(why) => nothing(Visit::Silent(why)),
                 Ok((steward, (names, is_all))) => {
@@ -292,7 +242,7 @@ async fn scan(
         }
         #[cfg(all(feature = "file", unix))]
         Spot::File(file) => {
-            let contents = match file.contents(crate::clock::Clock::system()) {
+            let contents = match file.contents(Clock::system()) {
                 Ok(contents) => contents,
                 Err(why) => return nothing(Visit::Silent(why)),
             };
@@ -322,6 +272,7 @@ async fn read(
     visit: Visit,
     configuration: &Configuration,
     names: &[Resource],
+    left: Option<Duration>,
 ) -> Result<Vec<Key>, Option<String>> {
     match visit {
         Visit::NeedsNone => Err(None),
@@ -332,8 +283,8 @@ async fn read(
             Ok(names.iter().map(key).collect())
         }
         Visit::Server(mut steward) => {
-            let stored = steward.read(configuration.key_format(), names).await;
-            let stored = stored.map_err(Some)?;
+            let stored = in_time(left, steward.read(configuration.key_format(), names));
+            let stored = stored.await.map_err(Some)?;
             Ok(stored.into_iter().map(key).collect())
         }
     }

@@ -36,7 +36,7 @@ struct Seen {
     counter: Option<FencingToken>,
 }
 
-/// Somebody who looks on while a lock changes hands; see [`look_on`](crate::ManagerBuilder::look_on). Ends when it is
+/// Somebody who looks on while a lock changes hands; see [`look_on`](super::Operator::look_on). Ends when it is
 /// dropped.
 #[derive(Debug)]
 pub struct Vigil(watch::Receiver<Inspection>);

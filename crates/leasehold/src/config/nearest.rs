@@ -10,7 +10,7 @@ pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 }
 
 /// How many letters have to be put in, left out or changed. `-` and `_` are one letter.
-pub(crate) fn distance(one: &str, other: &str) -> usize {
+fn distance(one: &str, other: &str) -> usize {
     let letters = |word: &str| -> Vec<char> {
         let word = word.to_lowercase().replace('-', "_");
         word.chars().collect()
