@@ -33,7 +33,7 @@ fn meant(name: &str) -> Option<&'static str> {
         } else {
             2
         };
-        levenshtein(name, read) <= most
+        levenshtein(&name.to_uppercase().replace('-', "_"), read) <= most
     })
 }
 
