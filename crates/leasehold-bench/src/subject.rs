@@ -99,7 +99,7 @@ pub(crate) fn rank(name: &str) -> usize {
 
 /// The nodes are new: nobody can hold what they may have forgotten, and nobody has to wait.
 pub(crate) async fn admit(urls: &[String]) -> Fallible<()> {
-    builder(urls).admit().await?;
+    builder(urls).operator()?.admit().await?;
     Ok(())
 }
 

@@ -218,7 +218,7 @@ impl<'a, M: Mode> Client<'a, M> {
         // Before the release begins: from then on another may win.
         self.journal.write(&entry(&guard, Step::Ended))?;
         if self.draw.percent(70) {
-            guard.release().await;
+            drop(guard.release().await);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crate::{duration, node_list::NodeList};
 use clap::{Args, ValueEnum};
-use leasehold::{KeyFormat, LockManager, LockOptions, ManagerBuilder, RestartGuard};
+use leasehold::{KeyFormat, ManagerBuilder, RestartGuard, config};
 use std::time::Duration;
 
 /// Options that all who lock on the same servers must spell alike. None is what nobody said, which is the default of
@@ -96,47 +96,53 @@ pub(crate) enum Guard {
 }
 
 impl Agreement {
-    /// What was said here, and where nothing was, what `other` says.
-    pub(crate) fn or(self, other: Self) -> Self {
+    /// What was said here, and where nothing was, what the configuration file says.
+    pub(crate) fn or(self, file: config::Agreement) -> Self {
         Self {
-            max_ttl: self.max_ttl.or(other.max_ttl),
-            restart_guard: self.restart_guard.or(other.restart_guard),
-            namespace: self.namespace.or(other.namespace),
-            cluster: self.cluster.or(other.cluster),
-            key_format: self.key_format.or(other.key_format),
-            tolerate_forgetful: self.tolerate_forgetful.or(other.tolerate_forgetful),
-            clock_skew: self.clock_skew.or(other.clock_skew),
-            origin: self.origin.or(other.origin),
+            max_ttl: self.max_ttl.or(file.max_ttl),
+            restart_guard: self.restart_guard.or(file.restart_guard.map(Guard::of)),
+            namespace: self.namespace.or(file.namespace),
+            cluster: self.cluster.or(file.cluster),
+            key_format: self.key_format.or(file.key_format),
+            tolerate_forgetful: self.tolerate_forgetful.or(file.tolerate_forgetful),
+            clock_skew: self.clock_skew.or(file.clock_skew),
+            origin: self.origin.or(file.origin),
         }
     }
 
     /// A manager of these servers, that is not built yet.
-    pub(crate) fn builder(&self, NodeList(urls): &NodeList) -> ManagerBuilder {
-        let max_ttl = self.max_ttl.unwrap_or(USUAL_MAX_TTL);
-        let mut builder = LockManager::builder()
-            .nodes(urls)
-            .max_ttl(max_ttl)
-            // Each lock has a TTL of its own, and what nobody uses must not be above the maximum.
-            .defaults(LockOptions::new().ttl(self.usual_ttl()));
-        if let Some(guard) = self.restart_guard {
-            builder = builder.restart_guard(guard.into());
-        }
-        if let Some(servers) = self.tolerate_forgetful {
-            builder = builder.tolerate_forgetful(servers.into());
-        }
-        if let Some(skew) = self.clock_skew {
-            builder = builder.clock_skew(skew);
-        }
-        if let Some(namespace) = &self.namespace {
-            builder = builder.namespace(namespace);
-        }
-        if let Some(cluster) = &self.cluster {
-            builder = builder.cluster(cluster);
-        }
-        if let Some(format) = &self.key_format {
-            builder = builder.key_format(format.clone());
-        }
-        builder
+    pub(crate) fn builder(&self, nodes: &NodeList) -> ManagerBuilder {
+        let agreement = config::Agreement {
+            max_ttl: Some(self.max_ttl.unwrap_or(USUAL_MAX_TTL)),
+            restart_guard: self.restart_guard.map(Guard::into),
+            namespace: self.namespace.clone(),
+            cluster: self.cluster.clone(),
+            key_format: self.key_format.clone(),
+            tolerate_forgetful: self.tolerate_forgetful,
+            clock_skew: self.clock_skew,
+            origin: self.origin.clone(),
+        };
+        agreement.builder(nodes)
+    }
+
+    /// As nodes write it down, but for what the nodes themselves decide.
+    pub(crate) fn words(&self) -> String {
+        let max_ttl = self.max_ttl.unwrap_or(USUAL_MAX_TTL).as_millis();
+        let guard = self
+            .restart_guard
+            .unwrap_or(Guard::Quarantine)
+            .to_possible_value();
+        let guard = guard
+            .map(|value| value.get_name().to_owned())
+            .unwrap_or_default();
+        let keys = self.key_format.as_ref().map(|format| {
+            let format = format.to_string().replace('%', "%25").replace(' ', "%20");
+            format!(" keys={format}")
+        });
+        format!(
+            "version=1 max-ttl={max_ttl}ms guard={guard}{}",
+            keys.unwrap_or_default()
+        )
     }
 
     /// The TTL of locks that are made without one of their own.
@@ -152,6 +158,17 @@ impl Agreement {
     /// The longest TTL, where there is one.
     pub(crate) fn longest_ttl(&self) -> Option<Duration> {
         (!self.is_unguarded()).then(|| self.max_ttl.unwrap_or(USUAL_MAX_TTL))
+    }
+}
+
+impl Guard {
+    /// That of a file.
+    const fn of(guard: RestartGuard) -> Self {
+        match guard {
+            RestartGuard::TrustAof => Self::TrustAof,
+            RestartGuard::Off => Self::Off,
+            _ => Self::Quarantine,
+        }
     }
 }
 

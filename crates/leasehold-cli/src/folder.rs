@@ -36,11 +36,6 @@ pub(crate) fn of_user() -> Result<PathBuf, Failure> {
     Ok(FOLDER.get_or_init(|| folder).clone())
 }
 
-/// Whether this is the user's folder.
-pub(crate) fn is_of_user(folder: &Path) -> bool {
-    of_user().is_ok_and(|own| own == folder)
-}
-
 fn choose(
     state_home: Option<OsString>,
     user: u32,

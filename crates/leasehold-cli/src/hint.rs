@@ -38,7 +38,7 @@ pub(crate) fn by_fault(faults: &[NodeFault]) -> &'static str {
 }
 
 /// What a server says, and what to do about it.
-const REMEDIES: [(&str, &str); 13] = [
+const REMEDIES: [(&str, &str); 16] = [
     (
         "maxmemory-policy",
         "on the server: CONFIG SET maxmemory-policy noeviction, and the same in its configuration",
@@ -58,9 +58,14 @@ const REMEDIES: [(&str, &str); 13] = [
     ),
     (
         "the same server",
-        "name each server once: it has one vote, whatever it is called",
+        "list each server once: it has one vote, whatever its address",
     ),
     ("with another configuration", SAY_THE_SAME),
+    (
+        "NOAUTH",
+        "give the password by LEASEHOLD_NODES (redis://user:password@host), or by password_file or nodes_file of the \
+         configuration file; on a command line everybody on the machine can read it",
+    ),
     (
         "authentication failed",
         "check user and password in the address: redis://user:password@host",
@@ -73,6 +78,8 @@ const REMEDIES: [(&str, &str); 13] = [
         "OOM",
         "the server has reached its maxmemory: raise it, or free some",
     ),
+    ("answer within", HANGS),
+    ("no connection within", HANGS),
     ("NOPERM", PERMISSIONS),
     ("ACL failure", PERMISSIONS),
     ("can't run this command", PERMISSIONS),
@@ -81,6 +88,8 @@ const REMEDIES: [(&str, &str); 13] = [
         "something else listens there, or it wants TLS: rediss://host",
     ),
 ];
+
+const HANGS: &str = "`leasehold doctor` tells which nodes hang or are too far away; a longer --ttl leaves them more time";
 
 const PERMISSIONS: &str = "the server's user needs the keys, evalsha, eval, script|load, info, time, and set, get, del, \
                            pexpire, pttl, hget, hmget, hset; behind sentinels role as well, and with --fair the keys \

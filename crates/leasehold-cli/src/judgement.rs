@@ -81,14 +81,14 @@ impl Judgement {
     pub(crate) fn sentence(self, nodes: usize) -> String {
         match (self, nodes) {
             (Self::Now { .. }, 1) => "locks work".to_owned(),
-            (Self::Now { spare: 0 }, _) => "locks work, and no node more may be away".to_owned(),
-            (Self::Now { spare: 1 }, _) => "locks work, and 1 node more may be away".to_owned(),
-            (Self::Now { spare }, _) => format!("locks work, and {spare} nodes more may be away"),
-            (Self::Later(time), _) => format!("nobody can have a lock for {}", Shown(time)),
+            (Self::Now { spare: 0 }, _) => "locks work, but no other node may fail".to_owned(),
+            (Self::Now { spare: 1 }, _) => "locks work, and 1 other node may fail".to_owned(),
+            (Self::Now { spare }, _) => format!("locks work, and {spare} other nodes may fail"),
+            (Self::Later(time), _) => format!("no lock can be acquired for {}", Shown(time)),
             (Self::OtherConfiguration, _) => {
-                "no lock can be had with this configuration".to_owned()
+                "no lock can be acquired with this configuration".to_owned()
             }
-            (Self::No, _) => "nobody can have a lock".to_owned(),
+            (Self::No, _) => "no lock can be acquired".to_owned(),
         }
     }
 }

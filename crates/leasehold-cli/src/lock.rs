@@ -5,11 +5,10 @@ use crate::{
     duration::Shown,
     exit_code,
     failure::Failure,
-    label::Label,
     nodes::Nodes,
     upkeep::Upkeep,
 };
-use leasehold::{LockManager, LockOptions, OwnerSource};
+use leasehold::{Holder, LockManager, LockOptions};
 use std::time::Duration;
 use tokio::runtime::{self, Runtime};
 
@@ -53,13 +52,12 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
 
 /// What the lock is to be like.
 pub(crate) fn options(lock: &LockArguments, span: Option<&SpanArguments>) -> LockOptions {
-    let label = Label::of_this_process(lock.label.clone());
     let max_hold = span.and_then(|span| span.max_hold);
     let mut options = LockOptions::new()
         .ttl(lock.ttl)
         .tries_unlimited()
         .warn_before(Upkeep::new(lock.ttl, max_hold).warn_before())
-        .owner_source(OwnerSource::new(move |random| label.owner(random)));
+        .owner_source(Holder::owner_source(lock.label.as_deref()));
     options = match max_hold {
         Some(most) => options.max_hold(most),
         None => options.max_hold_unlimited(),

@@ -1,10 +1,16 @@
 //! A lock as it is shown: by `status`, `list`, `watch` and `force-release`.
 
 use crate::{
-    columns, duration::Shown, exit_code, json::Json, judgement::Judgement, label::Holder,
+    columns,
+    duration::Shown,
+    exit_code,
+    failure::Failure,
+    json::Json,
+    judgement::Judgement,
     moment::Moment,
+    whose::{Signer, Whose},
 };
-use leasehold::{Inspection, Key, NodeKey, Owner};
+use leasehold::{Inspection, Key, NodeKey};
 use std::time::Duration;
 
 /// A lock, by the word of all nodes.
@@ -21,6 +27,8 @@ pub(crate) struct LockView {
 pub(crate) enum State {
     Held(Signature),
     Free,
+    /// Something of this type stands there that is no lock.
+    OtherType(String),
     /// Nobody holds it, and nobody can have it: why, and how many nodes vote.
     Unusable {
         judgement: Judgement,
@@ -35,8 +43,8 @@ pub(crate) enum State {
 pub(crate) enum KeyView {
     Nothing,
     Lock(Signature),
-    /// A key that is no lock.
-    Other,
+    /// A key that is no lock: of which type, if that is told.
+    Other(Option<String>),
     /// It does not say, for this reason.
     Silent(String),
 }
@@ -44,49 +52,72 @@ pub(crate) enum KeyView {
 /// Who signed, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Signature {
-    pub(crate) owner: String,
-    pub(crate) holder: Holder,
+    /// Only to tell one from another.
+    pub(crate) value: Vec<u8>,
+    pub(crate) holder: Signer,
     /// None if for ever.
     pub(crate) left: Option<Duration>,
 }
 
 impl Signature {
-    pub(crate) fn new(owner: &[u8], left: Option<Duration>) -> Self {
+    pub(crate) fn new(owner: &[u8], left: Option<Duration>, whose: Whose) -> Self {
         Self {
-            owner: owner.escape_ascii().to_string(),
-            holder: Holder::of(owner),
+            value: owner.to_vec(),
+            holder: Signer::of(owner, whose),
             left,
         }
+    }
+
+    /// The owner, as it may be shown.
+    pub(crate) fn owner(&self) -> Option<String> {
+        match &self.holder {
+            Signer::Peer { beginning } => Some(beginning.clone()),
+            signer => signer
+                .is_shown()
+                .then(|| self.value.escape_ascii().to_string()),
+        }
+    }
+
+    /// Whether it is a lock, as far as anybody may be told.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.holder.is_shown()
     }
 }
 
 impl LockView {
-    pub(crate) fn of(seen: &Inspection) -> Self {
-        let state = match seen.holder() {
-            Some(holder) => State::Held(Signature::new(holder.as_bytes(), seen.remaining())),
-            None if seen.is_free() => State::Free,
-            None => State::Unclear,
+    pub(crate) fn of(seen: &Inspection, whose: Whose) -> Self {
+        let keys = seen.nodes().iter().map(|node| key_view(node, whose));
+        let keys: Vec<_> = keys.collect();
+        let sign = |owner: &[u8], left| State::Held(Signature::new(owner, left, whose));
+        let state = match (seen.holder(), seen.other_type()) {
+            (Some(holder), _) => sign(holder.as_bytes(), seen.remaining()),
+            (None, Some(kind)) => State::OtherType(kind.to_owned()),
+            (None, None) if seen.is_free() => State::Free,
+            (None, None) => match of_stranger(seen) {
+                Some((holder, left)) => sign(holder.as_bytes(), left),
+                None => State::Unclear,
+            },
         };
-        let keys = seen.nodes().iter().map(key_view);
         Self {
             resource: seen.resource().as_str().to_owned(),
             quorum: seen.quorum(),
             state,
-            keys: keys.collect(),
+            keys,
         }
     }
 
-    /// Everybody who has a key on some node but does not hold the lock.
+    /// Everybody who has a lock on some node but does not hold it.
     pub(crate) fn left_over(&self) -> Vec<&Signature> {
         let holder = match &self.state {
-            State::Held(holder) => Some(&holder.owner),
+            State::Held(holder) => Some(&holder.value),
             _ => None,
         };
         let mut found: Vec<&Signature> = Vec::new();
         for (_, key) in &self.keys {
             if let KeyView::Lock(other) = key
-                && Some(&other.owner) != holder
-                && found.iter().all(|known| known.owner != other.owner)
+                && other.is_shown()
+                && Some(&other.value) != holder
+                && found.iter().all(|known| known.value != other.value)
             {
                 found.push(other);
             }
@@ -94,9 +125,15 @@ impl LockView {
         found
     }
 
+    /// Whether there is a lock to be shown.
+    pub(crate) fn is_shown(&self) -> bool {
+        matches!(&self.state, State::Held(held) if held.is_shown()) || !self.left_over().is_empty()
+    }
+
     /// On how many nodes it is signed so.
-    pub(crate) fn count(&self, owner: &str) -> usize {
-        let is_theirs = |key: &KeyView| matches!(key, KeyView::Lock(lock) if lock.owner == owner);
+    pub(crate) fn count(&self, signed: &Signature) -> usize {
+        let is_theirs =
+            |key: &KeyView| matches!(key, KeyView::Lock(lock) if lock.value == signed.value);
         self.keys.iter().filter(|(_, key)| is_theirs(key)).count()
     }
 
@@ -105,6 +142,7 @@ impl LockView {
             State::Free => exit_code::SUCCESS,
             State::Held(_) => exit_code::HELD,
             State::Unusable { judgement, .. } => judgement.code(),
+            State::OtherType(_) => exit_code::USAGE,
             State::Unclear => exit_code::NO_QUORUM,
         }
     }
@@ -116,6 +154,7 @@ impl LockView {
         match &self.state {
             State::Free => lines.push(format!("{name:?} is free")),
             State::Unclear => lines.push(self.doubt()),
+            State::OtherType(kind) => lines.push(other(name, kind)),
             State::Unusable { judgement, count } => {
                 let judgement = judgement.sentence(self.keys.len());
                 lines.push(format!("nobody holds {name:?}; {judgement}: {count}"));
@@ -130,7 +169,7 @@ impl LockView {
                     |left| format!("{}, unless extended", Shown(left)),
                 );
                 lines.push(format!("  left   {left}"));
-                lines.push(format!("  owner  {}", held.owner));
+                lines.extend(held.owner().map(|owner| format!("  owner  {owner}")));
             }
         }
         lines.push(String::new());
@@ -173,16 +212,18 @@ impl LockView {
 
     fn row(&self, node: &str, key: &KeyView) -> Vec<String> {
         let holder = match &self.state {
-            State::Held(held) => Some(&held.owner),
+            State::Held(held) => Some(&held.value),
             _ => None,
         };
         match key {
             KeyView::Nothing => row([node, "none"]),
-            KeyView::Other => row([node, "a key that is no lock"]),
+            KeyView::Other(None) => row([node, "a key that is no lock"]),
+            KeyView::Other(Some(kind)) => row([node, &format!("{}, not a lock", named(kind))]),
             KeyView::Silent(why) => row([node, &format!("no answer: {why}")]),
             KeyView::Lock(lock) => {
                 let whose = match holder {
-                    Some(owner) if *owner == lock.owner => "the holder's".to_owned(),
+                    Some(owner) if *owner == lock.value => "the holder's".to_owned(),
+                    _ if !lock.is_shown() => "another program's".to_owned(),
                     _ => format!("left over, of {}", lock.holder),
                 };
                 row([node, &whose, &shown_left(lock.left)])
@@ -195,19 +236,22 @@ impl LockView {
             State::Held(held) => ("held", Some(held)),
             State::Free => ("free", None),
             State::Unusable { .. } => ("unusable", None),
+            State::OtherType(_) => ("other", None),
             State::Unclear => ("unclear", None),
         };
         let nodes = self.keys.iter().map(|(node, key)| {
-            let (key, lock, why) = match key {
-                KeyView::Nothing => ("none", None, None),
-                KeyView::Other => ("other", None, None),
-                KeyView::Silent(why) => ("unknown", None, Some(why.as_str())),
-                KeyView::Lock(lock) => ("lock", Some(lock), None),
+            let (key, kind, lock, why) = match key {
+                KeyView::Nothing => ("none", None, None, None),
+                KeyView::Other(kind) => ("other", kind.as_deref(), None, None),
+                KeyView::Silent(why) => ("unknown", None, None, Some(why.as_str())),
+                KeyView::Lock(lock) if lock.is_shown() => ("lock", None, Some(lock), None),
+                KeyView::Lock(lock) => ("other", Some("string"), Some(lock), None),
             };
             Json::Object(vec![
                 ("node", node.as_str().into()),
                 ("key", key.into()),
-                ("owner", Json::or_null(lock.map(|lock| lock.owner.as_str()))),
+                ("type", Json::or_null(kind)),
+                ("owner", Json::or_null(lock.and_then(Signature::owner))),
                 ("left_ms", left_json(lock)),
                 ("why", Json::or_null(why)),
             ])
@@ -219,7 +263,7 @@ impl LockView {
                 "holder",
                 Json::or_null(held.map(|held| held.holder.to_string())),
             ),
-            ("owner", Json::or_null(held.map(|held| held.owner.as_str()))),
+            ("owner", Json::or_null(held.and_then(Signature::owner))),
             (
                 "since_unix_s",
                 Json::or_null(
@@ -256,18 +300,60 @@ fn left_json(lock: Option<&Signature>) -> Json {
         .map_or(Json::Null, Json::millis)
 }
 
-fn key_view(node: &NodeKey) -> (String, KeyView) {
+/// The end of whoever wants a lock under a name where something else stands.
+pub(crate) fn no_lock(resource: &str, kind: &str) -> Failure {
+    let hint = "it belongs to another program: choose another name for the lock";
+    Failure::new(exit_code::USAGE, other(resource, kind)).hint(hint.to_owned())
+}
+
+/// Says what stands under a name instead of a lock.
+fn other(resource: &str, kind: &str) -> String {
+    format!("{resource:?} is {}, not a lock", named(kind))
+}
+
+/// A type of Redis, for people.
+fn named(kind: &str) -> String {
+    match kind {
+        "string" => "a text".to_owned(),
+        "zset" => "a sorted set".to_owned(),
+        kind => format!("a {kind}"),
+    }
+}
+
+/// Who keeps others from having the lock, if no owner does: Redisson, whose lock is a hash, or somebody with a text that
+/// is none.
+fn of_stranger(seen: &Inspection) -> Option<(String, Option<Duration>)> {
+    let foreign = seen.nodes().iter().filter_map(|node| match &node.key {
+        Key::Foreign {
+            redisson,
+            remaining,
+            ..
+        } => Some((redisson.clone().unwrap_or_default(), *remaining)),
+        _ => None,
+    });
+    let foreign: Vec<_> = foreign.collect();
+    let is_blocked = seen.nodes().len() - foreign.len() < seen.quorum();
+    foreign.into_iter().next().filter(|_| is_blocked)
+}
+
+fn key_view(node: &NodeKey, whose: Whose) -> (String, KeyView) {
     let name = node.node.to_string();
-    let sign = |owner: &Owner, left| Signature::new(owner.as_bytes(), left);
+    let sign = |owner: &[u8], left| KeyView::Lock(Signature::new(owner, left, whose));
     let key = match &node.key {
         Key::Free => KeyView::Nothing,
-        Key::Held { holder, remaining } => KeyView::Lock(sign(holder, *remaining)),
+        Key::Held { holder, remaining } => sign(holder.as_bytes(), *remaining),
+        Key::Foreign {
+            redisson: Some(thread),
+            remaining,
+            ..
+        } => sign(thread.as_bytes(), *remaining),
+        Key::Foreign { kind, .. } => KeyView::Other(kind.clone()),
         Key::Unknown(fault) => {
             let said = fault.to_string();
             let why = said.strip_prefix(&format!("{name}: ")).unwrap_or(&said);
             KeyView::Silent(why.to_owned())
         }
-        _ => KeyView::Other,
+        _ => KeyView::Other(None),
     };
     (name, key)
 }

@@ -10,8 +10,8 @@ mod child;
 mod clock_steps;
 mod columns;
 mod command;
-mod config;
 mod diagnosis;
+mod difference;
 mod duration;
 mod exit;
 mod exit_code;
@@ -21,7 +21,6 @@ mod giving_back;
 mod hint;
 mod json;
 mod judgement;
-mod label;
 mod launch;
 mod lock;
 mod lock_view;
@@ -31,6 +30,7 @@ mod node_list;
 mod nodes;
 mod output;
 mod patience;
+mod peer;
 mod picture;
 #[cfg(test)]
 mod pictures_in_docs;
@@ -42,9 +42,11 @@ mod terminal;
 mod told_lease;
 mod upkeep;
 mod usage_error;
+mod variables;
 mod waiting;
 mod warden;
 mod watch;
+mod whose;
 
 use args::{Arguments, Command};
 use exit::Exit;
@@ -60,11 +62,11 @@ fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => {
             // Help and version come this way, too: they go to stdout, with 0.
-            let told = usage_error::tell(&error).map(|()| match error.use_stderr() {
+            let code = match error.use_stderr() {
                 true => exit_code::USAGE,
                 false => exit_code::SUCCESS,
-            });
-            return ended(told.map(Exit::Code));
+            };
+            return ended(usage_error::tell(error).map(|()| Exit::Code(code)));
         }
     };
     if arguments.command.is_quiet() {

@@ -3,7 +3,9 @@
 use crate::{
     agreement::Agreement, exit_code, failure::Failure, folder, node_list::NodeList, output,
 };
-use leasehold::{ConfigError, LockManager, ManagerBuilder};
+use leasehold::{
+    ConfigError, Inspection, Key, LockManager, ManagerBuilder, NodeKey, operate::Operator,
+};
 use std::path::PathBuf;
 
 /// The nodes of one run.
@@ -12,17 +14,32 @@ pub(crate) enum Nodes {
     /// Servers at these addresses.
     Servers(NodeList),
     /// The file store in this folder.
-    ThisMachine(PathBuf),
+    ThisMachine(Folder),
+}
+
+/// A folder, and whether anybody has asked for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    is_named: bool,
 }
 
 impl Nodes {
     /// The nodes that were given; without any, this user's folder.
     pub(crate) fn choose(given: Option<&NodeList>) -> Result<Self, Failure> {
         Ok(match given {
-            None => Self::ThisMachine(folder::of_user()?),
+            None => Self::ThisMachine(Folder {
+                path: folder::of_user()?,
+                is_named: false,
+            }),
             Some(list) => list.folder().map_or_else(
                 || Self::Servers(list.clone()),
-                |folder| Self::ThisMachine(folder.to_owned()),
+                |folder| {
+                    Self::ThisMachine(Folder {
+                        path: folder.to_owned(),
+                        is_named: true,
+                    })
+                },
             ),
         })
     }
@@ -32,9 +49,9 @@ impl Nodes {
         match self {
             Self::Servers(_) => Ok(self.quiet_builder(agreement)),
             Self::ThisMachine(folder) => {
-                folder::prepare(folder)?;
-                if folder::is_of_user(folder) {
-                    let shown = folder.display();
+                folder::prepare(&folder.path)?;
+                if !folder.is_named {
+                    let shown = folder.path.display();
                     output::talk(format_args!(
                         "no nodes given: looking at this machine only, in {shown}"
                     ));
@@ -48,8 +65,29 @@ impl Nodes {
     pub(crate) fn quiet_builder(&self, agreement: &Agreement) -> ManagerBuilder {
         match self {
             Self::Servers(list) => agreement.builder(list),
-            Self::ThisMachine(folder) => LockManager::builder().file(folder),
+            Self::ThisMachine(folder) => LockManager::builder().file(&folder.path),
         }
+    }
+
+    /// What was seen, and of what is no lock also the type, which only a second look tells.
+    pub(crate) async fn look_closer(
+        &self,
+        agreement: &Agreement,
+        seen: Inspection,
+    ) -> Result<Inspection, Failure> {
+        let is_other = |node: &NodeKey| matches!(node.key, Key::Foreign { .. });
+        if !seen.nodes().iter().any(is_other) {
+            return Ok(seen);
+        }
+        let operator = self.operator(agreement)?;
+        let look = operator.look(seen.resource().as_str()).await;
+        look.map_err(|error| self.wrong(&error))
+    }
+
+    /// For those who ask the nodes themselves, quietly too.
+    pub(crate) fn operator(&self, agreement: &Agreement) -> Result<Operator, Failure> {
+        let operator = self.quiet_builder(agreement).operator();
+        operator.map_err(|error| self.wrong(&error))
     }
 
     /// What is wrong with them, for those who look.
@@ -68,17 +106,17 @@ impl Nodes {
                 .build()
                 .map_err(|error| misused(&error)),
             Self::ThisMachine(folder) => {
-                folder::prepare(folder)?;
-                let shown = folder.display();
+                folder::prepare(&folder.path)?;
+                let shown = folder.path.display();
                 // A lock that excludes fewer than its user believes is worse than none. Who named the folder knows.
-                if folder::is_of_user(folder) {
+                if !folder.is_named {
                     output::talk(format_args!(
                         "no nodes given: locking on this machine only, in {shown}"
                     ));
                 }
                 // Not as it is shown: where that differs, it is another folder, and unchecked.
                 LockManager::builder()
-                    .file(folder)
+                    .file(&folder.path)
                     .build()
                     .map_err(|error| Failure::own(format!("cannot use {shown}: {error}")))
             }

@@ -1,25 +1,27 @@
 //! The wait for the lock.
 
 mod in_line;
+mod other_data;
 mod spent;
 
 use crate::{
     args::lock::{LockArguments, WaitArguments},
+    difference::{self, Difference},
     duration::Shown,
     exit::Exit,
     exit_code,
     failure::Failure,
     giving_back, hint,
     judgement::Judgement,
-    label::Holder,
     lock::Patience,
     nesting::{self, Nesting},
     nodes::{Nodes, misused},
     output,
     signals::Signals,
 };
-use leasehold::{AcquireError, LeaseGuard, LockManager, LockOptions, Mutex, Owner};
+use leasehold::{AcquireError, Holder, LeaseGuard, LockManager, LockOptions, Mutex, Owner};
 use std::time::Duration;
+use tokio::select;
 
 /// The wait of one run.
 #[derive(Debug)]
@@ -68,10 +70,10 @@ impl<'a> Wait<'a> {
     async fn acquire(&self) -> Result<LeaseGuard, Failure> {
         let clock = self.manager.clock();
         let begun = clock.now();
-        let guard = match self.look_around().await? {
-            Some(guard) => guard,
-            None if self.lock.fair => self.wait_in_line().await?,
-            None => self.wait().await?,
+        let guard = select! {
+            biased;
+            won = self.win() => won?,
+            failure = self.meet_other_data() => return Err(failure),
         };
         if self.lock.verbose {
             let waited = Shown(clock.now().saturating_since(begun));
@@ -82,6 +84,14 @@ impl<'a> Wait<'a> {
             ));
         }
         Ok(guard)
+    }
+
+    async fn win(&self) -> Result<LeaseGuard, Failure> {
+        match self.look_around().await? {
+            Some(guard) => Ok(guard),
+            None if self.lock.fair => self.wait_in_line().await,
+            None => self.wait().await,
+        }
     }
 
     /// Whoever runs under a lock tries once before it waits: it may be that lock.
@@ -125,7 +135,7 @@ impl<'a> Wait<'a> {
             }
             (Err(error), _) => error,
         };
-        Err(self.failure(&error))
+        Err(self.failure(&error).await)
     }
 
     /// How long the wait goes on without a word.
@@ -197,7 +207,16 @@ impl<'a> Wait<'a> {
         }
     }
 
-    fn failure(&self, error: &AcquireError) -> Failure {
+    async fn failure(&self, error: &AcquireError) -> Failure {
+        if error.is_contention()
+            && error.holder().is_none()
+            && let Some(failure) = self.other_data().await
+        {
+            return failure;
+        }
+        if let Some(failure) = self.disagreement(error) {
+            return failure;
+        }
         let waited = self.patience != Patience::Once;
         let (code, text) = match self.patience {
             Patience::Within(wait) if error.is_contention() => {
@@ -209,12 +228,8 @@ impl<'a> Wait<'a> {
                 (self.conflict.unwrap_or(exit_code::WAIT_TIMED_OUT), text)
             }
             _ if error.is_contention() => {
-                let by = error
-                    .holder()
-                    .map(|holder| format!("; {}", held_by(Some(holder), error.remaining())));
-                let by = by.unwrap_or_default();
                 let code = self.conflict.unwrap_or(exit_code::HELD);
-                (code, format!("cannot {error}{by}"))
+                (code, format!("cannot {error}"))
             }
             _ => {
                 let judgement = Judgement::of_failure(error);
@@ -226,11 +241,30 @@ impl<'a> Wait<'a> {
     }
 }
 
+impl Wait<'_> {
+    /// The end of whoever set an option otherwise than those who use the nodes, if it is known which one.
+    fn disagreement(&self, error: &AcquireError) -> Option<Failure> {
+        let (ours, faults) = match error {
+            AcquireError::TimedOut { last, .. } => return self.disagreement(last),
+            AcquireError::Disagreement { ours, faults, .. } => (ours, faults),
+            _ => return None,
+        };
+        let differences = difference::of_faults(ours, faults);
+        let told = Difference::told(&differences);
+        let text = format!(
+            "cannot lock {:?}: these nodes use {told}",
+            self.lock.resource
+        );
+        let hint = Difference::way_out(&differences);
+        (!differences.is_empty()).then(|| Failure::new(exit_code::USAGE, text).hint(hint))
+    }
+}
+
 /// What stands in the way: whoever holds the lock, and those who come first.
 fn barrier(error: &AcquireError) -> String {
     let held = held_by(error.holder(), error.remaining());
     let facts = error.held();
-    let is_free = facts.is_some_and(|facts| facts.free > 0 && facts.holder.is_none());
+    let is_free = facts.is_some_and(|facts| !facts.kept_on.is_empty() && facts.holder.is_none());
     match (is_free, facts.and_then(|facts| facts.ahead)) {
         (true, None | Some(0 | 1)) => "kept for another who waits".to_owned(),
         (true, Some(ahead)) => format!("kept for {ahead} others who wait"),
@@ -244,7 +278,7 @@ fn barrier(error: &AcquireError) -> String {
 fn held_by(holder: Option<&Owner>, remaining: Option<Duration>) -> String {
     let by = holder.map_or_else(
         || "held elsewhere".to_owned(),
-        |owner| format!("held by {}", Holder::of(owner.as_bytes())),
+        |owner| format!("held by {}", Holder::of(owner)),
     );
     match remaining {
         Some(remaining) => format!("{by}, for at most {} unless extended", Shown(remaining)),

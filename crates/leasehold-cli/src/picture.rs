@@ -7,6 +7,7 @@ use crate::{
         facts::{FileFacts, NodeFacts, NodeState, VoteFacts},
     },
     duration::Shown,
+    json::Json,
     lock_view::{KeyView, LockView, Signature, State, row, shown_left},
     moment::Moment,
 };
@@ -22,6 +23,8 @@ pub(crate) struct Picture {
     pub(crate) locks: Vec<LockView>,
     /// Whose clocks were set since the first picture, a line each.
     pub(crate) steps: Vec<String>,
+    /// How many nodes did not tell what is locked.
+    pub(crate) unlisted: usize,
     /// Whether there are locks that were not read.
     pub(crate) has_more: bool,
 }
@@ -33,13 +36,24 @@ pub(crate) enum Frame {
     Terminal,
     /// Behind the one before.
     Plain,
+    /// For programs, a line each.
+    Json,
 }
 
 impl Frame {
+    /// What is there before the first picture, for which a node that hangs may take half a second.
+    pub(crate) const fn begin(self) -> &'static str {
+        match self {
+            Self::Terminal => "\x1b[H\x1b[2Jasking the nodes …\n",
+            Self::Plain | Self::Json => "",
+        }
+    }
+
     /// The bytes of a picture.
     pub(crate) fn draw(self, picture: &Picture) -> String {
         match self {
             Self::Plain => format!("{}\n\n", picture.text(usize::MAX)),
+            Self::Json => format!("{}\n", picture.json()),
             Self::Terminal => {
                 // A terminal that does not know its size says 0.
                 let size = tcgetwinsize(stdout()).ok();
@@ -79,17 +93,53 @@ impl Picture {
         // One line is kept to say that there are more.
         let room = most.saturating_sub(lines.len() + 1).max(2);
         let left_out = shown.len().saturating_sub(room);
-        if self.locks.is_empty() {
-            lines.push("nothing is locked".to_owned());
-        } else {
+        if !self.locks.is_empty() {
             lines.extend(shown.into_iter().take(room));
+        } else if self.knows_locks() && !self.has_more {
+            lines.push("nothing is locked".to_owned());
+        }
+        if !self.knows_locks() {
+            let (unlisted, nodes) = (self.unlisted, self.patient.nodes.len());
+            lines.push(format!(
+                "what is locked is not known: {unlisted} of {nodes} nodes do not tell"
+            ));
         }
         match (left_out, self.has_more) {
-            (_, true) => lines.push("… and more".to_owned()),
+            (_, true) => lines.push(
+                "there are more keys than were read, and maybe more locks: a prefix asks for fewer"
+                    .to_owned(),
+            ),
             (0, false) => {}
             (count, false) => lines.push(format!("… and {count} more")),
         }
         lines.join("\n")
+    }
+}
+
+impl Picture {
+    /// Whether so many nodes have told what is locked that no lock can be missing.
+    fn knows_locks(&self) -> bool {
+        self.patient.nodes.len() - self.unlisted >= self.patient.quorum
+    }
+
+    /// As `doctor --json` tells of the nodes and `list --json` of each lock.
+    pub(crate) fn json(&self) -> Json {
+        let Json::Object(told) = Diagnosis::of(self.patient.clone()).json() else {
+            unreachable!("a diagnosis has names and values");
+        };
+        let locks = self.locks.iter().map(LockView::json).collect();
+        let steps = self.steps.iter().map(String::as_str).collect();
+        let mut pairs = vec![("at_unix_ms", Json::millis(self.now))];
+        pairs.extend(told);
+        pairs.extend([
+            ("clock_steps", steps),
+            (
+                "locks",
+                Json::or_null(self.knows_locks().then_some(Json::List(locks))),
+            ),
+            ("has_more", self.has_more.into()),
+        ]);
+        Json::Object(pairs)
     }
 }
 
@@ -129,15 +179,15 @@ fn lock_rows(lock: &LockView) -> Vec<Vec<String>> {
     let line = |signature: &Signature, more: &str| {
         row([
             &lock.resource,
-            &dots(lock, &signature.owner),
+            &dots(lock, signature),
             &shown_left(signature.left),
             &bar(signature.left),
             &format!("{}{more}", signature.holder),
         ])
     };
     let held = match &lock.state {
-        State::Held(held) => Some(line(held, "")),
-        State::Free | State::Unclear | State::Unusable { .. } => None,
+        State::Held(held) if held.is_shown() => Some(line(held, "")),
+        _ => None,
     };
     let others = lock.left_over();
     let others = others
@@ -147,9 +197,9 @@ fn lock_rows(lock: &LockView) -> Vec<Vec<String>> {
 }
 
 /// One sign for each node: `●` signed so, `○` not, `?` no answer.
-fn dots(lock: &LockView, owner: &str) -> String {
+fn dots(lock: &LockView, signed: &Signature) -> String {
     let sign = |(_, key): &(String, KeyView)| match key {
-        KeyView::Lock(other) if other.owner == owner => '●',
+        KeyView::Lock(other) if other.value == signed.value => '●',
         KeyView::Silent(_) => '?',
         _ => '○',
     };

@@ -9,6 +9,7 @@ use crate::{
     },
     lock_view::{KeyView, LockView, Signature, State},
     picture::Picture,
+    whose::Whose,
 };
 use std::time::Duration;
 
@@ -40,7 +41,8 @@ fn signature(seconds: u64, left_ms: u64) -> Signature {
         "6ea1c958a7b80d85ac2636a4edd080b0fb72d69c.web2.4711@{}",
         NOW.as_secs() - seconds
     );
-    Signature::new(owner.as_bytes(), Some(Duration::from_millis(left_ms)))
+    let left = Some(Duration::from_millis(left_ms));
+    Signature::new(owner.as_bytes(), left, Whose::Ours)
 }
 
 fn held() -> LockView {
@@ -57,7 +59,9 @@ fn held() -> LockView {
 }
 
 fn left_over() -> LockView {
-    let other = Signature::new(b"9f3a1c0d2b7e", Some(Duration::from_millis(21_900)));
+    let owner = b"9f3a1c0d2b7e85ac2636a4edd080b0fb72d69c6e";
+    let left = Some(Duration::from_millis(21_900));
+    let other = Signature::new(owner, left, Whose::Ours);
     LockView {
         resource: "orders/43".to_owned(),
         quorum: 2,
@@ -145,6 +149,7 @@ fn the_page_shows_what_watch_draws() {
         patient: patient(),
         locks: vec![held(), left_over()],
         steps: Vec::new(),
+        unlisted: 0,
         has_more: false,
     };
     assert_shown("leasehold watch --once", &picture.text(usize::MAX));

@@ -5,14 +5,11 @@
 //! `LEASEHOLD_NODES` names others. Two that are said in the same way contradict each other.
 
 use crate::{
-    args::Arguments,
-    config::{Config, has_password},
-    exit_code,
-    failure::Failure,
-    node_list::NodeList,
-    output,
+    args::Arguments, exit_code, failure::Failure, folder, node_list::NodeList, output, variables,
 };
 use clap::{ArgMatches, parser::ValueSource};
+use leasehold::{SettingsError, config::Config};
+use std::env;
 
 /// Fills in where to lock.
 pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<(), Failure> {
@@ -20,6 +17,7 @@ pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<
     let Some(place) = arguments.command.place() else {
         return not_about_servers(inner);
     };
+    variables::check(env::vars_os().map(|(name, _)| name))?;
     let matches = inner;
     let (nodes, cluster) = (Said::of(matches, "nodes"), Said::of(matches, "use"));
     if nodes != Said::Nowhere && nodes == cluster {
@@ -28,16 +26,33 @@ pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<
     if nodes == Said::Flag && Said::of(matches, "config") == Said::Flag {
         return Err(twice("--nodes and --config"));
     }
-    if nodes > cluster {
+    if place.local && (nodes == Said::Flag || cluster == Said::Flag) {
+        return Err(twice(match nodes {
+            Said::Flag => "--local and --nodes",
+            _ => "--local and --use",
+        }));
+    }
+    if nodes > cluster && !place.local {
         if nodes == Said::Flag {
             warn_of_password("--nodes", place.nodes.as_ref());
         }
         return Ok(());
     }
     let name = arguments.file.cluster.as_deref();
-    let Some(config) = Config::find(arguments.file.config.as_ref())? else {
+    let config = Config::find(arguments.file.config.as_deref()).map_err(|error| wrong(&error))?;
+    let of_file = config.as_ref().and_then(Config::requires_nodes);
+    let required = match Said::of(matches, "require_nodes") {
+        _ if !place.require_nodes => of_file,
+        Said::Flag => Some("--require-nodes".to_owned()),
+        _ => Some("LEASEHOLD_REQUIRE_NODES".to_owned()),
+    };
+    if place.local {
+        place.nodes = Some(on_this_machine(required.as_deref())?);
+        return Ok(());
+    }
+    let Some(config) = config else {
         return match name {
-            None => Ok(()),
+            None => not_refused(place.nodes.as_ref(), required.as_deref()),
             Some(name) => Err(Failure::new(
                 exit_code::USAGE,
                 format!("no configuration file to find the cluster {name:?} in"),
@@ -48,18 +63,62 @@ pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<
             )),
         };
     };
-    if let Some(cluster) = config.cluster(name)? {
-        let (nodes, agreement) = config.open(cluster)?;
-        place.nodes = Some(nodes);
-        place.agreement = place.agreement.clone().or(agreement);
+    let settings = config.cluster(name).map_err(|error| wrong(&error))?;
+    let settings = settings.map(|cluster| config.open(cluster)).transpose();
+    let settings = settings.map_err(|error| wrong(&error))?;
+    let warnings = match &settings {
+        Some(settings) => &settings.warnings,
+        None => config.warnings(),
+    };
+    for warning in warnings {
+        output::talk(format_args!("warning: {}", warning.text));
+        if let Some(hint) = &warning.hint {
+            output::hint(hint);
+        }
     }
-    Ok(())
+    if let Some(settings) = settings {
+        place.nodes = Some(settings.nodes);
+        place.agreement = place.agreement.clone().or(settings.agreement);
+    }
+    not_refused(place.nodes.as_ref(), required.as_deref())
+}
+
+/// This user's file, which is wanted.
+fn on_this_machine(required: Option<&str>) -> Result<NodeList, Failure> {
+    if let Some(required) = required {
+        let text = format!("--local and {required} contradict each other");
+        return Err(Failure::new(exit_code::USAGE, text).hint("say one of them".to_owned()));
+    }
+    let folder = folder::of_user()?;
+    let name = folder.to_str().ok_or_else(|| {
+        let text = format!("the name of {} is not UTF-8", folder.display());
+        Failure::own(text).hint("set XDG_STATE_HOME to another folder".to_owned())
+    })?;
+    NodeList::parse(&format!("file://{name}")).map_err(Failure::own)
+}
+
+/// An address that was forgotten must not let every machine lock for itself.
+fn not_refused(nodes: Option<&NodeList>, required: Option<&str>) -> Result<(), Failure> {
+    match (nodes, required) {
+        (None, Some(required)) => {
+            let text =
+                format!("no nodes given, and {required} refuses to lock on this machine only");
+            let hint = "--nodes names them, or LEASEHOLD_NODES, or a configuration file";
+            Err(Failure::new(exit_code::USAGE, text).hint(hint.to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is wrong with the file is the user's to change.
+fn wrong(error: &SettingsError) -> Failure {
+    let way_out = error.way_out().map(str::to_owned);
+    Failure::new(exit_code::USAGE, error.what()).hint(way_out)
 }
 
 /// Says so, and goes on: the job that has it in its crontab must not stop for it.
 pub(crate) fn warn_of_password(flag: &str, nodes: Option<&NodeList>) {
-    let has_one = |NodeList(urls): &NodeList| urls.iter().any(|url| has_password(url));
-    if nodes.is_some_and(has_one) {
+    if nodes.is_some_and(NodeList::has_password) {
         output::talk(format_args!(
             "warning: everybody on this machine can read the password in {flag}, in the list of processes"
         ));

@@ -14,7 +14,7 @@ use crate::{
     nesting::Nesting,
     nodes::Nodes,
     signals::Signals,
-    told_lease::wall_time,
+    told_lease::{seconds, wall_time},
     upkeep::Upkeep,
     warden::Post,
     watch::{End, Rules, Watch},
@@ -164,7 +164,7 @@ impl<'a> Tenure<'a> {
             Nesting::of_this_process().variable(guard),
             (
                 "LEASEHOLD_VALID_UNTIL",
-                wall_time(clock, || guard.remaining()),
+                seconds(wall_time(clock, || guard.remaining())),
             ),
         ];
         if self.leads {

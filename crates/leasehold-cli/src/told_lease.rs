@@ -11,8 +11,8 @@ pub(crate) struct ToldLease {
     pub(crate) owner: Owner,
     /// Known only to who acquired it.
     pub(crate) token: Option<FencingToken>,
-    /// In Unix seconds.
-    pub(crate) valid_until: String,
+    /// As time since 1970.
+    pub(crate) valid_until: Duration,
 }
 
 impl ToldLease {
@@ -48,7 +48,7 @@ impl ToldLease {
         if let Some(token) = self.token {
             lines.push_str(&format!("LEASEHOLD_FENCING_TOKEN={token}\n"));
         }
-        lines + &format!("LEASEHOLD_VALID_UNTIL={}", self.valid_until)
+        lines + &format!("LEASEHOLD_VALID_UNTIL={}", seconds(self.valid_until))
     }
 
     fn json(&self) -> String {
@@ -60,17 +60,23 @@ impl ToldLease {
             .token
             .map(|token| format!("\"fencing_token\":{token},"))
             .unwrap_or_default();
-        let until = &self.valid_until;
-        format!("{{\"resource\":{resource},\"owner\":{owner},{token}\"valid_until\":{until}}}")
+        let until = self.valid_until.as_millis();
+        format!(
+            "{{\"resource\":{resource},\"owner\":{owner},{token}\"valid_until_unix_ms\":{until}}}"
+        )
     }
 }
 
-/// The end of a lease of which so much is left, in Unix seconds with three digits behind the point.
-pub(crate) fn wall_time(clock: Clock, remaining: impl FnOnce() -> Duration) -> String {
+/// The end of a lease of which so much is left, as time since 1970.
+pub(crate) fn wall_time(clock: Clock, remaining: impl FnOnce() -> Duration) -> Duration {
     // The wall clock is read first: what passes until the lease is asked makes the sum earlier, never
     // later.
-    let until = clock.wall() + remaining();
-    format!("{}.{:03}", until.as_secs(), until.subsec_millis())
+    clock.wall() + remaining()
+}
+
+/// Unix seconds with three digits behind the point, as a shell is told.
+pub(crate) fn seconds(time: Duration) -> String {
+    format!("{}.{:03}", time.as_secs(), time.subsec_millis())
 }
 
 /// A word of the shell that is this text, whatever is in it.
@@ -107,7 +113,7 @@ mod tests {
             resource: resource.to_owned(),
             owner: Owner::from_bytes(b"aa11.db1.7.nightly run").expect("a few bytes"),
             token: None,
-            valid_until: "17.125".to_owned(),
+            valid_until: Duration::from_millis(17_125),
         }
     }
 
@@ -126,7 +132,7 @@ mod tests {
     fn a_program_can_read_any_name() {
         assert_eq!(
             told("a\"b\\\u{1}ü").json(),
-            "{\"resource\":\"a\\\"b\\\\\\u0001ü\",\"owner\":\"aa11.db1.7.nightly run\",\"valid_until\":17.125}"
+            "{\"resource\":\"a\\\"b\\\\\\u0001ü\",\"owner\":\"aa11.db1.7.nightly run\",\"valid_until_unix_ms\":17125}"
         );
     }
 }

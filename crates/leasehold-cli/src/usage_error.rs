@@ -1,14 +1,23 @@
 //! What is told of arguments that cannot be understood.
 
 use crate::{failure::Failure, output};
-use clap::Error;
+use clap::{
+    Error,
+    builder::StyledStr,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 use std::io::{Write, stderr, stdout};
 
 /// Prints an error of the arguments, or the help that was asked for.
 ///
 /// clap repeats the wrong value, whatever its length: of one that is longer than anybody reads, the beginning and the
 /// end do, where the reason stands.
-pub(crate) fn tell(error: &Error) -> Result<(), Failure> {
+pub(crate) fn tell(mut error: Error) -> Result<(), Failure> {
+    if is_bare_command(&error) {
+        let tip = "put `--` before the command: RESOURCE -- COMMAND";
+        let tip = ContextValue::StyledStrs(vec![StyledStr::from(tip)]);
+        error.insert(ContextKind::Suggested, tip);
+    }
     let text = error.render().to_string();
     if error.use_stderr() && text.lines().any(is_long) {
         let lines = text.lines().map(|line| shortened(line) + "\n");
@@ -26,6 +35,14 @@ pub(crate) fn tell(error: &Error) -> Result<(), Failure> {
         return printed.map_err(|error| output::failure(&error));
     }
     Ok(())
+}
+
+/// Whether a command seems to stand where none can.
+fn is_bare_command(error: &Error) -> bool {
+    let said = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
+    error.kind() == ErrorKind::UnknownArgument
+        && !said(ContextKind::InvalidArg).starts_with('-')
+        && said(ContextKind::Usage).contains("-- <COMMAND>")
 }
 
 fn is_long(line: &str) -> bool {

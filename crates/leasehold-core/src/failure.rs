@@ -1,7 +1,7 @@
 //! Why a lock was not acquired or not extended.
 
 use crate::{
-    node_set::NodeId,
+    node_set::{NodeId, NodeSet},
     owner::Owner,
     queue::Barrier,
     quorum::Quorum,
@@ -81,9 +81,13 @@ pub struct Opposition {
     pub holder: Option<Owner>,
     /// How long those keys live at most if nobody extends them; none if some may live for ever, or there are none.
     pub remaining: Option<Duration>,
-    /// On how many of the nodes that refused nobody had it, but others who wait for it come first. None unless the lock
-    /// is fair.
-    pub free: usize,
+    /// The nodes that refused because they carry somebody's key.
+    pub held: NodeSet,
+    /// The nodes that refused though nobody has it there, since others who wait for it come first. None unless the lock is
+    /// fair.
+    pub kept: NodeSet,
+    /// The nodes that granted, before the others made it pointless.
+    pub granted: NodeSet,
     /// How many who wait for it come first, as the node says that knows of most; none if the lock is not fair.
     pub ahead: Option<u32>,
     /// What is known about the nodes that did not answer.
@@ -137,7 +141,9 @@ impl Cause {
         refused: 0,
         holder: None,
         remaining: None,
-        free: 0,
+        held: NodeSet::EMPTY,
+        kept: NodeSet::EMPTY,
+        granted: NodeSet::EMPTY,
         ahead: None,
         faults: Vec::new(),
     });
@@ -241,15 +247,21 @@ impl Opposition {
             // One key that may live for ever outlives all others.
             .reduce(|one, other| Some(one?.max(other?)))
             .flatten();
-        let refused = round.tally().refused().len();
-        let free = refusals().filter(|refusal| is_free(refusal)).count();
+        let refused = round.tally().refused();
+        let kept = round
+            .refusals()
+            .iter()
+            .filter_map(|(node, refusal)| is_free(refusal).then_some(*node))
+            .collect();
         let told = refusals().filter_map(|refusal| refusal.queued);
         let ahead = told.map(|queued| queued.ahead).max();
         Self {
-            refused,
+            refused: refused.len(),
             holder,
             remaining,
-            free,
+            held: refused.without(kept),
+            kept,
+            granted: round.tally().granted(),
             ahead,
             faults: round.into_faults(),
         }

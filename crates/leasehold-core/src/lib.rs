@@ -47,6 +47,7 @@ pub mod request;
 pub mod resource;
 pub mod retry;
 pub mod round;
+mod sentence;
 mod servers;
 mod standing;
 mod steps;

@@ -69,13 +69,24 @@ impl Owner {
     }
 
     /// What stands behind the digits and a dot, if the owner is made so: by
-    /// [`OwnerSource::labelled`], or by the `leasehold` command.
+    /// [`OwnerSource::labelled`], or by `leasehold`, the library and the command, which put host and process there.
     #[must_use]
     pub fn label(&self) -> Option<&str> {
         let (digits, rest) = self.0.split_at_checked(DIGITS)?;
         let label = core::str::from_utf8(rest).ok()?.strip_prefix('.')?;
         let is_ours = digits.iter().all(u8::is_ascii_hexdigit) && !label.is_empty();
         is_ours.then_some(label)
+    }
+
+    /// Whether it is made as the default makes it: of 40 hexadecimal digits, with a dot and anything behind them or without.
+    /// Any other value under a lock's key may be other people's data, which is nobody's business.
+    #[must_use]
+    pub fn is_usual(&self) -> bool {
+        let digits = self.0.split_at_checked(DIGITS);
+        digits.is_some_and(|(digits, rest)| {
+            let is_end = rest.first().is_none_or(|byte| *byte == b'.');
+            is_end && digits.iter().all(u8::is_ascii_hexdigit)
+        })
     }
 
     /// The bytes, as they stand on the nodes.
@@ -234,6 +245,23 @@ mod tests {
         ] {
             let owner = Owner::from_bytes(plain).expect("not empty");
             assert_eq!(owner.label(), None, "{owner}");
+        }
+    }
+
+    #[test]
+    fn an_owner_of_the_default_is_told_from_other_peoples_data() {
+        let digits = "0123456789abcdef0123456789abcdef01234567";
+        for (value, is_usual) in [
+            (digits.to_string(), true),
+            (alloc::format!("{digits}.db1"), true),
+            (alloc::format!("{digits}."), true),
+            (alloc::format!("{digits}8"), false),
+            (digits[1..].to_string(), false),
+            (alloc::format!("{}g", &digits[1..]), false),
+            ("session".to_string(), false),
+        ] {
+            let owner = Owner::from_bytes(value.as_bytes()).expect("not empty");
+            assert_eq!(owner.is_usual(), is_usual, "{value}");
         }
     }
 

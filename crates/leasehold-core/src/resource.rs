@@ -65,7 +65,7 @@ impl fmt::Debug for Resource {
 }
 
 /// Why a name cannot be locked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResourceError {
     /// The name has no characters.
@@ -104,6 +104,12 @@ impl fmt::Display for ResourceError {
 }
 
 impl core::error::Error for ResourceError {}
+
+crate::debug_by_sentence!(ResourceError {
+    Empty,
+    TooLong { bytes },
+    ControlCharacter { character, at },
+});
 
 #[cfg(test)]
 mod tests {

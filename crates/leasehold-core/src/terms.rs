@@ -279,7 +279,7 @@ fn default_node_limit(ttl: Ttl, validity: Duration) -> Duration {
 }
 
 /// Why a TTL, a drift or a time limit cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TermsError {
     /// The TTL is out of range.
@@ -350,6 +350,14 @@ impl fmt::Display for TermsError {
 }
 
 impl core::error::Error for TermsError {}
+
+crate::debug_by_sentence!(TermsError {
+    Ttl { ttl },
+    AboveMost { life, most },
+    FixedDrift { fixed },
+    Drift { ttl, allowance },
+    NodeLimit { limit, validity },
+});
 
 #[cfg(test)]
 mod tests {

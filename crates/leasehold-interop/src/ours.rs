@@ -121,7 +121,7 @@ impl Lease {
 
 /// The nodes are new: nobody can hold what they may have forgotten, and nobody has to wait.
 pub(crate) fn admit(urls: &[String]) -> Fallible<()> {
-    for told in block_on(LockManager::builder().nodes(urls).admit())? {
+    for told in block_on(LockManager::builder().nodes(urls).operator()?.admit())? {
         let Answer::Told(_) = told.answer else {
             return Err(format!("{} was not admitted", told.node).into());
         };

@@ -96,7 +96,7 @@ impl Scene<'_> {
             .ours
             .acquire(&self.resource, LockOptions::new(), Duration::ZERO);
         match tried {
-            Err(AcquireError::Held(held)) => Ok(held),
+            Err(AcquireError::Held(held)) => Ok(*held),
             Err(other) => Err(format!("we are refused for another reason: {other}").into()),
             Ok(_) => Err("we get the lock, and they have it".into()),
         }

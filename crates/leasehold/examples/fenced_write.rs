@@ -69,7 +69,7 @@ async fn two_holders(
         "Bob holds the lock, token …{}, reads {bob_read}, pays in 50, writes {paid_in}",
         last_digits(bob.fencing_token())
     );
-    bob.release().await;
+    println!("Bob gives it back: {}", bob.release().await);
 
     println!(
         "Ann goes on, takes out 30 from what she read, writes {}",
@@ -101,7 +101,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(written, Ok(()));
     let last = mutex.acquire().await?;
     let balance = account.balance(last.fencing_token())?;
-    last.release().await;
+    println!("given back: {}", last.release().await);
     assert_eq!(balance, 70, "the right balance is 120");
     println!("the balance is {balance}: Bob's 50 are lost\n");
 
@@ -112,7 +112,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("refused: cannot {stale}");
     let last = mutex.acquire().await?;
     let balance = account.balance(last.fencing_token())?;
-    last.release().await;
+    println!("given back: {}", last.release().await);
     assert_eq!(balance, 150);
     println!("the balance is {balance}: Ann has to acquire the lock again, and to read again");
     manager.shutdown().await;

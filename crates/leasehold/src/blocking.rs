@@ -8,7 +8,7 @@
 //! let mutex = manager.mutex("orders/42")?;
 //! let guard = mutex.acquire()?;
 //! assert!(guard.is_valid()); // for the next ten seconds, and not a moment longer
-//! guard.release();
+//! assert!(guard.release().is_released());
 //!
 //! // Or as long as a function runs:
 //! let done = mutex.hold(|lease| lease.remaining())?;

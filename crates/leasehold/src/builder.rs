@@ -1,5 +1,11 @@
 //! Options in, a running manager out.
 
+#[cfg(feature = "redis")]
+mod operated;
+
+#[cfg(feature = "redis")]
+pub(crate) use operated::{Operated, Spot};
+
 use crate::{
     clock::Clock,
     configuration::{Configuration, KeyFormat, RestartGuard},
@@ -16,7 +22,22 @@ use leasehold_core::{Quorum, Ttl};
 use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
 
 /// Options of a new [`LockManager`]: its nodes, and the default options of its locks.
-#[derive(Default)]
+///
+/// A clone has the same options, and means the same nodes: each manager that is built of one has connections of its own,
+/// and tells the same observers. What an operator can do with the nodes is in `operate`.
+///
+/// # Examples
+/// ```
+/// use leasehold::LockManager;
+///
+/// let builder = LockManager::builder().memory(3);
+/// let (one, other) = (builder.clone().build()?.blocking(), builder.build()?.blocking());
+/// let guard = one.mutex("report")?.acquire()?;
+/// assert!(other.mutex("report")?.try_acquire().is_err());
+/// # drop(guard);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Default)]
 #[must_use = "call build to get a manager"]
 pub struct ManagerBuilder {
     nodes: Vec<Node>,
@@ -25,11 +46,12 @@ pub struct ManagerBuilder {
     replicas: Option<Replicas>,
     place: Place,
     clock: Clock,
-    observers: Vec<Box<dyn Observer>>,
+    observers: Vec<Arc<dyn Observer>>,
     /// The first thing that was wrong, told by `build`.
     wrong: Option<ConfigError>,
 }
 
+#[derive(Clone)]
 struct Node {
     name: NodeName,
     /// Whether it has a past that it may forget.
@@ -40,7 +62,8 @@ struct Node {
 }
 
 /// Makes the link, on the manager's thread.
-type Connect = Box<dyn FnOnce(Clock, Arc<Configuration>, Option<Replicas>) -> Box<dyn Link> + Send>;
+type Connect =
+    Arc<dyn Fn(Clock, Arc<Configuration>, Option<Replicas>) -> Box<dyn Link> + Send + Sync>;
 
 /// How many replicas must have heard of a vote, and within what time.
 #[derive(Clone, Copy)]
@@ -50,6 +73,7 @@ struct Replicas {
 }
 
 /// What all who use the nodes must agree on, as far as it was chosen.
+#[derive(Clone)]
 struct Agreed {
     namespace: String,
     names: Option<String>,
@@ -103,8 +127,8 @@ impl ManagerBuilder {
                         name: url.name(),
                         is_guarded: true,
                         spot: Spot::Server(url.clone()),
-                        connect: Box::new(|clock, configuration, replicas| {
-                            let link = RedisLink::new(url, clock, &configuration);
+                        connect: Arc::new(move |clock, configuration, replicas| {
+                            let link = RedisLink::new(url.clone(), clock, &configuration);
                             Box::new(match replicas {
                                 Some(Replicas { count, within }) => link.replicated(count, within),
                                 None => link,
@@ -113,7 +137,7 @@ impl ManagerBuilder {
                     });
                 }
                 Err(error) => {
-                    self.wrong.get_or_insert(ConfigError::Node(error.into()));
+                    self.wrong.get_or_insert(ConfigError::Node(Arc::new(error)));
                 }
             }
         }
@@ -138,24 +162,25 @@ impl ManagerBuilder {
                 built
             }
             Err(error) => {
-                self.wrong.get_or_insert(ConfigError::Node(error.into()));
+                self.wrong.get_or_insert(ConfigError::Node(Arc::new(error)));
                 self
             }
         }
     }
 
-    /// Adds a node of a kind of your own: `connect` makes its link, on the manager's thread.
+    /// Adds a node of a kind of your own: `connect` makes its link, on the manager's thread, once for each manager that is
+    /// built.
     pub fn link<L: Link>(
         mut self,
         name: NodeName,
-        connect: impl FnOnce(Clock) -> L + Send + 'static,
+        connect: impl Fn(Clock) -> L + Send + Sync + 'static,
     ) -> Self {
         self.nodes.push(Node {
             name,
             is_guarded: false,
             #[cfg(feature = "redis")]
             spot: Spot::Elsewhere,
-            connect: Box::new(|clock, _, _| Box::new(connect(clock))),
+            connect: Arc::new(move |clock, _, _| Box::new(connect(clock))),
         });
         self
     }
@@ -179,7 +204,7 @@ impl ManagerBuilder {
     /// # }
     /// ```
     pub fn observer(mut self, observer: impl Observer) -> Self {
-        self.observers.push(Box::new(observer));
+        self.observers.push(Arc::new(observer));
         self
     }
 
@@ -227,7 +252,7 @@ impl ManagerBuilder {
     /// than a majority must agree, and fewer may be away. 0 by default. With five nodes and 2 four must agree.
     ///
     /// # Source
-    /// Two quorums of q out of n share at least 2q − n nodes (argument S1).
+    /// Two quorums of q out of n share at least 2q − n nodes (argument [S1](crate::safety#s1)).
     pub fn tolerate_forgetful(mut self, nodes: usize) -> Self {
         self.agreed.forgetful = nodes;
         self
@@ -308,7 +333,7 @@ impl ManagerBuilder {
     /// let manager = leasehold::LockManager::builder().memory(3).on_runtime(here).build()?;
     /// let guard = manager.mutex("orders/42")?.acquire().await?;
     /// assert!(guard.is_valid());
-    /// guard.release().await;
+    /// assert!(guard.release().await.is_released());
     /// # Ok(())
     /// # }
     /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
@@ -343,18 +368,6 @@ impl ManagerBuilder {
         self.start()
     }
 
-    /// What an operator of the nodes has to know of them.
-    #[cfg(feature = "redis")]
-    pub(crate) fn into_operated(mut self) -> Result<Operated, ConfigError> {
-        let (quorum, configuration) = self.agreement::<crate::mode::Fenced>()?;
-        let nodes = self.nodes.into_iter();
-        Ok(Operated {
-            nodes: nodes.map(|node| (node.name, node.spot)).collect(),
-            quorum,
-            configuration,
-        })
-    }
-
     fn start<M: Mode>(mut self) -> Result<LockManager<M>, ConfigError> {
         let (quorum, configuration) = self.agreement::<M>()?;
         let configuration = Arc::new(configuration);
@@ -383,7 +396,7 @@ impl ManagerBuilder {
         let clock = self.clock;
         let (handle, commands) = Handle::new(clock, names, quorum, configuration);
         let observers = Observers(self.observers);
-        shell::spawn(&handle, commands, links, observers, &place).map_err(ConfigError::Thread)?;
+        shell::spawn(&handle, commands, links, observers, &place)?;
         Ok(LockManager::new(handle, self.defaults, plan))
     }
 
@@ -417,36 +430,6 @@ impl ManagerBuilder {
 
 /// Clocks that differ by more are not set at all.
 const LARGEST_SKEW: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// Nodes that an operator works on.
-#[cfg(feature = "redis")]
-pub(crate) struct Operated {
-    pub(crate) nodes: Vec<(NodeName, Spot)>,
-    pub(crate) quorum: Quorum,
-    pub(crate) configuration: Configuration,
-}
-
-/// Where a node is, for those who come not for locks.
-#[cfg(feature = "redis")]
-pub(crate) enum Spot {
-    /// A server at this address.
-    Server(crate::link::redis::RedisUrl),
-    #[cfg(feature = "file")]
-    File(crate::link::file::FileNode),
-    /// In memory, or wherever its link has it.
-    Elsewhere,
-}
-
-#[cfg(feature = "redis")]
-impl Spot {
-    /// The address, if it is a server.
-    pub(crate) fn url(self) -> Option<crate::link::redis::RedisUrl> {
-        match self {
-            Self::Server(url) => Some(url),
-            _ => None,
-        }
-    }
-}
 
 fn configuration<M: Mode>(
     agreed: &Agreed,

@@ -15,7 +15,7 @@ use std::{
 /// The clock that leases are held by: it goes on while the machine is suspended.
 ///
 /// On Linux and Android this is `CLOCK_BOOTTIME`. The usual monotonic clock, which `std::time::Instant`
-/// reads, stands still in suspend, while the keys on the nodes go on expiring (assumption A4).
+/// reads, stands still in suspend, while the keys on the nodes go on expiring (assumption [A4](crate::safety#a4)).
 ///
 /// A virtual machine that is paused stops every clock but the wall clock, which is set right when it goes
 /// on. So when the wall clock has gone ahead of this one by more than 20 ms, this one jumps after it, and
@@ -74,6 +74,20 @@ impl Clock {
             #[cfg(any(test, feature = "testing"))]
             Time::Told(timeline) => timeline.wall(),
         }
+    }
+
+    /// Waits; but in a test's time not for ever for what nobody lets come. `what` says what is waited for.
+    pub(crate) async fn wait_for<T>(
+        self,
+        what: impl Fn() -> String,
+        work: impl Future<Output = T>,
+    ) -> T {
+        #[cfg(any(test, feature = "testing"))]
+        if let Some(timeline) = self.timeline() {
+            return timeline.unless_stuck(what, work).await;
+        }
+        let _ = what;
+        work.await
     }
 
     /// Whether this time passes by itself.

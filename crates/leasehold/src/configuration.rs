@@ -17,7 +17,7 @@ use std::time::Duration;
 /// promoted.
 ///
 /// # Source
-/// Redlock, "performance, crash recovery and fsync": delayed restarts; argument S9.
+/// Redlock, "performance, crash recovery and fsync": delayed restarts; argument [S9](crate::safety#s9).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RestartGuard {

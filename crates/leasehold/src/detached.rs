@@ -20,8 +20,8 @@ use std::time::Duration;
 ///
 /// **Who knows an owner can act for it**: owners are told to those who are refused, so among programs that share a
 /// lock this is a matter of trust. And nobody watches the nodes in between: a guard notices a node whose clock was set
-/// forward (assumption A2), this does not; and an extension is believed by the keys alone. A release that did not reach a
-/// node, and a failover that brings the key back on another (assumption A3), can together make a quorum of keys that nobody
+/// forward (assumption [A2](crate::safety#a2)), this does not; and an extension is believed by the keys alone. A release that did not reach a
+/// node, and a failover that brings the key back on another (assumption [A3](crate::safety#a3)), can together make a quorum of keys that nobody
 /// should have: end what extends a lease before you release it. Not beyond its end, but beyond what it could be relied upon,
 /// a lease can be extended as long as its keys are there.
 ///
@@ -75,6 +75,10 @@ impl LeaseGuard {
         }
         Err(match state {
             LeaseState::Lost(lost) => lost,
+            LeaseState::Released => LeaseLost {
+                resource,
+                cause: LossCause::Released,
+            },
             // Lost just now, or with the thread.
             LeaseState::Held | LeaseState::InDanger(_) => LeaseLost {
                 resource,
@@ -130,7 +134,7 @@ impl DetachedLease {
     /// Dropping the future loses the answer; the nodes may have extended the keys all the same.
     ///
     /// # Source
-    /// Arguments S1, S2 and S3.
+    /// Arguments [S1](crate::safety#s1), [S2](crate::safety#s2) and [S3](crate::safety#s3).
     pub async fn extend(&self, ttl: Duration) -> Result<Duration, ExtendError> {
         let (handle, resource) = (&self.handle, self.resource.clone());
         let terms = Ttl::new(ttl).and_then(|ttl| self.terms.with_ttl(ttl));
@@ -179,7 +183,7 @@ impl DetachedLease {
     /// The release goes on in the background when the future is dropped.
     ///
     /// # Source
-    /// Arguments S3 and S5.
+    /// Arguments [S3](crate::safety#s3) and [S5](crate::safety#s5).
     pub async fn release(&self) -> ReleaseOutcome {
         let handle = &self.handle;
         let (resource, owner) = (self.resource.clone(), self.owner.clone());

@@ -2,6 +2,7 @@
 
 mod acquire;
 mod adopt;
+mod any;
 mod config;
 mod extend;
 mod fault;
@@ -9,10 +10,13 @@ mod inspect;
 mod lost;
 #[cfg(feature = "redis")]
 mod reconfigure;
+#[cfg(feature = "config")]
+mod settings;
 mod span;
 
 pub use acquire::{Abstained, AcquireError, Held, Unreachable};
 pub use adopt::AdoptError;
+pub use any::Error;
 pub use config::ConfigError;
 pub use extend::ExtendError;
 pub use fault::NodeFault;
@@ -21,5 +25,8 @@ pub use lost::{Danger, LeaseLost, LossCause, Trouble};
 #[cfg(feature = "redis")]
 pub use reconfigure::{NodeList, ReconfigureError};
 
-pub(crate) use fault::{Faults, Gone, Nodes, name_faults};
+#[cfg(feature = "config")]
+pub use settings::SettingsError;
+
+pub(crate) use fault::{Faults, Gone, Names, Nodes, name_faults};
 pub(crate) use span::Span;

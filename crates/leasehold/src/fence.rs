@@ -124,7 +124,7 @@ impl Fence {
     /// ```
     ///
     /// # Source
-    /// Argument S4.
+    /// Argument [S4](crate::safety#s4).
     pub fn admit(&mut self, token: FencingToken) -> Result<(), Stale> {
         match self.newest {
             Some(newest) if token < newest => Err(Stale::against(token, newest)),
@@ -146,7 +146,7 @@ impl Fence {
 ///
 /// Whoever wrote is not the holder any more, whatever the guard says. Trying again with the same token is of no use,
 /// and with a newer one only after reading anew.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stale {
     /// The token of the write.
@@ -181,6 +181,8 @@ impl fmt::Display for Stale {
 }
 
 impl Error for Stale {}
+
+leasehold_core::debug_by_sentence!(struct Stale { token, newest });
 
 #[cfg(test)]
 mod tests {

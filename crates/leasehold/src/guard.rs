@@ -20,7 +20,7 @@ use std::{marker::PhantomData, time::Duration};
 /// [`run`](Self::run) to have work dropped.
 ///
 /// Dropping it releases the lock in the background, by the manager's thread. To know what became of the
-/// release, call [`release`](Self::release).
+/// release, call [`release`](Self::release), or [`release_in_place`](Self::release_in_place) where it cannot be given away.
 #[derive(Debug)]
 #[must_use = "dropping the guard releases the lock"]
 pub struct LeaseGuard<M: Mode = Fenced> {
@@ -46,7 +46,7 @@ impl LeaseGuard {
     /// let mutex = manager.mutex("report")?;
     /// let first = mutex.acquire().await?;
     /// let token = first.fencing_token();
-    /// first.release().await;
+    /// assert!(first.release().await.is_released());
     /// assert!(mutex.acquire().await?.fencing_token() > token);
     /// # Ok(())
     /// # }
@@ -57,7 +57,7 @@ impl LeaseGuard {
     /// Never: a lease of this kind is not handed out without a token.
     ///
     /// # Source
-    /// Argument S4.
+    /// Argument [S4](crate::safety#s4).
     #[must_use]
     pub fn fencing_token(&self) -> FencingToken {
         let token = self.held.lease().token;
@@ -113,6 +113,32 @@ impl<M: Mode> LeaseGuard<M> {
         !self.remaining().is_zero()
     }
 
+    /// The lease's [fencing token](LeaseGuard::fencing_token), for code that is generic over the mode: none for
+    /// [`Plain`](crate::Plain) locks, which have none, and never none for others.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::{FencingToken, LeaseGuard, LockManager, Mode};
+    ///
+    /// fn token<M: Mode>(guard: &LeaseGuard<M>) -> Option<FencingToken> {
+    ///     guard.token()
+    /// }
+    ///
+    /// let fenced = LockManager::builder().memory(3).build()?;
+    /// let plain = LockManager::builder().memory(3).build_plain()?;
+    /// let guard = fenced.mutex("report")?.acquire().await?;
+    /// assert_eq!(token(&guard), Some(guard.fencing_token()));
+    /// assert_eq!(token(&plain.mutex("report")?.acquire().await?), None);
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    #[must_use]
+    pub const fn token(&self) -> Option<FencingToken> {
+        self.held.lease().token
+    }
+
     /// How safe the lease is, by the clock and by what the last extensions met with.
     #[must_use]
     pub fn state(&self) -> LeaseState {
@@ -147,8 +173,15 @@ impl<M: Mode> LeaseGuard<M> {
     /// ```
     ///
     /// # Source
-    /// Argument S6.
+    /// Argument [S6](crate::safety#s6).
     pub fn lost(&self) -> impl Future<Output = LeaseLost> + Send + Sync + use<M> {
+        let resource = self.resource().clone();
+        let what = move || format!("the loss of the lock {:?}", resource.as_str());
+        self.held.handle().clock().wait_for(what, self.held.lost())
+    }
+
+    /// As [`lost`](Self::lost), for those who do something else meanwhile.
+    pub(crate) fn loss(&self) -> impl Future<Output = LeaseLost> + Send + Sync + use<M> {
         self.held.lost()
     }
 
@@ -168,9 +201,11 @@ impl<M: Mode> LeaseGuard<M> {
     pub async fn changed(&self) -> LeaseState {
         let mut states = self.held.status().subscribe();
         let state = self.state();
-        if !state.is_lost() {
+        if !state.is_over() {
+            let what = || format!("a change of the lock {:?}", self.resource().as_str());
+            let clock = self.held.handle().clock();
             // The guard keeps the sender, so it is not gone.
-            let _ = states.changed().await;
+            let _ = clock.wait_for(what, states.changed()).await;
         }
         self.state()
     }
@@ -216,6 +251,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// [`Gone`](ExtendError::Gone) if too many nodes do not carry the key any more,
     /// [`Unreachable`](ExtendError::Unreachable) if too few answered,
     /// [`Limit`](ExtendError::Limit) if it has been extended or held for as long as it may be,
+    /// [`Released`](ExtendError::Released) after [`release_in_place`](Self::release_in_place),
     /// [`ShutDown`](ExtendError::ShutDown) if the manager's thread has ended.
     ///
     /// # Cancel safety
@@ -236,7 +272,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// ```
     ///
     /// # Source
-    /// Redlock, "making the algorithm more reliable"; arguments S3, S6, S7.
+    /// Redlock, "making the algorithm more reliable"; arguments [S3](crate::safety#s3), [S6](crate::safety#s6), [S7](crate::safety#s7).
     pub async fn extend(&self) -> Result<(), ExtendError> {
         self.extend_for(None).await
     }
@@ -250,11 +286,44 @@ impl<M: Mode> LeaseGuard<M> {
     /// The release goes on in the background when the future is dropped.
     ///
     /// # Source
-    /// Redlock, "correct implementation with a single instance" and step 5; arguments S3, S5.
+    /// Redlock, "correct implementation with a single instance" and step 5; arguments [S3](crate::safety#s3), [S5](crate::safety#s5).
     pub async fn release(self) -> ReleaseOutcome {
         let handle = self.held.handle().clone();
         let outcome = self.held.release().await;
         ReleaseOutcome::from_core(outcome, handle.nodes())
+    }
+
+    /// As [`release`](Self::release), for a guard that cannot be given away: one in a map, or in a field of something else.
+    ///
+    /// From the first poll on the guard holds nothing: it is not [valid](Self::is_valid), and its [state](Self::state) is
+    /// [`Released`](LeaseState::Released), unless it was lost before. Calling this again tells the same outcome again.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped before it was polled, nothing has happened, and the lock is held. After that the release
+    /// goes on in the background; calling this again waits for its outcome.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::collections::HashMap;
+    ///
+    /// let manager = leasehold::LockManager::builder().memory(3).build()?;
+    /// let mut held = HashMap::new();
+    /// held.insert("report", manager.mutex("report")?.acquire().await?);
+    /// for guard in held.values_mut() {
+    ///     assert!(guard.release_in_place().await.is_released());
+    ///     assert!(!guard.is_valid());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    ///
+    /// # Source
+    /// As [`release`](Self::release), and argument [S6](crate::safety#s6).
+    pub async fn release_in_place(&mut self) -> ReleaseOutcome {
+        let outcome = self.held.release_in_place().await;
+        ReleaseOutcome::from_core(outcome, self.held.handle().nodes())
     }
 
     /// As [`extend`](Self::extend), with another TTL for this and all further extensions. A lease that
@@ -279,6 +348,10 @@ impl<M: Mode> LeaseGuard<M> {
 
     async fn extend_for(&self, ttl: Option<Ttl>) -> Result<(), ExtendError> {
         let (handle, resource) = (self.held.handle(), self.resource());
+        if self.held.is_released() {
+            let resource = resource.clone();
+            return Err(ExtendError::Released { resource });
+        }
         match handle.extend(self.held.id(), ttl).await {
             None => Err(ExtendError::ShutDown {
                 resource: resource.clone(),

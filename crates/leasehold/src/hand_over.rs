@@ -50,7 +50,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// ```
     ///
     /// # Source
-    /// Arguments S3 and S8: the identity of a holder is the owner, and the keys change it in one step.
+    /// Arguments [S3](crate::safety#s3) and [S8](crate::safety#s8): the identity of a holder is the owner, and the keys change it in one step.
     pub async fn hand_over(self) -> Result<String, LeaseLost> {
         // As good as it gets: what is left may do as well.
         let _ = self.extend().await;
@@ -62,6 +62,10 @@ impl<M: Mode> LeaseGuard<M> {
         }
         Err(match state {
             LeaseState::Lost(lost) => lost,
+            LeaseState::Released => LeaseLost {
+                resource,
+                cause: LossCause::Released,
+            },
             // Lost just now, or with the thread.
             LeaseState::Held | LeaseState::InDanger(_) => LeaseLost {
                 resource,

@@ -142,6 +142,8 @@ impl Handle {
     pub(crate) async fn acquire(&self, wish: Wish) -> Option<AcquireAnswer> {
         let ticket = Ticket(self.0.tickets.fetch_add(1, Ordering::Relaxed));
         let (answer, answered) = oneshot::channel();
+        let resource = wish.resource.clone();
+        let what = move || format!("the lock {:?}", resource.as_str());
         self.post(Command::Acquire {
             ticket,
             wish,
@@ -151,7 +153,8 @@ impl Handle {
             handle: self,
             ticket: Some(ticket),
         };
-        let answer = answered.await.ok();
+        let wait = self.0.clock.wait_for(what, answered);
+        let answer = wait.await.ok();
         cancel.ticket = None;
         answer
     }
@@ -268,6 +271,9 @@ pub(crate) struct HeldLease {
     lease: Lease,
     status: Arc<LeaseStatus>,
     released: bool,
+    /// The answer to a release that somebody has stopped waiting for, and may wait for again.
+    answer: Option<oneshot::Receiver<ReleaseOutcome>>,
+    outcome: Option<ReleaseOutcome>,
 }
 
 impl HeldLease {
@@ -283,6 +289,8 @@ impl HeldLease {
             lease,
             status,
             released: false,
+            answer: None,
+            outcome: None,
         }
     }
 
@@ -293,6 +301,11 @@ impl HeldLease {
     /// The holder has it from now on.
     pub(crate) fn begin(&self) -> Hold {
         Hold::begin(&self.lease, &self.status)
+    }
+
+    /// Whether the holder has let it go.
+    pub(crate) const fn is_released(&self) -> bool {
+        self.released
     }
 
     pub(crate) const fn handle(&self) -> &Handle {
@@ -349,13 +362,26 @@ impl HeldLease {
 
     /// Releases, and waits for the outcome; none means that there is no shell any more.
     pub(crate) async fn release(mut self) -> Option<ReleaseOutcome> {
-        self.let_go();
-        let (answer, answered) = oneshot::channel();
-        self.handle.post(Command::Release {
-            lease: self.id,
-            answer: Some(answer),
-        });
-        answered.await.ok()
+        self.release_in_place().await
+    }
+
+    /// As [`release`](Self::release). Whoever asks again waits for the same outcome, or is told it again.
+    pub(crate) async fn release_in_place(&mut self) -> Option<ReleaseOutcome> {
+        if !self.released {
+            self.let_go();
+            let (answer, answered) = oneshot::channel();
+            self.handle.post(Command::Release {
+                lease: self.id,
+                answer: Some(answer),
+            });
+            self.answer = Some(answered);
+        }
+        if let Some(answered) = &mut self.answer {
+            // Kept until it has come: this future may be dropped.
+            self.outcome = answered.await.ok();
+            self.answer = None;
+        }
+        self.outcome.clone()
     }
 }
 

@@ -27,7 +27,7 @@ pub struct NodeKey {
     /// What it has under the resource's name.
     pub key: Key,
     /// How far it has counted grants for fencing tokens, of this resource and of others that share its counter. None if
-    /// it was not asked for it, as by [`look_on`](crate::ManagerBuilder::look_on), or has none.
+    /// it was not asked for it, as by `look_on` of [operators](crate::ManagerBuilder::operator), or has none.
     pub counter: Option<FencingToken>,
 }
 
@@ -46,6 +46,11 @@ pub enum Key {
     },
     /// A key that is no lock of this kind.
     Foreign {
+        /// Of which type it is, as the server calls it: `hash`, `list`; `string` for a text that is longer than any owner.
+        /// None where the server was not asked, as by [`inspect`](LockManager::inspect), or does not tell.
+        kind: Option<String>,
+        /// Who has the lock, where it is a hash in which Redisson keeps one: `UUID:thread`.
+        redisson: Option<String>,
         /// How long it lives; none if for ever.
         remaining: Option<Duration>,
     },
@@ -118,6 +123,20 @@ impl Inspection {
         self.count(|key| *key == Key::Free) >= self.quorum.needed()
     }
 
+    /// The type of the key (`hash`, `list` …), if on so many nodes it is neither a text nor another library's lock that nobody
+    /// can have the lock before somebody deletes it. Only where the nodes were asked for the type, as by
+    /// [`look`](crate::ManagerBuilder::look).
+    #[must_use]
+    pub fn other_type(&self) -> Option<&str> {
+        let others: Vec<_> = self
+            .nodes
+            .iter()
+            .filter_map(|node| node.key.other_type())
+            .collect();
+        let is_blocked = self.nodes.len() - others.len() < self.quorum.needed();
+        others.first().copied().filter(|_| is_blocked)
+    }
+
     /// How long the holder's lock lives at least, on a quorum of nodes, if nobody extends it. None if nobody
     /// holds it, or if it lives for ever.
     #[must_use]
@@ -159,6 +178,24 @@ impl Inspection {
         })
     }
 
+    /// What was seen, with nothing in it of the owners that are not `wanted`: for [`evict`](LockManager::evict), which then
+    /// leaves them alone.
+    #[must_use]
+    pub fn only(mut self, wanted: impl Fn(&Owner) -> bool) -> Self {
+        for node in &mut self.nodes {
+            if let Key::Held { holder, remaining } = &node.key
+                && !wanted(holder)
+            {
+                node.key = Key::Foreign {
+                    kind: None,
+                    redisson: None,
+                    remaining: *remaining,
+                };
+            }
+        }
+        self
+    }
+
     /// Everybody who has a key on some node.
     fn holders(&self) -> impl Iterator<Item = &Owner> {
         self.nodes.iter().filter_map(|node| node.key.holder())
@@ -179,6 +216,18 @@ impl Key {
         }
     }
 
+    /// The type of a key that is no text, and no lock that another library keeps.
+    fn other_type(&self) -> Option<&str> {
+        match self {
+            Self::Foreign {
+                kind: Some(kind),
+                redisson: None,
+                ..
+            } if kind != "string" => Some(kind),
+            _ => None,
+        }
+    }
+
     fn from_core(names: &[NodeName], node: NodeId, vote: Vote) -> Self {
         match vote {
             Vote::Granted { .. } => Self::Free,
@@ -191,7 +240,11 @@ impl Key {
                 holder: None,
                 remaining,
                 ..
-            }) => Self::Foreign { remaining },
+            }) => Self::Foreign {
+                kind: None,
+                redisson: None,
+                remaining,
+            },
             Vote::Unknown(fault) => {
                 let mut named = name_faults(names, vec![(node, fault)]);
                 Self::Unknown(named.remove(0))
@@ -333,6 +386,17 @@ mod tests {
         assert_eq!(held.remaining(), Some(Duration::from_secs(4)));
         assert!(!held.is_free());
         assert_eq!(held.differing().count(), 2);
+    }
+
+    #[test]
+    fn an_owner_that_is_not_wanted_is_no_holder() {
+        let seen = inspection(&[("a", 9), ("b", 4), ("a", 9)]);
+        let only = seen.clone().only(|owner| owner.as_bytes() == b"b");
+        assert_eq!(only.holder(), None);
+        let holders: Vec<_> = only.holders().map(Owner::as_bytes).collect();
+        assert_eq!(holders, [b"b"]);
+        assert!(!only.is_free(), "what is there is there");
+        assert_eq!(seen.clone().only(|_| true), seen);
     }
 
     #[test]

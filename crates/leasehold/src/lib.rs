@@ -1,5 +1,19 @@
 //! Distributed locks on Redis and Valkey that say honestly when they are safe and when not.
 //!
+//! # Which lock do I want?
+//!
+//! | I want | take | it costs |
+//! |---|---|---|
+//! | one at a time on many machines, also when a server is gone | **fenced**: [`Mutex`], by `.nodes([…])` with three or five independent addresses | nothing; if in doubt, this one |
+//! | waiters served first come, first served, on all machines | **fair**: the same, with [`LockOptions::fair`] | a request more for each acquisition |
+//! | nodes that see nothing but Redlock's own keys | **plain**: `Mutex<Plain>`, by [`ManagerBuilder::build_plain`] | no fencing tokens, and nobody guards against nodes that forget |
+//! | one at a time among the processes of one machine | **file**: `.file(path)` | nothing beyond the machine |
+//! | one process: examples, first steps | **memory**: `.memory(3)`; for tests the feature `testing` | nothing beyond the process |
+//! | to share a lock with programs of `SETNX` and `GETSET` | **timestamp**: `timestamp::TimestampLock` | whole seconds, one server, trust in all wall clocks |
+//!
+//! One server instead of three (`.nodes([…])` with one address) is for what may stop when that server does, and a master with
+//! replicas (`redis+sentinel://…`) is one node; `docs/OPERATING.md` of the repository says what that is worth.
+//!
 //! ```
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use leasehold::LockManager;
@@ -7,27 +21,13 @@
 //! let manager = LockManager::builder().memory(3).build()?;
 //! let guard = manager.mutex("orders/42")?.acquire().await?;
 //! assert!(guard.is_valid()); // for the next ten seconds, and not a moment longer
-//! guard.release().await;
+//! assert!(guard.release().await.is_released());
 //! # Ok(())
 //! # }
 //! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 //! ```
 //!
-//! # Which lock do I want?
-//!
-//! | where it is kept | | for |
-//! |---|---|---|
-//! | several independent servers | `.nodes([…])` with three or five addresses | what must go on when a server is gone |
-//! | one server | `.nodes([…])` with one | what may stop when it does |
-//! | a master with replicas | `redis+sentinel://…` | the same, with failover; docs/OPERATING.md says what that is worth |
-//! | a file | `.file(path)` | the processes of one machine |
-//! | memory | `.memory(3)` | one process, examples; for tests there is the feature `testing` |
-//!
-//! | which lock | | for |
-//! |---|---|---|
-//! | [`Mutex`] | [`LockManager::mutex`] | everything, unless one of the following is said of you |
-//! | `Mutex<Plain>` | [`ManagerBuilder::build_plain`] | nodes that must see nothing but Redlock's own keys: no fencing tokens, and nobody guards against nodes that forget |
-//! | `timestamp::TimestampLock` | its own `new` | sharing a lock with programs of `SETNX` and `GETSET`, as long as there are any |
+//! # What do I do with it?
 //!
 //! | what I do | how | example |
 //! |---|---|---|
@@ -53,6 +53,7 @@
 //! | `tls` | `rediss://` addresses | yes |
 //! | `file` | the store for the processes of one machine | yes |
 //! | `cancellation` | [`LeaseGuard::cancellation_token`](LeaseGuard) | yes |
+//! | `config` | [`LockManager::from_env`], [`LockManager::from_config`]: the variables and the file of the command | yes |
 //! | `metrics` | `observe::Metrics`, through the facade of the `metrics` crate | |
 //! | `tracing` | spans, and `observe::Tracing` | |
 //! | `testing` | `testing`: nodes that can be broken and a time that is told, for tests of your own | |
@@ -64,6 +65,8 @@ mod alarm;
 pub mod blocking;
 mod builder;
 pub mod clock;
+#[cfg(all(feature = "config", unix))]
+pub mod config;
 pub mod configuration;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
@@ -75,6 +78,7 @@ mod guard;
 mod hand_over;
 mod handle;
 mod health;
+mod holder;
 mod inspection;
 pub mod link;
 mod manager;
@@ -85,8 +89,10 @@ pub mod observe;
 pub mod operate;
 mod options;
 mod outcome;
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "config", feature = "testing"))]
 mod pages;
+#[cfg(doc)]
+pub mod safety;
 mod shell;
 mod state;
 #[cfg(any(test, feature = "testing"))]
@@ -99,14 +105,17 @@ mod work;
 pub use builder::ManagerBuilder;
 pub use configuration::{KeyFormat, KeyFormatError, ReservedFor, RestartGuard};
 pub use detached::DetachedLease;
+#[cfg(feature = "config")]
+pub use error::SettingsError;
 pub use error::{
-    Abstained, AcquireError, AdoptError, ConfigError, Danger, ExtendError, Held, InspectError,
-    LeaseLost, LossCause, NodeFault, Trouble, Unreachable,
+    Abstained, AcquireError, AdoptError, ConfigError, Danger, Error, ExtendError, Held,
+    InspectError, LeaseLost, LossCause, NodeFault, Trouble, Unreachable,
 };
 #[cfg(feature = "redis")]
 pub use error::{NodeList, ReconfigureError};
 pub use guard::LeaseGuard;
 pub use health::{NodeConnection, NodeHealth};
+pub use holder::Holder;
 pub use inspection::{Eviction, Inspection, Key, NodeKey};
 pub use leasehold_core::{
     Abstention, AbstentionCause, ClockStep, Drift, FaultKind, FencingToken, Instant, Owner,

@@ -1,4 +1,8 @@
-//! A node as the shell sees it.
+//! For those who write links to nodes of other kinds: what a link must promise.
+//!
+//! Programs that lock need nothing of this: they name nodes by [`ManagerBuilder::nodes`](crate::ManagerBuilder::nodes),
+//! [`file`](crate::ManagerBuilder::file) or [`memory`](crate::ManagerBuilder::memory). A link of your own is given to
+//! [`ManagerBuilder::link`](crate::ManagerBuilder::link), and must pass the suite of the feature `conformance`.
 
 use leasehold_core::{Identity, Instant, Reading, Request, Resource, Tag, Vote};
 use std::{
@@ -14,7 +18,7 @@ pub mod memory;
 pub mod redis;
 mod watch;
 
-/// A connection to one node, driven by the shell's thread.
+/// A connection to one node, driven by the manager's thread.
 ///
 /// A link knows [`Request`] and [`Vote`] and nothing else of the algorithm. What it promises:
 ///
@@ -80,7 +84,7 @@ impl Parcel {
 
 /// What comes back from a link.
 #[derive(Debug)]
-#[expect(clippy::exhaustive_enums, reason = "the shell must know them all")]
+#[expect(clippy::exhaustive_enums, reason = "the manager must know them all")]
 pub enum LinkEvent {
     /// A node's answer to the request of this tag.
     Reply(Tag, Vote),
@@ -94,7 +98,7 @@ pub enum LinkEvent {
     /// An expiry is told when the node notices it, which may be late or, with some nodes, never. A link that gives
     /// hints begins with one about all keys after each [`Up`](Self::Up): some may have been missed, and so it is
     /// known that there will be more. A link that is told of some changes only, because others reach the node by ways
-    /// of which it does not hear, may tell of those, but never of all keys. Nothing depends on a hint but how soon a waiter looks again (argument S10).
+    /// of which it does not hear, may tell of those, but never of all keys. Nothing depends on a hint but how soon a waiter looks again (argument [S10](crate::safety#s10)).
     Changed(Option<Resource>),
     /// The node can be asked. Told once per connection, before any answer that came over it; with the identity of
     /// the node, if it tells one, so that a node that is given twice is found out.

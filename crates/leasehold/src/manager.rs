@@ -41,7 +41,7 @@ use std::{marker::PhantomData, sync::Arc};
 #[derive(Debug)]
 pub struct LockManager<M: Mode = Fenced> {
     handle: Handle,
-    defaults: LockOptions,
+    defaults: Arc<LockOptions>,
     /// What the defaults come to, checked once and not for each lock.
     plan: Arc<Plan>,
     mode: PhantomData<M>,
@@ -49,7 +49,7 @@ pub struct LockManager<M: Mode = Fenced> {
 
 impl<M: Mode> Clone for LockManager<M> {
     fn clone(&self) -> Self {
-        let (defaults, plan) = (self.defaults.clone(), Arc::clone(&self.plan));
+        let (defaults, plan) = (Arc::clone(&self.defaults), Arc::clone(&self.plan));
         Self::new(self.handle.clone(), defaults, plan)
     }
 }
@@ -62,11 +62,15 @@ impl LockManager {
 }
 
 impl<M: Mode> LockManager<M> {
-    pub(crate) const fn new(handle: Handle, defaults: LockOptions, plan: Arc<Plan>) -> Self {
+    pub(crate) fn new(
+        handle: Handle,
+        defaults: impl Into<Arc<LockOptions>>,
+        plan: Arc<Plan>,
+    ) -> Self {
         let mode = PhantomData;
         Self {
             handle,
-            defaults,
+            defaults: defaults.into(),
             plan,
             mode,
         }
@@ -82,6 +86,7 @@ impl<M: Mode> LockManager<M> {
             self.handle.clone(),
             resource,
             Arc::clone(&self.plan),
+            Arc::clone(&self.defaults),
         ))
     }
 
@@ -89,10 +94,6 @@ impl<M: Mode> LockManager<M> {
     ///
     /// # Errors
     /// A [`ConfigError`] if the name cannot be used or the options do not go together.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "options are written where they are used"
-    )]
     pub fn mutex_with(
         &self,
         resource: &str,
@@ -100,7 +101,12 @@ impl<M: Mode> LockManager<M> {
     ) -> Result<Mutex<M>, ConfigError> {
         let resource = self.resource(resource)?;
         let plan = Arc::new(options.plan_for::<M>(self.handle.configuration())?);
-        Ok(Mutex::new(self.handle.clone(), resource, plan))
+        Ok(Mutex::new(
+            self.handle.clone(),
+            resource,
+            plan,
+            Arc::new(options),
+        ))
     }
 
     fn resource(&self, name: &str) -> Result<Resource, ConfigError> {
@@ -122,7 +128,7 @@ impl<M: Mode> LockManager<M> {
         &self.handle
     }
 
-    pub(crate) const fn defaults(&self) -> &LockOptions {
+    pub(crate) fn defaults(&self) -> &LockOptions {
         &self.defaults
     }
 

@@ -1,10 +1,11 @@
 //! The exclusive lock.
 
 use crate::{
-    error::{Abstained, AcquireError, Held, Unreachable, name_faults},
+    error::{Abstained, AcquireError, ConfigError, Held, Unreachable, name_faults},
     guard::LeaseGuard,
     handle::Handle,
     mode::{Fenced, Mode},
+    options::LockOptions,
     trace,
 };
 use leasehold_core::{AcquireFailure, Cause, Ended, Owner, Plan, Resource, Wish};
@@ -33,7 +34,7 @@ use std::{marker::PhantomData, sync::Arc, time::Duration};
 /// let guard = mutex.acquire().await?;
 /// assert!(guard.is_valid());
 /// assert!(mutex.try_acquire().await.unwrap_err().is_contention());
-/// guard.release().await;
+/// assert!(guard.release().await.is_released());
 /// assert!(mutex.try_acquire().await.is_ok());
 /// # Ok(())
 /// # }
@@ -44,6 +45,8 @@ pub struct Mutex<M: Mode = Fenced> {
     handle: Handle,
     resource: Resource,
     plan: Arc<Plan>,
+    /// What the plan was made of.
+    options: Arc<LockOptions>,
     mode: PhantomData<M>,
 }
 
@@ -53,16 +56,23 @@ impl<M: Mode> Clone for Mutex<M> {
             self.handle.clone(),
             self.resource.clone(),
             Arc::clone(&self.plan),
+            Arc::clone(&self.options),
         )
     }
 }
 
 impl<M: Mode> Mutex<M> {
-    pub(crate) const fn new(handle: Handle, resource: Resource, plan: Arc<Plan>) -> Self {
+    pub(crate) const fn new(
+        handle: Handle,
+        resource: Resource,
+        plan: Arc<Plan>,
+        options: Arc<LockOptions>,
+    ) -> Self {
         Self {
             handle,
             resource,
             plan,
+            options,
             mode: PhantomData,
         }
     }
@@ -73,9 +83,45 @@ impl<M: Mode> Mutex<M> {
         &self.resource
     }
 
-    /// Waits until the lock is won, or until the tries of its options are used up.
+    /// The same lock with other options, which `change` makes of those that it has: for one acquisition that needs another
+    /// TTL, say. Sends nothing. It is checked as the first options were.
     ///
-    /// With the default options it waits for about five seconds. It does not poll: the nodes tell when the lock may
+    /// # Errors
+    /// A [`ConfigError`] if the options do not go together.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use std::time::Duration;
+    /// let manager = leasehold::LockManager::builder().memory(3).build()?;
+    /// let mutex = manager.mutex("report")?;
+    /// let long = mutex.with(|options| options.ttl(Duration::from_secs(25)))?;
+    /// let guard = long.acquire().await?;
+    /// assert!(guard.remaining() > Duration::from_secs(20));
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn with(
+        &self,
+        change: impl FnOnce(LockOptions) -> LockOptions,
+    ) -> Result<Self, ConfigError> {
+        let options = change((*self.options).clone());
+        let plan = options.plan_for::<M>(self.handle.configuration())?;
+        let (handle, resource) = (self.handle.clone(), self.resource.clone());
+        Ok(Self::new(
+            handle,
+            resource,
+            Arc::new(plan),
+            Arc::new(options),
+        ))
+    }
+
+    /// Waits until the lock is won, and gives up after about five seconds: when the tries of its options are used up. Say
+    /// with [`acquire_within`](Self::acquire_within) for how long to wait, or
+    /// [`tries_unlimited`](LockOptions::tries_unlimited) to wait for ever.
+    ///
+    /// It does not poll: the nodes tell when the lock may
     /// be free, whoever freed it, and the clock tells when the holder's keys will have ended. Where a node cannot tell,
     /// it is asked again after random pauses, and at least once in a second anyway.
     ///
@@ -95,7 +141,7 @@ impl<M: Mode> Mutex<M> {
     /// lost as well lives on until its TTL ends.
     ///
     /// # Source
-    /// Redlock steps 1 to 5; arguments S2, S5, S8.
+    /// Redlock steps 1 to 5; arguments [S2](crate::safety#s2), [S5](crate::safety#s5), [S8](crate::safety#s8).
     pub async fn acquire(&self) -> Result<LeaseGuard<M>, AcquireError> {
         self.wish(self.plan.clone(), None, None).await
     }
@@ -214,22 +260,23 @@ impl<M: Mode> Mutex<M> {
         let resource = self.resource.clone();
         let (quorum, nodes) = (self.handle.quorum().needed(), self.handle.nodes().len());
         match cause {
-            Cause::Held(opposition) => AcquireError::Held(Held {
+            Cause::Held(opposition) => AcquireError::Held(Box::new(Held {
                 resource: resource.clone(),
                 refused: opposition.refused,
                 quorum,
                 nodes,
                 holder: opposition.holder,
                 remaining: opposition.remaining,
-                // In small numbers, so that every result of an acquisition stays small.
-                free: u8::try_from(opposition.free).unwrap_or(u8::MAX),
+                held_on: self.handle.names().of(opposition.held),
+                kept_on: self.handle.names().of(opposition.kept),
+                granted_on: self.handle.names().of(opposition.granted),
                 ahead: opposition
                     .ahead
                     .map(|ahead| u8::try_from(ahead).unwrap_or(u8::MAX)),
                 faults: name_faults(self.handle.nodes(), opposition.faults),
                 attempts,
                 waited,
-            }),
+            })),
             Cause::Unreachable { faults, .. } => AcquireError::Unreachable(Unreachable {
                 resource: resource.clone(),
                 quorum,

@@ -1,19 +1,19 @@
 //! What an operator of the nodes can do: look at them and at their locks, let them vote, and change what all agree on.
 //!
-//! Functions of [`ManagerBuilder`], which say of the same nodes and the same options what
-//! [`build`](ManagerBuilder::build) would lock with. They need no runtime: each has a short-lived thread of its
-//! own, and its future can be awaited anywhere.
+//! An [`Operator`] is made of the options that a manager of locks would be
+//! [built](crate::ManagerBuilder::build) with, so it means the same nodes and the same configuration. Its calls need no
+//! runtime: each has a short-lived thread of its own, and its future can be awaited anywhere.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use leasehold::{LockManager, operate::Answer};
 //!
 //! let nodes = ["redis://db1", "redis://db2", "redis://db3"];
-//! for surveyed in LockManager::builder().nodes(nodes).survey().await? {
+//! for surveyed in LockManager::builder().nodes(nodes).operator()?.survey().await? {
 //!     println!("{}: {}", surveyed.node, surveyed.answer);
 //! }
 //! // Nodes in memory and in files have no past that they could forget.
-//! let told = LockManager::builder().memory(1).admit().await?;
+//! let told = LockManager::builder().memory(1).operator()?.admit().await?;
 //! assert_eq!(told[0].answer, Answer::NeedsNone);
 //! # Ok(())
 //! # }
@@ -22,6 +22,7 @@
 mod admission;
 mod examination;
 mod listing;
+mod operator;
 mod procedure;
 mod reconfiguration;
 mod survey;
@@ -29,7 +30,8 @@ mod vigil;
 
 pub use admission::Admission;
 pub use examination::{ClockOffset, Examination, FileExamination, Memory, Persistence};
-pub use listing::{Listing, Scanned};
+pub use listing::{Listing, Scanned, Search};
+pub use operator::Operator;
 pub use reconfiguration::{Former, Outcome, Reconfiguration, Reconfigured};
 pub use survey::{Log, Membership, Survey};
 pub use vigil::Vigil;
@@ -37,16 +39,14 @@ pub use vigil::Vigil;
 use crate::{
     builder::{ManagerBuilder, Operated},
     configuration::Configuration,
-    error::{ConfigError, ReconfigureError},
-    inspection::Inspection,
+    error::ConfigError,
     link::{
         NodeName,
         redis::{RedisUrl, steward::Steward},
     },
 };
-use leasehold_core::Resource;
-use std::{fmt, future::Future, io, panic, sync::Arc, thread, time::Duration};
-use tokio::{runtime, sync::oneshot};
+use std::{fmt, future::Future, io, panic, thread, time::Duration};
+use tokio::{runtime, sync::oneshot, time::timeout};
 
 /// A node, and what came of asking it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,339 +81,12 @@ impl<T: fmt::Display> fmt::Display for Answer<T> {
 }
 
 impl ManagerBuilder {
-    /// How many of these nodes must agree.
+    /// What an operator can do with these nodes: see [`operate`](crate::operate). Asks nobody.
     ///
     /// # Errors
     /// A [`ConfigError`] as of [`build`](Self::build).
-    pub fn quorum(self) -> Result<usize, ConfigError> {
-        Ok(self.into_operated()?.quorum.needed())
-    }
-
-    /// What each node says of itself: whether it can be reached, what runs there, whether it votes, and for which
-    /// configuration. Changes nothing.
-    ///
-    /// Waits for all nodes at once, for about half a minute at most.
-    ///
-    /// # Errors
-    /// A [`ConfigError`] as of [`build`](Self::build).
-    ///
-    /// # Cancel safety
-    /// Dropping the future loses the answers and nothing else.
-    pub async fn survey(self) -> Result<Vec<Told<Survey>>, ConfigError> {
-        let operated = self.into_operated()?;
-        elsewhere(async move {
-            let configuration = operated.configuration.clone();
-            ask_all(operated, move |mut steward| {
-                let configuration = configuration.clone();
-                async move { survey_of(&mut steward, &configuration).await }
-            })
-            .await
-        })
-        .await
-    }
-
-    /// Everything that each node tells of itself and that matters to locks: how far away it is, how it keeps its
-    /// data, what its user may do, what its clock shows, and its [`Survey`]. Changes nothing on a server; in a file it sets
-    /// a lock of its own and takes it back in one transaction, since only that tells whether a lock can be had. What a node
-    /// does not tell, because its service forbids the question, is none and no failure.
-    ///
-    /// Waits for all nodes at once, for about a minute at most; see [`examine_within`](Self::examine_within).
-    ///
-    /// # Errors
-    /// A [`ConfigError`] as of [`build`](Self::build).
-    ///
-    /// # Cancel safety
-    /// Dropping the future loses the answers and nothing else.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use leasehold::{LockManager, operate::Answer};
-    ///
-    /// for told in LockManager::builder().nodes(["redis://db1"]).examine().await? {
-    ///     if let Answer::Told(examination) = told.answer {
-    ///         println!("{}: {:?} away", told.node, examination.round_trip());
-    ///     }
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn examine(self) -> Result<Vec<Told<Examination>>, ConfigError> {
-        let operated = self.into_operated()?;
-        elsewhere(examination::examine(
-            operated,
-            examination::Extent::Everything,
-            None,
-        ))
-        .await
-    }
-
-    /// As [`examine`](Self::examine), but what a node has not told within `limit` is [`Silent`](Answer::Silent).
-    ///
-    /// # Errors
-    /// A [`ConfigError`] as of [`build`](Self::build).
-    ///
-    /// # Cancel safety
-    /// Dropping the future loses the answers and nothing else.
-    pub async fn examine_within(
-        self,
-        limit: Duration,
-    ) -> Result<Vec<Told<Examination>>, ConfigError> {
-        let operated = self.into_operated()?;
-        let everything =
-            examination::examine(operated, examination::Extent::Everything, Some(limit));
-        elsewhere(everything).await
-    }
-
-    /// As [`examine_within`](Self::examine_within), but only what decides whether a node votes, in few round trips: for
-    /// somebody who wants to know whether a lock can be had, on nodes however far away. Round trips, the clock, the rights
-    /// for fair locks and the server's settings are not told.
-    ///
-    /// # Errors
-    /// A [`ConfigError`] as of [`build`](Self::build).
-    ///
-    /// # Cancel safety
-    /// Dropping the future loses the answers and nothing else.
-    pub async fn examine_votes_within(
-        self,
-        limit: Duration,
-    ) -> Result<Vec<Told<Examination>>, ConfigError> {
-        let operated = self.into_operated()?;
-        elsewhere(examination::examine(
-            operated,
-            examination::Extent::Votes,
-            Some(limit),
-        ))
-        .await
-    }
-
-    /// All locks on these nodes whose names begin with `prefix`, each as
-    /// [`inspect`](crate::LockManager::inspect) tells it, in the order of their names. Changes nothing. Of each node
-    /// `most` are read.
-    ///
-    /// A server knows keys and not locks: every text under a key of the [key format](crate::KeyFormat) that lives for a
-    /// limited time is taken for one. With the usual format, on servers that keep other things too, that is much. The
-    /// locks' names are read first and then what stands under them, which is over already when it is told.
-    ///
-    /// Waits for all nodes at once. Servers go through all their keys for it (`SCAN`), which takes them a second or so
-    /// per million, in small steps.
-    ///
-    /// # Errors
-    /// A [`ConfigError`] as of [`build`](Self::build). What a single node said is in [`Listing::nodes`].
-    ///
-    /// # Cancel safety
-    /// Dropping the future loses the answers and nothing else.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use leasehold::LockManager;
-    ///
-    /// let nodes = ["redis://db1", "redis://db2", "redis://db3"];
-    /// let listing = LockManager::builder().nodes(nodes).list("orders/", 10_000).await?;
-    /// for lock in &listing.locks {
-    ///     println!("{}: {:?}", lock.resource().as_str(), lock.holder());
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn list(self, prefix: &str, most: usize) -> Result<Listing, ConfigError> {
-        let operated = self.into_operated()?;
-        elsewhere(listing::list(operated, prefix.to_owned(), most)).await
-    }
-
-    /// Waits until nobody holds the lock on `resource`, for `limit` at most, and takes nothing: whoever wants the lock
-    /// acquires it. It may be held again before this returns. Tells what the nodes had at the end:
-    /// [`is_free`](crate::Inspection::is_free) says which end it was.
-    ///
-    /// Servers push that the key has changed, if the user may ask for that (`CLIENT TRACKING`); the others are asked
-    /// once a second and when the key's time should be over, a file twenty times a second. It gives up early where for
-    /// three seconds too few nodes have answered to know anything.
-    ///
-    /// # Errors
-    /// A [`ConfigError`] as of [`build`](Self::build), or for a name that cannot be used.
-    ///
-    /// # Cancel safety
-    /// Dropping the future changes nothing on the nodes, and ends the wait within a few seconds.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use leasehold::LockManager;
-    /// use std::time::Duration;
-    ///
-    /// let nodes = ["redis://db1", "redis://db2", "redis://db3"];
-    /// let limit = Some(Duration::from_secs(60));
-    /// let seen = LockManager::builder().nodes(nodes).until_free("deploy", limit).await?;
-    /// println!("{}", if seen.is_free() { "free" } else { "still held" });
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn until_free(
-        self,
-        resource: &str,
-        limit: Option<Duration>,
-    ) -> Result<Inspection, ConfigError> {
-        let resource = Resource::new(resource)?;
-        let operated = self.into_operated()?;
-        let waits = Arc::new(());
-        let is_waited_for = Arc::downgrade(&waits);
-        let seen = elsewhere(vigil::until_free(operated, resource, limit, is_waited_for)).await;
-        drop(waits);
-        seen
-    }
-
-    /// Looks on at the lock on `resource` while it changes hands, and takes nothing: for whoever wants to know who has it.
-    /// Sends nothing before it returns; what is seen is told by [`Vigil::next`].
-    ///
-    /// It learns of changes as [`until_free`](Self::until_free) does: servers push them, and are looked at once a second
-    /// all the same; what cannot push is looked at once a second, a file twenty times. A holder of a few milliseconds may be
-    /// missed. While the lock changes hands, some nodes tell of the one and some of the other, or of those who tried.
-    ///
-    /// # Errors
-    /// A [`ConfigError`] as of [`build`](Self::build), or for a name that cannot be used. A node that does not answer is
-    /// part of what is seen, and tried again once a second.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use leasehold::LockManager;
-    ///
-    /// let nodes = ["redis://db1", "redis://db2", "redis://db3"];
-    /// let mut vigil = LockManager::builder().nodes(nodes).look_on("scheduler")?;
-    /// while let Some(seen) = vigil.next().await {
-    ///     println!("{:?}", seen.holder());
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn look_on(self, resource: &str) -> Result<Vigil, ConfigError> {
-        let resource = Resource::new(resource)?;
-        let operated = self.into_operated()?;
-        let (vigil, work) = Vigil::begin(operated, resource);
-        begin(work)?;
-        Ok(vigil)
-    }
-
-    /// The operator's word that these nodes have forgotten nothing that matters: they vote at once, and do not wait
-    /// until leases that they may have forgotten have ended.
-    ///
-    /// **Say it only if nobody can hold a lease that these nodes may have forgotten**: the servers are brand-new, or
-    /// every program that locks was stopped. Said of a node that did forget, it lets two hold the same lock. A node
-    /// of another configuration, or with a change that is not finished, is left as it is. After
-    /// [`reconfigure`](Self::reconfigure) it is the word that no lease of the old configuration is held.
-    ///
-    /// Waits for all nodes at once, for about half a minute at most. Doing it again changes nothing.
-    ///
-    /// # Errors
-    /// A [`ConfigError`] as of [`build`](Self::build). What a single node said is in its [`Answer`].
-    ///
-    /// # Cancel safety
-    /// Dropping the future loses the answers; the nodes are told all the same.
-    ///
-    /// # Examples
-    /// ```
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use leasehold::{LockManager, operate::Answer};
-    ///
-    /// for told in LockManager::builder().memory(3).admit().await? {
-    ///     assert_eq!(told.answer, Answer::NeedsNone);
-    /// }
-    /// # Ok(())
-    /// # }
-    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
-    /// ```
-    ///
-    /// # Source
-    /// Argument S9, which takes the operator's word here.
-    pub async fn admit(self) -> Result<Vec<Told<Admission>>, ConfigError> {
-        let operated = self.into_operated()?;
-        elsewhere(async move {
-            let configuration = operated.configuration.clone();
-            ask_all(operated, move |mut steward| {
-                let configuration = configuration.clone();
-                async move { Admission::ask(&mut steward, &configuration).await }
-            })
-            .await
-        })
-        .await
-    }
-
-    /// Makes the configuration of this builder (its nodes, quorum, maximum TTL, restart guard …) the one that the
-    /// nodes agree on, while clients of the old one may still run. They lose their leases in their time, and are
-    /// told of a disagreement from then on. Start clients of the new configuration afterwards, or at least not on
-    /// nodes that are all new.
-    ///
-    /// It waits for no lease to end; the nodes do, and say so to the first who want a lock. Waits for all nodes at
-    /// once, four times, for about a minute at most. Doing it again is harmless: what was done stays, what was not
-    /// reached is tried again. Two different changes must not be made at the same time.
-    ///
-    /// # What it does
-    /// 1. It looks at all nodes. If too few can be reached, or the lists cannot be right, it stops.
-    /// 2. It marks every node, old or new: a marked node votes for nobody and extends nothing. At least n − q + 1
-    ///    of the n old nodes must be marked (q the old quorum), and as many of the new by their numbers.
-    /// 3. It then tells the marked nodes the new configuration, the counters of the old nodes, and to abstain for
-    ///    the quarantine of the old or of the new configuration, whichever is longer.
-    ///
-    /// # Why it is safe
-    /// * *Nothing old begins after step 2.* The old nodes without a mark are at most q − 1. Every round of an old
-    ///   client that succeeds, acquiring or extending, needs an answer of a node from before its mark, so it had
-    ///   begun before the end of step 2 (argument S1). Its lease is over the old maximum TTL later, wherever its
-    ///   keys are, also if they are on nodes that nobody reached (argument S2).
-    /// * *Nothing new begins before that.* Of any new quorum at least one node was marked in step 2. It votes when
-    ///   its abstention has ended, which began after step 2 and lasts for longer than the old maximum TTL, drift and
-    ///   clock skew included (argument S9). A restart on the way makes it no shorter.
-    /// * *A run that ends in the middle* leaves marks, which let nobody in. The next run begins with step 1. Nodes that
-    ///   are of the new configuration already are left alone only if n − q + 1 of the old ones are: then an earlier run
-    ///   had come to step 3.
-    /// * *Tokens go on growing*: each old token is on a quorum of the old nodes, at least one of which was marked and
-    ///   has told its counters after it was (argument S4).
-    ///
-    /// What it cannot know: with the restart guard off, clients may have chosen TTLs above the maximum; wait for the longest of
-    /// them yourself. An old node that was not reached and comes back, together with marked ones that have lost their data, may be an old
-    /// quorum again: stop the old clients, or run it again until [`Reconfiguration::is_complete`].
-    ///
-    /// Where the new restart guard is off, clients ask no node for how long it abstains. So the nodes keep their mark until the
-    /// time is over, and it has to be run again then: [`Reconfiguration::waits`].
-    ///
-    /// # Errors
-    /// A [`ReconfigureError`], which says whether anything was changed.
-    ///
-    /// # Cancel safety
-    /// Dropping the future loses the answer; the change goes on to its end.
-    ///
-    /// # Examples
-    /// Two more nodes for locks that are in use:
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use leasehold::{LockManager, operate::Former};
-    ///
-    /// let old = ["redis://db1", "redis://db2", "redis://db3"];
-    /// let new = ["redis://db1", "redis://db2", "redis://db3", "redis://db4", "redis://db5"];
-    /// let done = LockManager::builder().nodes(new).reconfigure(Former::nodes(old)).await?;
-    /// assert!(done.is_complete());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Source
-    /// Arguments S1, S2, S4 and S9.
-    pub async fn reconfigure(self, former: Former) -> Result<Reconfiguration, ReconfigureError> {
-        let (operated, former) = (self.into_operated()?, former.read()?);
-        elsewhere(procedure::run(operated, former)).await?
-    }
-
-    /// As far as [`reconfigure`](Self::reconfigure) goes without changing anything: its first step, and what it
-    /// would do with each node.
-    ///
-    /// # Errors
-    /// As [`reconfigure`](Self::reconfigure).
-    ///
-    /// # Cancel safety
-    /// Dropping the future loses the answer and nothing else.
-    pub async fn rehearse(self, former: Former) -> Result<Reconfiguration, ReconfigureError> {
-        let (operated, former) = (self.into_operated()?, former.read()?);
-        elsewhere(procedure::rehearse(operated, former)).await?
+    pub fn operator(self) -> Result<Operator, ConfigError> {
+        Ok(Operator::new(self.into_operated()?))
     }
 }
 
@@ -425,7 +98,8 @@ async fn survey_of(steward: &mut Steward, configuration: &Configuration) -> Resu
 /// Asks all nodes at once, those that are servers.
 async fn ask_all<T, F>(
     operated: Operated,
-    ask: impl Fn(Steward) -> F + Clone + Send + 'static,
+    limit: Option<Duration>,
+    ask: impl Fn(Steward) -> F + Clone + Send + Sync + 'static,
 ) -> Vec<Told<T>>
 where
     T: Send + 'static,
@@ -437,7 +111,10 @@ where
         async move {
             let answer = match spot.url() {
                 None => Answer::NeedsNone,
-                Some(url) => visit(url, node_key, ask).await,
+                Some(url) => {
+                    let visit = in_time(limit, visit(url, node_key, ask)).await;
+                    visit.map_or_else(Answer::Silent, Answer::Told)
+                }
             };
             Told { node, answer }
         }
@@ -445,15 +122,29 @@ where
     at_once(jobs).await
 }
 
-async fn visit<T, F>(url: RedisUrl, node_key: String, ask: impl Fn(Steward) -> F) -> Answer<T>
+async fn visit<T, F>(
+    url: RedisUrl,
+    node_key: String,
+    ask: impl FnOnce(Steward) -> F,
+) -> Result<T, String>
 where
     F: Future<Output = Result<T, String>>,
 {
-    let answer = match Steward::visit(url, node_key).await {
-        Ok(steward) => ask(steward).await,
-        Err(why) => Err(why),
-    };
-    answer.map_or_else(Answer::Silent, Answer::Told)
+    ask(Steward::visit(url, node_key).await?).await
+}
+
+/// What comes of it within the limit.
+async fn in_time<T>(
+    limit: Option<Duration>,
+    work: impl Future<Output = Result<T, String>>,
+) -> Result<T, String> {
+    match limit {
+        None => work.await,
+        Some(limit) => {
+            let done = timeout(limit, work).await;
+            done.unwrap_or_else(|_| Err("did not answer within the time limit".to_owned()))
+        }
+    }
 }
 
 /// Does all of it at once, and keeps the order.
@@ -478,18 +169,16 @@ async fn elsewhere<T: Send + 'static>(
     let (answer, told) = oneshot::channel();
     begin(async { drop(answer.send(work.await)) })?;
     told.await
-        .map_err(|_| ConfigError::Thread(io::Error::other("it ended before its work was done")))
+        .map_err(|_| io::Error::other("it ended before its work was done").into())
 }
 
 /// Begins it on a thread of its own, which ends with it.
 fn begin(work: impl Future<Output = ()> + Send + 'static) -> Result<(), ConfigError> {
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
-        .map_err(ConfigError::Thread)?;
+        .build()?;
     thread::Builder::new()
         .name("leasehold-operate".into())
-        .spawn(move || runtime.block_on(work))
-        .map_err(ConfigError::Thread)?;
+        .spawn(move || runtime.block_on(work))?;
     Ok(())
 }

@@ -14,8 +14,8 @@ use std::{ops::RangeInclusive, time::Duration};
 /// | [`node_limit`](Self::node_limit) | 5 % of the TTL, at least 20 ms, at most 500 ms |
 /// | [`tries`](Self::tries) | 32 |
 /// | [`pause`](Self::pause) | 50 to 250 ms, random |
-/// | [`owner_source`](Self::owner_source) | 160 random bits as 40 hexadecimal digits |
-/// | [`label`](Self::label) | none |
+/// | [`owner_source`](Self::owner_source) | 160 random bits as 40 hexadecimal digits, host, process and time; see [`Holder`](crate::Holder) |
+/// | [`label`](Self::label) | none, but host and process; nothing at all: [`no_label`](Self::no_label) |
 /// | [`renew_every`](Self::renew_every) | a third of the TTL; off: [`no_renewal`](Self::no_renewal) |
 /// | [`max_hold`](Self::max_hold) | 24 h, or the TTL or `min_hold` if that is longer; off: [`max_hold_unlimited`](Self::max_hold_unlimited) |
 /// | [`max_extensions`](Self::max_extensions) | no limit |
@@ -52,7 +52,8 @@ pub struct LockOptions {
     tries: Option<u32>,
     pause: Pause,
     unreachable_for: Option<Duration>,
-    owners: OwnerSource,
+    /// None: those that tell host and process.
+    owners: Option<OwnerSource>,
     upkeep: Upkeep,
     max_hold: MaxHold,
     margin: Option<Duration>,
@@ -72,7 +73,7 @@ impl Default for LockOptions {
             tries: Some(32),
             pause: Pause::default(),
             unreachable_for: None,
-            owners: OwnerSource::default(),
+            owners: None,
             upkeep: Upkeep {
                 renewal: AutoRenewal::Thirds,
                 ..Upkeep::default()
@@ -102,10 +103,16 @@ impl LockOptions {
         Self { ttl, ..self }
     }
 
+    /// The TTL.
+    #[cfg(feature = "config")]
+    pub(crate) const fn lifetime(&self) -> Duration {
+        self.ttl
+    }
+
     /// What is taken off the TTL because clocks do not run alike.
     ///
     /// # Source
-    /// Redlock, "is the algorithm asynchronous?"; assumption A1.
+    /// Redlock, "is the algorithm asynchronous?"; assumption [A1](crate::safety#a1).
     pub fn drift(self, drift: Drift) -> Self {
         Self { drift, ..self }
     }
@@ -181,14 +188,14 @@ impl LockOptions {
     /// let mutex = manager.mutex_with("ticket office", LockOptions::new().fair())?;
     /// let guard = mutex.acquire().await?;
     /// assert!(mutex.try_acquire().await.unwrap_err().is_contention());
-    /// guard.release().await;
+    /// assert!(guard.release().await.is_released());
     /// # Ok(())
     /// # }
     /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
     /// ```
     ///
     /// # Source
-    /// Tickets by the rule of fencing tokens; argument S10.
+    /// Tickets by the rule of fencing tokens; argument [S10](crate::safety#s10).
     pub fn fair(self) -> Self {
         Self {
             is_fair: true,
@@ -251,7 +258,10 @@ impl LockOptions {
                 .map(|owner| owner.as_bytes().to_vec())
                 .unwrap_or_default()
         });
-        Self { owners, ..self }
+        Self {
+            owners: Some(owners),
+            ..self
+        }
     }
 
     /// How often the lease is extended by itself: every third of the TTL, give or take a tenth, unless
@@ -325,7 +335,7 @@ impl LockOptions {
     /// stand for the lease, it ends so much sooner.
     ///
     /// # Source
-    /// Assumption A2.
+    /// Assumption [A2](crate::safety#a2).
     pub fn step_margin(self, step_margin: Duration) -> Self {
         Self {
             step_margin,
@@ -353,8 +363,9 @@ impl LockOptions {
     }
 
     /// Puts `label` behind the random part of the owner, with a dot between: whoever looks at the nodes, or
-    /// is refused, sees who has the lock. Off by default, and replaces an
-    /// [`owner_source`](Self::owner_source).
+    /// is refused, sees who has the lock. It stands in place of host and process, which are told by default, and
+    /// replaces an [`owner_source`](Self::owner_source); for a label beside host and process see
+    /// [`Holder::owner_source`](crate::Holder::owner_source).
     ///
     /// # Examples
     /// ```
@@ -371,7 +382,31 @@ impl LockOptions {
     /// ```
     pub fn label(self, label: &str) -> Self {
         Self {
-            owners: OwnerSource::labelled(label),
+            owners: Some(OwnerSource::labelled(label)),
+            ..self
+        }
+    }
+
+    /// The owner is the 40 random digits and nothing else: nobody who looks at the nodes, or is refused, sees where the
+    /// holder runs. For nodes that are shared with people who must not know the names of hosts. Replaces a
+    /// [`label`](Self::label) and an [`owner_source`](Self::owner_source).
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::{LockManager, LockOptions};
+    ///
+    /// let defaults = LockOptions::new().no_label();
+    /// let manager = LockManager::builder().memory(3).defaults(defaults).build()?;
+    /// let guard = manager.mutex("report")?.acquire().await?;
+    /// assert_eq!(guard.owner().label(), None);
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn no_label(self) -> Self {
+        Self {
+            owners: Some(OwnerSource::default()),
             ..self
         }
     }

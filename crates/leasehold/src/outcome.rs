@@ -2,14 +2,17 @@
 
 use crate::{
     error::{Faults, NodeFault, name_faults},
+    holder::Holder,
     link::NodeName,
 };
 use leasehold_core::Owner;
 use std::fmt;
 
 /// What became of a release. None of these is an error of the caller; all but the first are worth a
-/// line in the log.
+/// line in the log: `TakenByAnother` says that two may have worked at the same time. Those who do not want to know drop the
+/// guard, which releases it as well.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "it may say that somebody else had the lock; drop the guard to release it without knowing"]
 #[non_exhaustive]
 pub enum ReleaseOutcome {
     /// The lock was ours to the end and is given back.
@@ -62,7 +65,8 @@ impl fmt::Display for ReleaseOutcome {
             Self::TakenByAnother { holder } => {
                 write!(
                     out,
-                    "the lock had expired already and is now held by {holder}"
+                    "the lock had expired already and is now held by {}",
+                    Holder::of(holder)
                 )
             }
             Self::Unknown { faults } if faults.is_empty() => {

@@ -21,6 +21,8 @@ pub enum LeaseState {
     InDanger(Danger),
     /// It is over, for good.
     Lost(LeaseLost),
+    /// Its holder has given it back.
+    Released,
 }
 
 impl LeaseState {
@@ -28,6 +30,11 @@ impl LeaseState {
     #[must_use]
     pub const fn is_lost(&self) -> bool {
         matches!(self, Self::Lost(_))
+    }
+
+    /// Whether the lease is lost or released: it never changes again.
+    pub(crate) const fn is_over(&self) -> bool {
+        matches!(self, Self::Lost(_) | Self::Released)
     }
 }
 
@@ -108,7 +115,14 @@ impl LeaseStatus {
     /// The state, by the clock and not by what was told so far.
     pub(crate) fn state(&self) -> LeaseState {
         self.look(Duration::ZERO);
-        self.state.borrow().clone()
+        match self.state.borrow().clone() {
+            LeaseState::Held | LeaseState::InDanger(_) if self.is_let_go() => LeaseState::Released,
+            state => state,
+        }
+    }
+
+    fn is_let_go(&self) -> bool {
+        self.is_let_go.load(Ordering::Relaxed)
     }
 
     /// Why the lease is lost, if it is. The shell has a moment to tell, since it knows best.
@@ -116,7 +130,7 @@ impl LeaseStatus {
         self.look(MOMENT);
         let loss = match &*self.state.borrow() {
             LeaseState::Lost(lost) => Some(lost.clone()),
-            LeaseState::Held | LeaseState::InDanger(_) => None,
+            _ => None,
         };
         // Whoever hears of the loss here finds the token cancelled, also if another is about to do it.
         self.cancel_if(loss.is_some());
@@ -190,7 +204,7 @@ impl LeaseStatus {
     pub(crate) fn look(&self, since: Duration) -> Option<Instant> {
         let mut next = None;
         let is_told = self.state.send_if_modified(|state| {
-            if state.is_lost() || self.is_let_go.load(Ordering::Relaxed) {
+            if state.is_lost() || self.is_let_go() {
                 return false;
             }
             // Read inside, so that a confirmation comes before or after, not in between.
@@ -202,7 +216,7 @@ impl LeaseStatus {
             self.is_by_clock.store(true, Ordering::Relaxed);
             let trouble = match state {
                 LeaseState::InDanger(danger) => danger.trouble.clone(),
-                LeaseState::Held | LeaseState::Lost(_) => None,
+                _ => None,
             };
             self.end(state, LossCause::TimedOut { trouble });
             true
@@ -214,6 +228,12 @@ impl LeaseStatus {
     /// The holder lets go: what ends from now on is no loss.
     pub(crate) fn let_go(&self) {
         self.is_let_go.store(true, Ordering::Relaxed);
+        self.state.send_if_modified(|_| {
+            // Argument S6: who keeps the guard and asks it is told that nothing is left, whatever is confirmed later.
+            self.is_told.store(true, Ordering::Relaxed);
+            self.valid_until_ns.fetch_min(0, Ordering::AcqRel);
+            false
+        });
     }
 
     fn end(&self, state: &mut LeaseState, cause: LossCause) {
@@ -287,6 +307,16 @@ mod tests {
         status.let_go();
         assert_eq!(status.look(Duration::ZERO), None);
         assert_eq!(status.loss(), None);
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_lease_that_was_let_go() {
+        let status = status(Duration::from_secs(60));
+        status.let_go();
+        let later = status.clock.now().saturating_add(Duration::from_secs(9));
+        status.confirm(later);
+        assert!(status.remaining().is_zero());
+        assert_eq!(status.state(), LeaseState::Released);
     }
 
     #[test]

@@ -54,6 +54,9 @@
 //! paused time of its own, which can be advanced beside this one. And whoever waits is woken by `advance`, but runs when
 //! the runtime lets it: in a test on one thread, that is at the next `await`.
 //!
+//! A test that waits for what cannot come, since nobody lets time pass while it waits, or since its task never runs, fails
+//! with a sentence that says for what it waits, after 10 s ([`World::give_up_after`]).
+//!
 //! # Faults
 //! [`World::node`] gives one of the nodes: [`down`](Node::down) and [`up`](Node::up), [`hang`](Node::hang) and
 //! [`resume`](Node::resume), [`answer_after`](Node::answer_after), [`lose_key`](Node::lose_key) and

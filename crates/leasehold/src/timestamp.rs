@@ -153,7 +153,7 @@ impl TimestampLock {
     ) -> Result<Self, ConfigError> {
         let url: RedisUrl = url
             .parse()
-            .map_err(|error| ConfigError::Node(Box::new(error)))?;
+            .map_err(|error| ConfigError::Node(std::sync::Arc::new(error)))?;
         let subject = Subject {
             resource: Resource::new(resource)?,
             node: url.name(),

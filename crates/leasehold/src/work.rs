@@ -1,7 +1,7 @@
 //! Work that is done under a lease, and dropped when the lease is lost.
 
 use crate::{
-    error::{AcquireError, LeaseLost},
+    error::{AcquireError, LeaseLost, LossCause},
     guard::LeaseGuard,
     mode::Mode,
     mutex::Mutex,
@@ -27,7 +27,7 @@ pub struct Done<T> {
 
 impl<M: Mode> LeaseGuard<M> {
     /// Does `work` as long as the lease is held, and releases it then. If the lease is lost, the work is
-    /// dropped where it stands, at its last `await`.
+    /// dropped where it stands, at its last `await`. Of a guard that was released in place nothing is done.
     ///
     /// Work that computes for long without an `await` is not interrupted; let it ask
     /// [`is_valid`](Self::is_valid).
@@ -93,13 +93,17 @@ async fn unless_lost<T, M: Mode>(
     guard: &LeaseGuard<M>,
     work: impl Future<Output = T>,
 ) -> Result<T, LeaseLost> {
-    let (mut lost, mut work) = (pin!(guard.lost()), pin!(work));
+    let (mut lost, mut work) = (pin!(guard.loss()), pin!(work));
     // The loss first: work must not take another step when its lease is over.
     let either = |cx: &mut Context<'_>| match lost.as_mut().poll(cx) {
         Poll::Ready(lost) => Poll::Ready(Err(lost)),
         // By the clock, even if nobody has told yet.
         Poll::Pending => match guard.state() {
             LeaseState::Lost(lost) => Poll::Ready(Err(lost)),
+            LeaseState::Released => Poll::Ready(Err(LeaseLost {
+                resource: guard.resource().clone(),
+                cause: LossCause::Released,
+            })),
             LeaseState::Held | LeaseState::InDanger(_) => {
                 guard.hold().within(|| work.as_mut().poll(cx)).map(Ok)
             }

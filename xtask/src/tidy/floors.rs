@@ -119,7 +119,7 @@ const LINKS: [&str; 3] = ["memory", "file", "redis"];
 const CRATES: [(&str, Floors); 2] = [("leasehold-core", &CORE), ("leasehold", &LIBRARY)];
 
 const CORE: [&[&str]; 12] = [
-    &["hash"],
+    &["hash", "sentence"],
     &["time", "node_set", "resource", "owner"],
     &[
         "quorum",
@@ -143,8 +143,9 @@ const CORE: [&[&str]; 12] = [
     &["engine"],
 ];
 
-const LIBRARY: [&[&str]; 12] = [
-    &["clock", "link", "configuration", "mode", "fence"],
+const LIBRARY: [&[&str]; 13] = [
+    &["clock", "link", "configuration", "mode", "fence", "safety"],
+    &["holder"],
     &["alarm", "error"],
     &["options", "outcome", "state", "health"],
     &[
@@ -162,7 +163,7 @@ const LIBRARY: [&[&str]; 12] = [
     &["manager"],
     &["detached", "hand_over", "inspection", "work"],
     &["builder"],
-    &["blocking", "operate", "testing"],
+    &["blocking", "config", "operate", "testing"],
 ];
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::{
     agreement::Agreement,
     node_list::{NodeList, NodeListParser},
 };
-use clap::Args;
+use clap::{ArgAction, Args, builder::FalseyValueParser};
 
 /// The nodes, and what all who use them agree on.
 #[derive(Debug, Args)]
@@ -20,6 +20,21 @@ pub(crate) struct Place {
         value_parser = NodeListParser,
     )]
     pub(crate) nodes: Option<NodeList>,
+
+    /// Exit with 2 where no servers are given, rather than lock on this machine only: for jobs that must not run on
+    /// every machine because an address was forgotten
+    #[arg(
+        long,
+        env = "LEASEHOLD_REQUIRE_NODES",
+        action = ArgAction::SetTrue,
+        value_parser = FalseyValueParser::new(),
+    )]
+    pub(crate) require_nodes: bool,
+
+    /// This user's file on this machine, whatever servers a variable or a configuration file names, and without a
+    /// notice
+    #[arg(long)]
+    pub(crate) local: bool,
 
     #[command(flatten)]
     pub(crate) agreement: Agreement,

@@ -1,9 +1,7 @@
 //! Resources and times, as arguments.
 
-use crate::{
-    duration::{self, Shown},
-    label::{LONGEST_LABEL, is_label},
-};
+use crate::duration::{self, Shown};
+use leasehold::Holder;
 use std::time::Duration;
 
 pub(super) fn resource(text: &str) -> Result<String, String> {
@@ -51,10 +49,11 @@ pub(super) fn grace(text: &str) -> Result<Duration, String> {
 pub(super) fn label(text: &str) -> Result<String, String> {
     match text {
         "" => Err("empty: leave --label out".into()),
-        text if text.len() > LONGEST_LABEL => Err(format!(
-            "longer than {LONGEST_LABEL} letters: it is stored with every lock"
+        text if text.len() > Holder::LONGEST_LABEL => Err(format!(
+            "longer than {} letters: it is stored with every lock",
+            Holder::LONGEST_LABEL
         )),
-        text if is_label(text) => Ok(text.to_owned()),
+        text if Holder::is_label(text) => Ok(text.to_owned()),
         _ => Err("only letters, digits, spaces and ._-:/@+ are allowed".into()),
     }
 }

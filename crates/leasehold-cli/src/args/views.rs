@@ -15,6 +15,10 @@ pub(crate) struct StatusArguments {
     #[arg(value_parser = terms::resource)]
     pub(crate) resource: String,
 
+    /// Show the holder of another library's lock, too: the beginning of what that has written
+    #[arg(long)]
+    pub(crate) foreign: bool,
+
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -25,8 +29,9 @@ pub(crate) struct StatusArguments {
 
 /// List all locks, who holds them, and what was left over on a few nodes.
 ///
-/// Goes through all keys of all servers (SCAN), in small steps. A server knows keys and not locks: every text with a
-/// limited time under a key of --key-format is taken for one.
+/// Goes through all keys of all servers (SCAN), in small steps. A server knows keys and not locks: a text with a
+/// limited time that begins as owners of leasehold do is a lock. All other keys are somebody's data, and are not shown.
+/// A server that leaves a question unanswered for half a second is left out, and named.
 #[derive(Debug, Args)]
 #[command(after_long_help = LIST_HELP)]
 pub(crate) struct ListArguments {
@@ -34,7 +39,11 @@ pub(crate) struct ListArguments {
     #[arg(default_value = "", hide_default_value = true)]
     pub(crate) prefix: String,
 
-    /// Read so many locks of each node at most
+    /// Show other libraries' locks, too: what looks like one, and of its value the beginning
+    #[arg(long)]
+    pub(crate) foreign: bool,
+
+    /// Read so many keys of each node at most
     #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
     pub(crate) most: usize,
 
@@ -91,6 +100,10 @@ pub(crate) struct WatchArguments {
     #[arg(long)]
     pub(crate) once: bool,
 
+    /// Print one JSON object a line, one for each picture: nodes as doctor tells of them, and locks as list does
+    #[arg(long)]
+    pub(crate) json: bool,
+
     #[command(flatten)]
     pub(crate) place: Place,
 }
@@ -134,7 +147,7 @@ pub(crate) struct BenchArguments {
 ///
 /// Says who would be put out, and asks. Deletes the lock's keys on all nodes, leftovers included, of those who were
 /// named and of nobody who came meanwhile. Who is put out does not know it before the next extension: stop that program
-/// first.
+/// first. A key that is no lock of leasehold is somebody's data, and stays.
 #[derive(Debug, Args)]
 #[command(after_long_help = FORCE_HELP)]
 pub(crate) struct ForceReleaseArguments {
@@ -145,6 +158,10 @@ pub(crate) struct ForceReleaseArguments {
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,
+
+    /// Delete another library's lock, too: any text that looks like one, which may be other data
+    #[arg(long)]
+    pub(crate) foreign: bool,
 
     #[command(flatten)]
     pub(crate) place: Place,
@@ -179,7 +196,8 @@ Examples:
 
 Exit codes:
   0      free, and whoever asks for it now can have it
-  2      the arguments or the configuration file cannot be understood
+  2      the arguments or the configuration file cannot be understood, or what stands there is no lock,
+         such as a hash
   121    held
   122    neither for certain, or nobody can have it: too few nodes answer, agree or vote
   125    leasehold itself failed";
@@ -188,6 +206,7 @@ const LIST_HELP: &str = "\
 Examples:
     leasehold list
     leasehold list orders/
+    leasehold list --foreign orders/
     leasehold list --json | jq -r 'select(.state == \"held\") | .resource'
 
 Exit codes:
@@ -203,7 +222,8 @@ Examples:
 
 Exit codes:
   0      free
-  2      the arguments or the configuration file cannot be understood
+  2      the arguments or the configuration file cannot be understood, or what stands there is no lock,
+         such as a hash
   122    for three seconds too few nodes answered
   124    held for all of --wait
   125    leasehold itself failed";
@@ -213,14 +233,15 @@ Examples:
     leasehold watch
     leasehold watch --every 500ms orders/
     leasehold watch --once
+    leasehold watch --json | jq -r '.locks[]?.resource'
 
-A full dot is a node that has the holder's key, an empty one a node that has not, a question mark one
+A node that leaves a question unanswered for half a second is shown as one that does not answer. A full dot is a node that has the holder's key, an empty one a node that has not, a question mark one
 that does not answer. The bar is what is left of the lock, a sign for each second up to ten.
 
 Exit codes:
   0      one picture, and --once
   2      the arguments or the configuration file cannot be understood
-  122    one picture, and --once, and nobody can have a lock
+  122    one picture, and --once, and no lock can be acquired
   125    leasehold itself failed
   130    ended by Ctrl-C";
 
@@ -234,7 +255,7 @@ Exit codes:
   0      sound
   2      the arguments or the configuration file cannot be understood
   120    weakened: locks work, but less well than they should
-  122    broken: nobody can have a lock
+  122    broken: no lock can be acquired
   125    leasehold itself failed";
 
 const BENCH_HELP: &str = "\
@@ -245,7 +266,7 @@ Examples:
 Exit codes:
   0      measured
   2      the arguments or the configuration file cannot be understood
-  122    no lock can be had
+  122    no lock can be acquired
   125    leasehold itself failed";
 
 const FORCE_HELP: &str = "\
@@ -255,7 +276,7 @@ Examples:
 
 Exit codes:
   0      nobody holds it any more, as far as the nodes say
-  2      the arguments or the configuration file cannot be understood
+  2      the arguments or the configuration file cannot be understood, or what stands there is no lock
   122    too few nodes confirmed it
   125    leasehold itself failed, or the answer was no";
 

@@ -16,8 +16,9 @@ use leasehold::{
 /// Looks, asks, admits, and tells the code to exit with.
 pub(crate) fn run(arguments: &AdmitArguments) -> Result<u8, Failure> {
     let nodes = nodes::servers(arguments.place.nodes.as_ref())?;
-    let builder = || arguments.place.agreement.builder(nodes);
-    let survey = waiting::for_it(builder().survey())?.map_err(|error| misused(&error))?;
+    let operator = arguments.place.agreement.builder(nodes).operator();
+    let operator = operator.map_err(|error| misused(&error))?;
+    let survey = waiting::for_it(operator.survey())?.map_err(|error| misused(&error))?;
     let (mut abstaining, mut is_reconfigured) = (0, false);
     for told in &survey {
         output::talk(format_args!("{}: {}", told.node, told.answer));
@@ -43,7 +44,7 @@ pub(crate) fn run(arguments: &AdmitArguments) -> Result<u8, Failure> {
         );
         question::ask(&question, arguments.yes)?;
     }
-    let told = waiting::for_it(builder().admit())?.map_err(|error| misused(&error))?;
+    let told = waiting::for_it(operator.admit())?.map_err(|error| misused(&error))?;
     let (mut silent, mut disagree, mut lines) = (0, 0, Vec::new());
     for told in &told {
         lines.push(format!("{}\t{}", told.node, told.answer));

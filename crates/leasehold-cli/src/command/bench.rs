@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<u8, Failure> {
         .build()
         .map_err(|error| Failure::own(format!("cannot start: {error}")))?;
     runtime.block_on(async {
-        let told = nodes.quiet_builder(&place.agreement).examine().await;
+        let told = nodes.operator(&place.agreement)?.examine().await;
         let told = told.map_err(|error| nodes.wrong(&error))?;
         let round_trips = told.iter().filter_map(|told| match &told.answer {
             Answer::Told(seen) => seen.round_trip(),

@@ -5,8 +5,9 @@ use crate::{
     args::views::DoctorArguments,
     diagnosis::{
         Diagnosis, Options, Patient,
-        facts::{NodeFacts, count_once},
+        facts::{NodeFacts, NodeState, VoteFacts, count_once},
     },
+    difference::{self, Difference},
     failure::Failure,
     nodes::Nodes,
     output, waiting,
@@ -18,10 +19,10 @@ use std::time::Duration;
 pub(crate) fn run(arguments: &DoctorArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
     let nodes = Nodes::choose(place.nodes.as_ref())?;
-    let builder = nodes.to_look_at(&place.agreement)?;
-    let quorum = builder.quorum().map_err(|error| nodes.wrong(&error))?;
-    let builder = nodes.quiet_builder(&place.agreement);
-    let told = waiting::for_it(builder.examine())?.map_err(|error| nodes.wrong(&error))?;
+    let operator = nodes.to_look_at(&place.agreement)?.operator();
+    let operator = operator.map_err(|error| nodes.wrong(&error))?;
+    let quorum = operator.quorum();
+    let told = waiting::for_it(operator.examine())?.map_err(|error| nodes.wrong(&error))?;
     let diagnosis = Diagnosis::of(patient(&place.agreement, quorum, &told));
     match arguments.json {
         true => output::data(diagnosis.json()),
@@ -34,6 +35,16 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<u8, Failure> {
 pub(crate) fn patient(agreement: &Agreement, quorum: usize, told: &[Told<Examination>]) -> Patient {
     let mut nodes: Vec<_> = told.iter().map(NodeFacts::of).collect();
     count_once(&mut nodes);
+    for node in &mut nodes {
+        if let NodeState::Server(server) = &mut node.state
+            && let VoteFacts::Others(theirs) = &mut server.vote
+        {
+            let differences = difference::between(&agreement.words(), theirs);
+            if !differences.is_empty() {
+                *theirs = Difference::told(&differences);
+            }
+        }
+    }
     Patient {
         origin: agreement.origin.clone(),
         quorum,

@@ -4,12 +4,12 @@ use crate::{
     args::views::ForceReleaseArguments,
     exit_code,
     failure::Failure,
-    label::Holder,
-    lock_view::{LockView, State, shown_left},
+    lock_view::{self, LockView, State, shown_left},
     nodes::Nodes,
     output, question, waiting,
+    whose::{Signer, Whose},
 };
-use leasehold::{LockManager, ReleaseOutcome};
+use leasehold::{Key, LockManager, ReleaseOutcome};
 
 /// Looks, asks, releases, and tells the code to exit with.
 pub(crate) fn run(arguments: &ForceReleaseArguments) -> Result<u8, Failure> {
@@ -17,46 +17,37 @@ pub(crate) fn run(arguments: &ForceReleaseArguments) -> Result<u8, Failure> {
     let nodes = Nodes::choose(place.nodes.as_ref())?;
     let manager = nodes.to_look_at(&place.agreement)?.build();
     let manager = manager.map_err(|error| nodes.wrong(&error))?;
-    waiting::for_it(release(&manager, arguments))?
+    waiting::for_it(release(&manager, &nodes, arguments))?
 }
 
-async fn release(manager: &LockManager, arguments: &ForceReleaseArguments) -> Result<u8, Failure> {
-    let name = &arguments.resource;
+async fn release(
+    manager: &LockManager,
+    nodes: &Nodes,
+    arguments: &ForceReleaseArguments,
+) -> Result<u8, Failure> {
+    let (name, whose) = (&arguments.resource, Whose::with(arguments.foreign));
     let seen = manager.inspect(name).await;
     let seen = seen.map_err(|error| Failure::own(format!("cannot {error}")))?;
-    let view = LockView::of(&seen);
-    let left_over = view.left_over();
-    let question = match (&view.state, left_over.len()) {
-        (State::Free, 0) => {
-            output::talk(format_args!("{name:?} is free; nothing was changed"));
-            return Ok(exit_code::SUCCESS);
-        }
-        (State::Unclear | State::Unusable { .. }, 0) => {
-            return Err(Failure::new(exit_code::NO_QUORUM, view.doubt()));
-        }
-        (State::Held(held), _) => {
-            output::talk(format_args!(
-                "{name:?} is held by {}, left: {}",
-                held.holder,
-                shown_left(held.left)
-            ));
-            "Put it out? It does not know of it before its next extension, and until then two may hold the lock."
-        }
-        (State::Free | State::Unclear | State::Unusable { .. }, _) => {
-            "Delete that? Whoever is under way to hold the lock does not get it."
-        }
-    };
-    for lock in &left_over {
-        let (holder, left) = (&lock.holder, shown_left(lock.left));
-        output::talk(format_args!(
-            "{name:?}: left over or under way on some nodes: {holder}, left: {left}"
-        ));
+    let seen = nodes.look_closer(&arguments.place.agreement, seen).await?;
+    let view = LockView::of(&seen, whose);
+    if let State::OtherType(kind) = &view.state {
+        return Err(lock_view::no_lock(name, kind));
     }
+    // What is not named is somebody's data, and stays.
+    let named = seen.only(|owner| Signer::of(owner.as_bytes(), whose).is_shown());
+    let has = |is_so: fn(&Key) -> bool| named.nodes().iter().any(|node| is_so(&node.key));
+    if has(|key| matches!(key, Key::Foreign { .. })) && !has(|key| key.holder().is_some()) {
+        return Err(not_ours(name, whose));
+    }
+    let Some(question) = question_of(&view)? else {
+        output::talk(format_args!("{name:?} is free; nothing was changed"));
+        return Ok(exit_code::SUCCESS);
+    };
     question::ask(question, arguments.yes)?;
-    let eviction = manager.evict(seen).await;
+    let eviction = manager.evict(named).await;
     let (mut unclear, mut lines) = (0, Vec::new());
     for (owner, outcome) in &eviction.evicted {
-        let holder = Holder::of(owner.as_bytes());
+        let holder = Signer::of(owner.as_bytes(), whose);
         lines.push(format!("{holder}\t{}", told(outcome)));
         unclear += usize::from(matches!(outcome, ReleaseOutcome::Unknown { .. }));
     }
@@ -70,6 +61,46 @@ async fn release(manager: &LockManager, arguments: &ForceReleaseArguments) -> Re
             "too few nodes confirmed it; what is left ends with its TTL",
         )),
     }
+}
+
+/// Says who would be put out. The question that is left; none if there is nobody.
+fn question_of(view: &LockView) -> Result<Option<&'static str>, Failure> {
+    let (name, left_over) = (&view.resource, view.left_over());
+    let question = match (&view.state, left_over.len()) {
+        (State::Free, 0) => return Ok(None),
+        (State::Unclear | State::Unusable { .. }, 0) => {
+            return Err(Failure::new(exit_code::NO_QUORUM, view.doubt()));
+        }
+        (State::Held(held), _) if held.is_shown() => {
+            output::talk(format_args!(
+                "{name:?} is held by {}, left: {}",
+                held.holder,
+                shown_left(held.left)
+            ));
+            "Put it out? It does not know of it before its next extension, and until then two may hold the lock."
+        }
+        _ => "Delete that? Whoever is under way to hold the lock does not get it.",
+    };
+    for lock in &left_over {
+        let (holder, left) = (&lock.holder, shown_left(lock.left));
+        output::talk(format_args!(
+            "{name:?}: left over or under way on some nodes: {holder}, left: {left}"
+        ));
+    }
+    Ok(Some(question))
+}
+
+fn not_ours(name: &str, whose: Whose) -> Failure {
+    let text = format!("what stands under {name:?} is no lock of leasehold; nothing was changed");
+    let hint = match whose {
+        Whose::Ours => {
+            "--foreign deletes another library's lock: look at it with `leasehold status --foreign`"
+        }
+        Whose::Foreign => {
+            "it is no text that a known lock library writes: only its own program can say what it is"
+        }
+    };
+    Failure::new(exit_code::USAGE, text).hint(hint.to_owned())
 }
 
 fn told(outcome: &ReleaseOutcome) -> String {

@@ -7,17 +7,21 @@ use crate::{
     lock_view::{LockView, State, row, shown_left},
     nodes::Nodes,
     output, waiting,
+    whose::Whose,
 };
-use leasehold::operate::{Answer, Listing};
+use leasehold::operate::{Answer, Listing, Search};
+use std::time::Duration;
 
 /// Lists, and tells the code to exit with.
 pub(crate) fn run(arguments: &ListArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
     let nodes = Nodes::choose(place.nodes.as_ref())?;
-    let builder = nodes.to_look_at(&place.agreement)?;
-    let listing = waiting::for_it(builder.list(&arguments.prefix, arguments.most))?
-        .map_err(|error| nodes.wrong(&error))?;
-    let views: Vec<_> = listing.locks.iter().map(LockView::of).collect();
+    let operator = nodes.to_look_at(&place.agreement)?.operator();
+    let operator = operator.map_err(|error| nodes.wrong(&error))?;
+    let whose = Whose::with(arguments.foreign);
+    let search = search(&arguments.prefix, arguments.most, whose);
+    let listing = waiting::for_it(operator.search(search))?.map_err(|error| nodes.wrong(&error))?;
+    let views = views(&listing, whose);
     if arguments.json {
         for view in &views {
             output::data(view.json())?;
@@ -25,12 +29,27 @@ pub(crate) fn run(arguments: &ListArguments) -> Result<u8, Failure> {
     } else if !views.is_empty() {
         output::data(table(&views).join("\n"))?;
     }
-    tell_nodes(&listing, arguments)
+    tell_nodes(&listing, arguments, views.is_empty())
+}
+
+/// What is asked of the nodes.
+pub(crate) fn search(prefix: &str, most: usize, whose: Whose) -> Search {
+    let search = Search::new(prefix).most(most).answer_within(ANSWER);
+    match whose {
+        Whose::Ours => search,
+        Whose::Foreign => search.hashes(),
+    }
+}
+
+/// The locks that are shown.
+pub(crate) fn views(listing: &Listing, whose: Whose) -> Vec<LockView> {
+    let views = listing.locks.iter().map(|seen| LockView::of(seen, whose));
+    views.filter(LockView::is_shown).collect()
 }
 
 /// What the locks alone do not tell.
-fn tell_nodes(listing: &Listing, arguments: &ListArguments) -> Result<u8, Failure> {
-    let mut silent = 0;
+fn tell_nodes(listing: &Listing, arguments: &ListArguments, is_empty: bool) -> Result<u8, Failure> {
+    let (mut silent, mut has_more) = (0, false);
     for told in &listing.nodes {
         match &told.answer {
             Answer::Silent(why) => {
@@ -38,25 +57,29 @@ fn tell_nodes(listing: &Listing, arguments: &ListArguments) -> Result<u8, Failur
                 output::talk(format_args!("{}: {why}", told.node));
             }
             Answer::Told(scanned) if scanned.has_more => {
+                has_more = true;
                 let most = arguments.most;
                 output::talk(format_args!(
                     "{}: has more than {most} such keys, of which some were left out",
                     told.node
                 ));
-                output::hint(
-                    "--most reads more; a prefix, or a --key-format of your own, asks for less",
-                );
             }
             _ => {}
         }
+    }
+    if has_more {
+        output::hint("--most reads more; a prefix, or a --key-format of your own, asks for less");
     }
     let nodes = listing.nodes.len();
     if nodes - silent < listing.quorum {
         let text = format!("{silent} of {nodes} nodes could not be listed");
         return Err(Failure::new(exit_code::NO_QUORUM, text));
     }
-    if listing.locks.is_empty() && !arguments.json {
-        output::talk("nothing is locked");
+    if is_empty && !arguments.json {
+        output::talk(match has_more {
+            true => "no lock is among the keys that were read",
+            false => "nothing is locked",
+        });
     }
     Ok(exit_code::SUCCESS)
 }
@@ -66,11 +89,13 @@ pub(crate) fn table(views: &[LockView]) -> Vec<String> {
     let mut rows = vec![row(["RESOURCE", "NODES", "LEFT", "HOLDER"])];
     for view in views {
         let nodes = view.keys.len();
-        let count = |owner: &str| format!("{}/{nodes}", view.count(owner));
-        if let State::Held(held) = &view.state {
+        let count = |signed| format!("{}/{nodes}", view.count(signed));
+        if let State::Held(held) = &view.state
+            && held.is_shown()
+        {
             rows.push(row([
                 &view.resource,
-                &count(&held.owner),
+                &count(held),
                 &shown_left(held.left),
                 &held.holder.to_string(),
             ]));
@@ -78,7 +103,7 @@ pub(crate) fn table(views: &[LockView]) -> Vec<String> {
         for lock in view.left_over() {
             rows.push(row([
                 &view.resource,
-                &count(&lock.owner),
+                &count(lock),
                 &shown_left(lock.left),
                 &format!("{}, left over or under way", lock.holder),
             ]));
@@ -86,3 +111,6 @@ pub(crate) fn table(views: &[LockView]) -> Vec<String> {
     }
     columns::lines(&rows)
 }
+
+/// How long a node may leave anything unanswered: longer than one that can take part in a vote needs.
+pub(crate) const ANSWER: Duration = Duration::from_millis(500);

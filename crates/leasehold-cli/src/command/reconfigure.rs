@@ -1,8 +1,8 @@
 //! `leasehold reconfigure`: another configuration for servers that are in use.
 
 use crate::{
-    args::operator::ReconfigureArguments, duration::Shown, exit_code, failure::Failure,
-    node_list::NodeList, nodes, output, question, settle::warn_of_password, waiting,
+    args::operator::ReconfigureArguments, duration::Shown, exit_code, failure::Failure, nodes,
+    output, question, settle::warn_of_password, waiting,
 };
 use leasehold::{
     ReconfigureError,
@@ -13,12 +13,13 @@ use leasehold::{
 pub(crate) fn run(arguments: &ReconfigureArguments) -> Result<u8, Failure> {
     let nodes = nodes::servers(arguments.place.nodes.as_ref())?;
     warn_of_password("--from", arguments.from.as_ref());
-    let builder = || arguments.place.agreement.builder(nodes);
+    let operator = arguments.place.agreement.builder(nodes).operator();
+    let operator = operator.map_err(|error| failure(&error.into()))?;
     let former = || match &arguments.from {
-        Some(NodeList(urls)) => Former::nodes(urls),
+        Some(nodes) => Former::nodes(nodes.urls()),
         None => Former::same(),
     };
-    let plan = waiting::for_it(builder().rehearse(former()))?.map_err(|error| failure(&error))?;
+    let plan = waiting::for_it(operator.rehearse(former()))?.map_err(|error| failure(&error))?;
     for from in &plan.from {
         output::talk(format_args!("from: {from}"));
         if from.contains(" guard=off ") {
@@ -52,8 +53,7 @@ pub(crate) fn run(arguments: &ReconfigureArguments) -> Result<u8, Failure> {
         );
         question::ask(&question, arguments.yes)?;
     }
-    let done =
-        waiting::for_it(builder().reconfigure(former()))?.map_err(|error| failure(&error))?;
+    let done = waiting::for_it(operator.reconfigure(former()))?.map_err(|error| failure(&error))?;
     let told = output::report(lines(&done));
     if let Some(left) = done.waits() {
         let left = Shown(left);

@@ -2,10 +2,10 @@
 
 use super::extend::lease;
 use crate::{
-    args::hold::ReleaseArguments, exit_code, failure::Failure, hint, label::Holder, output,
-    told_lease::json_text, waiting,
+    args::hold::ReleaseArguments, exit_code, failure::Failure, hint, output, told_lease::json_text,
+    waiting,
 };
-use leasehold::ReleaseOutcome;
+use leasehold::{Holder, ReleaseOutcome};
 
 /// Releases a lock, and tells the code to exit with.
 pub(crate) fn run(arguments: &ReleaseArguments) -> Result<u8, Failure> {
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &ReleaseArguments) -> Result<u8, Failure> {
     };
     let why = match &outcome {
         ReleaseOutcome::TakenByAnother { holder } => {
-            format!("it is held by {}", Holder::of(holder.as_bytes()))
+            format!("it is held by {}", Holder::of(holder))
         }
         ReleaseOutcome::AlreadyExpired => {
             "no lock of this owner is there: it has ended, or was released".to_owned()

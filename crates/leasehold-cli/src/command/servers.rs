@@ -47,11 +47,12 @@ fn start(count: u8, place: &Place, agreement: &Agreement) -> Result<(), Failure>
 
 /// Nobody can hold a lock on servers that were made a moment ago, so they may vote.
 fn admit(fleet: &Fleet, agreement: &Agreement) {
-    let urls = fleet.status().iter().map(Member::url).collect();
-    let told = waiting::for_it(agreement.builder(&NodeList(urls)).admit());
+    let nodes = NodeList::parse(&fleet.nodes()).expect("a server that was started has an address");
+    let operator = agreement.builder(&nodes).operator();
+    let told = operator.map(|operator| waiting::for_it(operator.admit()));
     let is_admitted =
         |told: &Told<Admission>| matches!(told.answer, Answer::Told(Admission::Admitted { .. }));
-    if !matches!(told, Ok(Ok(told)) if told.iter().all(is_admitted)) {
+    if !matches!(told, Ok(Ok(Ok(told))) if told.iter().all(is_admitted)) {
         output::talk(
             "warning: the servers could not be told that they are new; the first lock waits for them",
         );

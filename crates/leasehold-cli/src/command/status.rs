@@ -8,6 +8,7 @@ use crate::{
     lock_view::{LockView, State},
     nodes::Nodes,
     output, waiting,
+    whose::Whose,
 };
 use leasehold::clock::Clock;
 use std::time::Duration;
@@ -18,9 +19,12 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
     let nodes = Nodes::choose(place.nodes.as_ref())?;
     let manager = nodes.to_look_at(&place.agreement)?.build();
     let manager = manager.map_err(|error| nodes.wrong(&error))?;
-    let seen = waiting::for_it(manager.inspect(&arguments.resource))?
-        .map_err(|error| Failure::own(format!("cannot {error}")))?;
-    let mut view = LockView::of(&seen);
+    let seen = waiting::for_it(async {
+        let seen = manager.inspect(&arguments.resource).await;
+        let seen = seen.map_err(|error| Failure::own(format!("cannot {error}")))?;
+        nodes.look_closer(&place.agreement, seen).await
+    })??;
+    let mut view = LockView::of(&seen, Whose::with(arguments.foreign));
     if view.state == State::Free {
         view.state = free(&nodes, arguments)?;
     }
@@ -28,15 +32,18 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
         true => output::data(view.json()),
         false => output::data(view.text(Clock::system().wall())),
     }?;
+    if matches!(&view.state, State::Held(held) if !held.holder.is_shown()) && !arguments.foreign {
+        output::hint("--foreign tells more of another library's lock");
+    }
     Ok(view.code())
 }
 
 /// A lock that nobody holds is free if it can be had.
 fn free(nodes: &Nodes, arguments: &StatusArguments) -> Result<State, Failure> {
     let agreement = &arguments.place.agreement;
-    let builder = || nodes.quiet_builder(agreement);
-    let quorum = builder().quorum().map_err(|error| nodes.wrong(&error))?;
-    let told = waiting::for_it(builder().examine_votes_within(LIMIT))?;
+    let operator = nodes.operator(agreement)?.within(LIMIT);
+    let quorum = operator.quorum();
+    let told = waiting::for_it(operator.examine_votes())?;
     let told = told.map_err(|error| nodes.wrong(&error))?;
     let patient = patient(agreement, quorum, &told);
     Ok(match patient.judgement() {

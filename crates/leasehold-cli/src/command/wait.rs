@@ -5,24 +5,29 @@ use crate::{
     duration::Shown,
     exit_code,
     failure::Failure,
-    lock_view::{KeyView, LockView, State},
+    lock_view::{self, KeyView, LockView, State},
     nodes::Nodes,
     output, waiting,
+    whose::Whose,
 };
 
 /// Waits, and tells the code to exit with.
 pub(crate) fn run(arguments: &WaitArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
     let nodes = Nodes::choose(place.nodes.as_ref())?;
-    let builder = nodes.to_look_at(&place.agreement)?;
-    let seen = waiting::for_it(builder.until_free(&arguments.resource, arguments.wait))?
+    let operator = nodes.to_look_at(&place.agreement)?.operator();
+    let operator = operator.map_err(|error| nodes.wrong(&error))?;
+    let seen = waiting::for_it(operator.until_free(&arguments.resource, arguments.wait))?
         .map_err(|error| nodes.wrong(&error))?;
-    let (view, name) = (LockView::of(&seen), &arguments.resource);
+    let (view, name) = (LockView::of(&seen, Whose::Ours), &arguments.resource);
     if arguments.json {
         output::data(view.json())?;
     }
     if view.state == State::Free {
         return Ok(exit_code::SUCCESS);
+    }
+    if let State::OtherType(kind) = &view.state {
+        return Err(lock_view::no_lock(name, kind));
     }
     if seen.is_unclear() {
         let silent = view.keys.iter().filter_map(|(node, key)| match key {

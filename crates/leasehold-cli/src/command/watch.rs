@@ -1,14 +1,14 @@
 //! `leasehold watch`: nodes and locks, again and again.
 
-use super::doctor::patient;
+use super::{doctor::patient, list};
 use crate::{
     args::views::WatchArguments,
     clock_steps::ClockSteps,
     failure::Failure,
-    lock_view::LockView,
     nodes::Nodes,
     output,
     picture::{Frame, Picture},
+    whose::Whose,
 };
 use leasehold::{ConfigError, clock::Clock, operate::Answer};
 use std::io::{IsTerminal, stdout};
@@ -24,10 +24,12 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
     let nodes = Nodes::choose(place.nodes.as_ref())?;
     // Once, so that what is wrong with the arguments is told before the first picture, and talk but once.
     drop(nodes.to_look_at(&place.agreement)?);
-    let frame = match stdout().is_terminal() && !arguments.once {
-        true => Frame::Terminal,
-        false => Frame::Plain,
+    let frame = match (arguments.json, stdout().is_terminal() && !arguments.once) {
+        (true, _) => Frame::Json,
+        (false, true) => Frame::Terminal,
+        (false, false) => Frame::Plain,
     };
+    output::bytes(frame.begin().as_bytes())?;
     runtime.block_on(async {
         let mut steps = ClockSteps::default();
         loop {
@@ -48,25 +50,32 @@ async fn picture(
     steps: &mut ClockSteps,
 ) -> Result<Picture, Failure> {
     let agreement = &arguments.place.agreement;
-    let builder = || nodes.quiet_builder(agreement);
+    let operator = nodes.operator(agreement)?;
     let wrong = |error: ConfigError| nodes.wrong(&error);
-    let quorum = builder().quorum().map_err(wrong)?;
-    let (told, listing) = join!(builder().examine(), builder().list(&arguments.prefix, MOST));
+    let quorum = operator.quorum();
+    let (told, listing) = join!(
+        operator.examine_promptly(list::ANSWER),
+        operator.search(list::search(&arguments.prefix, MOST, Whose::Ours))
+    );
     let (told, listing) = (told.map_err(wrong)?, listing.map_err(wrong)?);
     let has_more = listing
         .nodes
         .iter()
         .any(|told| matches!(&told.answer, Answer::Told(scanned) if scanned.has_more));
+    let silent = |answer: &Answer<_>| matches!(answer, Answer::Silent(_));
+    let unlisted = listing.nodes.iter();
+    let unlisted = unlisted.filter(|told| silent(&told.answer)).count();
     let (now, patient) = (Clock::system().wall(), patient(agreement, quorum, &told));
     steps.note(now, &patient.nodes);
     Ok(Picture {
         now,
         patient,
         steps: steps.lines(),
-        locks: listing.locks.iter().map(LockView::of).collect(),
+        locks: list::views(&listing, Whose::Ours),
+        unlisted,
         has_more,
     })
 }
 
-/// More than fits on any screen.
-const MOST: usize = 1000;
+/// So many keys of each node are read, most of which may be other people's data.
+const MOST: usize = 10_000;

@@ -57,8 +57,8 @@ fn finding(weight: Weight, what: impl Into<String>, why: &'static str, remedy: &
 fn silent(why: &str) -> Finding {
     finding(
         Weight::Problem,
-        format!("cannot be asked: {why}"),
-        "it has no vote, and fewer others may be away",
+        format!("cannot be reached: {why}"),
+        "it does not vote, so fewer other nodes may fail",
         "start it, or correct its address, user or password",
     )
 }
@@ -76,7 +76,7 @@ fn unusable_file(why: &str) -> Finding {
     finding(
         Weight::Problem,
         format!("takes no lock: {why}"),
-        "whoever asks for a lock there waits in vain",
+        "no lock can be acquired there",
         "make room on the disk, or continue or end the process that is in the way",
     )
 }
@@ -105,15 +105,15 @@ fn vote(server: &ServerFacts, options: &Options) -> Option<Finding> {
         VoteFacts::Unsuitable(why) => finding(
             Weight::Problem,
             why,
-            "no lock is kept on such a server, since it would be lost or granted twice",
-            "name a master that keeps its keys, or change this one",
+            "such a server could lose a lock or grant it twice",
+            "use a master that keeps its keys, or change this one",
         ),
         VoteFacts::Abstains(left, why) => finding(
             Weight::Warning,
             why,
-            "until then it has no vote, and fewer others may be away",
+            "until then it does not vote, so fewer other nodes may fail",
             &format!(
-                "wait {}; or, if you know that no lock is held that it has forgotten, `leasehold admit`",
+                "wait {}; or, if it has forgotten no lock that is still held, run `leasehold admit`",
                 Shown(*left)
             ),
         ),
@@ -121,14 +121,13 @@ fn vote(server: &ServerFacts, options: &Options) -> Option<Finding> {
             Weight::Problem,
             format!("refuses every write: {why}"),
             "a vote is a write",
-            "give the server what it names: memory (maxmemory), a disk that takes its data, or the replicas of \
-             min-replicas-to-write",
+            "fix what it names: memory (maxmemory), the disk, or the replicas that min-replicas-to-write asks for",
         ),
         VoteFacts::Others(configuration) => finding(
             Weight::Problem,
             format!("is used with another configuration: {configuration}"),
-            "it does not vote for who wants something else: two of different opinion could both hold a lock",
-            "say the same as the others do, or change it for all: `leasehold reconfigure`",
+            "clients with different options could hold the same lock at once, so it votes only for its own",
+            "use the same options as the others, or change them for all by `leasehold reconfigure`",
         ),
         VoteFacts::Unfinished(change) => finding(
             Weight::Problem,
@@ -139,7 +138,7 @@ fn vote(server: &ServerFacts, options: &Options) -> Option<Finding> {
         VoteFacts::NotTold(why) => finding(
             Weight::Problem,
             format!("does not tell whether it votes: {why}"),
-            "most likely it does not let us do what a vote needs",
+            "most likely its user lacks rights that a vote needs",
             "give its user the rights of docs/OPERATING.md",
         ),
     })
@@ -211,7 +210,7 @@ fn rights_for_fair(server: &ServerFacts) -> Option<Finding> {
     Some(finding(
         Weight::Note,
         format!("its user lacks rights for fair locks: {list}"),
-        "where locks are fair (`--fair`), it has no vote without; other locks do not need them",
+        "without them it does not vote for fair locks (`--fair`); other locks do not need them",
         &format!("if any lock is fair, on the server: ACL SETUSER … {list}"),
     ))
 }
@@ -221,7 +220,7 @@ fn persistence(server: &ServerFacts, options: &Options) -> Option<Finding> {
         return Some(finding(
             Weight::Warning,
             format!("could not write its {what} the last time"),
-            "a server that cannot write its data may refuse to take votes",
+            "a server that cannot write its data may refuse to vote",
             "look at the server's log and its disk",
         ));
     }
@@ -258,10 +257,10 @@ fn clock(server: &ServerFacts, options: &Options) -> Option<Finding> {
         let side = if is_ahead { "ahead of" } else { "behind" };
         finding(
             Weight::Warning,
-            format!("its clock is {} {side} the one here", Shown(by)),
+            format!("its clock is {} {side} this machine's", Shown(by)),
             "clocks may differ by --clock-skew: fencing tokens may go back where a node lost its counters, and a clock \
              that is set ends leases early",
-            "let a time service keep both clocks",
+            "synchronize both clocks (NTP)",
         )
     })
 }
@@ -276,7 +275,7 @@ fn round_trips(server: &ServerFacts, options: &Options) -> Option<Finding> {
                 Shown(server.round_trip),
                 Shown(limit)
             ),
-            "a node that answers late has no vote; the limit is a twentieth of the TTL, and 500 ms at most",
+            "a node that answers late does not count; the limit is a twentieth of the TTL, and 500 ms at most",
             "use nodes that are nearer, or a longer --ttl",
         )
     })
@@ -325,8 +324,8 @@ fn same_server(patient: &Patient) -> Vec<Finding> {
             ..finding(
                 Weight::Problem,
                 "are the same server",
-                "a server has one vote, whatever it is called: fewer nodes vote than are listed",
-                "name each server once, whatever it is called",
+                "a server has one vote, whatever its address: fewer nodes vote than are listed",
+                "list each server once",
             )
         })
         .collect()
@@ -353,16 +352,13 @@ fn of_all(patient: &Patient) -> Vec<Finding> {
         found.push(finding(
             Weight::Note,
             "there is one node",
-            "while it is away nobody can have a lock",
-            "three servers that do not fail together bear the loss of one",
+            "while it is down, no lock can be acquired",
+            "use three servers that do not fail together: they tolerate the failure of one",
         ));
     } else if nodes.is_multiple_of(2) {
         found.push(finding(
             Weight::Note,
-            format!(
-                "{nodes} nodes bear the loss of no more than {} would",
-                nodes - 1
-            ),
+            format!("{nodes} nodes tolerate no more failures than {}", nodes - 1),
             "a majority is needed",
             "use an odd number",
         ));

@@ -187,7 +187,7 @@ fn condition(server: &ServerFacts, guard: Guard) -> String {
         }
         VoteFacts::Abstains(left, _) => format!("votes in {}", Shown(*left)),
         VoteFacts::Others(_) | VoteFacts::Unfinished(_) => "does not vote for us".to_owned(),
-        VoteFacts::SameAs(other) => format!("has no vote beside {other}"),
+        VoteFacts::SameAs(other) => format!("does not vote beside {other}: it is the same server"),
         VoteFacts::NotTold(_) => "does not tell whether it votes".to_owned(),
     };
     format!(

@@ -25,7 +25,10 @@ impl Wait<'_> {
             won = self.turn() => won?,
             never = telling => never,
         };
-        won.map_err(|error| self.failure(&error))
+        match won {
+            Ok(guard) => Ok(guard),
+            Err(error) => Err(self.failure(&error).await),
+        }
     }
 
     async fn turn(&self) -> Result<Result<LeaseGuard, AcquireError>, Failure> {
@@ -55,8 +58,10 @@ impl Wait<'_> {
             ));
             return;
         }
-        let survey = self.nodes.quiet_builder(&self.lock.place.agreement);
-        let told = survey.survey().await.unwrap_or_default();
+        let Ok(operator) = self.nodes.operator(&self.lock.place.agreement) else {
+            return;
+        };
+        let told = operator.survey().await.unwrap_or_default();
         let abstaining = abstaining(&told);
         if abstaining.len() <= seen.nodes().len() - seen.quorum() {
             output::talk(format_args!(

@@ -36,7 +36,13 @@ fn run(user: &User, more: &[&str]) -> Seen {
 }
 
 /// Every way in which a file can be wrong: its text, where in it, what is said, and the hint.
-const WRONG: [(&str, &str, &str, &str); 19] = [
+const WRONG: [(&str, &str, &str, &str); 20] = [
+    (
+        "require_nodes = 'yes'\n",
+        ":1: ",
+        "must be true or false, not a text",
+        "",
+    ),
     ("nodes = [", ":1: ", "not TOML: ", ""),
     ("[clusters.a]\nnodes = ['a\n", ":2: ", "not TOML: ", ""),
     (
@@ -55,7 +61,7 @@ const WRONG: [(&str, &str, &str, &str); 19] = [
         "timeout = 1\n",
         ":1: ",
         "nothing is called \"timeout\" here",
-        "known are default, clusters",
+        "known are default, clusters, require_nodes",
     ),
     (
         "[clusters.a]\nnodes = ['a']\nmax-ttl = '30s'\n",
@@ -183,14 +189,14 @@ fn a_file_or_a_cluster_that_is_not_there_is_told() {
         2,
         &[
             "names several clusters and none as the default",
-            "hint: --use a|b",
+            "hint: choose one of a|b, by --use",
         ],
     );
     let seen = run(&user, &["--use", "c"]);
     seen.assert_says(
         2,
         &[
-            "has no cluster \"c\", which --use asks for",
+            "has no cluster \"c\", which was asked for",
             "hint: did you mean",
         ],
     );

@@ -82,7 +82,7 @@ fn processes_of_one_user_exclude_each_other_whatever_home_says() {
             Some(home) => run.env("HOME", home),
             None => run.without("HOME"),
         };
-        run.end().assert_says(121, &[&says, "held elsewhere"]);
+        run.end().assert_says(121, &[&says, "held by pid"]);
     }
     // Who names another folder has other locks.
     let other = by_the_list(&user, &words).env("XDG_STATE_HOME", user.path("other"));

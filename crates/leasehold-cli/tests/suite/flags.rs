@@ -65,7 +65,7 @@ fn who_wants_to_be_told_of_errors_alone_is_told_of_nothing_else() {
     let seen = user.run(&["hold", "-q", "-n", "demo"]).end();
     assert!(
         seen.stderr
-            .starts_with("leasehold: cannot lock \"demo\": held elsewhere")
+            .starts_with("leasehold: cannot lock \"demo\": held by pid ")
     );
     assert_eq!(seen.code, 121, "{seen:?}");
     let seen = user.run(&["wait", "-q", "--wait", "50ms", "demo"]).end();

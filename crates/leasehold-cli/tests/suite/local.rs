@@ -116,7 +116,7 @@ fn a_held_lock_is_told_with_its_holder() {
     user.run(&try_once).end().assert_says(
         121,
         &[
-            "leasehold: cannot lock \"demo\": held elsewhere",
+            "leasehold: cannot lock \"demo\": held by pid",
             &by,
             "hint: --wait 30s",
         ],

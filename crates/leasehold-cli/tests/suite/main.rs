@@ -9,6 +9,8 @@ mod elect;
 mod fair;
 mod file_store;
 mod flags;
+mod foreign;
+mod forgotten;
 mod help;
 mod local;
 mod loss;

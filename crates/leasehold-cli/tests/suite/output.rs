@@ -39,7 +39,7 @@ impl Site {
 }
 
 /// What has something to write.
-const WRITING: [&str; 28] = [
+const WRITING: [&str; 29] = [
     "hold --json free",
     "hold free",
     "acquire free",
@@ -54,6 +54,7 @@ const WRITING: [&str; 28] = [
     "list --json",
     "wait --json free",
     "watch --once",
+    "watch --once --json",
     "watch",
     "doctor",
     "doctor --json",

@@ -153,7 +153,7 @@ fn a_label_is_seen_by_who_is_refused_and_any_name_can_be_read_by_a_shell() {
     assert_eq!(resource, name);
     assert!(owner.ends_with(".nightly run"), "{owner}");
     let refused = site.end(&["run", "-n", name, "--", "true"]);
-    refused.assert_says(121, &["; held by pid ", " (nightly run), for at most"]);
+    refused.assert_says(121, &["held by pid ", " (nightly run) (for at most"]);
     assert_eq!(site.end(&["release", "--owner", owner, name]).code, 0);
 }
 
@@ -166,7 +166,9 @@ fn a_lock_for_programs_is_one_json_object() {
     let (owner, rest) = rest
         .split_once("\",\"fencing_token\":")
         .expect("it is next");
-    let (token, until) = rest.split_once(",\"valid_until\":").expect("it is last");
+    let (token, until) = rest
+        .split_once(",\"valid_until_unix_ms\":")
+        .expect("it is last");
     assert!(token.parse::<u64>().is_ok() && until.trim_end().ends_with('}'));
     let release = site.end(&["release", "--json", "--owner", owner, "a \"b\""]);
     assert!(

@@ -100,7 +100,10 @@ fn a_key_format_is_the_servers_affair_and_all_must_have_the_same() {
     let same = run(&words).env("LEASEHOLD_KEY_FORMAT", "redlock:{}").end();
     same.assert_says(121, &["\"demo\"", "held by pid"]);
     let other = run(&words).end();
-    other.assert_says(2, &["keys=redlock:{}", "--key-format"]);
+    other.assert_says(
+        2,
+        &["use key-format redlock:{}, you said {}", "--key-format"],
+    );
     holder.end().assert(0, "", "");
 }
 

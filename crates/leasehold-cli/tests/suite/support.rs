@@ -55,6 +55,7 @@ impl User {
             .env_remove("LEASEHOLD_CLUSTER")
             .env_remove("LEASEHOLD_KEY_FORMAT")
             .env_remove("LEASEHOLD_USE")
+            .env_remove("LEASEHOLD_REQUIRE_NODES")
             // Whatever is configured on this machine is none of a test's business.
             .env("LEASEHOLD_CONFIG", "")
             // Servers that a test has started have nothing to forget.

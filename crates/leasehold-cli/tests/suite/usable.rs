@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Asks all four about these nodes: `run` gets no lock, and nobody calls the nodes usable. `doctor` and `watch` say why.
 #[track_caller]
 fn assert_unusable(ask: impl Fn(&[&str]) -> Seen, why: &str) {
-    assert_refused(ask, 122, "nobody can have a lock", why);
+    assert_refused(ask, 122, "no lock can be acquired", why);
 }
 
 /// The same, where all end with this code and say this.
@@ -63,7 +63,7 @@ fn servers_that_abstain_are_told_of_with_the_time_by_all_who_ask() {
         let test = user.run(words).guarded();
         test.env("LEASEHOLD_NODES", &nodes).end()
     };
-    assert_unusable(ask, "can have a lock for 3");
+    assert_unusable(ask, "can be acquired for 3");
     assert_eq!(ask(&["admit", "--yes"]).code, 0);
     assert_usable(ask);
     servers[0].kill().expect("it runs");
@@ -128,7 +128,7 @@ fn servers_of_another_configuration_are_refused_with_one_code_by_all_who_ask() {
     };
     let (theirs, ours) = (with("30s"), with("1m"));
     assert_usable(theirs);
-    let sentence = "no lock can be had with this configuration";
+    let sentence = "no lock can be acquired with this configuration";
     assert_refused(ours, 2, sentence, "another configuration");
     // A server that is down hides nothing of what the user can mend.
     servers[0].kill().expect("it runs");
@@ -213,7 +213,7 @@ fn a_store_whose_writer_was_stopped_in_the_middle_is_usable_to_nobody_and_its_wr
     // What is drawn again and again is drawn again.
     let mut watching = test(&["watch", "--every", "200ms"]).start();
     let lines = (0..30).map(|_| watching.line());
-    let pictures = lines.filter(|line| line.contains("nobody can have a lock"));
+    let pictures = lines.filter(|line| line.contains("no lock can be acquired"));
     assert_eq!(pictures.take(2).count(), 2, "it ended, or changed its mind");
     watching.signal(Signal::TERM);
     watching.end_alone();

@@ -41,8 +41,8 @@ fn an_empty_resource_is_refused() {
 fn an_empty_list_of_nodes_is_refused() {
     refused(
         &["run", "--nodes", "", "demo", "--", "true"],
-        "invalid value for '--nodes <URL,URL…>': no node in it: leave --nodes and \
-         LEASEHOLD_NODES out to lock on this machine only",
+        "invalid value for '--nodes <URL,URL…>': no node in it; write \
+         redis://db1,redis://db2,redis://db3, or file:///folder to lock on this machine only",
     );
 }
 
@@ -130,4 +130,21 @@ fn help_teaches_by_examples() {
     let version = user.run(&["--version"]).end();
     let text = format!("leasehold {}\n", env!("CARGO_PKG_VERSION"));
     version.assert(0, &text, "");
+}
+
+#[test]
+fn a_command_without_its_dashes_is_told_where_they_go() {
+    let user = User::new();
+    for words in [&["run", "x", "true"][..], &["elect", "x", "make", "-j"]] {
+        let seen = user.run(words).end();
+        seen.assert_says(
+            2,
+            &["tip: put `--` before the command: RESOURCE -- COMMAND"],
+        );
+    }
+    // An option is none, and these run nothing.
+    for words in [&["run", "x", "--bad"][..], &["hold", "x", "true"]] {
+        let seen = user.run(words).end();
+        assert!(!seen.stderr.contains("before the command"), "{seen:?}");
+    }
 }

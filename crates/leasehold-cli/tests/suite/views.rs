@@ -33,6 +33,9 @@ impl Site {
     }
 }
 
+/// As a program of the library signs that does not say what it is called.
+const OWNER: &str = "9f3a1c0d2b7e85ac2636a4edd080b0fb72d69c6e";
+
 fn end(run: Running) {
     run.signal(rustix::process::Signal::TERM);
     run.end_alone();
@@ -90,7 +93,7 @@ fn list_tells_locks_and_leftovers() {
     nothing.assert(0, "", "leasehold: nothing is locked\n");
     let (run, holder) = site.hold("orders/1");
     let first = site.servers.iter().next().expect("three");
-    let words = ["SET", "orders/2", "somebody", "PX", "60000"];
+    let words = ["SET", "orders/2", OWNER, "PX", "60000"];
     first.command(&words).expect("it is taken");
     let all = site.run(&["list"]);
     let lines: Vec<_> = all.stdout.lines().collect();
@@ -101,7 +104,7 @@ fn list_tells_locks_and_leftovers() {
     );
     assert!(lines[2].starts_with("orders/2  1/3 "), "{all:?}");
     assert!(
-        lines[2].ends_with("owner somebody, left over or under way"),
+        lines[2].ends_with("owner 9f3a1c0d2b7e…, left over or under way"),
         "{all:?}"
     );
     let one = site.run(&["list", "orders/1"]);
@@ -147,10 +150,13 @@ fn force_release_says_whom_it_puts_out_asks_and_does_it() {
     assert_eq!(site.run(&["status", "demo"]).code, 0);
     end(run);
     let first = site.servers.iter().next().expect("three");
-    let words = ["SET", "demo", "somebody", "PX", "60000"];
+    let words = ["SET", "demo", OWNER, "PX", "60000"];
     first.command(&words).expect("it is taken");
     let seen = site.run(&["force-release", "--yes", "demo"]);
-    seen.assert_says(0, &["left over or under way on some nodes: owner somebody"]);
+    seen.assert_says(
+        0,
+        &["left over or under way on some nodes: owner 9f3a1c0d2b7e…"],
+    );
     let left = first.command(&["EXISTS", "demo"]).expect("it answers");
     assert_eq!(left.integer(), Some(0), "{seen:?}");
 }
@@ -218,6 +224,60 @@ fn watch_draws_frames_of_text_where_there_is_no_terminal() {
 }
 
 #[test]
+fn watch_tells_programs_of_nodes_and_locks_a_line_for_each_picture() {
+    let site = Site::new(3);
+    let (run, _holder) = site.hold("demo");
+    let test = site.user.run(&["watch", "--json", "--every", "200ms"]);
+    let mut watching = test.env("LEASEHOLD_NODES", site.servers.nodes()).start();
+    for _ in 0..2 {
+        let line = watching.line();
+        for part in [
+            "{\"at_unix_ms\":1",
+            "\"verdict\":\"",
+            "\"locks\":[{\"resource\":\"demo\",\"state\":\"held\",",
+        ] {
+            assert!(line.contains(part), "no {part} in {line}");
+        }
+        assert!(line.ends_with('}'), "{line}");
+    }
+    watching.signal(rustix::process::Signal::TERM);
+    watching.end_alone();
+    end(run);
+}
+
+#[test]
+fn a_node_that_hangs_costs_a_moment_and_too_many_hide_what_is_locked() {
+    let site = Site::new(3);
+    let (run, holder) = site.hold("demo");
+    let servers: Vec<_> = site.servers.iter().collect();
+    servers[0].pause().expect("it runs");
+    // Each is asked for half a second at most, where it would take five: see `ANSWER`.
+    let list = site.run(&["list"]);
+    list.assert_says(0, &["the node did not answer within 500ms"]);
+    assert!(list.stdout.contains(&holder), "{list:?}");
+    let watch = site.run(&["watch", "--once"]);
+    for part in ["the node did not answer within 500ms", "demo  ?●●"] {
+        assert!(watch.stdout.contains(part), "no {part} in {watch:?}");
+    }
+    servers[1].pause().expect("it runs");
+    let watch = site.run(&["watch", "--once"]);
+    let unknown = "what is locked is not known: 2 of 3 nodes do not tell";
+    assert!(watch.stdout.contains(unknown), "{watch:?}");
+    let json = site.run(&["watch", "--once", "--json"]);
+    assert!(json.stdout.contains("\"locks\":null"), "{json:?}");
+    let list = site.run(&["list"]);
+    list.assert_says(122, &["2 of 3 nodes could not be listed"]);
+    for seen in [&watch, &list] {
+        let said = [seen.stdout.as_str(), &seen.stderr].concat();
+        assert!(!said.contains("nothing is locked"), "{seen:?}");
+    }
+    for server in &servers[..2] {
+        server.resume().expect("it is there");
+    }
+    end(run);
+}
+
+#[test]
 fn doctor_tells_by_its_code_and_its_words_what_is_wrong() {
     let site = Site::new(3);
     let guarded = |words: &[&str]| {
@@ -230,8 +290,8 @@ fn doctor_tells_by_its_code_and_its_words_what_is_wrong() {
         "3 nodes, 2 must agree\n",
         "; votes in 3",
         "it is new to these locks",
-        "do:  wait 32.3 s; or, if you know",
-        "verdict: broken: 0 of 3 nodes vote, 2 must; nobody can have a lock",
+        "do:  wait 32.3 s; or, if it has forgotten",
+        "verdict: broken: 0 of 3 nodes vote, 2 must; no lock can be acquired",
     ] {
         assert!(new.stdout.contains(part), "no {part:?} in {new:?}");
     }
@@ -285,7 +345,7 @@ fn doctor_tells_how_many_nodes_more_may_be_away() {
     let weak = guarded(&["doctor"]);
     assert_eq!(weak.code, 122, "{weak:?}");
     for part in [
-        "cannot be asked: connection refused",
+        "cannot be reached: connection refused",
         "may evict locks",
         "do:  ",
     ] {
@@ -295,8 +355,7 @@ fn doctor_tells_how_many_nodes_more_may_be_away() {
     second.command(&words).expect("it is taken");
     let weak = guarded(&["doctor"]);
     assert_eq!(weak.code, 120, "{weak:?}");
-    let verdict =
-        "verdict: weakened: 2 of 3 nodes vote; locks work, and no node more may be away\n";
+    let verdict = "verdict: weakened: 2 of 3 nodes vote; locks work, but no other node may fail\n";
     assert!(weak.stdout.ends_with(verdict), "{weak:?}");
 }
 
@@ -328,7 +387,7 @@ fn doctor_finds_one_server_under_two_names_a_replica_and_rights_that_are_missing
             "problem  127.0.0.1:{}: its user lacks rights: +hset",
             poor.port()
         ),
-        "note     4 nodes bear the loss of no more than 3 would".to_owned(),
+        "note     4 nodes tolerate no more failures than 3".to_owned(),
         "warning  the restart guard is off".to_owned(),
         "has 1 replica\n".to_owned(),
     ] {
@@ -411,24 +470,6 @@ fn completions_and_the_manual_name_every_command() {
         let heading = format!("LEASEHOLD {}", name.to_uppercase());
         assert!(manual.stdout.contains(&heading), "no {heading}");
     }
-}
-
-#[test]
-fn a_key_that_is_no_lock_is_told_and_left_alone() {
-    let site = Site::new(1);
-    let server = site.servers.iter().next().expect("one");
-    server
-        .command(&["HSET", "demo", "a", "b"])
-        .expect("it is taken");
-    let seen = site.run(&["status", "demo"]);
-    assert_eq!(seen.code, 122, "{seen:?}");
-    for part in ["neither held nor free for certain", "a key that is no lock"] {
-        assert!(seen.stdout.contains(part), "no {part:?} in {seen:?}");
-    }
-    let seen = site.run(&["force-release", "--yes", "demo"]);
-    seen.assert_says(122, &["neither held nor free for certain"]);
-    let left = server.command(&["EXISTS", "demo"]).expect("it answers");
-    assert_eq!(left.integer(), Some(1));
 }
 
 #[test]

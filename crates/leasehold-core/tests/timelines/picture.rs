@@ -245,8 +245,8 @@ fn opposed(opposition: &Opposition) -> String {
     if let Some(remaining) = opposition.remaining {
         out += &format!(" left={}", time(remaining));
     }
-    if opposition.free > 0 {
-        out += &format!(" free={}", opposition.free);
+    if !opposition.kept.is_empty() {
+        out += &format!(" free={}", opposition.kept.len());
     }
     if let Some(ahead) = opposition.ahead {
         out += &format!(" ahead={ahead}");

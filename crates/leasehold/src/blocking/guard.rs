@@ -2,7 +2,7 @@
 
 use super::wait::{wait, wait_within};
 use crate::{
-    error::{ExtendError, LeaseLost},
+    error::{ExtendError, LeaseLost, LossCause},
     guard,
     mode::{Fenced, Mode},
     outcome::ReleaseOutcome,
@@ -47,7 +47,7 @@ impl LeaseGuard {
     /// Never: a lease of this kind is not handed out without a token.
     ///
     /// # Source
-    /// Argument S4.
+    /// Argument [S4](crate::safety#s4).
     #[must_use]
     pub fn fencing_token(&self) -> FencingToken {
         self.0.fencing_token()
@@ -55,6 +55,13 @@ impl LeaseGuard {
 }
 
 impl<M: Mode> LeaseGuard<M> {
+    /// The lease's fencing token, for code that is generic over the mode: none for [`Plain`](crate::Plain) locks. See
+    /// [`LeaseGuard::token`](crate::LeaseGuard::token).
+    #[must_use]
+    pub const fn token(&self) -> Option<FencingToken> {
+        self.0.token()
+    }
+
     /// The same guard, for tasks that await.
     pub const fn as_async(&self) -> &guard::LeaseGuard<M> {
         &self.0
@@ -108,7 +115,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// mind that [`max_hold`](crate::LockOptions::max_hold) ends every lease, after a day by default.
     ///
     /// # Source
-    /// Argument S6.
+    /// Argument [S6](crate::safety#s6).
     pub fn lost(&self) -> LeaseLost {
         wait(self.0.lost())
     }
@@ -136,7 +143,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// ```
     #[must_use]
     pub fn lost_within(&self, limit: Duration) -> Option<LeaseLost> {
-        wait_within(limit, self.0.lost())
+        wait_within(limit, self.0.loss())
     }
 
     /// A token that is cancelled when the lease is lost, for code that takes one. It is not cancelled by a release.
@@ -175,7 +182,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// As [`LeaseGuard::extend`](crate::LeaseGuard::extend).
     ///
     /// # Source
-    /// Redlock, "making the algorithm more reliable"; arguments S3, S6, S7.
+    /// Redlock, "making the algorithm more reliable"; arguments [S3](crate::safety#s3), [S6](crate::safety#s6), [S7](crate::safety#s7).
     pub fn extend(&self) -> Result<(), ExtendError> {
         wait(self.0.extend())
     }
@@ -193,9 +200,32 @@ impl<M: Mode> LeaseGuard<M> {
     /// for the nodes' time limit at most.
     ///
     /// # Source
-    /// Redlock, "correct implementation with a single instance" and step 5; arguments S3, S5.
+    /// Redlock, "correct implementation with a single instance" and step 5; arguments [S3](crate::safety#s3), [S5](crate::safety#s5).
     pub fn release(self) -> ReleaseOutcome {
         wait(self.0.release())
+    }
+
+    /// As [`release`](Self::release), for a guard that cannot be given away: one in a map, or in a field of something else.
+    /// The guard holds nothing after it. Calling this again tells the same outcome again. See
+    /// [`LeaseGuard::release_in_place`](crate::LeaseGuard::release_in_place).
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let manager = leasehold::LockManager::builder().memory(3).build()?.blocking();
+    /// let mut held = vec![manager.mutex("report")?.acquire()?];
+    /// for guard in &mut held {
+    ///     assert!(guard.release_in_place().is_released());
+    ///     assert!(!guard.is_valid());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Source
+    /// As [`release`](Self::release), and argument [S6](crate::safety#s6).
+    pub fn release_in_place(&mut self) -> ReleaseOutcome {
+        wait(self.0.release_in_place())
     }
 
     /// Gives the lease out of hand, as a text that another process turns into a guard again. Waits for an extension, for the
@@ -225,6 +255,10 @@ impl<M: Mode> LeaseGuard<M> {
         let work = self.0.hold().within(|| work(&self));
         let lost = match self.state() {
             LeaseState::Lost(lost) => Some(lost),
+            LeaseState::Released => Some(LeaseLost {
+                resource: self.resource().clone(),
+                cause: LossCause::Released,
+            }),
             LeaseState::Held | LeaseState::InDanger(_) => None,
         };
         let release = self.release();

@@ -5,9 +5,10 @@ use super::{
     wait::wait,
 };
 use crate::{
-    error::AcquireError,
+    error::{AcquireError, ConfigError},
     mode::{Fenced, Mode},
     mutex,
+    options::LockOptions,
 };
 use leasehold_core::Resource;
 use std::time::Duration;
@@ -26,7 +27,7 @@ use std::time::Duration;
 /// let guard = mutex.acquire()?;
 /// assert!(guard.is_valid());
 /// assert!(mutex.try_acquire().unwrap_err().is_contention());
-/// guard.release();
+/// assert!(guard.release().is_released());
 /// assert!(mutex.try_acquire().is_ok());
 /// # Ok(())
 /// # }
@@ -59,15 +60,26 @@ impl<M: Mode> Mutex<M> {
         self.0.resource()
     }
 
-    /// Waits until the lock is won, or until the tries of its options are used up: with the default options for about
-    /// five seconds, or for half a minute where nodes may have forgotten votes and do not vote. See
+    /// The same lock with other options, which `change` makes of those that it has. Sends nothing. See
+    /// [`Mutex::with`](crate::Mutex::with).
+    ///
+    /// # Errors
+    /// A [`ConfigError`] if the options do not go together.
+    pub fn with(
+        &self,
+        change: impl FnOnce(LockOptions) -> LockOptions,
+    ) -> Result<Self, ConfigError> {
+        self.0.with(change).map(Self)
+    }
+
+    /// Waits until the lock is won, and gives up after about five seconds, when the tries of its options are used up, or for half a minute where nodes may have forgotten votes and do not vote. See
     /// [`Mutex::acquire`](crate::Mutex::acquire).
     ///
     /// # Errors
     /// As [`Mutex::acquire`](crate::Mutex::acquire).
     ///
     /// # Source
-    /// Redlock steps 1 to 5; arguments S2, S5, S8.
+    /// Redlock steps 1 to 5; arguments [S2](crate::safety#s2), [S5](crate::safety#s5), [S8](crate::safety#s8).
     pub fn acquire(&self) -> Result<LeaseGuard<M>, AcquireError> {
         wait(self.0.acquire()).map(LeaseGuard::from)
     }

@@ -5,6 +5,8 @@
 //! So every manager tells when it has nothing to do and until when, and time jumps from one such moment to the
 //! next.
 
+mod stuck;
+
 use leasehold_core::Instant;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,6 +20,8 @@ use std::{
 pub(crate) struct Timeline {
     state: Mutex<State>,
     rested: Condvar,
+    /// Rung by nobody: those who look whether anything happens rest here.
+    tick: Condvar,
 }
 
 #[derive(Debug)]
@@ -28,6 +32,8 @@ struct State {
     actors: BTreeMap<u64, Place>,
     /// When nodes have something to do.
     bells: BTreeSet<Instant>,
+    /// Whether anything happens, and who waits for it.
+    watch: stuck::Watch,
 }
 
 /// What one who acts is doing.
@@ -57,8 +63,10 @@ impl Timeline {
                 number: 0,
                 actors: BTreeMap::new(),
                 bells: BTreeSet::new(),
+                watch: stuck::Watch::default(),
             }),
             rested: Condvar::new(),
+            tick: Condvar::new(),
         }))
     }
 
@@ -137,14 +145,35 @@ impl Timeline {
         for waker in wakers {
             waker.wake();
         }
-        let mut state = self.lock();
-        while state.actors.values().any(|place| !place.is_resting) {
-            state = self
-                .rested
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
+        let state = self.until_all_rest();
         state.actors.values().any(|place| place.has_moved)
+    }
+
+    /// Waits until everybody rests.
+    ///
+    /// # Panics
+    /// If nobody gets there, since their thread waits for this one.
+    fn until_all_rest(&self) -> MutexGuard<'_, State> {
+        let mut state = self.lock();
+        state.watch.stir();
+        let mut seen = state.watch.stirs();
+        while state.actors.values().any(|place| !place.is_resting) {
+            let patience = state.watch.patience();
+            let waited = self.rested.wait_timeout(state, patience);
+            let (now, timed) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = now;
+            let is_still = state.watch.stirs() == seen;
+            seen = state.watch.stirs();
+            if timed.timed_out() && is_still {
+                drop(state);
+                panic!(
+                    "a manager of this World has not come to rest for {patience:?}: it cannot run while this thread waits \
+                     for it. Was it built `on_runtime` of this very thread, or is this the manager's own thread? Let the \
+                     manager have a thread of its own, or call World::advance from another one"
+                );
+            }
+        }
+        state
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -169,6 +198,7 @@ impl Actor {
     /// Ready if it is `until`. Otherwise there is nothing to do until then, or until the waker is woken.
     pub(crate) fn rest(&mut self, cx: &mut Context<'_>, until: Option<Instant>) -> Poll<()> {
         let mut state = self.timeline.lock();
+        state.watch.stir();
         if until.is_some_and(|until| until <= state.now) {
             return Poll::Ready(());
         }

@@ -160,7 +160,7 @@ impl FromStr for KeyFormat {
 }
 
 /// What is wrong with the pattern of a [`KeyFormat`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct KeyFormatError {
     pattern: String,
     what: Wrong,
@@ -202,6 +202,8 @@ impl fmt::Display for KeyFormatError {
 }
 
 impl Error for KeyFormatError {}
+
+leasehold_core::debug_by_sentence!(struct KeyFormatError { pattern, what });
 
 /// What stands for the resource's name in a pattern.
 const PLACE: &str = "{}";

@@ -1,24 +1,27 @@
 //! Why a lock was not acquired.
 
-use super::{Faults, NodeFault, Span};
+use super::{Faults, Names, NodeFault, Span};
+use crate::{holder::Holder, link::NodeName};
 use leasehold_core::{Owner, Resource};
 use std::{error::Error, fmt, time::Duration};
 
 /// Why a lock was not acquired.
 ///
 /// Every variant knows the resource; its text is a fragment that completes "cannot …" as in
-/// `lock "orders/42": held elsewhere on 3 of 5 nodes (quorum 3) after 4 attempts in 1.2 s`. Of a fair lock it says as
-/// well how many come first, and does not call held what is only kept for them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// `lock "orders/42": held by pid 4711 on app1 (for at most 8.2 s unless extended) on db1:6379, db2:6379 and db3:6379 of 5
+/// nodes (quorum 3) after 4 attempts in 1.2 s`. Of a fair lock it says as well how many come first, and does not call held
+/// what is only kept for them. `{:?}` is that text too, since that is what an error that leaves `main` is shown by;
+/// `{:#?}` shows the fields.
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AcquireError {
     /// Somebody else holds it, tried at the same time, or waits for it and comes first. Trying again later helps.
-    Held(Held),
+    Held(Box<Held>),
     /// Too few nodes answered. Trying again helps once the nodes are back.
     Unreachable(Unreachable),
     /// Too many nodes do not vote for a while, because they may have forgotten who holds what: they are new,
     /// were flushed, have restarted, or were replicas. Waiting helps; so does
-    /// [`admit`](crate::ManagerBuilder::admit), for those who know that nothing was forgotten.
+    /// `admit` of [operators](crate::ManagerBuilder::operator), for those who know that nothing was forgotten.
     Abstained(Abstained),
     /// Too many nodes are used by others with another configuration, whose quorums need not meet ours. Trying
     /// again does not help.
@@ -79,9 +82,13 @@ pub struct Held {
     pub holder: Option<Owner>,
     /// How long it is held at most if it is not extended; none if that is not known.
     pub remaining: Option<Duration>,
-    /// On how many of the nodes that refused nobody held it, but others who wait for it come first. None unless the lock
-    /// is [fair](crate::LockOptions::fair).
-    pub free: u8,
+    /// The nodes that refused because they carry somebody's key.
+    pub held_on: Vec<NodeName>,
+    /// The nodes that refused though nobody held it there, since others who wait for it come first. None unless the lock is
+    /// [fair](crate::LockOptions::fair).
+    pub kept_on: Vec<NodeName>,
+    /// The nodes that granted, before the others made it pointless; it was given back there.
+    pub granted_on: Vec<NodeName>,
     /// How many who wait for it come first, as far as the nodes that refused know; none if the lock is not fair. Whoever
     /// tries once is told how many would come before it if it waited. A node keeps 128 places; 255 stands for more.
     pub ahead: Option<u8>,
@@ -265,28 +272,25 @@ impl AcquireError {
 
 impl Held {
     fn write_facts(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            refused,
-            quorum,
-            nodes,
-            free,
-            faults,
-            ..
-        } = self;
-        if *refused == 0 {
+        if self.refused == 0 {
             return out.write_str("other callers of this manager came first");
         }
-        match (*nodes, refused.saturating_sub((*free).into()), *free) {
-            (1, _, 0) => out.write_str("held elsewhere")?,
-            (1, ..) => out.write_str("free")?,
-            (_, held, 0) => write!(out, "held elsewhere on {held} of {nodes} nodes")?,
-            (_, 0, free) => write!(out, "free on {free} of {nodes} nodes")?,
-            (_, held, free) => write!(
-                out,
-                "held elsewhere on {held} of {nodes} nodes and free on {free}"
-            )?,
+        let (held, kept) = (Names(&self.held_on), Names(&self.kept_on));
+        match (self.nodes, self.held_on.is_empty(), self.kept_on.is_empty()) {
+            (1, _, true) => self.write_holder(out)?,
+            (1, _, false) => out.write_str("free")?,
+            (nodes, false, true) => {
+                self.write_holder(out)?;
+                write!(out, " on {held} of {nodes} nodes")?;
+            }
+            (nodes, true, _) => write!(out, "free on {kept} of {nodes} nodes")?,
+            (nodes, false, false) => {
+                self.write_holder(out)?;
+                write!(out, " on {held} and free on {kept} of {nodes} nodes")?;
+            }
         }
-        match (*nodes, faults.len()) {
+        let quorum = self.quorum;
+        match (self.nodes, self.faults.len()) {
             (1, _) => {}
             (_, 0) => write!(out, " (quorum {quorum})")?,
             (_, silent) => write!(out, ", and {silent} did not vote (quorum {quorum})")?,
@@ -294,9 +298,25 @@ impl Held {
         self.write_queue(out)
     }
 
+    /// `held by pid 4711 on db1 (for at most 9.2 s unless extended)`, or as much of it as is known.
+    fn write_holder(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.holder {
+            Some(holder) => write!(out, "held by {}", Holder::of(holder))?,
+            None => out.write_str("held elsewhere")?,
+        }
+        match self.remaining {
+            Some(left) => write!(out, " (for at most {} unless extended)", Span(left)),
+            None => Ok(()),
+        }
+    }
+
     /// A node that has nobody's key and refuses does so for them, so there must be some.
     fn write_queue(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let joint = if self.free > 0 { "but" } else { "and" };
+        let joint = if self.kept_on.is_empty() {
+            "and"
+        } else {
+            "but"
+        };
         match self.ahead {
             None | Some(0) => Ok(()),
             Some(1) => write!(out, ", {joint} another waits and comes first"),
@@ -356,54 +376,119 @@ fn write_effort(out: &mut fmt::Formatter<'_>, attempts: u32, waited: Duration) -
 
 impl Error for AcquireError {}
 
+leasehold_core::debug_by_sentence!(AcquireError {
+    Held(inner),
+    Unreachable(inner),
+    Abstained(inner),
+    Disagreement { resource, ours, faults },
+    TooLate { resource, elapsed, ttl },
+    TimedOut { resource, waited, last },
+    ShutDown { resource },
+    OwnerRepeated { resource },
+});
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn held(nodes: usize, refused: usize, free: u8, ahead: Option<u8>) -> String {
-        let held = Held {
+    fn names(nodes: std::ops::Range<usize>) -> Vec<NodeName> {
+        nodes
+            .map(|node| NodeName::new(&format!("n{node}")))
+            .collect()
+    }
+
+    /// Held on the first nodes, and kept for others on the next.
+    fn facts(nodes: usize, held: usize, kept: usize, ahead: Option<u8>) -> Held {
+        Held {
             resource: Resource::new("r").expect("a name"),
-            refused,
+            refused: held + kept,
             quorum: nodes / 2 + 1,
             nodes,
             holder: None,
             remaining: None,
-            free,
+            held_on: names(0..held),
+            kept_on: names(held..held + kept),
+            granted_on: Vec::new(),
             ahead,
             faults: Vec::new(),
             attempts: 1,
             waited: Duration::from_millis(2),
-        };
-        AcquireError::Held(held).to_string()
+        }
+    }
+
+    fn told(held: Held) -> String {
+        let text = AcquireError::Held(Box::new(held)).to_string();
+        let text = text.strip_prefix("lock \"r\": ").expect("it begins so");
+        let text = text.strip_suffix(" after 1 attempt in 2 ms");
+        text.expect("it ends so").to_owned()
     }
 
     #[test]
     fn what_is_kept_for_others_is_not_called_held() {
-        for (facts, told) in [
-            ((5, 0, 0, None), "other callers of this manager came first"),
-            ((1, 1, 0, None), "held elsewhere"),
-            ((1, 1, 0, Some(0)), "held elsewhere"),
+        for (nodes, held, kept, ahead, text) in [
+            (5, 0, 0, None, "other callers of this manager came first"),
+            (1, 1, 0, None, "held elsewhere"),
+            (1, 1, 0, Some(0), "held elsewhere"),
             (
-                (1, 1, 0, Some(1)),
+                1,
+                1,
+                0,
+                Some(1),
                 "held elsewhere, and another waits and comes first",
             ),
-            ((1, 1, 1, Some(2)), "free, but 2 others wait and come first"),
+            (1, 0, 1, Some(2), "free, but 2 others wait and come first"),
             (
-                (3, 2, 0, Some(0)),
-                "held elsewhere on 2 of 3 nodes (quorum 2)",
+                3,
+                2,
+                0,
+                Some(0),
+                "held elsewhere on n0 and n1 of 3 nodes (quorum 2)",
             ),
             (
-                (5, 3, 3, Some(1)),
-                "free on 3 of 5 nodes (quorum 3), but another waits and comes first",
+                5,
+                0,
+                3,
+                Some(1),
+                "free on n0, n1 and n2 of 5 nodes (quorum 3), but another waits and comes first",
             ),
             (
-                (5, 3, 2, Some(4)),
-                "held elsewhere on 1 of 5 nodes and free on 2 (quorum 3), but 4 others wait and come first",
+                5,
+                1,
+                2,
+                Some(4),
+                "held elsewhere on n0 and free on n1 and n2 of 5 nodes (quorum 3), but 4 others wait and come first",
+            ),
+            (
+                9,
+                7,
+                0,
+                None,
+                "held elsewhere on n0, n1, n2, n3 and 3 more of 9 nodes (quorum 5)",
             ),
         ] {
-            let (nodes, refused, free, ahead) = facts;
-            let expected = format!("lock \"r\": {told} after 1 attempt in 2 ms");
-            assert_eq!(held(nodes, refused, free, ahead), expected);
+            assert_eq!(self::told(facts(nodes, held, kept, ahead)), text);
         }
+    }
+
+    #[test]
+    fn who_holds_it_and_for_how_long_is_told_with_the_nodes() {
+        let owner = format!("{}.db1.4711@1767225600", "a7".repeat(20));
+        let held = Held {
+            holder: Owner::from_bytes(owner.as_bytes()),
+            remaining: Some(Duration::from_millis(8_200)),
+            ..facts(3, 2, 0, None)
+        };
+        assert_eq!(
+            told(held),
+            "held by pid 4711 on db1 (for at most 8.2 s unless extended) on n0 and n1 of 3 nodes (quorum 2)"
+        );
+    }
+
+    #[test]
+    fn an_error_that_leaves_main_is_its_sentence() {
+        let error = AcquireError::Held(Box::new(facts(1, 1, 0, None)));
+        assert_eq!(format!("{error:?}"), error.to_string());
+        let structure = format!("{error:#?}");
+        assert!(structure.contains("quorum: 1,"), "{structure}");
     }
 }

@@ -5,7 +5,7 @@ use leasehold_core::{Owner, Resource};
 use std::{error::Error, fmt};
 
 /// Why a lease that was handed over was not taken over.
-#[derive(Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum AdoptError {
     /// The text is none that a hand-over makes.
@@ -66,3 +66,10 @@ impl Error for AdoptError {
         }
     }
 }
+
+leasehold_core::debug_by_sentence!(AdoptError {
+    Malformed,
+    Config(inner),
+    Gone { resource, refused, quorum, nodes, holder },
+    Failed(inner),
+});

@@ -1,15 +1,17 @@
 //! What is wrong with options and addresses.
 
+#[cfg(feature = "config")]
+use super::SettingsError;
 use super::Span;
 use crate::{
     configuration::{KeyFormatError, ReservedFor},
     link::NodeName,
 };
 use leasehold_core::{NodeId, Resource, ResourceError, TermsError};
-use std::{error::Error, fmt, io, time::Duration};
+use std::{error::Error, fmt, io, sync::Arc, time::Duration};
 
 /// What is wrong with options, addresses or names. Told before anything is sent.
-#[derive(Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// No node was given.
@@ -25,7 +27,7 @@ pub enum ConfigError {
         node: NodeName,
     },
     /// A node's address cannot be used, or its store cannot be opened. The source says more.
-    Node(Box<dyn Error + Send + Sync>),
+    Node(Arc<dyn Error + Send + Sync>),
     /// A resource's name cannot be used.
     Resource(ResourceError),
     /// Nodes use the key themselves that a lock of this name would have, also beside plain locks.
@@ -106,8 +108,11 @@ pub enum ConfigError {
     },
     /// A plain lock was to be fair, but its nodes keep no queue.
     Unfair,
+    /// A variable or a configuration file is wrong, or none names a server.
+    #[cfg(feature = "config")]
+    Settings(SettingsError),
     /// The manager's thread could not be started.
-    Thread(io::Error),
+    Thread(Arc<io::Error>),
 }
 
 impl fmt::Display for ConfigError {
@@ -162,15 +167,21 @@ impl fmt::Display for ConfigError {
             Self::NoTime { option } => {
                 write!(out, "{option} is zero; leave it out if it shall not count")
             }
-            Self::Timeout { timeout } => write!(
-                out,
-                "a timeout of {timeout:?} cannot be used: timestamps are whole seconds; give 1 s to 30 days"
-            ),
+            Self::Timeout { timeout } => no_timeout(out, *timeout),
             Self::Holds { least, most } => crossed(out, "min_hold", *least, "max_hold", *most),
             Self::Unfair => unfair(out),
+            #[cfg(feature = "config")]
+            Self::Settings(error) => error.fmt(out),
             Self::Thread(error) => write!(out, "the lock manager's thread did not start: {error}"),
         }
     }
+}
+
+fn no_timeout(out: &mut fmt::Formatter<'_>, timeout: Duration) -> fmt::Result {
+    write!(
+        out,
+        "a timeout of {timeout:?} cannot be used: timestamps are whole seconds; give 1 s to 30 days"
+    )
 }
 
 fn unfair(out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -256,9 +267,45 @@ impl Error for ConfigError {
             Self::Resource(error) => Some(error),
             Self::KeyFormat(error) => Some(error),
             Self::Terms(error) => Some(error),
-            Self::Thread(error) => Some(error),
+            #[cfg(feature = "config")]
+            Self::Settings(error) => Some(error),
+            Self::Thread(error) => Some(&**error),
             _ => None,
         }
+    }
+}
+
+leasehold_core::debug_by_sentence!(ConfigError {
+    NoNodes,
+    TooManyNodes { nodes },
+    SameNode { node },
+    Node(inner),
+    Resource(inner),
+    Reserved { resource, key, by },
+    Forgetful { nodes, forgetful },
+    ClockSkew { skew },
+    Room { ttl, room, least },
+    Replicas { replicas, within, limit },
+    Cluster(inner),
+    Namespace(inner),
+    KeyFormat(inner),
+    Terms(inner),
+    Pause { least, most },
+    OwnerSource,
+    NoTries,
+    NoTime { option },
+    Timeout { timeout },
+    Holds { least, most },
+    Unfair,
+    #[cfg(feature = "config")]
+    Settings(inner),
+    Thread(inner),
+});
+
+#[cfg(feature = "config")]
+impl From<SettingsError> for ConfigError {
+    fn from(error: SettingsError) -> Self {
+        Self::Settings(error)
     }
 }
 
@@ -271,6 +318,12 @@ impl From<ResourceError> for ConfigError {
 impl From<KeyFormatError> for ConfigError {
     fn from(error: KeyFormatError) -> Self {
         Self::KeyFormat(error)
+    }
+}
+
+impl From<io::Error> for ConfigError {
+    fn from(error: io::Error) -> Self {
+        Self::Thread(Arc::new(error))
     }
 }
 

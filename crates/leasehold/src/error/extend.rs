@@ -6,11 +6,16 @@ use std::{error::Error, fmt, time::Duration};
 
 /// Why a lease was not extended. Unless it is lost (see [`is_lost`](Self::is_lost)), it is as valid as it
 /// was, and, but for a limit or a wrong TTL, another try may succeed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExtendError {
     /// The lease was over before a quorum had confirmed. It does not come back.
     Lost {
+        /// What was held.
+        resource: Resource,
+    },
+    /// The holder has released it.
+    Released {
         /// What was held.
         resource: Resource,
     },
@@ -72,6 +77,7 @@ impl ExtendError {
     pub const fn resource(&self) -> &Resource {
         match self {
             Self::Lost { resource }
+            | Self::Released { resource }
             | Self::Gone { resource, .. }
             | Self::Unreachable { resource, .. }
             | Self::Limit { resource }
@@ -81,10 +87,13 @@ impl ExtendError {
         }
     }
 
-    /// Whether the lease is over for good: its time is up, or its keys are gone.
+    /// Whether the lease is over for good: its time is up, its keys are gone, or it was released.
     #[must_use]
     pub const fn is_lost(&self) -> bool {
-        matches!(self, Self::Lost { .. } | Self::Gone { .. })
+        matches!(
+            self,
+            Self::Lost { .. } | Self::Released { .. } | Self::Gone { .. }
+        )
     }
 
     pub(crate) fn from_core(
@@ -111,6 +120,7 @@ impl ExtendError {
                 nodes,
                 faults: name_faults(names.names, faults),
             },
+            ExtendFailure::Released => Self::Released { resource },
             ExtendFailure::Limit => Self::Limit { resource },
             ExtendFailure::Terms(wrong) => Self::Terms { resource, wrong },
             _ => Self::Lost { resource },
@@ -123,6 +133,7 @@ impl fmt::Display for ExtendError {
         write!(out, "extend the lock {:?}: ", self.resource().as_str())?;
         match self {
             Self::Lost { .. } => out.write_str("it was lost before a quorum had confirmed"),
+            Self::Released { .. } => out.write_str("it was released"),
             Self::Gone {
                 refused,
                 quorum,
@@ -166,3 +177,14 @@ impl fmt::Display for ExtendError {
 }
 
 impl Error for ExtendError {}
+
+leasehold_core::debug_by_sentence!(ExtendError {
+    Lost { resource },
+    Released { resource },
+    Gone { resource, refused, quorum, nodes, holder },
+    Unreachable { resource, refused, quorum, nodes, faults },
+    Limit { resource },
+    TooShort { resource, left },
+    Terms { resource, wrong },
+    ShutDown { resource },
+});

@@ -1,7 +1,7 @@
 //! What a node that did not vote has to say for itself.
 
-use crate::link::NodeName;
-use leasehold_core::{Abstention, Fault, FaultKind, NodeId, Owner, Quorum};
+use crate::{holder::Holder, link::NodeName};
+use leasehold_core::{Abstention, Fault, FaultKind, NodeId, NodeSet, Owner, Quorum};
 use std::fmt;
 
 /// A node whose vote is not known, and why.
@@ -51,6 +51,16 @@ pub(crate) struct Nodes<'a> {
     pub(crate) quorum: Quorum,
 }
 
+impl Nodes<'_> {
+    /// What these are called.
+    pub(crate) fn of(&self, nodes: NodeSet) -> Vec<NodeName> {
+        nodes
+            .iter()
+            .map(|node| self.names[node.index()].clone())
+            .collect()
+    }
+}
+
 /// Gives the nodes their names.
 pub(crate) fn name_faults(names: &[NodeName], faults: Vec<(NodeId, Fault)>) -> Vec<NodeFault> {
     let name = |node: NodeId| names[node.index()].clone();
@@ -84,8 +94,33 @@ impl fmt::Display for Gone<'_> {
             "{refused} of {nodes} nodes do not carry it any more (quorum {quorum})"
         )?;
         match holder {
-            Some(holder) => write!(out, "; it is now held by {holder}"),
+            Some(holder) => write!(out, "; it is now held by {}", Holder::of(holder)),
             None => Ok(()),
+        }
+    }
+}
+
+/// Nodes in one line: five at most, the others by their number.
+pub(crate) struct Names<'a>(pub(crate) &'a [NodeName]);
+
+impl fmt::Display for Names<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (named, more) = match self.0.split_at_checked(4) {
+            Some((named, more @ [_, _, ..])) => (named, more.len()),
+            _ => (self.0, 0),
+        };
+        for (place, name) in named.iter().enumerate() {
+            let is_last = more == 0 && place + 1 == named.len();
+            let separator = match place {
+                0 => "",
+                _ if is_last => " and ",
+                _ => ", ",
+            };
+            write!(out, "{separator}{name}")?;
+        }
+        match more {
+            0 => Ok(()),
+            more => write!(out, " and {more} more"),
         }
     }
 }

@@ -4,7 +4,7 @@ use leasehold_core::ResourceError;
 use std::{error::Error, fmt};
 
 /// Why nothing is known about a lock.
-#[derive(Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum InspectError {
     /// The resource's name cannot be used.
@@ -31,3 +31,8 @@ impl Error for InspectError {
         }
     }
 }
+
+leasehold_core::debug_by_sentence!(InspectError {
+    Resource(inner),
+    ShutDown,
+});

@@ -6,7 +6,7 @@ use leasehold_core::{Instant, Owner, Resource};
 use std::{error::Error, fmt, time::Duration};
 
 /// Why a lease is over against the will of its holder. It does not come back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeaseLost {
     /// What was held.
@@ -58,6 +58,8 @@ pub enum LossCause {
         /// For how long.
         silent: Duration,
     },
+    /// Its holder had released it before, in place.
+    Released,
     /// The manager's thread has ended, of a bug, or the runtime that did its work: nobody extends the lease, and nobody watches it.
     Stopped,
 }
@@ -167,6 +169,8 @@ impl fmt::Display for LeaseLost {
 
 impl Error for LeaseLost {}
 
+leasehold_core::debug_by_sentence!(struct LeaseLost { resource, cause });
+
 impl fmt::Display for LossCause {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -209,6 +213,7 @@ impl fmt::Display for LossCause {
             Self::NoProgress { silent } => {
                 write!(out, "its holder reported no progress for {}", Span(*silent))
             }
+            Self::Released => out.write_str("it was released"),
             Self::Stopped => out.write_str("the lock manager has ended"),
         }
     }

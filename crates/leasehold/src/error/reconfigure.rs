@@ -5,7 +5,7 @@ use crate::link::NodeName;
 use std::{error::Error, fmt};
 
 /// Why nodes were not made to use another configuration, or not all of them.
-#[derive(Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum ReconfigureError {
     /// The new configuration, or an address of the old one, cannot be used. Nothing was changed.
@@ -141,6 +141,16 @@ impl Error for ReconfigureError {
         }
     }
 }
+
+leasehold_core::debug_by_sentence!(ReconfigureError {
+    Config(inner),
+    OutOfReach { list, needed, reached, nodes, faults },
+    FormerNodes { node, given, configuration },
+    Unreadable { node, configuration },
+    Foreign { node, configuration },
+    SameServer { node, other },
+    Unfinished { faults },
+});
 
 impl From<ConfigError> for ReconfigureError {
     fn from(error: ConfigError) -> Self {

@@ -158,6 +158,7 @@ pub(super) const fn loss(cause: &LossCause) -> &'static str {
         LossCause::ExtensionLimit { .. } => "extension_limit",
         LossCause::HoldLimit { .. } => "hold_limit",
         LossCause::NoProgress { .. } => "no_progress",
+        LossCause::Released => "released",
         LossCause::Stopped => "stopped",
     }
 }

@@ -184,20 +184,31 @@ pub(super) enum Extent {
     Votes,
 }
 
-/// Looks at all nodes at once, at each for so long at most.
+/// How long a node has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Limit {
+    /// Five seconds for each answer.
+    Usual,
+    /// So long for all of it.
+    Whole(Duration),
+    /// So long for each answer.
+    Answer(Duration),
+}
+
+/// Looks at all nodes at once.
 pub(super) async fn examine(
     operated: Operated,
     extent: Extent,
-    limit: Option<Duration>,
+    limit: Limit,
 ) -> Vec<Told<Examination>> {
     let configuration = operated.configuration;
     let jobs = operated.nodes.into_iter().map(|(node, spot)| {
         let configuration = configuration.clone();
         async move {
-            let looking = one(spot, extent, &configuration);
+            let looking = one(spot, extent, limit, &configuration);
             let answer = match limit {
-                None => looking.await,
-                Some(limit) => timeout(limit, looking).await.unwrap_or_else(|_| {
+                Limit::Usual | Limit::Answer(_) => looking.await,
+                Limit::Whole(limit) => timeout(limit, looking).await.unwrap_or_else(|_| {
                     Answer::Silent(format!("the node did not answer within {limit:?}"))
                 }),
             };
@@ -207,13 +218,25 @@ pub(super) async fn examine(
     at_once(jobs).await
 }
 
-async fn one(spot: Spot, extent: Extent, configuration: &Configuration) -> Answer<Examination> {
+async fn one(
+    spot: Spot,
+    extent: Extent,
+    limit: Limit,
+    configuration: &Configuration,
+) -> Answer<Examination> {
+    let node_key = configuration.node_key();
     match spot {
         Spot::Elsewhere => Answer::NeedsNone,
-        Spot::Server(url) => match Steward::visit(url, configuration.node_key()).await {
-            Ok(steward) => server(steward, extent, configuration).await,
-            Err(why) => Answer::Silent(why),
-        },
+        Spot::Server(url) => {
+            let visit = match limit {
+                Limit::Answer(limit) => Steward::visit_briefly(url, node_key, limit).await,
+                Limit::Usual | Limit::Whole(_) => Steward::visit(url, node_key).await,
+            };
+            match visit {
+                Ok(steward) => server(steward, extent, configuration).await,
+                Err(why) => Answer::Silent(why),
+            }
+        }
         #[cfg(all(feature = "file", unix))]
         Spot::File(file) => match file.contents(Clock::system()) {
             Ok(contents) => {

@@ -1,18 +1,25 @@
 //! All locks on the nodes.
 
-use super::{Answer, Told, at_once};
+use super::{Answer, Told, at_once, in_time};
 use crate::{
     builder::{Operated, Spot},
+    clock::Clock,
     configuration::Configuration,
     error::NodeFault,
     inspection::{Inspection, Key, NodeKey},
     link::{
         NodeName,
-        redis::steward::{Steward, keys::Stored},
+        redis::{
+            RedisUrl,
+            steward::{
+                Steward,
+                keys::{Sort, Stored},
+            },
+        },
     },
 };
 use leasehold_core::{Owner, Resource};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 /// All locks on the nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +43,105 @@ pub struct Scanned {
     pub has_more: bool,
 }
 
+/// Which locks are listed, and how long the nodes have for it.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Search {
+    prefix: String,
+    most: usize,
+    hashes: bool,
+    answer_within: Option<Duration>,
+}
+
+impl Search {
+    /// For all locks whose names begin with `prefix`, 10,000 of each node at most. Each answer of a node may take five
+    /// seconds.
+    pub fn new(prefix: &str) -> Self {
+        Self {
+            prefix: prefix.to_owned(),
+            most: 10_000,
+            hashes: false,
+            answer_within: None,
+        }
+    }
+
+    /// Of each node at most so many keys are read.
+    pub fn most(mut self, most: usize) -> Self {
+        self.most = most;
+        self
+    }
+
+    /// Hashes are gone through as well, for those in which Redisson keeps a lock.
+    pub fn hashes(mut self) -> Self {
+        self.hashes = true;
+        self
+    }
+
+    /// A node that leaves anything unanswered for so long is [`Silent`](Answer::Silent). A large number of keys is gone
+    /// through in many small steps, each of which has this time.
+    pub fn answer_within(mut self, limit: Duration) -> Self {
+        self.answer_within = Some(limit);
+        self
+    }
+
+    async fn visit(&self, url: RedisUrl, configuration: &Configuration) -> Result<Steward, String> {
+        let node_key = configuration.node_key();
+        match self.answer_within {
+            None => Steward::visit(url, node_key).await,
+            Some(limit) => Steward::visit_briefly(url, node_key, limit).await,
+        }
+    }
+
+    /// The names of what may be a lock on this server, and whether there are no more.
+    async fn scan(
+        &self,
+        steward: &mut Steward,
+        configuration: &Configuration,
+    ) -> Result<(BTreeSet<Resource>, bool), String> {
+        let (format, prefix) = (configuration.key_format(), self.prefix.as_str());
+        let (mut names, mut is_all) = steward.scan(Sort::Texts, format, prefix, self.most).await?;
+        if self.hashes {
+            let (more, is_all_more) = steward
+                .scan(Sort::Hashes, format, prefix, self.most)
+                .await?;
+            names.extend(more);
+            is_all &= is_all_more;
+        }
+        Ok((names, is_all))
+    }
+}
+
+/// Reads what all nodes have under one name.
+pub(super) async fn look(operated: Operated, resource: Resource) -> Inspection {
+    let (quorum, configuration) = (operated.quorum, operated.configuration);
+    let search = Search::new(resource.as_str());
+    let jobs = operated.nodes.into_iter().map(|(node, spot)| {
+        let (configuration, search) = (configuration.clone(), search.clone());
+        let names = [resource.clone()];
+        async move {
+            let visit = match spot {
+                Spot::Server(url) => match search.visit(url, &configuration).await {
+                    Ok(steward) => Visit::Server(Box::new(steward)),
+                    Err(why) => Visit::Silent(why),
+                },
+                // There is little to go through.
+                other => scan(other, &configuration, &search, None).await.0,
+            };
+            let key = match read(visit, &configuration, &names, None).await {
+                Ok(keys) => keys.into_iter().next().unwrap_or(Key::Free),
+                Err(why) => unknown(&node, why.as_deref().unwrap_or(UNLISTED)),
+            };
+            NodeKey {
+                node,
+                key,
+                counter: None,
+            }
+        }
+    });
+    let keys = at_once(jobs).await;
+    Inspection::of(resource, quorum, keys)
+}
+
 /// A node whose names were read and whose keys are read next.
 enum Visit {
     Server(Box<Steward>),
@@ -47,12 +153,15 @@ enum Visit {
 }
 
 /// Reads all nodes' names, and then what every node has under any of them.
-pub(super) async fn list(operated: Operated, prefix: String, most: usize) -> Listing {
+pub(super) async fn list(operated: Operated, search: Search, limit: Option<Duration>) -> Listing {
     let (quorum, configuration) = (operated.quorum, operated.configuration);
+    let clock = Clock::system();
+    let end = limit.map(|limit| clock.now().saturating_add(limit));
+    let left = move || end.map(|end| end.saturating_since(clock.now()));
     let jobs = operated.nodes.into_iter().map(|(node, spot)| {
-        let (configuration, prefix) = (configuration.clone(), prefix.clone());
+        let (configuration, search) = (configuration.clone(), search.clone());
         async move {
-            let (visit, scanned, names) = scan(spot, &configuration, &prefix, most).await;
+            let (visit, scanned, names) = scan(spot, &configuration, &search, left()).await;
             (node, visit, scanned, names)
         }
     });
@@ -65,20 +174,15 @@ pub(super) async fn list(operated: Operated, prefix: String, most: usize) -> Lis
     let jobs = visits.into_iter().map(|(node, visit, scanned)| {
         let (configuration, all) = (configuration.clone(), all.clone());
         async move {
-            let read = read(visit, &configuration, &all).await;
+            let read = read(visit, &configuration, &all, left()).await;
             (node, scanned, read)
         }
     });
     let mut columns = Vec::new();
     for (node, scanned, read) in at_once(jobs).await {
-        let answer = match (&read, scanned) {
-            (Err(Some(why)), _) => Answer::Silent(why.clone()),
-            (Err(None), _) | (Ok(_), None) => Answer::NeedsNone,
-            (Ok(_), Some(scanned)) => Answer::Told(scanned),
-        };
         nodes.push(Told {
             node: node.clone(),
-            answer,
+            answer: answer(&read, scanned),
         });
         columns.push((node, read));
     }
@@ -88,7 +192,7 @@ pub(super) async fn list(operated: Operated, prefix: String, most: usize) -> Lis
             node: node.clone(),
             key: match read {
                 Ok(keys) => keys[row].clone(),
-                Err(why) => unknown(node, why.as_deref().unwrap_or("it cannot be listed")),
+                Err(why) => unknown(node, why.as_deref().unwrap_or(UNLISTED)),
             },
         });
         Inspection::of(resource, quorum, keys.collect())
@@ -102,24 +206,30 @@ pub(super) async fn list(operated: Operated, prefix: String, most: usize) -> Lis
     }
 }
 
+fn answer(read: &Result<Vec<Key>, Option<String>>, scanned: Option<Scanned>) -> Answer<Scanned> {
+    match (read, scanned) {
+        (Err(Some(why)), _) => Answer::Silent(why.clone()),
+        (Err(None), _) | (Ok(_), None) => Answer::NeedsNone,
+        (Ok(_), Some(scanned)) => Answer::Told(scanned),
+    }
+}
+
 async fn scan(
     spot: Spot,
     configuration: &Configuration,
-    prefix: &str,
-    most: usize,
+    search: &Search,
+    left: Option<Duration>,
 ) -> (Visit, Option<Scanned>, BTreeSet<Resource>) {
     let nothing = |visit| (visit, None, BTreeSet::new());
     match spot {
         Spot::Elsewhere => nothing(Visit::NeedsNone),
         Spot::Server(url) => {
-            let scanned = match Steward::visit(url, configuration.node_key()).await {
-                Ok(mut steward) => steward
-                    .scan(configuration.key_format(), prefix, most)
-                    .await
-                    .map(|found| (steward, found)),
-                Err(why) => Err(why),
-            };
-            match scanned {
+            let scanned = in_time(left, async {
+                let mut steward = search.visit(url, configuration).await?;
+                let found = search.scan(&mut steward, configuration).await?;
+                Ok((steward, found))
+            });
+            match scanned.await {
                 Err(why) => nothing(Visit::Silent(why)),
                 Ok((steward, (names, is_all))) => {
                     let scanned = Scanned {
@@ -132,7 +242,7 @@ async fn scan(
         }
         #[cfg(all(feature = "file", unix))]
         Spot::File(file) => {
-            let contents = match file.contents(crate::clock::Clock::system()) {
+            let contents = match file.contents(Clock::system()) {
                 Ok(contents) => contents,
                 Err(why) => return nothing(Visit::Silent(why)),
             };
@@ -144,14 +254,14 @@ async fn scan(
                 };
                 let resource = held
                     .resource
-                    .filter(|name| name.as_str().starts_with(prefix));
+                    .filter(|name| name.as_str().starts_with(&search.prefix));
                 read.extend(resource.map(|resource| (resource, key)));
             }
             let scanned = Scanned {
                 keys: read.len(),
-                has_more: read.len() > most,
+                has_more: read.len() > search.most,
             };
-            let names = read.keys().take(most).cloned().collect();
+            let names = read.keys().take(search.most).cloned().collect();
             (Visit::Read(read), Some(scanned), names)
         }
     }
@@ -162,6 +272,7 @@ async fn read(
     visit: Visit,
     configuration: &Configuration,
     names: &[Resource],
+    left: Option<Duration>,
 ) -> Result<Vec<Key>, Option<String>> {
     match visit {
         Visit::NeedsNone => Err(None),
@@ -172,8 +283,8 @@ async fn read(
             Ok(names.iter().map(key).collect())
         }
         Visit::Server(mut steward) => {
-            let stored = steward.read(configuration.key_format(), names).await;
-            let stored = stored.map_err(Some)?;
+            let stored = in_time(left, steward.read(configuration.key_format(), names));
+            let stored = stored.await.map_err(Some)?;
             Ok(stored.into_iter().map(key).collect())
         }
     }
@@ -182,10 +293,23 @@ async fn read(
 pub(super) fn key(stored: Stored) -> Key {
     match stored {
         Stored::Nothing => Key::Free,
-        Stored::Other => Key::Foreign { remaining: None },
+        Stored::Other {
+            kind,
+            redisson,
+            remaining,
+        } => Key::Foreign {
+            kind,
+            redisson,
+            remaining,
+        },
         Stored::Value(value, remaining) => match Owner::from_bytes(&value) {
             Some(holder) => Key::Held { holder, remaining },
-            None => Key::Foreign { remaining },
+            // An empty text.
+            None => Key::Foreign {
+                kind: Some("string".to_owned()),
+                redisson: None,
+                remaining,
+            },
         },
     }
 }
@@ -202,7 +326,13 @@ fn is_lock(found: &Inspection) -> bool {
             Key::Held {
                 remaining: Some(_),
                 ..
+            } | Key::Foreign {
+                redisson: Some(_),
+                remaining: Some(_),
+                ..
             }
         )
     })
 }
+
+const UNLISTED: &str = "it cannot be listed";

@@ -1,5 +1,5 @@
 //! How a configuration is changed while clients run; why it is safe, is told in the docs of
-//! [`ManagerBuilder::reconfigure`](crate::ManagerBuilder::reconfigure).
+//! [`Operator::reconfigure`](super::Operator::reconfigure).
 //!
 //! Look, mark, settle. Each step asks all nodes at once and ends before the next one begins: that *no old quorum
 //! is left* must be true before the first node begins to wait for the end of the old leases.

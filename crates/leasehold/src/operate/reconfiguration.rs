@@ -38,7 +38,7 @@ impl Former {
         for url in urls {
             let url: RedisUrl = url
                 .parse()
-                .map_err(|error| ConfigError::Node(Box::new(error)))?;
+                .map_err(|error| ConfigError::Node(std::sync::Arc::new(error)))?;
             if read.iter().any(|other| other.name() == url.name()) {
                 return Err(ConfigError::SameNode { node: url.name() });
             }

@@ -36,7 +36,7 @@ struct Seen {
     counter: Option<FencingToken>,
 }
 
-/// Somebody who looks on while a lock changes hands; see [`look_on`](crate::ManagerBuilder::look_on). Ends when it is
+/// Somebody who looks on while a lock changes hands; see [`look_on`](super::Operator::look_on). Ends when it is
 /// dropped.
 #[derive(Debug)]
 pub struct Vigil(watch::Receiver<Inspection>);
@@ -143,7 +143,9 @@ pub(super) async fn until_free(
         // However short the limit is, the nodes get their time to say a first word.
         let is_heard = !seen.is_unclear() || now.saturating_since(known) >= FIRST_WORD;
         let is_alone = is_waited_for.strong_count() == 0;
-        if seen.is_free() || is_alone || is_heard && end.is_some_and(|end| end <= now) {
+        let is_in_vain = seen.other_type().is_some();
+        if seen.is_free() || is_in_vain || is_alone || is_heard && end.is_some_and(|end| end <= now)
+        {
             return seen;
         }
         let left = end.map_or(DARK_FOR, |end| end.saturating_since(now));

@@ -1,9 +1,11 @@
 //! The options of one lock, checked against each other: what they come to.
 
 use super::{LockOptions, MaxHold};
-use crate::{configuration::Configuration, error::ConfigError, mode::Mode};
-use leasehold_core::{AutoRenewal, Pause, Plan, Retry, Terms, TermsError, Ttl, Upkeep};
-use std::{num::NonZeroU32, time::Duration};
+use crate::{configuration::Configuration, error::ConfigError, holder::Holder, mode::Mode};
+use leasehold_core::{
+    AutoRenewal, OwnerSource, Pause, Plan, Retry, Terms, TermsError, Ttl, Upkeep,
+};
+use std::{num::NonZeroU32, sync::LazyLock, time::Duration};
 
 impl LockOptions {
     fn terms(&self) -> Result<Terms, ConfigError> {
@@ -89,6 +91,15 @@ impl LockOptions {
         })
     }
 
+    fn owners(&self) -> Result<OwnerSource, ConfigError> {
+        static USUAL: LazyLock<OwnerSource> = LazyLock::new(|| Holder::owner_source(None));
+        match &self.owners {
+            None => Ok(USUAL.clone()),
+            Some(owners) if owners.keeps_randomness() => Ok(owners.clone()),
+            Some(_) => Err(ConfigError::OwnerSource),
+        }
+    }
+
     /// Checks the options against each other.
     pub(crate) fn plan(&self) -> Result<Plan, ConfigError> {
         let terms = self.terms()?;
@@ -99,9 +110,7 @@ impl LockOptions {
         {
             return Err(ConfigError::Pause { least, most });
         }
-        if !self.owners.keeps_randomness() {
-            return Err(ConfigError::OwnerSource);
-        }
+        let owners = self.owners()?;
         let tries = match self.tries {
             None => None,
             Some(tries) => Some(NonZeroU32::new(tries).ok_or(ConfigError::NoTries)?),
@@ -115,7 +124,7 @@ impl LockOptions {
         Ok(Plan {
             terms,
             retry,
-            owners: self.owners.clone(),
+            owners,
             upkeep,
             is_fenced: true,
             queues: self.queues,

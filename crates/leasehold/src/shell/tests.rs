@@ -97,7 +97,7 @@ impl Node {
 
     fn built(&self, builder: ManagerBuilder) -> LockManager<Plain> {
         let node = self.clone();
-        let built = builder.link(NodeName::new("node"), move |_| node);
+        let built = builder.link(NodeName::new("node"), move |_| node.clone());
         let built = built.build_plain();
         built.expect("one node and the default options")
     }

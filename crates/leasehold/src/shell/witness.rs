@@ -14,10 +14,11 @@ use leasehold_core::{
 use std::{
     collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
 };
 
 /// Whoever observes a manager.
-pub(crate) struct Observers(pub(crate) Vec<Box<dyn Observer>>);
+pub(crate) struct Observers(pub(crate) Vec<Arc<dyn Observer>>);
 
 pub(super) struct Witness {
     audience: Vec<Listener>,
@@ -30,7 +31,7 @@ pub(super) struct Witness {
 }
 
 struct Listener {
-    observer: Box<dyn Observer>,
+    observer: Arc<dyn Observer>,
     has_panicked: bool,
 }
 

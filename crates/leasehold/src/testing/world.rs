@@ -88,6 +88,9 @@ impl World {
     /// Waits until the managers of this world have done all that is to be done at this moment, and told whoever waits for
     /// it. Never call it on a manager's thread, nor on the runtime of one that was built
     /// [`on_runtime`](ManagerBuilder::on_runtime), since it waits for that.
+    ///
+    /// # Panics
+    /// If a manager does not come to rest for as long as [`give_up_after`](Self::give_up_after) says.
     pub fn settle(&self) {
         self.timeline().settle();
     }
@@ -95,9 +98,36 @@ impl World {
     /// Lets so much time pass, moment by moment: the managers extend, try again and give up as they would. Returns when
     /// all of that is done. Never call it on a manager's thread.
     ///
+    /// A future that nobody has polled yet has not begun to wait: a task that is to wait while time passes must have run
+    /// before, and must be able to run at the same time, as by `tokio::join!`.
+    ///
     /// Blocks the calling thread, for as long as the managers' work takes: for an hour of one lease about half a second.
+    ///
+    /// # Panics
+    /// As [`settle`](Self::settle).
     pub fn advance(&self, by: Duration) {
         self.timeline().advance(by);
+    }
+
+    /// How long a test may wait for something of this world while nothing happens in it: 10 s of the machine's time by
+    /// default. Then whoever waits panics, with a sentence that names what it waits for. Give more if the test does slow
+    /// work of its own while it waits.
+    ///
+    /// # Examples
+    /// ```should_panic
+    /// # use std::time::Duration;
+    /// use leasehold::testing::World;
+    ///
+    /// let world = World::new(3);
+    /// world.give_up_after(Duration::from_millis(200));
+    /// let mutex = world.manager().blocking().mutex("report").unwrap();
+    /// let guard = mutex.acquire().unwrap();
+    /// // Nobody lets time pass, and nobody releases: this panics, and does not hang.
+    /// let other = mutex.acquire();
+    /// # drop((guard, other));
+    /// ```
+    pub fn give_up_after(&self, patience: Duration) {
+        self.timeline().give_up_after(patience);
     }
 
     /// Who holds the lock now, by the keys of a quorum of nodes, those that cannot be reached included. Whoever
@@ -152,3 +182,72 @@ impl World {
 
 /// After so long everybody is ready to look again.
 const CALM: Duration = Duration::from_millis(20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    fn impatient() -> World {
+        let world = World::new(3);
+        world.give_up_after(Duration::from_millis(100));
+        world
+    }
+
+    fn sentence<T>(work: impl FnOnce() -> T) -> String {
+        let panicked = catch_unwind(AssertUnwindSafe(work)).err();
+        let said = panicked.expect("it cannot end otherwise");
+        *said.downcast::<String>().expect("it says something")
+    }
+
+    #[test]
+    fn who_waits_for_what_cannot_come_is_told_so_and_does_not_hang() {
+        let world = impatient();
+        let mutex = world.manager().blocking().mutex("report").expect("a name");
+        let guard = mutex.acquire().expect("it is free");
+        let told = sentence(|| mutex.acquire());
+        assert!(
+            told.starts_with("this test waits for the lock \"report\", and"),
+            "{told}"
+        );
+        let told = sentence(|| guard.lost());
+        assert!(
+            told.starts_with("this test waits for the loss of the lock"),
+            "{told}"
+        );
+        assert!(guard.is_valid());
+    }
+
+    #[test]
+    fn a_manager_that_waits_for_the_thread_that_waits_for_it_is_told() {
+        let world = impatient();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let runtime = runtime.expect("a runtime");
+        let manager = world.builder().on_runtime(runtime.handle().clone()).build();
+        let manager = manager.expect("three nodes");
+        let told = sentence(|| runtime.block_on(async { world.advance(Duration::from_secs(1)) }));
+        assert!(
+            told.starts_with("a manager of this World has not come to rest"),
+            "{told}"
+        );
+        drop((manager, runtime));
+    }
+
+    #[test]
+    fn who_waits_while_something_happens_is_let_wait() {
+        let world = impatient();
+        let mutex = world.manager().blocking().mutex("report").expect("a name");
+        let guard = mutex.acquire().expect("it is free");
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| mutex.acquire_within(Duration::from_secs(60)));
+            world.advance(Duration::from_secs(1));
+            drop(guard);
+            while !other.is_finished() {
+                world.advance(Duration::from_millis(10));
+            }
+            assert!(other.join().expect("it does not panic").is_ok());
+        });
+    }
+}

@@ -51,13 +51,11 @@ impl Desk {
     pub(super) fn open(url: RedisUrl) -> Result<Self, ConfigError> {
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
-            .build()
-            .map_err(ConfigError::Thread)?;
+            .build()?;
         let (orders, incoming) = mpsc::unbounded_channel();
         thread::Builder::new()
             .name("leasehold-timestamp".into())
-            .spawn(move || runtime.block_on(serve(StampNode::new(url), incoming)))
-            .map_err(ConfigError::Thread)?;
+            .spawn(move || runtime.block_on(serve(StampNode::new(url), incoming)))?;
         Ok(Self(orders))
     }
 

@@ -5,7 +5,7 @@ use leasehold_core::Resource;
 use std::{error::Error, fmt, time::Duration};
 
 /// Why a timestamp lock was not acquired.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AcquireError {
     /// Somebody else holds it. Trying again later helps.
@@ -189,8 +189,19 @@ impl fmt::Display for AcquireError {
 
 impl Error for AcquireError {}
 
+leasehold_core::debug_by_sentence!(AcquireError {
+    Held(inner),
+    NotATimestamp { resource, node, found },
+    Unreachable { resource, node, reason },
+    Unclear { resource, node, reason },
+    TooLate { resource, elapsed, timeout },
+    ClockNotSet { resource, now },
+    TimedOut { resource, attempts, waited, last },
+    ShutDown { resource },
+});
+
 /// Why the lease of a timestamp lock was not extended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExtendError {
     /// The lease is over and does not come back.
@@ -287,3 +298,11 @@ impl fmt::Display for ExtendError {
 }
 
 impl Error for ExtendError {}
+
+leasehold_core::debug_by_sentence!(ExtendError {
+    Lost { resource, cause },
+    Unreachable { resource, node, reason },
+    Unclear { resource, node, reason },
+    ClockSetBack { resource },
+    ShutDown { resource },
+});

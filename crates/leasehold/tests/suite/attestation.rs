@@ -33,7 +33,7 @@ fn builder(urls: impl IntoIterator<Item = String>) -> ManagerBuilder {
 fn admitted(builder: impl Fn() -> ManagerBuilder) -> LockManager {
     let manager = builder().build().expect("good addresses");
     try_once(&manager).expect_err("its nodes are new");
-    block_on(builder().admit()).expect("good addresses");
+    block_on(builder().operator().expect("good addresses").admit()).expect("good addresses");
     eventually("they vote", || {
         try_once(&manager).is_ok_and(|guard| block_on(guard.release()).is_released())
     });
@@ -129,7 +129,13 @@ fn a_server_that_begins_to_evict_gives_the_lock_to_nobody_else_and_confirms_none
     let (cause, why) = abstention(&holder);
     assert_eq!(cause, Some(AbstentionCause::Evicted), "{why}");
     assert!(why.contains("has evicted keys"), "{why}");
-    block_on(builder(servers.urls()).admit()).expect("good addresses");
+    block_on(
+        builder(servers.urls())
+            .operator()
+            .expect("good addresses")
+            .admit(),
+    )
+    .expect("good addresses");
     drop(held);
     eventually("the operator's word counts", || try_once(&other).is_ok());
 }
@@ -159,7 +165,7 @@ fn an_operators_word_counts_for_what_may_have_been_evicted() {
     );
     assert_eq!(abstention(&manager).0, Some(AbstentionCause::MayEvict));
     cure(&server);
-    block_on(build().admit()).expect("good addresses");
+    block_on(build().operator().expect("good addresses").admit()).expect("good addresses");
     let tried = try_once(&manager);
     assert!(tried.is_ok(), "{tried:?}");
 }
@@ -213,7 +219,8 @@ fn a_server_that_stops_to_write_what_its_disk_is_trusted_with_does_not_vote() {
     let (cause, why) = abstention(&manager);
     assert_eq!(cause, Some(AbstentionCause::NotDurable), "{why}");
     assert!(why.contains("CONFIG SET appendonly yes"), "{why}");
-    let told = block_on(build().survey()).expect("good addresses");
+    let told =
+        block_on(build().operator().expect("good addresses").survey()).expect("good addresses");
     let Answer::Told(survey) = &told[0].answer else {
         panic!("{told:?}");
     };

@@ -57,7 +57,7 @@ fn a_dropped_guard_releases_and_so_does_a_panic_in_the_work() {
             .try_acquire()
             .is_err_and(|error| error.is_contention())
     );
-    guard.release();
+    assert!(guard.release().is_released());
     assert_eq!(manager.shutdown(), Some(0));
 }
 

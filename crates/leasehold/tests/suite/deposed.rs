@@ -175,7 +175,14 @@ fn wait(manager: &LockManager) -> LeaseGuard {
 
 /// The operator's word that nothing is held.
 fn admit(split: &Split) {
-    for told in block_on(builder(&split.direct()).admit()).expect("a good address") {
+    for told in block_on(
+        builder(&split.direct())
+            .operator()
+            .expect("good addresses")
+            .admit(),
+    )
+    .expect("a good address")
+    {
         assert!(matches!(told.answer, Answer::Told(_)), "{told:?}");
     }
 }

@@ -3,7 +3,7 @@
 use crate::support::{block_on, eventually};
 use leasehold::{
     Inspection, Key, KeyFormat, LockManager, ManagerBuilder, RestartGuard,
-    operate::{Answer, Examination, Listing},
+    operate::{Answer, Examination, Listing, Search},
 };
 use leasehold_servers::{Server, ServerSet, require_server};
 use std::time::Duration;
@@ -15,12 +15,19 @@ fn builder(urls: &[String]) -> ManagerBuilder {
 }
 
 fn examine(builder: ManagerBuilder) -> Vec<Answer<Examination>> {
-    let told = block_on(builder.examine()).expect("good addresses");
+    let told =
+        block_on(builder.operator().expect("good addresses").examine()).expect("good addresses");
     told.into_iter().map(|told| told.answer).collect()
 }
 
 fn list(builder: ManagerBuilder, prefix: &str, most: usize) -> Listing {
-    block_on(builder.list(prefix, most)).expect("good addresses")
+    block_on(
+        builder
+            .operator()
+            .expect("good addresses")
+            .list(prefix, most),
+    )
+    .expect("good addresses")
 }
 
 fn names(listing: &Listing) -> Vec<&str> {
@@ -224,6 +231,62 @@ fn all_locks_are_listed_node_by_node_and_leftovers_with_them() {
 }
 
 #[test]
+fn a_look_tells_of_what_type_the_key_is_that_is_no_lock() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let urls = servers.urls();
+    let thread = "9a1b3c4d-0000-4000-8000-123456789abc:71";
+    let long = "x".repeat(256);
+    for server in servers.iter().take(2) {
+        for words in [
+            &["HSET", "cart:1", "9a1b", "3"][..],
+            &["RPUSH", "queue", "job"],
+            &["HSET", "redisson", thread, "1"],
+            &["PEXPIRE", "redisson", "60000"],
+            &["SET", "page", &long, "PX", "60000"],
+            &["SET", "lock", "somebody", "PX", "60000"],
+        ] {
+            server.command(words).expect("it is taken");
+        }
+    }
+    let operator = builder(&urls).operator().expect("good addresses");
+    let look = |name: &str| block_on(operator.look(name)).expect("a name");
+    for (name, other_type) in [
+        ("cart:1", Some("hash")),
+        ("queue", Some("list")),
+        ("redisson", None),
+        ("page", None),
+        ("lock", None),
+        ("nothing", None),
+    ] {
+        let seen = look(name);
+        assert_eq!(seen.other_type(), other_type, "{seen:?}");
+        assert_eq!(seen.is_free(), name == "nothing", "{seen:?}");
+    }
+    let first = |name: &str| look(name).nodes()[0].key.clone();
+    let Key::Foreign { redisson, .. } = first("redisson") else {
+        panic!("a hash is no text");
+    };
+    assert_eq!(redisson.as_deref(), Some(thread));
+    let Key::Foreign { kind, .. } = first("page") else {
+        panic!("no owner is so long");
+    };
+    assert_eq!(kind.as_deref(), Some("string"));
+    // One node alone does not keep the others from being a quorum.
+    let second = servers.get(1).expect("three");
+    second.command(&["DEL", "cart:1"]).expect("it is taken");
+    assert_eq!(look("cart:1").other_type(), None);
+    // Who waits for what is no lock is told at once, and not when it is gone.
+    let seen = block_on(operator.until_free("queue", None)).expect("good addresses");
+    assert_eq!(seen.other_type(), Some("list"));
+    // Hashes are listed only for those who ask for them, and only if they are locks.
+    assert_eq!(names(&list(builder(&urls), "", 9)), ["lock"]);
+    let search = Search::new("").most(9).hashes();
+    let found = block_on(operator.search(search)).expect("good addresses");
+    assert_eq!(names(&found), ["lock", "redisson"]);
+}
+
+#[test]
 fn a_node_that_cannot_be_listed_is_not_taken_for_an_empty_one() {
     require_server();
     let server = Server::start().expect("it starts");
@@ -268,7 +331,15 @@ fn a_file_tells_what_is_held_in_it_and_by_which_process() {
     let listing = list(builder(), "", 9);
     assert_eq!(names(&listing), ["a"]);
     assert_eq!(listing.locks[0].holder(), Some(guard.owner()));
-    let waits = |limit| block_on(builder().until_free("a", limit)).expect("a plain name");
+    let waits = |limit| {
+        block_on(
+            builder()
+                .operator()
+                .expect("good addresses")
+                .until_free("a", limit),
+        )
+        .expect("a plain name")
+    };
     let held = waits(Some(Duration::from_millis(10)));
     assert_eq!(held.holder(), Some(guard.owner()));
     assert!(block_on(guard.release()).is_released());
@@ -288,7 +359,13 @@ fn a_wait_for_a_lock_that_nobody_wants_ends_when_it_is_free_by_the_servers_word(
     let guard = block_on(mutex.try_acquire()).expect("it is free");
     let clock = manager.clock();
     let until_free = |limit| {
-        let seen = block_on(builder(&urls).until_free("r", limit)).expect("good addresses");
+        let seen = block_on(
+            builder(&urls)
+                .operator()
+                .expect("good addresses")
+                .until_free("r", limit),
+        )
+        .expect("good addresses");
         (seen.is_free(), clock.now())
     };
     let began = clock.now();
@@ -328,7 +405,11 @@ fn whoever_looks_on_is_told_of_every_holder_by_the_servers_word() {
     let urls = servers.urls();
     let manager = builder(&urls).build().expect("good addresses");
     let mutex = manager.mutex("r").expect("a plain name");
-    let mut vigil = builder(&urls).look_on("r").expect("good addresses");
+    let mut vigil = builder(&urls)
+        .operator()
+        .expect("good addresses")
+        .look_on("r")
+        .expect("good addresses");
     let mut until = |is_so: &dyn Fn(&Inspection) -> bool| {
         let began = manager.clock().now();
         while !is_so(&block_on(vigil.next()).expect("it goes on")) {}

@@ -343,14 +343,14 @@ fn whoever_is_refused_is_told_how_many_come_first_and_of_what_is_free_that_it_is
     wait_for(&servers, 1);
     let behind = try_once();
     let held = behind.held().expect("it is held");
-    assert_eq!((held.free, held.ahead), (0, Some(1)), "{behind}");
+    assert_eq!((held.kept_on.len(), held.ahead), (0, Some(1)), "{behind}");
     assert_eq!(held.holder.as_ref(), Some(guard.owner()));
     dying.kill().expect("it is ours");
     dying.wait().expect("it is killed");
     assert!(block_on(guard.release()).is_released());
     let kept = try_once();
     let held = kept.held().expect("it is kept for the other");
-    assert!(held.free >= 2, "{kept}");
+    assert!(held.kept_on.len() >= 2, "{kept}");
     assert_eq!(
         (held.ahead, held.holder.as_ref()),
         (Some(1), None),

@@ -2,11 +2,12 @@
 
 use crate::support::{begin, block_on, cluster::Cluster, eventually};
 use leasehold::{
-    AdoptError, ExtendError, Key, LeaseGuard, LeaseState, LockManager, LockOptions, LossCause,
-    Owner, clock::Clock, link::memory::MemoryNode,
+    AdoptError, ConfigError, ExtendError, Key, LeaseGuard, LeaseState, LockManager, LockOptions,
+    LossCause, Owner, clock::Clock, link::memory::MemoryNode,
 };
 use leasehold_servers::require_server;
 use std::{
+    collections::HashMap,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -85,6 +86,55 @@ fn a_lease_that_was_released_is_never_told_to_be_lost() {
     let next = hold(&manager, options.ttl(400 * MS));
     block_on(next.lost());
     begin(&mut lost);
+}
+
+#[test]
+fn a_guard_in_a_table_is_released_where_it_is_and_holds_nothing_then() {
+    let manager = memory();
+    let mut held = HashMap::from([("r", hold(&manager, LockOptions::new()))]);
+    let guard = held.get_mut("r").expect("it was put there");
+    assert!(block_on(guard.release_in_place()).is_released());
+    assert!(!guard.is_valid());
+    assert_eq!(block_on(guard.changed()), LeaseState::Released);
+    let refused = block_on(guard.extend()).expect_err("nobody holds it");
+    assert!(matches!(refused, ExtendError::Released { .. }), "{refused}");
+    // Somebody else has it, and the guard that is dropped later takes nothing away.
+    let other = hold(&manager, LockOptions::new());
+    assert!(
+        block_on(guard.release_in_place()).is_released(),
+        "told again"
+    );
+    let guard = held.remove("r").expect("it is still there");
+    let done = block_on(guard.run(async { "work" }));
+    let lost = done.work.expect_err("no work is done without the lock");
+    assert_eq!(lost.cause, LossCause::Released);
+    block_on(other.extend()).expect("it is untouched");
+}
+
+#[test]
+fn a_release_in_place_that_was_given_up_goes_on_and_can_be_asked_for_again() {
+    let manager = memory();
+    let mut guard = hold(&manager, LockOptions::new());
+    drop(guard.release_in_place());
+    assert!(guard.is_valid(), "it was never polled");
+    let mut release = Box::pin(guard.release_in_place());
+    begin(&mut release);
+    drop(release);
+    assert!(!guard.is_valid());
+    assert!(block_on(guard.release_in_place()).is_released());
+}
+
+#[test]
+fn a_lock_with_other_options_is_the_same_lock() {
+    let manager = memory();
+    let mutex = manager.mutex("r").expect("a plain name");
+    let long = mutex.with(|options| options.ttl(Duration::from_secs(25)));
+    let guard = block_on(long.expect("they go together").acquire()).expect("it is free");
+    assert!(guard.remaining() > Duration::from_secs(20));
+    assert_eq!(guard.token(), Some(guard.fencing_token()));
+    assert!(block_on(mutex.try_acquire()).is_err());
+    let wrong = mutex.with(|options| options.tries(0));
+    assert!(matches!(wrong, Err(ConfigError::NoTries)));
 }
 
 #[test]

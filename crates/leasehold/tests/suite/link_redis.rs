@@ -199,7 +199,7 @@ fn a_password_that_is_missing_is_asked_for() {
     let LinkEvent::Down(why) = Driven::new(&format!("127.0.0.1:{}", server.port())).event() else {
         panic!("no way in")
     };
-    assert!(why.starts_with("authentication failed: NOAUTH"), "{why}");
+    assert!(why.starts_with("needs a password: NOAUTH"), "{why}");
     let url = format!("redis://:hush@127.0.0.1:{}/3", server.port());
     assert_eq!(
         Driven::up(&url).ask(&acquire("r", "us", MINUTE)),

@@ -21,6 +21,7 @@ mod native;
 mod observe;
 mod on_runtime;
 mod operate;
+mod operator;
 mod oracle;
 mod releases;
 mod restart_guard;

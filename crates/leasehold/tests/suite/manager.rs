@@ -2,7 +2,7 @@
 
 use crate::support::{begin, block_on, gate::Gate};
 use leasehold::{
-    AcquireError, ConfigError, ExtendError, LeaseGuard, LockManager, LockOptions, NodeName,
+    AcquireError, ConfigError, ExtendError, Holder, LeaseGuard, LockManager, LockOptions, NodeName,
     OwnerSource, ReleaseOutcome, link::memory::MemoryNode,
 };
 use leasehold_core::Request;
@@ -62,8 +62,18 @@ fn a_refusal_says_who_holds_the_lock_and_for_how_long_at_most() {
     assert!(remaining <= Duration::from_secs(10));
     assert!(remaining >= guard.remaining(), "the key outlives the lease");
     let text = error.to_string();
-    let beginning = r#"lock "r": held elsewhere on 2 of 3 nodes (quorum 2) after 1 attempt in "#;
-    assert!(text.starts_with(beginning), "{text}");
+    let beginning = format!(
+        r#"lock "r": held by {} (for at most "#,
+        Holder::of(guard.owner())
+    );
+    assert!(text.starts_with(&beginning), "{text}");
+    let Err(AcquireError::Held(held)) = acquire(&other) else {
+        panic!("it is held");
+    };
+    assert_eq!((held.held_on.len(), held.kept_on.len()), (2, 0));
+    let names = format!("{} and {}", held.held_on[0], held.held_on[1]);
+    let on = format!(" unless extended) on {names} of 3 nodes (quorum 2) after 1 attempt in ");
+    assert!(AcquireError::Held(held).to_string().contains(&on));
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn a_marker_of_another_process_is_looked_at_in_the_millisecond_that_it_tells() {
     // The first look at the marker begins the quarantine, which is to be longer than this test: the process that writes
     // the marker may stand still for a while, and a node whose quarantine is over votes.
     let builder = || builder(&[server.url()]).max_ttl(60_000 * MS);
-    block_on(builder().admit()).expect("good addresses");
+    block_on(builder().operator().expect("good addresses").admit()).expect("good addresses");
     let manager = builder().build().expect("good addresses");
     warm(&manager);
     // As a promoted replica has it whose clock shows what its master's showed. A millisecond is soon over, so it is
@@ -189,7 +189,7 @@ fn tokens_go_on_growing_when_all_nodes_are_replaced() {
     let servers = ServerSet::start(4).expect("they start");
     let urls = servers.urls();
     let (old, new) = (|| builder(&urls[..3]), || builder(&urls[3..]));
-    block_on(old().admit()).expect("good addresses");
+    block_on(old().operator().expect("good addresses").admit()).expect("good addresses");
     // Ahead of every clock, as a token may be that a quorum has told: only counters that are carried over make the next
     // token larger. The third node was not asked.
     let write = "local ahead = string.format('%.0f', (redis.call('TIME')[1] + 3600) * 1000000) \
@@ -203,7 +203,13 @@ fn tokens_go_on_growing_when_all_nodes_are_replaced() {
     }
     assert!(before.is_some());
     let former = Former::nodes(&urls[..3]);
-    let done = block_on(new().reconfigure(former)).expect("all are there");
+    let done = block_on(
+        new()
+            .operator()
+            .expect("good addresses")
+            .reconfigure(former),
+    )
+    .expect("all are there");
     assert!(done.is_complete(), "{done:?}");
     let manager = new().build().expect("good addresses");
     let mut after = None;

@@ -86,7 +86,7 @@ fn a_lease_is_told_from_its_beginning_to_its_end() {
     assert_eq!(diary.read(), ["r not acquired, held, 1"]);
     world.advance(5 * SECOND);
     assert_eq!(diary.read(), ["extended in 0ns"]);
-    guard.release();
+    assert!(guard.release().is_released());
     world.settle();
     assert_eq!(diary.read(), ["released: true, 5s"]);
 }
@@ -179,7 +179,7 @@ fn a_lost_lease_is_told_once_and_its_release_is_not() {
     let guard = guard.expect("it is free");
     world.lose("r");
     assert_eq!(diary.read()[1..], ["lost, gone: true, 20ms"]);
-    guard.release();
+    assert!(!guard.release().is_released());
     world.settle();
     assert_eq!(diary.read(), [""; 0]);
 }

@@ -4,7 +4,7 @@ use crate::support::{block_on, eventually, rivals::Rivals};
 use leasehold::{
     AcquireError, LockManager, LockOptions, ManagerBuilder, NodeList, ReconfigureError,
     RestartGuard,
-    operate::{Admission, Answer, Former, Membership, Outcome, Reconfiguration},
+    operate::{Admission, Answer, Former, Membership, Outcome, Reconfiguration, Survey, Told},
 };
 use leasehold_servers::{Server, ServerSet, require_server};
 use std::{sync::atomic::Ordering::SeqCst, time::Duration};
@@ -21,12 +21,18 @@ fn builder(urls: &[String], max_ttl_ms: u32) -> ManagerBuilder {
 }
 
 fn admit(builder: ManagerBuilder) -> Vec<Answer<Admission>> {
-    let told = block_on(builder.admit()).expect("good addresses");
+    let told =
+        block_on(builder.operator().expect("good addresses").admit()).expect("good addresses");
     told.into_iter().map(|told| told.answer).collect()
 }
 
+fn survey(builder: ManagerBuilder) -> Vec<Told<Survey>> {
+    let operator = builder.operator().expect("good addresses");
+    block_on(operator.survey()).expect("there is a thread")
+}
+
 fn change(builder: ManagerBuilder, from: Former) -> Result<Reconfiguration, ReconfigureError> {
-    block_on(builder.reconfigure(from))
+    block_on(builder.operator()?.reconfigure(from))
 }
 
 fn tries(builder: ManagerBuilder) -> Result<(), AcquireError> {
@@ -205,7 +211,7 @@ fn a_change_that_was_begun_lets_nobody_in_until_it_is_made() {
             .to_owned()
     };
     let before = fingerprint(&servers[0]);
-    let survey = block_on(builder(&urls, 800).survey()).expect("good addresses");
+    let survey = survey(builder(&urls, 800));
     assert!(matches!(
         &survey[0].answer,
         Answer::Told(told) if matches!(told.membership, Membership::Others { .. })
@@ -350,7 +356,7 @@ fn a_restart_does_not_shorten_what_is_to_be_waited_for() {
     change(builder(&urls, 400), Former::same()).expect("it is there");
     server.restart().expect("it starts again");
     drop(tries(builder(&urls, 400)));
-    let survey = block_on(builder(&urls, 400).survey()).expect("good addresses");
+    let survey = survey(builder(&urls, 400));
     let Answer::Told(told) = &survey[0].answer else {
         panic!("{survey:?}");
     };
@@ -361,8 +367,8 @@ fn a_restart_does_not_shorten_what_is_to_be_waited_for() {
 #[test]
 fn a_new_node_votes_at_once_when_the_operator_says_so() {
     let (servers, urls) = servers(3);
-    let survey = || block_on(builder(&urls, 30_000).survey()).expect("good addresses");
-    for told in survey() {
+    let look = || survey(builder(&urls, 30_000));
+    for told in look() {
         let Answer::Told(told) = told.answer else {
             panic!("{told:?}");
         };
@@ -387,7 +393,7 @@ fn a_new_node_votes_at_once_when_the_operator_says_so() {
         again[0],
         Answer::Told(Admission::Admitted { was: None })
     ));
-    let Answer::Told(told) = survey().remove(0).answer else {
+    let Answer::Told(told) = look().remove(0).answer else {
         panic!("it is there");
     };
     assert_eq!(told.membership, Membership::Ours);
@@ -431,7 +437,7 @@ fn a_server_whose_log_is_trusted_and_off_is_not_marked() {
 fn nodes_in_memory_need_no_operator() {
     let told = admit(LockManager::builder().memory(3));
     assert_eq!(told, vec![Answer::NeedsNone; 3]);
-    let survey = block_on(LockManager::builder().memory(1).survey()).expect("there is one");
+    let survey = survey(LockManager::builder().memory(1));
     assert_eq!(survey[0].answer, Answer::NeedsNone);
 }
 

@@ -1,10 +1,10 @@
 //! Who leads, told with every change.
 
 use crate::{
-    args::elect::ElectArguments, exit::Exit, failure::Failure, label::Holder, nodes::Nodes, output,
+    args::elect::ElectArguments, exit::Exit, failure::Failure, nodes::Nodes, output,
     told_lease::json_text,
 };
-use leasehold::{FencingToken, Inspection, Owner};
+use leasehold::{FencingToken, Holder, Inspection, Owner};
 use std::time::Duration;
 use tokio::{
     select,
@@ -26,7 +26,8 @@ enum Leader {
 pub(super) async fn run(nodes: &Nodes, arguments: &ElectArguments) -> Result<Exit, Failure> {
     let lock = &arguments.lock;
     let builder = nodes.to_look_at(&lock.place.agreement)?;
-    let vigil = builder.look_on(&lock.resource);
+    let vigil = builder.operator();
+    let vigil = vigil.and_then(|operator| operator.look_on(&lock.resource));
     let mut vigil = vigil.map_err(|error| nodes.wrong(&error))?;
     let (mut told, mut sight) = (None, Sight::begin(Instant::now()));
     loop {
@@ -117,7 +118,7 @@ impl Leader {
             Self::Known(owner, term) => {
                 let term = term.map(|term| format!(", term {term} at most"));
                 let term = term.unwrap_or_default();
-                format!("led by {}{term}", Holder::of(owner.as_bytes()))
+                format!("led by {}{term}", Holder::of(owner))
             }
             Self::Nobody => "led by nobody".to_owned(),
             Self::Unknown => "not known".to_owned(),
@@ -132,6 +133,8 @@ impl Leader {
             Self::Unknown => ("unknown", None, None),
         };
         let or_null = |text: Option<String>| text.unwrap_or_else(|| "null".to_owned());
+        // Another program's value may be anything.
+        let owner = owner.filter(|owner| owner.is_usual());
         let owner = or_null(owner.map(|owner| json_text(&owner.to_string())));
         let term = or_null(term.map(|term| term.to_string()));
         format!(

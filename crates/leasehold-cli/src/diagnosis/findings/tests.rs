@@ -178,7 +178,7 @@ fn cases_of_condition() -> Vec<Case> {
                 ..server()
             },
             Weight::Warning,
-            "its clock is 3 s ahead of the one here",
+            "its clock is 3 s ahead of this machine's",
         ),
         (
             ServerFacts {

@@ -75,9 +75,56 @@ fn a_server_that_lets_nobody_in_is_told() {
     )
     .with("LEASEHOLD_NODES", &wrong)
     .check();
-    on(&none, "NOAUTH").check();
+    let user = User::new();
+    let seen = user
+        .run(&["run", "-n", "--nodes", &none, "demo", "--", "true"])
+        .end();
+    let hint = "hint: give the password by LEASEHOLD_NODES (redis://user:password@host)";
+    seen.assert_says(122, &["needs a password: NOAUTH", hint]);
     let tls = format!("rediss://127.0.0.1:{}", server.port());
     on(&tls, "127.0.0.1").check();
+}
+
+#[test]
+fn a_server_that_hangs_is_told_with_the_command_that_looks_closer() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let user = User::new();
+    let nodes = server.url();
+    let words = ["run", "-n", "--nodes", &nodes, "demo", "--", "true"];
+    assert_eq!(user.run(&words).end().code, 0);
+    server.pause().expect("it runs");
+    let seen = user.run(&words).end();
+    server.resume().expect("it is there");
+    seen.assert_says(122, &["hint: `leasehold doctor` tells which nodes hang"]);
+}
+
+#[test]
+fn options_that_others_set_otherwise_are_named() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let user = User::new();
+    let nodes = server.url();
+    let run = |more: &[&str]| {
+        let words = [
+            &["run", "-n", "--nodes", &nodes],
+            more,
+            &["demo", "--", "true"],
+        ]
+        .concat();
+        user.run(&words).end()
+    };
+    assert_eq!(run(&["--max-ttl", "30s"]).code, 0);
+    run(&["--max-ttl", "60s"]).assert(
+        2,
+        "",
+        "leasehold: cannot lock \"demo\": these nodes use max-ttl 30s, you said 60s\n\
+         hint: say --max-ttl 30s; or change it for all, or end a change that was begun, by `leasehold reconfigure`\n",
+    );
+    let words = ["doctor", "--nodes", &nodes, "--max-ttl", "60s"];
+    let seen = user.run(&words).end();
+    let told = "is used with another configuration: max-ttl 30s, you said 60s";
+    assert!(seen.stdout.contains(told), "{seen:?}");
 }
 
 #[test]
@@ -87,7 +134,7 @@ fn a_key_that_is_no_lock_is_left_alone() {
     server.command(&["LPUSH", "demo", "1"]).expect("it answers");
     let nodes = server.url();
     let words = ["run", "-n", "--nodes", &nodes, "demo", "--", "true"];
-    Bad::new(&words, 121, "held elsewhere").check();
+    Bad::new(&words, 2, "\"demo\" is a list, not a lock").check();
     let left = server.command(&["LLEN", "demo"]).expect("it answers");
     assert_eq!(left.integer(), Some(1));
 }

@@ -3,7 +3,7 @@
 use std::{error::Error, fmt};
 
 /// A name of a table or a column cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameError {
     /// It is none that every database takes without quotes.
@@ -34,6 +34,11 @@ impl fmt::Display for NameError {
 }
 
 impl Error for NameError {}
+
+leasehold_core::debug_by_sentence!(NameError {
+    Malformed { name },
+    Twice { column },
+});
 
 /// The name, if it is a column's.
 ///

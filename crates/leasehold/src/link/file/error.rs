@@ -10,7 +10,7 @@ use std::{
 };
 
 /// Why a store cannot be opened. What it shows completes "cannot …" and names the way out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileError {
     /// The path is something else than a folder.
@@ -264,6 +264,24 @@ impl FileError {
 }
 
 impl std::error::Error for FileError {}
+
+leasehold_core::debug_by_sentence!(FileError {
+    NotAFolder { path },
+    NotAStore { path, reason },
+    Damaged { path, reason },
+    TokensDamaged { path },
+    OtherFormat { path, found, supported },
+    NoPermission { path, reason },
+    NetworkFileSystem { path, kind },
+    DiskFull { path, reason },
+    FileSizeLimit { path, limit, needed },
+    PathTooLong { path },
+    Replaced { path },
+    InUse { path },
+    OtherTimeNamespace { path, theirs, ours },
+    NoBootId { path, reason },
+    Failed { path, reason },
+});
 
 /// What LMDB says of a failure in the store at `path`.
 pub(super) fn words(path: &Path, error: &heed::Error) -> String {

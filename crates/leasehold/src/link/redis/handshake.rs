@@ -413,11 +413,9 @@ fn explain(step: Step, error: &[u8], url: &RedisUrl) -> String {
         Some(password) => error.replace(password, "***"),
     };
     let error = words(error.as_bytes());
-    let about_login = ["NOAUTH", "WRONGPASS"]
-        .iter()
-        .any(|code| error.starts_with(code));
     match step {
-        _ if about_login => format!("authentication failed: {error}"),
+        _ if error.starts_with("NOAUTH") => format!("needs a password: {error}"),
+        _ if error.starts_with("WRONGPASS") => format!("authentication failed: {error}"),
         Step::Auth => format!("authentication failed: {error}"),
         Step::Select => format!("database {} cannot be selected: {error}", url.database),
         Step::Durability => greeting::durability_not_told(&error),
@@ -482,7 +480,7 @@ mod tests {
             (
                 Step::Load,
                 "NOAUTH Authentication required.",
-                "authentication failed: NOAUTH Authentication required.",
+                "needs a password: NOAUTH Authentication required.",
             ),
         ] {
             assert_eq!(explain(step, error.as_bytes(), &url), expected);

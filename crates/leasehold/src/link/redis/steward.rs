@@ -1,6 +1,7 @@
 //! An operator's visit to a node: a look at what it keeps of itself, and the few changes of it that are the
 //! operator's to make. One connection, one thing at a time, and a limit on each.
 
+mod brief;
 pub(crate) mod checkup;
 pub(crate) mod keys;
 
@@ -28,6 +29,8 @@ pub(crate) struct Steward {
     /// Whether answers may still come that nobody waits for any more.
     owes: bool,
     node_key: String,
+    /// How long an answer may take.
+    limit: Duration,
 }
 
 /// What a node keeps of itself.
@@ -106,6 +109,7 @@ impl Steward {
             was_told: false,
             owes: false,
             node_key,
+            limit: LIMIT,
         })
     }
 
@@ -275,11 +279,15 @@ impl Steward {
             }
             Ok::<_, String>(told)
         };
-        let answers = timeout(LIMIT, answers).await;
-        let told = answers.map_err(|_| format!("the node did not answer within {LIMIT:?}"))??;
+        let answers = timeout(self.limit, answers).await;
+        let told = answers.map_err(|_| unanswered(self.limit))??;
         self.owes = false;
         Ok(told)
     }
+}
+
+fn unanswered(limit: Duration) -> String {
+    format!("the node did not answer within {limit:?}")
 }
 
 fn explain(error: &[u8]) -> String {

@@ -56,7 +56,7 @@ fn an_answer_that_comes_in_while_another_is_taken_is_not_late_at_the_end() {
     );
     let node = first.clone();
     let builder = LockManager::builder().clock(clock);
-    let builder = builder.link(NodeName::new("n0"), move |_| node);
+    let builder = builder.link(NodeName::new("n0"), move |_| node.clone());
     let manager = second.built(builder.on_runtime(runtime.handle().clone()));
     let mutex = manager.mutex("r").expect("a name");
     let guard = runtime.block_on(mutex.try_acquire());

@@ -9,7 +9,7 @@ use crate::{
         talk::hear_push,
     },
 };
-use leasehold_core::{FencingToken, Resource, fence::counter_of};
+use leasehold_core::{FencingToken, Owner, Resource, fence::counter_of};
 use std::{collections::BTreeSet, time::Duration};
 
 /// What stands under a key.
@@ -18,15 +18,29 @@ pub(crate) enum Stored {
     Nothing,
     /// The value, and for how long; none if for ever.
     Value(Vec<u8>, Option<Duration>),
-    /// Something that is no text.
-    Other,
+    /// No text, or a longer one than any owner.
+    Other {
+        /// In the server's own words; none if it does not tell.
+        kind: Option<String>,
+        /// Who has the lock that Redisson keeps there.
+        redisson: Option<String>,
+        remaining: Option<Duration>,
+    },
+}
+
+/// Which keys are gone through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sort {
+    Texts,
+    Hashes,
 }
 
 impl Steward {
-    /// The resources whose names begin with `prefix` and whose keys may be locks: texts that have a TTL or not. Stops
-    /// when there are `most`, which the second value tells.
+    /// The resources whose names begin with `prefix` and whose keys may be locks: of this sort, that have a TTL or not.
+    /// Stops when there are `most`, which the second value tells.
     pub(crate) async fn scan(
         &mut self,
+        sort: Sort,
         format: &KeyFormat,
         prefix: &str,
         most: usize,
@@ -42,7 +56,10 @@ impl Steward {
                 b"COUNT",
                 b"1000",
                 b"TYPE",
-                b"string",
+                match sort {
+                    Sort::Texts => b"string",
+                    Sort::Hashes => b"hash",
+                },
             ];
             let read = |frame: &Frame<'_>| batch(frame, format, prefix);
             let (next, resources) = self.ask(&parts, read).await.map_err(forbidden)?;
@@ -73,6 +90,8 @@ impl Steward {
             let count = keys.len().to_string();
             let mut parts = vec![&b"EVAL"[..], READ.as_bytes(), count.as_bytes()];
             parts.extend(keys.iter().map(|key| key.as_bytes()));
+            let longest = Owner::LONGEST.to_string();
+            parts.push(longest.as_bytes());
             let read = |frame: &Frame<'_>| match frame {
                 Frame::List(entries) if entries.len() == keys.len() => {
                     entries.iter().map(entry).collect::<Option<Vec<_>>>()
@@ -159,7 +178,11 @@ fn entry(frame: &Frame<'_>) -> Option<Stored> {
     };
     match &parts[..] {
         [] => Some(Stored::Nothing),
-        [Frame::Integer(_)] => Some(Stored::Other),
+        [Frame::Integer(_), kind, left, redisson @ ..] => Some(Stored::Other {
+            kind: text_of(kind).filter(|kind| !kind.is_empty() && kind != "none"),
+            redisson: redisson.first().and_then(text_of),
+            remaining: number(left).map(Duration::from_millis),
+        }),
         [Frame::Text(value), left] => {
             let left = number(left).map(Duration::from_millis);
             Some(Stored::Value(value.to_vec(), left))
@@ -183,7 +206,7 @@ const AT_ONCE: usize = 200;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::redis::codec::Inbox;
+    use crate::link::redis::{codec::Inbox, steward::LIMIT};
     use std::time::Duration;
     use tokio::{
         io::{AsyncWriteExt, DuplexStream, duplex},
@@ -211,6 +234,7 @@ mod tests {
             was_told: false,
             owes: false,
             node_key: "leasehold:node".to_owned(),
+            limit: LIMIT,
         }
     }
 

@@ -1,13 +1,29 @@
 #!lua flags=no-writes
--- KEYS locks. For each {} if there is none, {value, PTTL} with an empty PTTL if it lives for ever, {0} if it is no text.
+-- KEYS locks, ARGV[1] the most bytes that an owner has. For each {} if there is none, {value, PTTL} with an empty PTTL if
+-- it lives for ever; {0, type, PTTL, holder} if it is no text or a longer one: the type if that is told, and the holder if it
+-- is a hash in which Redisson keeps a lock. Other people's data stay on the server.
+local function left(key)
+  local left = redis.call('PTTL', key)
+  return left < 0 and '' or tostring(left)
+end
+-- Redisson's locks have a field or two; other hashes are not gone through.
+local function redisson(key)
+  local count = redis.pcall('HLEN', key)
+  local fields = type(count) == 'number' and count <= 4 and redis.pcall('HKEYS', key) or {}
+  for _, field in ipairs(fields) do
+    if #field < 64 and string.match(field, '^%x+%-%x+%-%x+%-%x+%-%x+:%d+$') then
+      return field
+    end
+  end
+end
 local found = {}
 for place, key in ipairs(KEYS) do
   local value = redis.pcall('GET', key)
-  if type(value) == 'string' then
-    local left = redis.call('PTTL', key)
-    found[place] = {value, left < 0 and '' or tostring(left)}
+  if type(value) == 'string' and #value <= tonumber(ARGV[1]) then
+    found[place] = {value, left(key)}
   elseif value then
-    found[place] = {0}
+    local kind = redis.pcall('TYPE', key).ok or ''
+    found[place] = {0, kind, left(key), kind == 'hash' and redisson(key) or nil}
   else
     found[place] = {}
   end

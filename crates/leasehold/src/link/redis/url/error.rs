@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Why a text is no address of a node. In every `url` in it, `…` stands for what may be a password.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RedisUrlError {
     /// It begins with a scheme that no link is for.
@@ -120,3 +120,17 @@ impl fmt::Display for RedisUrlError {
 }
 
 impl std::error::Error for RedisUrlError {}
+
+leasehold_core::debug_by_sentence!(RedisUrlError {
+    UnknownScheme { url },
+    TlsNotBuiltIn { url },
+    NoHost { url },
+    BadPort { url },
+    BadDatabase { url },
+    NoPath { url },
+    BadBound { url },
+    NoMaster { url },
+    UnknownOption { url },
+    NotEncoded { url },
+    BadEncoding { url },
+});

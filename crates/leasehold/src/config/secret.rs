@@ -1,8 +1,7 @@
 //! Passwords, and files that have them.
 
-use super::{trust, unreadable, wrong};
-use crate::{failure::Failure, node_list::NodeList, output, told_lease::quoted};
-use leasehold::link::redis::RedisUrl;
+use super::{NodeUrls, Warning, trust, trust::quoted, unreadable, wrong};
+use crate::{error::SettingsError, link::redis::RedisUrl};
 use std::{
     fmt::Write as _,
     fs,
@@ -21,25 +20,30 @@ pub(super) struct Secrets {
 
 impl Secrets {
     /// The nodes, with what the files add. Relative names are relative to `folder`, that of the configuration.
-    pub(super) fn open(&self, folder: &Path, nodes: &NodeList) -> Result<NodeList, Failure> {
+    pub(super) fn open(
+        &self,
+        folder: &Path,
+        nodes: &NodeUrls,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<NodeUrls, SettingsError> {
         let mut urls = nodes.0.clone();
         if let Some(path) = &self.nodes {
-            urls.extend(read_nodes(&folder.join(path))?);
+            urls.extend(read_nodes(&folder.join(path), warnings)?);
         }
         if let Some(path) = &self.password {
-            let password = read_password(&folder.join(path))?;
+            let password = read_password(&folder.join(path), warnings)?;
             urls = urls
                 .iter()
                 .map(|url| with_password(url, &password))
                 .collect();
         }
-        Ok(NodeList(urls))
+        Ok(NodeUrls(urls))
     }
 }
 
-fn read_password(path: &Path) -> Result<String, Failure> {
+fn read_password(path: &Path, warnings: &mut Vec<Warning>) -> Result<String, SettingsError> {
     let text = read(path)?;
-    warn_if_others_can_read(path);
+    warn_if_others_can_read(path, warnings);
     // The line end is the editor's, not the password's.
     let password = text.strip_suffix('\n').unwrap_or(&text);
     let password = password.strip_suffix('\r').unwrap_or(password);
@@ -52,9 +56,9 @@ fn read_password(path: &Path) -> Result<String, Failure> {
     Ok(password.to_owned())
 }
 
-fn read_nodes(path: &Path) -> Result<Vec<String>, Failure> {
+fn read_nodes(path: &Path, warnings: &mut Vec<Warning>) -> Result<Vec<String>, SettingsError> {
     let text = read(path)?;
-    trust::check(path)?;
+    trust::check(path, warnings)?;
     let mut urls = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.trim().trim_end_matches(',');
@@ -66,7 +70,7 @@ fn read_nodes(path: &Path) -> Result<Vec<String>, Failure> {
         urls.push(line.to_owned());
     }
     if urls.iter().any(|url| has_password(url)) {
-        warn_if_others_can_read(path);
+        warn_if_others_can_read(path, warnings);
     }
     match urls.is_empty() {
         true => Err(wrong(format!(
@@ -77,27 +81,29 @@ fn read_nodes(path: &Path) -> Result<Vec<String>, Failure> {
     }
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
+fn read(path: &Path) -> Result<String, SettingsError> {
     fs::read_to_string(path).map_err(|error| unreadable(path, &error))
 }
 
-/// Says so, and goes on: a job that has run for years must not stop for it.
-pub(super) fn warn_if_others_can_read(path: &Path) {
+/// A warning and no more: a job that has run for years must not stop for it.
+pub(super) fn warn_if_others_can_read(path: &Path, warnings: &mut Vec<Warning>) {
     let Ok(found) = fs::metadata(path) else {
         return;
     };
     let mode = found.mode() & 0o7777;
     if mode & 0o004 != 0 {
         let path = path.display().to_string();
-        output::talk(format_args!(
-            "warning: everybody on this machine can read {path}, which has a password: its mode is {mode:04o}"
-        ));
-        output::hint(format_args!("chmod o-rwx {}", quoted(&path)));
+        warnings.push(Warning {
+            text: format!(
+                "everybody on this machine can read {path}, which has a password: its mode is {mode:04o}"
+            ),
+            hint: Some(format!("chmod o-rwx {}", quoted(&path))),
+        });
     }
 }
 
 /// Whether there is a password in the address of a node.
-pub(crate) fn has_password(url: &str) -> bool {
+pub(super) fn has_password(url: &str) -> bool {
     match split(url) {
         Split::Unix { query } => query.split('&').any(|option| option.starts_with("pass=")),
         Split::Host { login, rest, .. } => {

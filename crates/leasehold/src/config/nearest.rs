@@ -1,7 +1,7 @@
 //! What somebody meant who wrote something like it.
 
 /// The one of `known` that is most like `word`, if it is like it at all.
-pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let distances = known.iter().map(|other| (distance(word, other), *other));
     let (distance, other) = distances.min()?;
     // A third of a word may be wrong, and of a short one a letter or two that changed places.

@@ -1,17 +1,17 @@
 //! Who may change a file that says where to lock.
 //!
 //! Somebody who can write it can send one job to other servers than all the others, and two hold one lock. So a file that
-//! everybody can write is refused. Of one that its group can write, or that belongs to another user, the command warns
-//! and goes on: there it may be meant so, as with a file that comes from outside of a container. Nothing is said of a
+//! everybody can write is refused. One that its group can write, or that belongs to another user, is worth a warning
+//! and no more: there it may be meant so, as with a file that comes from outside of a container. Nothing is said of a
 //! group of the user's own, which has the user's number: many systems give everybody one, and a umask of 002.
 
-use super::wrong;
-use crate::{failure::Failure, output, told_lease::quoted};
+use super::{Warning, wrong};
+use crate::error::SettingsError;
 use rustix::process::geteuid;
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
-/// Whether what the file says can be believed. Says so where that is in doubt.
-pub(super) fn check(path: &Path) -> Result<(), Failure> {
+/// Whether what the file says can be believed. Warns where that is in doubt.
+pub(super) fn check(path: &Path, warnings: &mut Vec<Warning>) -> Result<(), SettingsError> {
     // What is not a file with a mode (a pipe, say) was made by whoever named it.
     let Some(found) = fs::metadata(path).ok().filter(fs::Metadata::is_file) else {
         return Ok(());
@@ -31,15 +31,29 @@ pub(super) fn check(path: &Path) -> Result<(), Failure> {
     let (owner, user) = (found.uid(), geteuid().as_raw());
     let is_private = owner == user && found.gid() == owner;
     if mode & 0o020 != 0 && !is_private {
-        output::talk(format_args!(
-            "warning: its group can change {shown}, which says where to lock: its mode is {mode:04o}"
-        ));
-        output::hint(format_args!("chmod go-w {word}"));
+        warnings.push(Warning {
+            text: format!(
+                "its group can change {shown}, which says where to lock: its mode is {mode:04o}"
+            ),
+            hint: Some(format!("chmod go-w {word}")),
+        });
     }
     if owner != 0 && owner != user {
-        output::talk(format_args!(
-            "warning: {shown}, which says where to lock, belongs to user {owner}, who can change it"
-        ));
+        warnings.push(Warning {
+            text: format!(
+                "{shown}, which says where to lock, belongs to user {owner}, who can change it"
+            ),
+            hint: None,
+        });
     }
     Ok(())
+}
+
+/// A word of the shell that is this text, whatever is in it.
+pub(super) fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-:/@+,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -1,14 +1,10 @@
 //! What stands in a configuration file. Whatever is wrong is told with its line, and with the way out.
 
-use super::{Cluster, Config, nearest::nearest, secret, secret::Secrets, wrong};
-use crate::{
-    agreement::{Agreement, Guard},
-    duration,
-    failure::Failure,
-    node_list::{NodeList, has_comma_in_host},
+use super::{
+    Agreement, Cluster, Config, NodeUrls, duration, nearest::nearest, node_urls::has_comma_in_host,
+    secret, secret::Secrets, wrong,
 };
-use clap::ValueEnum;
-use leasehold::link::redis::RedisUrl;
+use crate::{configuration::RestartGuard, error::SettingsError, link::redis::RedisUrl};
 use std::{ops::Range, path::Path, time::Duration};
 use toml::{
     Spanned,
@@ -18,7 +14,7 @@ use toml::{
 type Value<'a> = Spanned<DeValue<'a>>;
 
 /// Reads the text of the file at `path`.
-pub(super) fn parse(path: &Path, text: &str) -> Result<Config, Failure> {
+pub(super) fn parse(path: &Path, text: &str) -> Result<Config, SettingsError> {
     let page = Page { path, text };
     let table = DeTable::parse(text).map_err(|error| {
         // The parser's words may show the line, and in the line a password.
@@ -32,10 +28,13 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Config, Failure> {
         path: path.to_owned(),
         default: None,
         clusters: Vec::new(),
+        require_nodes: false,
         has_password: false,
+        warnings: Vec::new(),
     };
     for (key, value) in table.get_ref() {
         match key.get_ref().as_ref() {
+            "require_nodes" => config.require_nodes = page.truth(value)?,
             "default" => config.default = Some(page.text(value, "\"main\"")?),
             "clusters" => {
                 for (name, value) in page.table(value)? {
@@ -45,7 +44,13 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Config, Failure> {
                     config.clusters.push(cluster);
                 }
             }
-            other => return Err(page.unknown(key.span(), other, &["default", "clusters"])),
+            other => {
+                return Err(page.unknown(
+                    key.span(),
+                    other,
+                    &["default", "clusters", "require_nodes"],
+                ));
+            }
         }
     }
     Ok(config)
@@ -63,7 +68,7 @@ impl Page<'_> {
         name: &str,
         place: Range<usize>,
         value: &Value<'_>,
-    ) -> Result<Cluster, Failure> {
+    ) -> Result<Cluster, SettingsError> {
         let (mut nodes, mut secrets) = (Vec::new(), Secrets::default());
         let mut agreement = Agreement::default();
         for (key, value) in self.table(value)? {
@@ -89,9 +94,9 @@ impl Page<'_> {
         }
         if nodes.is_empty() && secrets.nodes.is_none() {
             let wrong = self.wrong(place, &format!("cluster {name:?} has no nodes"));
-            return Err(wrong.hint(NODES.to_owned()));
+            return Err(wrong.hint(NODES));
         }
-        let (name, nodes) = (name.to_owned(), NodeList(nodes));
+        let (name, nodes) = (name.to_owned(), NodeUrls(nodes));
         Ok(Cluster {
             name,
             nodes,
@@ -100,17 +105,17 @@ impl Page<'_> {
         })
     }
 
-    fn nodes(&self, value: &Value<'_>) -> Result<Vec<String>, Failure> {
+    fn nodes(&self, value: &Value<'_>) -> Result<Vec<String>, SettingsError> {
         let Some(list) = value.get_ref().as_array() else {
             let wrong = self.wrong(value.span(), &"nodes must be a list of addresses");
-            return Err(wrong.hint(NODES.to_owned()));
+            return Err(wrong.hint(NODES));
         };
         let mut nodes = Vec::new();
         for node in list {
             let url = self.text(node, "\"redis://db1\"")?;
             if has_comma_in_host(&url) {
                 let what = "there is a comma in an address: each is a text of its own";
-                return Err(self.wrong(node.span(), &what).hint(NODES.to_owned()));
+                return Err(self.wrong(node.span(), &what).hint(NODES));
             }
             let is_folder = url.starts_with("file:///") && list.len() == 1;
             if !is_folder {
@@ -122,22 +127,24 @@ impl Page<'_> {
         Ok(nodes)
     }
 
-    fn duration(&self, value: &Value<'_>) -> Result<Duration, Failure> {
+    fn duration(&self, value: &Value<'_>) -> Result<Duration, SettingsError> {
         let text = self.text(value, "\"30s\"")?;
         duration::parse(&text).map_err(|why| self.wrong(value.span(), &format!("{text:?}: {why}")))
     }
 
-    fn guard(&self, value: &Value<'_>) -> Result<Guard, Failure> {
+    fn guard(&self, value: &Value<'_>) -> Result<RestartGuard, SettingsError> {
         let text = self.text(value, "\"quarantine\"")?;
-        Guard::from_str(&text, false).map_err(|_| {
-            let what = format!(
-                "no restart guard is called {text:?}; known are quarantine, trust-aof and off"
-            );
+        super::guard(&text).map_err(|what| self.wrong(value.span(), &what))
+    }
+
+    fn truth(&self, value: &Value<'_>) -> Result<bool, SettingsError> {
+        value.get_ref().as_bool().ok_or_else(|| {
+            let what = format!("must be true or false, not {}", kind(value));
             self.wrong(value.span(), &what)
         })
     }
 
-    fn number(&self, value: &Value<'_>) -> Result<u8, Failure> {
+    fn number(&self, value: &Value<'_>) -> Result<u8, SettingsError> {
         let number = value.get_ref().as_integer();
         let number = number.and_then(|number| number.as_str().parse().ok());
         number.ok_or_else(|| {
@@ -149,7 +156,7 @@ impl Page<'_> {
         })
     }
 
-    fn text(&self, value: &Value<'_>, example: &str) -> Result<String, Failure> {
+    fn text(&self, value: &Value<'_>, example: &str) -> Result<String, SettingsError> {
         let text = value.get_ref().as_str().map(str::to_owned);
         text.ok_or_else(|| {
             let what = format!("must be a text, such as {example}, not {}", kind(value));
@@ -157,7 +164,7 @@ impl Page<'_> {
         })
     }
 
-    fn table<'v, 'a>(&self, value: &'v Value<'a>) -> Result<&'v DeTable<'a>, Failure> {
+    fn table<'v, 'a>(&self, value: &'v Value<'a>) -> Result<&'v DeTable<'a>, SettingsError> {
         value.get_ref().as_table().ok_or_else(|| {
             let what = format!(
                 "must be a table, such as [clusters.main], not {}",
@@ -167,7 +174,7 @@ impl Page<'_> {
         })
     }
 
-    fn unknown(&self, place: Range<usize>, key: &str, known: &[&str]) -> Failure {
+    fn unknown(&self, place: Range<usize>, key: &str, known: &[&str]) -> SettingsError {
         let hint = match nearest(key, known) {
             Some(near) => format!("did you mean {near}?"),
             None => format!("known are {}", known.join(", ")),
@@ -177,7 +184,7 @@ impl Page<'_> {
     }
 
     /// `/etc/leasehold/leasehold.toml:7: what is wrong`.
-    fn wrong(&self, place: Range<usize>, what: &dyn std::fmt::Display) -> Failure {
+    fn wrong(&self, place: Range<usize>, what: &dyn std::fmt::Display) -> SettingsError {
         let before = self.text.get(..place.start).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
         wrong(format!("{}:{line}: {what}", self.path.display()))
@@ -207,13 +214,13 @@ const KEYS: [&str; 10] = [
     "clock_skew",
 ];
 
-const NODES: &str = "nodes = [\"redis://db1\", \"redis://db2\", \"redis://db3\"]";
+pub(super) const NODES: &str = "nodes = [\"redis://db1\", \"redis://db2\", \"redis://db3\"]";
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::Settings, *};
 
-    fn read(text: &str) -> Result<Config, Failure> {
+    fn read(text: &str) -> Result<Config, SettingsError> {
         parse(Path::new("/l.toml"), text)
     }
 
@@ -227,13 +234,15 @@ mod tests {
         .expect("it is right");
         assert!(config.has_password);
         let main = config.cluster(None).expect("it is there");
-        let (nodes, agreement) = config
+        let Settings {
+            nodes, agreement, ..
+        } = config
             .open(main.expect("there is a default"))
             .expect("no file");
         assert_eq!(nodes.0, ["redis://:p@a", "b:1"]);
         let expected = Agreement {
             max_ttl: Some(Duration::from_secs(60)),
-            restart_guard: Some(Guard::TrustAof),
+            restart_guard: Some(RestartGuard::TrustAof),
             namespace: Some("n".to_owned()),
             cluster: Some("c".to_owned()),
             key_format: Some("k:{}".parse().expect("one place")),
@@ -243,8 +252,8 @@ mod tests {
         };
         assert_eq!(agreement, expected);
         let here = config.cluster(Some("here")).expect("it is there");
-        let (nodes, _) = config.open(here.expect("it was named")).expect("no file");
-        assert_eq!(nodes.folder(), Some(Path::new("/x")));
+        let here = config.open(here.expect("it was named")).expect("no file");
+        assert_eq!(here.nodes.folder(), Some(Path::new("/x")));
     }
 
     #[test]
@@ -271,8 +280,10 @@ mod tests {
         let two = read(two).expect("it is right");
         let refused = two.cluster(None).expect_err("which one?");
         assert_eq!(
-            refused.hint.as_deref(),
-            Some("--use a|b, or default = \"…\" in the file")
+            refused.way_out(),
+            Some(
+                "choose one of a|b, by --use or LEASEHOLD_USE, or write default = \"…\" in the file"
+            )
         );
         assert!(
             read("")

@@ -1,0 +1,286 @@
+//! Who holds a lock, legibly: owners that carry machine and process.
+//!
+//! An owner is 40 hexadecimal digits, the host's name, and the process id with the time behind an `@`, with dots
+//! between, and behind another dot a label if there is one. The digits alone tell owners apart; what follows is for
+//! people, in messages and in `redis-cli get`. The time is that of the attempt, in Unix seconds by the holder's clock:
+//! each attempt has an owner of its own, so it is since when the lock is held.
+
+use crate::clock::Clock;
+use leasehold_core::{Owner, OwnerSource, owner::hexadecimal};
+use std::{fmt, sync::OnceLock, time::Duration};
+
+/// Who holds a lock, as far as the [`Owner`] tells.
+///
+/// Its text is what messages say: `pid 4711 on db1`, `pid 4711 on db1 (nightly)`, the label of a program that chose one,
+/// `owner 9f3a1c…` where it does not say, and `another program` where the owner is not made as ours are.
+///
+/// # Examples
+/// ```
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use leasehold::{Holder, LockManager};
+///
+/// let manager = LockManager::builder().memory(3).build()?;
+/// let guard = manager.mutex("report")?.acquire().await?;
+/// let holder = Holder::of(guard.owner());
+/// assert!(holder.to_string().starts_with(&format!("pid {} on ", std::process::id())));
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Holder {
+    /// A process that locks with the default options, or a `leasehold` command.
+    #[non_exhaustive]
+    Process {
+        /// The name of its machine, with `-` for what is neither letter, digit, `-` nor `_`.
+        host: String,
+        /// Its number there.
+        pid: u32,
+        /// Since when it has the lock, as time since 1970 by its own clock. None if the command is older than 0.1.
+        since: Option<Duration>,
+        /// What it says beside that.
+        label: Option<String>,
+    },
+    /// A program with a [label](crate::LockOptions::label) of its own.
+    #[non_exhaustive]
+    Named {
+        /// The label.
+        name: String,
+    },
+    /// A program that does not say what it is called.
+    #[non_exhaustive]
+    Nameless {
+        /// The digits of its owner.
+        digits: String,
+    },
+    /// A program with other owners than [`LockOptions`](crate::LockOptions) makes: another library's, or a key that is no
+    /// lock at all. What it has written may be anybody's data, which is not shown.
+    Stranger,
+}
+
+impl Holder {
+    /// The longest label beside host and process, in bytes.
+    pub const LONGEST_LABEL: usize = 64;
+
+    /// The holder that signs with this owner.
+    #[must_use]
+    pub fn of(owner: &Owner) -> Self {
+        Self::process(owner.as_bytes())
+            .or_else(|| Self::named(owner))
+            .or_else(|| Self::nameless(owner))
+            .unwrap_or(Self::Stranger)
+    }
+
+    /// Since when it holds the lock, as time since 1970; none if the owner does not tell.
+    #[must_use]
+    pub const fn since(&self) -> Option<Duration> {
+        match self {
+            Self::Process { since, .. } => *since,
+            Self::Named { .. } | Self::Nameless { .. } | Self::Stranger => None,
+        }
+    }
+
+    /// Owners that tell host and process, and a label behind them: the default of
+    /// [`LockOptions`](crate::LockOptions), with a label. The time in them is the wall clock's. A label that is none by
+    /// [`is_label`](Self::is_label) is told in full, but not taken apart by [`of`](Self::of).
+    ///
+    /// # Examples
+    /// ```
+    /// use leasehold::{Holder, LockManager, LockOptions};
+    ///
+    /// let options = LockOptions::new().owner_source(Holder::owner_source(Some("nightly")));
+    /// let manager = LockManager::builder().memory(3).defaults(options).build()?.blocking();
+    /// let guard = manager.mutex("report")?.acquire()?;
+    /// assert!(Holder::of(guard.owner()).to_string().ends_with(" (nightly)"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn owner_source(label: Option<&str>) -> OwnerSource {
+        let label = label.map(str::to_owned);
+        OwnerSource::new(move |random| {
+            let (now, pid) = (Clock::system().wall(), std::process::id());
+            sign(random, this_host(), pid, now, label.as_deref())
+        })
+    }
+
+    /// Whether this can stand beside host and process and be read again: 1 to 64 ASCII letters, digits, spaces and
+    /// `._-:/@+`. So nothing that needs quoting in a shell's double quotes or in JSON, and nothing that moves a
+    /// terminal's cursor.
+    #[must_use]
+    pub fn is_label(text: &str) -> bool {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || " ._-:/@+".contains(c);
+        (1..=Self::LONGEST_LABEL).contains(&text.len()) && text.chars().all(is_plain)
+    }
+
+    fn named(owner: &Owner) -> Option<Self> {
+        let name = owner.label()?;
+        let is_plain = !name.contains(char::is_control);
+        is_plain.then(|| Self::Named {
+            name: name.to_owned(),
+        })
+    }
+
+    fn nameless(owner: &Owner) -> Option<Self> {
+        let digits = owner.is_usual().then(|| &owner.as_bytes()[..DIGITS])?;
+        let digits = digits.escape_ascii().to_string();
+        Some(Self::Nameless { digits })
+    }
+
+    fn process(owner: &[u8]) -> Option<Self> {
+        let mut parts = std::str::from_utf8(owner).ok()?.splitn(4, '.');
+        let (digits, host, pid) = (parts.next()?, parts.next()?, parts.next()?);
+        // Commands of before told no time.
+        let (pid, since) = match pid.split_once('@') {
+            Some((pid, since)) => (pid, Some(Duration::from_secs(since.parse().ok()?))),
+            None => (pid, None),
+        };
+        let label = parts.next().map(str::to_owned);
+        let ours = label.as_deref().is_none_or(Self::is_label)
+            && digits.len() == DIGITS
+            && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+            && !host.is_empty()
+            && host.chars().all(in_host);
+        let (host, pid) = (host.into(), pid.parse().ok()?);
+        ours.then_some(Self::Process {
+            host,
+            pid,
+            since,
+            label,
+        })
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process {
+                host,
+                pid,
+                label: Some(label),
+                ..
+            } => write!(out, "pid {pid} on {host} ({label})"),
+            Self::Process { host, pid, .. } => write!(out, "pid {pid} on {host}"),
+            Self::Named { name } => out.write_str(name),
+            Self::Nameless { digits } => write!(out, "owner {}…", &digits[..SHORT]),
+            Self::Stranger => out.write_str("another program"),
+        }
+    }
+}
+
+/// The owner that these random bytes make. All of them go into it (argument [S8](crate::safety#s8)).
+fn sign(random: &[u8; 20], host: &str, pid: u32, now: Duration, label: Option<&str>) -> Vec<u8> {
+    let mut owner = format!("{}.{host}.{pid}@{}", hexadecimal(random), now.as_secs());
+    if let Some(label) = label {
+        owner.push('.');
+        owner.push_str(label);
+    }
+    owner.into_bytes()
+}
+
+/// The name of this machine as it stood when it was first asked for.
+fn this_host() -> &'static str {
+    static HOST: OnceLock<String> = OnceLock::new();
+    HOST.get_or_init(|| plain(&rustix::system::uname().nodename().to_string_lossy()))
+}
+
+/// The dot separates the parts, so the host's own dots have to go.
+fn plain(host: &str) -> String {
+    host.chars()
+        .take(LONGEST_HOST)
+        .map(|c| if in_host(c) { c } else { '-' })
+        .collect()
+}
+
+fn in_host(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '-' || c == '_'
+}
+
+/// How many digits sign an owner.
+const DIGITS: usize = 40;
+
+/// The longest host name that Linux knows; keeps the owner far from the longest that nodes take.
+const LONGEST_HOST: usize = 64;
+
+/// How many digits of an owner are shown.
+const SHORT: usize = 12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner(host: &str, pid: u32, label: Option<&str>) -> Owner {
+        let now = Duration::from_millis(1_767_225_600_999);
+        read(&sign(&[0xa7; 20], &plain(host), pid, now, label))
+    }
+
+    fn read(bytes: &[u8]) -> Owner {
+        Owner::from_bytes(bytes).expect("it is short enough")
+    }
+
+    #[test]
+    fn an_owner_tells_where_its_process_runs() {
+        let owner = owner("db1.example.com", 4711, None);
+        let text = format!("{}.db1-example-com.4711@1767225600", "a7".repeat(20));
+        assert_eq!(owner.to_string(), text);
+        let since = Some(Duration::from_secs(1_767_225_600));
+        assert_eq!(Holder::of(&owner).since(), since);
+        // As commands of before signed.
+        let before = text.rsplit_once('@').expect("there is one").0;
+        assert_eq!(Holder::of(&read(before.as_bytes())).since(), None);
+        let shown = "pid 4711 on db1-example-com";
+        assert_eq!(Holder::of(&owner).to_string(), shown);
+    }
+
+    #[test]
+    fn a_label_stands_behind_the_process() {
+        let owner = owner("db1", 7, Some("nightly v1.2"));
+        assert!(
+            owner
+                .as_bytes()
+                .ends_with(b".db1.7@1767225600.nightly v1.2")
+        );
+        let shown = "pid 7 on db1 (nightly v1.2)";
+        assert_eq!(Holder::of(&owner).to_string(), shown);
+    }
+
+    #[test]
+    fn a_host_of_any_length_fits() {
+        let owner = owner(&"ü".repeat(999), u32::MAX, Some(&"x".repeat(64)));
+        assert!(owner.as_bytes().len() < Owner::LONGEST);
+        assert!(matches!(Holder::of(&owner), Holder::Process { .. }));
+    }
+
+    #[test]
+    fn the_owners_of_this_process_keep_all_random_bytes() {
+        assert!(Holder::owner_source(None).keeps_randomness());
+        assert!(Holder::owner_source(Some("x")).keeps_randomness());
+    }
+
+    #[test]
+    fn an_owner_is_shown_shortened_and_other_peoples_data_not_at_all() {
+        let digits = "9f3a1c".repeat(7);
+        let owners = [
+            ("hunter2", "another program"),
+            (&digits[..32], "another program"),
+            (&digits[..40], "owner 9f3a1c9f3a1c…"),
+            (&format!("{}.", &digits[..40]), "owner 9f3a1c9f3a1c…"),
+            (&format!("{}.a\tb", &digits[..40]), "owner 9f3a1c9f3a1c…"),
+            (
+                &format!("{}.a.7.\u{1b}[2J", &digits[..40]),
+                "owner 9f3a1c9f3a1c…",
+            ),
+            // What a program of the library calls itself.
+            (&format!("{}.db1.x", &digits[..40]), "db1.x"),
+            (&format!("{}.a.7x.b", &digits[..40]), "a.7x.b"),
+            (
+                &format!("{}.nightly report", &digits[..40]),
+                "nightly report",
+            ),
+            ("tab\tin", "another program"),
+        ];
+        for (owner, shown) in owners {
+            assert_eq!(Holder::of(&read(owner.as_bytes())).to_string(), shown);
+        }
+    }
+}

@@ -1,0 +1,485 @@
+//! What an operator of the nodes can do.
+
+#[cfg(doc)]
+use super::Answer;
+use super::{
+    Admission, Examination, Former, Listing, Reconfiguration, Search, Survey, Told, Vigil,
+    admission::Whom,
+    ask_all, begin, elsewhere,
+    examination::{self, Extent, Limit},
+    listing, procedure, survey_of, vigil,
+};
+use crate::{
+    builder::Operated,
+    error::{ConfigError, ReconfigureError},
+    inspection::Inspection,
+    link::redis::steward::Steward,
+};
+use leasehold_core::Resource;
+use std::{future::Future, sync::Arc, time::Duration};
+
+/// What an operator of the nodes can do with them. Made by
+/// [`ManagerBuilder::operator`](crate::ManagerBuilder::operator); making one asks nobody. Clones are cheap, and each call
+/// visits the nodes anew.
+#[derive(Clone, Debug)]
+pub struct Operator {
+    operated: Operated,
+    limit: Option<Duration>,
+}
+
+impl Operator {
+    pub(super) const fn new(operated: Operated) -> Self {
+        let limit = None;
+        Self { operated, limit }
+    }
+
+    /// The same nodes, with this time limit for each call: what a node has not told by then is
+    /// [`Silent`](Answer::Silent). Without one, a call ends when the connections give up, after half a minute or a whole.
+    ///
+    /// A node that is silent for this reason may have done what it was asked, or do it later. The limit counts for
+    /// [`survey`](Self::survey), [`examine`](Self::examine), [`examine_votes`](Self::examine_votes), [`list`](Self::list),
+    /// [`search`](Self::search), [`admit`](Self::admit) and [`admit_new`](Self::admit_new). [`until_free`](Self::until_free) has a limit of its own,
+    /// and [`reconfigure`](Self::reconfigure) must not stop in the middle.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::{LockManager, operate::Answer};
+    /// use std::time::Duration;
+    ///
+    /// // Nobody listens there.
+    /// let operator = LockManager::builder().nodes(["redis://127.0.0.1:1"]).operator()?;
+    /// let told = operator.within(Duration::from_secs(2)).survey().await?;
+    /// assert!(matches!(told[0].answer, Answer::Silent(_)));
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    #[must_use]
+    pub fn within(&self, limit: Duration) -> Self {
+        Self {
+            limit: Some(limit),
+            ..self.clone()
+        }
+    }
+
+    /// How many of these nodes must agree.
+    #[must_use]
+    pub const fn quorum(&self) -> usize {
+        self.operated.quorum.needed()
+    }
+
+    /// What each node says of itself: whether it can be reached, what runs there, whether it votes, and for which
+    /// configuration. Changes nothing.
+    ///
+    /// Waits for all nodes at once, for about half a minute at most.
+    ///
+    /// # Errors
+    /// [`ConfigError::Thread`] if there is no thread to be had.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answers and nothing else.
+    pub async fn survey(&self) -> Result<Vec<Told<Survey>>, ConfigError> {
+        let configuration = self.operated.configuration.clone();
+        self.ask(move |mut steward| {
+            let configuration = configuration.clone();
+            async move { survey_of(&mut steward, &configuration).await }
+        })
+        .await
+    }
+
+    /// Everything that each node tells of itself and that matters to locks: how far away it is, how it keeps its
+    /// data, what its user may do, what its clock shows, and its [`Survey`]. Changes nothing on a server; in a file it sets
+    /// a lock of its own and takes it back in one transaction, since only that tells whether a lock can be had. What a node
+    /// does not tell, because its service forbids the question, is none and no failure.
+    ///
+    /// Waits for all nodes at once, for about a minute at most, or as [`within`](Self::within) says.
+    ///
+    /// # Errors
+    /// [`ConfigError::Thread`] if there is no thread to be had.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answers and nothing else.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::{LockManager, operate::Answer};
+    ///
+    /// for told in LockManager::builder().nodes(["redis://db1"]).operator()?.examine().await? {
+    ///     if let Answer::Told(examination) = told.answer {
+    ///         println!("{}: {:?} away", told.node, examination.round_trip());
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn examine(&self) -> Result<Vec<Told<Examination>>, ConfigError> {
+        self.look_at(Extent::Everything).await
+    }
+
+    /// As [`examine`](Self::examine), but only what decides whether a node votes, in few round trips: for somebody who
+    /// wants to know whether a lock can be had, on nodes however far away. Round trips, the clock, the rights for fair
+    /// locks and the server's settings are not told.
+    ///
+    /// # Errors
+    /// [`ConfigError::Thread`] if there is no thread to be had.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answers and nothing else.
+    pub async fn examine_votes(&self) -> Result<Vec<Told<Examination>>, ConfigError> {
+        self.look_at(Extent::Votes).await
+    }
+
+    async fn look_at(&self, extent: Extent) -> Result<Vec<Told<Examination>>, ConfigError> {
+        let operated = self.operated.clone();
+        let limit = self.limit.map_or(Limit::Usual, Limit::Whole);
+        elsewhere(examination::examine(operated, extent, limit)).await
+    }
+
+    /// As [`examine`](Self::examine), but a node that leaves anything unanswered for `limit` is
+    /// [`Silent`](Answer::Silent): one that hangs costs so long and no longer, and one that is far away is heard to the end.
+    /// [`within`](Self::within) does not count here.
+    ///
+    /// # Errors
+    /// [`ConfigError::Thread`] if there is no thread to be had.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answers and nothing else.
+    pub async fn examine_promptly(
+        &self,
+        limit: Duration,
+    ) -> Result<Vec<Told<Examination>>, ConfigError> {
+        let (operated, limit) = (self.operated.clone(), Limit::Answer(limit));
+        elsewhere(examination::examine(operated, Extent::Everything, limit)).await
+    }
+
+    /// All locks on these nodes whose names begin with `prefix`, each as
+    /// [`inspect`](crate::LockManager::inspect) tells it, in the order of their names. Changes nothing. Of each node
+    /// `most` are read.
+    ///
+    /// A server knows keys and not locks: every text of 255 bytes at most under a key of the [key format](crate::KeyFormat)
+    /// that lives for a limited time is taken for one. With the usual format, on servers that keep other things too, that is much. The
+    /// locks' names are read first and then what stands under them, which is over already when it is told.
+    ///
+    /// Waits for all nodes at once. Servers go through all their keys for it (`SCAN`), which takes them a second or so
+    /// per million, in small steps.
+    ///
+    /// # Errors
+    /// [`ConfigError::Thread`] if there is no thread to be had. What a single node said is in [`Listing::nodes`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answers and nothing else.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::LockManager;
+    ///
+    /// let nodes = ["redis://db1", "redis://db2", "redis://db3"];
+    /// let listing = LockManager::builder().nodes(nodes).operator()?.list("orders/", 10_000).await?;
+    /// for lock in &listing.locks {
+    ///     println!("{}: {:?}", lock.resource().as_str(), lock.holder());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn list(&self, prefix: &str, most: usize) -> Result<Listing, ConfigError> {
+        self.search(Search::new(prefix).most(most)).await
+    }
+
+    /// As [`list`](Self::list), with more to say about what is looked for.
+    ///
+    /// # Errors
+    /// [`ConfigError::Thread`] if there is no thread to be had. What a single node said is in [`Listing::nodes`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answers and nothing else.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::{LockManager, operate::Search};
+    /// use std::time::Duration;
+    ///
+    /// let nodes = ["redis://db1", "redis://db2", "redis://db3"];
+    /// let search = Search::new("orders/").answer_within(Duration::from_millis(500));
+    /// let listing = LockManager::builder().nodes(nodes).operator()?.search(search).await?;
+    /// println!("{} locks", listing.locks.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn search(&self, search: Search) -> Result<Listing, ConfigError> {
+        elsewhere(listing::list(self.operated.clone(), search, self.limit)).await
+    }
+
+    /// What each node has under the resource's name, as [`inspect`](crate::LockManager::inspect) tells it, and of what is
+    /// no lock ([`Key::Foreign`](crate::Key::Foreign)) also the type. Changes nothing. One node that does not answer costs
+    /// five seconds or so.
+    ///
+    /// # Errors
+    /// [`ConfigError::Resource`] for a name that cannot be used, [`ConfigError::Thread`] if there is no thread to be had.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answers and nothing else.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::{Key, LockManager};
+    ///
+    /// let nodes = ["redis://db1", "redis://db2", "redis://db3"];
+    /// let seen = LockManager::builder().nodes(nodes).operator()?.look("cart:1").await?;
+    /// for node in seen.nodes() {
+    ///     if let Key::Foreign { kind: Some(kind), .. } = &node.key {
+    ///         println!("{}: a {kind}", node.node);
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn look(&self, resource: &str) -> Result<Inspection, ConfigError> {
+        let resource = Resource::new(resource)?;
+        elsewhere(listing::look(self.operated.clone(), resource)).await
+    }
+
+    /// Waits until nobody holds the lock on `resource`, for `limit` at most, and takes nothing: whoever wants the lock
+    /// acquires it. It may be held again before this returns. Tells what the nodes had at the end:
+    /// [`is_free`](crate::Inspection::is_free) says which end it was.
+    ///
+    /// Servers push that the key has changed, if the user may ask for that (`CLIENT TRACKING`); the others are asked
+    /// once a second and when the key's time should be over, a file twenty times a second. It gives up early where for
+    /// three seconds too few nodes have answered to know anything, and at once where the key is no lock
+    /// ([`other_type`](crate::Inspection::other_type)).
+    ///
+    /// # Errors
+    /// [`ConfigError::Resource`] for a name that cannot be used, [`ConfigError::Thread`] if there is no thread to be had.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing on the nodes, and ends the wait within a few seconds.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::LockManager;
+    /// use std::time::Duration;
+    ///
+    /// let nodes = ["redis://db1", "redis://db2", "redis://db3"];
+    /// let limit = Some(Duration::from_secs(60));
+    /// let seen = LockManager::builder().nodes(nodes).operator()?.until_free("deploy", limit).await?;
+    /// println!("{}", if seen.is_free() { "free" } else { "still held" });
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn until_free(
+        &self,
+        resource: &str,
+        limit: Option<Duration>,
+    ) -> Result<Inspection, ConfigError> {
+        let resource = Resource::new(resource)?;
+        let operated = self.operated.clone();
+        let waits = Arc::new(());
+        let is_waited_for = Arc::downgrade(&waits);
+        let seen = elsewhere(vigil::until_free(operated, resource, limit, is_waited_for)).await;
+        drop(waits);
+        seen
+    }
+
+    /// Looks on at the lock on `resource` while it changes hands, and takes nothing: for whoever wants to know who has it.
+    /// Sends nothing before it returns; what is seen is told by [`Vigil::next`].
+    ///
+    /// It learns of changes as [`until_free`](Self::until_free) does: servers push them, and are looked at once a second
+    /// all the same; what cannot push is looked at once a second, a file twenty times. A holder of a few milliseconds may be
+    /// missed. While the lock changes hands, some nodes tell of the one and some of the other, or of those who tried.
+    ///
+    /// # Errors
+    /// [`ConfigError::Resource`] for a name that cannot be used, [`ConfigError::Thread`] if there is no thread to be had. A node that does not answer is
+    /// part of what is seen, and tried again once a second.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::LockManager;
+    ///
+    /// let nodes = ["redis://db1", "redis://db2", "redis://db3"];
+    /// let mut vigil = LockManager::builder().nodes(nodes).operator()?.look_on("scheduler")?;
+    /// while let Some(seen) = vigil.next().await {
+    ///     println!("{:?}", seen.holder());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn look_on(&self, resource: &str) -> Result<Vigil, ConfigError> {
+        let resource = Resource::new(resource)?;
+        let operated = self.operated.clone();
+        let (vigil, work) = Vigil::begin(operated, resource);
+        begin(work)?;
+        Ok(vigil)
+    }
+
+    /// The operator's word that these nodes have forgotten nothing that matters: they vote at once, and do not wait
+    /// until leases that they may have forgotten have ended.
+    ///
+    /// **Say it only if nobody can hold a lease that these nodes may have forgotten**: the servers are brand-new, or
+    /// every program that locks was stopped. Said of a node that did forget, it lets two hold the same lock. A node
+    /// of another configuration, or with a change that is not finished, is left as it is. After
+    /// [`reconfigure`](Self::reconfigure) it is the word that no lease of the old configuration is held.
+    ///
+    /// Waits for all nodes at once, for about half a minute at most. Doing it again changes nothing.
+    ///
+    /// # Errors
+    /// [`ConfigError::Thread`] if there is no thread to be had. What a single node said is in its [`Answer`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answers; the nodes are told all the same.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::{LockManager, operate::Answer};
+    ///
+    /// for told in LockManager::builder().memory(3).operator()?.admit().await? {
+    ///     assert_eq!(told.answer, Answer::NeedsNone);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    ///
+    /// # Source
+    /// Argument [S9](crate::safety#s9), which takes the operator's word here.
+    pub async fn admit(&self) -> Result<Vec<Told<Admission>>, ConfigError> {
+        self.admit_those(Whom::All).await
+    }
+
+    /// As [`admit`](Self::admit), but only those nodes that are nobody's: of no configuration yet, since no program has
+    /// locked on them. The others are left as they are, with [`Admission::NotNew`]. So the word is given of new servers
+    /// only, in a deployment that adds one to servers in use, and is not given by mistake of one that has restarted.
+    ///
+    /// **A server that has lost everything looks like a new one.** Say it only of servers that cannot have held locks.
+    ///
+    /// Waits as [`admit`](Self::admit) does. Doing it again changes nothing.
+    ///
+    /// # Errors
+    /// As [`admit`](Self::admit).
+    ///
+    /// # Cancel safety
+    /// As [`admit`](Self::admit).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::LockManager;
+    ///
+    /// let nodes = ["redis://db1", "redis://db2", "redis://new"];
+    /// for told in LockManager::builder().nodes(nodes).operator()?.admit_new().await? {
+    ///     println!("{}: {}", told.node, told.answer);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Source
+    /// Argument [S9](crate::safety#s9), which takes the operator's word here.
+    pub async fn admit_new(&self) -> Result<Vec<Told<Admission>>, ConfigError> {
+        self.admit_those(Whom::New).await
+    }
+
+    async fn admit_those(&self, whom: Whom) -> Result<Vec<Told<Admission>>, ConfigError> {
+        let configuration = self.operated.configuration.clone();
+        self.ask(move |mut steward| {
+            let configuration = configuration.clone();
+            async move { Admission::ask(&mut steward, &configuration, whom).await }
+        })
+        .await
+    }
+
+    async fn ask<T, F>(
+        &self,
+        ask: impl Fn(Steward) -> F + Clone + Send + Sync + 'static,
+    ) -> Result<Vec<Told<T>>, ConfigError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, String>> + Send + 'static,
+    {
+        let (operated, limit) = (self.operated.clone(), self.limit);
+        elsewhere(ask_all(operated, limit, ask)).await
+    }
+
+    /// Makes the configuration of this operator (its nodes, quorum, maximum TTL, restart guard …) the one that the
+    /// nodes agree on, while clients of the old one may still run. They lose their leases in their time, and are
+    /// told of a disagreement from then on. Start clients of the new configuration afterwards, or at least not on
+    /// nodes that are all new.
+    ///
+    /// It waits for no lease to end; the nodes do, and say so to the first who want a lock. Waits for all nodes at
+    /// once, four times, for about a minute at most. Doing it again is harmless: what was done stays, what was not
+    /// reached is tried again. Two different changes must not be made at the same time.
+    ///
+    /// # What it does
+    /// 1. It looks at all nodes. If too few can be reached, or the lists cannot be right, it stops.
+    /// 2. It marks every node, old or new: a marked node votes for nobody and extends nothing. At least n − q + 1
+    ///    of the n old nodes must be marked (q the old quorum), and as many of the new by their numbers.
+    /// 3. It then tells the marked nodes the new configuration, the counters of the old nodes, and to abstain for
+    ///    the quarantine of the old or of the new configuration, whichever is longer.
+    ///
+    /// # Why it is safe
+    /// * *Nothing old begins after step 2.* The old nodes without a mark are at most q − 1. Every round of an old
+    ///   client that succeeds, acquiring or extending, needs an answer of a node from before its mark, so it had
+    ///   begun before the end of step 2 (argument [S1](crate::safety#s1)). Its lease is over the old maximum TTL later, wherever its
+    ///   keys are, also if they are on nodes that nobody reached (argument [S2](crate::safety#s2)).
+    /// * *Nothing new begins before that.* Of any new quorum at least one node was marked in step 2. It votes when
+    ///   its abstention has ended, which began after step 2 and lasts for longer than the old maximum TTL, drift and
+    ///   clock skew included (argument [S9](crate::safety#s9)). A restart on the way makes it no shorter.
+    /// * *A run that ends in the middle* leaves marks, which let nobody in. The next run begins with step 1. Nodes that
+    ///   are of the new configuration already are left alone only if n − q + 1 of the old ones are: then an earlier run
+    ///   had come to step 3.
+    /// * *Tokens go on growing*: each old token is on a quorum of the old nodes, at least one of which was marked and
+    ///   has told its counters after it was (argument [S4](crate::safety#s4)).
+    ///
+    /// What it cannot know: with the restart guard off, clients may have chosen TTLs above the maximum; wait for the longest of
+    /// them yourself. An old node that was not reached and comes back, together with marked ones that have lost their data, may be an old
+    /// quorum again: stop the old clients, or run it again until [`Reconfiguration::is_complete`].
+    ///
+    /// Where the new restart guard is off, clients ask no node for how long it abstains. So the nodes keep their mark until the
+    /// time is over, and it has to be run again then: [`Reconfiguration::waits`].
+    ///
+    /// # Errors
+    /// A [`ReconfigureError`], which says whether anything was changed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answer; the change goes on to its end.
+    ///
+    /// # Examples
+    /// Two more nodes for locks that are in use:
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::{LockManager, operate::Former};
+    ///
+    /// let old = ["redis://db1", "redis://db2", "redis://db3"];
+    /// let new = ["redis://db1", "redis://db2", "redis://db3", "redis://db4", "redis://db5"];
+    /// let done = LockManager::builder().nodes(new).operator()?.reconfigure(Former::nodes(old)).await?;
+    /// assert!(done.is_complete());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Source
+    /// Arguments [S1](crate::safety#s1), [S2](crate::safety#s2), [S4](crate::safety#s4) and [S9](crate::safety#s9).
+    pub async fn reconfigure(&self, former: Former) -> Result<Reconfiguration, ReconfigureError> {
+        let (operated, former) = (self.operated.clone(), former.read()?);
+        elsewhere(procedure::run(operated, former)).await?
+    }
+
+    /// As far as [`reconfigure`](Self::reconfigure) goes without changing anything: its first step, and what it
+    /// would do with each node.
+    ///
+    /// # Errors
+    /// As [`reconfigure`](Self::reconfigure).
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answer and nothing else.
+    pub async fn rehearse(&self, former: Former) -> Result<Reconfiguration, ReconfigureError> {
+        let (operated, former) = (self.operated.clone(), former.read()?);
+        elsewhere(procedure::rehearse(operated, former)).await?
+    }
+}
