@@ -321,6 +321,9 @@ impl World {
 
     fn unlog(&mut self, node: usize, until: Moment) {
         let lack = self.rng.pick(&[Lack::Off, Lack::Unsynced]);
+        // Long enough for a node to be flushed meanwhile, and to wait for the end of its quarantine.
+        let longer_ns = self.rng.pick(&[0, 2 * self.setting.quarantine_ns()]);
+        let until = until.after(longer_ns).min(FAULTS_END);
         self.trace
             .tell(self.now, || format!("n{node}       its disk: {lack:?}"));
         self.nodes[node].stop_logging(lack);
