@@ -78,16 +78,16 @@ pub enum Evictions {
     Possible,
 }
 
-/// Whether every vote of a node is known to be on its disk.
+/// Whether every vote of a node is known to be on its disk, if clients rely on that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "stores write it down")]
 pub enum Durability {
-    /// That was never so, or nobody asks.
+    /// Nobody relies on it.
     #[default]
-    Never,
-    /// It is so.
+    Ignored,
+    /// It is.
     Kept,
-    /// It was so. A disk that says that it is so still is an old one, so the node does not vote until it is so again.
+    /// It is not. A disk that says that it is may be an old one, so the node does not vote until it is.
     Lost,
 }
 
@@ -294,16 +294,17 @@ impl Quarantine {
 
     /// Whether the disk can be trusted from now on.
     fn durability(&self, marker: Option<&Marker>, log: Log) -> Durability {
-        let before = marker.map_or(Durability::Never, |marker| marker.durability);
-        match (self.disk, before, log) {
-            (Disk::Ignored, ..) => Durability::Never,
+        let was_kept = marker.is_some_and(|marker| marker.durability == Durability::Kept);
+        match (self.disk, log) {
+            (Disk::Ignored, _) => Durability::Ignored,
             // A log that was turned on is whole when it has been rewritten.
-            (Disk::Trusted, _, Log::On)
-            | (Disk::Trusted | Disk::Unasked, Durability::Kept, Log::On | Log::Rewriting) => {
+            (Disk::Trusted, Log::On) => Durability::Kept,
+            (Disk::Trusted | Disk::Unasked, Log::On | Log::Rewriting) if was_kept => {
                 Durability::Kept
             }
-            (_, Durability::Kept | Durability::Lost, _) => Durability::Lost,
-            (_, Durability::Never, _) => Durability::Never,
+            // Argument S9: whatever the marker says. A flush takes with it that the log was relied on, and leaves the old
+            // log.
+            _ => Durability::Lost,
         }
     }
 
@@ -338,7 +339,7 @@ const fn unfit(process: &Process, durability: Durability) -> Option<AbstentionCa
         Durability::Lost => Some(AbstentionCause::NotDurable),
         // A replica that takes over, and restarts before anybody votes on it, has another's disk.
         Durability::Kept if process.has_replicas => Some(AbstentionCause::HasReplicas),
-        Durability::Never | Durability::Kept => None,
+        Durability::Ignored | Durability::Kept => None,
     }
 }
 

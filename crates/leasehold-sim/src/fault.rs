@@ -4,7 +4,7 @@ use crate::{
     check::seconds,
     client::answer,
     course::FAULTS_END,
-    node::{Data, Evicted, Node, log::Lack},
+    node::{Data, Evicted, log::Lack},
     queue::Event,
     setting::Keeps,
     time::{MILLISECOND, Moment, SECOND},
@@ -218,7 +218,7 @@ impl World {
         // Mended at once, or not; of the locks alone, or of all keys.
         let (is_over, all) = (self.rng.coin(), self.rng.chance(200_000));
         let this = &mut self.nodes[node];
-        if !this.is_up || now <= this.hung_until || is_unseen(kind, this) {
+        if !this.is_up || now <= this.hung_until {
             return;
         }
         self.trace.tell(now, || match kind {
@@ -321,6 +321,9 @@ impl World {
 
     fn unlog(&mut self, node: usize, until: Moment) {
         let lack = self.rng.pick(&[Lack::Off, Lack::Unsynced]);
+        // Long enough for a node to be flushed meanwhile, and to wait for the end of its quarantine.
+        let longer_ns = self.rng.pick(&[0, 2 * self.setting.quarantine_ns()]);
+        let until = until.after(longer_ns).min(FAULTS_END);
         self.trace
             .tell(self.now, || format!("n{node}       its disk: {lack:?}"));
         self.nodes[node].stop_logging(lack);
@@ -398,9 +401,4 @@ impl World {
         let span_ns = self.rng.between(MILLISECOND, most_ns);
         self.now.after(span_ns).min(FAULTS_END)
     }
-}
-
-/// What the guard does not see: with the data goes the note that the log lacks something.
-fn is_unseen(kind: Kind, node: &Node) -> bool {
-    kind == Kind::Flush && node.lack().is_some()
 }

@@ -347,7 +347,7 @@ impl Node {
                 span: Duration::ZERO,
                 ..guard
             };
-            let (time, process) = (self.time(now), self.process.clone());
+            let (time, process) = (self.time(now), self.process_at(now));
             let admitted = at_once.admit(&mut self.data.marker, time, None, || process);
             assert_eq!(admitted, Ok(()), "a quarantine of no length is over");
         }

@@ -25,9 +25,9 @@ pub enum RestartGuard {
     /// This needs nobody's help, and costs a brand-new node that time once.
     #[default]
     Quarantine,
-    /// As `Quarantine`, but a node that restarted with its data votes at once if it writes every change to its disk
-    /// before it answers (`appendfsync always`, asked once a second; that there is a log, with each vote). A node that did
-    /// so and does not any more does not vote until it does again. The disk must keep what it was given,
+    /// As `Quarantine`, but a node that restarted with its data votes at once. For that it must write every change to its
+    /// disk before it answers (`appendonly yes`, asked with each vote; `appendfsync always`, asked once a second). A node
+    /// that does not do so, or whose log is not whole yet, does not vote. The disk must keep what it was given,
     /// and the server must never take another's place: a replica that is promoted, and restarts before anybody
     /// votes on it, cannot be told from a master that restarted.
     TrustAof,

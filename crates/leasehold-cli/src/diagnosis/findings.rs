@@ -231,7 +231,7 @@ fn persistence(server: &ServerFacts, options: &Options) -> Option<Finding> {
         (Guard::TrustAof, Some(_)) if !is_durable && server.fsync.is_some() => Some(finding(
             Weight::Problem,
             "does not write every vote to its disk before it answers",
-            "restart guard trust-aof lets it vote at once after a restart, having forgotten locks",
+            "under restart guard trust-aof it does not vote: after a restart it would vote at once, having forgotten locks",
             "on the server: appendonly yes, appendfsync always, no-appendfsync-on-rewrite no; or use the restart guard quarantine",
         )),
         _ => None,

@@ -18,7 +18,7 @@ pub enum AbstentionCause {
     MayEvict,
     /// It is a replica now.
     Replica,
-    /// Clients trust its disk, and it does not write every change there before it answers any more.
+    /// Clients trust its disk, and it does not write every change there before it answers, or has no whole log yet.
     NotDurable,
     /// Clients trust its disk, and it has replicas, one of which may take its place.
     HasReplicas,
@@ -78,9 +78,9 @@ impl fmt::Display for Abstention {
             }
             AbstentionCause::NotDurable => {
                 return out.write_str(
-                    "does not vote, since it no longer writes every change to its disk before it answers, as restart \
-                     guard trust-aof needs; CONFIG SET appendonly yes, appendfsync always and \
-                     no-appendfsync-on-rewrite no",
+                    "does not vote, since it does not have every vote on its disk before it answers, as restart guard \
+                     trust-aof needs; CONFIG SET appendonly yes, appendfsync always and no-appendfsync-on-rewrite no; \
+                     it votes when its log has been written",
                 );
             }
             AbstentionCause::HasReplicas => {

@@ -18,8 +18,8 @@ pub(crate) struct Guard {
 #[derive(Clone, Debug, Default)]
 struct Books {
     promises: BTreeMap<Resource, Promise>,
-    /// When the last of what was forgotten ends.
-    forgotten: Option<Moment>,
+    /// What was forgotten. A log of before may bring it back.
+    forgotten: Vec<(Resource, Promise)>,
 }
 
 #[derive(Clone, Debug)]
@@ -71,7 +71,8 @@ impl Guard {
             };
             books.promises.insert(resource.clone(), promise);
         }
-        match books.forgotten {
+        let ends = books.forgotten.iter().map(|(_, promise)| promise.ends);
+        match ends.max() {
             Some(until) if is_vote && now < until => Err(Violation {
                 property: Property::Guard,
                 what: format!(
@@ -91,7 +92,12 @@ impl Guard {
         has: impl Fn(&Resource) -> Option<Key>,
     ) {
         let books = &mut self.nodes[node];
-        for (resource, promise) in std::mem::take(&mut books.promises) {
+        let forgotten = std::mem::take(&mut books.forgotten);
+        // What is newer replaces what is older.
+        let all = forgotten
+            .into_iter()
+            .chain(std::mem::take(&mut books.promises));
+        for (resource, promise) in all {
             if promise.ends <= now {
                 continue;
             }
@@ -101,7 +107,7 @@ impl Guard {
             if kept {
                 books.promises.insert(resource, promise);
             } else {
-                books.forgotten = books.forgotten.max(Some(promise.ends));
+                books.forgotten.push((resource, promise));
             }
         }
     }
@@ -124,6 +130,11 @@ mod tests {
     /// A key is granted at 0 that is relied upon until 50, the node goes back to `table` at 10, and grants
     /// once more at `at`.
     fn second(table: &Table, at: u64) -> Result<(), Violation> {
+        after(&[table], at)
+    }
+
+    /// As `second`, but it goes back to each of the tables in turn.
+    fn after(tables: &[&Table], at: u64) -> Result<(), Violation> {
         let mut guard = Guard::new(2);
         let request = acquire(OperationId::new(0)).request;
         let grant = |guard: &mut Guard, node, at, ends| {
@@ -131,8 +142,10 @@ mod tests {
             guard.granted(at, node, &request, Some(&key(70)), Moment::from_ns(ends))
         };
         assert_eq!(grant(&mut guard, 0, 0, 50), Ok(()));
-        let has = |resource: &Resource| table.key(Instant::ORIGIN, resource).cloned();
-        guard.forgot(Moment::from_ns(10), 0, has);
+        for table in tables {
+            let has = |resource: &Resource| table.key(Instant::ORIGIN, resource).cloned();
+            guard.forgot(Moment::from_ns(10), 0, has);
+        }
         assert_eq!(grant(&mut guard, 1, 20, 60), Ok(()), "the other node");
         grant(&mut guard, 0, at, 90)
     }
@@ -154,5 +167,9 @@ mod tests {
         };
         // The key of `lone` lives for 10 seconds.
         assert_eq!(second(&kept(0), 49), Ok(()));
+        // It was flushed, and restarts with a log that knows nothing of that; or the other way round.
+        let empty = Table::new();
+        assert_eq!(after(&[&empty, &kept(0)], 49), Ok(()));
+        assert!(after(&[&kept(0), &empty], 49).is_err());
     }
 }

@@ -32,11 +32,11 @@ impl Node {
 
     /// The settings are back. Whether the disk still lacks something.
     pub(crate) fn log_again(&mut self) -> bool {
-        // Argument S9: a log that was off when nobody looked is taken for one that never was. So it has everything at
-        // once here: that the server dies before it has been rewritten is left unseen.
-        let was_seen = self.knows_of_a_lost_log();
+        // Argument S9: a log that was off when nobody looked is taken for one that was always on. So it has everything
+        // at once here: that the server dies before it has been rewritten is left unseen.
+        let is_relied_on = self.says_that_all_is_logged();
         match &mut self.behind {
-            Some(behind) if behind.lack == Lack::Off && was_seen => {
+            Some(behind) if behind.lack == Lack::Off && !is_relied_on => {
                 behind.lack = Lack::Rewriting;
                 true
             }
@@ -95,12 +95,12 @@ impl Node {
         data
     }
 
-    fn knows_of_a_lost_log(&self) -> bool {
+    fn says_that_all_is_logged(&self) -> bool {
         #[cfg(feature = "lua")]
         if let Some(scripted) = &self.scripted {
-            return scripted.knows_of_a_lost_log(&self.data);
+            return scripted.says_that_all_is_logged(&self.data);
         }
         let marker = self.data.marker.as_ref();
-        marker.is_some_and(|marker| marker.durability == Durability::Lost)
+        marker.is_some_and(|marker| marker.durability == Durability::Kept)
     }
 }

@@ -148,10 +148,10 @@ impl Scripted {
         }
     }
 
-    /// Whether it has written down that its log does not have everything.
-    pub(crate) fn knows_of_a_lost_log(&self, data: &Data) -> bool {
+    /// Whether it has written down that its log has everything.
+    pub(crate) fn says_that_all_is_logged(&self, data: &Data) -> bool {
         let key = self.fleet.configuration.node_key();
-        data.keys.field(key.as_bytes(), b"logged") == Some(b"lost")
+        data.keys.field(key.as_bytes(), b"logged") == Some(b"1")
     }
 
     /// The next look is made in any case.

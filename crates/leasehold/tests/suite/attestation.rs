@@ -237,6 +237,47 @@ fn a_server_that_stops_to_write_what_its_disk_is_trusted_with_does_not_vote() {
     eventually("it votes at once", || try_once(&manager).is_ok());
 }
 
+/// As if its time had passed.
+fn end_quarantine(server: &Server) {
+    let end = ["HSET", "leasehold:node", "until", "0"];
+    server.command(&end).expect("it answers");
+}
+
+#[test]
+fn a_server_that_was_flushed_while_its_log_was_off_does_not_vote_until_it_has_a_log() {
+    require_server();
+    let server = durable();
+    let manager = admitted(trusting(&server));
+    set(&server, &["appendonly", "no"]);
+    // The note that its log was trusted goes with the data.
+    server.command(&["FLUSHALL"]).expect("it answers");
+    assert!(try_once(&manager).is_err(), "it was flushed");
+    end_quarantine(&server);
+    // What is granted now no log has: a restart would find the old one, which says that it has every vote.
+    let (cause, why) = abstention(&manager);
+    assert_eq!(cause, Some(AbstentionCause::NotDurable), "{why}");
+    assert!(why.contains("CONFIG SET appendonly yes"), "{why}");
+    server.restart().expect("it starts again");
+    eventually("it votes with its old log", || try_once(&manager).is_ok());
+}
+
+#[test]
+fn a_server_that_never_had_a_log_does_not_vote_until_it_has_a_whole_one() {
+    require_server();
+    let server = Server::builder().option("appendfsync", &["always"]);
+    let server = server.start().expect("it starts");
+    let manager = trusting(&server)().build().expect("good addresses");
+    let (cause, why) = abstention(&manager);
+    assert_eq!(cause, Some(AbstentionCause::NotDurable), "{why}");
+    assert!(why.contains("CONFIG SET appendonly yes"), "{why}");
+    end_quarantine(&server);
+    assert_eq!(abstention(&manager).0, Some(AbstentionCause::NotDurable));
+    set(&server, &["appendonly", "yes"]);
+    eventually("the manager has asked again, and the log is whole", || {
+        try_once(&manager).is_ok()
+    });
+}
+
 /// Writes what clients of the version before write with each greeting and each look, for as long as `meanwhile` lasts.
 fn beside_an_older_client<T>(server: &Server, meanwhile: impl FnOnce() -> T) -> T {
     let write = "local clock = redis.call('TIME') \

@@ -144,7 +144,7 @@ fn evicted(evictions: Option<Evictions>) -> Option<String> {
 
 const fn durable(durability: Durability) -> &'static str {
     match durability {
-        Durability::Never => "0",
+        Durability::Ignored => "0",
         Durability::Kept => "1",
         Durability::Lost => "lost",
     }
@@ -186,7 +186,7 @@ impl Dice {
                 _ => Some(Evictions::Counted(0)),
             },
             durability: match self.roll(3) {
-                0 => Durability::Never,
+                0 => Durability::Ignored,
                 1 => Durability::Kept,
                 _ => Durability::Lost,
             },

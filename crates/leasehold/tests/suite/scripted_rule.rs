@@ -111,7 +111,11 @@ impl Twice {
     fn serve(&mut self, was_promoted: bool) {
         self.processes += 1;
         let was_replica = was_promoted || self.process.was_replica;
-        self.process = process(self.processes, was_replica);
+        // As its file of settings says.
+        self.process = Process {
+            log: Log::On,
+            ..process(self.processes, was_replica)
+        };
         let (run_id, replid) = self.process.id.as_str().split_once('/').expect("two parts");
         self.server = Server {
             replid2: was_replica.then(|| "c".repeat(40)),

@@ -8,8 +8,8 @@ local function said(info, name)
   local _, last = string.find(info, '\n' .. name .. ':', 1, true)
   return last and string.match(info, '^[^\r]*', last + 1) or ''
 end
--- Whether every vote is known to be on the disk: '1'; '0': that was never so, or nobody asks; 'lost': it was so, and a
--- disk that says so is an old one.
+-- Whether every vote is known to be on the disk: '1'; 'lost': it is not, and a disk that says so may be an old one; '0':
+-- nobody relies on it.
 local function durability(info, disk, before)
   if disk ~= '0' and disk ~= '2' and said(info, 'aof_enabled') == '1' then
     -- A log that was turned on is whole when it has been rewritten.
@@ -18,7 +18,8 @@ local function durability(info, disk, before)
       return '1'
     end
   end
-  return disk ~= '0' and (before == '1' or before == 'lost') and 'lost' or '0'
+  -- Argument S9: whatever was kept. A flush takes with it that the log was relied on, and leaves the old log.
+  return disk ~= '0' and 'lost' or '0'
 end
 -- What INFO says for a look. The last section is needed only by those who trust the disk; a section that is named twice is
 -- told once.

@@ -340,7 +340,7 @@ fn look(frame: &Frame<'_>, is_guarded: bool, disk: Option<bool>) -> Option<Look>
         version => format!("Valkey {version}"),
     };
     let suits = node.suits(is_guarded, disk == Some(true));
-    let lost = disk.and_then(|is_durable| lost_log(&node, is_durable, text_of(logged)?.as_str()));
+    let lost = disk.and_then(|is_durable| lost_log(&node, is_durable, text_of(logged).as_deref()));
     Some(Look {
         unsuitable: suits.err().or(lost),
         identity: format!("{}/{}", said("run_id"), said("master_replid")),
@@ -360,18 +360,16 @@ fn look(frame: &Frame<'_>, is_guarded: bool, disk: Option<bool>) -> Option<Look>
 
 /// Why a node whose disk is trusted does not vote for want of its log, as `guard.lua` will find at the next vote. `logged` is
 /// what it found at the last.
-fn lost_log(node: &Node, is_durable: bool, logged: &str) -> Option<String> {
+fn lost_log(node: &Node, is_durable: bool, logged: Option<&str>) -> Option<String> {
     let is_kept = is_durable && node.says("aof_enabled") == Some("1");
     let is_over = |name| node.says(name) == Some("0");
     let is_whole = is_over("aof_rewrite_in_progress") && is_over("aof_rewrite_scheduled");
-    match logged {
-        "1" | "lost" if !is_kept => {
-            let (cause, left) = (AbstentionCause::NotDurable, Duration::ZERO);
-            Some(Abstention { cause, left }.to_string())
-        }
-        "lost" if !is_whole => Some(NOT_WHOLE.to_owned()),
-        _ => None,
+    if !is_kept {
+        let (cause, left) = (AbstentionCause::NotDurable, Duration::ZERO);
+        return Some(Abstention { cause, left }.to_string());
     }
+    let was_whole = logged == Some("1");
+    (!is_whole && !was_whole).then(|| NOT_WHOLE.to_owned())
 }
 
 fn fsync(frame: &Frame<'_>) -> Option<String> {
@@ -453,7 +451,7 @@ const SETTLE: &str = concat!(
     include_str!("settle.lua")
 );
 
-const NOT_WHOLE: &str = "does not vote, since its append-only file was off, and is not written anew yet; it votes when it is";
+const NOT_WHOLE: &str = "does not vote, since its append-only file was off, and is not written yet; it votes when it is";
 
 const ODD: &str = "gave an answer that our scripts never give";
 
@@ -464,13 +462,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_that_lost_its_log_votes_when_it_has_a_whole_one() {
-        let lost = |info: &str, is_durable, logged| {
+    fn a_node_whose_disk_is_trusted_votes_when_it_has_a_whole_log() {
+        let lost = |info: &str, is_durable, logged: Option<&str>| {
             let info = info.replace(' ', "\r\n");
             lost_log(&Node::of(info), is_durable, logged)
         };
         let whole = "aof_enabled:1 aof_rewrite_in_progress:0 aof_rewrite_scheduled:0 ";
-        for logged in ["1", "lost"] {
+        // After a flush it does not know that it ever had one.
+        for logged in [Some("1"), Some("lost"), Some("0"), None] {
             assert_eq!(lost(whole, true, logged), None);
             for (info, is_durable) in [(whole, false), ("aof_enabled:0 ", true)] {
                 let why = lost(info, is_durable, logged).expect("it has none");
@@ -478,9 +477,8 @@ mod tests {
             }
         }
         let unfinished = whole.replace("progress:0", "progress:1");
-        assert_eq!(lost(&unfinished, true, "lost"), Some(NOT_WHOLE.to_owned()));
-        assert_eq!(lost(&unfinished, true, "1"), None);
-        assert_eq!(lost("aof_enabled:0 ", false, "0"), None);
+        assert_eq!(lost(&unfinished, true, None), Some(NOT_WHOLE.to_owned()));
+        assert_eq!(lost(&unfinished, true, Some("1")), None);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(super) const VOTE: Script = Script {
         include_str!("twin.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "6e1ec88c6a1b71687d6d737205e6a6e3d9e7b975",
+    sha1: "5b194da59397b0dc548cc14a3118eb2c35fd2916",
 };
 /// As a vote, but of a lease that may find its key there.
 pub(super) const REPAIR: Script = Script {
@@ -38,7 +38,7 @@ pub(super) const REPAIR: Script = Script {
         include_str!("vote.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "ba47dc3bd545036de121cd0187eaeb30427a8ac8",
+    sha1: "bc9b805eaadfa91a2a76833e1faae66ae0f13b2c",
 };
 pub(super) const FAIR: Script = Script {
     text: concat!(
@@ -52,7 +52,7 @@ pub(super) const FAIR: Script = Script {
         include_str!("fair.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "a29667e78629450792afc8298c2a713b7f288821",
+    sha1: "6e64e4209bf8411094dc93c8ec20a25211871efd",
 };
 pub(super) const LEAVE: Script = Script {
     text: concat!(
@@ -78,7 +78,7 @@ pub(super) const EXTEND: Script = Script {
         include_str!("refuse.lua"),
         include_str!("extend.lua")
     ),
-    sha1: "b1ec8832838b758f9a18a3573f38dc2fbc88f4c7",
+    sha1: "41d7695b9f554bfa750099e476c069617afa967f",
 };
 pub(super) const TRANSFER: Script = Script {
     text: concat!(

@@ -14,7 +14,7 @@ pub(super) fn noted(marker: &Marker) -> [Option<String>; 6] {
         _ => "reconfigured",
     };
     let durable = match marker.durability {
-        Durability::Never => "0",
+        Durability::Ignored => "0",
         Durability::Kept => "1",
         Durability::Lost => "lost",
     };
