@@ -5,7 +5,12 @@
 //! `LEASEHOLD_NODES` names others. Two that are said in the same way contradict each other.
 
 use crate::{
-    args::Arguments, exit_code, failure::Failure, folder, node_list::NodeList, output, variables,
+    args::{Arguments, place::Place},
+    exit_code,
+    failure::Failure,
+    folder,
+    node_list::NodeList,
+    output, variables,
 };
 use clap::{ArgMatches, parser::ValueSource};
 use leasehold::{SettingsError, config::Config};
@@ -63,6 +68,12 @@ pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<
             )),
         };
     };
+    take(place, &config, name)?;
+    not_refused(place.nodes.as_ref(), required.as_deref())
+}
+
+/// Takes what the file says, and tells what is doubtful about it.
+fn take(place: &mut Place, config: &Config, name: Option<&str>) -> Result<(), Failure> {
     let settings = config.cluster(name).map_err(|error| wrong(&error))?;
     let settings = settings.map(|cluster| config.open(cluster)).transpose();
     let settings = settings.map_err(|error| wrong(&error))?;
@@ -80,7 +91,7 @@ pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<
         place.nodes = Some(settings.nodes);
         place.agreement = place.agreement.clone().or(settings.agreement);
     }
-    not_refused(place.nodes.as_ref(), required.as_deref())
+    Ok(())
 }
 
 /// This user's file, which is wanted.

@@ -144,7 +144,15 @@ const CORE: [&[&str]; 12] = [
 ];
 
 const LIBRARY: [&[&str]; 13] = [
-    &["clock", "link", "configuration", "mode", "fence", "safety"],
+    &[
+        "clock",
+        "link",
+        "configuration",
+        "mode",
+        "fence",
+        "pages",
+        "safety",
+    ],
     &["holder"],
     &["alarm", "error"],
     &["options", "outcome", "state", "health"],
