@@ -310,8 +310,7 @@ impl Plan {
                     jobs.push(async move {
                         let seen = look.fingerprint.clone().unwrap_or_default();
                         let before = text_before(&look).unwrap_or_default();
-                        let disk = look.disk();
-                        let answer = steward.block(&seen, &mark, &text, &before, disk).await;
+                        let answer = steward.block(&seen, &mark, &text, &before).await;
                         (place, steward, look, answer)
                     });
                 }

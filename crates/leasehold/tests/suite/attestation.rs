@@ -3,7 +3,8 @@
 use crate::support::{block_on, eventually};
 use leasehold::{
     AbstentionCause, AcquireError, LeaseGuard, LockManager, LockOptions, ManagerBuilder,
-    RestartGuard, operate::Answer,
+    ReconfigureError, RestartGuard,
+    operate::{Answer, Former},
 };
 use leasehold_servers::{Server, ServerSet, require_server};
 use std::{
@@ -276,6 +277,65 @@ fn a_server_that_never_had_a_log_does_not_vote_until_it_has_a_whole_one() {
     eventually("the manager has asked again, and the log is whole", || {
         try_once(&manager).is_ok()
     });
+}
+
+/// Changes the guard of a server whose log was trusted, as the user of this address.
+fn distrust(url: String) -> Result<(), ReconfigureError> {
+    let operator = builder([url]).operator()?;
+    let done = block_on(operator.reconfigure(Former::same()))?;
+    assert!(done.is_complete(), "{done:?}");
+    Ok(())
+}
+
+/// Argument S9.
+#[test]
+fn a_server_whose_log_is_trusted_and_off_is_not_marked() {
+    require_server();
+    let server = durable();
+    let manager = admitted(trusting(&server));
+    // Nobody has looked since.
+    set(&server, &["appendonly", "no"]);
+    let refused = distrust(server.url()).expect_err("a restart undoes it");
+    let refused = refused.to_string();
+    assert!(refused.contains("CONFIG SET appendonly yes"), "{refused}");
+    // Nor after somebody has, until the log has been rewritten.
+    try_once(&manager).expect_err("it does not vote");
+    distrust(server.url()).expect_err("the log is off");
+    set(&server, &["appendonly", "yes"]);
+    eventually("its log is whole", || distrust(server.url()).is_ok());
+}
+
+/// Argument S9.
+#[test]
+fn a_server_whose_log_is_trusted_and_may_lose_the_mark_is_not_marked() {
+    require_server();
+    let server = durable();
+    admitted(trusting(&server));
+    for (name, value, right) in [
+        ("appendfsync", "everysec", "always"),
+        ("no-appendfsync-on-rewrite", "yes", "no"),
+    ] {
+        set(&server, &[name, value]);
+        let refused = distrust(server.url()).expect_err("its disk may lose the mark");
+        let refused = refused.to_string();
+        assert!(refused.contains("CONFIG SET appendonly yes"), "{refused}");
+        set(&server, &[name, right]);
+    }
+    let user = "ACL SETUSER u on >pw ~* &* +@all -config";
+    let words: Vec<_> = user.split(' ').collect();
+    server.command(&words).expect("it answers");
+    let url = || format!("redis://u:pw@127.0.0.1:{}", server.port());
+    let refused = distrust(url()).expect_err("nobody knows whether it has the mark");
+    let refused = refused.to_string();
+    assert!(refused.contains("+config|get"), "{refused}");
+    distrust(server.url()).expect("its disk has the mark");
+    // From the first look on nobody relies on its log any more, so nobody has to ask.
+    let manager = builder([url()]).build().expect("a good address");
+    try_once(&manager).expect_err("it waits for the leases of before");
+    let shorter = builder([url()]).max_ttl(MAX_TTL / 2);
+    let operator = shorter.operator().expect("a good address");
+    let done = block_on(operator.reconfigure(Former::same()));
+    assert!(done.expect("it may be marked").is_complete());
 }
 
 /// Writes what clients of the version before write with each greeting and each look, for as long as `meanwhile` lasts.

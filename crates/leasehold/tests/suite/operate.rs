@@ -409,30 +409,6 @@ fn a_new_node_votes_at_once_when_the_operator_says_so() {
     assert!(matches!(&told[0], Answer::Silent(_)), "{told:?}");
 }
 
-/// Argument S9.
-#[test]
-fn a_server_whose_log_is_trusted_and_off_is_not_marked() {
-    require_server();
-    let server = Server::builder()
-        .option("appendonly", &["yes"])
-        .option("appendfsync", &["always"]);
-    let server = server.start().expect("it starts");
-    let set = |value| server.command(&["CONFIG", "SET", "appendonly", value]);
-    let trusting = || builder(&[server.url()], 400).restart_guard(RestartGuard::TrustAof);
-    admit(trusting());
-    tries(trusting()).expect("it votes");
-    // Nobody has looked since.
-    set("no").expect("it may be set");
-    let changed = || change(builder(&[server.url()], 400), Former::same());
-    let refused = changed().expect_err("a restart undoes it").to_string();
-    assert!(refused.contains("CONFIG SET appendonly yes"), "{refused}");
-    // Nor after somebody has, until the log has been rewritten.
-    tries(trusting()).expect_err("it does not vote");
-    changed().expect_err("the log is off");
-    set("yes").expect("it may be set");
-    eventually("its log is whole", || changed().is_ok());
-}
-
 #[test]
 fn nodes_in_memory_need_no_operator() {
     let told = admit(LockManager::builder().memory(3));

@@ -1,6 +1,6 @@
 -- KEYS[1] the node's own hash. ARGV[1] the configuration that it was seen to have, or nothing; ARGV[2] the mark of a
--- change that is not finished, ARGV[3] its text, ARGV[4] the text of the configuration before, ARGV[5] what
--- is known of the disk, if anybody trusts it, as the guard has it.
+-- change that is not finished, ARGV[3] its text, ARGV[4] the text of the configuration before, ARGV[5] whether
+-- the settings of the disk are those of one that is trusted ('1') or not, or not known to be ('2').
 -- {1, every counter}: from here on it votes for nobody; {-2, configuration, its text}: it has another one by now, and
 -- nothing was changed; an error: its log does not get the mark.
 local cfg = redis.call('HGET', KEYS[1], 'cfg')

@@ -56,17 +56,6 @@ pub(crate) struct Look {
     pub(crate) counter: u64,
 }
 
-impl Look {
-    /// What is known of its disk, should anybody trust that.
-    pub(crate) fn disk(&self) -> Disk {
-        match self.fsync.as_deref() {
-            Some("always") => Disk::Trusted,
-            Some(_) => Disk::Distrusted,
-            None => Disk::Unasked,
-        }
-    }
-}
-
 /// The counters of a node, by their numbers.
 pub(crate) type Counters = Vec<u64>;
 
@@ -165,22 +154,27 @@ impl Steward {
         mark: &str,
         text: &str,
         text_before: &str,
-        disk: Disk,
     ) -> Result<Change<Counters>, String> {
-        self.call(
-            BLOCK,
-            &[seen, mark, text, text_before, flag(disk)],
-            |frame| match frame {
-                Frame::List(parts) => match &parts[..] {
-                    [Frame::Integer(1), Frame::List(found)] => Some(Change::Done(
-                        found.iter().map(number).collect::<Option<_>>()?,
-                    )),
-                    _ => other(parts),
-                },
-                _ => None,
+        // Argument S9: a disk that is not known to keep the mark does not. The node says whether that matters.
+        let told = self.is_durable().await;
+        let disk = match told {
+            Ok(true) => Disk::Trusted,
+            Ok(false) | Err(_) => Disk::Distrusted,
+        };
+        let arguments = [seen, mark, text, text_before, flag(disk)];
+        let marked = self.call(BLOCK, &arguments, |frame| match frame {
+            Frame::List(parts) => match &parts[..] {
+                [Frame::Integer(1), Frame::List(found)] => Some(Change::Done(
+                    found.iter().map(number).collect::<Option<_>>()?,
+                )),
+                _ => other(parts),
             },
-        )
-        .await
+            _ => None,
+        });
+        match (marked.await, told) {
+            (Err(why), Err(not_told)) if why == UNDURABLE => Err(not_told),
+            (marked, _) => marked,
+        }
     }
 
     /// Ends the change of a node that carries the mark.
@@ -296,10 +290,7 @@ fn explain(error: &[u8]) -> String {
         return "is a replica, and locks need a master".to_owned();
     }
     if error.starts_with("UNDURABLE") {
-        return "does not write every change to its disk before it answers, as restart guard trust-aof relies on, and would \
-                come back with the old configuration; CONFIG SET appendonly yes, appendfsync always and \
-                no-appendfsync-on-rewrite no, and wait until the log has been rewritten"
-            .to_owned();
+        return UNDURABLE.to_owned();
     }
     if error.contains("WRONGTYPE") {
         return "has another program's key under the name of the node's own; choose another namespace"
@@ -450,6 +441,10 @@ const SETTLE: &str = concat!(
     include_str!("wait.lua"),
     include_str!("settle.lua")
 );
+
+const UNDURABLE: &str = "does not write every change to its disk before it answers, as restart guard trust-aof relies on, and \
+                         would come back with the old configuration; CONFIG SET appendonly yes, appendfsync always and \
+                         no-appendfsync-on-rewrite no, and wait until the log has been rewritten";
 
 const NOT_WHOLE: &str = "does not vote, since its append-only file was off, and is not written yet; it votes when it is";
 
