@@ -110,11 +110,8 @@ impl Steward {
             RestartGuard::TrustAof => Some(self.is_durable().await),
             _ => None,
         };
-        let told = is_durable.as_ref();
-        let disk = told.map(|told| *told.as_ref().unwrap_or(&false));
-        let read = |frame: &Frame<'_>| look(frame, is_guarded, disk);
+        let read = |frame: &Frame<'_>| look(frame, is_guarded, is_durable.as_ref());
         let mut look = self.call(SURVEY, &[], read).await?;
-        look.unsuitable = look.unsuitable.or(is_durable.and_then(Result::err));
         // Who may not ask this still learns the rest.
         let asked = self.ask(&[b"CONFIG", b"GET", b"appendfsync"], fsync).await;
         look.fsync = asked.ok().filter(|_| look.has_log == Some(true));
@@ -299,9 +296,13 @@ fn explain(error: &[u8]) -> String {
     error
 }
 
-/// Of the answer of `survey.lua`. `disk` is whether the node's settings are those of a disk that is trusted; none if nobody
-/// trusts it.
-fn look(frame: &Frame<'_>, is_guarded: bool, disk: Option<bool>) -> Option<Look> {
+/// Of the answer of `survey.lua`. `is_durable` is whether the node's settings are those of a disk that is trusted, or why that
+/// was not told; none if nobody trusts it.
+fn look(
+    frame: &Frame<'_>,
+    is_guarded: bool,
+    is_durable: Option<&Result<bool, String>>,
+) -> Option<Look> {
     let Frame::List(parts) = frame else {
         return None;
     };
@@ -330,8 +331,11 @@ fn look(frame: &Frame<'_>, is_guarded: bool, disk: Option<bool>) -> Option<Look>
         version if version.is_empty() => format!("Redis {}", said("redis_version")),
         version => format!("Valkey {version}"),
     };
-    let suits = node.suits(is_guarded, disk == Some(true));
-    let lost = disk.and_then(|is_durable| lost_log(&node, is_durable, text_of(logged).as_deref()));
+    let suits = node.suits(is_guarded, is_durable == Some(&Ok(true)));
+    let lost = is_durable.and_then(|told| match told {
+        Ok(is_durable) => lost_log(&node, *is_durable, text_of(logged).as_deref()),
+        Err(not_told) => Some(not_told.clone()),
+    });
     Some(Look {
         unsuitable: suits.err().or(lost),
         identity: format!("{}/{}", said("run_id"), said("master_replid")),

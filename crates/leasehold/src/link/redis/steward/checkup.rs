@@ -89,7 +89,8 @@ impl Steward {
     async fn refuses_writes(&mut self, lock: &str) -> Option<String> {
         let parts: [&[u8]; 4] = [b"EVAL", WRITES_NOTHING.as_bytes(), b"1", lock.as_bytes()];
         let told = self.ask(&parts, |_| Some(())).await;
-        told.err().filter(|why| !is_refusal(why))
+        // Who does not answer refuses nothing.
+        told.err().filter(|why| !self.owes && !is_refusal(why))
     }
 
     async fn offset(&mut self, clock: Clock) -> Option<Offset> {
@@ -253,4 +254,37 @@ fn time(frame: &Frame<'_>) -> Option<Duration> {
         return None;
     };
     Some(Duration::from_secs(seconds.parse().ok()?) + Duration::from_micros(micros.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::redis::codec::Inbox;
+    use tokio::io::{AsyncWriteExt as _, duplex};
+
+    /// What is found out of a node that gives these answers and then no more.
+    async fn found(answers: &[u8]) -> Checkup {
+        let (mut node, stream) = duplex(16_384);
+        node.write_all(answers).await.expect("there is room");
+        let mut steward = Steward {
+            stream: Box::new(stream),
+            inbox: Inbox::default(),
+            was_told: false,
+            owes: false,
+            node_key: "leasehold:node".to_owned(),
+            limit: Duration::from_millis(10),
+        };
+        steward.check_vote("r").await
+    }
+
+    #[tokio::test]
+    async fn a_node_that_does_not_answer_is_not_said_to_refuse_writes() {
+        let rights = "$1\r\n \r\n*0\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n";
+        for answers in ["", rights] {
+            assert_eq!(found(answers.as_bytes()).await.refuses_writes, None);
+        }
+        let refused = format!("{rights}-MISCONF no space\r\n");
+        let why = found(refused.as_bytes()).await.refuses_writes;
+        assert_eq!(why.as_deref(), Some("MISCONF no space"));
+    }
 }
