@@ -125,20 +125,21 @@ impl Check {
                 ran.then_some(None)
                     .ok_or_else(|| "did not run: the test is ignored".to_owned())
             }
-            // No test does this to itself. Most likely the machine has no memory left.
-            Self::Test(..) if output.contains(KILLED) => {
-                Err("did not end by itself: somebody killed it".to_owned())
-            }
             // Told by the test itself, or by cargo of one that was ended by a signal.
             Self::Test(..) if TOLD.iter().any(|told| output.contains(told)) => {
                 Ok(Some(String::new()))
             }
-            Self::Test(..) => Err(format!("ended with {code:?} without a result")),
-            Self::Sim { .. } | Self::Model { .. } => match code {
-                Some(0) => Ok(None),
-                Some(1) => Ok(Some(first_seed(output).unwrap_or_default())),
-                _ => Err(format!("ended with {code:?} without a result")),
+            // No test does this to itself. Most likely the machine has no memory or no disk left.
+            Self::Test(..) if output.contains(SIGNAL) => {
+                Err("did not end by itself: it was ended by a signal".to_owned())
+            }
+            Self::Sim { .. } if code == Some(1) => match first_seed(output) {
+                None => Err("proves nothing: nobody held anything".to_owned()),
+                seed => Ok(seed),
             },
+            Self::Model { .. } if code == Some(1) => Ok(Some(String::new())),
+            Self::Sim { .. } | Self::Model { .. } if code == Some(0) => Ok(None),
+            _ => Err(format!("ended with {code:?} without a result")),
         }
     }
 
@@ -209,11 +210,11 @@ impl fmt::Display for Check {
     }
 }
 
-/// What stands in the output of a test that failed, or was ended by a signal.
-const TOLD: [&str; 2] = ["test result: FAILED", "(signal: "];
+/// What stands in the output of a test that failed, aborted or went wrong in memory.
+const TOLD: [&str; 3] = ["test result: FAILED", "(signal: 6,", "(signal: 11,"];
 
-/// What cargo says of a test that was killed.
-const KILLED: &str = "(signal: 9,";
+/// What cargo says of a test that was ended by any signal.
+const SIGNAL: &str = "(signal: ";
 
 /// A property of the simulator, if one is named.
 fn property(words: &[&str]) -> Result<Option<&'static str>, String> {
@@ -345,7 +346,11 @@ mod tests {
         let passed = "running 1 test\ntest result: ok. 1 passed; 0 failed";
         assert_eq!(verdict(Some(0), passed), Ok(None));
         let failed = Ok(Some(String::new()));
-        for output in ["test result: FAILED. 0 passed", "(signal: 6, SIGABRT)"] {
+        for output in [
+            "test result: FAILED. 0 passed",
+            "(signal: 6, SIGABRT: process abort signal)",
+            "(signal: 11, SIGSEGV: invalid memory reference)",
+        ] {
             let output = format!("running 1 test\n{output}");
             assert_eq!(verdict(Some(101), &output), failed);
         }
@@ -354,6 +359,14 @@ mod tests {
             (Some(0), "running 1 test\nok. 0 passed; 0 failed; 1 ignored"),
             (Some(101), "running 1 test\n"),
             (Some(101), "running 1 test\n(signal: 9, SIGKILL: kill)"),
+            (
+                Some(101),
+                "running 1 test\n(signal: 15, SIGTERM: termination signal)",
+            ),
+            (
+                Some(101),
+                "running 1 test\n(signal: 7, SIGBUS: access to undefined memory)",
+            ),
             (None, "running 1 test\n"),
         ] {
             assert!(verdict(code, output).is_err(), "{code:?} {output}");
@@ -384,6 +397,8 @@ mod tests {
         );
         assert_eq!(check.verdict(Some(0), "", ""), Ok(None));
         assert!(check.verdict(Some(2), "usage", "").is_err());
+        let nobody_holds = "calm 9\n    0 leases, no violations\n";
+        assert!(check.verdict(Some(1), nobody_holds, "").is_err());
         assert!(
             check
                 .verdict(Some(101), "error: could not compile", "")

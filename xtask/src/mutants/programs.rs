@@ -1,4 +1,4 @@
-//! What one call of cargo does for many checks.
+//! What one call of cargo builds for many checks.
 
 use super::check::Check;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,29 +18,6 @@ pub(super) fn builds(checks: &[Check]) -> Vec<Vec<String>> {
             .collect()
     };
     builds.into_iter().map(words).collect()
-}
-
-/// What cargo does to run checks at once; none if they are no tests of one program.
-pub(super) fn run_together(checks: &[Check]) -> Option<Vec<String>> {
-    let Some(Check::Test(kind, _)) = checks.first() else {
-        return None;
-    };
-    let mut words = vec!["test", "-p", kind.package];
-    words.extend(kind.target);
-    words.extend(["--", "--exact"]);
-    for check in checks {
-        match check {
-            Check::Test(same, name) if same == kind => words.push(name),
-            _ => return None,
-        }
-    }
-    Some(words.into_iter().map(str::to_owned).collect())
-}
-
-/// Whether so many tests of one program have run, and all have passed, and none `skipped` anything.
-pub(super) fn have_passed_together(count: usize, output: &str, skipped: &str) -> bool {
-    let all = format!("test result: ok. {count} passed; 0 failed; 0 ignored");
-    skipped.is_empty() && output.contains(&all)
 }
 
 #[cfg(test)]
@@ -73,29 +50,5 @@ mod tests {
                 "test --no-run -p leasehold-core --lib --test timelines",
             ]
         );
-    }
-
-    #[test]
-    fn only_the_tests_of_one_program_run_together() {
-        let words = run_together(&checks(&["suite a", "suite b"])).expect("they can");
-        assert_eq!(
-            words.join(" "),
-            "test -p leasehold --test suite -- --exact a b"
-        );
-        assert_eq!(run_together(&checks(&["suite a", "timeline b"])), None);
-        assert_eq!(run_together(&checks(&["sim calm 9"])), None);
-    }
-
-    #[test]
-    fn whoever_is_missing_or_skipped_has_not_passed() {
-        let output = "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured";
-        assert!(have_passed_together(2, output, ""));
-        assert!(!have_passed_together(2, output, "no TLS\n"));
-        assert!(!have_passed_together(3, output, ""));
-        assert!(!have_passed_together(
-            2,
-            "test result: FAILED. 1 passed",
-            ""
-        ));
     }
 }

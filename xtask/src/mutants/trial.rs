@@ -163,7 +163,7 @@ pub(super) struct Batch {
     pub(super) is_short: bool,
 }
 
-/// Every check that the mutants name, once, and how many they are. The tests of one program are run at once, apart from
+/// Every check that the mutants name, once, and how many they are. The tests of one program are built at once, apart from
 /// those that mutants hang; of a scenario the run with the most seeds is the one that counts.
 fn batches(mutants: &[&Mutant]) -> (Vec<Batch>, usize) {
     let killers = || mutants.iter().flat_map(|mutant| &mutant.killers);

@@ -58,18 +58,16 @@ impl Worker {
         })
     }
 
-    /// Which of the checks prove nothing, and why: without a mutant they do not pass.
+    /// Which of the checks prove nothing, and why: without a mutant they do not pass. Each runs alone, as it will against a
+    /// mutant: a test may pass beside others only.
     pub(super) fn unfit(&self, batch: &Batch) -> Vec<(Check, String)> {
         let checks = &batch.checks;
         if let Err(why) = self.build(CLEAN, checks) {
             let same = |check: &Check| (check.clone(), why.clone());
             return checks.iter().map(same).collect();
         }
-        if checks.len() > 1 && self.pass_together(checks) {
-            return Vec::new();
-        }
         let limit = if batch.is_short {
-            LIMIT_OF_THE_ENDLESS / 2
+            LIMIT_OF_THE_ENDLESS / 6
         } else {
             LIMIT
         };
@@ -83,15 +81,6 @@ impl Worker {
             Some((check.clone(), why))
         };
         checks.iter().filter_map(unfit).collect()
-    }
-
-    /// Whether all tests of one program pass in one run. If not, nobody knows which of them did, or was skipped.
-    fn pass_together(&self, checks: &[Check]) -> bool {
-        let Some(words) = programs::run_together(checks) else {
-            return false;
-        };
-        let ran = self.cargo(CLEAN, &words, LIMIT_TOGETHER);
-        ran.is_ok_and(|ran| programs::have_passed_together(checks.len(), &ran.output, &ran.skips))
     }
 
     /// Puts the wrong line in, runs the checks of the mutant, and takes it out again. Tells what they did, for people, and
@@ -132,7 +121,7 @@ impl Worker {
         let Killer { check, hangs } = killer;
         let begun = now();
         let limit = if *hangs { LIMIT_OF_THE_ENDLESS } else { LIMIT };
-        let outcome = self.check(&mutant.name, check, limit);
+        let outcome = self.check_twice(&mutant.name, check, limit);
         let took = seconds(begun.elapsed());
         let how = match outcome {
             Ok(Outcome::Failed(reason)) if !hangs && reason.is_empty() => took,
@@ -170,6 +159,18 @@ impl Worker {
             }
         }
         Ok(())
+    }
+
+    /// As `check`. What fails beside a server must do so twice: servers have troubles of their own.
+    fn check_twice(&self, log: &str, check: &Check, limit: Duration) -> Result<Outcome, String> {
+        let first = self.check(log, check, limit)?;
+        if !check.needs_server() || !matches!(first, Outcome::Failed(_)) {
+            return Ok(first);
+        }
+        match self.check(log, check, limit)? {
+            Outcome::Passed => Err("failed once, and passed when it was repeated".to_owned()),
+            second => Ok(second),
+        }
     }
 
     /// Runs a check that is built. An error if it does not come to a verdict.
@@ -241,10 +242,7 @@ pub(super) const CLEAN: &str = "clean";
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// For checks that are expected to hang, of which the half must be enough without a mutant.
-const LIMIT_OF_THE_ENDLESS: Duration = Duration::from_secs(30);
-
-/// For all the tests of one program.
-const LIMIT_TOGETHER: Duration = Duration::from_secs(600);
+/// For checks that are expected to hang, of which a sixth must be enough without a mutant: the other worker builds meanwhile.
+const LIMIT_OF_THE_ENDLESS: Duration = Duration::from_secs(60);
 
 const LIMIT_OF_A_BUILD: Duration = Duration::from_secs(1_200);
