@@ -23,7 +23,8 @@ pub enum Need {
     Recent(Option<Duration>),
     /// If it is a grant: that a majority names the server which was asked after the grant was heard.
     Later,
-    /// That it is not told before a grant of the same attempt.
+    /// That it is not told before a grant of the same attempt that waits for the sentinels. A grant that waits for replicas
+    /// may be told after it: then the node is asked for one more release.
     Turn,
 }
 
