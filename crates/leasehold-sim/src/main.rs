@@ -158,7 +158,7 @@ fn tell(scenario: &Scenario, summary: &Summary) {
                 ""
             },
         ),
-        Law::Kept | Law::Fenced | Law::Exclusive => {
+        Law::Kept | Law::Fenced => {
             if summary.leases == 0 {
                 println!("    nobody ever held anything: nothing is proved");
             }

@@ -32,8 +32,6 @@ pub(crate) enum Law {
     Kept,
     /// No assumption holds but that counters are kept: tokens have their order all the same.
     Fenced,
-    /// Leases may be extended on the word of too few servers, and all the same nobody else may get the lock.
-    Exclusive,
     /// An assumption is broken: this is violated in some seed.
     Broken(Property),
 }

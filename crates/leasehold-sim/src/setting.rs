@@ -283,6 +283,16 @@ impl Setting {
         }
     }
 
+    /// How many servers stand for a lease at least that is extended. Argument S1: where no identity is known, an address whose
+    /// vote was lost may lead to a server that counts already.
+    pub(crate) const fn standing(&self) -> usize {
+        let loses_votes = self.links.loss + self.links.lost_replies > 0;
+        match self.hides_identities && loses_votes {
+            true => self.needed() - (self.nodes - self.servers()),
+            false => self.needed(),
+        }
+    }
+
     /// For how long a client may rely on a key that is set for `key_ttl_ns`: less 1 % of the TTL and 2 ms,
     /// and the margin, by the book.
     pub(crate) const fn relied_on_ns(&self, key_ttl_ns: u64) -> u64 {

@@ -113,7 +113,6 @@ impl World {
             only: match scenario.law {
                 Law::Kept => None,
                 Law::Fenced => Some(Property::Tokens),
-                Law::Exclusive => Some(Property::Exclusion),
                 Law::Broken(property) => Some(property),
             },
             violation: None,

@@ -3,7 +3,8 @@
 //! Recomputed from the messages alone: which distinct nodes granted which request of which attempt, and
 //! when the first of its requests left. A lease needs a quorum of grants of one request and ends, by the
 //! client's clock, a TTL less the allowance after that request left. An extension needs its quorum before
-//! the old end. And by true time, a quorum of keys must outlive the lease.
+//! the old end. And by true time, a quorum of keys must outlive the lease. Behind the first vote a quorum is of
+//! addresses, of which two may lead to one server where nobody knows it.
 
 use super::{Property, Violation};
 use crate::{
@@ -103,10 +104,13 @@ impl Validity {
         tag: Tag,
         vote: &Vote,
     ) {
-        let needed = self.needed;
         if !vote.is_granted() {
             return;
         }
+        let needed = match tag.step {
+            0 => self.needed,
+            _ => self.setting.standing(),
+        };
         let Some(watched) = self.find(client, tag.attempt.operation) else {
             return;
         };
@@ -255,7 +259,7 @@ impl Validity {
         };
         let backing = nodes.iter().filter(outlives).count();
         // Where nodes may forget, quorums are larger by as many.
-        let needed = self.needed - self.setting.forgetful.unwrap_or(0);
+        let needed = self.setting.standing() - self.setting.forgetful.unwrap_or(0);
         if backing >= needed {
             return Ok(());
         }

@@ -58,12 +58,11 @@ pub(super) static ALL: [Scenario; 18] = [
         tolerant_mix,
     ),
     lawful("twins", "one server has two addresses, and forgets", twins),
-    Scenario {
-        name: "twins-unknown",
-        about: "a server that does not say which it is, and answers are lost",
-        law: Law::Exclusive,
-        arrange: twins_unknown,
-    },
+    lawful(
+        "twins-unknown",
+        "a server that does not say which it is, and answers are lost",
+        twins_unknown,
+    ),
     lawful(
         "rerouted",
         "addresses lead to other servers for a while",

@@ -1,7 +1,7 @@
 //! Worlds by hand: three nodes, a TTL of 10 s, requests that left at 0 ms by a clock that shows 1 s then.
 
 use super::*;
-use crate::{check::lone, rng::Rng, time::SECOND};
+use crate::{check::lone, rng::Rng, setting::Twin, time::SECOND};
 use leasehold_core::{AttemptId, Ttl};
 
 const ACQUISITION: OperationId = OperationId::new(5);
@@ -111,6 +111,32 @@ fn a_lease_that_is_handed_out_when_it_is_over_is_found() {
             .acquired(0, at(9_898), ACQUISITION, &lease)
             .is_err()
     );
+}
+
+#[test]
+fn where_a_server_may_count_twice_an_extension_may_lack_one_and_a_vote_may_not() {
+    let mut setting = Setting {
+        nodes: 4,
+        twin: Twin::Tells,
+        hides_identities: true,
+        ..Setting::draw(&mut Rng::new(1))
+    };
+    setting.links.loss = 1;
+    assert_eq!((setting.needed(), setting.standing()), (3, 2));
+    let quorums = |setting: &Setting| {
+        let mut validity = Validity::new(setting);
+        [0, 1].map(|step| {
+            sent(&mut validity, at(0), step);
+            for index in 0..2 {
+                validity.heard(0, at(5), node(index), tag(step), &Vote::GRANTED);
+            }
+            let rounds = &validity.watched[0].rounds;
+            rounds.last().is_some_and(|votes| votes.quorum_at.is_some())
+        })
+    };
+    assert_eq!(quorums(&setting), [false, true]);
+    setting.hides_identities = false;
+    assert_eq!(quorums(&setting), [false, false]);
 }
 
 #[test]
