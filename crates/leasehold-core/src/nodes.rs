@@ -50,7 +50,6 @@ impl Nodes {
     /// The connection to a node is gone.
     pub(crate) fn part(&mut self, node: NodeId) {
         if let Some(this) = self.0.get_mut(node.index()) {
-            this.server = None;
             this.tells = false;
             this.is_down = true;
             this.is_silent = false;
