@@ -143,6 +143,7 @@ stories! {
     a_token_that_is_agreed_on_after_the_validity_is_too_late
     a_ttl_begins_when_a_hung_node_acts
     a_twin_is_given_no_key
+    a_twin_is_given_no_key_in_place_of_a_silent_node
     a_twin_is_no_vote
     a_twin_is_none_of_the_nodes_that_a_lease_stands_on
     a_vote_that_a_step_decides_ends_at_once
