@@ -157,6 +157,8 @@ fn a_command_that_does_not_die_keeps_its_lock_to_the_ttl() {
         ],
     );
     assert_eq!(next.code, 121, "it is not given to another: {next:?}");
+    let is_called_stopped = seen.stderr.contains("was stopped");
+    assert!(!is_called_stopped, "leasehold ran all the time: {seen:?}");
 }
 
 #[test]
