@@ -272,16 +272,23 @@ fn processes_with(mark: &str, but: Pid) -> Vec<String> {
 #[test]
 fn a_run_that_is_killed_in_the_first_moments_of_its_command_takes_it_along() {
     let user = User::new();
-    for step in 0..80 {
+    for step in 0..120 {
         let mark = format!("mark-{}-{step}", std::process::id());
         // Its child has the mark as well: a signal at the death of a parent reaches one process and not its group.
         let script = "sh -c 'sleep 30; true' \"$0\"; true";
         let words = ["run", "demo", "--", "sh", "-c", script, &mark];
         let mut run = user.run(&words).start();
         run.close_stdin();
-        // From the first sight of any process of the command on, a little later each time.
-        wait_until(|| !processes_with(&mark, run.process()).is_empty());
-        let (started, pause) = (now(), Duration::from_micros(250 * step));
+        // From the first sight of any process of the command on, a little later each time. Without rest: what is looked
+        // for may be over within a millisecond.
+        let begun = now();
+        while processes_with(&mark, run.process()).is_empty() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(10),
+                "it does not begin"
+            );
+        }
+        let (started, pause) = (now(), Duration::from_micros(100 * (step % 30)));
         wait_until(|| started.elapsed() >= pause);
         run.signal(Signal::KILL);
         wait_until(|| processes_with(&mark, run.process()).is_empty());
