@@ -97,7 +97,7 @@ pub(crate) fn count_once(nodes: &mut [NodeFacts]) {
 impl NodeFacts {
     pub(crate) fn of(told: &Told<Examination>) -> Self {
         let state = match &told.answer {
-            Answer::Silent(why) => NodeState::Silent(why.clone()),
+            Answer::Silent(why) => NodeState::Silent(without_advice(why).to_owned()),
             Answer::Told(seen) => match &seen.file {
                 Some(file) => NodeState::File(FileFacts::of(file)),
                 None => NodeState::Server(Box::new(ServerFacts::of(seen))),
@@ -109,6 +109,11 @@ impl NodeFacts {
             state,
         }
     }
+}
+
+/// A server that wants a password also explains its protocol, in many words.
+fn without_advice(why: &str) -> &str {
+    why.split(": NOAUTH").next().unwrap_or(why)
 }
 
 impl ServerFacts {

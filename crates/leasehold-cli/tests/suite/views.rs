@@ -360,6 +360,31 @@ fn doctor_tells_how_many_nodes_more_may_be_away() {
 }
 
 #[test]
+fn doctor_waits_aloud_for_a_server_that_hangs_and_asks_for_the_password_of_another() {
+    require_server();
+    let [hung, locked] = [0, 1].map(|_| Server::start().expect("it starts"));
+    let words = ["CONFIG", "SET", "requirepass", "x"];
+    locked.command(&words).expect("it is taken");
+    hung.pause().expect("it runs");
+    let nodes = format!("{},{}", hung.url(), locked.url());
+    let seen = User::new().run(&["doctor", "--nodes", &nodes]).end();
+    let (hung, locked) = (hung.port(), locked.port());
+    let waits =
+        format!("leasehold: no answer within 500 ms from 127.0.0.1:{hung}; waiting for 2 s more\n");
+    assert_eq!(
+        (seen.code, seen.stderr.as_str()),
+        (122, waits.as_str()),
+        "{seen:?}"
+    );
+    for part in [
+        format!("problem  127.0.0.1:{hung}: does not answer\n"),
+        format!("problem  127.0.0.1:{locked}: needs a password\n"),
+    ] {
+        assert!(seen.stdout.contains(&part), "no {part:?} in {seen:?}");
+    }
+}
+
+#[test]
 fn doctor_finds_one_server_under_two_names_a_replica_and_rights_that_are_missing() {
     require_server();
     let server = Server::start().expect("it starts");
