@@ -223,9 +223,15 @@ fn every_command_has_a_page_of_the_manual() {
         "First come, first served",
         "\\-\\-on\\-loss",
         "128+n",
+        "\\fBleasehold run\\fR [OPTIONS] <RESOURCE> \\-\\- <COMMAND>...\n",
+        "LEASEHOLD_NODES",
+        ".SH EXAMPLES",
+        ".SH NOTES",
+        ".SH \"EXIT STATUS\"",
     ] {
         assert!(run.contains(part), "no {part}: {run}");
     }
+    assert!(!run.contains("EXTRA"), "{run}");
     user.run(&["man", "run"]).end().assert(0, &run, "");
     let start = page("leasehold-servers-start");
     user.run(&["man", "servers", "start"])
