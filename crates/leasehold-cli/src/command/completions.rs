@@ -24,7 +24,7 @@ pub(crate) fn run(shell: Shell) -> Result<u8, Failure> {
 
 /// Prints or writes pages of the manual, and tells the code to exit with.
 pub(crate) fn man(arguments: &ManArguments) -> Result<u8, Failure> {
-    let mut command = Arguments::command();
+    let mut command = Arguments::command().disable_help_subcommand(true);
     // So that the names of the commands below are whole: "leasehold-status".
     command.build();
     if let Some(folder) = &arguments.dir {

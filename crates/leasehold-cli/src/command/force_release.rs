@@ -65,7 +65,7 @@ async fn release(
     }
 }
 
-/// Says who would be put out. The question that is left; none if there is nobody.
+/// Says who would lose the lock. The question that is left; none if there is nobody.
 fn question_of(view: &LockView) -> Result<Option<&'static str>, Failure> {
     let (name, left_over) = (&view.resource, view.left_over());
     let question = match (&view.state, left_over.len()) {
@@ -79,7 +79,7 @@ fn question_of(view: &LockView) -> Result<Option<&'static str>, Failure> {
                 held.holder,
                 shown_left(held.left)
             ));
-            "Put it out? It does not know of it before its next extension, and until then two may hold the lock."
+            "Take the lock away? The holder does not notice before its next extension, and until then two may hold the lock."
         }
         _ => "Delete that? Whoever is under way to hold the lock does not get it.",
     };
@@ -118,8 +118,8 @@ fn not_ours(seen: &Inspection, whose: Whose) -> Failure {
 
 fn told(outcome: &ReleaseOutcome) -> String {
     match outcome {
-        ReleaseOutcome::Released => "put out".to_owned(),
-        // Of leftovers, and of whoever was just ending, there is no quorum to be put out of.
+        ReleaseOutcome::Released => "released by force".to_owned(),
+        // Of leftovers, and of whoever was just ending, there is no quorum to take away.
         ReleaseOutcome::AlreadyExpired => "deleted; it held no quorum any more".to_owned(),
         other => other.to_string(),
     }

@@ -25,7 +25,7 @@ fn a_duration_without_unit_is_refused_with_the_way_out() {
     );
     refused(
         &["run", "--wait", "0s", "demo", "--", "true"],
-        "invalid value '0s' for '--wait <DURATION>': zero: say --no-wait to try once",
+        "invalid value '0s' for '--wait <DURATION>': zero: use --no-wait to try once",
     );
 }
 
