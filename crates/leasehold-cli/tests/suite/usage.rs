@@ -65,7 +65,7 @@ fn a_missing_command_is_refused() {
     refused(
         &["run", "demo"],
         "the following required arguments were not provided:\n  <COMMAND>...\n\nUsage: leasehold \
-         run <RESOURCE> -- <COMMAND>...",
+         run [OPTIONS] <RESOURCE> -- <COMMAND>...",
     );
 }
 
