@@ -1,7 +1,7 @@
 //! The commands that look, on real servers and on this machine's store.
 
 use crate::support::{Running, Seen, User, wait_until};
-use leasehold_servers::{Server, ServerSet, require_server};
+use leasehold_servers::{ServerSet, require_server};
 
 /// Servers, and a user who has told the command of them.
 struct Site {
@@ -357,71 +357,6 @@ fn doctor_tells_how_many_nodes_more_may_be_away() {
     assert_eq!(weak.code, 120, "{weak:?}");
     let verdict = "verdict: weakened: 2 of 3 nodes vote; locks work, but no other node may fail\n";
     assert!(weak.stdout.ends_with(verdict), "{weak:?}");
-}
-
-#[test]
-fn doctor_waits_aloud_for_a_server_that_hangs_and_asks_for_the_password_of_another() {
-    require_server();
-    let [hung, locked] = [0, 1].map(|_| Server::start().expect("it starts"));
-    let words = ["CONFIG", "SET", "requirepass", "x"];
-    locked.command(&words).expect("it is taken");
-    hung.pause().expect("it runs");
-    let nodes = format!("{},{}", hung.url(), locked.url());
-    let seen = User::new().run(&["doctor", "--nodes", &nodes]).end();
-    let (hung, locked) = (hung.port(), locked.port());
-    let waits =
-        format!("leasehold: no answer within 500 ms from 127.0.0.1:{hung}; waiting for 2 s more\n");
-    assert_eq!(
-        (seen.code, seen.stderr.as_str()),
-        (122, waits.as_str()),
-        "{seen:?}"
-    );
-    for part in [
-        format!("problem  127.0.0.1:{hung}: does not answer\n"),
-        format!("problem  127.0.0.1:{locked}: needs a password\n"),
-    ] {
-        assert!(seen.stdout.contains(&part), "no {part:?} in {seen:?}");
-    }
-}
-
-#[test]
-fn doctor_finds_one_server_under_two_names_a_replica_and_rights_that_are_missing() {
-    require_server();
-    let server = Server::start().expect("it starts");
-    let replica = Server::builder().replica_of(&server).start();
-    let replica = replica.expect("it starts");
-    let poor = Server::start().expect("it starts");
-    let words = [
-        "ACL", "SETUSER", "u", "on", ">p", "~*", "+@all", "-hset", "-config",
-    ];
-    poor.command(&words).expect("it is taken");
-    let nodes = format!(
-        "redis://127.0.0.1:{0},redis://localhost:{0},{1},redis://u:p@127.0.0.1:{2}",
-        server.port(),
-        replica.url(),
-        poor.port()
-    );
-    let user = User::new();
-    let seen = user.run(&["doctor", "--nodes", &nodes]).end();
-    assert_eq!(seen.code, 122, "{seen:?}");
-    let (one, other) = (server.port(), server.port());
-    for part in [
-        format!("problem  127.0.0.1:{one}, localhost:{other}: are the same server"),
-        format!("problem  127.0.0.1:{}: is a replica", replica.port()),
-        format!(
-            "problem  127.0.0.1:{}: its user lacks rights: +hset",
-            poor.port()
-        ),
-        "note     4 nodes tolerate no more failures than 3".to_owned(),
-        "warning  the restart guard is off".to_owned(),
-        "has 1 replica\n".to_owned(),
-    ] {
-        assert!(
-            seen.stdout.contains(&part),
-            "no {part:?} in {}",
-            seen.stdout
-        );
-    }
 }
 
 #[test]
