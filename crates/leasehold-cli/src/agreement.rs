@@ -60,7 +60,7 @@ pub(crate) struct Agreement {
     )]
     pub(crate) key_format: Option<KeyFormat>,
 
-    /// So many servers may forget, or have their clocks set, at the wrong moment: more must agree [default: 0]
+    /// How many servers may forget, or have their clocks set, at the wrong moment: more must agree [default: 0]
     #[arg(
         long,
         help_heading = HEADING,
@@ -183,7 +183,7 @@ impl From<Guard> for RestartGuard {
 }
 
 /// On each option, and not once above them all: it would stand above whatever comes behind them as well.
-const HEADING: &str = "What all who use the servers must agree on";
+const HEADING: &str = "Options that all clients must share";
 
 /// As in the library, which does not tell.
 const USUAL_MAX_TTL: Duration = Duration::from_secs(30);

@@ -32,7 +32,7 @@ use warden::WardenArguments;
 /// The lock is on independent Redis or Valkey servers, and is held by the process that has a majority of them. Without
 /// servers, it is in a file on this machine.
 #[derive(Debug, Parser)]
-#[command(name = "leasehold", version, disable_help_subcommand = true, after_help = EXAMPLES)]
+#[command(name = "leasehold", version, after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) file: FileArguments,

@@ -4,7 +4,7 @@
 //! for all of this; [`report`] shows it.
 
 pub(crate) mod facts;
-mod findings;
+pub(crate) mod findings;
 mod report;
 
 use crate::{

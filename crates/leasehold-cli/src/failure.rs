@@ -50,13 +50,11 @@ impl Failure {
         if self.is_quiet() {
             return;
         }
-        // With -E 0, a lock that is held elsewhere is no error.
-        if self.code == exit_code::SUCCESS {
-            output::talk(&self.text);
-            self.hint.iter().for_each(output::hint);
-        } else {
-            output::error(&self.text);
-            self.hint.iter().for_each(output::error_hint);
+        // With -E 0, a lock that is held elsewhere is no error. Of an error, --quiet leaves the hint out.
+        match self.code {
+            exit_code::SUCCESS => output::talk(&self.text),
+            _ => output::error(&self.text),
         }
+        self.hint.iter().for_each(output::hint);
     }
 }

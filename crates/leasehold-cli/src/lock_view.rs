@@ -219,6 +219,7 @@ impl LockView {
             KeyView::Nothing => row([node, "none"]),
             KeyView::Other(None) => row([node, "a key that is no lock"]),
             KeyView::Other(Some(kind)) => row([node, &format!("{}, not a lock", named(kind))]),
+            KeyView::Silent(why) if why.starts_with("no answer") => row([node, why]),
             KeyView::Silent(why) => row([node, &format!("no answer: {why}")]),
             KeyView::Lock(lock) => {
                 let whose = match holder {

@@ -24,6 +24,7 @@ mod judgement;
 mod launch;
 mod lock;
 mod lock_view;
+mod manual_page;
 mod moment;
 mod nesting;
 mod node_list;

@@ -72,21 +72,16 @@ pub(crate) fn talk(line: impl Display) {
     }
 }
 
-/// Suggests a way out of what was just told by [`talk`].
+/// Suggests a way out of what was just told, also of an error, to those who want to be told of more than errors.
 pub(crate) fn hint(line: impl Display) {
     if !IS_QUIET.load(Ordering::Relaxed) {
-        error_hint(line);
+        talk::say(format!("hint: {line}\n"));
     }
 }
 
 /// Tells the user of an error, in one line, also those who want to be told of nothing else. Waits for no reader.
 pub(crate) fn error(line: impl Display) {
     talk::say(format!("leasehold: {line}\n"));
-}
-
-/// Suggests a way out of an error.
-pub(crate) fn error_hint(line: impl Display) {
-    talk::say(format!("hint: {line}\n"));
 }
 
 /// Waits until all talk is written, or nobody reads it. At the end of the process.

@@ -4,7 +4,7 @@ use crate::{
     columns,
     diagnosis::{
         Diagnosis, Patient,
-        facts::{FileFacts, NodeFacts, NodeState, VoteFacts},
+        facts::{ClockFacts, FileFacts, NodeFacts, NodeState, VoteFacts},
     },
     duration::Shown,
     json::Json,
@@ -153,11 +153,11 @@ fn node_row(node: &NodeFacts, patient: &Patient) -> Vec<String> {
         }) => row([name, "here", "", &format!("no: {why}")]),
         NodeState::InProcess | NodeState::File(_) => row([name, "here", "", "yes"]),
         NodeState::Server(server) => {
-            let clock = match server.clock {
-                None => "not told".to_owned(),
-                Some((is_ahead, by, _)) => {
-                    format!("{}{}", if is_ahead { "+" } else { "-" }, Shown(by))
-                }
+            let clock = match server.clock_beside_ours() {
+                ClockFacts::NotTold => "not told".to_owned(),
+                ClockFacts::AsHere => "as here".to_owned(),
+                ClockFacts::Ahead(by) => format!("+{}", Shown(by)),
+                ClockFacts::Behind(by) => format!("-{}", Shown(by)),
             };
             let votes = match &server.vote {
                 _ if patient.has_vote(server) => "yes".to_owned(),

@@ -10,7 +10,7 @@ pub(crate) fn ask(question: &str, yes: bool) -> Result<(), Failure> {
     }
     if !stdin().is_terminal() {
         let text = "cannot ask without a terminal; nothing was changed";
-        let hint = "--yes says that you know what it does".to_owned();
+        let hint = "--yes answers yes".to_owned();
         return Err(Failure::new(exit_code::USAGE, text).hint(hint));
     }
     drop(write!(stderr().lock(), "{question} [y/N] "));

@@ -1,8 +1,8 @@
 //! What is told of arguments that cannot be understood.
 
-use crate::{failure::Failure, output};
+use crate::{args::Arguments, failure::Failure, output};
 use clap::{
-    Error,
+    CommandFactory, Error,
     builder::StyledStr,
     error::{ContextKind, ContextValue, ErrorKind},
 };
@@ -13,6 +13,9 @@ use std::io::{Write, stderr, stdout};
 /// clap repeats the wrong value, whatever its length: of one that is longer than anybody reads, the beginning and the
 /// end do, where the reason stands.
 pub(crate) fn tell(mut error: Error) -> Result<(), Failure> {
+    if let Some(usage) = whole_usage(&error) {
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
+    }
     if is_bare_command(&error) {
         let tip = "put `--` before the command: RESOURCE -- COMMAND";
         let tip = ContextValue::StyledStrs(vec![StyledStr::from(tip)]);
@@ -35,6 +38,19 @@ pub(crate) fn tell(mut error: Error) -> Result<(), Failure> {
         return printed.map_err(|error| output::failure(&error));
     }
     Ok(())
+}
+
+/// The usage of the command that the error is about. clap's own names as needed what variables have said already.
+fn whole_usage(error: &Error) -> Option<StyledStr> {
+    let usage = error.get(ContextKind::Usage)?.to_string();
+    let words = usage.strip_prefix("Usage: ")?.split_whitespace().skip(1);
+    let mut all = Arguments::command();
+    all.build();
+    let mut command = &mut all;
+    for word in words.take_while(|word| word.starts_with(|letter: char| letter.is_alphabetic())) {
+        command = command.find_subcommand_mut(word)?;
+    }
+    Some(command.render_usage())
 }
 
 /// Whether a command seems to stand where none can.

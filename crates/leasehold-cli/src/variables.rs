@@ -26,6 +26,10 @@ fn meant(name: &str) -> Option<&'static str> {
     if READ.contains(&name) || TOLD.contains(&name) {
         return None;
     }
+    // What nodes are, in everybody's word for them.
+    if name == "LEASEHOLD_SERVERS" {
+        return Some("LEASEHOLD_NODES");
+    }
     READ.into_iter().find(|read| {
         // Of three letters, two that are wrong are another word.
         let most = if read.len() < "LEASEHOLD_NODES".len() {
@@ -93,6 +97,7 @@ mod tests {
             ("LEASEHOLD_MAXTTL", Some("LEASEHOLD_MAX_TTL")),
             ("LEASEHOLD_REQUIRE_NODE", Some("LEASEHOLD_REQUIRE_NODES")),
             ("LEASEHOLD_CONF", Some("LEASEHOLD_CONFIG")),
+            ("LEASEHOLD_SERVERS", Some("LEASEHOLD_NODES")),
             ("LEASEHOLD_NODES", None),
             ("LEASEHOLD_OWNER", None),
             ("LEASEHOLD_SERVICE_HOST", None),

@@ -48,6 +48,11 @@ impl Signer {
         *self != Self::Holder(Holder::Stranger)
     }
 
+    /// Whether somebody who asks for other libraries' locks is told more of whoever signs with these bytes.
+    pub(crate) fn has_more(owner: &[u8]) -> bool {
+        !Self::of(owner, Whose::Ours).is_shown() && Self::of(owner, Whose::Foreign).is_shown()
+    }
+
     /// Since when it has the lock, as time since 1970, if it tells.
     pub(crate) const fn since(&self) -> Option<Duration> {
         match self {

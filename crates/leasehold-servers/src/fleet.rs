@@ -5,6 +5,7 @@ use crate::{
     launch::{Launch, StartError},
     port,
     process::Process,
+    resp::Connection,
 };
 use rustix::fs::{FlockOperation, flock};
 use std::{
@@ -227,6 +228,22 @@ impl Member {
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Whether it answers a question (`PING`), also by refusing it. Blocks for a quarter of a second at most for the
+    /// answer.
+    #[must_use]
+    pub fn answers(&self) -> bool {
+        let ask = || {
+            let mut connection = Connection::open(self.port)?;
+            connection.set_patience(Duration::from_millis(250))?;
+            connection.command(&["PING"])
+        };
+        // The server's own words come as this kind: it wants a password, or loads its data.
+        ask().map_or_else(
+            |error: io::Error| error.kind() == io::ErrorKind::Other,
+            |_| true,
+        )
     }
 }
 

@@ -7,8 +7,8 @@ use clap::Args;
 /// Let servers vote that would wait because they may have forgotten locks.
 ///
 /// Servers that are new, were flushed or have restarted do not vote until every lock that they may have forgotten has
-/// ended. This is your word that they have forgotten none: say it of servers that are brand-new, or while
-/// nothing runs that locks. Said of a server that did forget, it lets two hold the same lock.
+/// ended. By this command you confirm that they have forgotten none: use it for servers that are brand-new, or while no
+/// program holds a lock. Used for a server that did forget, it lets two hold the same lock.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = OPERATOR_HELP,
@@ -23,11 +23,11 @@ pub(crate) struct AdmitArguments {
     pub(crate) yes: bool,
 }
 
-/// Change the servers, or what all agree on, while locks are in use.
+/// Change the servers, or the options that all clients must share, while locks are in use.
 ///
-/// Give the new list of servers and the new options. Whoever locks by the old ones loses the lock in time and is told
-/// of it; whoever locks by the new ones waits until every old lock has ended. Start those afterwards. Run it again if
-/// it was interrupted or did not reach every server: what was done is left alone.
+/// Give the new list of servers and the new options. A client with the old ones loses its lock in time and is told of
+/// it; a client with the new ones waits until every old lock has ended, so start those clients afterwards. Run the
+/// command again if it was interrupted or did not reach every server: what was done is left alone.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = OPERATOR_HELP,
@@ -57,6 +57,6 @@ const NODES_AFTER: &str = "The URLs of all servers after the change, separated b
 const OPERATOR_HELP: &str = "\
 Exit codes:
   0      done
-  2      the arguments cannot be understood, or are not about these servers
+  2      wrong arguments, or they are not about these servers
   122    too few servers can be reached
   125    leasehold itself failed, or the answer was no";

@@ -31,8 +31,8 @@ pub(crate) struct Place {
     )]
     pub(crate) require_nodes: bool,
 
-    /// This user's file on this machine, whatever servers a variable or a configuration file names, and without a
-    /// notice
+    /// Use this user's file on this machine, whatever servers a variable or a configuration file names, and without
+    /// a notice
     #[arg(long)]
     pub(crate) local: bool,
 

@@ -40,7 +40,7 @@ pub(super) fn min_hold(text: &str) -> Result<Duration, String> {
 
 pub(super) fn grace(text: &str) -> Result<Duration, String> {
     match duration::parse(text)? {
-        Duration::ZERO => Err("zero: say --on-loss kill to send no SIGTERM".into()),
+        Duration::ZERO => Err("zero: use --on-loss kill to send no SIGTERM".into()),
         grace => Ok(grace),
     }
 }
@@ -60,7 +60,7 @@ pub(super) fn label(text: &str) -> Result<String, String> {
 
 pub(super) fn wait(text: &str) -> Result<Duration, String> {
     match duration::parse(text)? {
-        Duration::ZERO => Err("zero: say --no-wait to try once".into()),
+        Duration::ZERO => Err("zero: use --no-wait to try once".into()),
         duration => Ok(duration),
     }
 }
@@ -113,6 +113,6 @@ mod tests {
 
     #[test]
     fn a_wait_of_zero_has_its_own_name() {
-        assert_eq!(wait("0s").unwrap_err(), "zero: say --no-wait to try once");
+        assert_eq!(wait("0s").unwrap_err(), "zero: use --no-wait to try once");
     }
 }

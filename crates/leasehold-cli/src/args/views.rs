@@ -6,12 +6,13 @@ use std::{path::PathBuf, time::Duration};
 
 /// Say who holds a lock, since when, and for how long, node by node.
 ///
-/// Changes nothing. The answer is about a moment that is over when you read it: to do something only if the lock is
-/// free, acquire it.
+/// Changes nothing on servers. Without servers, while the lock is free, it tries to set a lock of its own in the file on
+/// this machine, and takes it back at once. The answer is about a moment that is over when you read it: to do something
+/// only if the lock is free, acquire it.
 #[derive(Debug, Args)]
 #[command(after_long_help = STATUS_HELP)]
 pub(crate) struct StatusArguments {
-    /// What may be locked
+    /// The name of the lock
     #[arg(value_parser = terms::resource)]
     pub(crate) resource: String,
 
@@ -43,7 +44,7 @@ pub(crate) struct ListArguments {
     #[arg(long)]
     pub(crate) foreign: bool,
 
-    /// Read so many keys of each node at most
+    /// Read at most this many keys of each node
     #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
     pub(crate) most: usize,
 
@@ -62,11 +63,11 @@ pub(crate) struct ListArguments {
 #[derive(Debug, Args)]
 #[command(after_long_help = WAIT_HELP)]
 pub(crate) struct WaitArguments {
-    /// What may be locked
+    /// The name of the lock
     #[arg(value_parser = terms::resource)]
     pub(crate) resource: String,
 
-    /// Wait so long at most, then exit with 124; without it, for ever
+    /// Wait at most this long, then exit with 124 [default: no limit]
     #[arg(long, value_name = "DURATION", value_parser = terms::limit)]
     pub(crate) wait: Option<Duration>,
 
@@ -92,7 +93,7 @@ pub(crate) struct WatchArguments {
     #[arg(default_value = "", hide_default_value = true)]
     pub(crate) prefix: String,
 
-    /// Look so often
+    /// How often to look
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = terms::interval)]
     pub(crate) every: Duration,
 
@@ -131,7 +132,7 @@ pub(crate) struct DoctorArguments {
 #[derive(Debug, Args)]
 #[command(after_long_help = BENCH_HELP)]
 pub(crate) struct BenchArguments {
-    /// For so long
+    /// How long to measure
     #[arg(long = "for", value_name = "DURATION", default_value = "3s", value_parser = terms::interval)]
     pub(crate) span: Duration,
 
@@ -145,13 +146,13 @@ pub(crate) struct BenchArguments {
 
 /// Take a lock away from whoever holds it. Two may hold it afterwards.
 ///
-/// Says who would be put out, and asks. Deletes the lock's keys on all nodes, leftovers included, of those who were
-/// named and of nobody who came meanwhile. Who is put out does not know it before the next extension: stop that program
-/// first. A key that is no lock of leasehold is somebody's data, and stays.
+/// Says who holds the lock, and asks. Deletes the keys of the holder and of leftovers on all nodes, but not those of
+/// anybody who came meanwhile. The holder does not notice before its next extension: stop that program first. A key that
+/// is not a leasehold lock is somebody's data, and stays.
 #[derive(Debug, Args)]
 #[command(after_long_help = FORCE_HELP)]
 pub(crate) struct ForceReleaseArguments {
-    /// What is locked
+    /// The name of the lock
     #[arg(value_parser = terms::resource)]
     pub(crate) resource: String,
 
@@ -196,10 +197,11 @@ Examples:
 
 Exit codes:
   0      free, and whoever asks for it now can have it
-  2      the arguments or the configuration file cannot be understood, or what stands there is no lock,
-         such as a hash
+  2      wrong arguments or configuration file; or the key is not a
+         lock, such as a hash
   121    held
-  122    neither for certain, or nobody can have it: too few nodes answer, agree or vote
+  122    neither for certain, or nobody can have it: too few nodes
+         answer, agree or vote
   125    leasehold itself failed";
 
 const LIST_HELP: &str = "\
@@ -211,7 +213,7 @@ Examples:
 
 Exit codes:
   0      listed
-  2      the arguments or the configuration file cannot be understood
+  2      wrong arguments or configuration file
   122    too few nodes could be listed
   125    leasehold itself failed";
 
@@ -222,8 +224,8 @@ Examples:
 
 Exit codes:
   0      free
-  2      the arguments or the configuration file cannot be understood, or what stands there is no lock,
-         such as a hash
+  2      wrong arguments or configuration file; or the key is not a
+         lock, such as a hash
   122    for three seconds too few nodes answered
   124    held for all of --wait
   125    leasehold itself failed";
@@ -235,12 +237,14 @@ Examples:
     leasehold watch --once
     leasehold watch --json | jq -r '.locks[]?.resource'
 
-A node that leaves a question unanswered for half a second is shown as one that does not answer. A full dot is a node that has the holder's key, an empty one a node that has not, a question mark one
-that does not answer. The bar is what is left of the lock, a sign for each second up to ten.
+A node that leaves a question unanswered for half a second is shown as one that does not answer.
+
+A full dot is a node that has the holder's key, an empty one a node that has not, a question mark one that does not \
+answer. The bar is what is left of the lock, a sign for each second up to ten.
 
 Exit codes:
   0      one picture, and --once
-  2      the arguments or the configuration file cannot be understood
+  2      wrong arguments or configuration file
   122    one picture, and --once, and no lock can be acquired
   125    leasehold itself failed
   130    ended by Ctrl-C";
@@ -253,7 +257,7 @@ Examples:
 
 Exit codes:
   0      sound
-  2      the arguments or the configuration file cannot be understood
+  2      wrong arguments or configuration file
   120    weakened: locks work, but less well than they should
   122    broken: no lock can be acquired
   125    leasehold itself failed";
@@ -265,7 +269,7 @@ Examples:
 
 Exit codes:
   0      measured
-  2      the arguments or the configuration file cannot be understood
+  2      wrong arguments or configuration file
   122    no lock can be acquired
   125    leasehold itself failed";
 
@@ -276,7 +280,8 @@ Examples:
 
 Exit codes:
   0      nobody holds it any more, as far as the nodes say
-  2      the arguments or the configuration file cannot be understood, or what stands there is no lock
+  2      wrong arguments or configuration file; or the key is not a
+         leasehold lock
   122    too few nodes confirmed it
   125    leasehold itself failed, or the answer was no";
 

@@ -4,7 +4,7 @@ use crate::{
     args::{Arguments, views::ManArguments},
     exit_code,
     failure::Failure,
-    output,
+    manual_page, output,
 };
 use clap::CommandFactory;
 use clap_complete::Shell;
@@ -24,7 +24,7 @@ pub(crate) fn run(shell: Shell) -> Result<u8, Failure> {
 
 /// Prints or writes pages of the manual, and tells the code to exit with.
 pub(crate) fn man(arguments: &ManArguments) -> Result<u8, Failure> {
-    let mut command = Arguments::command();
+    let mut command = Arguments::command().disable_help_subcommand(true);
     // So that the names of the commands below are whole: "leasehold-status".
     command.build();
     if let Some(folder) = &arguments.dir {
@@ -41,7 +41,7 @@ pub(crate) fn man(arguments: &ManArguments) -> Result<u8, Failure> {
         words => page(find(&command, words)?, &mut text),
     };
     rendered.map_err(|error| Failure::own(format!("cannot print the page: {error}")))?;
-    output::bytes(&with_lists(&text))?;
+    output::bytes(&manual_page::polished(&text))?;
     Ok(exit_code::SUCCESS)
 }
 
@@ -50,10 +50,10 @@ fn write_pages(command: &clap::Command, folder: &Path) -> io::Result<()> {
     for inner in shown(command) {
         write_pages(inner, folder)?;
     }
-    let name = clap_mangen::Man::new(command.clone()).get_filename();
+    let name = manual_page::of(command).get_filename();
     let mut text = Vec::new();
     page(command, &mut text)?;
-    fs::write(folder.join(name), with_lists(&text))
+    fs::write(folder.join(name), manual_page::polished(&text))
 }
 
 /// The commands below this one that people are told of.
@@ -61,21 +61,6 @@ fn shown(command: &clap::Command) -> impl Iterator<Item = &clap::Command> {
     command
         .get_subcommands()
         .filter(|inner| !inner.is_hide_set())
-}
-
-/// The same page, in which a line that is set in, of an example or a list, stays a line.
-fn with_lists(page: &[u8]) -> Vec<u8> {
-    let mut text = String::new();
-    let mut is_list = false;
-    for line in String::from_utf8_lossy(page).lines() {
-        if line.starts_with(' ') != is_list {
-            is_list = !is_list;
-            text.push_str(if is_list { ".nf\n" } else { ".fi\n" });
-        }
-        text.push_str(line);
-        text.push('\n');
-    }
-    text.into_bytes()
 }
 
 /// The command of these words.
@@ -99,13 +84,14 @@ fn all(command: &clap::Command, text: &mut Vec<u8>) -> io::Result<()> {
 }
 
 fn page(command: &clap::Command, text: &mut Vec<u8>) -> io::Result<()> {
-    clap_mangen::Man::new(command.clone()).render(text)
+    manual_page::of(command).render(text)
 }
 
 /// A command's own part of the page.
 fn sections(command: &clap::Command, text: &mut Vec<u8>) -> io::Result<()> {
-    let man = clap_mangen::Man::new(command.clone());
+    let man = manual_page::of(command);
     let mut part = Vec::new();
+    man.render_synopsis_section(&mut part)?;
     man.render_description_section(&mut part)?;
     man.render_options_section(&mut part)?;
     man.render_extra_section(&mut part)?;

@@ -3,16 +3,22 @@
 use crate::{
     agreement::{Agreement, Guard},
     args::views::DoctorArguments,
+    command::list,
     diagnosis::{
         Diagnosis, Options, Patient,
         facts::{NodeFacts, NodeState, VoteFacts, count_once},
+        findings,
     },
     difference::{self, Difference},
+    duration::Shown,
     failure::Failure,
     nodes::Nodes,
     output, waiting,
 };
-use leasehold::operate::{Examination, Told};
+use leasehold::{
+    ConfigError,
+    operate::{Answer, Examination, Operator, Told},
+};
 use std::time::Duration;
 
 /// Examines, and tells the code to exit with.
@@ -22,13 +28,39 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<u8, Failure> {
     let operator = nodes.to_look_at(&place.agreement)?.operator();
     let operator = operator.map_err(|error| nodes.wrong(&error))?;
     let quorum = operator.quorum();
-    let told = waiting::for_it(operator.examine())?.map_err(|error| nodes.wrong(&error))?;
+    let told = waiting::for_it(examine(&operator))?.map_err(|error| nodes.wrong(&error))?;
     let diagnosis = Diagnosis::of(patient(&place.agreement, quorum, &told));
     match arguments.json {
         true => output::data(diagnosis.json()),
         false => output::data(diagnosis.text()),
     }?;
     Ok(diagnosis.code())
+}
+
+/// Briefly, and once more with more patience if a node does not answer: that node is named meanwhile.
+async fn examine(operator: &Operator) -> Result<Vec<Told<Examination>>, ConfigError> {
+    let told = operator.examine_promptly(list::ANSWER).await?;
+    let silent = told.iter().filter(|told| hangs(&told.answer));
+    let silent: Vec<_> = silent.map(|told| told.node.to_string()).collect();
+    if silent.is_empty() {
+        return Ok(told);
+    }
+    output::talk(format_args!(
+        "no answer within {} from {}; waiting for {} more",
+        Shown(list::ANSWER),
+        silent.join(", "),
+        Shown(PATIENCE)
+    ));
+    operator.examine_promptly(PATIENCE).await
+}
+
+fn hangs(answer: &Answer<Examination>) -> bool {
+    let is_late = |why: &String| findings::hangs(why);
+    match answer {
+        Answer::Silent(why) => is_late(why),
+        Answer::Told(seen) => matches!(&seen.survey, Some(Answer::Silent(why)) if is_late(why)),
+        _ => false,
+    }
 }
 
 /// The nodes as the rules see them.
@@ -56,6 +88,9 @@ pub(crate) fn patient(agreement: &Agreement, quorum: usize, told: &[Told<Examina
         nodes,
     }
 }
+
+/// How long a node has for each answer, once it is known to be late: four times what a vote may take at most.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// As in the library, which does not tell.
 const USUAL_SKEW: Duration = Duration::from_secs(2);

@@ -9,7 +9,7 @@ use crate::{
     output, question, waiting,
     whose::{Signer, Whose},
 };
-use leasehold::{Key, LockManager, ReleaseOutcome};
+use leasehold::{Inspection, Key, LockManager, ReleaseOutcome};
 
 /// Looks, asks, releases, and tells the code to exit with.
 pub(crate) fn run(arguments: &ForceReleaseArguments) -> Result<u8, Failure> {
@@ -34,10 +34,12 @@ async fn release(
         return Err(lock_view::no_lock(name, kind));
     }
     // What is not named is somebody's data, and stays.
-    let named = seen.only(|owner| Signer::of(owner.as_bytes(), whose).is_shown());
+    let named = seen
+        .clone()
+        .only(|owner| Signer::of(owner.as_bytes(), whose).is_shown());
     let has = |is_so: fn(&Key) -> bool| named.nodes().iter().any(|node| is_so(&node.key));
     if has(|key| matches!(key, Key::Foreign { .. })) && !has(|key| key.holder().is_some()) {
-        return Err(not_ours(name, whose));
+        return Err(not_ours(&seen, whose));
     }
     let Some(question) = question_of(&view)? else {
         output::talk(format_args!("{name:?} is free; nothing was changed"));
@@ -63,7 +65,7 @@ async fn release(
     }
 }
 
-/// Says who would be put out. The question that is left; none if there is nobody.
+/// Says who would lose the lock. The question that is left; none if there is nobody.
 fn question_of(view: &LockView) -> Result<Option<&'static str>, Failure> {
     let (name, left_over) = (&view.resource, view.left_over());
     let question = match (&view.state, left_over.len()) {
@@ -77,7 +79,7 @@ fn question_of(view: &LockView) -> Result<Option<&'static str>, Failure> {
                 held.holder,
                 shown_left(held.left)
             ));
-            "Put it out? It does not know of it before its next extension, and until then two may hold the lock."
+            "Take the lock away? The holder does not notice before its next extension, and until then two may hold the lock."
         }
         _ => "Delete that? Whoever is under way to hold the lock does not get it.",
     };
@@ -90,23 +92,34 @@ fn question_of(view: &LockView) -> Result<Option<&'static str>, Failure> {
     Ok(Some(question))
 }
 
-fn not_ours(name: &str, whose: Whose) -> Failure {
-    let text = format!("what stands under {name:?} is no lock of leasehold; nothing was changed");
-    let hint = match whose {
-        Whose::Ours => {
-            "--foreign deletes another library's lock: look at it with `leasehold status --foreign`"
-        }
-        Whose::Foreign => {
-            "it is no text that a known lock library writes: only its own program can say what it is"
-        }
+fn not_ours(seen: &Inspection, whose: Whose) -> Failure {
+    let has = |is_so: fn(&Key) -> bool| seen.nodes().iter().any(|node| is_so(&node.key));
+    let is_peer = |key: &Key| {
+        key.holder()
+            .is_some_and(|owner| Signer::has_more(owner.as_bytes()))
     };
+    let is_redisson = |key: &Key| {
+        let Key::Foreign { redisson, .. } = key else {
+            return false;
+        };
+        redisson.is_some()
+    };
+    let hint = if whose == Whose::Ours && has(is_peer) {
+        "--foreign deletes another library's lock: look at it with `leasehold status --foreign`"
+    } else if has(is_redisson) {
+        "it is a lock of Redisson, which only Redisson can release: its `forceUnlock` does"
+    } else {
+        "it is no text that a known lock library writes: only its own program can say what it is"
+    };
+    let name = seen.resource().as_str();
+    let text = format!("the key {name:?} is not a leasehold lock; nothing was changed");
     Failure::new(exit_code::USAGE, text).hint(hint.to_owned())
 }
 
 fn told(outcome: &ReleaseOutcome) -> String {
     match outcome {
-        ReleaseOutcome::Released => "put out".to_owned(),
-        // Of leftovers, and of whoever was just ending, there is no quorum to be put out of.
+        ReleaseOutcome::Released => "released by force".to_owned(),
+        // Of leftovers, and of whoever was just ending, there is no quorum to take away.
         ReleaseOutcome::AlreadyExpired => "deleted; it held no quorum any more".to_owned(),
         other => other.to_string(),
     }

@@ -86,11 +86,16 @@ fn object(member: &Member) -> Json {
         ("url", member.url().into()),
         ("pid", u64::from(member.pid).into()),
         ("running", member.running.into()),
+        ("answers", (member.running && member.answers()).into()),
     ])
 }
 
 fn line(member: &Member) -> String {
-    let state = if member.running { "up" } else { "gone" };
+    let state = match member.running {
+        false => "gone",
+        true if member.answers() => "up",
+        true => "does not answer",
+    };
     format!("{}\tpid {}\t{state}", member.url(), member.pid)
 }
 

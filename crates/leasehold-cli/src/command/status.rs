@@ -8,7 +8,7 @@ use crate::{
     lock_view::{LockView, State},
     nodes::Nodes,
     output, waiting,
-    whose::Whose,
+    whose::{Signer, Whose},
 };
 use leasehold::clock::Clock;
 use std::time::Duration;
@@ -32,7 +32,9 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
         true => output::data(view.json()),
         false => output::data(view.text(Clock::system().wall())),
     }?;
-    if matches!(&view.state, State::Held(held) if !held.holder.is_shown()) && !arguments.foreign {
+    if matches!(&view.state, State::Held(held) if Signer::has_more(&held.value))
+        && !arguments.foreign
+    {
         output::hint("--foreign tells more of another library's lock");
     }
     Ok(view.code())

@@ -45,6 +45,16 @@ pub(crate) struct ServerFacts {
     pub(crate) vote: VoteFacts,
 }
 
+/// A server's clock beside the one here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClockFacts {
+    NotTold,
+    /// As good as equal.
+    AsHere,
+    Ahead(Duration),
+    Behind(Duration),
+}
+
 /// Whether it votes for us.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum VoteFacts {
@@ -97,7 +107,7 @@ pub(crate) fn count_once(nodes: &mut [NodeFacts]) {
 impl NodeFacts {
     pub(crate) fn of(told: &Told<Examination>) -> Self {
         let state = match &told.answer {
-            Answer::Silent(why) => NodeState::Silent(why.clone()),
+            Answer::Silent(why) => NodeState::Silent(without_advice(why).to_owned()),
             Answer::Told(seen) => match &seen.file {
                 Some(file) => NodeState::File(FileFacts::of(file)),
                 None => NodeState::Server(Box::new(ServerFacts::of(seen))),
@@ -111,7 +121,24 @@ impl NodeFacts {
     }
 }
 
+/// A server that wants a password also explains its protocol, in many words.
+fn without_advice(why: &str) -> &str {
+    why.split(": NOAUTH").next().unwrap_or(why)
+}
+
 impl ServerFacts {
+    /// Its clock, for people: what differs by no more than it is uncertain, or by little, is no difference.
+    pub(crate) fn clock_beside_ours(&self) -> ClockFacts {
+        match self.clock {
+            None => ClockFacts::NotTold,
+            Some((_, by, uncertainty)) if by <= uncertainty + AS_GOOD_AS_EQUAL => {
+                ClockFacts::AsHere
+            }
+            Some((true, by, _)) => ClockFacts::Ahead(by),
+            Some((false, by, _)) => ClockFacts::Behind(by),
+        }
+    }
+
     fn of(seen: &Examination) -> Self {
         let memory = seen.memory.as_ref();
         Self {
@@ -180,3 +207,6 @@ impl FileFacts {
         }
     }
 }
+
+/// Clocks that differ by less are as well kept as any two.
+const AS_GOOD_AS_EQUAL: Duration = Duration::from_millis(10);

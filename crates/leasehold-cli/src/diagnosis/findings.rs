@@ -1,25 +1,26 @@
 //! The rules. Each says what was found, why it matters to locks, and what to do.
 
+mod silence;
+
 use super::{
     Finding, Options, Patient, Weight,
     facts::{FileFacts, NodeState, ServerFacts, VoteFacts},
 };
-use crate::{agreement::Guard, duration::Shown};
+use crate::{agreement::Guard, duration::Shown, judgement::Judgement};
 use std::{collections::BTreeMap, time::Duration};
 
 /// Everything that the rules find, the worst first.
 pub(super) fn all(patient: &Patient) -> Vec<Finding> {
-    let mut found = Vec::new();
+    let mut found = silence::found(patient);
     for node in &patient.nodes {
         let of_node = match &node.state {
-            NodeState::Silent(why) => vec![silent(why)],
-            NodeState::Server(server) => of_server(server, &patient.options),
+            NodeState::Server(server) => of_server(server, patient),
             NodeState::File(FileFacts {
                 unusable: Some(why),
                 ..
             }) => vec![unusable_file(why)],
             NodeState::File(file) if file.used > file.room / 10 * 9 => vec![full_file()],
-            NodeState::File(_) | NodeState::InProcess => Vec::new(),
+            NodeState::File(_) | NodeState::InProcess | NodeState::Silent(_) => Vec::new(),
         };
         for mut finding in of_node {
             finding.nodes.push(node.name.clone());
@@ -28,7 +29,7 @@ pub(super) fn all(patient: &Patient) -> Vec<Finding> {
     }
     found.extend(same_server(patient));
     found.extend(of_all(patient));
-    // Stable: within one weight, in the order of the nodes.
+    // Stable: within one weight, those who tell nothing first, then in the order of the nodes.
     found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
     found
 }
@@ -54,13 +55,11 @@ fn finding(weight: Weight, what: impl Into<String>, why: &'static str, remedy: &
     }
 }
 
-fn silent(why: &str) -> Finding {
-    finding(
-        Weight::Problem,
-        format!("cannot be reached: {why}"),
-        "it does not vote, so fewer other nodes may fail",
-        "start it, or correct its address, user or password",
-    )
+/// Whether a node tells nothing because it is late, by what the library says of it.
+pub(crate) fn hangs(why: &str) -> bool {
+    ["did not answer within", "no connection within", "timed out"]
+        .iter()
+        .any(|words| why.contains(words))
 }
 
 fn full_file() -> Finding {
@@ -81,9 +80,10 @@ fn unusable_file(why: &str) -> Finding {
     )
 }
 
-fn of_server(server: &ServerFacts, options: &Options) -> Vec<Finding> {
+fn of_server(server: &ServerFacts, patient: &Patient) -> Vec<Finding> {
+    let options = &patient.options;
     let rules = [
-        vote(server, options),
+        vote(server, patient),
         version(server),
         rights(server, options),
         rights_for_fair(server),
@@ -96,12 +96,12 @@ fn of_server(server: &ServerFacts, options: &Options) -> Vec<Finding> {
     rules.into_iter().flatten().collect()
 }
 
-fn vote(server: &ServerFacts, options: &Options) -> Option<Finding> {
+fn vote(server: &ServerFacts, patient: &Patient) -> Option<Finding> {
     Some(match &server.vote {
         // One server under two names is a finding of its own, of all its names.
         VoteFacts::Votes | VoteFacts::SameAs(_) => return None,
         // Its lack of rights is a finding of its own, if there is one.
-        VoteFacts::NotTold(_) if votes(server, options.guard) => return None,
+        VoteFacts::NotTold(_) if votes(server, patient.options.guard) => return None,
         VoteFacts::Unsuitable(why) => finding(
             Weight::Problem,
             why,
@@ -111,7 +111,12 @@ fn vote(server: &ServerFacts, options: &Options) -> Option<Finding> {
         VoteFacts::Abstains(left, why) => finding(
             Weight::Warning,
             why,
-            "until then it does not vote, so fewer other nodes may fail",
+            match patient.judgement() {
+                Judgement::Now { .. } => {
+                    "until then it does not vote, so fewer other nodes may fail"
+                }
+                _ => "until then it does not vote, and too few others do: no lock can be acquired",
+            },
             &format!(
                 "wait {}; or, if it has forgotten no lock that is still held, run `leasehold admit`",
                 Shown(*left)

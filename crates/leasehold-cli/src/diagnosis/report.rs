@@ -2,7 +2,7 @@
 
 use super::{
     Diagnosis, Finding, Verdict, Weight,
-    facts::{NodeFacts, NodeState, ServerFacts, VoteFacts},
+    facts::{ClockFacts, NodeFacts, NodeState, ServerFacts, VoteFacts},
     findings,
 };
 use crate::{agreement::Guard, columns, duration::Shown, json::Json};
@@ -170,13 +170,11 @@ fn identity(server: &ServerFacts) -> String {
 
 /// `answers in 350 µs, clock 1 ms ahead; votes`.
 fn condition(server: &ServerFacts, guard: Guard) -> String {
-    let clock = match server.clock {
-        None => "clock not told".to_owned(),
-        Some((_, by, uncertainty)) if by <= uncertainty + AS_GOOD_AS_EQUAL => {
-            "clock as here".to_owned()
-        }
-        Some((true, by, _)) => format!("clock {} ahead", Shown(by)),
-        Some((false, by, _)) => format!("clock {} behind", Shown(by)),
+    let clock = match server.clock_beside_ours() {
+        ClockFacts::NotTold => "clock not told".to_owned(),
+        ClockFacts::AsHere => "clock as here".to_owned(),
+        ClockFacts::Ahead(by) => format!("clock {} ahead", Shown(by)),
+        ClockFacts::Behind(by) => format!("clock {} behind", Shown(by)),
     };
     let votes = match &server.vote {
         VoteFacts::Votes | VoteFacts::NotTold(_) if findings::votes(server, guard) => {
@@ -305,6 +303,3 @@ fn long(time: Duration) -> String {
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
-
-/// Clocks that differ by less are as well kept as any two.
-const AS_GOOD_AS_EQUAL: Duration = Duration::from_millis(10);

@@ -172,7 +172,19 @@ fn the_examples_of_elect_run_as_they_stand_in_its_help() {
 #[test]
 fn the_paragraphs_of_a_help_are_wrapped_once_at_the_width_of_the_terminal() {
     let user = User::new();
-    for verb in ["run", "hold", "acquire", "elect"] {
+    for verb in [
+        "run",
+        "hold",
+        "acquire",
+        "elect",
+        "status",
+        "list",
+        "wait",
+        "watch",
+        "doctor",
+        "bench",
+        "force-release",
+    ] {
         for width in [60, 72, 80, 100] {
             let help = user
                 .run(&[verb, "--help"])
@@ -223,9 +235,15 @@ fn every_command_has_a_page_of_the_manual() {
         "First come, first served",
         "\\-\\-on\\-loss",
         "128+n",
+        "\\fBleasehold run\\fR [OPTIONS] <RESOURCE> \\-\\- <COMMAND>...\n",
+        "LEASEHOLD_NODES",
+        ".SH EXAMPLES",
+        ".SH NOTES",
+        ".SH \"EXIT STATUS\"",
     ] {
         assert!(run.contains(part), "no {part}: {run}");
     }
+    assert!(!run.contains("EXTRA"), "{run}");
     user.run(&["man", "run"]).end().assert(0, &run, "");
     let start = page("leasehold-servers-start");
     user.run(&["man", "servers", "start"])
@@ -235,4 +253,16 @@ fn every_command_has_a_page_of_the_manual() {
     seen.assert_says(2, &["there is no command \"servers begin\""]);
     let seen = user.run(&["man", "--dir", "/dev/null/x"]).end();
     seen.assert_says(125, &["cannot write pages to /dev/null/x: "]);
+}
+
+#[test]
+fn help_is_a_word_as_well_and_a_usage_names_what_is_needed() {
+    let user = User::new();
+    let help = user.run(&["run", "--help"]).end();
+    user.run(&["help", "run"]).end().assert(0, &help.stdout, "");
+    let seen = user.run(&["release", "demo"]);
+    let seen = seen.env("LEASEHOLD_NODES", "redis://127.0.0.1:1").end();
+    // What a variable has said is not needed on the command line.
+    let usage = "Usage: leasehold release [OPTIONS] --owner <OWNER> <RESOURCE>\n";
+    seen.assert_says(2, &["--owner <OWNER>", usage]);
 }

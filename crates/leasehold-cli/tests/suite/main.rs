@@ -4,6 +4,7 @@ mod bad_config;
 mod bad_input;
 mod deployments;
 mod descriptors;
+mod doctor;
 mod documents;
 mod elect;
 mod fair;

@@ -39,7 +39,8 @@ impl Site {
 }
 
 /// What has something to write.
-const WRITING: [&str; 29] = [
+const WRITING: [&str; 30] = [
+    "help run",
     "hold --json free",
     "hold free",
     "acquire free",

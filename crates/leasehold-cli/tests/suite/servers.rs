@@ -2,6 +2,7 @@
 
 use crate::support::User;
 use leasehold_servers::{Mode, Proxy, Server, ServerSet, require_server};
+use rustix::process::{Pid, Signal, kill_process};
 use std::time::Duration;
 
 #[test]
@@ -152,10 +153,20 @@ fn servers_are_started_listed_and_stopped() {
     for (line, url) in json.stdout.lines().zip(nodes.split(',')) {
         assert!(
             line.starts_with(&format!("{{\"url\":\"{url}\",\"pid\":"))
-                && line.ends_with(",\"running\":true}"),
+                && line.ends_with(",\"running\":true,\"answers\":true}"),
             "{line}"
         );
     }
+    let first = status.stdout.split_whitespace().nth(2).expect("a pid");
+    let first = first.parse().ok().and_then(Pid::from_raw).expect("a pid");
+    kill_process(first, Signal::STOP).expect("it runs");
+    let status = user.run(&["servers", "status"]).end();
+    kill_process(first, Signal::CONT).expect("it runs");
+    let ends: Vec<_> = status.stdout.lines().collect();
+    assert!(
+        ends[0].ends_with("\tdoes not answer") && ends[1].ends_with("\tup"),
+        "{status:?}"
+    );
     let again = user.run(&["servers", "start"]).end();
     again.assert_says(
         125,

@@ -25,7 +25,7 @@ fn a_duration_without_unit_is_refused_with_the_way_out() {
     );
     refused(
         &["run", "--wait", "0s", "demo", "--", "true"],
-        "invalid value '0s' for '--wait <DURATION>': zero: say --no-wait to try once",
+        "invalid value '0s' for '--wait <DURATION>': zero: use --no-wait to try once",
     );
 }
 
@@ -65,7 +65,7 @@ fn a_missing_command_is_refused() {
     refused(
         &["run", "demo"],
         "the following required arguments were not provided:\n  <COMMAND>...\n\nUsage: leasehold \
-         run <RESOURCE> -- <COMMAND>...",
+         run [OPTIONS] <RESOURCE> -- <COMMAND>...",
     );
 }
 

@@ -367,3 +367,66 @@ fn a_server_has_one_vote_under_however_many_names() {
     assert_eq!(judged(["a", "b", "a"]), (2, 120));
     assert_eq!(judged(["a", "a", "a"]), (1, 122));
 }
+
+#[test]
+fn nodes_that_tell_nothing_are_told_of_by_cause() {
+    let late = "the node did not answer within 2s";
+    let mut patient = patient(vec![server(), server(), server(), server(), server()]);
+    for (node, why) in patient.nodes.iter_mut().zip([late, "needs a password"]) {
+        node.state = NodeState::Silent(why.to_owned());
+    }
+    let told = |patient: &Patient| {
+        let found = all(patient).into_iter();
+        let told = found.map(|finding| (finding.nodes.join(" "), finding.what, finding.why));
+        told.collect::<Vec<_>>()
+    };
+    let fewer = "it does not vote, so fewer other nodes may fail";
+    let expected = [
+        ("db0", "does not answer", fewer),
+        ("db1", "needs a password", fewer),
+    ];
+    let expected = expected.map(|(node, what, why)| (node.to_owned(), what.to_owned(), why));
+    assert_eq!(told(&patient), expected);
+    patient.nodes[2].state = NodeState::Silent(late.to_owned());
+    let too_few = "they do not vote, and too few others do: no lock can be acquired";
+    let expected = ("db0 db2".to_owned(), "do not answer".to_owned(), too_few);
+    assert_eq!(told(&patient)[0], expected);
+}
+
+#[test]
+fn each_cause_of_silence_has_its_own_remedy() {
+    for (why, what, remedy) in [
+        ("needs a password", "needs a password", "give the password"),
+        (
+            "authentication failed: WRONGPASS",
+            "authentication failed",
+            "correct the user",
+        ),
+        (
+            "no connection within 1s",
+            "does not answer",
+            "stopped or overloaded",
+        ),
+        (
+            "connection refused",
+            "cannot be reached: connection refused",
+            "start it",
+        ),
+        (
+            "db could not be resolved: x",
+            "cannot be reached: the host's",
+            "correct the host",
+        ),
+        (
+            "closed the door",
+            "cannot be used: closed the door",
+            "correct what it says",
+        ),
+    ] {
+        let mut patient = patient(vec![server()]);
+        patient.nodes[0].state = NodeState::Silent(why.to_owned());
+        let finding = all(&patient).remove(0);
+        assert!(finding.what.starts_with(what), "{finding:?}");
+        assert!(finding.remedy.contains(remedy), "{finding:?}");
+    }
+}

@@ -24,11 +24,11 @@ fn durations_that_are_none_are_refused() {
             "too long: 1000h is the most",
         ),
         run(&["--ttl=-5s"], "not a duration"),
-        run(&["-w", "0s"], "zero: say --no-wait to try once"),
+        run(&["-w", "0s"], "zero: use --no-wait to try once"),
         run(&["-w", "1d"], "unknown unit \"d\""),
         run(&["--max-hold", "10ms"], "shorter than 200 ms"),
         run(&["--min-hold", "0ms"], "zero: leave the option out"),
-        run(&["--grace", "0s"], "zero: say --on-loss kill"),
+        run(&["--grace", "0s"], "zero: use --on-loss kill"),
         run(&["--max-ttl", "x"], "not a duration"),
     ];
     cases.iter().for_each(Bad::check);
