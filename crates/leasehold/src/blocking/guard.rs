@@ -15,14 +15,15 @@ use std::time::Duration;
 /// threads.
 ///
 /// The manager's thread extends the lease while the guard lives, whatever the holder's thread does. Dropping it releases
-/// the lock in the background; it can be sent to another thread, and asked by several.
+/// the lock in the background; it can be sent to another thread, and asked by several. Call
+/// [`shutdown`](super::LockManager::shutdown) before the program ends, or the background ends with it.
 #[derive(Debug)]
 #[must_use = "dropping the guard releases the lock"]
 pub struct LeaseGuard<M: Mode = Fenced>(guard::LeaseGuard<M>);
 
 /// What became of work that was done under a lease, and of the lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use]
+#[must_use = "`lost` tells whether the lock was lost"]
 #[non_exhaustive]
 pub struct Done<T> {
     /// The result of the work, which has always come to its end.

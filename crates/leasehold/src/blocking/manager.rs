@@ -16,6 +16,9 @@ use crate::{
 /// Locks over one set of nodes, for threads. As [`leasehold::LockManager`](crate::LockManager), whose
 /// [`blocking`](crate::LockManager::blocking) makes it; both share the thread, the connections and the queues.
 ///
+/// **Call [`shutdown`](Self::shutdown) before the program ends**: a guard that is dropped at the end of `main`, also by a
+/// `?`, is released by the manager's thread, which ends with the process.
+///
 /// # Examples
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
