@@ -1,4 +1,6 @@
-//! The only file that reads clocks and draws entropy.
+//! The clock by which leases are held.
+
+// The only file that reads clocks and draws entropy.
 
 #[cfg(any(test, feature = "testing"))]
 mod timeline;

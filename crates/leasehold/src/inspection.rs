@@ -125,7 +125,7 @@ impl Inspection {
 
     /// The type of the key (`hash`, `list` …), if on so many nodes it is neither a text nor another library's lock that nobody
     /// can have the lock before somebody deletes it. Only where the nodes were asked for the type, as by
-    /// [`look`](crate::ManagerBuilder::look).
+    /// [`look`](crate::operate::Operator::look).
     #[must_use]
     pub fn other_type(&self) -> Option<&str> {
         let others: Vec<_> = self

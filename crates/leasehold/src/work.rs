@@ -16,7 +16,7 @@ use std::{
 
 /// What became of work that was done under a lease, and of the lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use]
+#[must_use = "`work` tells whether the lock was lost"]
 #[non_exhaustive]
 pub struct Done<T> {
     /// The result of the work, or why it was dropped before it had one.

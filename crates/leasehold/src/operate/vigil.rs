@@ -45,7 +45,7 @@ impl Vigil {
     /// What the nodes have under the lock's name, when any of them has told something that was not told before, if only
     /// for how long. The last state counts: what was over before anybody asked is left out.
     ///
-    /// Waits until then. None if the thread behind it has ended, of a bug.
+    /// Waits until then. None if the thread behind it has ended, which would be a bug.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.
