@@ -356,7 +356,7 @@ impl<M: Mode> LeaseGuard<M> {
             let resource = resource.clone();
             return Err(ExtendError::Released { resource });
         }
-        match handle.extend(self.held.id(), ttl).await {
+        match handle.extend(resource, self.held.id(), ttl).await {
             None => Err(ExtendError::ShutDown {
                 resource: resource.clone(),
             }),

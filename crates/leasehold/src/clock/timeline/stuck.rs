@@ -87,7 +87,7 @@ impl Timeline {
                     "this test waits for {}, and nothing can bring it: the time of its World has stood still for \
                      {patience:?} of the machine's. Call World::advance, or bring about what is waited for, while the wait \
                      goes on: in another task that runs at the same time (tokio::join!, tokio::spawn), or in another \
-                     thread. World::give_up_after says how long a test may wait",
+                     thread. A task that nobody has polled yet has not begun to wait. World::give_up_after says how long a test may wait",
                     what()
                 );
             }
