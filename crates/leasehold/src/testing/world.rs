@@ -205,6 +205,8 @@ impl World {
         let what = || format!("somebody to hold the lock {:?}", resource.as_str());
         let owner = self.clock.wait_for(what, held).await;
         self.settle();
+        // Twice: `tokio::join!` polls in turns, and may begin with this task.
+        yield_once().await;
         yield_once().await;
         owner
     }
