@@ -49,9 +49,10 @@ impl World {
     }
 
     /// Options for a manager in this world: its clock, and its nodes, of which none is left out. Everything else is as with
-    /// [`LockManager::builder`].
+    /// [`LockManager::builder`] and servers. So no TTL may be longer than [`max_ttl`](ManagerBuilder::max_ttl), 30 s by
+    /// default: what is refused on servers is refused here.
     pub fn builder(&self) -> ManagerBuilder {
-        let mut builder = ManagerBuilder::default().clock(self.clock);
+        let mut builder = ManagerBuilder::default().clock(self.clock).limited();
         for (number, node) in self.nodes.iter().enumerate() {
             let (name, node) = (format!("node #{number}"), node.clone());
             builder = builder.link(NodeName::new(&name), move |_| node.link());
@@ -275,6 +276,7 @@ const CALM: Duration = Duration::from_millis(20);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{LockOptions, RestartGuard};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     fn impatient() -> World {
@@ -380,6 +382,28 @@ mod tests {
             };
             tokio::join!(job, test);
         });
+    }
+
+    #[test]
+    fn a_ttl_that_servers_refuse_is_refused() {
+        let world = World::new(3);
+        let minute = LockOptions::new().ttl(Duration::from_secs(60));
+        let refused = |manager: LockManager| {
+            let mutex = manager.mutex_with("report", minute.clone());
+            mutex.is_err_and(|error| error.to_string().contains("raise max_ttl"))
+        };
+        assert!(refused(world.manager()));
+        let build = |builder: ManagerBuilder| builder.build().expect("the defaults fit");
+        assert!(refused(build(
+            world.builder().max_ttl(Duration::from_secs(20))
+        )));
+        assert!(!refused(build(
+            world.builder().max_ttl(Duration::from_secs(70))
+        )));
+        let unguarded = world.builder().restart_guard(RestartGuard::Off);
+        assert!(!refused(build(unguarded)), "nobody waits for its end");
+        let plain = world.builder().build_plain().expect("the defaults fit");
+        assert!(plain.mutex_with("report", minute).is_ok());
     }
 
     #[test]
