@@ -1,6 +1,6 @@
 //! Looking on while a lock changes hands, by somebody who does not want it.
 
-use super::listing::key;
+use super::{UNLISTED, listing::key};
 use crate::{
     builder::{Operated, Spot},
     clock::Clock,
@@ -169,8 +169,7 @@ impl Sentry {
     async fn stand(self, spot: Spot) {
         match spot {
             Spot::Elsewhere => {
-                let why = "it can be looked at by its own process only".to_owned();
-                self.tell(Err(why), None);
+                self.tell(Err(UNLISTED.to_owned()), None);
             }
             Spot::Server(url) => loop {
                 if let Err(why) = self.before_server(&url).await {
