@@ -6,7 +6,7 @@
 mod timeline;
 
 #[cfg(any(test, feature = "testing"))]
-pub(crate) use timeline::{Actor, Timeline};
+pub(crate) use timeline::{Actor, Timeline, poll_for_caller};
 
 use leasehold_core::{Instant, Seed};
 use std::{

@@ -352,6 +352,31 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_blocks_panics_at_the_line_that_calls() {
+        static LINE: std::sync::Mutex<Option<String>> = std::sync::Mutex::new(None);
+        let world = impatient();
+        let mutex = world.manager().blocking().mutex("line").expect("a name");
+        let guard = mutex.acquire().expect("it is free");
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if panic
+                .payload_as_str()
+                .is_some_and(|said| said.contains("the lock \"line\""))
+            {
+                *LINE.lock().expect("nobody panics") =
+                    panic.location().map(|at| at.file().to_owned());
+            }
+            usual(panic);
+        }));
+        drop(sentence(|| mutex.acquire()));
+        drop(guard);
+        assert_eq!(
+            LINE.lock().expect("nobody panics").as_deref(),
+            Some(file!())
+        );
+    }
+
+    #[test]
     fn who_waits_for_a_holder_that_never_comes_is_told_so() {
         let world = impatient();
         let runtime = tokio::runtime::Builder::new_current_thread().build();
