@@ -374,7 +374,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The kinds of [`Fault`], by what they say about the request.
+/// The kinds of faults of nodes, by what they say about the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FaultKind {

@@ -92,6 +92,13 @@ impl Table {
         self.keys.get(resource).filter(|key| key.expires_at > now)
     }
 
+    /// Everything that is locked at `now`, in the order of the names.
+    pub fn locked(&self, now: Instant) -> impl Iterator<Item = &Resource> {
+        let keys = self.keys.iter();
+        let live = keys.filter(move |(_, key)| key.expires_at > now);
+        live.map(|(resource, _)| resource)
+    }
+
     /// Who waits for `resource`, if anybody does.
     #[must_use]
     pub fn queue(&self, resource: &Resource) -> Option<&Queue> {

@@ -40,5 +40,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
         server.resume()?;
     }
     println!("{}", guard.release().await);
+    manager.shutdown().await;
     Ok(())
 }

@@ -82,6 +82,9 @@ struct Agreed {
     skew: Duration,
     forgetful: usize,
     key_format: KeyFormat,
+    /// Whether nodes that do not forget have a maximum too, as those of a test that stand for servers.
+    #[cfg(any(test, feature = "testing"))]
+    is_limited: bool,
 }
 
 impl Default for Agreed {
@@ -94,6 +97,8 @@ impl Default for Agreed {
             skew: Duration::from_secs(2),
             forgetful: 0,
             key_format: KeyFormat::raw(),
+            #[cfg(any(test, feature = "testing"))]
+            is_limited: false,
         }
     }
 }
@@ -214,6 +219,13 @@ impl ManagerBuilder {
         Self { clock, ..self }
     }
 
+    /// The nodes take no longer TTL than servers would.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn limited(mut self) -> Self {
+        self.agreed.is_limited = true;
+        self
+    }
+
     #[cfg(all(feature = "file", feature = "redis"))]
     fn last_is_at(mut self, spot: Spot) -> Self {
         if let Some(node) = self.nodes.last_mut() {
@@ -231,7 +243,8 @@ impl ManagerBuilder {
 
     /// How long the TTL of any lock on these nodes may be at most, with what is added to it; 30 s by default. A node
     /// that may have forgotten locks waits for so long, so do not choose more than is needed. All who use the same
-    /// nodes must say the same. Nodes in memory and in files do not forget, and have no maximum.
+    /// nodes must say the same. Nodes in memory and in files do not forget, and have no maximum; those of a test's
+    /// `World` stand for servers, and have it.
     pub fn max_ttl(mut self, max_ttl: Duration) -> Self {
         self.agreed.max_ttl = max_ttl;
         self
@@ -439,6 +452,10 @@ fn configuration<M: Mode>(
     let format = agreed.key_format.clone();
     let plain = || Configuration::plain().with_key_format(format.clone());
     if !nodes.iter().any(|node| node.is_guarded) {
+        #[cfg(any(test, feature = "testing"))]
+        if agreed.is_limited && agreed.guard != RestartGuard::Off {
+            return Ok(plain().limited(Ttl::new(agreed.max_ttl)?));
+        }
         return Ok(plain());
     }
     if !M::IS_FENCED {

@@ -1,10 +1,12 @@
-//! The only file that reads clocks and draws entropy.
+//! The clock by which leases are held.
+
+// The only file that reads clocks and draws entropy.
 
 #[cfg(any(test, feature = "testing"))]
 mod timeline;
 
 #[cfg(any(test, feature = "testing"))]
-pub(crate) use timeline::{Actor, Timeline};
+pub(crate) use timeline::{Actor, Timeline, poll_for_caller};
 
 use leasehold_core::{Instant, Seed};
 use std::{

@@ -126,6 +126,13 @@ impl Configuration {
         self
     }
 
+    /// The same, with a maximum where no node waits for the end of keys: as servers have it, for tests.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) const fn limited(mut self, max_ttl: Ttl) -> Self {
+        self.max_ttl = Some(max_ttl);
+        self
+    }
+
     /// The same, where sentinels say which server a node is.
     #[cfg(feature = "redis")]
     pub(crate) const fn with_sentinels(mut self, has_sentinels: bool) -> Self {

@@ -19,7 +19,9 @@ use std::{marker::PhantomData, time::Duration};
 /// runs: [`is_valid`](Self::is_valid) and [`state`](Self::state) to ask, [`lost`](Self::lost) to wait,
 /// [`run`](Self::run) to have work dropped.
 ///
-/// Dropping it releases the lock in the background, by the manager's thread. To know what became of the
+/// Dropping it releases the lock in the background, by the manager's thread. **A program that ends at once takes that
+/// thread with it, and the lock stays held until its TTL is over**: call
+/// [`LockManager::shutdown`](crate::LockManager::shutdown) at the end of `main`. To know what became of the
 /// release, call [`release`](Self::release), or [`release_in_place`](Self::release_in_place) where it cannot be given away.
 #[derive(Debug)]
 #[must_use = "dropping the guard releases the lock"]
@@ -34,6 +36,8 @@ impl LeaseGuard {
     /// before, whatever clocks, networks and pauses did, as long as the nodes keep their counters. A node that has lost
     /// them does not vote for the quarantine; after that tokens still grow if the wall clocks of clients and nodes agree
     /// to within less than that, by a second.
+    ///
+    /// For code that is generic over the mode, and so for locks that may have no tokens, there is [`token`](Self::token).
     ///
     /// Give it to whatever the lock protects, and let that refuse a token smaller than the largest it has seen: then
     /// a holder whose time was up without its knowing can do no harm there. See [`fence`](crate::fence). For a
@@ -352,7 +356,7 @@ impl<M: Mode> LeaseGuard<M> {
             let resource = resource.clone();
             return Err(ExtendError::Released { resource });
         }
-        match handle.extend(self.held.id(), ttl).await {
+        match handle.extend(resource, self.held.id(), ttl).await {
             None => Err(ExtendError::ShutDown {
                 resource: resource.clone(),
             }),

@@ -143,7 +143,6 @@ impl Handle {
         let ticket = Ticket(self.0.tickets.fetch_add(1, Ordering::Relaxed));
         let (answer, answered) = oneshot::channel();
         let resource = wish.resource.clone();
-        let what = move || format!("the lock {:?}", resource.as_str());
         self.post(Command::Acquire {
             ticket,
             wish,
@@ -153,20 +152,20 @@ impl Handle {
             handle: self,
             ticket: Some(ticket),
         };
-        let wait = self.0.clock.wait_for(what, answered);
-        let answer = wait.await.ok();
+        let answer = self.wait("the lock", &resource, answered).await;
         cancel.ticket = None;
         answer
     }
 
     pub(crate) async fn extend(
         &self,
+        resource: &Resource,
         lease: OperationId,
         ttl: Option<Ttl>,
     ) -> Option<Result<Instant, ExtendFailure>> {
         let (answer, answered) = oneshot::channel();
         self.post(Command::Extend { lease, ttl, answer });
-        answered.await.ok()
+        self.wait(EXTENSION, resource, answered).await
     }
 
     /// Extends the keys of another owner; none means that there is no shell any more.
@@ -177,13 +176,14 @@ impl Handle {
         terms: Terms,
     ) -> Option<Result<Instant, ExtendFailure>> {
         let (answer, answered) = oneshot::channel();
+        let of = resource.clone();
         self.post(Command::Prolong {
             resource,
             owner,
             terms,
             answer,
         });
-        answered.await.ok()
+        self.wait(EXTENSION, &of, answered).await
     }
 
     pub(crate) fn heartbeat(&self, lease: OperationId) {
@@ -197,12 +197,14 @@ impl Handle {
         limit: Duration,
     ) -> Option<Vec<(NodeId, Vote)>> {
         let (answer, answered) = oneshot::channel();
+        let of = resource.clone();
         self.post(Command::Inspect {
             resource,
             limit,
             answer,
         });
-        answered.await.ok()
+        self.wait("what the nodes say about the lock", &of, answered)
+            .await
     }
 
     /// Releases the keys of another owner; none means that there is no shell any more.
@@ -213,19 +215,31 @@ impl Handle {
         terms: Terms,
     ) -> Option<ReleaseOutcome> {
         let (answer, answered) = oneshot::channel();
+        let of = resource.clone();
         self.post(Command::Evict {
             resource,
             owner,
             terms,
             answer,
         });
-        answered.await.ok()
+        self.wait(RELEASE, &of, answered).await
     }
 
     pub(crate) async fn shut_down(&self) -> Option<usize> {
         let (answer, answered) = oneshot::channel();
         self.post(Command::ShutDown { answer });
         answered.await.ok()
+    }
+
+    /// Waits for an answer; none means that there is no shell any more. In a test's time not for ever.
+    async fn wait<T>(
+        &self,
+        what: &str,
+        resource: &Resource,
+        answered: impl Future<Output = Result<T, oneshot::error::RecvError>>,
+    ) -> Option<T> {
+        let what = || format!("{what} {:?}", resource.as_str());
+        self.0.clock.wait_for(what, answered).await.ok()
     }
 
     /// A shell that has ended answers nobody: the command is dropped, and with it the way back.
@@ -238,6 +252,9 @@ impl Handle {
         WeakHandle(Arc::downgrade(&self.0))
     }
 }
+
+const EXTENSION: &str = "an extension of the lock";
+const RELEASE: &str = "the release of the lock";
 
 /// A handle that does not keep the shell running.
 #[derive(Debug)]
@@ -357,7 +374,11 @@ impl HeldLease {
             lease: self.id,
             answer,
         });
-        answered.await.unwrap_or(false)
+        let resource = &self.lease.resource;
+        let answer = self
+            .handle
+            .wait("the end of the lease of", resource, answered);
+        answer.await.unwrap_or(false)
     }
 
     /// Releases, and waits for the outcome; none means that there is no shell any more.
@@ -378,7 +399,8 @@ impl HeldLease {
         }
         if let Some(answered) = &mut self.answer {
             // Kept until it has come: this future may be dropped.
-            self.outcome = answered.await.ok();
+            let resource = &self.lease.resource;
+            self.outcome = self.handle.wait(RELEASE, resource, answered).await;
             self.answer = None;
         }
         self.outcome.clone()

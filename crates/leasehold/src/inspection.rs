@@ -125,7 +125,7 @@ impl Inspection {
 
     /// The type of the key (`hash`, `list` …), if on so many nodes it is neither a text nor another library's lock that nobody
     /// can have the lock before somebody deletes it. Only where the nodes were asked for the type, as by
-    /// [`look`](crate::ManagerBuilder::look).
+    /// [`look`](crate::operate::Operator::look).
     #[must_use]
     pub fn other_type(&self) -> Option<&str> {
         let others: Vec<_> = self
@@ -169,12 +169,13 @@ impl Inspection {
     }
 
     /// The nodes that do not say what a quorum says: leftovers of others, keys that were lost, nodes that
-    /// did not answer.
+    /// did not answer. Where no quorum says the same, these are the nodes that did not answer.
     pub fn differing(&self) -> impl Iterator<Item = &NodeKey> {
         let holder = self.holder();
         self.nodes.iter().filter(move |node| match holder {
             Some(_) => node.key.holder() != holder,
-            None => self.is_free() && node.key != Key::Free,
+            None if self.is_free() => node.key != Key::Free,
+            None => matches!(node.key, Key::Unknown(_)),
         })
     }
 
@@ -358,6 +359,7 @@ impl<M: Mode> LockManager<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use leasehold_core::{Fault, FaultKind};
 
     fn inspection(keys: &[(&str, u64)]) -> Inspection {
         let key = |(holder, left): &(&str, u64)| match Owner::from_bytes(holder.as_bytes()) {
@@ -420,5 +422,19 @@ mod tests {
         let split = inspection(&[("a", 1), ("b", 1), ("", 0)]);
         assert!(!split.is_free());
         assert_eq!((split.holder(), split.remaining()), (None, None));
+        assert_eq!(
+            split.differing().count(),
+            0,
+            "there is nothing to differ from"
+        );
+        let mut silent = inspection(&[("a", 9), ("a", 4), ("a", 7)]);
+        for number in [0, 2] {
+            let fault = Fault::new(FaultKind::Down, &"silent");
+            let node = NodeId::new(0).expect("a node");
+            silent.nodes[number].key =
+                Key::from_core(&[NodeName::new("n")], node, Vote::Unknown(fault));
+        }
+        assert!(silent.is_unclear());
+        assert_eq!(silent.differing().count(), 2);
     }
 }

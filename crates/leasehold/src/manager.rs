@@ -20,20 +20,28 @@ use std::{marker::PhantomData, sync::Arc};
 /// cheap, and clones share the thread. Keep one for the life of the program.
 ///
 /// When the last clone, mutex and guard is gone, the thread finishes the releases that are under way,
-/// as [`shutdown`](Self::shutdown) does, and ends. A program that ends earlier leaves what it did not release to the
-/// TTL: call `shutdown` first.
+/// as [`shutdown`](Self::shutdown) does, and ends. Nobody waits for that: dropping a value must not block an executor.
+///
+/// **Call [`shutdown`](Self::shutdown) before the program ends.** When `main` returns, the process takes the thread with
+/// it, and a guard that was dropped just before, at the end of `main` or by a `?`, is not released: its lock stays held
+/// until the TTL is over. Let the work be a function of its own, and shut down after it, whatever it returned.
 ///
 /// # Examples
 /// ```
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// use leasehold::LockManager;
 ///
-/// let manager = LockManager::builder().memory(3).build()?;
-/// {
+/// async fn work(manager: &LockManager) -> Result<(), Box<dyn std::error::Error>> {
 ///     let _guard = manager.mutex("orders/42")?.acquire().await?;
 ///     // … the only one to do this
+///     Ok(())
 /// }
+///
+/// let manager = LockManager::builder().memory(3).build()?;
+/// let worked = work(&manager).await;
+/// // The guard's release is confirmed when this returns.
 /// assert_eq!(manager.shutdown().await, Some(0));
+/// worked?;
 /// # Ok(())
 /// # }
 /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
@@ -174,7 +182,7 @@ impl<M: Mode> LockManager<M> {
     /// that answers nothing for 100 ms is not waited for, or for twice as long as it has ever taken, half a second at
     /// most. The whole takes a second at most and 0.2 ms more for each release. Returns how many releases are not
     /// confirmed by all nodes: their keys end with their TTL, if the node does not carry out what it was sent.
-    /// None means that the manager's thread had ended before, of a bug, and nothing is known.
+    /// None means that the manager's thread had ended before, which would be a bug, and nothing is known.
     ///
     /// Acquisitions that are waiting, or that come later, fail with
     /// [`ShutDown`](crate::AcquireError::ShutDown). Guards that are still held keep their leases and can

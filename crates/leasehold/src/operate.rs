@@ -66,6 +66,9 @@ pub enum Answer<T> {
     Told(T),
     /// It is no server: it has no past to forget, and no configuration to agree on.
     NeedsNone,
+    /// It has no list of its locks for others than its own process: it is in memory, or of a kind of the user's own. A
+    /// manager's [`inspect`](crate::LockManager::inspect) looks at single locks.
+    CannotBeListed,
     /// It could not be asked, or its answer did not come: why, as a fragment for people.
     Silent(String),
 }
@@ -75,6 +78,7 @@ impl<T: fmt::Display> fmt::Display for Answer<T> {
         match self {
             Self::Told(told) => told.fmt(out),
             Self::NeedsNone => out.write_str("is no server, and needs none of this"),
+            Self::CannotBeListed => out.write_str(UNLISTED),
             Self::Silent(why) => out.write_str(why),
         }
     }
@@ -85,10 +89,14 @@ impl ManagerBuilder {
     ///
     /// # Errors
     /// A [`ConfigError`] as of [`build`](Self::build).
-    pub fn operator(self) -> Result<Operator, ConfigError> {
-        Ok(Operator::new(self.into_operated()?))
+    pub fn operator(&self) -> Result<Operator, ConfigError> {
+        Ok(Operator::new(self.clone().into_operated()?))
     }
 }
+
+/// Of a node whose locks its own process alone can see.
+const UNLISTED: &str =
+    "its own process alone can see its locks, one by one: call `inspect` of a manager there";
 
 async fn survey_of(steward: &mut Steward, configuration: &Configuration) -> Result<Survey, String> {
     let look = steward.look(configuration.guard()).await?;

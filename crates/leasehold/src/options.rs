@@ -5,7 +5,7 @@ mod plan;
 use leasehold_core::{AutoRenewal, Drift, OwnerSource, Pause, Ttl, Upkeep};
 use std::{ops::RangeInclusive, time::Duration};
 
-/// How a lock behaves. Every option has a default that the Redlock page or the field gives.
+/// How a lock behaves.
 ///
 /// | option | default |
 /// |---|---|

@@ -61,11 +61,11 @@ impl fmt::Display for ReleaseOutcome {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Released => out.write_str("released"),
-            Self::AlreadyExpired => out.write_str("the lock had expired already"),
+            Self::AlreadyExpired => out.write_str("the lock was over already"),
             Self::TakenByAnother { holder } => {
                 write!(
                     out,
-                    "the lock had expired already and is now held by {}",
+                    "the lock was over already and is now held by {}",
                     Holder::of(holder)
                 )
             }

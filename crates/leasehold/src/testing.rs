@@ -33,14 +33,12 @@
 //! let (manager, printed) = (world.manager(), Cell::new(0));
 //! let job = nightly(&manager, &printed);
 //! let test = async {
-//!     while printed.get() < 10 {
-//!         tokio::task::yield_now().await;
-//!     }
+//!     world.until_held("report").await; // fails with a sentence if the job has failed
 //!     world.lose("report"); // now
 //! };
 //! let (report, ()) = tokio::join!(job, test);
 //! assert_eq!(report, Report::Stopped);
-//! assert!(printed.get() < 12, "nothing is printed without the lock");
+//! assert!(printed.get() < 3, "nothing is printed without the lock");
 //! # }) }
 //! ```
 //!
@@ -55,13 +53,19 @@
 //! the runtime lets it: in a test on one thread, that is at the next `await`.
 //!
 //! A test that waits for what cannot come, since nobody lets time pass while it waits, or since its task never runs, fails
-//! with a sentence that says for what it waits, after 10 s ([`World::give_up_after`]).
+//! with a sentence that says for what it waits, after 10 s ([`World::give_up_after`]). Wait for the job by
+//! [`World::until_held`], which fails so as well; a loop of your own that asks [`World::holder`] again and again does not.
+//!
+//! **No `start_paused`.** Under `#[tokio::test(start_paused = true)]` tokio's time jumps to the next timer whenever the
+//! runtime is idle, and it is idle while a manager's thread works: `timeout(…, mutex.acquire())` ends at once, with a lock
+//! that is free. Write `#[tokio::test]` and call `tokio::time::pause()` where tokio's time is to stand still and nobody waits
+//! for a lock.
 //!
 //! # Faults
 //! [`World::node`] gives one of the nodes: [`down`](Node::down) and [`up`](Node::up), [`hang`](Node::hang) and
 //! [`resume`](Node::resume), [`answer_after`](Node::answer_after), [`lose_key`](Node::lose_key) and
 //! [`lose_everything`](Node::lose_everything), [`set_clock_forward`](Node::set_clock_forward).
-//! [`World::lose`] takes a lock from its holder.
+//! [`World::lose`] takes a lock from its holder. A lock that nobody holds cannot be lost: that fails the test.
 //!
 //! Another holder is another manager of the same world, by [`World::manager`].
 //!

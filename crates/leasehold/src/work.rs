@@ -16,7 +16,7 @@ use std::{
 
 /// What became of work that was done under a lease, and of the lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use]
+#[must_use = "`work` tells whether the lock was lost"]
 #[non_exhaustive]
 pub struct Done<T> {
     /// The result of the work, or why it was dropped before it had one.
@@ -30,7 +30,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// dropped where it stands, at its last `await`. Of a guard that was released in place nothing is done.
     ///
     /// Work that computes for long without an `await` is not interrupted; let it ask
-    /// [`is_valid`](Self::is_valid).
+    /// [`is_valid`](Self::is_valid). Work that needs the guard is given to [`Mutex::hold`], which lends it.
     ///
     /// # Cancel safety
     /// Dropping the future drops the work and releases in the background; so does a panic of the work.
@@ -59,6 +59,10 @@ impl<M: Mode> Mutex<M> {
     /// it: after success, after an error, after a panic, and when this future is dropped. If the lease is
     /// lost, the work is dropped where it stands. The work's own result is never masked by that of the
     /// lock.
+    ///
+    /// Write `async |lease| …` and not `|lease| async move { … }`: a closure of the second kind cannot lend the guard to its
+    /// future, and does not compile here. To wait for another time than `acquire` does, call
+    /// [`acquire_within`](Self::acquire_within) and [`run`](LeaseGuard::run).
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire); then nothing of the work was begun.

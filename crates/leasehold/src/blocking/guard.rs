@@ -15,14 +15,15 @@ use std::time::Duration;
 /// threads.
 ///
 /// The manager's thread extends the lease while the guard lives, whatever the holder's thread does. Dropping it releases
-/// the lock in the background; it can be sent to another thread, and asked by several.
+/// the lock in the background; it can be sent to another thread, and asked by several. Call
+/// [`shutdown`](super::LockManager::shutdown) before the program ends, or the background ends with it.
 #[derive(Debug)]
 #[must_use = "dropping the guard releases the lock"]
 pub struct LeaseGuard<M: Mode = Fenced>(guard::LeaseGuard<M>);
 
 /// What became of work that was done under a lease, and of the lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use]
+#[must_use = "`lost` tells whether the lock was lost"]
 #[non_exhaustive]
 pub struct Done<T> {
     /// The result of the work, which has always come to its end.
@@ -116,6 +117,7 @@ impl<M: Mode> LeaseGuard<M> {
     ///
     /// # Source
     /// Argument [S6](crate::safety#s6).
+    #[track_caller]
     pub fn lost(&self) -> LeaseLost {
         wait(self.0.lost())
     }
@@ -156,6 +158,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// Waits for the next change of the state, for ever if there is none. See
     /// [`LeaseGuard::changed`](crate::LeaseGuard::changed).
     #[must_use]
+    #[track_caller]
     pub fn changed(&self) -> LeaseState {
         wait(self.0.changed())
     }
@@ -165,6 +168,7 @@ impl<M: Mode> LeaseGuard<M> {
     ///
     /// # Errors
     /// As [`extend`](Self::extend), if it was tried; [`TooShort`](ExtendError::TooShort) if the lease never lasts so long.
+    #[track_caller]
     pub fn ensure(&self, remaining: Duration) -> Result<(), ExtendError> {
         wait(self.0.ensure(remaining))
     }
@@ -183,6 +187,7 @@ impl<M: Mode> LeaseGuard<M> {
     ///
     /// # Source
     /// Redlock, "making the algorithm more reliable"; arguments [S3](crate::safety#s3), [S6](crate::safety#s6), [S7](crate::safety#s7).
+    #[track_caller]
     pub fn extend(&self) -> Result<(), ExtendError> {
         wait(self.0.extend())
     }
@@ -192,6 +197,7 @@ impl<M: Mode> LeaseGuard<M> {
     ///
     /// # Errors
     /// As [`extend`](Self::extend), and [`Terms`](ExtendError::Terms) if no lease can have this TTL.
+    #[track_caller]
     pub fn extend_to(&self, ttl: Duration) -> Result<(), ExtendError> {
         wait(self.0.extend_to(ttl))
     }
@@ -201,6 +207,7 @@ impl<M: Mode> LeaseGuard<M> {
     ///
     /// # Source
     /// Redlock, "correct implementation with a single instance" and step 5; arguments [S3](crate::safety#s3), [S5](crate::safety#s5).
+    #[track_caller]
     pub fn release(self) -> ReleaseOutcome {
         wait(self.0.release())
     }
@@ -224,6 +231,7 @@ impl<M: Mode> LeaseGuard<M> {
     ///
     /// # Source
     /// As [`release`](Self::release), and argument [S6](crate::safety#s6).
+    #[track_caller]
     pub fn release_in_place(&mut self) -> ReleaseOutcome {
         wait(self.0.release_in_place())
     }
@@ -233,6 +241,7 @@ impl<M: Mode> LeaseGuard<M> {
     ///
     /// # Errors
     /// [`LeaseLost`] if there is nothing to hand over any more.
+    #[track_caller]
     pub fn hand_over(self) -> Result<String, LeaseLost> {
         wait(self.0.hand_over())
     }
@@ -251,6 +260,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// # Ok(())
     /// # }
     /// ```
+    #[track_caller]
     pub fn run<T>(self, work: impl FnOnce(&Self) -> T) -> Done<T> {
         let work = self.0.hold().within(|| work(&self));
         let lost = match self.state() {

@@ -16,6 +16,9 @@ use crate::{
 /// Locks over one set of nodes, for threads. As [`leasehold::LockManager`](crate::LockManager), whose
 /// [`blocking`](crate::LockManager::blocking) makes it; both share the thread, the connections and the queues.
 ///
+/// **Call [`shutdown`](Self::shutdown) before the program ends**: a guard that is dropped at the end of `main`, also by a
+/// `?`, is released by the manager's thread, which ends with the process.
+///
 /// # Examples
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -113,6 +116,7 @@ impl<M: Mode> LockManager<M> {
     ///
     /// # Errors
     /// As [`LockManager::adopt`](crate::LockManager::adopt).
+    #[track_caller]
     pub fn adopt(&self, text: &str) -> Result<LeaseGuard<M>, AdoptError> {
         wait(self.0.adopt(text)).map(LeaseGuard::from)
     }
@@ -121,6 +125,7 @@ impl<M: Mode> LockManager<M> {
     ///
     /// # Errors
     /// As [`adopt`](Self::adopt), and [`AdoptError::Config`] if the options do not go together.
+    #[track_caller]
     pub fn adopt_with(
         &self,
         text: &str,
@@ -135,6 +140,7 @@ impl<M: Mode> LockManager<M> {
     ///
     /// # Errors
     /// As [`LockManager::inspect`](crate::LockManager::inspect).
+    #[track_caller]
     pub fn inspect(&self, resource: &str) -> Result<Inspection, InspectError> {
         wait(self.0.inspect(resource))
     }
@@ -146,6 +152,7 @@ impl<M: Mode> LockManager<M> {
     ///
     /// # Errors
     /// As [`inspect`](Self::inspect).
+    #[track_caller]
     pub fn force_release(&self, resource: &str) -> Result<Eviction, InspectError> {
         wait(self.0.force_release(resource))
     }
@@ -153,6 +160,7 @@ impl<M: Mode> LockManager<M> {
     /// Ends all waiting, that of other threads too, and waits until the releases that are under way are confirmed by the
     /// nodes that answer. Returns how many are not. None means that the manager's thread had ended before. See
     /// [`LockManager::shutdown`](crate::LockManager::shutdown).
+    #[track_caller]
     pub fn shutdown(&self) -> Option<usize> {
         wait(self.0.shutdown())
     }

@@ -80,6 +80,7 @@ impl<M: Mode> Mutex<M> {
     ///
     /// # Source
     /// Redlock steps 1 to 5; arguments [S2](crate::safety#s2), [S5](crate::safety#s5), [S8](crate::safety#s8).
+    #[track_caller]
     pub fn acquire(&self) -> Result<LeaseGuard<M>, AcquireError> {
         wait(self.0.acquire()).map(LeaseGuard::from)
     }
@@ -89,6 +90,7 @@ impl<M: Mode> Mutex<M> {
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire).
+    #[track_caller]
     pub fn try_acquire(&self) -> Result<LeaseGuard<M>, AcquireError> {
         wait(self.0.try_acquire()).map(LeaseGuard::from)
     }
@@ -100,6 +102,7 @@ impl<M: Mode> Mutex<M> {
     /// [`TimedOut`](AcquireError::TimedOut) if `patience` ran out, with why the last attempt failed whose nodes had time
     /// to answer;
     /// [`Unreachable`](AcquireError::Unreachable) if the options say to give up earlier when no quorum answers.
+    #[track_caller]
     pub fn acquire_within(&self, patience: Duration) -> Result<LeaseGuard<M>, AcquireError> {
         wait(self.0.acquire_within(patience)).map(LeaseGuard::from)
     }
@@ -133,6 +136,7 @@ impl<M: Mode> Mutex<M> {
     /// # Ok(())
     /// # }
     /// ```
+    #[track_caller]
     pub fn hold<T>(&self, work: impl FnOnce(&LeaseGuard<M>) -> T) -> Result<Done<T>, AcquireError> {
         Ok(self.acquire()?.run(work))
     }

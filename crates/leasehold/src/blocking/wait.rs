@@ -1,5 +1,7 @@
 //! Waiting for a future with the thread that asks.
 
+#[cfg(any(test, feature = "testing"))]
+use crate::clock;
 use crate::clock::Clock;
 use leasehold_core::Instant;
 use std::{
@@ -11,6 +13,7 @@ use std::{
 use tokio::task::unconstrained;
 
 /// Waits until the future is done.
+#[track_caller]
 pub(super) fn wait<F: Future>(future: F) -> F::Output {
     wait_until(Instant::NEVER, future).expect("it is never later than never")
 }
@@ -20,6 +23,9 @@ pub(super) fn wait_within<F: Future>(limit: Duration, future: F) -> Option<F::Ou
     wait_until(Clock::system().now().saturating_add(limit), future)
 }
 
+/// # Panics
+/// At the line of the caller, where a test's World cannot bring what is waited for.
+#[track_caller]
 fn wait_until<F: Future>(until: Instant, future: F) -> Option<F::Output> {
     let signal = Arc::new(Signal::default());
     let waker = Waker::from(Arc::clone(&signal));
@@ -28,8 +34,16 @@ fn wait_until<F: Future>(until: Instant, future: F) -> Option<F::Output> {
     // does not do before it has its answer: it would wait for itself.
     let mut future = pin!(unconstrained(future));
     loop {
-        if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+        #[cfg(not(any(test, feature = "testing")))]
+        let polled = future.as_mut().poll(&mut cx);
+        #[cfg(any(test, feature = "testing"))]
+        let (polled, stuck) = clock::poll_for_caller(|| future.as_mut().poll(&mut cx));
+        if let Poll::Ready(output) = polled {
             return Some(output);
+        }
+        #[cfg(any(test, feature = "testing"))]
+        if let Some(sentence) = stuck {
+            panic!("{sentence}");
         }
         if !signal.wait(until) {
             return None;

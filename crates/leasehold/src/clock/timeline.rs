@@ -7,6 +7,8 @@
 
 mod stuck;
 
+pub(crate) use stuck::poll_for_caller;
+
 use leasehold_core::Instant;
 use std::{
     collections::{BTreeMap, BTreeSet},

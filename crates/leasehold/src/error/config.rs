@@ -118,9 +118,7 @@ pub enum ConfigError {
 impl fmt::Display for ConfigError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoNodes => {
-                out.write_str("no node was given; give one, or an odd number such as 5")
-            }
+            Self::NoNodes => out.write_str("no node was given; give one, three or five"),
             Self::TooManyNodes { nodes } => {
                 write!(
                     out,

@@ -58,9 +58,10 @@ pub enum LossCause {
         /// For how long.
         silent: Duration,
     },
-    /// Its holder had released it before, in place.
+    /// Its holder had released it in place before the work began, which would be a bug of the program.
     Released,
-    /// The manager's thread has ended, of a bug, or the runtime that did its work: nobody extends the lease, and nobody watches it.
+    /// The manager's thread has ended, which would be a bug, or the runtime that did its work has: nobody extends the lease,
+    /// and nobody watches it.
     Stopped,
 }
 

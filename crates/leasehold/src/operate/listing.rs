@@ -1,6 +1,6 @@
 //! All locks on the nodes.
 
-use super::{Answer, Told, at_once, in_time};
+use super::{Answer, Told, UNLISTED, at_once, in_time};
 use crate::{
     builder::{Operated, Spot},
     clock::Clock,
@@ -149,7 +149,7 @@ enum Visit {
     #[cfg(all(feature = "file", unix))]
     Read(std::collections::BTreeMap<Resource, Key>),
     Silent(String),
-    NeedsNone,
+    Unlisted,
 }
 
 /// Reads all nodes' names, and then what every node has under any of them.
@@ -209,7 +209,7 @@ pub(super) async fn list(operated: Operated, search: Search, limit: Option<Durat
 fn answer(read: &Result<Vec<Key>, Option<String>>, scanned: Option<Scanned>) -> Answer<Scanned> {
     match (read, scanned) {
         (Err(Some(why)), _) => Answer::Silent(why.clone()),
-        (Err(None), _) | (Ok(_), None) => Answer::NeedsNone,
+        (Err(None), _) | (Ok(_), None) => Answer::CannotBeListed,
         (Ok(_), Some(scanned)) => Answer::Told(scanned),
     }
 }
@@ -222,7 +222,7 @@ async fn scan(
 ) -> (Visit, Option<Scanned>, BTreeSet<Resource>) {
     let nothing = |visit| (visit, None, BTreeSet::new());
     match spot {
-        Spot::Elsewhere => nothing(Visit::NeedsNone),
+        Spot::Elsewhere => nothing(Visit::Unlisted),
         Spot::Server(url) => {
             let scanned = in_time(left, async {
                 let mut steward = search.visit(url, configuration).await?;
@@ -275,7 +275,7 @@ async fn read(
     left: Option<Duration>,
 ) -> Result<Vec<Key>, Option<String>> {
     match visit {
-        Visit::NeedsNone => Err(None),
+        Visit::Unlisted => Err(None),
         Visit::Silent(why) => Err(Some(why)),
         #[cfg(all(feature = "file", unix))]
         Visit::Read(mut keys) => {
@@ -334,5 +334,3 @@ fn is_lock(found: &Inspection) -> bool {
         )
     })
 }
-
-const UNLISTED: &str = "it cannot be listed";

@@ -69,8 +69,9 @@ impl Operator {
         self.operated.quorum.needed()
     }
 
-    /// What each node says of itself: whether it can be reached, what runs there, whether it votes, and for which
-    /// configuration. Changes nothing.
+    /// What each server says of itself: whether it can be reached, what runs there, whether it votes, and for which
+    /// configuration. Changes nothing. Other nodes are not asked, whatever state they are in:
+    /// [`NeedsNone`](Answer::NeedsNone).
     ///
     /// Waits for all nodes at once, for about half a minute at most.
     ///
@@ -162,6 +163,9 @@ impl Operator {
     /// that lives for a limited time is taken for one. With the usual format, on servers that keep other things too, that is much. The
     /// locks' names are read first and then what stands under them, which is over already when it is told.
     ///
+    /// Nodes in memory, those of a test's `World` among them, have no list, and say so:
+    /// [`CannotBeListed`](Answer::CannotBeListed).
+    ///
     /// Waits for all nodes at once. Servers go through all their keys for it (`SCAN`), which takes them a second or so
     /// per million, in small steps.
     ///
@@ -215,7 +219,8 @@ impl Operator {
 
     /// What each node has under the resource's name, as [`inspect`](crate::LockManager::inspect) tells it, and of what is
     /// no lock ([`Key::Foreign`](crate::Key::Foreign)) also the type. Changes nothing. One node that does not answer costs
-    /// five seconds or so.
+    /// five seconds or so. Nodes in memory, those of a test's `World` among them, are
+    /// [`Unknown`](crate::Key::Unknown) here: ask a manager of their process by `inspect`.
     ///
     /// # Errors
     /// [`ConfigError::Resource`] for a name that cannot be used, [`ConfigError::Thread`] if there is no thread to be had.

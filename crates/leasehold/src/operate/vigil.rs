@@ -1,6 +1,6 @@
 //! Looking on while a lock changes hands, by somebody who does not want it.
 
-use super::listing::key;
+use super::{UNLISTED, listing::key};
 use crate::{
     builder::{Operated, Spot},
     clock::Clock,
@@ -45,7 +45,7 @@ impl Vigil {
     /// What the nodes have under the lock's name, when any of them has told something that was not told before, if only
     /// for how long. The last state counts: what was over before anybody asked is left out.
     ///
-    /// Waits until then. None if the thread behind it has ended, of a bug.
+    /// Waits until then. None if the thread behind it has ended, which would be a bug.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.
@@ -169,8 +169,7 @@ impl Sentry {
     async fn stand(self, spot: Spot) {
         match spot {
             Spot::Elsewhere => {
-                let why = "it can be looked at by its own process only".to_owned();
-                self.tell(Err(why), None);
+                self.tell(Err(UNLISTED.to_owned()), None);
             }
             Spot::Server(url) => loop {
                 if let Err(why) = self.before_server(&url).await {

@@ -4,7 +4,9 @@ use super::link::{NodeLink, Wire};
 use crate::{clock::Clock, link::LinkEvent};
 use leasehold_core::{Fault, FaultKind, Instant, Owner, Request, Resource, Table, Vote};
 use std::{
+    collections::BTreeSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    task::Waker,
     time::Duration,
 };
 
@@ -28,6 +30,8 @@ pub(super) struct State {
     /// By how much its clock was set forward.
     ahead: Duration,
     wires: Vec<Weak<Wire>>,
+    /// Who is woken by the next change.
+    wakers: Vec<Waker>,
 }
 
 impl Node {
@@ -111,9 +115,19 @@ impl Node {
     /// The key of this resource is gone from the node, whosever it was, and the node tells of it.
     ///
     /// # Panics
-    /// If the name is not one that a resource can have.
+    /// If the node has no such key, so that a name that is misspelt is no test that passes; or if the name is not one that
+    /// a resource can have.
     pub fn lose_key(&self, resource: &str) {
         let resource = name(resource);
+        if self.holder(&resource).is_none() {
+            // A manager may be about to set it: the guard needs a quorum of keys and not all.
+            self.settle();
+        }
+        assert!(
+            self.holder(&resource).is_some(),
+            "this node has {}",
+            nothing(&resource, &self.locked())
+        );
         self.forget(&resource);
         self.hint(Some(&resource));
     }
@@ -152,6 +166,27 @@ impl Node {
         let now = state.now(self.clock);
         let key = state.table.key(now, resource);
         key.map(|key| key.owner.clone())
+    }
+
+    /// What has a key here.
+    pub(super) fn locked(&self) -> BTreeSet<Resource> {
+        let state = self.lock();
+        let now = state.now(self.clock);
+        state.table.locked(now).cloned().collect()
+    }
+
+    /// Wakes this waker when a key changes here.
+    pub(super) fn watch(&self, waker: &Waker) {
+        let wakers = &mut self.lock().wakers;
+        if !wakers.iter().any(|other| other.will_wake(waker)) {
+            wakers.push(waker.clone());
+        }
+    }
+
+    fn settle(&self) {
+        if let Some(timeline) = self.clock.timeline() {
+            timeline.settle();
+        }
     }
 
     /// Tells everybody that a key may have changed.
@@ -197,6 +232,7 @@ impl State {
         let before = self.table.key(now, resource).cloned();
         let vote = self.table.apply(now, &request);
         if self.table.key(now, resource) != before.as_ref() {
+            self.wakers.drain(..).for_each(Waker::wake);
             for wire in self.wires() {
                 // What came by the same link is no news.
                 if !Arc::ptr_eq(&wire, by) {
@@ -211,6 +247,22 @@ impl State {
         self.wires.retain(|wire| wire.strong_count() > 0);
         self.wires.iter().filter_map(Weak::upgrade).collect()
     }
+}
+
+/// The end of a sentence about what has no key called `resource`.
+pub(super) fn nothing(resource: &Resource, locked: &BTreeSet<Resource>) -> String {
+    let names: Vec<_> = locked
+        .iter()
+        .map(|name| format!("{:?}", name.as_str()))
+        .collect();
+    let others = match names.is_empty() {
+        true => "nothing is locked at all".to_owned(),
+        false => format!("what is locked is {}", names.join(", ")),
+    };
+    format!(
+        "no key of the lock {:?} to lose: {others}. Acquire it first, or mend the name",
+        resource.as_str()
+    )
 }
 
 pub(super) fn name(resource: &str) -> Resource {

@@ -1,9 +1,9 @@
 //! A few nodes and a time of their own.
 
-use super::node::{Node, name};
+use super::node::{Node, name, nothing};
 use crate::{builder::ManagerBuilder, clock::Clock, link::NodeName, manager::LockManager};
-use leasehold_core::{Owner, Quorum};
-use std::time::Duration;
+use leasehold_core::{Owner, Quorum, Resource};
+use std::{collections::BTreeSet, future::poll_fn, task::Poll, time::Duration};
 
 /// Nodes in memory, and a time that stands still until [`advance`](Self::advance). See the [module](super).
 ///
@@ -49,9 +49,10 @@ impl World {
     }
 
     /// Options for a manager in this world: its clock, and its nodes, of which none is left out. Everything else is as with
-    /// [`LockManager::builder`].
+    /// [`LockManager::builder`] and servers. So no TTL may be longer than [`max_ttl`](ManagerBuilder::max_ttl), 30 s by
+    /// default: what is refused on servers is refused here.
     pub fn builder(&self) -> ManagerBuilder {
-        let mut builder = ManagerBuilder::default().clock(self.clock);
+        let mut builder = ManagerBuilder::default().clock(self.clock).limited();
         for (number, node) in self.nodes.iter().enumerate() {
             let (name, node) = (format!("node #{number}"), node.clone());
             builder = builder.link(NodeName::new(&name), move |_| node.link());
@@ -138,11 +139,14 @@ impl World {
     /// If the name is not one that a resource can have.
     #[must_use]
     pub fn holder(&self, resource: &str) -> Option<Owner> {
-        let resource = name(resource);
+        self.holder_of(&name(resource))
+    }
+
+    fn holder_of(&self, resource: &Resource) -> Option<Owner> {
         let holders: Vec<_> = self
             .nodes
             .iter()
-            .map(|node| node.holder(&resource))
+            .map(|node| node.holder(resource))
             .collect();
         let mut owners = holders.iter().flatten();
         let has_quorum = |owner: &&Owner| {
@@ -150,6 +154,62 @@ impl World {
             same.count() >= self.quorum.needed()
         };
         owners.find(has_quorum).cloned()
+    }
+
+    /// Waits until somebody holds the lock, and tells who: for a test that is to take it away again. Time does not pass
+    /// meanwhile, unless somebody lets it.
+    ///
+    /// When it returns, the holder's manager has handed out the lease, and other tasks of the same thread have had a turn
+    /// with it. A lock that was held for a moment only may be missed. Settles as [`settle`](Self::settle) does.
+    ///
+    /// # Panics
+    /// If nothing happens in this world for as long as [`give_up_after`](Self::give_up_after) says, as where the job that is
+    /// to take the lock has failed or was never begun; as [`settle`](Self::settle); or if the name is not one that a
+    /// resource can have.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    ///
+    /// # Examples
+    /// ```
+    /// use leasehold::{LockManager, testing::World};
+    ///
+    /// /// Somebody's job.
+    /// async fn lead(manager: &LockManager) -> Result<(), leasehold::Error> {
+    ///     let guard = manager.mutex("leader")?.acquire().await?;
+    ///     Err(guard.lost().await.into())
+    /// }
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let world = World::new(3);
+    /// let manager = world.manager();
+    /// let test = async {
+    ///     world.until_held("leader").await;
+    ///     world.lose("leader");
+    /// };
+    /// let (led, ()) = tokio::join!(lead(&manager), test);
+    /// assert!(led.unwrap_err().to_string().starts_with("lost the lock \"leader\""));
+    /// # })
+    /// ```
+    pub async fn until_held(&self, resource: &str) -> Owner {
+        let resource = name(resource);
+        let held = poll_fn(|cx| {
+            // Before they are asked: what changes in between wakes.
+            for node in &self.nodes {
+                node.watch(cx.waker());
+            }
+            match self.holder_of(&resource) {
+                Some(owner) => Poll::Ready(owner),
+                None => Poll::Pending,
+            }
+        });
+        let what = || format!("somebody to hold the lock {:?}", resource.as_str());
+        let owner = self.clock.wait_for(what, held).await;
+        self.settle();
+        // Twice: `tokio::join!` polls in turns, and may begin with this task.
+        yield_once().await;
+        yield_once().await;
+        owner
     }
 
     /// Whoever holds the lock loses it now: its keys are gone from all nodes, which say so. A lease that extends itself finds
@@ -160,10 +220,22 @@ impl World {
     /// Lets 20 ms pass, since managers that have just looked do not look again at once.
     ///
     /// # Panics
-    /// If the name is not one that a resource can have.
+    /// If no node has a key of the lock, so that a name that is misspelt is no test that passes; as
+    /// [`settle`](Self::settle); or if the name is not one that a resource can have.
     pub fn lose(&self, resource: &str) {
         let resource = name(resource);
+        let has_key = || {
+            self.nodes
+                .iter()
+                .any(|node| node.holder(&resource).is_some())
+        };
+        let was_held = has_key();
         self.advance(CALM);
+        assert!(
+            was_held || has_key(),
+            "this World has {}",
+            nothing(&resource, &self.locked())
+        );
         // All of them before any tells: whoever looks too early finds a quorum, and does not look again so soon.
         for node in &self.nodes {
             node.forget(&resource);
@@ -174,10 +246,28 @@ impl World {
         self.settle();
     }
 
+    /// What any node has a key of.
+    fn locked(&self) -> BTreeSet<Resource> {
+        self.nodes.iter().flat_map(Node::locked).collect()
+    }
+
     fn timeline(&self) -> &'static crate::clock::Timeline {
         let timeline = self.clock.timeline();
         timeline.expect("the clock of a world is told the time")
     }
+}
+
+/// Lets the other tasks of this thread have a turn.
+async fn yield_once() {
+    let mut has_yielded = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut has_yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// After so long everybody is ready to look again.
@@ -186,6 +276,7 @@ const CALM: Duration = Duration::from_millis(20);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{LockOptions, RestartGuard};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     fn impatient() -> World {
@@ -216,6 +307,144 @@ mod tests {
             "{told}"
         );
         assert!(guard.is_valid());
+    }
+
+    #[test]
+    fn who_waits_for_nodes_that_hang_is_told_so_whatever_it_asked_of_them() {
+        let world = impatient();
+        let manager = world.manager().blocking();
+        let held = |name| {
+            manager
+                .mutex(name)
+                .expect("a name")
+                .acquire()
+                .expect("it is free")
+        };
+        let (mut guard, other) = (held("a"), held("b"));
+        let text = held("d").hand_over().expect("it is held");
+        world.node(0).hang();
+        world.node(1).hang();
+        let waits = |work: &mut dyn FnMut(), what: &str| {
+            let told = sentence(work);
+            let begin = format!("this test waits for {what}, and nothing can bring it");
+            assert!(told.starts_with(&begin), "{told}");
+        };
+        waits(
+            &mut || drop(guard.extend()),
+            "an extension of the lock \"a\"",
+        );
+        waits(
+            &mut || drop(guard.release_in_place()),
+            "the release of the lock \"a\"",
+        );
+        waits(
+            &mut || drop(manager.inspect("a")),
+            "what the nodes say about the lock \"a\"",
+        );
+        waits(&mut || drop(manager.adopt(&text)), "the lock \"d\"");
+        // Time passes, and it is over.
+        std::thread::scope(|scope| {
+            let release = scope.spawn(|| other.release());
+            while !release.is_finished() {
+                world.advance(Duration::from_millis(10));
+            }
+        });
+    }
+
+    #[test]
+    fn a_call_that_blocks_panics_at_the_line_that_calls() {
+        static LINE: std::sync::Mutex<Option<String>> = std::sync::Mutex::new(None);
+        let world = impatient();
+        let mutex = world.manager().blocking().mutex("line").expect("a name");
+        let guard = mutex.acquire().expect("it is free");
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if panic
+                .payload_as_str()
+                .is_some_and(|said| said.contains("the lock \"line\""))
+            {
+                *LINE.lock().expect("nobody panics") =
+                    panic.location().map(|at| at.file().to_owned());
+            }
+            usual(panic);
+        }));
+        drop(sentence(|| mutex.acquire()));
+        drop(guard);
+        assert_eq!(
+            LINE.lock().expect("nobody panics").as_deref(),
+            Some(file!())
+        );
+    }
+
+    #[test]
+    fn who_waits_for_a_holder_that_never_comes_is_told_so() {
+        let world = impatient();
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let runtime = runtime.expect("a runtime");
+        let told = sentence(|| runtime.block_on(world.until_held("report")));
+        let begin = "this test waits for somebody to hold the lock \"report\", and";
+        assert!(told.starts_with(begin), "{told}");
+    }
+
+    #[test]
+    fn a_holder_that_is_waited_for_has_its_guard() {
+        let world = World::new(3);
+        let manager = world.manager();
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.expect("a runtime").block_on(async {
+            let mutex = manager.mutex("report").expect("a name");
+            let held = std::cell::Cell::new(false);
+            let job = async {
+                let guard = mutex.acquire().await.expect("it is free");
+                held.set(true);
+                guard.lost().await
+            };
+            let test = async {
+                let owner = world.until_held("report").await;
+                assert!(held.get());
+                assert_eq!(world.holder("report"), Some(owner));
+                world.lose("report");
+            };
+            tokio::join!(job, test);
+        });
+    }
+
+    #[test]
+    fn a_ttl_that_servers_refuse_is_refused() {
+        let world = World::new(3);
+        let minute = LockOptions::new().ttl(Duration::from_secs(60));
+        let refused = |manager: LockManager| {
+            let mutex = manager.mutex_with("report", minute.clone());
+            mutex.is_err_and(|error| error.to_string().contains("raise max_ttl"))
+        };
+        assert!(refused(world.manager()));
+        let build = |builder: ManagerBuilder| builder.build().expect("the defaults fit");
+        assert!(refused(build(
+            world.builder().max_ttl(Duration::from_secs(20))
+        )));
+        assert!(!refused(build(
+            world.builder().max_ttl(Duration::from_secs(70))
+        )));
+        let unguarded = world.builder().restart_guard(RestartGuard::Off);
+        assert!(!refused(build(unguarded)), "nobody waits for its end");
+        let plain = world.builder().build_plain().expect("the defaults fit");
+        assert!(plain.mutex_with("report", minute).is_ok());
+    }
+
+    #[test]
+    fn a_lock_that_nobody_holds_cannot_be_lost() {
+        let world = World::new(3);
+        let told = sentence(|| world.lose("reports"));
+        assert!(told.contains("nothing is locked at all"), "{told}");
+        let mutex = world.manager().blocking().mutex("report").expect("a name");
+        let guard = mutex.acquire().expect("it is free");
+        let names = "no key of the lock \"reports\" to lose: what is locked is \"report\"";
+        let told = sentence(|| world.lose("reports"));
+        assert!(told.contains(names), "{told}");
+        let told = sentence(|| world.node(1).lose_key("reports"));
+        assert!(told.contains(names), "{told}");
+        world.node(1).lose_key("report");
+        assert!(guard.is_valid(), "two of three have it");
     }
 
     #[test]

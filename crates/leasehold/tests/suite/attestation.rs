@@ -220,7 +220,7 @@ fn a_server_that_stops_to_write_what_its_disk_is_trusted_with_does_not_vote() {
     let (cause, why) = abstention(&manager);
     assert_eq!(cause, Some(AbstentionCause::NotDurable), "{why}");
     assert!(why.contains("CONFIG SET appendonly yes"), "{why}");
-    let why = unsuitable(build());
+    let why = unsuitable(&build());
     assert!(why.contains("CONFIG SET appendonly yes"), "{why}");
     // A new client that finds it so changes nothing of it, nor does a log that is not whole yet.
     let late = build().build().expect("good addresses");
@@ -231,7 +231,7 @@ fn a_server_that_stops_to_write_what_its_disk_is_trusted_with_does_not_vote() {
 }
 
 /// Why no locks can be kept on the only node, as an operator is told.
-fn unsuitable(builder: ManagerBuilder) -> String {
+fn unsuitable(builder: &ManagerBuilder) -> String {
     let operator = builder.operator().expect("good addresses");
     let told = block_on(operator.survey()).expect("good addresses");
     let Answer::Told(survey) = &told[0].answer else {
@@ -330,7 +330,7 @@ fn a_server_whose_log_is_trusted_and_may_lose_the_mark_is_not_marked() {
     let refused = distrust(url()).expect_err("nobody knows whether it has the mark");
     let refused = refused.to_string();
     assert!(refused.contains("+config|get"), "{refused}");
-    let why = unsuitable(builder([url()]).restart_guard(RestartGuard::TrustAof));
+    let why = unsuitable(&builder([url()]).restart_guard(RestartGuard::TrustAof));
     assert!(why.contains("+config|get"), "{why}");
     distrust(server.url()).expect("its disk has the mark");
     // From the first look on nobody relies on its log any more, so nobody has to ask.

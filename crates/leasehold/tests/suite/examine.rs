@@ -14,13 +14,13 @@ fn builder(urls: &[String]) -> ManagerBuilder {
         .nodes(urls)
 }
 
-fn examine(builder: ManagerBuilder) -> Vec<Answer<Examination>> {
+fn examine(builder: &ManagerBuilder) -> Vec<Answer<Examination>> {
     let told =
         block_on(builder.operator().expect("good addresses").examine()).expect("good addresses");
     told.into_iter().map(|told| told.answer).collect()
 }
 
-fn list(builder: ManagerBuilder, prefix: &str, most: usize) -> Listing {
+fn list(builder: &ManagerBuilder, prefix: &str, most: usize) -> Listing {
     block_on(
         builder
             .operator()
@@ -50,7 +50,7 @@ fn a_server_is_told_with_everything_that_matters_to_locks() {
         "redis://127.0.0.1:1".to_owned(),
         replica.url(),
     ];
-    let told = examine(builder(&urls));
+    let told = examine(&builder(&urls));
     let [
         Answer::Told(seen),
         Answer::Silent(why),
@@ -119,7 +119,7 @@ fn rights_that_are_missing_are_told_as_they_would_be_given() {
         server
             .command(&[&words, rights].concat())
             .expect("it is taken");
-        match &examine(builder(std::slice::from_ref(&url)))[..] {
+        match &examine(&builder(std::slice::from_ref(&url)))[..] {
             [Answer::Told(seen)] => seen.lacking.clone(),
             other => panic!("{other:?}"),
         }
@@ -163,7 +163,7 @@ fn rights_that_fair_locks_alone_need_are_told_apart() {
         let words = ["ACL", "SETUSER", "u", "reset", "on", ">p"];
         let words = [&words, keys, &ALL].concat();
         server.command(&words).expect("it is taken");
-        match &examine(builder(std::slice::from_ref(&url)))[..] {
+        match &examine(&builder(std::slice::from_ref(&url)))[..] {
             [Answer::Told(seen)] => (seen.lacking.clone(), seen.lacking_for_fair.clone()),
             other => panic!("{other:?}"),
         }
@@ -203,9 +203,9 @@ fn all_locks_are_listed_node_by_node_and_leftovers_with_them() {
     ] {
         first.command(words).expect("it is taken");
     }
-    let all = list(builder(&urls), "", 100);
+    let all = list(&builder(&urls), "", 100);
     assert_eq!(names(&all), ["or*", "orders/1", "orders/2", "orders/3"]);
-    let some = list(builder(&urls), "orders/", 100);
+    let some = list(&builder(&urls), "orders/", 100);
     assert_eq!(names(&some), ["orders/1", "orders/2", "orders/3"]);
     assert_eq!(some.locks[0].holder(), Some(one.owner()));
     assert_eq!(some.locks[0].differing().count(), 0);
@@ -213,9 +213,9 @@ fn all_locks_are_listed_node_by_node_and_leftovers_with_them() {
     assert!(left_over.is_free());
     assert_eq!(left_over.differing().count(), 1);
     assert!(matches!(left_over.nodes()[0].key, Key::Held { .. }));
-    assert_eq!(names(&list(builder(&urls), "or*", 100)), ["or*"]);
+    assert_eq!(names(&list(&builder(&urls), "or*", 100)), ["or*"]);
     // No more than were asked for, and it is told that there are more.
-    let few = list(builder(&urls), "orders/", 1);
+    let few = list(&builder(&urls), "orders/", 1);
     assert!(few.locks.len() < 3, "{few:?}");
     let Answer::Told(scanned) = &few.nodes[0].answer else {
         panic!("{few:?}");
@@ -224,7 +224,7 @@ fn all_locks_are_listed_node_by_node_and_leftovers_with_them() {
     // With another key format it is another world.
     let format = || KeyFormat::new("session{}").expect("one place");
     assert!(
-        list(builder(&urls).key_format(format()), "", 9)
+        list(&builder(&urls).key_format(format()), "", 9)
             .locks
             .is_empty()
     );
@@ -280,7 +280,7 @@ fn a_look_tells_of_what_type_the_key_is_that_is_no_lock() {
     let seen = block_on(operator.until_free("queue", None)).expect("good addresses");
     assert_eq!(seen.other_type(), Some("list"));
     // Hashes are listed only for those who ask for them, and only if they are locks.
-    assert_eq!(names(&list(builder(&urls), "", 9)), ["lock"]);
+    assert_eq!(names(&list(&builder(&urls), "", 9)), ["lock"]);
     let search = Search::new("").most(9).hashes();
     let found = block_on(operator.search(search)).expect("good addresses");
     assert_eq!(names(&found), ["lock", "redisson"]);
@@ -296,12 +296,12 @@ fn a_node_that_cannot_be_listed_is_not_taken_for_an_empty_one() {
     server
         .command(&["SET", "r", "me", "PX", "60000"])
         .expect("it is taken");
-    let listing = list(builder(&urls), "", 9);
+    let listing = list(&builder(&urls), "", 9);
     assert_eq!(names(&listing), ["r"]);
     assert!(matches!(listing.locks[0].nodes()[1].key, Key::Unknown(_)));
     assert!(!listing.locks[0].is_free());
     let forbidden = [format!("redis://u:p@127.0.0.1:{}", server.port())];
-    let listing = list(builder(&forbidden), "", 9);
+    let listing = list(&builder(&forbidden), "", 9);
     let Answer::Silent(why) = &listing.nodes[0].answer else {
         panic!("{listing:?}");
     };
@@ -317,7 +317,7 @@ fn a_file_tells_what_is_held_in_it_and_by_which_process() {
     let guard = lock("a").expect("it is free");
     let gone = lock("b").expect("it is free");
     assert!(block_on(gone.release()).is_released());
-    let told = examine(builder());
+    let told = examine(&builder());
     let [Answer::Told(seen)] = &told[..] else {
         panic!("{told:?}");
     };
@@ -328,7 +328,7 @@ fn a_file_tells_what_is_held_in_it_and_by_which_process() {
     );
     assert_eq!(file.holders, [(std::process::id(), "a".to_owned())]);
     assert!(0 < file.used && file.used < file.room, "{file:?}");
-    let listing = list(builder(), "", 9);
+    let listing = list(&builder(), "", 9);
     assert_eq!(names(&listing), ["a"]);
     assert_eq!(listing.locks[0].holder(), Some(guard.owner()));
     let waits = |limit| {
@@ -344,7 +344,7 @@ fn a_file_tells_what_is_held_in_it_and_by_which_process() {
     assert_eq!(held.holder(), Some(guard.owner()));
     assert!(block_on(guard.release()).is_released());
     assert!(waits(None).is_free());
-    assert!(list(builder(), "", 9).locks.is_empty());
+    assert!(list(&builder(), "", 9).locks.is_empty());
     drop(manager);
     std::fs::remove_dir_all(&folder).expect("it is ours");
 }

@@ -412,7 +412,7 @@ fn bad_options_are_told_before_anything_is_sent() {
     let none = LockManager::builder().build().map(drop).map_err(text);
     assert_eq!(
         none.unwrap_err(),
-        "no node was given; give one, or an odd number such as 5"
+        "no node was given; give one, three or five"
     );
     let many = LockManager::builder()
         .memory(33)

@@ -20,18 +20,18 @@ fn builder(urls: &[String], max_ttl_ms: u32) -> ManagerBuilder {
         .defaults(LockOptions::new().ttl(max_ttl_ms * MS).node_limit(200 * MS))
 }
 
-fn admit(builder: ManagerBuilder) -> Vec<Answer<Admission>> {
+fn admit(builder: &ManagerBuilder) -> Vec<Answer<Admission>> {
     let told =
         block_on(builder.operator().expect("good addresses").admit()).expect("good addresses");
     told.into_iter().map(|told| told.answer).collect()
 }
 
-fn survey(builder: ManagerBuilder) -> Vec<Told<Survey>> {
+fn survey(builder: &ManagerBuilder) -> Vec<Told<Survey>> {
     let operator = builder.operator().expect("good addresses");
     block_on(operator.survey()).expect("there is a thread")
 }
 
-fn change(builder: ManagerBuilder, from: Former) -> Result<Reconfiguration, ReconfigureError> {
+fn change(builder: &ManagerBuilder, from: Former) -> Result<Reconfiguration, ReconfigureError> {
     block_on(builder.operator()?.reconfigure(from))
 }
 
@@ -49,7 +49,7 @@ fn changes_under_load(
     new: impl Fn() -> ManagerBuilder,
     from: Former,
 ) -> Reconfiguration {
-    admit(old());
+    admit(&old());
     let mut rivals = Rivals::default();
     let wins = rivals.join(old(), 10);
     rivals.join(old(), 10);
@@ -57,7 +57,7 @@ fn changes_under_load(
     // One holds on for as long as it may.
     let held = rivals.join(old(), usize::MAX);
     eventually("it has it", || held.load(SeqCst) == 1);
-    let done = change(new(), from).expect("all are there");
+    let done = change(&new(), from).expect("all are there");
     let wins = rivals.join(new(), 10);
     rivals.join(new(), 10);
     eventually("the new ones lock", || wins.load(SeqCst) > 2);
@@ -127,15 +127,15 @@ fn the_maximum_ttl_is_raised_and_lowered_while_clients_lock() {
 #[test]
 fn a_minority_that_is_away_is_told_later() {
     let (servers, urls) = servers(3);
-    admit(builder(&urls, 400));
+    admit(&builder(&urls, 400));
     servers[0].pause().expect("it runs");
     servers[0].kill().expect("it runs");
-    let done = change(builder(&urls, 800), Former::same()).expect("a quorum is there");
+    let done = change(&builder(&urls, 800), Former::same()).expect("a quorum is there");
     assert!(!done.is_complete());
     assert!(matches!(done.nodes[0].outcome, Outcome::Missed { .. }));
     tries(builder(&urls, 400)).expect_err("no quorum is left");
     servers[0].restart_empty().expect("it starts again");
-    let done = change(builder(&urls, 800), Former::same()).expect("all are there");
+    let done = change(&builder(&urls, 800), Former::same()).expect("all are there");
     assert!(done.is_complete(), "{done:?}");
     assert_eq!(done.nodes[1].outcome, Outcome::Already);
     eventually("it votes", || tries(builder(&urls, 800)).is_ok());
@@ -145,11 +145,11 @@ fn a_minority_that_is_away_is_told_later() {
 fn a_majority_that_is_away_stops_it_before_anything_is_changed() {
     let (servers, urls) = servers(5);
     let (old, new) = (&urls[..3], &urls[2..]);
-    admit(builder(old, 400));
+    admit(&builder(old, 400));
     for server in &servers[..2] {
         server.kill().expect("it runs");
     }
-    let error = change(builder(new, 400), Former::nodes(old)).expect_err("one of three is there");
+    let error = change(&builder(new, 400), Former::nodes(old)).expect_err("one of three is there");
     let ReconfigureError::OutOfReach {
         list: NodeList::Former,
         needed: 2,
@@ -164,12 +164,12 @@ fn a_majority_that_is_away_stops_it_before_anything_is_changed() {
     for server in &servers[..2] {
         server.restart_empty().expect("it starts again");
     }
-    admit(builder(old, 400));
+    admit(&builder(old, 400));
     tries(builder(old, 400)).expect("all is as before");
     for server in &servers[3..] {
         server.kill().expect("it runs");
     }
-    let error = change(builder(new, 400), Former::nodes(old)).expect_err("one of three is there");
+    let error = change(&builder(new, 400), Former::nodes(old)).expect_err("one of three is there");
     assert!(
         error
             .to_string()
@@ -182,8 +182,8 @@ fn a_majority_that_is_away_stops_it_before_anything_is_changed() {
 fn what_was_done_is_left_alone_by_the_next_run() {
     let (_servers, urls) = servers(5);
     let (old, new) = (&urls[..3], &urls[..]);
-    admit(builder(old, 400));
-    let again = || change(builder(new, 400), Former::nodes(old)).expect("all are there");
+    admit(&builder(old, 400));
+    let again = || change(&builder(new, 400), Former::nodes(old)).expect("all are there");
     assert!(again().is_complete());
     eventually("it votes", || tries(builder(new, 400)).is_ok());
     let mut rivals = Rivals::default();
@@ -201,7 +201,7 @@ fn what_was_done_is_left_alone_by_the_next_run() {
 #[test]
 fn a_change_that_was_begun_lets_nobody_in_until_it_is_made() {
     let (servers, urls) = servers(3);
-    admit(builder(&urls, 400));
+    admit(&builder(&urls, 400));
     let fingerprint = |url| {
         let server: &Server = url;
         let kept = server.command(&["HGET", "leasehold:node", "cfg"]);
@@ -211,7 +211,7 @@ fn a_change_that_was_begun_lets_nobody_in_until_it_is_made() {
             .to_owned()
     };
     let before = fingerprint(&servers[0]);
-    let survey = survey(builder(&urls, 800));
+    let survey = survey(&builder(&urls, 800));
     assert!(matches!(
         &survey[0].answer,
         Answer::Told(told) if matches!(told.membership, Membership::Others { .. })
@@ -244,11 +244,11 @@ fn a_change_that_was_begun_lets_nobody_in_until_it_is_made() {
             matches!(error, AcquireError::Disagreement { .. }),
             "{error}"
         );
-        let told = admit(builder(&urls, max_ttl));
+        let told = admit(&builder(&urls, max_ttl));
         assert!(matches!(told[0], Answer::Told(Admission::Disagrees { .. })));
     }
     // It can be taken back as well as finished.
-    let done = change(builder(&urls, 400), Former::same()).expect("all are there");
+    let done = change(&builder(&urls, 400), Former::same()).expect("all are there");
     assert!(done.is_complete(), "{done:?}");
     assert_eq!(fingerprint(&servers[0]), before);
     eventually("it votes", || tries(builder(&urls, 400)).is_ok());
@@ -257,7 +257,7 @@ fn a_change_that_was_begun_lets_nobody_in_until_it_is_made() {
 #[test]
 fn a_node_that_was_marked_alone_stops_the_new_and_not_the_old() {
     let (servers, urls) = servers(3);
-    admit(builder(&urls, 400));
+    admit(&builder(&urls, 400));
     let mut rivals = Rivals::default();
     let wins = rivals.join(builder(&urls, 400), 10);
     let mark = [
@@ -274,7 +274,7 @@ fn a_node_that_was_marked_alone_stops_the_new_and_not_the_old() {
     let before = wins.load(SeqCst);
     eventually("the old ones go on", || wins.load(SeqCst) > before + 20);
     assert_eq!(new.load(SeqCst), 0);
-    change(builder(&urls[..1], 400), Former::nodes(&urls)).expect("all are there");
+    change(&builder(&urls[..1], 400), Former::nodes(&urls)).expect("all are there");
     eventually("the new ones lock", || new.load(SeqCst) > 2);
     rivals.end();
 }
@@ -282,11 +282,11 @@ fn a_node_that_was_marked_alone_stops_the_new_and_not_the_old() {
 #[test]
 fn a_node_that_was_flushed_is_changed_with_the_others() {
     let (servers, urls) = servers(3);
-    admit(builder(&urls, 400));
+    admit(&builder(&urls, 400));
     // As a vote leaves it, before anybody connects again.
     let forget = ["HDEL", "leasehold:node", "about", "id", "until"];
     servers[0].command(&forget).expect("it answers");
-    let done = change(builder(&urls, 800), Former::same()).expect("all are there");
+    let done = change(&builder(&urls, 800), Former::same()).expect("all are there");
     assert!(done.is_complete(), "{done:?}");
     for server in &servers[..] {
         let odd = [
@@ -299,7 +299,7 @@ fn a_node_that_was_flushed_is_changed_with_the_others() {
         ];
         server.command(&odd).expect("it answers");
     }
-    let error = change(builder(&urls, 800), Former::same()).expect_err("nobody knows it");
+    let error = change(&builder(&urls, 800), Former::same()).expect_err("nobody knows it");
     assert!(
         matches!(error, ReconfigureError::Unreadable { .. }),
         "{error}"
@@ -310,13 +310,13 @@ fn a_node_that_was_flushed_is_changed_with_the_others() {
 #[test]
 fn without_a_guard_the_marks_keep_clients_out_until_the_time_is_over() {
     let (_servers, urls) = servers(3);
-    admit(builder(&urls, 400));
+    admit(&builder(&urls, 400));
     let off = || builder(&urls, 400).restart_guard(RestartGuard::Off);
-    let done = change(off(), Former::same()).expect("all are there");
+    let done = change(&off(), Former::same()).expect("all are there");
     assert!(done.waits().expect("not yet") <= 406 * MS);
     assert!(tries(off()).is_err());
     eventually("the time is over", || {
-        change(off(), Former::same()).is_ok_and(|done| done.is_complete())
+        change(&off(), Former::same()).is_ok_and(|done| done.is_complete())
     });
     tries(off()).expect("it votes at once");
 }
@@ -324,18 +324,18 @@ fn without_a_guard_the_marks_keep_clients_out_until_the_time_is_over() {
 #[test]
 fn a_list_of_old_nodes_that_is_not_in_use_is_found_out() {
     let (_servers, urls) = servers(5);
-    admit(builder(&urls[..3], 400));
-    let error = change(builder(&urls, 400), Former::same()).expect_err("three are in use");
+    admit(&builder(&urls[..3], 400));
+    let error = change(&builder(&urls, 400), Former::same()).expect_err("three are in use");
     assert!(
         matches!(error, ReconfigureError::FormerNodes { given: 5, .. }),
         "{error}"
     );
-    admit(builder(&urls[3..4], 400));
-    let error = change(builder(&urls, 400), Former::nodes(&urls[..3])).expect_err("one is taken");
+    admit(&builder(&urls[3..4], 400));
+    let error = change(&builder(&urls, 400), Former::nodes(&urls[..3])).expect_err("one is taken");
     assert!(matches!(error, ReconfigureError::Foreign { .. }), "{error}");
     let port = urls[0].rsplit(':').next().expect("there is one");
     let twice = [urls[0].clone(), format!("redis://localhost:{port}")];
-    let error = change(builder(&twice, 400), Former::same()).expect_err("one server");
+    let error = change(&builder(&twice, 400), Former::same()).expect_err("one server");
     assert!(
         matches!(error, ReconfigureError::SameServer { .. }),
         "{error}"
@@ -352,11 +352,11 @@ fn a_restart_does_not_shorten_what_is_to_be_waited_for() {
         .start()
         .expect("it starts");
     let urls = [server.url()];
-    admit(builder(&urls, 60_000));
-    change(builder(&urls, 400), Former::same()).expect("it is there");
+    admit(&builder(&urls, 60_000));
+    change(&builder(&urls, 400), Former::same()).expect("it is there");
     server.restart().expect("it starts again");
     drop(tries(builder(&urls, 400)));
-    let survey = survey(builder(&urls, 400));
+    let survey = survey(&builder(&urls, 400));
     let Answer::Told(told) = &survey[0].answer else {
         panic!("{survey:?}");
     };
@@ -367,7 +367,7 @@ fn a_restart_does_not_shorten_what_is_to_be_waited_for() {
 #[test]
 fn a_new_node_votes_at_once_when_the_operator_says_so() {
     let (servers, urls) = servers(3);
-    let look = || survey(builder(&urls, 30_000));
+    let look = || survey(&builder(&urls, 30_000));
     for told in look() {
         let Answer::Told(told) = told.answer else {
             panic!("{told:?}");
@@ -381,14 +381,14 @@ fn a_new_node_votes_at_once_when_the_operator_says_so() {
             .is_ok_and(|reply| reply.integer() == Some(0)),
         "a look changes nothing"
     );
-    for answer in admit(builder(&urls, 30_000)) {
+    for answer in admit(&builder(&urls, 30_000)) {
         let Answer::Told(Admission::Admitted { was: Some(was) }) = answer else {
             panic!("{answer:?}");
         };
         assert_eq!(was.left, 30_302 * MS);
     }
     tries(builder(&urls, 30_000)).expect("they vote");
-    let again = admit(builder(&urls, 30_000));
+    let again = admit(&builder(&urls, 30_000));
     assert!(matches!(
         again[0],
         Answer::Told(Admission::Admitted { was: None })
@@ -399,21 +399,21 @@ fn a_new_node_votes_at_once_when_the_operator_says_so() {
     assert_eq!(told.membership, Membership::Ours);
     assert_eq!((told.abstains, told.role.as_str()), (None, "master"));
     assert!(told.largest_counter > 0);
-    let told = admit(builder(&urls, 400));
+    let told = admit(&builder(&urls, 400));
     assert!(matches!(
         &told[0],
         Answer::Told(Admission::Disagrees { .. })
     ));
     servers[0].kill().expect("it runs");
-    let told = admit(builder(&urls, 30_000));
+    let told = admit(&builder(&urls, 30_000));
     assert!(matches!(&told[0], Answer::Silent(_)), "{told:?}");
 }
 
 #[test]
 fn nodes_in_memory_need_no_operator() {
-    let told = admit(LockManager::builder().memory(3));
+    let told = admit(&LockManager::builder().memory(3));
     assert_eq!(told, vec![Answer::NeedsNone; 3]);
-    let survey = survey(LockManager::builder().memory(1));
+    let survey = survey(&LockManager::builder().memory(1));
     assert_eq!(survey[0].answer, Answer::NeedsNone);
 }
 
@@ -442,9 +442,9 @@ fn a_clock_that_is_set_back_lengthens_no_reconfiguration_by_more_than_its_wait()
     let (servers, urls) = servers(1);
     let (old, new) = (|| builder(&urls, 60_000), || builder(&urls, 30_000));
     // Behind a reconfiguration: as long as the longer quarantine of the two, and no longer.
-    admit(old());
+    admit(&old());
     assert!(
-        change(new(), Former::same())
+        change(&new(), Former::same())
             .expect("it is there")
             .is_complete()
     );
@@ -455,7 +455,7 @@ fn a_clock_that_is_set_back_lengthens_no_reconfiguration_by_more_than_its_wait()
     set_back(&servers[0]);
     let next = || builder(&urls, 20_000);
     assert!(
-        change(next(), Former::same())
+        change(&next(), Former::same())
             .expect("it is there")
             .is_complete()
     );
@@ -471,7 +471,7 @@ fn a_clock_that_is_set_back_before_a_reconfiguration_does_not_lengthen_it() {
     assert!(waits(old()) <= 30_302 * MS);
     set_back(&servers[0]);
     assert!(
-        change(new(), Former::same())
+        change(&new(), Former::same())
             .expect("it is there")
             .is_complete()
     );

@@ -2,7 +2,8 @@
 
 use crate::support::block_on;
 use leasehold::{
-    AcquireError, LockManager, ManagerBuilder,
+    AcquireError, Key, LockManager, ManagerBuilder,
+    blocking::LeaseGuard,
     operate::{Admission, Answer},
 };
 use leasehold_servers::{ServerSet, require_server};
@@ -74,4 +75,27 @@ fn a_node_that_hangs_is_silent_when_the_limit_is_over() {
     assert_eq!(told, "did not answer within the time limit");
     let listing = block_on(operator.list("", 10)).expect("a good address");
     assert_eq!(listing.nodes[0].answer, Answer::Silent(told));
+}
+
+#[test]
+fn nodes_in_memory_say_that_they_cannot_be_listed() {
+    let builder = LockManager::builder().memory(3);
+    let operator = builder.operator().expect("it fits");
+    let manager = builder.build().expect("it fits").blocking();
+    let guard = manager.mutex("orders/1").expect("a name").acquire();
+    let listing = block_on(operator.list("orders/", 100)).expect("a thread");
+    for told in listing.nodes {
+        assert_eq!(told.answer, Answer::CannotBeListed);
+    }
+    let seen = block_on(operator.look("orders/1")).expect("a thread");
+    assert!(seen.is_unclear() && seen.holder().is_none());
+    let Key::Unknown(fault) = &seen.nodes()[0].key else {
+        panic!("it cannot be known: {seen:?}");
+    };
+    assert!(
+        fault.to_string().contains("call `inspect` of a manager"),
+        "{fault}"
+    );
+    let known = manager.inspect("orders/1").expect("a name");
+    assert_eq!(known.holder(), guard.as_ref().ok().map(LeaseGuard::owner));
 }

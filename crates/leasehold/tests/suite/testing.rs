@@ -49,7 +49,9 @@ fn a_lock_is_lost_when_the_test_says_so() {
     let guard = manager.mutex("r").expect("a name").acquire();
     let guard = guard.expect("it is free");
     assert_eq!(world.holder("r").as_ref(), Some(guard.owner()));
+    let other = manager.mutex("other").expect("a name").acquire();
     world.lose("other");
+    assert!(other.is_ok_and(|other| !other.is_valid()));
     assert!(guard.is_valid());
     world.lose("r");
     assert!(!guard.is_valid());

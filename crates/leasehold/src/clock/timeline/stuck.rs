@@ -2,6 +2,7 @@
 
 use super::Timeline;
 use std::{
+    cell::RefCell,
     collections::BTreeMap,
     future::poll_fn,
     pin::pin,
@@ -56,6 +57,38 @@ impl Watch {
     }
 }
 
+thread_local! {
+    /// What a call that blocks this thread is to panic with, at its caller's line; none if no such call polls now.
+    static CALLER: RefCell<Option<Option<String>>> = const { RefCell::new(None) };
+}
+
+/// Polls for a call that blocks this thread. Tells what it is to panic with, if what it waits for cannot come.
+pub(crate) fn poll_for_caller<T>(poll: impl FnOnce() -> T) -> (T, Option<String>) {
+    /// A panic of what is polled must not leave it to a caller who has gone.
+    struct Polling(Option<Option<String>>);
+    impl Drop for Polling {
+        fn drop(&mut self) {
+            CALLER.set(self.0.take());
+        }
+    }
+    let polling = Polling(CALLER.replace(Some(None)));
+    let polled = poll();
+    let sentence = CALLER.take().flatten();
+    drop(polling);
+    (polled, sentence)
+}
+
+/// Gives the sentence back if no call that blocks this thread takes it.
+fn leave_to_caller(sentence: String) -> Option<String> {
+    CALLER.with_borrow_mut(|caller| match caller {
+        Some(told) => {
+            *told = Some(sentence);
+            None
+        }
+        None => Some(sentence),
+    })
+}
+
 /// Somebody who waits, until it is dropped.
 struct Wait {
     timeline: &'static Timeline,
@@ -83,13 +116,16 @@ impl Timeline {
                 return Poll::Ready(done);
             }
             if let Some(patience) = wait.stuck_for(cx) {
-                panic!(
+                let sentence = format!(
                     "this test waits for {}, and nothing can bring it: the time of its World has stood still for \
                      {patience:?} of the machine's. Call World::advance, or bring about what is waited for, while the wait \
                      goes on: in another task that runs at the same time (tokio::join!, tokio::spawn), or in another \
-                     thread. World::give_up_after says how long a test may wait",
+                     thread. A task that nobody has polled yet has not begun to wait. World::give_up_after says how long a test may wait",
                     what()
                 );
+                if let Some(sentence) = leave_to_caller(sentence) {
+                    panic!("{sentence}");
+                }
             }
             Poll::Pending
         })

@@ -286,6 +286,8 @@ fn redact(text: &str) -> String {
         Some((scheme, _)) if !scheme.chars().all(|c| c.is_ascii_alphanumeric()) => {
             return HIDDEN.to_owned();
         }
+        // `http`, `tcp`, `memcached`: letters in front of the first `://`, and few of them, are a scheme.
+        Some((scheme, rest)) if is_word(scheme) => (&text[..scheme.len() + 3], rest),
         Some((_, rest)) => ("…://", rest),
     };
     // A `?` begins the options, and a password may be one of them.
@@ -308,6 +310,10 @@ fn redact(text: &str) -> String {
         ""
     };
     format!("{scheme}{login}{}{hidden}", &place[..shown])
+}
+
+fn is_word(scheme: &str) -> bool {
+    scheme.len() <= 10 && scheme.chars().all(|c| c.is_ascii_lowercase())
 }
 
 /// How many bytes of what should be a path certainly are no password.
