@@ -63,7 +63,7 @@ fn a_refusal_says_who_holds_the_lock_and_for_how_long_at_most() {
     assert!(remaining >= guard.remaining(), "the key outlives the lease");
     let text = error.to_string();
     let beginning = format!(
-        r#"lock "r": held by {} (for at most "#,
+        r#"lock "r": held by {}, whose lease ends in "#,
         Holder::of(guard.owner())
     );
     assert!(text.starts_with(&beginning), "{text}");
