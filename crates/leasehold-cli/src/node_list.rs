@@ -4,6 +4,7 @@ use clap::{
     Arg, Command, Error,
     builder::{StringValueParser, TypedValueParser},
     error::ErrorKind,
+    parser::ValueSource,
 };
 use std::ffi::OsStr;
 
@@ -22,12 +23,27 @@ impl TypedValueParser for NodeListParser {
         argument: Option<&Arg>,
         value: &OsStr,
     ) -> Result<NodeList, Error> {
+        self.parse_ref_(command, argument, value, ValueSource::CommandLine)
+    }
+
+    fn parse_ref_(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+        source: ValueSource,
+    ) -> Result<NodeList, Error> {
         let text = StringValueParser::new().parse_ref(command, argument, value)?;
         NodeList::parse(&text).map_err(|why| {
-            let name = argument.map(ToString::to_string).unwrap_or_default();
-            let text = format!(
-                "invalid value for '{name}': {why}\n\nFor more information, try '--help'.\n"
-            );
+            let variable = argument.and_then(Arg::get_env);
+            let place = match variable.filter(|_| source == ValueSource::EnvVariable) {
+                Some(variable) => format!("in {}", variable.display()),
+                None => {
+                    let name = argument.map(ToString::to_string).unwrap_or_default();
+                    format!("invalid value for '{name}'")
+                }
+            };
+            let text = format!("{place}: {why}\n\nFor more information, try '--help'.\n");
             Error::raw(ErrorKind::ValueValidation, text).with_cmd(command)
         })
     }

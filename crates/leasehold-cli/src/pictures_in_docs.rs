@@ -127,7 +127,10 @@ fn patient() -> Patient {
 
 #[test]
 fn the_page_shows_what_status_prints() {
-    assert_shown("leasehold status orders/42", &held().text(NOW));
+    assert_shown(
+        "leasehold status orders/42",
+        &held().text(NOW, Duration::from_secs(30)),
+    );
 }
 
 #[test]
