@@ -229,8 +229,8 @@ impl AcquireError {
         match self {
             Self::Held(held) => {
                 held.write_facts(out)?;
-                if held.nodes == 1 {
-                    out.write_str(held.comma())?;
+                if held.nodes == 1 && held.remaining.is_some() {
+                    out.write_str(",")?;
                 }
                 write_effort(out, held.attempts, held.waited)?;
             }
@@ -281,22 +281,21 @@ impl Held {
         if self.refused == 0 {
             return out.write_str("other callers of this manager came first");
         }
-        let (held, kept) = (Names(&self.held_on), Names(&self.kept_on));
+        let (held, kept, quorum) = (Names(&self.held_on), Names(&self.kept_on), self.quorum);
+        let comma = self.remaining.map_or("", |_| ",");
         match (self.nodes, self.held_on.is_empty(), self.kept_on.is_empty()) {
             (1, _, true) => self.write_holder(out)?,
             (1, _, false) => out.write_str("free")?,
             (nodes, false, true) => {
                 self.write_holder(out)?;
-                write!(out, "{} on {held} of {nodes} nodes", self.comma())?;
+                write!(out, "{comma} on {held} of {nodes} nodes")?;
             }
             (nodes, true, _) => write!(out, "free on {kept} of {nodes} nodes")?,
             (nodes, false, false) => {
                 self.write_holder(out)?;
-                let comma = self.comma();
                 write!(out, "{comma} on {held} and free on {kept} of {nodes} nodes")?;
             }
         }
-        let quorum = self.quorum;
         match (self.nodes, self.faults.len()) {
             (1, _) => {}
             (_, 0) => write!(out, " (quorum {quorum})")?,
@@ -318,14 +317,6 @@ impl Held {
     }
 
     /// A node that has nobody's key and refuses does so for them, so there must be some.
-    /// What ends the clause about the lease, if there is one.
-    const fn comma(&self) -> &'static str {
-        match self.remaining {
-            Some(_) => ",",
-            None => "",
-        }
-    }
-
     fn write_queue(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let joint = if self.kept_on.is_empty() {
             "and"
