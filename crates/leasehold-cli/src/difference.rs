@@ -14,7 +14,7 @@ pub(crate) struct Difference {
 }
 
 impl Difference {
-    /// `max-ttl 30s, you said 60s`.
+    /// `max-ttl 30s, this command uses 60s`.
     pub(crate) fn told(differences: &[Self]) -> String {
         let parts = differences.iter().map(|difference| {
             let Self {
@@ -26,7 +26,7 @@ impl Difference {
                 "nodes" => "the node list",
                 option => option,
             };
-            format!("{what} {theirs}, you said {ours}")
+            format!("{what} {theirs}, this command uses {ours}")
         });
         parts.collect::<Vec<_>>().join("; ")
     }
@@ -35,14 +35,19 @@ impl Difference {
     pub(crate) fn way_out(differences: &[Self]) -> String {
         let flags = differences
             .iter()
-            .map(|difference| match difference.option {
-                "nodes" => "the same --nodes as the others, all of them".to_owned(),
-                option => format!("--{option} {}", difference.theirs),
-            });
-        format!(
-            "say {}; or change it for all, or end a change that was begun, by `leasehold reconfigure`",
-            flags.collect::<Vec<_>>().join(" ")
-        )
+            .filter(|difference| difference.option != "nodes")
+            .map(|difference| format!("--{} {}", difference.option, difference.theirs));
+        let flags = flags.collect::<Vec<_>>().join(" ");
+        let same = "give the same addresses as the other clients";
+        let way = match (
+            flags.as_str(),
+            flags.split(' ').count() / 2 < differences.len(),
+        ) {
+            ("", _) => same.to_owned(),
+            (flags, true) => format!("{same} and use {flags}"),
+            (flags, false) => format!("use {flags}"),
+        };
+        format!("{way}, or change it for all clients with `leasehold reconfigure`")
     }
 }
 
@@ -109,27 +114,27 @@ mod tests {
             (
                 "max-ttl=60000ms",
                 "max-ttl=30000ms",
-                "max-ttl 30s, you said 60s",
+                "max-ttl 30s, this command uses 60s",
             ),
             (
                 "max-ttl=60000ms",
                 "max-ttl=1500ms",
-                "max-ttl 1500ms, you said 60s",
+                "max-ttl 1500ms, this command uses 60s",
             ),
             (
                 "guard=quarantine",
                 "guard=off",
-                "restart-guard off, you said quarantine",
+                "restart-guard off, this command uses quarantine",
             ),
             (
                 "a:1,b:1",
                 "a:1,b:1,c:1",
-                "the node list a:1,b:1,c:1, you said a:1,b:1",
+                "the node list a:1,b:1,c:1, this command uses a:1,b:1",
             ),
             (
                 "counters=1024",
                 "counters=1024 keys=a%20%25{}",
-                "key-format a %{}, you said {}",
+                "key-format a %{}, this command uses {}",
             ),
         ];
         for (ours, theirs, told) in cases {
@@ -141,7 +146,7 @@ mod tests {
             .replace("=quarantine", "=off");
         let way_out = Difference::way_out(&between(OURS, &theirs));
         assert!(
-            way_out.starts_with("say --max-ttl 30s --restart-guard off; or"),
+            way_out.starts_with("use --max-ttl 30s --restart-guard off, or"),
             "{way_out}"
         );
     }

@@ -1,6 +1,6 @@
 //! The end of a lease.
 
-use crate::{nodes::Nodes, output, signals::Signals};
+use crate::{duration::Shown, nodes::Nodes, output, signals::Signals};
 use leasehold::{LeaseGuard, LockManager};
 use rustix::process::Signal;
 use std::time::Duration;
@@ -32,6 +32,7 @@ pub(crate) async fn release(guard: LeaseGuard, verbose: bool) {
 /// Keeps a lock in a file on this machine that is to be held for longer, which servers do by themselves: there it
 /// would end with this process. A signal ends the wait, and is what is returned.
 pub(crate) async fn linger(
+    guard: &LeaseGuard,
     nodes: &Nodes,
     min_hold: Option<Duration>,
     begun: Instant,
@@ -40,6 +41,13 @@ pub(crate) async fn linger(
     let (Nodes::ThisMachine(_), Some(least)) = (nodes, min_hold) else {
         return None;
     };
+    let rest = least.saturating_sub(begun.elapsed());
+    if rest >= MOMENT {
+        let (resource, rest) = (guard.resource().as_str(), Shown(rest));
+        output::talk(format_args!(
+            "keeping {resource:?} for {rest} more (--min-hold); Ctrl-C releases it"
+        ));
+    }
     select! {
         biased;
         signal = signals.next_end() => Some(signal),
@@ -57,6 +65,9 @@ pub(crate) async fn give_up(guard: LeaseGuard) {
 pub(crate) async fn clean_up(manager: &LockManager) {
     drop(timeout(LIMIT, manager.shutdown()).await);
 }
+
+/// A wait that is shorter is no news.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// How long the nodes have to answer to a release.
 const LIMIT: Duration = Duration::from_secs(2);

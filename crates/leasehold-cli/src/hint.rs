@@ -10,7 +10,7 @@ pub(crate) fn not_acquired(error: &AcquireError, nodes: &Nodes, waited: bool) ->
         (AcquireError::Disagreement { .. }, _) => SAY_THE_SAME,
         (error, _) if error.abstains().is_some() && is_reconfigured(error) => return None,
         (error, _) if error.abstains().is_some() => ADMIT,
-        (error, Nodes::Servers(_)) if error.is_unreachable() => by_fault(error.faults()),
+        (error, nodes) if error.is_unreachable() => return by_fault(error.faults(), nodes),
         (error, _) if error.is_contention() && !waited => {
             "--wait 30s waits for it; without --no-wait, leasehold waits for ever"
         }
@@ -27,15 +27,30 @@ pub(crate) fn is_reconfigured(error: &AcquireError) -> bool {
         .any(|abstention| abstention.cause == AbstentionCause::Reconfigured)
 }
 
-/// A way out by what the first of the silent nodes said.
-pub(crate) fn by_fault(faults: &[NodeFault]) -> &'static str {
+/// A way out by what the first of the silent nodes said. None for a file on this machine.
+pub(crate) fn by_fault(faults: &[NodeFault], nodes: &Nodes) -> Option<String> {
+    let Nodes::Servers(list) = nodes else {
+        return None;
+    };
     let said = faults.first().map(ToString::to_string).unwrap_or_default();
     let knows = |(words, _): &&(&str, &str)| said.contains(words);
-    REMEDIES.iter().find(knows).map_or(
-        "check the nodes' addresses; for a try, `leasehold servers start` starts servers here",
-        |(_, remedy)| remedy,
-    )
+    let known = REMEDIES.iter().find(knows).map(|(_, remedy)| *remedy);
+    let is_here = |fault: &NodeFault| {
+        let name = fault.node().to_string();
+        LOOPBACK.iter().any(|host| name.starts_with(host))
+    };
+    // Whoever has all servers on this machine, and none of them runs, tries leasehold. An attempt that has given up before
+    // all have answered does not know.
+    let all_down = faults.len() == list.urls().len() && faults.iter().all(is_here);
+    let unknown = match all_down {
+        true => "start these servers; for a try, `leasehold servers start` starts some here",
+        false => "`leasehold doctor` says what is wrong with each node",
+    };
+    Some(known.unwrap_or(unknown).to_owned())
 }
+
+/// How the addresses of this machine alone begin.
+const LOOPBACK: [&str; 3] = ["127.", "localhost:", "[::1]:"];
 
 /// What a server says, and what to do about it.
 const REMEDIES: [(&str, &str); 16] = [
@@ -63,7 +78,7 @@ const REMEDIES: [(&str, &str); 16] = [
     ("with another configuration", SAY_THE_SAME),
     (
         "NOAUTH",
-        "give the password by LEASEHOLD_NODES (redis://user:password@host), or by password_file or nodes_file of the \
+        "give the password in LEASEHOLD_NODES (redis://user:password@host), or in password_file or nodes_file of the \
          configuration file; on a command line everybody on the machine can read it",
     ),
     (
@@ -96,10 +111,42 @@ const PERMISSIONS: &str = "the server's user needs the keys, evalsha, eval, scri
                            leasehold:queue:* (of the namespace leasehold); `leasehold doctor` tells what is missing";
 
 /// For those who want something else than the others.
-pub(crate) const SAY_THE_SAME: &str = "say the same --nodes, --max-ttl, --restart-guard, --cluster, --key-format and so on as the \
-                                       others; `leasehold reconfigure` changes them for all, or ends a change that was \
-                                       begun";
+pub(crate) const SAY_THE_SAME: &str = "use the same --nodes, --max-ttl, --restart-guard, --cluster, --key-format and so on as \
+                                       the other clients; `leasehold reconfigure` changes them for all, or ends a \
+                                       change that was begun";
 
 /// For those who wait for servers that may have forgotten something.
 pub(crate) const ADMIT: &str = "if these nodes have forgotten no lock that is still held (they are brand-new, say), \
                                 `leasehold admit` lets them vote at once";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use leasehold::LockManager;
+
+    /// The hint after an attempt on these nodes, where nobody listens.
+    fn hint(urls: &str) -> Option<String> {
+        let list = crate::node_list::NodeList::parse(urls).expect("addresses");
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = { runtime }.enable_all().build().expect("a runtime");
+        let manager = LockManager::builder().nodes(list.urls()).build();
+        let mutex = manager.expect("addresses").mutex("r").expect("a name");
+        let error = runtime.block_on(mutex.try_acquire()).map(drop);
+        let error = error.expect_err("nobody is there");
+        not_acquired(&error, &Nodes::Servers(list), false)
+    }
+
+    #[test]
+    fn servers_to_try_are_for_those_whose_own_do_not_run() {
+        let toy = "leasehold servers start";
+        let all = hint("redis://127.0.0.1:1");
+        assert!(all.is_some_and(|hint| hint.contains(toy)));
+        // An attempt ends when no quorum is left, and says nothing of the others.
+        let hint = hint("redis://0.0.0.0:1");
+        let hint = hint.expect("there is a way out");
+        assert!(
+            hint.contains("leasehold doctor") && !hint.contains(toy),
+            "{hint}"
+        );
+    }
+}

@@ -147,8 +147,8 @@ impl LockView {
         }
     }
 
-    /// In full, as `status` shows it. `now` is the time since 1970.
-    pub(crate) fn text(&self, now: Duration) -> String {
+    /// In full, as `status` shows it. `now` is the time since 1970; leases last for `longest` at most.
+    pub(crate) fn text(&self, now: Duration, longest: Duration) -> String {
         let name = &self.resource;
         let mut lines = Vec::new();
         match &self.state {
@@ -164,10 +164,17 @@ impl LockView {
                 if let Some(since) = held.holder.since() {
                     lines.push(format!("  since  {}, {}", Moment(since), ago(now, since)));
                 }
-                let left = held.left.map_or_else(
-                    || "for ever".to_owned(),
-                    |left| format!("{}, unless extended", Shown(left)),
-                );
+                let left = match held.left {
+                    None => "for ever".to_owned(),
+                    // No lease of ours is so long: only the release of a lock with --min-hold leaves such a key.
+                    Some(left) if left > longest && held.holder.since().is_some() => {
+                        format!(
+                            "{}, kept by --min-hold: the process may have ended",
+                            Shown(left)
+                        )
+                    }
+                    Some(left) => format!("{}, unless extended", Shown(left)),
+                };
                 lines.push(format!("  left   {left}"));
                 lines.extend(held.owner().map(|owner| format!("  owner  {owner}")));
             }

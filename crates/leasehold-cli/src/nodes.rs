@@ -113,6 +113,7 @@ impl Nodes {
                     output::talk(format_args!(
                         "no nodes given: locking on this machine only, in {shown}"
                     ));
+                    output::hint("--local says that this is meant");
                 }
                 // Not as it is shown: where that differs, it is another folder, and unchecked.
                 LockManager::builder()
@@ -126,7 +127,7 @@ impl Nodes {
 
 /// The servers that were given, for what is about servers alone.
 pub(crate) fn servers(given: Option<&NodeList>) -> Result<&NodeList, Failure> {
-    let hint = "--nodes names them, or LEASEHOLD_NODES, or a configuration file";
+    let hint = "name them by --nodes, LEASEHOLD_NODES or a configuration file";
     let missing = match given {
         Some(list) if list.folder().is_none() => return Ok(list),
         Some(_) => "this is for servers; a file on this machine has no past that it could forget",

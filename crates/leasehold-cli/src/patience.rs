@@ -221,8 +221,9 @@ impl<'a> Wait<'a> {
         let (code, text) = match self.patience {
             Patience::Within(wait) if error.is_contention() => {
                 let (wait, barrier) = (Shown(wait), barrier(error));
+                let (state, rest) = barrier.split_once(' ').unwrap_or((&barrier, ""));
                 let text = format!(
-                    "cannot lock {:?}: after {wait} still {barrier}",
+                    "cannot lock {:?}: still {state} after {wait} {rest}",
                     self.lock.resource
                 );
                 (self.conflict.unwrap_or(exit_code::WAIT_TIMED_OUT), text)
@@ -274,14 +275,17 @@ fn barrier(error: &AcquireError) -> String {
     }
 }
 
-/// `held by pid 4711 on db1, for at most 9.2 s unless extended`, or as much of it as is known.
+/// `held by pid 4711 on db1, whose lease ends in 9.2 s unless extended`, or as much of it as is known.
 fn held_by(holder: Option<&Owner>, remaining: Option<Duration>) -> String {
     let by = holder.map_or_else(
         || "held elsewhere".to_owned(),
         |owner| format!("held by {}", Holder::of(owner)),
     );
     match remaining {
-        Some(remaining) => format!("{by}, for at most {} unless extended", Shown(remaining)),
+        Some(remaining) => {
+            let left = Shown(remaining);
+            format!("{by}, whose lease ends in {left} unless extended")
+        }
         None => by,
     }
 }

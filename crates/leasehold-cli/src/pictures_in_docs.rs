@@ -127,7 +127,10 @@ fn patient() -> Patient {
 
 #[test]
 fn the_page_shows_what_status_prints() {
-    assert_shown("leasehold status orders/42", &held().text(NOW));
+    assert_shown(
+        "leasehold status orders/42",
+        &held().text(NOW, Duration::from_secs(30)),
+    );
 }
 
 #[test]
@@ -166,4 +169,13 @@ fn the_page_shows_what_watch_draws() {
     let small = picture.text(9);
     assert!(small.ends_with("… and 1 more"), "{small}");
     assert_eq!(small.lines().count(), 10, "{small}");
+}
+
+#[test]
+fn a_key_that_lasts_longer_than_any_lease_is_one_that_a_release_left() {
+    let text = held().text(NOW, Duration::from_secs(5));
+    assert!(
+        text.contains("7.2 s, kept by --min-hold: the process may have ended"),
+        "{text}"
+    );
 }

@@ -98,7 +98,7 @@ fn take(place: &mut Place, config: &Config, name: Option<&str>) -> Result<(), Fa
 fn on_this_machine(required: Option<&str>) -> Result<NodeList, Failure> {
     if let Some(required) = required {
         let text = format!("--local and {required} contradict each other");
-        return Err(Failure::new(exit_code::USAGE, text).hint("say one of them".to_owned()));
+        return Err(Failure::new(exit_code::USAGE, text).hint("use one of them".to_owned()));
     }
     let folder = folder::of_user()?;
     let name = folder.to_str().ok_or_else(|| {
@@ -114,7 +114,7 @@ fn not_refused(nodes: Option<&NodeList>, required: Option<&str>) -> Result<(), F
         (None, Some(required)) => {
             let text =
                 format!("no nodes given, and {required} refuses to lock on this machine only");
-            let hint = "--nodes names them, or LEASEHOLD_NODES, or a configuration file";
+            let hint = "name them by --nodes, LEASEHOLD_NODES or a configuration file";
             Err(Failure::new(exit_code::USAGE, text).hint(hint.to_owned()))
         }
         _ => Ok(()),
@@ -171,5 +171,5 @@ impl Said {
 
 fn twice(both: &str) -> Failure {
     let text = format!("{both} both say which servers are meant");
-    Failure::new(exit_code::USAGE, text).hint("say one of them".to_owned())
+    Failure::new(exit_code::USAGE, text).hint("use one of them".to_owned())
 }

@@ -116,7 +116,7 @@ impl<'a> Tenure<'a> {
                 // Who was told to end does not stay.
                 let stays = !asked && !matches!(exit, Exit::Key(_));
                 let min_hold = self.min_hold.filter(|_| stays);
-                let late = giving_back::linger(self.nodes, min_hold, begun, signals).await;
+                let late = giving_back::linger(&guard, self.nodes, min_hold, begun, signals).await;
                 let release = giving_back::release(guard, self.rules.verbose);
                 let ((), key) = signals.heed_keys(release).await;
                 Ok(Ended::Free(late.or(key).map_or(exit, Exit::by)))

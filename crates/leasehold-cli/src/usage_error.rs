@@ -21,16 +21,13 @@ pub(crate) fn tell(mut error: Error) -> Result<(), Failure> {
         let tip = ContextValue::StyledStrs(vec![StyledStr::from(tip)]);
         error.insert(ContextKind::Suggested, tip);
     }
-    let text = error.render().to_string();
-    if error.use_stderr() && text.lines().any(is_long) {
+    if error.use_stderr() {
+        let text = error.render().to_string();
+        // In a mail of cron, nobody knows whose error it is.
+        let text = text.strip_prefix("error: ").unwrap_or(&text);
         let lines = text.lines().map(|line| shortened(line) + "\n");
-        drop(
-            stderr()
-                .lock()
-                .write_all(lines.collect::<String>().as_bytes()),
-        );
-    } else if error.use_stderr() {
-        drop(error.print());
+        let text = format!("leasehold: {}", lines.collect::<String>());
+        drop(stderr().lock().write_all(text.as_bytes()));
     } else {
         // What was asked for is data.
         output::check()?;

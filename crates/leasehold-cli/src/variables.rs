@@ -15,8 +15,8 @@ pub(crate) fn check(names: impl Iterator<Item = OsString>) -> Result<(), Failure
     names.sort_unstable();
     let wrong = names.iter().find_map(|name| Some((name, meant(name)?)));
     wrong.map_or(Ok(()), |(name, meant)| {
-        let text = format!("the variable {name} says nothing to leasehold: is {meant} meant?");
-        let hint = format!("call it {meant}, or take it out of the environment (unset {name})");
+        let text = format!("leasehold does not know the variable {name}; did you mean {meant}?");
+        let hint = "rename it, or unset it".to_owned();
         Err(Failure::new(exit_code::USAGE, text).hint(hint))
     })
 }

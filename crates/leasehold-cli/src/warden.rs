@@ -59,6 +59,8 @@ impl Post {
     }
 
     /// Takes note of the end of the one that was there. The next one comes at once, unless this one came a moment ago.
+    ///
+    /// One that ended by itself has ended the command, and has said so: it is the user's news only if it was killed.
     fn note_end(&mut self) {
         let Self::Manned(warden) = self else {
             return;
@@ -66,9 +68,11 @@ impl Post {
         let Ok(Some(status)) = warden.process.try_wait() else {
             return;
         };
-        output::talk(format_args!(
-            "warning: the process that ends the command if leasehold is killed has ended ({status}); starting another"
-        ));
+        if !status.success() {
+            output::talk(format_args!(
+                "warning: the process that ends the command if leasehold is killed has ended ({status}); starting another"
+            ));
+        }
         let due = time::Instant::now().max(warden.begun + REPLACED_AFTER);
         *self = Self::Vacant(due, warden.grace);
     }
@@ -91,7 +95,10 @@ impl Post {
             && time::Instant::now() >= *due
         {
             let grace = *grace;
-            self.fill(Warden::start(grace, group), grace);
+            self.fill(
+                Warden::start(grace, group, guard.resource().as_str()),
+                grace,
+            );
         }
         if let Self::Manned(warden) = self {
             warden.tell_end(guard, before);
@@ -146,11 +153,13 @@ impl Warden {
     ///
     /// The group is an argument and is not told through the pipe: leasehold may be killed at any moment, and there is none
     /// in which the warden is there and does not know whom to end.
-    fn start(grace: Duration, group: Pid) -> io::Result<Self> {
+    fn start(grace: Duration, group: Pid, resource: &str) -> io::Result<Self> {
         let (grace_ms, number) = (grace.as_millis().to_string(), group.to_string());
         let mut process = Command::new(this_program())
             .arg0("leasehold")
             .args(["warden", "--grace-ms", &grace_ms, "--group", &number])
+            .arg(format!("--of={}", std::process::id()))
+            .arg(format!("--resource={resource}"))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             // A group of its own: what ends leasehold's group is not to end it.

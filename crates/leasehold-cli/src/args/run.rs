@@ -58,23 +58,20 @@ pub(crate) enum OnLoss {
 /// A paragraph is one line here, and so is an entry of a list, which fits into 72 columns: clap wraps them once.
 const RUN_HELP: &str = "\
 Examples:
-  Run a job on one machine at a time, and skip it if another machine runs it:
-    leasehold run --no-wait --nodes redis://a,redis://b,redis://c backup -- /usr/local/bin/backup
+  From cron: skip the job, without a word and with 0, if another machine runs it:
+    leasehold run -q -n -E 0 --require-nodes backup -- /usr/local/bin/backup
 
   Wait for at most half a minute, and tell a busy lock from a failed job:
     leasehold run -w 30s backup -- ./backup; case $? in 124) echo busy;; esac
 
   First come, first served, on all machines:
-    leasehold run --fair --nodes redis://a,redis://b,redis://c backup -- /usr/local/bin/backup
+    leasehold run --fair --require-nodes backup -- /usr/local/bin/backup
 
-  As with flock(1), for a cron that reports all output and every code but 0:
-    leasehold run -q -n -E 0 backup -- ./backup
+  As with flock(1), among the programs of this user on this machine:
+    leasehold run --local -n backup -- ./backup
 
   Give the job ten seconds between SIGTERM and SIGKILL, of a lease of 30 seconds:
     leasehold run --ttl 30s --grace 10s --label nightly backup -- ./backup
-
-  Without servers, among the programs of this user on this machine:
-    leasehold run deploy -- make deploy
 
   With five servers to try it out:
     export LEASEHOLD_NODES=\"$(leasehold servers start -n 5)\"
@@ -114,7 +111,7 @@ Exit codes:
   0-255  the command's own
   128+n  as shells show it: signal n ended the command, or the wait
   2      wrong arguments; other options than other clients use; or the
-         command runs under the lock that it asks for
+         command already holds this lock
   121    held elsewhere, with --no-wait (or as -E says)
   122    no quorum of nodes answers or votes (without --wait: for 3s)
   123    the lease was lost, or --max-hold was over

@@ -12,6 +12,12 @@ pub(crate) struct WardenArguments {
     /// The process group of the command
     #[arg(long, value_parser = group)]
     pub(crate) group: Pid,
+    /// The process of leasehold that it watches
+    #[arg(long)]
+    pub(crate) of: u32,
+    /// The name of the lock
+    #[arg(long)]
+    pub(crate) resource: String,
 }
 
 /// A process group: no process is 0, and what is negative means others.

@@ -15,9 +15,9 @@ use leasehold::{DetachedLease, ExtendError, LockManager};
 /// Extends a lock, prints it, and tells the code to exit with.
 pub(crate) fn run(arguments: &ExtendArguments) -> Result<u8, Failure> {
     let held = &arguments.held;
-    let (manager, lease) = lease(held)?;
+    let (nodes, manager, lease) = lease(held)?;
     let extension = waiting::for_it(lease.extend(arguments.ttl))?;
-    let left = extension.map_err(|error| failure(&error))?;
+    let left = extension.map_err(|error| failure(&error, &nodes))?;
     let clock = manager.clock();
     let told = ToldLease {
         resource: held.resource.clone(),
@@ -32,15 +32,15 @@ pub(crate) fn run(arguments: &ExtendArguments) -> Result<u8, Failure> {
 }
 
 /// The lease that these arguments name. Says nothing to any node.
-pub(super) fn lease(held: &HeldArguments) -> Result<(LockManager, DetachedLease), Failure> {
+pub(super) fn lease(held: &HeldArguments) -> Result<(Nodes, LockManager, DetachedLease), Failure> {
     let nodes = on_servers(Nodes::choose(held.place.nodes.as_ref())?)?;
     let manager = nodes.manager(&held.place.agreement)?;
     let lease = manager.detached(&held.resource, held.owner.clone());
     let lease = lease.map_err(|error| misused(&error))?;
-    Ok((manager, lease))
+    Ok((nodes, manager, lease))
 }
 
-fn failure(error: &ExtendError) -> Failure {
+fn failure(error: &ExtendError, nodes: &Nodes) -> Failure {
     let code = match error {
         error if error.is_lost() => exit_code::LEASE_LOST,
         ExtendError::Terms { .. } => exit_code::USAGE,
@@ -48,7 +48,7 @@ fn failure(error: &ExtendError) -> Failure {
         _ => exit_code::FAILED,
     };
     let hint = match error {
-        ExtendError::Unreachable { faults, .. } => Some(hint::by_fault(faults).to_owned()),
+        ExtendError::Unreachable { faults, .. } => hint::by_fault(faults, nodes),
         _ => None,
     };
     Failure::new(code, format!("cannot {error}")).hint(hint)

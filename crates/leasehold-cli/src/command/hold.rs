@@ -55,7 +55,7 @@ async fn hold(
     };
     // Who was told to end does not stay.
     let min_hold = span.min_hold.filter(|_| matches!(exit, Exit::Code(_)));
-    if let Some(signal) = giving_back::linger(nodes, min_hold, begun, &mut signals).await {
+    if let Some(signal) = giving_back::linger(&guard, nodes, min_hold, begun, &mut signals).await {
         exit = Exit::by(signal);
     }
     giving_back::release(guard, lock.verbose).await;

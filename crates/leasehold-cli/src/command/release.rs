@@ -10,7 +10,7 @@ use leasehold::{Holder, ReleaseOutcome};
 /// Releases a lock, and tells the code to exit with.
 pub(crate) fn run(arguments: &ReleaseArguments) -> Result<u8, Failure> {
     let held = &arguments.held;
-    let (manager, lease) = lease(held)?;
+    let (nodes, manager, lease) = lease(held)?;
     let outcome = waiting::for_it(async {
         let outcome = lease.release().await;
         // Nodes that are slower than a quorum get their release as well.
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &ReleaseArguments) -> Result<u8, Failure> {
         return printed.map(|()| code);
     }
     let hint = match &outcome {
-        ReleaseOutcome::Unknown { faults } => Some(hint::by_fault(faults).to_owned()),
+        ReleaseOutcome::Unknown { faults } => hint::by_fault(faults, &nodes),
         _ => None,
     };
     let why = match &outcome {

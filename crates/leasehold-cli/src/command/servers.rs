@@ -112,7 +112,9 @@ fn folder_of(place: &Place) -> Result<PathBuf, Failure> {
 
 fn failure(what: &str, error: &FleetError) -> Failure {
     let hint = match error {
-        FleetError::Running { .. } => "`leasehold servers status --nodes` prints their addresses",
+        FleetError::Running { .. } => {
+            "to use them: export LEASEHOLD_NODES=\"$(leasehold servers status --nodes)\""
+        }
         FleetError::None { .. } => "`leasehold servers start` starts some",
         _ => return Failure::own(format!("cannot {what} servers: {error}")),
     };

@@ -28,9 +28,10 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
     if view.state == State::Free {
         view.state = free(&nodes, arguments)?;
     }
+    let longest = place.agreement.longest_ttl().unwrap_or(Duration::MAX);
     match arguments.json {
         true => output::data(view.json()),
-        false => output::data(view.text(Clock::system().wall())),
+        false => output::data(view.text(Clock::system().wall(), longest)),
     }?;
     if matches!(&view.state, State::Held(held) if Signer::has_more(&held.value))
         && !arguments.foreign

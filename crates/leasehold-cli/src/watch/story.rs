@@ -133,8 +133,10 @@ impl Story {
         let resource = guard.resource().as_str();
         if let Some(Trouble { since, why }) = &self.trouble {
             let since = Shown(since.elapsed());
+            let named = format!("extend the lock {resource:?}: ");
+            let why = why.strip_prefix(&named).unwrap_or(why);
             return format!(
-                "lost the lock while the command ran: for {since} could not {why}; {ending}"
+                "lost the lock {resource:?} while the command ran: it could not be extended for {since}: {why}; {ending}"
             );
         }
         let cause = match &self.told {

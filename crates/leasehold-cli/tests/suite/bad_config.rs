@@ -428,5 +428,5 @@ fn the_users_own_file_is_found_and_a_folder_of_this_machine_can_stand_in_it() {
     seen.assert_says(2, &["this is for servers"]);
     user.run(&["admit"])
         .end()
-        .assert_says(2, &["no servers given", "hint: --nodes names them"]);
+        .assert_says(2, &["no servers given", "hint: name them by --nodes"]);
 }

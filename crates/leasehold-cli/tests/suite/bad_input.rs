@@ -44,10 +44,14 @@ impl<'a> Bad<'a> {
         let shown: Vec<_> = self.words.iter().map(|word| shortened(word)).collect();
         assert_eq!(seen.code, self.code, "{shown:?}: {seen:?}");
         assert_eq!(seen.stdout, "", "{shown:?}");
-        let told = |line: &&str| !line.contains("no nodes given: locking on this machine only");
+        let notice = [
+            "leasehold: no nodes given: locking on this machine only",
+            "hint: --local says that this is meant",
+        ];
+        let told = |line: &&str| !notice.iter().any(|begin| line.starts_with(begin));
         let mut lines = seen.stderr.lines().filter(told);
         let first = lines.next().unwrap_or_default();
-        let is_ours = first.starts_with("leasehold: ") || first.starts_with("error: ");
+        let is_ours = first.starts_with("leasehold: ");
         assert!(is_ours && first.contains(self.says), "{shown:?}: {seen:?}");
         assert!(first.len() < 500, "{shown:?}: a line of {}", first.len());
         assert!(!seen.stderr.contains("panicked"), "{shown:?}: {seen:?}");

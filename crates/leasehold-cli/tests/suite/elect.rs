@@ -86,7 +86,7 @@ fn who_is_no_leader_any_more_campaigns_again() {
 fn who_wants_to_lead_once_ends_with_the_loss() {
     let (leader, _servers, _user) = depose(&["--once"]);
     let seen = leader.end();
-    seen.assert_says(123, &["leasehold: lost the lock while the command ran: "]);
+    seen.assert_says(123, &["leasehold: lost the lock "]);
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn what_is_kept_for_one_who_waits_is_refused_to_whoever_says_fair_and_to_nobody_
         &["free on ", ", but another waits and comes first after 1 "],
     );
     look(&["--fair", "-w", "200ms"])
-        .assert_says(124, &["after 200 ms still kept for another who waits"]);
+        .assert_says(124, &["still kept after 200 ms for another who waits"]);
     assert_eq!(
         look(&["-n"]).code,
         0,

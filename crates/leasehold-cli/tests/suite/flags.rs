@@ -131,7 +131,14 @@ fn a_short_job_on_this_machine_keeps_the_lock_for_as_long_as_asked() {
     let words = ["run", "--min-hold", "1h", "demo", "--", "echo", "done"];
     let mut run = user.run(&words).start();
     assert_eq!(run.line(), "done");
-    // Whether it meets the command still, or leasehold alone.
+    for says in [
+        "no nodes given",
+        "hint: --local",
+        "keeping \"demo\" for 59 min",
+    ] {
+        let line = run.error_line();
+        assert!(line.contains(says), "{line}");
+    }
     run.signal(rustix::process::Signal::TERM);
     wait_until(|| user.run(&try_once).end().code == 0);
     assert_ne!(run.end().code, 125);

@@ -89,7 +89,7 @@ fn other_peoples_data_are_no_locks() {
         } else {
             "by another program"
         };
-        seen.assert_says(124, &[&format!("still held {by}")]);
+        seen.assert_says(124, &["still held after ", by]);
         let seen = shared.run(&["run", "--no-wait", name, "--", "true"]);
         assert_eq!(seen.code, 121, "{seen:?}");
         let seen = shared.run(&["wait", "--wait", "300ms", name]);

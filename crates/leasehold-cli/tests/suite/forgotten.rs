@@ -12,9 +12,9 @@ fn a_variable_that_is_nearly_ours_is_an_error_that_names_both() {
         for words in [&JOB[..], &["status", "demo"], &["list"]] {
             let seen = user.run(words).env(wrong, "redis://127.0.0.1:1").end();
             let says = format!(
-                "the variable {wrong} says nothing to leasehold: is LEASEHOLD_NODES meant?"
+                "leasehold does not know the variable {wrong}; did you mean LEASEHOLD_NODES?"
             );
-            seen.assert_says(2, &[&says, "hint: call it LEASEHOLD_NODES"]);
+            seen.assert_says(2, &[&says, "hint: rename it, or unset it"]);
             assert_eq!(seen.stdout, "");
         }
     }
@@ -27,11 +27,29 @@ fn a_variable_that_is_nearly_ours_is_an_error_that_names_both() {
 }
 
 #[test]
+fn what_is_wrong_with_the_variable_is_told_with_its_name() {
+    let user = User::new();
+    for (value, says) in [
+        ("", "no node in it"),
+        (
+            "\"redis://a,redis://b\"",
+            "quotes are part of the value; remove them",
+        ),
+        ("redis://a redis://b", "addresses are separated by commas"),
+        ("redis://a;redis://b", "addresses are separated by commas"),
+        ("redis://a,http://b", "\"…://b\" has an unknown scheme"),
+    ] {
+        let seen = user.run(&JOB).env("LEASEHOLD_NODES", value).end();
+        seen.assert_says(2, &[&format!("leasehold: in LEASEHOLD_NODES: {says}")]);
+    }
+}
+
+#[test]
 fn whoever_requires_nodes_does_not_lock_on_this_machine() {
     let user = User::new();
     let refused = |seen: &Seen, by: &str| {
         let says = format!("no nodes given, and {by} refuses to lock on this machine only");
-        seen.assert_says(2, &[&says, "hint: --nodes names them"]);
+        seen.assert_says(2, &[&says, "hint: name them by --nodes"]);
         assert_eq!(seen.stdout, "");
     };
     let flag = ["run", "--require-nodes", "demo", "--", "echo", "ran"];

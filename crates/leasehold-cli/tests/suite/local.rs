@@ -127,7 +127,7 @@ fn a_held_lock_is_told_with_its_holder() {
         124,
         &[
             &waiting,
-            "leasehold: cannot lock \"demo\": after 1.5 s still held by",
+            "leasehold: cannot lock \"demo\": still held after 1.5 s by",
         ],
     );
     // By now the TTL has passed: the lock was extended.
@@ -194,6 +194,7 @@ fn a_signal_ends_the_wait() {
     for (signal, code) in [(Signal::INT, -2), (Signal::TERM, -15)] {
         let mut waiter = user.run(&["run", "demo", "--", "echo", "never"]).start();
         assert!(waiter.error_line().contains("no nodes given"));
+        assert!(waiter.error_line().contains("hint: --local"));
         assert!(waiter.error_line().contains("waiting for \"demo\""));
         waiter.signal(signal);
         waiter.end().assert(code, "", "");

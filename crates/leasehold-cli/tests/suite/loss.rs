@@ -29,7 +29,7 @@ fn lose(script: &str) -> Duration {
         123,
         &[
             "leasehold: cannot extend the lock \"demo\": ",
-            "leasehold: lost the lock while the command ran: for ",
+            "leasehold: lost the lock \"demo\" while the command ran: it could not be extended for ",
             " of 5 nodes",
         ],
     );
@@ -82,10 +82,13 @@ fn a_run_that_was_stopped_for_too_long_has_its_command_killed_before_the_lease_e
     // SIGKILL comes 150 ms before the lease ends; on a busy machine, not much of that is left.
     assert!(!margin.is_zero(), "two ran at once");
     run.signal(Signal::CONT);
-    run.end().assert_says(
+    let seen = run.end();
+    assert!(!seen.stderr.contains("starting another"), "{seen:?}");
+    seen.assert_says(
         123,
         &[
-            "leasehold: was stopped for too long; the command that it ran was ended",
+            "leasehold: pid ",
+            ", which held \"demo\", was stopped for too long; the command that it ran was ended",
             "the lease ended before it could be extended",
         ],
     );

@@ -38,7 +38,7 @@ fn new_servers_vote_when_they_are_admitted() {
         122,
         &[
             "leasehold: cannot lock \"demo\": ",
-            "votes again in 3",
+            "does not vote for 3",
             "it is new to these locks",
             "hint: if these nodes have forgotten no lock",
             "`leasehold admit`",
@@ -99,7 +99,7 @@ fn servers_that_do_not_vote_yet_are_told_once_and_waited_for() {
     assert_eq!((seen.code, seen.stdout.as_str()), (0, "hi\n"), "{seen:?}");
     let told = |what| seen.stderr.matches(what).count();
     assert_eq!(
-        told("waiting to lock \"demo\": the node votes again in "),
+        told("waiting to lock \"demo\": the node does not vote for "),
         1,
         "{seen:?}"
     );
@@ -153,13 +153,13 @@ fn who_wants_something_else_is_told_what_both_want() {
     assert_eq!(site.run(3, &["admit", "--yes"]).code, 0);
     let words = ["run", "--max-ttl", "1m", "demo", "--", "true"];
     let says = [
-        "these nodes use max-ttl 30s, you said 60s",
-        "hint: say --max-ttl 30s; or change it for all",
+        "these nodes use max-ttl 30s, this command uses 60s",
+        "hint: use --max-ttl 30s, or change it for all clients",
     ];
     site.run(3, &words).assert_says(2, &says);
     let says = [
         "3 of 3 nodes are used with another configuration",
-        "hint: say the same",
+        "hint: use the same",
     ];
     site.run(3, &["admit", "--max-ttl", "1m", "--yes"])
         .assert_says(2, &says);
@@ -188,7 +188,7 @@ fn servers_in_use_get_another_configuration() {
     );
     let says = [
         "these nodes use the node list 127.0.0.1:",
-        "hint: say the same --nodes",
+        "hint: give the same addresses as the other clients",
     ];
     site.run(3, &TRY).assert_says(2, &says);
     site.run(5, &TRY).assert_says(

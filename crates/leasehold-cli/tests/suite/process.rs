@@ -19,7 +19,7 @@ fn a_killed_run_takes_its_command_and_all_of_its_group_with_it() {
     let seen = run.end();
     seen.assert_says(
         -9,
-        &["leasehold: was killed; the command that it ran was ended"],
+        &[", which held \"demo\", was killed; the command that it ran was ended"],
     );
     assert!(took < Duration::from_secs(2), "{took:?}");
 }
@@ -325,7 +325,8 @@ fn a_watchdog_that_is_killed_is_replaced_and_the_user_is_told() {
     let script = "sleep 0.2; echo $$; exec sleep 30";
     let mut run = user.run(&["run", "demo", "--", "sh", "-c", script]).start();
     let group = run.pid();
-    assert_eq!(format!("{}\n", run.error_line()), user.local());
+    let notice = [run.error_line(), run.error_line(), String::new()].join("\n");
+    assert_eq!(notice, user.local());
     let first = warden_of(run.process());
     kill_process(first, Signal::KILL).expect("it is there");
     let said = run.error_line();

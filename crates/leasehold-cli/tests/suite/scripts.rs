@@ -96,7 +96,7 @@ fn a_lock_that_no_process_keeps_ends_with_its_ttl() {
     let late = site.end(&["extend", "--owner", owner, "demo"]);
     late.assert_says(
         123,
-        &["cannot extend the lock \"demo\": 1 of 1 nodes do not"],
+        &["cannot extend the lock \"demo\": 1 of 1 nodes no longer have it"],
     );
     assert!(site.is_free("demo"), "a late extension took it back");
     let late = site.end(&["release", "--owner", owner, "demo"]);
@@ -113,7 +113,7 @@ fn somebody_elses_lock_is_neither_extended_nor_released() {
     let held = value(&seen, "LEASEHOLD_OWNER").replace("LEASEHOLD", "");
     let stranger = ["--owner", "somebody", "demo"];
     let extend = site.end(&[&["extend"], &stranger[..]].concat());
-    extend.assert_says(123, &[" of 3 nodes do not carry it any more"]);
+    extend.assert_says(123, &[" of 3 nodes no longer have it"]);
     let release = site.end(&[&["release", "--json"], &stranger[..]].concat());
     assert_eq!(
         release.stdout,
@@ -153,7 +153,10 @@ fn a_label_is_seen_by_who_is_refused_and_any_name_can_be_read_by_a_shell() {
     assert_eq!(resource, name);
     assert!(owner.ends_with(".nightly run"), "{owner}");
     let refused = site.end(&["run", "-n", name, "--", "true"]);
-    refused.assert_says(121, &["held by pid ", " (nightly run) (for at most"]);
+    refused.assert_says(
+        121,
+        &["held by pid ", " (nightly run), whose lease ends in"],
+    );
     assert_eq!(site.end(&["release", "--owner", owner, name]).code, 0);
 }
 

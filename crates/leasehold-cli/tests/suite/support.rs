@@ -79,7 +79,8 @@ impl User {
     /// What the command says when it was given no nodes.
     pub(crate) fn local(&self) -> String {
         format!(
-            "leasehold: no nodes given: locking on this machine only, in {}\n",
+            "leasehold: no nodes given: locking on this machine only, in {}\n\
+             hint: --local says that this is meant\n",
             self.path("leasehold")
         )
     }

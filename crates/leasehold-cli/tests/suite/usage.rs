@@ -6,7 +6,7 @@ fn refused(words: &[&str], message: &str) {
     let user = User::new();
     // Clap names variables that are set in its usage line.
     let seen = user.run(words).guarded().without("LEASEHOLD_CONFIG").end();
-    let stderr = format!("error: {message}\n\nFor more information, try '--help'.\n");
+    let stderr = format!("leasehold: {message}\n\nFor more information, try '--help'.\n");
     seen.assert(2, "", &stderr);
     let left = std::fs::read_dir(user.folder()).expect("it is there");
     assert_eq!(left.count(), 0, "something was made");
@@ -125,7 +125,10 @@ fn help_teaches_by_examples() {
     let user = User::new();
     let help = user.run(&["run", "--help"]).end();
     assert_eq!((help.code, help.stderr.as_str()), (0, ""));
-    assert!(help.stdout.contains("leasehold run deploy -- make deploy"));
+    assert!(
+        help.stdout
+            .contains("leasehold run -w 30s backup -- ./backup")
+    );
     assert!(help.stdout.contains("LEASEHOLD_VALID_UNTIL"));
     let version = user.run(&["--version"]).end();
     let text = format!("leasehold {}\n", env!("CARGO_PKG_VERSION"));

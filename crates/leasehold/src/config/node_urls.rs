@@ -34,6 +34,12 @@ impl NodeUrls {
                 "no node in it; write redis://db1,redis://db2,redis://db3, or file:///folder to lock on this machine only",
             );
         }
+        if nodes.iter().any(|node| node.starts_with(['"', '\''])) {
+            return Err("quotes are part of the value; remove them");
+        }
+        if nodes.iter().any(|node| has_other_separator(node)) {
+            return Err("addresses are separated by commas: redis://db1,redis://db2,redis://db3");
+        }
         // Half of a password would be taken for an address, connected to and shown.
         let cut = nodes.len() > 1 && !text.contains("://") && text.contains('@');
         if cut || nodes.iter().any(|node| has_comma_in_host(node)) {
@@ -96,9 +102,22 @@ fn begins_with_scheme(text: &str) -> bool {
         .is_some_and(|(scheme, _)| !scheme.is_empty() && scheme.chars().all(in_scheme))
 }
 
+/// Whether a space or a semicolon stands before another address, or where only a host can be.
+fn has_other_separator(node: &str) -> bool {
+    let separates = |c: char| c.is_whitespace() || c == ';';
+    let mut rests = node.match_indices(separates);
+    rests.any(|(at, found)| begins_with_scheme(node[at + found.len()..].trim_start()))
+        || host(node).is_some_and(|host| host.contains(separates))
+}
+
 /// Whether there is a comma where only a host can be: two addresses, most likely. The path of a socket
 /// may have one, and sentinels come in lists.
 pub(super) fn has_comma_in_host(node: &str) -> bool {
+    host(node).is_some_and(|host| host.contains(','))
+}
+
+/// Where only a host and a port can be; none in the address of a socket or of sentinels.
+fn host(node: &str) -> Option<&str> {
     let (scheme, rest) = node.split_once("://").unwrap_or(("", node));
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
     let host = authority
@@ -106,7 +125,7 @@ pub(super) fn has_comma_in_host(node: &str) -> bool {
         .map_or(authority, |(_, host)| host);
     let scheme = scheme.to_ascii_lowercase();
     let may_have_one = scheme.ends_with("unix") || scheme.ends_with("+sentinel");
-    !may_have_one && host.contains(',')
+    (!may_have_one).then_some(host)
 }
 
 #[cfg(test)]
@@ -141,6 +160,30 @@ mod tests {
                 Ok(nodes.iter().map(|node| (*node).to_owned()).collect()),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn quotes_and_other_separators_are_called_by_their_names() {
+        for (text, why) in [
+            ("\"redis://a,redis://b\"", "quotes"),
+            ("'a:1,b:1'", "quotes"),
+            ("'redis://a','redis://b'", "quotes"),
+            ("redis://a redis://b", "separated by commas"),
+            ("redis://a:1; redis://b:1", "separated by commas"),
+            ("redis://a/0;redis://b/0", "separated by commas"),
+            ("redis://a:1 b:1", "separated by commas"),
+            ("a:1;b:1", "separated by commas"),
+            ("a b c", "separated by commas"),
+        ] {
+            assert!(NodeUrls::parse(text).unwrap_err().contains(why), "{text}");
+        }
+        for text in [
+            "redis://:p;w x@a",
+            "unix:///a folder/b;c",
+            "redis://:it's@a",
+        ] {
+            assert!(NodeUrls::parse(text).is_ok(), "{text}");
         }
     }
 

@@ -8,7 +8,7 @@ use std::{error::Error, fmt, time::Duration};
 /// Why a lock was not acquired.
 ///
 /// Every variant knows the resource; its text is a fragment that completes "cannot …" as in
-/// `lock "orders/42": held by pid 4711 on app1 (for at most 8.2 s unless extended) on db1:6379, db2:6379 and db3:6379 of 5
+/// `lock "orders/42": held by pid 4711 on app1, whose lease ends in 8.2 s unless extended, on db1:6379, db2:6379 and db3:6379 of 5
 /// nodes (quorum 3) after 4 attempts in 1.2 s`. Of a fair lock it says as well how many come first, and does not call held
 /// what is only kept for them. `{:?}` is that text too, since that is what an error that leaves `main` is shown by;
 /// `{:#?}` shows the fields.
@@ -229,6 +229,9 @@ impl AcquireError {
         match self {
             Self::Held(held) => {
                 held.write_facts(out)?;
+                if held.nodes == 1 && held.remaining.is_some() {
+                    out.write_str(",")?;
+                }
                 write_effort(out, held.attempts, held.waited)?;
             }
             Self::Unreachable(unreachable) => {
@@ -237,7 +240,10 @@ impl AcquireError {
             }
             Self::Abstained(abstained) => {
                 abstained.write_facts(out)?;
-                write_effort(out, abstained.attempts, abstained.waited)?;
+                match (abstained.attempts, Span(abstained.waited)) {
+                    (1, _) => out.write_str(" (tried once)")?,
+                    (attempts, waited) => write!(out, " (tried {attempts} times in {waited})")?,
+                }
             }
             Self::Disagreement { ours, .. } => write!(
                 out,
@@ -275,21 +281,21 @@ impl Held {
         if self.refused == 0 {
             return out.write_str("other callers of this manager came first");
         }
-        let (held, kept) = (Names(&self.held_on), Names(&self.kept_on));
+        let (held, kept, quorum) = (Names(&self.held_on), Names(&self.kept_on), self.quorum);
+        let comma = self.remaining.map_or("", |_| ",");
         match (self.nodes, self.held_on.is_empty(), self.kept_on.is_empty()) {
             (1, _, true) => self.write_holder(out)?,
             (1, _, false) => out.write_str("free")?,
             (nodes, false, true) => {
                 self.write_holder(out)?;
-                write!(out, " on {held} of {nodes} nodes")?;
+                write!(out, "{comma} on {held} of {nodes} nodes")?;
             }
             (nodes, true, _) => write!(out, "free on {kept} of {nodes} nodes")?,
             (nodes, false, false) => {
                 self.write_holder(out)?;
-                write!(out, " on {held} and free on {kept} of {nodes} nodes")?;
+                write!(out, "{comma} on {held} and free on {kept} of {nodes} nodes")?;
             }
         }
-        let quorum = self.quorum;
         match (self.nodes, self.faults.len()) {
             (1, _) => {}
             (_, 0) => write!(out, " (quorum {quorum})")?,
@@ -298,14 +304,14 @@ impl Held {
         self.write_queue(out)
     }
 
-    /// `held by pid 4711 on db1 (for at most 9.2 s unless extended)`, or as much of it as is known.
+    /// `held by pid 4711 on db1, whose lease ends in 9.2 s unless extended`, or as much of it as is known.
     fn write_holder(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.holder {
             Some(holder) => write!(out, "held by {}", Holder::of(holder))?,
             None => out.write_str("held elsewhere")?,
         }
         match self.remaining {
-            Some(left) => write!(out, " (for at most {} unless extended)", Span(left)),
+            Some(left) => write!(out, ", whose lease ends in {} unless extended", Span(left)),
             None => Ok(()),
         }
     }
@@ -359,10 +365,10 @@ impl Abstained {
             ..
         } = self;
         match nodes {
-            1 => write!(out, "the node votes again in {}", Span(*left)),
+            1 => write!(out, "the node does not vote for {}", Span(*left)),
             _ => write!(
                 out,
-                "a quorum of {quorum} of {nodes} nodes votes again in {}",
+                "a quorum of {quorum} of {nodes} nodes does not vote for {}",
                 Span(*left)
             ),
         }
@@ -480,7 +486,7 @@ mod tests {
         };
         assert_eq!(
             told(held),
-            "held by pid 4711 on db1 (for at most 8.2 s unless extended) on n0 and n1 of 3 nodes (quorum 2)"
+            "held by pid 4711 on db1, whose lease ends in 8.2 s unless extended, on n0 and n1 of 3 nodes (quorum 2)"
         );
     }
 

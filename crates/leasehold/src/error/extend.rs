@@ -131,6 +131,13 @@ impl ExtendError {
 impl fmt::Display for ExtendError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "extend the lock {:?}: ", self.resource().as_str())?;
+        self.write_reason(out)
+    }
+}
+
+impl ExtendError {
+    /// The sentence without the name of the lock, for sentences that have named it.
+    pub(super) fn write_reason(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Lost { .. } => out.write_str("it was lost before a quorum had confirmed"),
             Self::Released { .. } => out.write_str("it was released"),
@@ -140,13 +147,17 @@ impl fmt::Display for ExtendError {
                 nodes,
                 holder,
                 ..
-            } => Gone {
-                refused: *refused,
-                quorum: *quorum,
-                nodes: *nodes,
-                holder: holder.as_ref(),
+            } => {
+                let holder = holder.as_ref();
+                let (refused, quorum, nodes) = (*refused, *quorum, *nodes);
+                let gone = Gone {
+                    refused,
+                    quorum,
+                    nodes,
+                    holder,
+                };
+                write!(out, "{gone}")
             }
-            .fmt(out),
             Self::Unreachable {
                 refused,
                 quorum,
@@ -160,7 +171,7 @@ impl fmt::Display for ExtendError {
                     faults.len()
                 )?;
                 if *refused > 0 {
-                    write!(out, ", {refused} do not carry it any more")?;
+                    write!(out, ", {refused} no longer have it")?;
                 }
                 write!(out, " (quorum {quorum}): {}", Faults(faults))
             }
@@ -170,7 +181,7 @@ impl fmt::Display for ExtendError {
             Self::TooShort { left, .. } => {
                 write!(out, "it lasts for {} only; take a longer TTL", Span(*left))
             }
-            Self::Terms { wrong, .. } => wrong.fmt(out),
+            Self::Terms { wrong, .. } => write!(out, "{wrong}"),
             Self::ShutDown { .. } => out.write_str("the lock manager was shut down"),
         }
     }

@@ -91,7 +91,7 @@ impl fmt::Display for Gone<'_> {
         } = self;
         write!(
             out,
-            "{refused} of {nodes} nodes do not carry it any more (quorum {quorum})"
+            "{refused} of {nodes} nodes no longer have it (quorum {quorum})"
         )?;
         match holder {
             Some(holder) => write!(out, "; it is now held by {}", Holder::of(holder)),

@@ -180,7 +180,7 @@ impl fmt::Display for LossCause {
             }
             Self::TimedOut {
                 trouble: Some(trouble),
-            } => write!(out, "its time was up, {trouble}"),
+            } => write!(out, "its time was up, and {trouble}"),
             Self::Gone {
                 refused,
                 quorum,
@@ -222,7 +222,9 @@ impl fmt::Display for LossCause {
 
 impl fmt::Display for Trouble {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "for {} could not {}", Span(self.lasting), self.last)
+        let lasting = Span(self.lasting);
+        write!(out, "it could not be extended for {lasting}: ")?;
+        self.last.write_reason(out)
     }
 }
 

@@ -63,7 +63,7 @@ fn a_refusal_says_who_holds_the_lock_and_for_how_long_at_most() {
     assert!(remaining >= guard.remaining(), "the key outlives the lease");
     let text = error.to_string();
     let beginning = format!(
-        r#"lock "r": held by {} (for at most "#,
+        r#"lock "r": held by {}, whose lease ends in "#,
         Holder::of(guard.owner())
     );
     assert!(text.starts_with(&beginning), "{text}");
@@ -72,7 +72,7 @@ fn a_refusal_says_who_holds_the_lock_and_for_how_long_at_most() {
     };
     assert_eq!((held.held_on.len(), held.kept_on.len()), (2, 0));
     let names = format!("{} and {}", held.held_on[0], held.held_on[1]);
-    let on = format!(" unless extended) on {names} of 3 nodes (quorum 2) after 1 attempt in ");
+    let on = format!(" unless extended, on {names} of 3 nodes (quorum 2) after 1 attempt in ");
     assert!(AcquireError::Held(held).to_string().contains(&on));
 }
 

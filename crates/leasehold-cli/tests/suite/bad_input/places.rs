@@ -79,7 +79,7 @@ fn a_server_that_lets_nobody_in_is_told() {
     let seen = user
         .run(&["run", "-n", "--nodes", &none, "demo", "--", "true"])
         .end();
-    let hint = "hint: give the password by LEASEHOLD_NODES (redis://user:password@host)";
+    let hint = "hint: give the password in LEASEHOLD_NODES (redis://user:password@host)";
     seen.assert_says(122, &["needs a password: NOAUTH", hint]);
     let tls = format!("rediss://127.0.0.1:{}", server.port());
     on(&tls, "127.0.0.1").check();
@@ -118,12 +118,12 @@ fn options_that_others_set_otherwise_are_named() {
     run(&["--max-ttl", "60s"]).assert(
         2,
         "",
-        "leasehold: cannot lock \"demo\": these nodes use max-ttl 30s, you said 60s\n\
-         hint: say --max-ttl 30s; or change it for all, or end a change that was begun, by `leasehold reconfigure`\n",
+        "leasehold: cannot lock \"demo\": these nodes use max-ttl 30s, this command uses 60s\n\
+         hint: use --max-ttl 30s, or change it for all clients with `leasehold reconfigure`\n",
     );
     let words = ["doctor", "--nodes", &nodes, "--max-ttl", "60s"];
     let seen = user.run(&words).end();
-    let told = "is used with another configuration: max-ttl 30s, you said 60s";
+    let told = "is used with another configuration: max-ttl 30s, this command uses 60s";
     assert!(seen.stdout.contains(told), "{seen:?}");
 }
 
