@@ -2,7 +2,10 @@
 
 use crate::link::NodeName;
 use leasehold_core::ClockStep;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 /// How one node is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +19,23 @@ pub struct NodeHealth {
     pub clock_steps: u64,
     /// By how much it was set the last time, at least.
     pub last_step: Option<ClockStep>,
+}
+
+/// `db1:6379: connected`.
+impl fmt::Display for NodeHealth {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: ", self.node)?;
+        match &self.connection {
+            NodeConnection::Connecting => out.write_str("not connected yet"),
+            NodeConnection::Up => out.write_str("connected"),
+            NodeConnection::Down(why) => out.write_str(why),
+        }?;
+        match self.clock_steps {
+            0 => Ok(()),
+            1 => out.write_str("; its clock was set once"),
+            times => write!(out, "; its clock was set {times} times"),
+        }
+    }
 }
 
 /// Whether a node can be asked.
@@ -88,5 +108,8 @@ mod tests {
         };
         assert_eq!((&a.connection, a.clock_steps), (&NodeConnection::Up, 0));
         assert_eq!((b.clock_steps, b.last_step), (2, Some(step)));
+        assert_eq!(a.to_string(), "a: connected");
+        let said = "b: not connected yet; its clock was set 2 times";
+        assert_eq!(b.to_string(), said);
     }
 }

@@ -1,5 +1,7 @@
 //! What the nodes say about a lock.
 
+mod sentence;
+
 use crate::{
     error::{InspectError, NodeFault, name_faults},
     link::NodeName,
@@ -388,6 +390,9 @@ mod tests {
         assert_eq!(held.remaining(), Some(Duration::from_secs(4)));
         assert!(!held.is_free());
         assert_eq!(held.differing().count(), 2);
+        let said = "lock \"r\": held by another program on 3 of 5 nodes (quorum 3); n: free; \
+            n: held by another program (for at most 1 min 39 s unless extended)";
+        assert_eq!(held.to_string(), said);
     }
 
     #[test]
@@ -422,6 +427,9 @@ mod tests {
         let split = inspection(&[("a", 1), ("b", 1), ("", 0)]);
         assert!(!split.is_free());
         assert_eq!((split.holder(), split.remaining()), (None, None));
+        let said = "lock \"r\": no quorum (2 of 3 nodes) says the same; \
+            n: held by another program (for at most 1 s unless extended); n: held by another program (for at most 1 s unless extended); n: free";
+        assert_eq!(split.to_string(), said);
         assert_eq!(
             split.differing().count(),
             0,

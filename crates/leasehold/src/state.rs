@@ -6,6 +6,7 @@ use crate::{
 };
 use leasehold_core::{Instant, Resource};
 use std::{
+    fmt,
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
     time::Duration,
 };
@@ -35,6 +36,18 @@ impl LeaseState {
     /// Whether the lease is lost or released: it never changes again.
     pub(crate) const fn is_over(&self) -> bool {
         matches!(self, Self::Lost(_) | Self::Released)
+    }
+}
+
+/// `held`, `in danger: …`, `lost the lock "orders/42": …`, `released`.
+impl fmt::Display for LeaseState {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Held => out.write_str("held"),
+            Self::InDanger(danger) => write!(out, "in danger: {danger}"),
+            Self::Lost(lost) => lost.fmt(out),
+            Self::Released => out.write_str("released"),
+        }
     }
 }
 

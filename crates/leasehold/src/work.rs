@@ -12,6 +12,7 @@ use std::{
     future::poll_fn,
     pin::pin,
     task::{Context, Poll},
+    time::Duration,
 };
 
 /// What became of work that was done under a lease, and of the lease.
@@ -62,7 +63,7 @@ impl<M: Mode> Mutex<M> {
     ///
     /// Write `async |lease| …` and not `|lease| async move { … }`: a closure of the second kind cannot lend the guard to its
     /// future, and does not compile here. To wait for another time than `acquire` does, call
-    /// [`acquire_within`](Self::acquire_within) and [`run`](LeaseGuard::run).
+    /// [`hold_within`](Self::hold_within).
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire); then nothing of the work was begun.
@@ -85,11 +86,48 @@ impl<M: Mode> Mutex<M> {
         &self,
         work: impl AsyncFnOnce(&LeaseGuard<M>) -> T,
     ) -> Result<Done<T>, AcquireError> {
-        let guard = self.acquire().await?;
-        let work = unless_lost(&guard, work(&guard)).await;
-        let release = guard.release().await;
-        Ok(Done { work, release })
+        Ok(hold(self.acquire().await?, work).await)
     }
+
+    /// As [`hold`](Self::hold), but waits for the lock as [`acquire_within`](Self::acquire_within) does, for `patience` at
+    /// most.
+    ///
+    /// # Errors
+    /// As [`acquire_within`](Self::acquire_within); then nothing of the work was begun.
+    ///
+    /// # Cancel safety
+    /// As [`hold`](Self::hold).
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use std::time::Duration;
+    /// let manager = leasehold::LockManager::builder().memory(3).build()?;
+    /// let mutex = manager.mutex("report")?;
+    /// let patience = Duration::from_secs(60);
+    /// let done = mutex.hold_within(patience, async |lease| lease.fencing_token()).await?;
+    /// assert!(done.work.is_ok());
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub async fn hold_within<T>(
+        &self,
+        patience: Duration,
+        work: impl AsyncFnOnce(&LeaseGuard<M>) -> T,
+    ) -> Result<Done<T>, AcquireError> {
+        Ok(hold(self.acquire_within(patience).await?, work).await)
+    }
+}
+
+/// Does the work as long as the lease is held, and releases it.
+async fn hold<T, M: Mode>(
+    guard: LeaseGuard<M>,
+    work: impl AsyncFnOnce(&LeaseGuard<M>) -> T,
+) -> Done<T> {
+    let work = unless_lost(&guard, work(&guard)).await;
+    let release = guard.release().await;
+    Done { work, release }
 }
 
 /// The work, unless the lease is lost before it is done.

@@ -140,4 +140,18 @@ impl<M: Mode> Mutex<M> {
     pub fn hold<T>(&self, work: impl FnOnce(&LeaseGuard<M>) -> T) -> Result<Done<T>, AcquireError> {
         Ok(self.acquire()?.run(work))
     }
+
+    /// As [`hold`](Self::hold), but waits for the lock as [`acquire_within`](Self::acquire_within) does, for `patience` at
+    /// most.
+    ///
+    /// # Errors
+    /// As [`acquire_within`](Self::acquire_within); then `work` was not called.
+    #[track_caller]
+    pub fn hold_within<T>(
+        &self,
+        patience: Duration,
+        work: impl FnOnce(&LeaseGuard<M>) -> T,
+    ) -> Result<Done<T>, AcquireError> {
+        Ok(self.acquire_within(patience)?.run(work))
+    }
 }

@@ -19,7 +19,7 @@ use crate::{
     },
 };
 use leasehold_core::{Owner, Resource};
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, fmt, time::Duration};
 
 /// All locks on the nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +41,19 @@ pub struct Scanned {
     pub keys: usize,
     /// Whether it had more than were wanted, which were left out.
     pub has_more: bool,
+}
+
+/// `12 keys`.
+impl fmt::Display for Scanned {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let keys = if self.keys == 1 { "key" } else { "keys" };
+        let more = if self.has_more {
+            ", and more that were left out"
+        } else {
+            ""
+        };
+        write!(out, "{} {keys}{more}", self.keys)
+    }
 }
 
 /// Which locks are listed, and how long the nodes have for it.
