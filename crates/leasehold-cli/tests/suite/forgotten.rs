@@ -37,7 +37,7 @@ fn what_is_wrong_with_the_variable_is_told_with_its_name() {
         ),
         ("redis://a redis://b", "addresses are separated by commas"),
         ("redis://a;redis://b", "addresses are separated by commas"),
-        ("redis://a,http://b", "\"…://b\" has an unknown scheme"),
+        ("redis://a,http://b", "\"http://b\" has an unknown scheme"),
     ] {
         let seen = user.run(&JOB).env("LEASEHOLD_NODES", value).end();
         seen.assert_says(2, &[&format!("leasehold: in LEASEHOLD_NODES: {says}")]);
