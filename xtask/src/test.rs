@@ -338,7 +338,7 @@ impl Run {
             command.env("LEASEHOLD_SERVER", server.path());
         }
         if let Ok(paths) = env::join_paths(&self.more_servers) {
-            command.env("LEASEHOLD_SERVERS", paths);
+            command.env("LEASEHOLD_MORE_SERVERS", paths);
         }
         if let Some(program) = &self.postgres {
             command.env("LEASEHOLD_POSTGRES", program);

@@ -33,7 +33,7 @@ impl ServerBinary {
     }
 
     /// The programs for tests that ask more than one kind of server: the one that [`find`](Self::find) finds, and those that
-    /// the environment variable `LEASEHOLD_SERVERS` names, with colons between.
+    /// the environment variable `LEASEHOLD_MORE_SERVERS` names, with colons between.
     ///
     /// # Errors
     /// [`FindError`] if there is none, or if a variable names something that cannot be executed.
@@ -165,7 +165,7 @@ pub(crate) fn is_program(path: &Path) -> bool {
 }
 
 const VARIABLE: &str = "LEASEHOLD_SERVER";
-const MORE: &str = "LEASEHOLD_SERVERS";
+const MORE: &str = "LEASEHOLD_MORE_SERVERS";
 const NAMES: [&str; 2] = ["redis-server", "valkey-server"];
 const FOLDERS: [&str; 3] = ["/usr/bin", "/usr/local/bin", "/usr/sbin"];
 

@@ -52,7 +52,7 @@ fn natives() -> Vec<Kind> {
     if natives.is_empty() {
         let others: Vec<_> = others.iter().map(|kind| &*kind.title).collect();
         skip(&format!(
-            "no server that sets and deletes by comparison (Valkey 9.0, Redis 8.4), only {}; LEASEHOLD_SERVERS=path:path \
+            "no server that sets and deletes by comparison (Valkey 9.0, Redis 8.4), only {}; LEASEHOLD_MORE_SERVERS=path:path \
              names others",
             others.join(", ")
         ));

@@ -107,7 +107,7 @@ fn a_server_with_a_slow_address_does_not_win_by_itself_without_scripts() {
     }
     if !was_tried {
         skip(
-            "no server that sets and deletes by comparison; LEASEHOLD_SERVERS=path:path names others",
+            "no server that sets and deletes by comparison; LEASEHOLD_MORE_SERVERS=path:path names others",
         );
     }
 }
