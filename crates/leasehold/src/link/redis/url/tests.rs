@@ -241,7 +241,7 @@ proptest! {
         slips in proptest::collection::vec(("[#/:,? ]", 0_usize..60), 0..3),
     ) {
         let rest = format!("{scheme}://{user}:{at}{host}{port}");
-        prop_assume!(!rest.contains(&password));
+        prop_assume!(!rest.contains(&password) && !password.starts_with('@'));
         let mut text = format!("{scheme}://{user}:{password}{at}{host}{port}");
         for (slip, place) in slips {
             text.insert_str(place.min(text.len()), &slip);
