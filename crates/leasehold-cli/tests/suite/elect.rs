@@ -181,8 +181,9 @@ fn whoever_looks_on_at_servers_is_told_at_once_and_of_no_smaller_term_than_the_l
     // Looking once a second would take half of one on the average.
     let all: Duration = delays.iter().sum();
     assert!(all < Duration::from_secs(2), "{delays:?}");
-    looking.signal(Signal::INT);
-    assert_eq!(looking.end_alone(), -2);
+    // Tests may run where INT is ignored, as in the background of a script.
+    looking.signal(Signal::TERM);
+    assert_eq!(looking.end_alone(), -15);
 }
 
 #[test]
