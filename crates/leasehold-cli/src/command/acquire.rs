@@ -5,6 +5,8 @@ use crate::{
     nodes::Nodes, output, patience::Wait, signals::Signals, told_lease::ToldLease,
 };
 use leasehold::LockManager;
+use std::time::Duration;
+use tokio::time::timeout;
 
 /// Acquires a lock, prints it, and tells how to end.
 pub(crate) fn run(arguments: &AcquireArguments) -> Result<Exit, Failure> {
@@ -52,9 +54,16 @@ async fn acquire(
         giving_back::give_up(guard).await;
         return Err(unread);
     }
+    // A quorum has granted it. The other nodes are asked as well before this process ends, since nobody repairs the lock
+    // later: what answers a look has answered the request before it.
+    let look = manager.inspect(&arguments.lock.resource);
+    let _ = timeout(STRAGGLERS, look).await;
     guard
         .detach()
         .await
         .map_err(|lost| Failure::new(exit_code::LEASE_LOST, lost.to_string()))?;
     Ok(Exit::Code(exit_code::SUCCESS))
 }
+
+/// How long nodes have that are slower than a quorum.
+const STRAGGLERS: Duration = Duration::from_millis(250);
