@@ -393,6 +393,9 @@ impl Acquisition {
         };
         if matches!(cause, Cause::Held(_)) {
             self.rivals.hold(now.saturating_since(started), some);
+            if some && self.asked_all > started {
+                self.rivals.bypass();
+            }
         }
         let turn = self.fail(now, Some(claim), cause);
         self.wait(now, rest, &turn);

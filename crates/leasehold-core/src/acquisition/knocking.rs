@@ -17,7 +17,7 @@ use core::time::Duration;
 impl Acquisition {
     /// Whether one node is asked before the others.
     pub(super) fn asks_one_first(&self) -> bool {
-        self.plan.asks_one_first && !self.draws_a_ticket()
+        self.plan.asks_one_first && !self.draws_a_ticket() && !self.rivals.bypass_the_first()
     }
 
     /// The node that was asked alone has not refused: the others' answers decide.

@@ -17,6 +17,8 @@ pub(super) struct Rivals {
     way: Duration,
     /// How often in a row some nodes granted and others refused.
     splits: u32,
+    /// How often the node that was asked first granted, and the others had been given to another.
+    bypasses: u32,
 }
 
 impl Rivals {
@@ -59,6 +61,17 @@ impl Rivals {
         self.are_known = true;
     }
 
+    /// The node that was asked first has granted, and the others had been given to another meanwhile.
+    pub(super) const fn bypass(&mut self) {
+        self.bypasses = self.bypasses.saturating_add(1);
+    }
+
+    /// Whether others do not meet on one node, but ask all at once, as clients with other settings and other libraries do.
+    /// Asking one first would always come too late for them.
+    pub(super) const fn bypass_the_first(&self) -> bool {
+        self.bypasses >= MOST_BYPASSES
+    }
+
     /// How long the last refusal took, from asking to hearing it.
     pub(super) const fn way(&self) -> Duration {
         self.way
@@ -92,6 +105,10 @@ impl Rivals {
             .min(LONGEST_WINDOW)
     }
 }
+
+/// How often a caller may lose what the first node had granted until it asks all nodes at once. A newcomer that has not
+/// met others yet does so once.
+const MOST_BYPASSES: u32 = 2;
 
 /// How often the time within which to ask is doubled: up to 64 ms.
 const MOST_DOUBLINGS: u32 = 7;
