@@ -5,6 +5,7 @@
 
 mod crew;
 mod programs;
+mod signals;
 mod stopwatch;
 
 use crate::{
@@ -28,6 +29,7 @@ use std::{
 
 /// Runs every step, and stops at the first that fails. `further` goes to `cargo test`.
 pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
+    signals::heed();
     let target = target_folder(root);
     let file = target.join(format!("skips-{}.txt", std::process::id()));
     let mut run = Run {

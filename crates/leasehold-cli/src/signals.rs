@@ -1,6 +1,7 @@
 //! The signals that are not for leasehold but for the command it runs.
 
 use crate::{exit::Exit, failure::Failure, terminal::Terminal};
+use nix::sys::signal::{self, SigHandler};
 use rustix::process::{Signal, getpid, kill_process};
 use std::{
     future::poll_fn,
@@ -23,6 +24,9 @@ pub(crate) struct Signals {
 
 impl Signals {
     /// Listens. Made before the lock is asked for, so that no signal leaves a lock behind.
+    ///
+    /// A signal that whoever started leasehold had it ignore, as `nohup` does, stays ignored: by leasehold and by the
+    /// command, which inherits that.
     pub(crate) fn listen() -> Result<Self, Failure> {
         let stream = |signal: Signal| {
             let stream = unix::signal(SignalKind::from_raw(signal.as_raw()))?;
@@ -30,6 +34,7 @@ impl Signals {
         };
         let streams = LISTENED
             .into_iter()
+            .filter(|&signal| NEEDED.contains(&signal) || !is_ignored(signal))
             .map(stream)
             .collect::<io::Result<_>>()
             .map_err(|error| Failure::own(format!("cannot listen to signals: {error}")))?;
@@ -93,6 +98,32 @@ impl Signals {
     }
 }
 
+/// Whether the process ignores a signal.
+fn is_ignored(signal: Signal) -> bool {
+    let Ok(number) = signal::Signal::try_from(signal.as_raw()) else {
+        return false;
+    };
+    // The system tells what it did with a signal only to those who change it.
+    let action = set_action(number, SigHandler::SigDfl);
+    let is_ignored = matches!(action, Ok(SigHandler::SigIgn));
+    if is_ignored {
+        let _ = set_action(number, SigHandler::SigIgn);
+    }
+    is_ignored
+}
+
+/// Has a signal ignored or take its default action, and tells what it did before.
+fn set_action(number: signal::Signal, action: SigHandler) -> nix::Result<SigHandler> {
+    #[expect(
+        unsafe_code,
+        reason = "handlers can be unsafe and neither of these is one; there is no safe binding for them alone"
+    )]
+    // SAFETY: no code of ours runs in a handler; called before this module has one.
+    unsafe {
+        signal::signal(number, action)
+    }
+}
+
 /// What ends a wait: by default each of these would have ended the process.
 const ENDING: [Signal; 6] = [
     Signal::HUP,
@@ -105,6 +136,9 @@ const ENDING: [Signal; 6] = [
 
 /// What the keys Ctrl-C and Ctrl-\\ of a terminal send to its foreground process group.
 pub(crate) const KEYS: [Signal; 2] = [Signal::INT, Signal::QUIT];
+
+/// Without these nobody learns that the command stopped or ended.
+const NEEDED: [Signal; 2] = [Signal::CONT, Signal::CHILD];
 
 /// CHILD is not passed on: it says that the command stopped or ended.
 const LISTENED: [Signal; 9] = [

@@ -42,6 +42,22 @@ fn the_command_of_a_killed_run_is_asked_first_where_the_lock_outlives_it() {
 }
 
 #[test]
+fn what_leasehold_was_told_to_ignore_is_ignored_by_its_command_as_well() {
+    let user = User::new();
+    // As `nohup` does it.
+    let nohup = "trap '' HUP; exec \"$0\" \"$@\"";
+    let script = "kill -HUP $$; echo lives; cat; echo done";
+    let words = ["run", "demo", "--", "sh", "-c", script];
+    let before = ["-c", nohup, env!("CARGO_BIN_EXE_leasehold")];
+    let mut run = user.run_in("sh", &before, &words).keeping_stdin();
+    assert_eq!(run.line(), "lives");
+    run.signal(Signal::HUP);
+    run.close_stdin();
+    assert_eq!(run.line(), "done");
+    assert_eq!(run.end().code, 0);
+}
+
+#[test]
 fn a_stop_and_a_continue_reach_all_of_the_command() {
     let user = User::new();
     let script = "sleep 30 & echo $$; wait";
