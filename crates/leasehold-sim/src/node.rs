@@ -146,6 +146,14 @@ impl Node {
         self.scripted = Some(scripted);
     }
 
+    /// Whether the node is a server.
+    pub(crate) const fn is_scripted(&self) -> bool {
+        #[cfg(feature = "lua")]
+        return self.scripted.is_some();
+        #[cfg(not(feature = "lua"))]
+        false
+    }
+
     /// The server, if the node is one, what it keeps, and the time that it knows.
     #[cfg(feature = "lua")]
     fn served(&mut self, now: Moment) -> Option<(&mut scripted::Scripted, &mut Data, u64)> {

@@ -37,6 +37,7 @@ impl World {
                 let tokens = &mut self.checks.tokens;
                 let ordered = tokens.acquired(client, operation, lease, is_fenced);
                 self.note(ordered);
+                self.check_counters(client, lease);
                 let acquired = self.checks.validity.acquired(client, now, operation, lease);
                 self.note(acquired);
                 self.check_backing(client, operation);
@@ -59,6 +60,22 @@ impl World {
             }
             Told::Extended(_) | Told::NotExtended(_) | Told::Inspected(_) | Told::Changed(_) => {}
         }
+    }
+
+    /// Checks that a quorum of servers has counted up to the token of a lease that was just won (argument S4). The next
+    /// holder may be long in coming, and most of those who come get a larger token all the same.
+    fn check_counters(&mut self, client: usize, lease: &Lease) {
+        let forgets = |node: &Node| node.forgot.is_some() || node.is_scripted();
+        let Some(token) = lease.token.filter(|_| !self.nodes.iter().any(forgets)) else {
+            return;
+        };
+        let has_counted = |node: &&Node| node.data.table.counter(&lease.resource) >= Some(token);
+        let count = self.nodes.iter().filter(has_counted).count();
+        let stands = self
+            .checks
+            .tokens
+            .stands(client, lease, count, self.setting.needed());
+        self.note(stands);
     }
 
     /// Checks that whoever has won was the next, where that can be said.

@@ -84,6 +84,23 @@ impl Tokens {
         Ok(())
     }
 
+    /// So many servers have counted up to the token of a lease that was won, and so many must have.
+    pub(crate) fn stands(
+        &self,
+        client: usize,
+        lease: &Lease,
+        count: usize,
+        needed: usize,
+    ) -> Result<(), Violation> {
+        if count >= needed {
+            return Ok(());
+        }
+        Err(violation(format!(
+            "c{client} got {} with token {:?}, to which {count} servers have counted and not {needed}",
+            lease.resource, lease.token
+        )))
+    }
+
     /// Nothing will come of this acquisition any more.
     pub(crate) fn forget(&mut self, client: usize, operation: OperationId) {
         self.asking
@@ -138,6 +155,13 @@ mod tests {
         tokens.sent(1, &acquire(OPERATIONS[1]));
         assert_eq!(acquired(&mut tokens, 0, 7), Ok(()));
         assert_eq!(acquired(&mut tokens, 1, 6), Ok(()));
+    }
+
+    #[test]
+    fn a_token_on_too_few_servers_is_found() {
+        let (tokens, lease) = (Tokens::default(), lone::lease());
+        assert_eq!(tokens.stands(0, &lease, 2, 2), Ok(()));
+        assert!(tokens.stands(0, &lease, 1, 2).is_err());
     }
 
     #[test]
