@@ -51,7 +51,6 @@ pub struct Engine {
     /// By how much clocks may drift apart, as the plans have it.
     drift: Drift,
     nodes: Nodes,
-    operations: u64,
     acquisitions: Machines<OperationId, Acquisition>,
     /// By the acquisitions that have won.
     renewals: Machines<OperationId, Renewal>,
@@ -76,7 +75,6 @@ impl Engine {
             epoch: Duration::ZERO,
             drift: Drift::DEFAULT,
             nodes: Nodes::new(quorum.nodes()),
-            operations: 0,
             acquisitions: Machines::new(),
             renewals: Machines::new(),
             withdrawals: Machines::new(),
@@ -102,16 +100,16 @@ impl Engine {
         self.nodes.name(names);
     }
 
-    /// Begins an operation at `now`, read before anything is sent for it. `seed` is called if the operation is to make
-    /// owners, and what it returns must be fresh.
+    /// Begins an operation at `now`, read before anything is sent for it. The caller draws its `id`, and never the same
+    /// one twice for this engine: by it answers find the operation. `seed` is called if the operation is to make owners,
+    /// and what it returns must be fresh.
     pub fn submit(
         &mut self,
         now: Instant,
+        id: OperationId,
         seed: impl FnOnce() -> Seed,
         operation: Operation,
-    ) -> OperationId {
-        let id = OperationId::new(self.operations);
-        self.operations = self.operations.saturating_add(1);
+    ) {
         match operation {
             Operation::Acquire(wish) => {
                 self.drift = self.drift.or_wider(wish.plan.terms.drift());
@@ -134,7 +132,6 @@ impl Engine {
             } => self.evict(now, id, resource, owner, terms),
             Operation::Cancel(acquisition) => self.cancel(now, acquisition),
         }
-        id
     }
 
     /// Takes a node's answer.

@@ -218,7 +218,7 @@ impl AttemptId {
     }
 }
 
-/// One thing that the engine was asked to do. Never used twice by one engine.
+/// One thing that an engine was asked to do. Whoever asks draws the number, and none twice for one engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OperationId(u64);
 

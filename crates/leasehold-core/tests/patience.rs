@@ -3,8 +3,8 @@
 use core::{num::NonZeroU32, time::Duration};
 use leasehold_core::{
     Abstention, AbstentionCause, AutoRenewal, Drift, Engine, Event, Fault, Instant, Operation,
-    OwnerSource, Pause, Plan, Quorum, Reading, Request, Resource, Retry, Seed, Terms, Ttl, Upkeep,
-    Vote, Wish,
+    OperationId, OwnerSource, Pause, Plan, Quorum, Reading, Request, Resource, Retry, Seed, Terms,
+    Ttl, Upkeep, Vote, Wish,
 };
 use std::{collections::VecDeque, sync::Arc};
 
@@ -43,7 +43,8 @@ fn extensions(fast_ppm: u64, leases: u8) -> usize {
     let drift = Drift::new(50_000, Duration::from_millis(2));
     for lease in 0..leases {
         let operation = Operation::Acquire(wish(&lease.to_string(), drift));
-        engine.submit(now, || Seed::new([lease; Seed::LENGTH]), operation);
+        let id = OperationId::new(lease.into());
+        engine.submit(now, id, || Seed::new([lease; Seed::LENGTH]), operation);
     }
     let end = Instant::from_origin(Duration::from_secs(11));
     let (mut count, mut waiting) = (0, VecDeque::new());
@@ -100,6 +101,7 @@ fn nodes_that_abstain_again_and_again_are_not_waited_for_for_ever() {
     let wish = wish("r", Drift::DEFAULT);
     engine.submit(
         now,
+        OperationId::new(0),
         || Seed::new([1; Seed::LENGTH]),
         Operation::Acquire(wish),
     );

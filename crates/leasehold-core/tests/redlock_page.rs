@@ -64,7 +64,7 @@ fn a_value_that_was_used_is_not_used_again() {
         ..Plan::clone(&wish.plan)
     });
     let mut engine = Engine::new(five());
-    engine.submit(at(0), || seed(1), Operation::Acquire(wish));
+    engine.submit(at(0), FIRST, || seed(1), Operation::Acquire(wish));
     let first = sent(&mut engine).remove(0);
     refuse(&mut engine, at(1), [0, 1, 2], first.tag);
     sent(&mut engine);
@@ -156,7 +156,8 @@ fn a_failed_attempt_unlocks_every_node() {
 #[test]
 fn a_release_leaves_after_the_acquire_that_it_takes_back() {
     let (mut engine, tag) = begin(Upkeep::default());
-    engine.submit(at(0), || seed(2), Operation::Cancel(tag.attempt.operation));
+    let cancel = Operation::Cancel(tag.attempt.operation);
+    engine.submit(at(0), SECOND, || seed(2), cancel);
     let sends = sent(&mut engine);
     let [first, second] = sends.as_slice() else {
         panic!("an acquire and its release, not {sends:?}");
@@ -170,7 +171,7 @@ fn a_release_leaves_after_the_acquire_that_it_takes_back() {
 fn clients_that_lost_together_rest_for_different_times() {
     let rest = |random: u8| {
         let mut engine = Engine::new(five());
-        engine.submit(at(0), || seed(random), Operation::Acquire(wish()));
+        engine.submit(at(0), FIRST, || seed(random), Operation::Acquire(wish()));
         let tag = sent(&mut engine)[0].tag;
         refuse(&mut engine, at(1), [0, 1, 2], tag);
         engine
@@ -187,7 +188,7 @@ fn clients_that_lost_together_rest_for_different_times() {
 #[test]
 fn a_lock_is_released_on_every_node() {
     let (mut engine, id) = won(Upkeep::default());
-    engine.submit(at(10), || seed(9), Operation::Release(id));
+    engine.submit(at(10), SECOND, || seed(9), Operation::Release(id));
     assert_eq!(releases(&mut engine), NodeSet::first(5));
 }
 
@@ -199,7 +200,7 @@ fn a_second_client_cannot_win_while_the_first_one_is_valid() {
         let mut engine = Engine::new(five());
         let retry = Retry::default().with_tries(NonZeroU32::new(1));
         let wish = wish_with(retry, Upkeep::default());
-        engine.submit(now, || seed(random), Operation::Acquire(wish));
+        engine.submit(now, FIRST, || seed(random), Operation::Acquire(wish));
         let send = sent(&mut engine).remove(0);
         for node in send
             .nodes
@@ -241,6 +242,7 @@ fn an_extension_needs_a_majority_within_the_validity() {
         let (mut engine, id) = won(Upkeep::default());
         engine.submit(
             at(9_500),
+            SECOND,
             || seed(9),
             Operation::Extend {
                 lease: id,
@@ -311,9 +313,9 @@ fn won(upkeep: Upkeep) -> (Engine, OperationId) {
 fn begin(upkeep: Upkeep) -> (Engine, Tag) {
     let mut engine = Engine::new(five());
     let wish = wish_with(Retry::default(), upkeep);
-    let operation = engine.submit(at(0), || seed(1), Operation::Acquire(wish));
+    engine.submit(at(0), FIRST, || seed(1), Operation::Acquire(wish));
     let attempt = leasehold_core::AttemptId {
-        operation,
+        operation: FIRST,
         number: 0,
     };
     (engine, Tag { attempt, step: 0 })
@@ -352,6 +354,10 @@ fn five() -> Quorum {
 fn seed(random: u8) -> Seed {
     Seed::new([random; Seed::LENGTH])
 }
+
+/// The first operation that an engine is asked to do, and the second.
+const FIRST: OperationId = OperationId::new(0);
+const SECOND: OperationId = OperationId::new(1);
 
 fn resource() -> Resource {
     Resource::new("orders/42").expect("a plain name")

@@ -18,6 +18,8 @@ use std::{
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Client {
     pub(crate) engine: Engine,
+    /// How many operations the engine was asked to do.
+    operations: u64,
     /// Operations that have not ended.
     open: Vec<Open>,
     /// Leases that the application was given. One that was released stays while something may still be asked
@@ -88,6 +90,7 @@ impl Client {
     pub(crate) fn new(habit: &Habit, quorum: Quorum) -> Self {
         Self {
             engine: Engine::new(quorum),
+            operations: 0,
             open: Vec::new(),
             held: Vec::new(),
             attempts: Vec::new(),
@@ -112,17 +115,19 @@ impl Client {
         let [client, acquisition, ..] = seed;
         seed[Seed::LENGTH - 1] = client * 16 + acquisition + 1;
         let wish = wish(habit);
-        let operation = self
-            .engine
-            .submit(now, || Seed::new(seed), Operation::Acquire(wish));
+        let operation = self.draw();
+        self.engine
+            .submit(now, operation, || Seed::new(seed), Operation::Acquire(wish));
         self.begun(operation, Kind::Acquire, operation);
     }
 
     /// Extends the lease that `about` won.
     pub(crate) fn extend(&mut self, now: Instant, about: OperationId) {
         self.left.extends -= 1;
-        let operation = self.engine.submit(
+        let operation = self.draw();
+        self.engine.submit(
             now,
+            operation,
             || SEED,
             Operation::Extend {
                 lease: about,
@@ -142,14 +147,24 @@ impl Client {
             }
             held.is_released = true;
         }
-        let operation = self.engine.submit(now, || SEED, Operation::Release(about));
+        let operation = self.draw();
+        self.engine
+            .submit(now, operation, || SEED, Operation::Release(about));
         self.begun(operation, kind, about);
     }
 
     /// Gives up the acquisition. Ends without an event of its own.
     pub(crate) fn cancel(&mut self, now: Instant, about: OperationId) {
         self.left.cancels -= 1;
-        self.engine.submit(now, || SEED, Operation::Cancel(about));
+        let operation = self.draw();
+        self.engine
+            .submit(now, operation, || SEED, Operation::Cancel(about));
+    }
+
+    fn draw(&mut self) -> OperationId {
+        let operation = OperationId::new(self.operations);
+        self.operations += 1;
+        operation
     }
 
     /// The process stands still from here on.

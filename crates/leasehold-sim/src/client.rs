@@ -21,6 +21,8 @@ use std::{
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) engine: Engine,
+    /// How many operations this engine was asked to do.
+    operations: u64,
     pub(crate) clock: Clock,
     /// What the wall clock shows at the clock's origin.
     epoch: Duration,
@@ -65,6 +67,7 @@ impl Client {
     pub(crate) fn new(quorum: Quorum, clock: Clock, epoch: Duration, slots: usize) -> Self {
         Self {
             engine: engine(quorum, epoch),
+            operations: 0,
             clock,
             epoch,
             generation: 0,
@@ -93,6 +96,7 @@ impl Client {
         self.generation += 1;
         self.is_alive = false;
         self.engine = engine(quorum, self.epoch);
+        self.operations = 0;
         self.inbox.clear();
         self.mail.clear();
         self.valid_until.clear();
@@ -245,7 +249,11 @@ impl World {
         let client_id = client;
         let client = &mut self.clients[client];
         let now = client.clock.read(self.now);
-        let id = client.engine.submit(now, || Seed::new(bytes), operation);
+        let id = OperationId::new(client.operations);
+        client.operations += 1;
+        client
+            .engine
+            .submit(now, id, || Seed::new(bytes), operation);
         if ends_with_an_event {
             self.checks
                 .progress

@@ -55,6 +55,8 @@ pub(crate) struct Shell {
     healths: Healths,
     commands: mpsc::UnboundedReceiver<Command>,
     engine: Engine,
+    /// How many operations the engine was asked to do.
+    operations: u64,
     answering: Answering,
     links: Vec<Box<dyn Link>>,
     /// What was heard of a link and not looked at yet; empty between two looks, and kept for its room.
@@ -257,7 +259,9 @@ impl Shell {
             self.engine.set_epoch(self.clock.epoch(now));
         }
         let note = self.witness.as_ref().map(|_| Note::of(&operation));
-        let id = self.engine.submit(now, clock::seed, operation);
+        let id = OperationId::new(self.operations);
+        self.operations = self.operations.saturating_add(1);
+        self.engine.submit(now, id, clock::seed, operation);
         if let (Some(witness), Some(note)) = (&mut self.witness, note) {
             witness.begun(now, id, note);
         }

@@ -2,9 +2,9 @@
 
 use core::{num::NonZeroU32, time::Duration};
 use leasehold_core::{
-    Drift, Engine, Event, Fault, FaultKind, Instant, LinkChange, NodeId, NodeSet, Operation, Owner,
-    OwnerSource, Plan, Quorum, Request, Resource, Retry, Seed, Table, Tag, Terms, Ttl, Upkeep,
-    Vote, Wish,
+    Drift, Engine, Event, Fault, FaultKind, Instant, LinkChange, NodeId, NodeSet, Operation,
+    OperationId, Owner, OwnerSource, Plan, Quorum, Request, Resource, Retry, Seed, Table, Tag,
+    Terms, Ttl, Upkeep, Vote, Wish,
 };
 use std::{collections::VecDeque, sync::Arc};
 
@@ -139,9 +139,9 @@ impl Run {
     /// Plays one order to its end; says whether the attempt won.
     fn play(mut self, order: &mut Order) -> bool {
         let seed = Seed::new([3; Seed::LENGTH]);
-        let id = self
-            .engine
-            .submit(self.now, || seed, Operation::Acquire(wish()));
+        let id = OperationId::new(0);
+        self.engine
+            .submit(self.now, id, || seed, Operation::Acquire(wish()));
         self.drain();
         self.answer_all(order);
         assert_eq!(self.told.len(), 1, "told once: {:?}", self.told);
@@ -150,8 +150,9 @@ impl Run {
                 assert!(self.granted.len() >= 2, "{:?} won", self.granted);
                 assert!(self.asked_back.is_empty(), "a winner's keys stay");
                 assert!(self.now < lease.valid_until);
+                let release = OperationId::new(1);
                 self.engine
-                    .submit(self.now, || seed, Operation::Release(id));
+                    .submit(self.now, release, || seed, Operation::Release(id));
                 self.drain();
                 self.answer_all(&mut Order {
                     chosen: Vec::new(),

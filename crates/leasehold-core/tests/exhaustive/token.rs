@@ -2,8 +2,9 @@
 
 use core::time::Duration;
 use leasehold_core::{
-    Drift, Engine, Event, Fault, FaultKind, FencingToken, Instant, NodeId, Operation, OwnerSource,
-    Plan, Quorum, Refusal, Request, Resource, Retry, Seed, Tag, Terms, Ttl, Upkeep, Vote, Wish,
+    Drift, Engine, Event, Fault, FaultKind, FencingToken, Instant, NodeId, Operation, OperationId,
+    OwnerSource, Plan, Quorum, Refusal, Request, Resource, Retry, Seed, Tag, Terms, Ttl, Upkeep,
+    Vote, Wish,
 };
 use std::{collections::VecDeque, num::NonZeroU32, sync::Arc};
 
@@ -126,6 +127,7 @@ impl Run {
         };
         engine.submit(
             at(0),
+            OperationId::new(0),
             || Seed::new([1; Seed::LENGTH]),
             Operation::Acquire(wish),
         );

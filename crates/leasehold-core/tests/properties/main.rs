@@ -44,10 +44,10 @@ proptest! {
     ) {
         let mut engine = Engine::new(Quorum::majority(nodes).expect("1 to 5 nodes"));
         let mut fenced = BTreeSet::new();
-        for (at, call) in calls {
+        for (id, (at, call)) in (0..).map(OperationId::new).zip(calls) {
             let is_fenced = matches!(call, Call::Acquire(_, true));
-            let made = make(&mut engine, Instant::from_origin(Duration::from_millis(at)), call);
-            fenced.extend(made.filter(|_| is_fenced));
+            make(&mut engine, Instant::from_origin(Duration::from_millis(at)), id, call);
+            fenced.extend(is_fenced.then_some(id));
             while engine.poll_send().is_some() {}
             while let Some((id, event)) = engine.poll_event() {
                 if let Event::Acquired(lease) = event {
@@ -126,8 +126,8 @@ fn call() -> impl Strategy<Value = (u64, Call)> {
     (0_u64..3_000, call)
 }
 
-/// Makes the call. Tells the operation if it was one.
-fn make(engine: &mut Engine, now: Instant, call: Call) -> Option<OperationId> {
+/// Makes the call, under this number if it is an operation.
+fn make(engine: &mut Engine, now: Instant, id: OperationId, call: Call) {
     let node = |index| NodeId::new(index).expect("below 32");
     let operation = match call {
         Call::Acquire(patience, is_fenced) => acquire(patience, is_fenced),
@@ -151,26 +151,26 @@ fn make(engine: &mut Engine, now: Instant, call: Call) -> Option<OperationId> {
         },
         Call::Reply(index, tag, vote) => {
             engine.handle_reply(now, node(index), tag, vote);
-            return None;
+            return;
         }
         Call::Link(index, change) => {
             engine.handle_link(now, node(index), change);
-            return None;
+            return;
         }
         Call::Clock(index, reading) => {
             let _ = engine.handle_clock(now, node(index), reading);
-            return None;
+            return;
         }
         Call::Epoch(seconds) => {
             engine.set_epoch(Duration::from_secs(seconds));
-            return None;
+            return;
         }
         Call::Timeout => {
             engine.handle_timeout(now);
-            return None;
+            return;
         }
     };
-    Some(engine.submit(now, || Seed::new([1; Seed::LENGTH]), operation))
+    engine.submit(now, id, || Seed::new([1; Seed::LENGTH]), operation);
 }
 
 fn acquire(patience: Option<u64>, is_fenced: bool) -> Operation {

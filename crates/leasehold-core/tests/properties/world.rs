@@ -196,10 +196,11 @@ impl World {
         self.queued += 1;
         bytes[..8].copy_from_slice(&self.queued.to_be_bytes());
         bytes[20] = self.die();
-        let seed = Seed::new(bytes);
+        let (seed, id) = (Seed::new(bytes), OperationId::new(self.queued));
         self.clients[client]
             .engine
-            .submit(self.now, || seed, operation)
+            .submit(self.now, id, || seed, operation);
+        id
     }
 
     fn want(&mut self, client: usize) {

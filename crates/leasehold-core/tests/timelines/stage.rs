@@ -158,9 +158,9 @@ impl Stage<'_> {
 
     fn submit(&mut self, at: Instant, name: String, operation: Operation) -> OperationId {
         let number = u8::try_from(self.names.len()).expect("a story is short");
-        let id = self
-            .engine
-            .submit(at, || Seed::new([number; Seed::LENGTH]), operation);
+        let id = OperationId::new(number.into());
+        self.engine
+            .submit(at, id, || Seed::new([number; Seed::LENGTH]), operation);
         self.names.insert(id, name);
         id
     }

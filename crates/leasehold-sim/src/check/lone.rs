@@ -30,7 +30,12 @@ fn engine() -> Engine {
     };
     let mut engine = Engine::new(Quorum::majority(1).expect("one node"));
     let seed = Seed::new([7; Seed::LENGTH]);
-    engine.submit(begin(), || seed, Operation::Acquire(wish));
+    engine.submit(
+        begin(),
+        OperationId::new(0),
+        || seed,
+        Operation::Acquire(wish),
+    );
     engine
 }
 

@@ -19,6 +19,8 @@ use std::{sync::Arc, time::Duration};
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) engine: Engine,
+    /// How many operations the engine was asked to do.
+    operations: u64,
     clock: Clock,
     pub(super) link: Link,
     application: Application,
@@ -41,6 +43,7 @@ impl Client {
         let clock = Clock::new(rng.between(SECOND, 1 << 40), ppm);
         Self {
             engine: Engine::new(Quorum::majority(1).expect("one node")),
+            operations: 0,
             clock,
             link: Link::new(),
             application: Application::Idle,
@@ -125,7 +128,10 @@ impl Grouped {
         }
         let this = &mut self.clients[client];
         let now = this.clock.read(self.now);
-        this.engine.submit(now, || Seed::new(bytes), operation)
+        let id = OperationId::new(this.operations);
+        this.operations += 1;
+        this.engine.submit(now, id, || Seed::new(bytes), operation);
+        id
     }
 
     /// Lets a client do everything that there is to do.

@@ -29,11 +29,10 @@ pub(crate) fn spawn(
     observers: Observers,
     place: &Place,
 ) -> io::Result<()> {
-    let mut engine = Engine::new(handle.quorum());
+    let (mut engine, deadlines) = (Engine::new(handle.quorum()), Deadlines::start()?);
     engine.name_nodes(handle.names().names.iter().map(NodeName::as_str));
     let witness = Witness::new(observers, handle.nodes());
     let (clock, healths, handle) = (handle.clock(), handle.healths().clone(), handle.downgrade());
-    let deadlines = Deadlines::start()?;
     let is_guest = matches!(place, Place::Runtime(_));
     let (runtime, own) = match place {
         Place::Runtime(runtime) => (runtime.clone(), None),
@@ -55,6 +54,7 @@ pub(crate) fn spawn(
             healths,
             commands,
             engine,
+            operations: 0,
             answering: Answering::new(links.len()),
             links: links.into_iter().map(|make| make(clock)).collect(),
             heard: Vec::new(),
