@@ -282,7 +282,7 @@ fn unknown(text: &str) -> String {
     format!("`{text}` is none of {kinds} TEST, sim SCENARIO SEEDS [PROPERTY], model SHAPE")
 }
 
-const PROPERTIES: [&str; 4] = ["exclusion", "validity", "leftovers", "progress"];
+const PROPERTIES: [&str; 5] = ["exclusion", "validity", "leftovers", "progress", "tokens"];
 
 #[cfg(test)]
 mod tests {
