@@ -13,6 +13,12 @@ pub use reserved_for::ReservedFor;
 use leasehold_core::{Drift, Quorum, Ttl, discovery, fence::COUNTERS};
 use std::time::Duration;
 
+/// What stands behind the namespace in the key under which a node keeps what it knows of itself.
+const NODE: &str = ":node";
+
+/// What stands behind the namespace in the keys under which a node keeps who waits.
+const QUEUE: &str = ":queue:";
+
 /// What happens when a node may have forgotten votes: because it restarted, was flushed, or is a replica that was
 /// promoted.
 ///
@@ -176,13 +182,13 @@ impl Configuration {
     /// The key under which a node keeps what it knows of itself.
     #[must_use]
     pub fn node_key(&self) -> String {
-        format!("{}:node", self.namespace)
+        [&self.namespace, NODE].concat()
     }
 
     /// What the keys begin with under which a node keeps who waits for fair locks; the lock's key stands behind it.
     #[must_use]
     pub fn queues(&self) -> String {
-        format!("{}:queue:", self.namespace)
+        [&self.namespace, QUEUE].concat()
     }
 
     /// Under which keys nodes that are servers keep the locks.

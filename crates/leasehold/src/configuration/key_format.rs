@@ -70,7 +70,7 @@ impl KeyFormat {
         if pattern.contains(char::is_control) {
             return Err(wrong(Wrong::ControlCharacter));
         }
-        Ok(Self::around(before, behind))
+        Ok(Self::with(before, behind))
     }
 
     /// `{}`: the resource's name as it is, as Redlock's page has it. The default.
@@ -82,19 +82,19 @@ impl KeyFormat {
     /// `redlock:{}`, as pottery has it, and RedLock.net unless it is told otherwise.
     #[must_use]
     pub fn pottery() -> Self {
-        Self::around("redlock:", "")
+        Self::with("redlock:", "")
     }
 
     /// `lock_{}`, as version 2 of malkusch/lock for PHP has it.
     #[must_use]
     pub fn php_lock_2() -> Self {
-        Self::around("lock_", "")
+        Self::with("lock_", "")
     }
 
     /// `php-malkusch-lock:{}`, as version 3 of malkusch/lock for PHP has it.
     #[must_use]
     pub fn php_lock_3() -> Self {
-        Self::around("php-malkusch-lock:", "")
+        Self::with("php-malkusch-lock:", "")
     }
 
     /// `lock:{}`, as python-redis-lock has it.
@@ -103,10 +103,10 @@ impl KeyFormat {
     /// a release of ours only when it looks again.
     #[must_use]
     pub fn python_redis_lock() -> Self {
-        Self::around("lock:", "")
+        Self::with("lock:", "")
     }
 
-    fn around(before: &str, behind: &str) -> Self {
+    fn with(before: &str, behind: &str) -> Self {
         if before.is_empty() && behind.is_empty() {
             return Self::raw();
         }
@@ -120,6 +120,14 @@ impl KeyFormat {
     #[must_use]
     pub const fn is_raw(&self) -> bool {
         self.around.is_none()
+    }
+
+    /// What stands before the resource's name, and behind it.
+    pub(crate) fn around(&self) -> (&str, &str) {
+        match self.around.as_deref() {
+            None => ("", ""),
+            Some(Around { before, behind }) => (before, behind),
+        }
     }
 
     /// The key of the resource of this name.

@@ -1,6 +1,6 @@
 //! Keys that nodes use themselves, and that no lock may have.
 
-use super::Configuration;
+use super::{Configuration, NODE, QUEUE};
 use leasehold_core::Resource;
 
 /// What nodes that are servers keep under a key that no lock may have.
@@ -28,10 +28,17 @@ impl Configuration {
         if self.namespace.is_empty() {
             return None;
         }
-        let key = self.key_format().key(resource.as_str());
-        if key == self.node_key() {
+        // Compared where they stand: no lock is made without this question.
+        let (before, behind) = self.key_format().around();
+        let mut key = [before, resource.as_str(), behind]
+            .into_iter()
+            .flat_map(str::bytes);
+        if !self.namespace.bytes().all(|byte| key.next() == Some(byte)) {
+            return None;
+        }
+        if key.clone().eq(NODE.bytes()) {
             Some(ReservedFor::Node)
-        } else if key.starts_with(&self.queues()) {
+        } else if QUEUE.bytes().all(|byte| key.next() == Some(byte)) {
             Some(ReservedFor::Queue)
         } else {
             None
