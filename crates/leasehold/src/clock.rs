@@ -47,8 +47,8 @@ impl Clock {
     pub fn now(self) -> Instant {
         match self.0 {
             Time::Machine => {
-                let (boot, wall) = both();
-                PAUSES.now(boot, wall)
+                let (boot, wall) = (since_boot(), wall());
+                PAUSES.time(boot, wall, both)
             }
             #[cfg(any(test, feature = "testing"))]
             Time::Told(timeline) => timeline.now(),
@@ -129,6 +129,9 @@ struct Pauses {
 /// Clocks that are slewed differ by less than this between two looks while a lease is held.
 const TOLERANCE_NS: i64 = 20_000_000;
 
+/// Clocks that are read within this time are read at the same moment.
+const AT_ONCE: Duration = Duration::from_millis(1);
+
 /// Both clocks at the same moment, to a millisecond; without the wall clock, if this thread was
 /// interrupted again and again.
 fn both() -> (Duration, Option<Duration>) {
@@ -136,7 +139,7 @@ fn both() -> (Duration, Option<Duration>) {
     for _ in 0..4 {
         let wall = wall();
         let after = since_boot();
-        if after.saturating_sub(before) < Duration::from_millis(1) {
+        if after.saturating_sub(before) < AT_ONCE {
             return (after, Some(wall));
         }
         before = after;
@@ -155,6 +158,22 @@ impl Pauses {
             skipped_ns: AtomicU64::new(0),
             ahead_ns: AtomicI64::new(i64::MIN),
         }
+    }
+
+    /// The time by both clocks, which were read one after the other. Where that shows that the wall clock was set, or
+    /// that this thread was interrupted in between, `again` reads them so that it can be told which: seldom.
+    fn time(
+        &self,
+        boot: Duration,
+        wall: Duration,
+        again: impl FnOnce() -> (Duration, Option<Duration>),
+    ) -> Instant {
+        let gained_ns = ahead(wall, boot).saturating_sub(self.ahead_ns.load(Ordering::Acquire));
+        if u128::from(gained_ns.unsigned_abs()) < AT_ONCE.as_nanos() {
+            return self.now(boot, Some(wall));
+        }
+        let (boot, wall) = again();
+        self.now(boot, wall)
     }
 
     /// The time by both clocks, of which the wall clock may not be known.
@@ -345,6 +364,28 @@ mod tests {
             (1_010, 0, 1_010),
             (1_020, 53_020, 4_020),
         ]);
+    }
+
+    #[test]
+    fn a_thread_that_is_interrupted_between_two_clocks_has_seen_no_pause() {
+        let pauses = Pauses::new();
+        let both = |boot, wall| move || (ms(boot), Some(ms(wall)));
+        let time = pauses.time(ms(1_000), ms(50_000), both(1_000, 50_000));
+        assert_eq!(time, at(1_000));
+        // 30 ms passed between the first and the second.
+        let time = pauses.time(ms(1_010), ms(50_040), both(1_041, 50_041));
+        assert_eq!(time, at(1_041));
+        // The machine was paused for three seconds between them.
+        let time = pauses.time(ms(1_050), ms(53_050), both(1_051, 53_051));
+        assert_eq!(time, at(4_051));
+    }
+
+    #[test]
+    fn clocks_that_agree_are_read_once() {
+        let pauses = Pauses::new();
+        pauses.now(ms(1_000), Some(ms(50_000)));
+        let again = || panic!("they agree");
+        assert_eq!(pauses.time(ms(1_010), ms(50_010), again), at(1_010));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 use crate::{
     clock::Clock,
-    state::{LeaseStatus, MOMENT},
+    state::{Changes, LeaseStatus, MOMENT},
 };
 use leasehold_core::Instant;
 use std::{
@@ -35,6 +35,9 @@ struct Queue {
     sweep_at: usize,
 }
 
+/// Those of this process, which run from the first manager on.
+static DEADLINES: OnceLock<Deadlines> = OnceLock::new();
+
 /// So few are worth no sweep.
 const SWEEP: usize = 1_024;
 
@@ -47,7 +50,6 @@ impl Deadlines {
     /// # Errors
     /// If the system has no thread to give.
     pub(crate) fn start() -> io::Result<&'static Self> {
-        static DEADLINES: OnceLock<Deadlines> = OnceLock::new();
         static STARTING: Mutex<()> = Mutex::new(());
         let _one = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(deadlines) = DEADLINES.get() {
@@ -62,8 +64,40 @@ impl Deadlines {
         }))
     }
 
+    /// What the holder of this lease will be told. The first who wants to know lets the deadlines watch: nobody has to be
+    /// told of the end of a lease that nobody waits for, and who asks sees it on the clock.
+    pub(crate) fn changes(lease: &Arc<LeaseStatus>) -> Changes {
+        let changes = lease.changes();
+        Self::watched(lease);
+        changes
+    }
+
+    /// The token that is cancelled with the loss of this lease.
+    #[cfg(feature = "cancellation")]
+    pub(crate) fn token(lease: &Arc<LeaseStatus>) -> tokio_util::sync::CancellationToken {
+        let token = lease.token();
+        Self::watched(lease);
+        token
+    }
+
+    /// Somebody waits: the lease is watched from now on, if it was not.
+    fn watched(lease: &Arc<LeaseStatus>) {
+        if lease.is_first_watched()
+            && let Some(deadlines) = DEADLINES.get()
+        {
+            deadlines.add(lease);
+        }
+    }
+
+    /// The lease ends sooner than it was said to.
+    pub(crate) fn cut(&self, lease: &Arc<LeaseStatus>, valid_until: Instant) {
+        if lease.cut(valid_until) {
+            self.add(lease);
+        }
+    }
+
     /// Watches over this lease, until nobody has it any more.
-    pub(crate) fn add(&self, lease: &Arc<LeaseStatus>) {
+    fn add(&self, lease: &Arc<LeaseStatus>) {
         // Where a test lets time pass, the manager has told all there is before anybody can ask.
         if !lease.clock().passes() {
             return;
@@ -155,7 +189,7 @@ mod tests {
 
     /// What was told, which is not what one sees who asks.
     fn is_told(lease: &LeaseStatus) -> bool {
-        matches!(*lease.subscribe().borrow(), LeaseState::Lost(_))
+        matches!(lease.told(), LeaseState::Lost(_))
     }
 
     #[test]
@@ -214,5 +248,24 @@ mod tests {
             thread::yield_now();
         }
         assert!(!is_told(&far));
+    }
+
+    #[test]
+    fn the_first_who_waits_lets_the_thread_watch_and_who_cuts_lets_it_look_sooner() {
+        let clock = Clock::system();
+        let later = |millis| clock.now().saturating_add(Duration::from_millis(millis));
+        let deadlines = Deadlines::start().expect("the system has a thread to give");
+        let (unseen, near, cut) = (status(later(2)), status(later(2)), status(later(60_000)));
+        let _changes = [Deadlines::changes(&near), Deadlines::changes(&cut)];
+        for lease in [&unseen, &cut] {
+            deadlines.cut(lease, later(1));
+        }
+        let give_up = later(30_000);
+        while !is_told(&near) || !is_told(&cut) {
+            assert!(clock.now() < give_up, "it was never told");
+            thread::yield_now();
+        }
+        // Nobody waits, and who asks is told.
+        assert!(!is_told(&unseen) && unseen.state().is_lost());
     }
 }

@@ -1,6 +1,7 @@
 //! A lease in somebody's hands.
 
 use crate::{
+    deadline::Deadlines,
     error::{ExtendError, LeaseLost},
     handle::HeldLease,
     mode::{Fenced, Mode},
@@ -78,6 +79,11 @@ impl<M: Mode> LeaseGuard<M> {
     /// What spans the time in which the lease is held.
     pub(crate) const fn hold(&self) -> &Hold {
         &self.hold
+    }
+
+    /// Until when the lease was valid when it was won.
+    pub(crate) const fn won_until(&self) -> Instant {
+        self.held.lease().valid_until
     }
 
     pub(crate) fn into_held(self) -> HeldLease {
@@ -194,7 +200,7 @@ impl<M: Mode> LeaseGuard<M> {
     #[cfg(feature = "cancellation")]
     #[must_use]
     pub fn cancellation_token(&self) -> tokio_util::sync::CancellationToken {
-        self.held.status().token()
+        Deadlines::token(self.held.status())
     }
 
     /// Waits for the next change of the state: from held to in danger, back, or to lost. A danger is told
@@ -203,13 +209,12 @@ impl<M: Mode> LeaseGuard<M> {
     /// # Cancel safety
     /// Dropping the future changes nothing. What comes between two calls is not told, but a loss is.
     pub async fn changed(&self) -> LeaseState {
-        let mut states = self.held.status().subscribe();
+        let mut changes = Deadlines::changes(self.held.status());
         let state = self.state();
         if !state.is_over() {
             let what = || format!("a change of the lock {:?}", self.resource().as_str());
             let clock = self.held.handle().clock();
-            // The guard keeps the sender, so it is not gone.
-            let _ = clock.wait_for(what, states.changed()).await;
+            clock.wait_for(what, changes.next()).await;
         }
         self.state()
     }

@@ -3,6 +3,7 @@
 use crate::{
     clock::Clock,
     configuration::Configuration,
+    deadline::Deadlines,
     error::{LeaseLost, Nodes},
     health::Healths,
     link::NodeName,
@@ -311,7 +312,7 @@ impl HeldLease {
         }
     }
 
-    pub(crate) fn status(&self) -> &LeaseStatus {
+    pub(crate) const fn status(&self) -> &Arc<LeaseStatus> {
         &self.status
     }
 
@@ -349,13 +350,12 @@ impl HeldLease {
     pub(crate) fn lost(&self) -> impl Future<Output = LeaseLost> + Send + Sync + use<> {
         let status = Arc::clone(&self.status);
         async move {
-            let mut states = status.subscribe();
+            let mut changes = Deadlines::changes(&status);
             loop {
                 if let Some(lost) = status.loss() {
                     return lost;
                 }
-                // The status keeps the sender, so it is not gone.
-                let _ = states.changed().await;
+                changes.next().await;
             }
         }
     }

@@ -5,6 +5,7 @@
 //! operations, and a caller is woken once, when its operation has ended. `place` is where it runs: on a thread of its own, where a caller's executor
 //! that is stuck costs no lease anything, or on a runtime of the user's.
 
+mod by_number;
 mod draining;
 mod place;
 mod telling;
@@ -23,10 +24,10 @@ use crate::{
     link::{Link, LinkEvent, Parcel},
     state::LeaseStatus,
 };
+use by_number::ByNumber;
 use draining::{Answering, is_drained};
 use leasehold_core::{Engine, Instant, LinkChange, NodeId, Operation, OperationId, Vote};
 use std::{
-    collections::HashMap,
     sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
@@ -61,15 +62,17 @@ pub(crate) struct Shell {
     links: Vec<Box<dyn Link>>,
     /// What was heard of a link and not looked at yet; empty between two looks, and kept for its room.
     heard: Vec<LinkEvent>,
-    answers: HashMap<OperationId, Answer>,
+    answers: ByNumber<OperationId, Answer>,
     /// The leases that somebody has, by the acquisitions that won them.
-    leases: HashMap<OperationId, Arc<LeaseStatus>>,
+    leases: ByNumber<OperationId, Arc<LeaseStatus>>,
     deadlines: &'static Deadlines,
-    tickets: HashMap<Ticket, OperationId>,
+    tickets: ByNumber<Ticket, OperationId>,
     alarm: Alarm,
     ending: Ending,
     /// Whether it shares its thread with the callers.
     is_guest: bool,
+    /// When the engine was last told what the wall clock shows.
+    epoch_at: Instant,
     /// None if nobody observes.
     witness: Option<Box<Witness>>,
 }
@@ -97,11 +100,17 @@ impl Shell {
     /// Moves everything that can be moved; ready when the shell's work is done.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         for _ in 0..MOST_TURNS {
-            // Before the links are looked at: an answer that is in is not late.
-            let looked_at = self.clock.now();
-            let mut moved = self.take_commands(cx);
+            // Before the links are looked at: an answer that is in is not late. Only one that is to end has to know.
+            let looked_at = match self.ending {
+                Ending::NotYet => Instant::ORIGIN,
+                Ending::ShutDown(..) | Ending::Deserted(_) => self.clock.now(),
+            };
+            let taken_at = self.take_commands(cx);
+            let mut moved = taken_at.is_some();
             moved |= self.poll_links(cx, self.at_once());
-            moved |= self.look_at_the_clock(cx);
+            // One reading for the turn: what becomes due while it lasts is found by the next.
+            let now = taken_at.unwrap_or_else(|| self.clock.now());
+            moved |= self.look_at_timers(cx, now);
             moved |= self.hand_over();
             let told = self.tell();
             if self.is_done(looked_at) {
@@ -120,7 +129,7 @@ impl Shell {
             }
             if self.take_command(cx, &mut None).is_ready() {
                 self.alarm.moved();
-            } else if self.sleep(cx).is_pending() {
+            } else if self.sleep(cx, now).is_pending() {
                 return Poll::Pending;
             }
         }
@@ -129,10 +138,11 @@ impl Shell {
         Poll::Pending
     }
 
-    fn take_commands(&mut self, cx: &mut Context<'_>) -> bool {
+    /// Takes what was posted, and says when.
+    fn take_commands(&mut self, cx: &mut Context<'_>) -> Option<Instant> {
         let mut now = None;
         while !self.commands.is_empty() && self.take_command(cx, &mut now).is_ready() {}
-        now.is_some()
+        now
     }
 
     /// Takes one thing that was posted; if there is none, the next wakes the shell. Only for one that goes to sleep: to
@@ -255,8 +265,10 @@ impl Shell {
 
     /// Begins an operation for which nothing was sent before `now`.
     fn submit(&mut self, now: Instant, operation: Operation) -> OperationId {
-        if matches!(operation, Operation::Acquire(_)) {
+        // What is submitted together is of one reading.
+        if matches!(operation, Operation::Acquire(_)) && self.epoch_at != now {
             self.engine.set_epoch(self.clock.epoch(now));
+            self.epoch_at = now;
         }
         let note = self.witness.as_ref().map(|_| Note::of(&operation));
         let id = OperationId::new(self.operations);
@@ -287,14 +299,14 @@ impl Shell {
         }
     }
 
-    fn look_at_the_clock(&mut self, cx: &mut Context<'_>) -> bool {
-        let now = self.clock.now();
+    fn look_at_timers(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
         let due = self.engine.poll_timeout().is_some_and(|at| at <= now);
         if due {
             // An answer that is in is not late.
             self.poll_links(cx, usize::MAX);
             let now = self.clock.now();
             self.engine.set_epoch(self.clock.epoch(now));
+            self.epoch_at = now;
             self.engine.handle_timeout(now);
         }
         due
@@ -411,8 +423,7 @@ impl Shell {
     }
 
     /// Sleeps until the next thing is due. The timer only wakes; what is due, the clock decides.
-    fn sleep(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let now = self.clock.now();
+    fn sleep(&mut self, cx: &mut Context<'_>, now: Instant) -> Poll<()> {
         let drained = match &mut self.ending {
             Ending::ShutDown(waiting, _) if waiting.is_empty() => None,
             Ending::NotYet => None,

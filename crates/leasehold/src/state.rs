@@ -7,10 +7,13 @@ use crate::{
 use leasehold_core::{Instant, Resource};
 use std::{
     fmt,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    task::{Context, Poll, Waker},
     time::Duration,
 };
-use tokio::sync::watch;
 
 /// How safe a lease is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,18 +61,32 @@ pub(crate) struct LeaseStatus {
     clock: Clock,
     /// In nanoseconds since the clock's origin. Moves forward only, until it is 0: lost.
     valid_until_ns: AtomicU64,
-    state: watch::Sender<LeaseState>,
     /// Whether the loss was seen on the clock before the shell had told why.
     is_by_clock: AtomicBool,
     /// Whether somebody was told that nothing is left.
     is_told: AtomicBool,
     /// Whether the holder has let go, so that there is nothing to lose any more.
     is_let_go: AtomicBool,
-    /// Cancelled with the loss.
-    #[cfg(feature = "cancellation")]
-    token: tokio_util::sync::CancellationToken,
     /// When progress was last reported to the shell, in milliseconds.
     heartbeat_ms: AtomicU64,
+    told: Mutex<Told>,
+}
+
+/// What was told of a lease, and who is to be told more. Nothing in it is made before somebody asks for it: most
+/// leases are released before anybody waits for their loss.
+#[derive(Debug)]
+struct Told {
+    state: LeaseState,
+    /// How often the state has changed.
+    changes: u64,
+    /// Who waits for the next change, by the numbers of their waits.
+    waiting: Vec<(u64, Waker)>,
+    waits: u64,
+    /// Whether the deadlines watch over the lease.
+    is_watched: bool,
+    /// Cancelled with the loss.
+    #[cfg(feature = "cancellation")]
+    token: Option<tokio_util::sync::CancellationToken>,
 }
 
 /// How long the shell has to tell why a lease is over, before the clock's word must do.
@@ -84,13 +101,19 @@ impl LeaseStatus {
             resource,
             clock,
             valid_until_ns: AtomicU64::new(nanoseconds(valid_until)),
-            state: watch::Sender::new(LeaseState::Held),
             is_by_clock: AtomicBool::new(false),
             is_told: AtomicBool::new(false),
             is_let_go: AtomicBool::new(false),
-            #[cfg(feature = "cancellation")]
-            token: tokio_util::sync::CancellationToken::new(),
             heartbeat_ms: AtomicU64::new(0),
+            told: Mutex::new(Told {
+                state: LeaseState::Held,
+                changes: 0,
+                waiting: Vec::new(),
+                waits: 0,
+                is_watched: false,
+                #[cfg(feature = "cancellation")]
+                token: None,
+            }),
         }
     }
 
@@ -116,11 +139,9 @@ impl LeaseStatus {
         if remaining.is_zero() && !self.is_told.load(Ordering::Relaxed) {
             // A confirmation that was in time may be on its way. It comes before this answer, or it
             // comes too late.
-            self.state.send_if_modified(|_| {
-                remaining = left();
-                self.is_told.store(remaining.is_zero(), Ordering::Relaxed);
-                false
-            });
+            let _told = self.lock();
+            remaining = left();
+            self.is_told.store(remaining.is_zero(), Ordering::Relaxed);
         }
         remaining
     }
@@ -128,10 +149,15 @@ impl LeaseStatus {
     /// The state, by the clock and not by what was told so far.
     pub(crate) fn state(&self) -> LeaseState {
         self.look(Duration::ZERO);
-        match self.state.borrow().clone() {
+        match self.told() {
             LeaseState::Held | LeaseState::InDanger(_) if self.is_let_go() => LeaseState::Released,
             state => state,
         }
+    }
+
+    /// What was told so far.
+    pub(crate) fn told(&self) -> LeaseState {
+        self.lock().state.clone()
     }
 
     fn is_let_go(&self) -> bool {
@@ -141,18 +167,29 @@ impl LeaseStatus {
     /// Why the lease is lost, if it is. The shell has a moment to tell, since it knows best.
     pub(crate) fn loss(&self) -> Option<LeaseLost> {
         self.look(MOMENT);
-        let loss = match &*self.state.borrow() {
-            LeaseState::Lost(lost) => Some(lost.clone()),
+        match self.told() {
+            LeaseState::Lost(lost) => {
+                // Whoever hears of the loss here finds the token cancelled, also if another is about to do it.
+                self.cancel();
+                Some(lost)
+            }
             _ => None,
-        };
-        // Whoever hears of the loss here finds the token cancelled, also if another is about to do it.
-        self.cancel_if(loss.is_some());
-        loss
+        }
     }
 
-    /// Waits for a change of the state after `seen`.
-    pub(crate) fn subscribe(&self) -> watch::Receiver<LeaseState> {
-        self.state.subscribe()
+    /// What there will be to tell from now on.
+    pub(crate) fn changes(self: &Arc<Self>) -> Changes {
+        let mut told = self.lock();
+        told.waits += 1;
+        let (seen, wait) = (told.changes, told.waits);
+        drop(told);
+        let status = Arc::clone(self);
+        Changes { status, seen, wait }
+    }
+
+    /// Says whether this is the first time that somebody is to be told, so that the deadlines must watch from now on.
+    pub(crate) fn is_first_watched(&self) -> bool {
+        !std::mem::replace(&mut self.lock().is_watched, true)
     }
 
     /// Whether a report of progress is worth passing on.
@@ -166,19 +203,17 @@ impl LeaseStatus {
         is_news
     }
 
-    /// The lease ends sooner than it was said to.
-    pub(crate) fn cut(&self, valid_until: Instant) {
-        let valid_until_ns = nanoseconds(valid_until);
-        self.state.send_if_modified(|_| {
-            self.valid_until_ns
-                .fetch_min(valid_until_ns, Ordering::AcqRel);
-            false
-        });
+    /// The lease ends sooner than it was said to. Says whether the deadlines must be told.
+    pub(crate) fn cut(&self, valid_until: Instant) -> bool {
+        let told = self.lock();
+        self.valid_until_ns
+            .fetch_min(nanoseconds(valid_until), Ordering::AcqRel);
+        told.is_watched
     }
 
     /// A quorum has confirmed the lease.
     pub(crate) fn confirm(&self, valid_until: Instant) {
-        self.state.send_if_modified(|state| {
+        self.change(|state| {
             // Argument S6: what somebody may have been told to be over does not come back.
             if state.is_lost() || self.is_told.load(Ordering::Relaxed) {
                 return false;
@@ -192,7 +227,7 @@ impl LeaseStatus {
     }
 
     pub(crate) fn endanger(&self, danger: Danger) {
-        self.state.send_if_modified(|state| {
+        self.change(|state| {
             let changes = !state.is_lost();
             if changes {
                 *state = LeaseState::InDanger(danger);
@@ -203,20 +238,19 @@ impl LeaseStatus {
 
     /// Ends the lease. Only the first cause counts, but a cause counts more than the clock's word.
     pub(crate) fn lose(&self, cause: LossCause) {
-        let is_told = self.state.send_if_modified(|state| {
+        self.change(|state| {
             let changes = !state.is_lost() || self.is_by_clock.swap(false, Ordering::Relaxed);
             if changes {
                 self.end(state, cause);
             }
             changes
         });
-        self.cancel_if(is_told);
     }
 
     /// Ends the lease if its time was up `since` so long; says when to look again if it was not.
     pub(crate) fn look(&self, since: Duration) -> Option<Instant> {
         let mut next = None;
-        let is_told = self.state.send_if_modified(|state| {
+        self.change(|state| {
             if state.is_lost() || self.is_let_go() {
                 return false;
             }
@@ -234,19 +268,16 @@ impl LeaseStatus {
             self.end(state, LossCause::TimedOut { trouble });
             true
         });
-        self.cancel_if(is_told);
         next
     }
 
     /// The holder lets go: what ends from now on is no loss.
     pub(crate) fn let_go(&self) {
+        let _told = self.lock();
         self.is_let_go.store(true, Ordering::Relaxed);
-        self.state.send_if_modified(|_| {
-            // Argument S6: who keeps the guard and asks it is told that nothing is left, whatever is confirmed later.
-            self.is_told.store(true, Ordering::Relaxed);
-            self.valid_until_ns.fetch_min(0, Ordering::AcqRel);
-            false
-        });
+        // Argument S6: who keeps the guard and asks it is told that nothing is left, whatever is confirmed later.
+        self.is_told.store(true, Ordering::Relaxed);
+        self.valid_until_ns.fetch_min(0, Ordering::AcqRel);
     }
 
     fn end(&self, state: &mut LeaseState, cause: LossCause) {
@@ -255,21 +286,97 @@ impl LeaseStatus {
         *state = LeaseState::Lost(LeaseLost { resource, cause });
     }
 
-    /// Whoever is woken by the token may ask for the state: only when nothing is locked any more.
-    fn cancel_if(&self, is_told: bool) {
-        #[cfg(feature = "cancellation")]
-        if is_told {
-            self.token.cancel();
+    /// Changes the state, and tells those who wait if it did.
+    fn change(&self, change: impl FnOnce(&mut LeaseState) -> bool) {
+        let mut told = self.lock();
+        if !change(&mut told.state) {
+            return;
         }
-        #[cfg(not(feature = "cancellation"))]
-        let _ = is_told;
+        told.changes += 1;
+        let (waiting, is_lost) = (std::mem::take(&mut told.waiting), told.state.is_lost());
+        drop(told);
+        // Whoever is woken may ask for the state: only when nothing is locked any more.
+        for (_, waker) in waiting {
+            waker.wake();
+        }
+        if is_lost {
+            self.cancel();
+        }
+    }
+
+    /// Cancels the token, if there is one.
+    fn cancel(&self) {
+        #[cfg(feature = "cancellation")]
+        {
+            let token = self.lock().token.clone();
+            if let Some(token) = token {
+                token.cancel();
+            }
+        }
     }
 
     /// The token that is cancelled with the loss.
     #[cfg(feature = "cancellation")]
     pub(crate) fn token(&self) -> tokio_util::sync::CancellationToken {
+        let mut told = self.lock();
+        let (token, is_lost) = (
+            told.token.get_or_insert_default().clone(),
+            told.state.is_lost(),
+        );
+        drop(told);
+        if is_lost {
+            self.cancel();
+        }
         // A child: whoever cancels theirs must not cancel everybody's.
-        self.token.child_token()
+        token.child_token()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What one who waits has seen of a lease's changes.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    status: Arc<LeaseStatus>,
+    seen: u64,
+    wait: u64,
+}
+
+impl Changes {
+    /// Waits until the state has changed since the last time.
+    pub(crate) async fn next(&mut self) {
+        std::future::poll_fn(|cx| self.poll(cx)).await;
+    }
+
+    fn poll(&mut self, cx: &Context<'_>) -> Poll<()> {
+        let waker = cx.waker().clone();
+        let mut told = self.status.lock();
+        if told.changes != self.seen {
+            self.seen = told.changes;
+            return Poll::Ready(());
+        }
+        let before = told.stop(self.wait);
+        told.waiting.push((self.wait, waker));
+        drop(told);
+        drop(before);
+        Poll::Pending
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        let waker = self.status.lock().stop(self.wait);
+        drop(waker);
+    }
+}
+
+impl Told {
+    /// Who waits no more. It may be the last that keeps a task: to be dropped only when nothing is locked any more.
+    fn stop(&mut self, wait: u64) -> Option<Waker> {
+        let place = self.waiting.iter().position(|(it, _)| *it == wait)?;
+        Some(self.waiting.swap_remove(place).1)
     }
 }
 
@@ -278,91 +385,4 @@ fn nanoseconds(instant: Instant) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn status(left: Duration) -> LeaseStatus {
-        let clock = Clock::system();
-        let resource = Resource::new("r").expect("a name");
-        LeaseStatus::new(resource, clock, clock.now().saturating_add(left))
-    }
-
-    #[test]
-    fn a_lease_whose_time_is_up_is_lost_whoever_looks() {
-        let status = status(Duration::ZERO);
-        assert!(status.state().is_lost());
-        let later = status.clock.now().saturating_add(Duration::from_secs(9));
-        status.confirm(later);
-        assert!(status.state().is_lost(), "nothing brings it back");
-        assert!(status.remaining().is_zero());
-    }
-
-    #[test]
-    fn a_lease_of_which_nothing_was_left_does_not_come_back() {
-        let status = status(Duration::ZERO);
-        assert!(status.remaining().is_zero());
-        let later = status.clock.now().saturating_add(Duration::from_secs(9));
-        status.confirm(later);
-        assert!(status.remaining().is_zero(), "somebody was told");
-    }
-
-    #[test]
-    fn a_lease_that_is_lost_before_its_end_has_nothing_left() {
-        let status = status(Duration::from_secs(60));
-        assert!(!status.remaining().is_zero());
-        status.lose(LossCause::Stopped);
-        assert!(status.remaining().is_zero());
-    }
-
-    #[test]
-    fn a_lease_that_was_let_go_is_never_lost() {
-        let status = status(Duration::ZERO);
-        status.let_go();
-        assert_eq!(status.look(Duration::ZERO), None);
-        assert_eq!(status.loss(), None);
-    }
-
-    #[test]
-    fn nothing_is_left_of_a_lease_that_was_let_go() {
-        let status = status(Duration::from_secs(60));
-        status.let_go();
-        let later = status.clock.now().saturating_add(Duration::from_secs(9));
-        status.confirm(later);
-        assert!(status.remaining().is_zero());
-        assert_eq!(status.state(), LeaseState::Released);
-    }
-
-    #[test]
-    fn a_cause_counts_more_than_the_clocks_word() {
-        let status = status(Duration::ZERO);
-        assert!(status.state().is_lost());
-        let limit = LossCause::ExtensionLimit { extensions: 1 };
-        status.lose(limit.clone());
-        assert_eq!(status.loss().map(|lost| lost.cause), Some(limit));
-    }
-
-    #[test]
-    fn only_the_first_cause_counts() {
-        let status = status(Duration::from_secs(60));
-        status.lose(LossCause::ExtensionLimit { extensions: 1 });
-        status.lose(LossCause::Stopped);
-        let LeaseState::Lost(lost) = status.state() else {
-            panic!("it is lost");
-        };
-        assert_eq!(lost.cause, LossCause::ExtensionLimit { extensions: 1 });
-    }
-
-    #[test]
-    fn a_confirmation_ends_the_danger_and_shortens_nothing() {
-        let status = status(Duration::from_secs(60));
-        let before = status.valid_until();
-        status.endanger(Danger {
-            remaining: Duration::from_secs(1),
-            trouble: None,
-        });
-        assert!(matches!(status.state(), LeaseState::InDanger(_)));
-        status.confirm(Instant::ORIGIN);
-        assert_eq!(status.state(), LeaseState::Held);
-        assert_eq!(status.valid_until(), before);
-    }
-}
+mod tests;

@@ -1,14 +1,14 @@
 //! Where a shell runs.
 
-use super::{Answering, Ending, MakeLink, Observers, Shell, witness::Witness};
+use super::{Answering, ByNumber, Ending, MakeLink, Observers, Shell, witness::Witness};
 use crate::{
     alarm::Alarm,
     deadline::Deadlines,
     handle::{Command, Handle},
     link::NodeName,
 };
-use leasehold_core::Engine;
-use std::{collections::HashMap, future::poll_fn, io, thread};
+use leasehold_core::{Engine, Instant};
+use std::{future::poll_fn, io, thread};
 use tokio::{runtime, sync::mpsc, task::unconstrained};
 
 /// One of the two.
@@ -29,8 +29,7 @@ pub(crate) fn spawn(
     observers: Observers,
     place: &Place,
 ) -> io::Result<()> {
-    let (mut engine, deadlines) = (Engine::new(handle.quorum()), Deadlines::start()?);
-    engine.name_nodes(handle.names().names.iter().map(NodeName::as_str));
+    let (engine, deadlines) = (engine(handle), Deadlines::start()?);
     let witness = Witness::new(observers, handle.nodes());
     let (clock, healths, handle) = (handle.clock(), handle.healths().clone(), handle.downgrade());
     let is_guest = matches!(place, Place::Runtime(_));
@@ -58,13 +57,14 @@ pub(crate) fn spawn(
             answering: Answering::new(links.len()),
             links: links.into_iter().map(|make| make(clock)).collect(),
             heard: Vec::new(),
-            answers: HashMap::new(),
-            leases: HashMap::new(),
+            answers: ByNumber::default(),
+            leases: ByNumber::default(),
             deadlines,
-            tickets: HashMap::new(),
+            tickets: ByNumber::default(),
             alarm,
             ending: Ending::NotYet,
             is_guest,
+            epoch_at: Instant::ORIGIN,
             witness,
         };
         // It lets others have their turn by itself. If the runtime made it, what has come would seem not to have, and be late.
@@ -81,4 +81,10 @@ pub(crate) fn spawn(
         own.shutdown_background();
     })?;
     Ok(())
+}
+
+fn engine(handle: &Handle) -> Engine {
+    let mut engine = Engine::new(handle.quorum());
+    engine.name_nodes(handle.nodes().iter().map(NodeName::as_str));
+    engine
 }

@@ -67,7 +67,6 @@ impl Shell {
         let handle = self.handle.upgrade()?;
         let (resource, valid_until) = (lease.resource.clone(), lease.valid_until);
         let status = Arc::new(LeaseStatus::new(resource, self.clock, valid_until));
-        self.deadlines.add(&status);
         self.leases.insert(id, Arc::clone(&status));
         Some(HeldLease::new(handle, id, lease, status))
     }
@@ -77,27 +76,27 @@ impl Shell {
         let (Some(lease), Some(handle)) = (self.leases.get(&id), self.handle.upgrade()) else {
             return;
         };
-        let (now, names, resource) = (self.clock.now(), handle.names(), lease.resource());
+        let (clock, names, resource) = (self.clock, handle.names(), lease.resource());
         match change {
             LeaseChange::Confirmed { valid_until } => {
                 let before = lease.valid_until();
                 lease.confirm(valid_until);
                 if let Some(witness) = &mut self.witness {
-                    witness.confirmed(now, id, before, valid_until);
+                    witness.confirmed(clock.now(), id, before, valid_until);
                 }
             }
             LeaseChange::InDanger(danger) => {
-                let danger = Danger::from_core(danger, now, resource, &names);
+                let danger = Danger::from_core(danger, clock.now(), resource, &names);
                 lease.endanger(danger.clone());
                 if let Some(witness) = &mut self.witness {
                     witness.endangered(id, &danger);
                 }
             }
             LeaseChange::Cut { valid_until, .. } => {
-                lease.cut(valid_until);
-                self.deadlines.add(lease);
+                self.deadlines.cut(lease, valid_until);
             }
             LeaseChange::Lost(loss) => {
+                let now = clock.now();
                 let cause = LossCause::from_core(loss, now, resource, &names);
                 lease.lose(cause.clone());
                 if let Some(witness) = &mut self.witness {
