@@ -384,10 +384,10 @@ impl ManagerBuilder {
     fn start<M: Mode>(mut self) -> Result<LockManager<M>, ConfigError> {
         let (quorum, configuration) = self.agreement::<M>()?;
         let configuration = Arc::new(configuration);
-        let plan = Arc::new(self.defaults.plan_for::<M>(&configuration)?);
+        let defaults = Arc::new(self.defaults.checked_for::<M>(&configuration)?);
         let (replicas, place) = (self.replicas, self.place);
         if let Some(Replicas { count, within }) = replicas {
-            let limit = plan.terms.node_limit();
+            let limit = defaults.plan().terms.node_limit();
             if count == 0 || within < Duration::from_millis(1) || within > limit {
                 return Err(ConfigError::Replicas {
                     replicas: count,
@@ -410,7 +410,7 @@ impl ManagerBuilder {
         let (handle, commands) = Handle::new(clock, names, quorum, configuration);
         let observers = Observers(self.observers);
         shell::spawn(&handle, commands, links, observers, &place)?;
-        Ok(LockManager::new(handle, self.defaults, plan))
+        Ok(LockManager::new(handle, defaults))
     }
 
     /// What all who use the nodes must agree on.

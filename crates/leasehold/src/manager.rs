@@ -9,9 +9,9 @@ use crate::{
     link::NodeName,
     mode::{Fenced, Mode},
     mutex::Mutex,
-    options::LockOptions,
+    options::{CheckedOptions, LockOptions},
 };
-use leasehold_core::{Plan, Resource, Terms};
+use leasehold_core::{Resource, Terms};
 use std::{marker::PhantomData, sync::Arc};
 
 /// Locks over one set of nodes.
@@ -49,16 +49,13 @@ use std::{marker::PhantomData, sync::Arc};
 #[derive(Debug)]
 pub struct LockManager<M: Mode = Fenced> {
     handle: Handle,
-    defaults: Arc<LockOptions>,
-    /// What the defaults come to, checked once and not for each lock.
-    plan: Arc<Plan>,
+    defaults: Arc<CheckedOptions>,
     mode: PhantomData<M>,
 }
 
 impl<M: Mode> Clone for LockManager<M> {
     fn clone(&self) -> Self {
-        let (defaults, plan) = (Arc::clone(&self.defaults), Arc::clone(&self.plan));
-        Self::new(self.handle.clone(), defaults, plan)
+        Self::new(self.handle.clone(), Arc::clone(&self.defaults))
     }
 }
 
@@ -70,16 +67,11 @@ impl LockManager {
 }
 
 impl<M: Mode> LockManager<M> {
-    pub(crate) fn new(
-        handle: Handle,
-        defaults: impl Into<Arc<LockOptions>>,
-        plan: Arc<Plan>,
-    ) -> Self {
+    pub(crate) const fn new(handle: Handle, defaults: Arc<CheckedOptions>) -> Self {
         let mode = PhantomData;
         Self {
             handle,
-            defaults: defaults.into(),
-            plan,
+            defaults,
             mode,
         }
     }
@@ -93,7 +85,6 @@ impl<M: Mode> LockManager<M> {
         Ok(Mutex::new(
             self.handle.clone(),
             resource,
-            Arc::clone(&self.plan),
             Arc::clone(&self.defaults),
         ))
     }
@@ -108,13 +99,8 @@ impl<M: Mode> LockManager<M> {
         options: LockOptions,
     ) -> Result<Mutex<M>, ConfigError> {
         let resource = self.resource(resource)?;
-        let plan = Arc::new(options.plan_for::<M>(self.handle.configuration())?);
-        Ok(Mutex::new(
-            self.handle.clone(),
-            resource,
-            plan,
-            Arc::new(options),
-        ))
+        let options = options.checked_for::<M>(self.handle.configuration())?;
+        Ok(Mutex::new(self.handle.clone(), resource, Arc::new(options)))
     }
 
     fn resource(&self, name: &str) -> Result<Resource, ConfigError> {
@@ -137,12 +123,12 @@ impl<M: Mode> LockManager<M> {
     }
 
     pub(crate) fn defaults(&self) -> &LockOptions {
-        &self.defaults
+        self.defaults.options()
     }
 
     /// The terms of the default options.
     pub(crate) fn terms(&self) -> &Terms {
-        &self.plan.terms
+        &self.defaults.plan().terms
     }
 
     /// The nodes, in the order in which they were given.

@@ -5,7 +5,7 @@ use crate::{
     guard::LeaseGuard,
     handle::Handle,
     mode::{Fenced, Mode},
-    options::LockOptions,
+    options::{CheckedOptions, LockOptions},
     trace,
 };
 use leasehold_core::{AcquireFailure, Cause, Ended, Owner, Plan, Resource, Wish};
@@ -44,9 +44,7 @@ use std::{marker::PhantomData, sync::Arc, time::Duration};
 pub struct Mutex<M: Mode = Fenced> {
     handle: Handle,
     resource: Resource,
-    plan: Arc<Plan>,
-    /// What the plan was made of.
-    options: Arc<LockOptions>,
+    options: Arc<CheckedOptions>,
     mode: PhantomData<M>,
 }
 
@@ -55,7 +53,6 @@ impl<M: Mode> Clone for Mutex<M> {
         Self::new(
             self.handle.clone(),
             self.resource.clone(),
-            Arc::clone(&self.plan),
             Arc::clone(&self.options),
         )
     }
@@ -65,13 +62,11 @@ impl<M: Mode> Mutex<M> {
     pub(crate) const fn new(
         handle: Handle,
         resource: Resource,
-        plan: Arc<Plan>,
-        options: Arc<LockOptions>,
+        options: Arc<CheckedOptions>,
     ) -> Self {
         Self {
             handle,
             resource,
-            plan,
             options,
             mode: PhantomData,
         }
@@ -106,15 +101,10 @@ impl<M: Mode> Mutex<M> {
         &self,
         change: impl FnOnce(LockOptions) -> LockOptions,
     ) -> Result<Self, ConfigError> {
-        let options = change((*self.options).clone());
-        let plan = options.plan_for::<M>(self.handle.configuration())?;
+        let options = change(self.options.options().clone());
+        let options = options.checked_for::<M>(self.handle.configuration())?;
         let (handle, resource) = (self.handle.clone(), self.resource.clone());
-        Ok(Self::new(
-            handle,
-            resource,
-            Arc::new(plan),
-            Arc::new(options),
-        ))
+        Ok(Self::new(handle, resource, Arc::new(options)))
     }
 
     /// Waits until the lock is won, and gives up after about five seconds: when the tries of its options are used up. Say
@@ -143,7 +133,7 @@ impl<M: Mode> Mutex<M> {
     /// # Source
     /// Redlock steps 1 to 5; arguments [S2](crate::safety#s2), [S5](crate::safety#s5), [S8](crate::safety#s8).
     pub async fn acquire(&self) -> Result<LeaseGuard<M>, AcquireError> {
-        self.wish(self.plan.clone(), None, None).await
+        self.wish(self.options.plan(), None, None).await
     }
 
     /// Makes one attempt, also if nodes do not vote for a while. It waits for the nodes' answers, for their time limit at most.
@@ -154,7 +144,7 @@ impl<M: Mode> Mutex<M> {
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
     pub async fn try_acquire(&self) -> Result<LeaseGuard<M>, AcquireError> {
-        self.wish(self.once(), None, None).await
+        self.wish(self.options.once(), None, None).await
     }
 
     /// Waits until the lock is won, for `patience` at most, however many attempts that takes.
@@ -174,37 +164,24 @@ impl<M: Mode> Mutex<M> {
         if patience.is_zero() {
             return self.try_acquire().await;
         }
-        let plan = Plan {
-            retry: self.plan.retry.clone().with_tries(None),
-            ..(*self.plan).clone()
-        };
-        self.wish(Arc::new(plan), None, Some(patience)).await
+        self.wish(self.options.untiring(), None, Some(patience))
+            .await
     }
 
     /// Makes one attempt to take the lock over from this owner.
     pub(crate) async fn take_over(&self, from: Owner) -> Result<LeaseGuard<M>, AcquireError> {
-        self.wish(self.once(), Some(from), None).await
-    }
-
-    fn once(&self) -> Arc<Plan> {
-        let once = std::num::NonZeroU32::new(1);
-        Arc::new(Plan {
-            retry: self.plan.retry.clone().with_tries(once),
-            ..(*self.plan).clone()
-        })
+        self.wish(self.options.once(), Some(from), None).await
     }
 
     async fn wish(
         &self,
-        plan: Arc<Plan>,
+        plan: &Arc<Plan>,
         from: Option<Owner>,
         patience: Option<Duration>,
     ) -> Result<LeaseGuard<M>, AcquireError> {
-        let resource = self.resource.clone();
-        let started = self.handle.clock().now();
         let wish = Wish {
-            resource,
-            plan,
+            resource: self.resource.clone(),
+            plan: Arc::clone(plan),
             from,
             patience,
         };
@@ -225,13 +202,18 @@ impl<M: Mode> Mutex<M> {
         if guard.is_valid() {
             Ok(guard)
         } else {
-            let elapsed = self.handle.clock().now().saturating_since(started);
-            let ttl = self.plan.terms.ttl().as_duration();
-            Err(AcquireError::TooLate {
-                resource: resource(),
-                elapsed,
-                ttl,
-            })
+            Err(self.too_late(&guard))
+        }
+    }
+
+    /// The error of a caller who woke when its lease was over.
+    fn too_late(&self, guard: &LeaseGuard<M>) -> AcquireError {
+        let terms = &self.options.plan().terms;
+        let started = guard.won_until().saturating_sub(terms.validity());
+        AcquireError::TooLate {
+            resource: self.resource.clone(),
+            elapsed: self.handle.clock().now().saturating_since(started),
+            ttl: terms.ttl().as_duration(),
         }
     }
 
@@ -300,7 +282,7 @@ impl<M: Mode> Mutex<M> {
                 faults: name_faults(self.handle.nodes(), faults),
             },
             Cause::TooLate { elapsed, .. } => {
-                let ttl = self.plan.terms.ttl().as_duration();
+                let ttl = self.options.plan().terms.ttl().as_duration();
                 AcquireError::TooLate {
                     resource: resource.clone(),
                     elapsed,

@@ -1,6 +1,9 @@
 //! The options of one lock.
 
+mod checked;
 mod plan;
+
+pub(crate) use checked::CheckedOptions;
 
 use leasehold_core::{AutoRenewal, Drift, OwnerSource, Pause, Ttl, Upkeep};
 use std::{ops::RangeInclusive, time::Duration};
