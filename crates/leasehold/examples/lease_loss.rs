@@ -17,7 +17,10 @@ use std::{error::Error, time::Duration};
 async fn main() -> Result<(), Box<dyn Error>> {
     let servers = ServerSet::start(3)?;
     let options = LockOptions::new().ttl(Duration::from_secs(2));
-    let manager = LockManager::builder().nodes(servers.urls()).build()?;
+    let builder = LockManager::builder().nodes(servers.urls());
+    // New servers vote after half a minute, or when somebody says that they held no locks.
+    builder.operator()?.admit_new().await?;
+    let manager = builder.build()?;
     let guard = manager.mutex_with("payments", options)?.acquire().await?;
     println!("held, good for {:?}", guard.remaining());
     for server in &servers[..2] {
