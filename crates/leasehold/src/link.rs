@@ -6,9 +6,8 @@
 
 use leasehold_core::{Identity, Instant, Reading, Request, Resource, Tag, Vote};
 use std::{
-    cell::OnceCell,
     fmt,
-    task::{Context, Poll},
+    task::{Context, Poll, Waker},
 };
 
 #[cfg(all(feature = "file", unix))]
@@ -40,46 +39,19 @@ mod watch;
 ///   [`FaultKind::Down`](leasehold_core::FaultKind::Down) at once, and the link finds its way back by
 ///   itself. Only before the very first connection has succeeded or failed may requests wait for it.
 pub trait Link: Send + 'static {
-    /// Gives a request to the link. Does not wait; the request leaves at the next
-    /// [`poll`](Self::poll), together with whatever else was given until then.
-    fn send(&mut self, parcel: &Parcel);
+    /// Gives a request to the link, at the time `given` by the manager's clock. Does not wait; the request leaves at the
+    /// next [`poll`](Self::poll), together with whatever else was given until then.
+    fn send(&mut self, tag: Tag, request: &Request, given: Instant);
 
-    /// Moves what can be moved, and takes one event from the link. [`Poll::Pending`] means that the
-    /// waker of `cx` will be woken when there is something to do.
+    /// Moves what can be moved, and adds to `events` what the link has to tell, in order. It takes no further answer once
+    /// it has added `most` events; what one answer or the end of a connection brings, it tells as a whole.
     ///
-    /// The caller polls until [`Poll::Pending`], and polls again after each [`send`](Self::send). It may send between two
-    /// events: what it gives then should leave before the next is taken.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent>;
-}
-
-/// A request on its way to one or more links.
-#[derive(Debug)]
-pub struct Parcel {
-    /// Which request an answer belongs to.
-    pub tag: Tag,
-    /// What is asked.
-    pub request: Request,
-    /// When it was given to the link, by the manager's clock.
-    pub given: Instant,
-    wire: OnceCell<Vec<u8>>,
-}
-
-impl Parcel {
-    /// A request that has not been encoded yet.
-    #[must_use]
-    pub fn new(tag: Tag, request: Request, given: Instant) -> Self {
-        Self {
-            tag,
-            request,
-            given,
-            wire: OnceCell::new(),
-        }
-    }
-
-    /// The request's bytes on the wire. Encoded for the first link that asks, for all of them.
-    pub fn wire(&self, encode: impl FnOnce(&Request) -> Vec<u8>) -> &[u8] {
-        self.wire.get_or_init(|| encode(&self.request))
-    }
+    /// [`Poll::Pending`] means that nothing more is to be told now: the waker of `cx` will be woken when there is. After
+    /// [`Poll::Ready`] there may be more, so the caller polls again.
+    ///
+    /// The caller also polls after each [`send`](Self::send). It may send between two polls: what it gives then should
+    /// leave before further answers are taken, so that the node has something to do meanwhile.
+    fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, most: usize) -> Poll<()>;
 }
 
 /// What comes back from a link.
@@ -129,5 +101,12 @@ impl NodeName {
 impl fmt::Display for NodeName {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.0)
+    }
+}
+
+/// Sees to it that who polls is woken.
+pub(crate) fn wake_later(waker: &mut Option<Waker>, cx: &Context<'_>) {
+    if !waker.as_ref().is_some_and(|it| it.will_wake(cx.waker())) {
+        *waker = Some(cx.waker().clone());
     }
 }

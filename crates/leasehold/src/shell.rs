@@ -21,7 +21,7 @@ use crate::{
     error::LossCause,
     handle::{Command, Ticket, WeakHandle},
     health::{Healths, NodeConnection},
-    link::{Link, LinkEvent, Parcel},
+    link::{Link, LinkEvent},
     state::LeaseStatus,
 };
 use by_number::ByNumber;
@@ -321,10 +321,9 @@ impl Shell {
             if let Some(witness) = &mut self.witness {
                 witness.asked(given, send.nodes, send.tag, &send.request);
             }
-            let parcel = Parcel::new(send.tag, send.request, given);
             for node in send.nodes.iter() {
                 self.answering.ask(given, node);
-                self.links[node.index()].send(&parcel);
+                self.links[node.index()].send(send.tag, &send.request, given);
             }
         }
         if let Some(given) = given {
@@ -352,12 +351,9 @@ impl Shell {
     fn poll_links(&mut self, cx: &mut Context<'_>, at_once: usize) -> bool {
         let mut moved = false;
         for index in 0..self.links.len() {
-            while self.heard.len() < at_once
-                && let Poll::Ready(event) = self.links[index].poll(cx)
-            {
-                self.heard.push(event);
-            }
-            if self.heard.is_empty() {
+            let (link, heard) = (&mut self.links[index], &mut self.heard);
+            while heard.len() < at_once && link.poll(cx, heard, at_once - heard.len()).is_ready() {}
+            if heard.is_empty() {
                 continue;
             }
             moved = true;

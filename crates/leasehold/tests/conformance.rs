@@ -8,7 +8,7 @@ use leasehold::{
     clock::Clock,
     conformance,
     link::{
-        Link, LinkEvent, Parcel,
+        Link, LinkEvent,
         memory::{MemoryLink, MemoryNode},
     },
 };
@@ -17,7 +17,7 @@ use std::{
     collections::VecDeque,
     panic::catch_unwind,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 #[tokio::test]
@@ -114,16 +114,29 @@ enum Misled {
 }
 
 impl Link for Misleading {
-    fn send(&mut self, parcel: &Parcel) {
-        self.asked = Some(parcel.request.clone());
-        self.link.send(parcel);
+    fn send(&mut self, tag: Tag, request: &Request, given: Instant) {
+        self.asked = Some(request.clone());
+        self.link.send(tag, request, given);
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
+    fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, _: usize) -> Poll<()> {
+        events.push(ready!(self.next(cx)));
+        Poll::Ready(())
+    }
+}
+
+impl Misleading {
+    fn next(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
         if let Some(event) = self.more.pop_front() {
             return Poll::Ready(event);
         }
-        while let Poll::Ready(event) = self.link.poll(cx) {
+        let mut events = Vec::new();
+        loop {
+            let polled = self.link.poll(cx, &mut events, 1);
+            let Some(event) = events.pop() else {
+                ready!(polled);
+                continue;
+            };
             let asked = self.asked.as_ref();
             let resource = asked.map(|request| request.resource().clone());
             let is_holder = matches!(asked, Some(Request::Extend { .. }));
@@ -154,7 +167,7 @@ impl Link for Misleading {
                 (Misled::TellsAgain, LinkEvent::Changed(hint)) => {
                     if let Some(request) = hint.as_ref().and(self.asked.clone()) {
                         let tag = AGAIN;
-                        self.link.send(&Parcel::new(tag, request, Instant::ORIGIN));
+                        self.link.send(tag, &request, Instant::ORIGIN);
                     }
                     LinkEvent::Changed(hint)
                 }
@@ -165,13 +178,12 @@ impl Link for Misleading {
                         Resource::new(&format!("{case}/1")).expect("a name")
                     });
                     let look = Request::Inspect { resource: beside };
-                    self.link.send(&Parcel::new(AGAIN, look, Instant::ORIGIN));
+                    self.link.send(AGAIN, &look, Instant::ORIGIN);
                     reply
                 }
                 (_, event) => event,
             });
         }
-        Poll::Pending
     }
 }
 

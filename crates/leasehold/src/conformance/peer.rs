@@ -2,12 +2,12 @@
 
 use crate::{
     clock::Clock,
-    link::{Link, LinkEvent, Parcel},
+    link::{Link, LinkEvent},
 };
 use leasehold_core::{
     AttemptId, FaultKind, OperationId, Owner, Refusal, Request, Resource, Tag, Ttl, Vote,
 };
-use std::{collections::VecDeque, future::poll_fn, time::Duration};
+use std::{collections::VecDeque, future::poll_fn, task::Poll, time::Duration};
 
 /// How long an answer may take before it counts as missing.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -21,6 +21,7 @@ pub(super) struct Peer<L> {
     pub(super) case: &'static str,
     name: String,
     asked: u64,
+    events: Vec<LinkEvent>,
     /// What was told while something else was waited for.
     pub(super) hints: VecDeque<Option<Resource>>,
 }
@@ -34,6 +35,7 @@ impl<L: Link> Peer<L> {
             case,
             name,
             asked: 0,
+            events: Vec::new(),
             hints: VecDeque::new(),
         };
         match peer
@@ -112,6 +114,7 @@ impl<L: Link> Peer<L> {
     }
 
     /// Gives a request to the link; the answer must carry the tag.
+    #[expect(clippy::needless_pass_by_value, reason = "each is made for the call")]
     pub(super) fn send(&mut self, request: Request) -> Tag {
         self.asked += 1;
         // Numbers that would not survive a narrower field, and that tell the three from each other.
@@ -122,7 +125,7 @@ impl<L: Link> Peer<L> {
             },
             step: u32::try_from(self.asked).expect("a case asks less often"),
         };
-        self.link.send(&Parcel::new(tag, request, self.clock.now()));
+        self.link.send(tag, &request, self.clock.now());
         tag
     }
 
@@ -215,7 +218,15 @@ impl<L: Link> Peer<L> {
     }
 
     pub(super) async fn event_within(&mut self, patience: Duration, promise: &str) -> LinkEvent {
-        let next = poll_fn(|cx| self.link.poll(cx));
+        let (link, events) = (&mut self.link, &mut self.events);
+        let next = poll_fn(|cx| {
+            // One at a time: a link must not lose what it keeps back.
+            while events.is_empty() && link.poll(cx, events, 1).is_ready() {}
+            match events.is_empty() {
+                true => Poll::Pending,
+                false => Poll::Ready(events.remove(0)),
+            }
+        });
         match tokio::time::timeout(patience, next).await {
             Ok(event) => event,
             Err(_) => panic!("{}: {promise}; nothing came for {patience:?}", self.case),

@@ -100,9 +100,9 @@ mod time_namespace;
 pub use contents::{Contents, HeldKey};
 pub use error::FileError;
 
-use super::{Link, LinkEvent, Parcel};
+use super::{Link, LinkEvent};
 use crate::clock::Clock;
-use leasehold_core::Resource;
+use leasehold_core::{Instant, Request, Resource, Tag};
 use mailbox::Mailbox;
 use station::Station;
 use std::{
@@ -244,16 +244,16 @@ pub struct FileLink {
 }
 
 impl Link for FileLink {
-    fn send(&mut self, parcel: &Parcel) {
+    fn send(&mut self, tag: Tag, request: &Request, _given: Instant) {
         self.node.0.station().send(station::Job {
-            tag: parcel.tag,
-            request: parcel.request.clone().as_seen_at(self.clock.wall()),
+            tag,
+            request: request.clone().as_seen_at(self.clock.wall()),
             clock: self.clock,
             mailbox: self.mailbox.clone(),
         });
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
-        self.mailbox.poll(cx)
+    fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, most: usize) -> Poll<()> {
+        self.mailbox.poll(cx, events, most)
     }
 }

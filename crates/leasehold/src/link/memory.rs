@@ -1,11 +1,11 @@
 //! A node that is a table in this process: for tests, examples, and programs without servers.
 
 use super::{
-    Link, LinkEvent, Parcel,
+    Link, LinkEvent, wake_later,
     watch::{Watch, Watchers},
 };
 use crate::clock::Clock;
-use leasehold_core::{Resource, Table};
+use leasehold_core::{Instant, Request, Resource, Table, Tag};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -89,24 +89,24 @@ impl Watch for Mailbox {
 }
 
 impl Link for MemoryLink {
-    fn send(&mut self, parcel: &Parcel) {
-        let request = parcel.request.clone().as_seen_at(self.clock.wall());
+    fn send(&mut self, tag: Tag, request: &Request, _given: Instant) {
+        let request = request.clone().as_seen_at(self.clock.wall());
         let mut node = lock(&self.node.0);
         let vote = node.table.apply(self.clock.now(), &request);
         node.watchers.note(&self.mailbox, &request, &vote, ());
         drop(node);
-        self.mailbox.put(LinkEvent::Reply(parcel.tag, vote));
+        self.mailbox.put(LinkEvent::Reply(tag, vote));
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
+    fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, most: usize) -> Poll<()> {
         let mut letters = lock(&self.mailbox.0);
-        match letters.events.pop_front() {
-            Some(event) => Poll::Ready(event),
-            None => {
-                letters.waker = Some(cx.waker().clone());
-                Poll::Pending
-            }
+        let count = letters.events.len().min(most);
+        events.extend(letters.events.drain(..count));
+        if letters.events.is_empty() {
+            wake_later(&mut letters.waker, cx);
+            return Poll::Pending;
         }
+        Poll::Ready(())
     }
 }
 

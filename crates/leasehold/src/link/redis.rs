@@ -47,11 +47,11 @@ pub mod wire;
 
 pub use url::{RedisUrl, RedisUrlError};
 
-use super::{Link, LinkEvent, Parcel};
+use super::{Link, LinkEvent};
 use crate::{clock::Clock, configuration::Configuration};
 use backlog::{Backlog, Loss};
 use connection::{Connection, Hints};
-use leasehold_core::{Fault, FaultKind, Identity, Tag, Vote, backoff::Backoff};
+use leasehold_core::{Fault, FaultKind, Identity, Instant, Request, Tag, Vote, backoff::Backoff};
 use replicas::Replicas;
 use scripts::{Encoder, Met};
 use std::{
@@ -158,8 +158,8 @@ impl RedisLink {
     }
 
     /// Puts a request behind the others.
-    fn say(&mut self, parcel: &Parcel) -> Result<(), Fault> {
-        if let Some(fault) = self.backlog.refuse(&parcel.request) {
+    fn say(&mut self, tag: Tag, request: &Request, given: Instant) -> Result<(), Fault> {
+        if let Some(fault) = self.backlog.refuse(request) {
             return Err(fault);
         }
         let nobody = Met::nobody(self.encoder.disk(None));
@@ -167,15 +167,13 @@ impl RedisLink {
             State::Up(connection) => connection.met(),
             State::Resting(_) | State::Dialling(_) => &nobody,
         };
-        let (request, encoder) = (parcel.request.clone(), &self.encoder);
+        let (backlog, encoder) = (&mut self.backlog, &self.encoder);
         if let Some(native) = met.native {
-            let backlog = &mut self.backlog;
-            return backlog.push_native(parcel.tag, request, parcel.given, encoder, native);
+            return backlog.push_native(tag, request.clone(), given, encoder, native);
         }
-        let wire = parcel.wire(|request| encoder.by_hash(request));
-        self.backlog.push(parcel.tag, request, parcel.given, wire);
-        self.backlog
-            .append(|wire| encoder.append(wire, &parcel.request, met));
+        let wire = encoder.by_hash(request);
+        backlog.push(tag, request.clone(), given, &wire);
+        backlog.append(|wire| encoder.append(wire, request, met));
         Ok(())
     }
 
@@ -195,18 +193,19 @@ impl RedisLink {
 }
 
 impl Link for RedisLink {
-    fn send(&mut self, parcel: &Parcel) {
+    fn send(&mut self, tag: Tag, request: &Request, given: Instant) {
         let said = match &self.down {
             Some(reason) => Err(Fault::new(FaultKind::Down, reason)),
-            None => self.say(parcel),
+            None => self.say(tag, request, given),
         };
         if let Err(fault) = said {
-            self.events.push_back(unsaid((parcel.tag, fault)));
+            self.events.push_back(unsaid((tag, fault)));
         }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
-        // What was given since the last event leaves before the next is taken: the node has something to do meanwhile.
+    fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, most: usize) -> Poll<()> {
+        // What was given since the last poll leaves before further answers are taken: the node has something to do
+        // meanwhile.
         if !self.events.is_empty()
             && let State::Up(connection) = &mut self.state
         {
@@ -214,8 +213,10 @@ impl Link for RedisLink {
             drop(connection.write(cx, &mut self.backlog));
         }
         loop {
-            if let Some(event) = self.events.pop_front() {
-                return Poll::Ready(event);
+            if !self.events.is_empty() {
+                let count = self.events.len().min(most);
+                events.extend(self.events.drain(..count));
+                return Poll::Ready(());
             }
             ready!(self.advance(cx));
         }

@@ -6,16 +6,16 @@ use super::LEAST_HEARD;
 use crate::{
     AcquireError, LockManager, ManagerBuilder, Plain,
     clock::{Clock, Timeline},
-    link::{Link, LinkEvent, NodeName, Parcel},
+    link::{Link, LinkEvent, NodeName},
     observe::Observation,
 };
-use leasehold_core::{Refusal, Tag, Vote};
+use leasehold_core::{Instant, Refusal, Request, Tag, Vote};
 use std::{
     collections::VecDeque,
     future::Future,
     pin::pin,
     sync::{Arc, Condvar, Mutex},
-    task::{Context, Poll, Waker},
+    task::{Context, Poll, Waker, ready},
     time::Duration,
 };
 
@@ -104,14 +104,21 @@ impl Node {
 }
 
 impl Link for Node {
-    fn send(&mut self, parcel: &Parcel) {
+    fn send(&mut self, tag: Tag, _request: &Request, _given: Instant) {
         self.with(|desk| {
             desk.timeline.jump(desk.giving_takes);
-            desk.given.push(parcel.tag);
+            desk.given.push(tag);
         });
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
+    fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, _: usize) -> Poll<()> {
+        events.push(ready!(self.next(cx)));
+        Poll::Ready(())
+    }
+}
+
+impl Node {
+    fn next(&self, cx: &Context<'_>) -> Poll<LinkEvent> {
         let polled = self.with(|desk| {
             let has_left = !desk.given.is_empty();
             desk.asked.extend(desk.given.drain(..));

@@ -3,7 +3,7 @@
 use super::node::Node;
 use crate::{
     clock::Clock,
-    link::{Link, LinkEvent, Parcel},
+    link::{Link, LinkEvent, wake_later},
 };
 use leasehold_core::{Fault, FaultKind, Instant, Reading, Request, Tag, Vote};
 use std::{
@@ -74,33 +74,33 @@ impl NodeLink {
 }
 
 impl Link for NodeLink {
-    fn send(&mut self, parcel: &Parcel) {
+    fn send(&mut self, tag: Tag, request: &Request, given: Instant) {
         let node = self.node.lock();
         let mut wire = self.wire.lock();
         match node.down() {
             Some(reason) => {
                 let fault = Fault::new(FaultKind::Down, reason);
                 let vote = Vote::Unknown(fault);
-                wire.events.push_back(LinkEvent::Reply(parcel.tag, vote));
+                wire.events.push_back(LinkEvent::Reply(tag, vote));
             }
             None => wire.asked.push_back(Asked {
-                tag: parcel.tag,
-                request: parcel.request.clone(),
-                given: parcel.given,
+                tag,
+                request: request.clone(),
+                given,
             }),
         }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
+    fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, most: usize) -> Poll<()> {
         self.carry_out();
         let mut wire = self.wire.lock();
-        match wire.events.pop_front() {
-            Some(event) => Poll::Ready(event),
-            None => {
-                wire.waker = Some(cx.waker().clone());
-                Poll::Pending
-            }
+        let count = wire.events.len().min(most);
+        events.extend(wire.events.drain(..count));
+        if wire.events.is_empty() {
+            wake_later(&mut wire.waker, cx);
+            return Poll::Pending;
         }
+        Poll::Ready(())
     }
 }
 

@@ -2,9 +2,9 @@
 
 use leasehold::{
     clock::Clock,
-    link::{Link, LinkEvent, Parcel},
+    link::{Link, LinkEvent},
 };
-use leasehold_core::{FencingToken, Instant, Owner, Request, Resource, Table, Ttl, Vote};
+use leasehold_core::{FencingToken, Instant, Owner, Request, Resource, Table, Tag, Ttl, Vote};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex},
@@ -261,9 +261,9 @@ fn release(resource: Resource, owner: Owner) -> Request {
 }
 
 impl Link for Broken {
-    fn send(&mut self, parcel: &Parcel) {
+    fn send(&mut self, mut tag: Tag, request: &Request, _given: Instant) {
         let now = Clock::system().now();
-        let request = self.mistaken_for_another(now, parcel.request.clone());
+        let request = self.mistaken_for_another(now, request.clone());
         let request = self.mistaken(now, request);
         let request = self.miscounted(now, request);
         self.spoil(now, &request);
@@ -276,7 +276,6 @@ impl Link for Broken {
                 .apply(now, &request),
         };
         let mut vote = self.spoiled(&request, vote);
-        let mut tag = parcel.tag;
         match (self.how, &mut vote) {
             (How::TellsNoHolder, Vote::Refused(refusal)) => refusal.holder = None,
             (How::CutsTags, _) => tag.attempt.number &= 0xffff,
@@ -290,8 +289,13 @@ impl Link for Broken {
         }
     }
 
-    fn poll(&mut self, _: &mut Context<'_>) -> Poll<LinkEvent> {
+    fn poll(&mut self, _: &mut Context<'_>, events: &mut Vec<LinkEvent>, most: usize) -> Poll<()> {
+        let count = self.answers.len().min(most);
+        events.extend(self.answers.drain(..count));
         // Nothing comes later, so nobody needs to be woken.
-        self.answers.pop_front().map_or(Poll::Pending, Poll::Ready)
+        match count {
+            0 => Poll::Pending,
+            _ => Poll::Ready(()),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use leasehold::{
     clock::Clock,
     link::{
-        Link, LinkEvent, Parcel,
+        Link, LinkEvent,
         file::{FileLink, FileNode},
     },
 };
@@ -16,7 +16,7 @@ use std::{
         Arc,
         atomic::{AtomicU32, Ordering},
     },
-    task::{Context, Poll, Wake, Waker},
+    task::{Context, Wake, Waker},
     thread::{self, Thread},
     time::Duration,
 };
@@ -64,7 +64,7 @@ impl Client {
     }
 
     pub(crate) fn acquire(&mut self, name: &str) -> Vote {
-        self.ask(Request::Acquire {
+        self.ask(&Request::Acquire {
             resource: Resource::new(name).expect("a plain name"),
             owner: self.owner.clone(),
             ttl: Ttl::new(Duration::from_secs(600)).expect("in range"),
@@ -87,7 +87,7 @@ impl Client {
     /// Asks again and again until it is granted, and tells the counter.
     pub(crate) fn count(&mut self, name: &str, proposal: u64) -> FencingToken {
         loop {
-            let vote = self.ask(Request::Acquire {
+            let vote = self.ask(&Request::Acquire {
                 resource: Resource::new(name).expect("a plain name"),
                 owner: self.owner.clone(),
                 ttl: Ttl::new(Duration::from_secs(600)).expect("in range"),
@@ -103,7 +103,7 @@ impl Client {
     }
 
     pub(crate) fn release(&mut self, name: &str) -> Vote {
-        self.ask(Request::Release {
+        self.ask(&Request::Release {
             resource: Resource::new(name).expect("a plain name"),
             owner: self.owner.clone(),
             keep: None,
@@ -112,11 +112,11 @@ impl Client {
 
     pub(crate) fn inspect(&mut self, name: &str) -> Vote {
         let resource = Resource::new(name).expect("a plain name");
-        self.ask(Request::Inspect { resource })
+        self.ask(&Request::Inspect { resource })
     }
 
     pub(crate) fn extend(&mut self, name: &str) -> Vote {
-        self.ask(Request::Extend {
+        self.ask(&Request::Extend {
             resource: Resource::new(name).expect("a plain name"),
             owner: self.owner.clone(),
             ttl: Ttl::new(Duration::from_secs(900)).expect("in range"),
@@ -143,7 +143,7 @@ impl Client {
             keep: None,
         };
         let tag = self.tag();
-        self.link.send(&Parcel::new(tag, request, Instant::ORIGIN));
+        self.link.send(tag, &request, Instant::ORIGIN);
     }
 
     fn tag(&mut self) -> Tag {
@@ -157,9 +157,9 @@ impl Client {
         }
     }
 
-    fn ask(&mut self, request: Request) -> Vote {
+    fn ask(&mut self, request: &Request) -> Vote {
         let tag = self.tag();
-        self.link.send(&Parcel::new(tag, request, Instant::ORIGIN));
+        self.link.send(tag, request, Instant::ORIGIN);
         loop {
             match self.event(Duration::from_secs(60)) {
                 Some(LinkEvent::Reply(answered, vote)) => {
@@ -178,8 +178,13 @@ impl Client {
         let mut cx = Context::from_waker(&waker);
         let until = Clock::system().now().saturating_add(patience);
         loop {
-            if let Poll::Ready(event) = self.link.poll(&mut cx) {
+            let mut events = Vec::new();
+            let polled = self.link.poll(&mut cx, &mut events, 1);
+            if let Some(event) = events.pop() {
                 return Some(event);
+            }
+            if polled.is_ready() {
+                continue;
             }
             let left = until.saturating_since(Clock::system().now());
             if left.is_zero() {

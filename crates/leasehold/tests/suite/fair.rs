@@ -10,12 +10,14 @@ use leasehold::{
     configuration::Configuration,
     conformance,
     link::{
-        Link, LinkEvent, Parcel,
+        Link, LinkEvent,
         memory::{MemoryLink, MemoryNode},
         redis::RedisLink,
     },
 };
-use leasehold_core::{Barrier, Fault, FaultKind, FencingToken, Quorum, Request, Ticket, Ttl, Vote};
+use leasehold_core::{
+    Barrier, Fault, FaultKind, FencingToken, Quorum, Request, Tag, Ticket, Ttl, Vote,
+};
 use leasehold_servers::{Server, ServerSet, require_server};
 use std::{
     env,
@@ -78,8 +80,8 @@ enum Mistake {
 }
 
 impl Link for Careless {
-    fn send(&mut self, parcel: &Parcel) {
-        let mut request = parcel.request.clone();
+    fn send(&mut self, tag: Tag, request: &Request, given: Instant) {
+        let mut request = request.clone();
         match (self.1, &mut request) {
             (Mistake::KeepsNoQueue, Request::Acquire { place, .. }) => *place = None,
             (
@@ -106,22 +108,20 @@ impl Link for Careless {
             }
             _ => {}
         }
-        self.0
-            .send(&Parcel::new(parcel.tag, request, Clock::system().now()));
+        self.0.send(tag, &request, given);
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
-        let event = self.0.poll(cx);
-        match (self.1, event) {
-            (
-                Mistake::TellsAllOfTheEnd,
-                Poll::Ready(LinkEvent::Reply(tag, Vote::Refused(told))),
-            ) if told.queued.is_some_and(|it| it.barrier == Barrier::Queue) => {
-                let fault = Fault::new(FaultKind::Rejected, "no number is left");
-                Poll::Ready(LinkEvent::Reply(tag, Vote::Unknown(fault)))
+    fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, most: usize) -> Poll<()> {
+        let polled = self.0.poll(cx, events, most);
+        for event in events {
+            if let (Mistake::TellsAllOfTheEnd, LinkEvent::Reply(_, vote)) = (self.1, event)
+                && let Vote::Refused(told) = vote
+                && told.queued.is_some_and(|it| it.barrier == Barrier::Queue)
+            {
+                *vote = Vote::Unknown(Fault::new(FaultKind::Rejected, "no number is left"));
             }
-            (_, event) => event,
         }
+        polled
     }
 }
 

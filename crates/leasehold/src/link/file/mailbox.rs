@@ -1,7 +1,7 @@
 //! What a link of a store has to tell.
 
 use super::station::lock;
-use crate::link::{LinkEvent, watch::Watch};
+use crate::link::{LinkEvent, wake_later, watch::Watch};
 use leasehold_core::{FaultKind, Resource, Tag, Vote};
 use std::{
     collections::VecDeque,
@@ -85,23 +85,28 @@ impl Mailbox {
         }
     }
 
-    /// Takes the oldest event.
-    pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
+    /// Takes the oldest events, `most` at once; pending when there are no more.
+    pub(super) fn poll(
+        &self,
+        cx: &mut Context<'_>,
+        events: &mut Vec<LinkEvent>,
+        most: usize,
+    ) -> Poll<()> {
         let mut letters = lock(&self.letters);
         if letters.state == State::New {
             letters.state = State::Up;
             if let Some(promise) = self.promise() {
                 letters.events.push_front(promise);
             }
-            return Poll::Ready(LinkEvent::Up(None));
+            letters.events.push_front(LinkEvent::Up(None));
         }
-        match letters.events.pop_front() {
-            Some(event) => Poll::Ready(event),
-            None => {
-                letters.waker = Some(cx.waker().clone());
-                Poll::Pending
-            }
+        let count = letters.events.len().min(most);
+        events.extend(letters.events.drain(..count));
+        if letters.events.is_empty() {
+            wake_later(&mut letters.waker, cx);
+            return Poll::Pending;
         }
+        Poll::Ready(())
     }
 }
 
@@ -130,17 +135,17 @@ mod tests {
     fn who_does_not_hear_of_other_processes_is_never_told_of_all_keys() {
         let mailbox = Mailbox::new(Reach::Process);
         let mut cx = Context::from_waker(Waker::noop());
-        assert!(matches!(
-            mailbox.poll(&mut cx),
-            Poll::Ready(LinkEvent::Up(None))
-        ));
+        let mut told = || {
+            let mut events = Vec::new();
+            let polled = mailbox.poll(&mut cx, &mut events, usize::MAX);
+            assert!(polled.is_pending());
+            events
+        };
+        assert!(matches!(told()[..], [LinkEvent::Up(None)]));
         mailbox.tell(None);
-        assert!(mailbox.poll(&mut cx).is_pending());
+        assert!(told().is_empty());
         let resource = Resource::new("r").expect("a plain name");
         mailbox.tell(Some(&resource));
-        assert!(matches!(
-            mailbox.poll(&mut cx),
-            Poll::Ready(LinkEvent::Changed(Some(_)))
-        ));
+        assert!(matches!(told()[..], [LinkEvent::Changed(Some(_))]));
     }
 }

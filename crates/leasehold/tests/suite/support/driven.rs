@@ -5,7 +5,7 @@ use leasehold::{
     clock::Clock,
     configuration::Configuration,
     link::{
-        Link, LinkEvent, Parcel,
+        Link, LinkEvent,
         redis::{RedisLink, RedisUrl},
     },
 };
@@ -13,11 +13,11 @@ use leasehold_core::{
     AttemptId, FaultKind, OperationId, Owner, Quorum, Request, Resource, Tag, Ttl, Vote,
 };
 use std::{
-    collections::VecDeque,
     future::poll_fn,
     io::{Read, Write},
     net::TcpListener,
     sync::mpsc,
+    task::Poll,
     thread,
     time::Duration,
 };
@@ -30,7 +30,7 @@ pub(crate) struct Driven {
     link: RedisLink,
     runtime: Runtime,
     sent: u32,
-    told: VecDeque<LinkEvent>,
+    told: Vec<LinkEvent>,
 }
 
 /// With tokens, and without the restart guard.
@@ -55,7 +55,7 @@ impl Driven {
             link,
             runtime,
             sent: 0,
-            told: VecDeque::new(),
+            told: Vec::new(),
         }
     }
 
@@ -78,24 +78,24 @@ impl Driven {
             operation: OperationId::new(7),
             number: 3,
         };
-        self.link.send(&Parcel::new(
-            Tag {
-                attempt,
-                step: self.sent,
-            },
-            request.clone(),
-            Clock::system().now(),
-        ));
+        let tag = Tag {
+            attempt,
+            step: self.sent,
+        };
+        self.link.send(tag, request, Clock::system().now());
         self.sent
     }
 
     pub(crate) fn event(&mut self) -> LinkEvent {
-        if let Some(event) = self.told.pop_front() {
-            return event;
-        }
-        let link = &mut self.link;
+        let (link, told) = (&mut self.link, &mut self.told);
         self.runtime.block_on(async {
-            let event = poll_fn(|cx| link.poll(cx));
+            let event = poll_fn(|cx| {
+                while told.is_empty() && link.poll(cx, told, 1).is_ready() {}
+                match told.is_empty() {
+                    true => Poll::Pending,
+                    false => Poll::Ready(told.remove(0)),
+                }
+            });
             tokio::time::timeout(MINUTE, event)
                 .await
                 .expect("the link has something to tell")
@@ -146,10 +146,8 @@ impl Driven {
         let (link, told) = (&mut self.link, &mut self.told);
         self.runtime.block_on(async {
             poll_fn(|cx| {
-                while let std::task::Poll::Ready(event) = link.poll(cx) {
-                    told.push_back(event);
-                }
-                std::task::Poll::Ready(())
+                while link.poll(cx, told, usize::MAX).is_ready() {}
+                Poll::Ready(())
             })
             .await;
             // Once around the reactor, so that the socket's readiness is known.

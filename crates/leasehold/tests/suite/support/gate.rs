@@ -3,11 +3,11 @@
 use leasehold::{
     clock::Clock,
     link::{
-        Link, LinkEvent, Parcel,
+        Link, LinkEvent,
         memory::{MemoryLink, MemoryNode},
     },
 };
-use leasehold_core::Request;
+use leasehold_core::{Instant, Request, Tag};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex},
@@ -74,38 +74,28 @@ impl Gate {
 #[derive(Debug)]
 pub(crate) struct GatedLink {
     gate: Gate,
-    waiting: VecDeque<Parcel>,
+    waiting: VecDeque<(Tag, Request, Instant)>,
     inner: MemoryLink,
 }
 
 impl Link for GatedLink {
-    fn send(&mut self, parcel: &Parcel) {
-        self.gate
-            .0
-            .lock()
-            .unwrap()
-            .seen
-            .push(parcel.request.clone());
-        self.waiting.push_back(Parcel::new(
-            parcel.tag,
-            parcel.request.clone(),
-            parcel.given,
-        ));
+    fn send(&mut self, tag: Tag, request: &Request, given: Instant) {
+        self.gate.0.lock().unwrap().seen.push(request.clone());
+        self.waiting.push_back((tag, request.clone(), given));
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
+    fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, most: usize) -> Poll<()> {
         let mut state = self.gate.0.lock().unwrap();
         state.waker = Some(cx.waker().clone());
         if !state.closed {
-            for parcel in self.waiting.drain(..) {
-                self.inner.send(&parcel);
+            for (tag, request, given) in self.waiting.drain(..) {
+                self.inner.send(tag, &request, given);
             }
         }
-        loop {
-            match self.inner.poll(cx) {
-                Poll::Ready(LinkEvent::Changed(_)) if state.deaf => {}
-                event => return event,
-            }
+        let polled = self.inner.poll(cx, events, most);
+        if state.deaf {
+            events.retain(|event| !matches!(event, LinkEvent::Changed(_)));
         }
+        polled
     }
 }

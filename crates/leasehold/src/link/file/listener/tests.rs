@@ -10,7 +10,7 @@ use crate::link::{
 use leasehold_core::{Request, Resource};
 use std::{
     sync::mpsc,
-    task::{Context, Poll, Waker},
+    task::{Context, Waker},
     thread,
 };
 
@@ -44,10 +44,9 @@ fn bell_of(store: &Store) -> Bell {
 
 /// What the link was told.
 fn next(job: &Job) -> Option<LinkEvent> {
-    match job.mailbox.poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(event) => Some(event),
-        Poll::Pending => None,
-    }
+    let (mut cx, mut events) = (Context::from_waker(Waker::noop()), Vec::new());
+    let _ = job.mailbox.poll(&mut cx, &mut events, 1);
+    events.pop()
 }
 
 fn is_told(job: &Job) -> bool {

@@ -1,13 +1,13 @@
 use super::*;
 use crate::link::{
-    Link, LinkEvent, Parcel,
+    Link, LinkEvent,
     file::{FileLink, FileNode, store::tests::Folder},
 };
 use leasehold_core::{AttemptId, Instant, OperationId, Owner, Resource, Ttl};
 use std::{
     io::{BufRead, BufReader, Write, stdin, stdout},
     process::{Child, Command, Stdio},
-    task::{Context, Poll, Wake, Waker},
+    task::{Context, Wake, Waker},
     time::Duration,
 };
 
@@ -40,7 +40,7 @@ fn holding(folder: &Folder) -> Child {
     child
 }
 
-fn parcel(number: u64, release: bool) -> Parcel {
+fn send(link: &mut FileLink, number: u64, release: bool) {
     let tag = Tag {
         attempt: AttemptId {
             operation: OperationId::new(number),
@@ -64,7 +64,7 @@ fn parcel(number: u64, release: bool) -> Parcel {
             place: None,
         },
     };
-    Parcel::new(tag, request, Instant::ORIGIN)
+    link.send(tag, &request, Instant::ORIGIN);
 }
 
 struct Unpark(thread::Thread);
@@ -79,12 +79,15 @@ impl Wake for Unpark {
 fn now(link: &mut FileLink) -> Option<(Tag, Vote)> {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut cx = Context::from_waker(&waker);
+    let mut events = Vec::new();
     loop {
-        match link.poll(&mut cx) {
-            Poll::Ready(LinkEvent::Reply(tag, vote)) => return Some((tag, vote)),
-            Poll::Ready(LinkEvent::Up(_) | LinkEvent::Changed(_)) => {}
-            Poll::Ready(other) => panic!("{other:?}"),
-            Poll::Pending => return None,
+        let polled = link.poll(&mut cx, &mut events, 1);
+        match events.pop() {
+            Some(LinkEvent::Reply(tag, vote)) => return Some((tag, vote)),
+            Some(LinkEvent::Up(_) | LinkEvent::Changed(_)) => {}
+            Some(other) => panic!("{other:?}"),
+            None if polled.is_pending() => return None,
+            None => {}
         }
     }
 }
@@ -110,22 +113,22 @@ fn a_process_that_stands_in_a_transaction_blocks_no_link_and_killed_there_nobody
     let mut other = holding(&folder);
 
     // The first step is with the thread, which waits for the other process, and the rest queue.
-    link.send(&parcel(0, false));
+    send(&mut link, 0, false);
     while !lock(&node.0.station().queue).jobs.is_empty() {
         thread::yield_now();
     }
     let queued = LONGEST_QUEUE as u64;
     for number in 1..=queued {
-        link.send(&parcel(number, false));
+        send(&mut link, number, false);
     }
     assert_eq!(now(&mut link), None, "so many steps may wait");
-    link.send(&parcel(queued + 1, false));
+    send(&mut link, queued + 1, false);
     assert!(now(&mut link).is_some_and(|(_, vote)| is_busy(&vote)));
     for number in 0..queued {
-        link.send(&parcel(number, true));
+        send(&mut link, number, true);
     }
     assert_eq!(now(&mut link), None, "releases have room of their own");
-    link.send(&parcel(0, true));
+    send(&mut link, 0, true);
     assert!(now(&mut link).is_some_and(|(_, vote)| is_busy(&vote)));
 
     other.kill().expect("it is ours");
