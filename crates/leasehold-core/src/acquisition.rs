@@ -324,7 +324,7 @@ impl Acquisition {
         let round = Round::new(self.quorum, Claim::ACQUIRE_STEP, now, closes);
         match first {
             Some(node) => {
-                outbox.send(NodeSet::from_iter([node]), tag, claim.first());
+                outbox.send(NodeSet::of(node), tag, claim.first());
                 self.state = State::Knocking(claim, round, node);
             }
             None => {

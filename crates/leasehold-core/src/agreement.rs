@@ -96,7 +96,7 @@ impl Agreement {
                 counter: Some(counter),
             } => {
                 if self.settling.granted(node, counter) {
-                    self.raise(NodeSet::from_iter([node]), claim, outbox);
+                    self.raise(NodeSet::of(node), claim, outbox);
                 } else if self.settling.standing().contains(node) {
                     self.count(node, Vote::GRANTED);
                 } else {

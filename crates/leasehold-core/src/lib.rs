@@ -26,6 +26,7 @@ pub mod engine;
 mod extension;
 pub mod failure;
 pub mod fence;
+mod few;
 mod hash;
 mod inquiry;
 pub mod lease;

@@ -29,7 +29,7 @@ pub enum ClockStep {
 /// What is known of one node's clock: by how much it is ahead of ours, between two bounds, in nanoseconds.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct NodeClock {
-    bounds: Option<(i128, i128)>,
+    bounds: Option<(i64, i64)>,
     read: Option<Instant>,
 }
 
@@ -71,13 +71,14 @@ impl NodeClock {
 }
 
 /// By how much a reading may be off: some nodes tell whole milliseconds.
-const COARSE: i128 = 1_000_000;
+const COARSE: i64 = 1_000_000;
 
-fn nanos(span: Duration) -> i128 {
-    i128::try_from(span.as_nanos()).unwrap_or(i128::MAX)
+/// Beyond 292 years all is one.
+fn nanos(span: Duration) -> i64 {
+    i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
 }
 
-fn span(nanos: i128) -> Duration {
+fn span(nanos: i64) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 

@@ -52,6 +52,12 @@ impl NodeSet {
         (0..count).map_while(NodeId::new).collect()
     }
 
+    /// This node alone.
+    #[must_use]
+    pub const fn of(node: NodeId) -> Self {
+        Self(node.bit())
+    }
+
     /// Adds a node; says whether it was new.
     pub fn insert(&mut self, node: NodeId) -> bool {
         let new = !self.contains(node);
@@ -104,9 +110,13 @@ impl NodeSet {
 
     /// The nodes, in the order of the list.
     pub fn iter(self) -> impl Iterator<Item = NodeId> {
-        (0..NodeId::MOST)
-            .filter_map(NodeId::new)
-            .filter(move |node| self.contains(*node))
+        let mut left = self.0;
+        core::iter::from_fn(move || {
+            let next = u8::try_from(left.trailing_zeros()).ok().map(NodeId)?;
+            // The lowest bit goes; of an empty set there is none, and 32 is no node.
+            left &= left.checked_sub(1)?;
+            Some(next)
+        })
     }
 }
 

@@ -12,20 +12,23 @@ use crate::{
 };
 use alloc::vec::Vec;
 
-/// All nodes, by their index.
+/// All nodes.
 #[derive(Clone, Debug, Hash)]
-pub(crate) struct Nodes(Vec<Node>);
+pub(crate) struct Nodes {
+    /// By their index.
+    each: Vec<Node>,
+    /// Those that tell of changes.
+    telling: NodeSet,
+    down: NodeSet,
+    /// Those for which somebody who asked them alone has waited in vain, and that have answered nobody since.
+    silent: NodeSet,
+}
 
 #[derive(Clone, Debug, Default, Hash)]
 struct Node {
     /// The process that its connection was opened to.
     server: Option<ServerId>,
     clock: NodeClock,
-    /// Whether it tells of changes.
-    tells: bool,
-    is_down: bool,
-    /// Whether somebody who asked it alone has waited in vain, and it has answered nobody since.
-    is_silent: bool,
     /// What it is known by to all who use it.
     name: u64,
 }
@@ -37,74 +40,66 @@ impl Nodes {
             name: u64::try_from(node.index()).unwrap_or_default(),
             ..Node::default()
         };
-        Self(nodes.iter().map(node).collect())
+        Self {
+            each: nodes.iter().map(node).collect(),
+            telling: NodeSet::EMPTY,
+            down: NodeSet::EMPTY,
+            silent: NodeSet::EMPTY,
+        }
     }
 
     /// Takes note of what the nodes are called.
     pub(crate) fn name<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
-        for (this, name) in self.0.iter_mut().zip(names) {
+        for (this, name) in self.each.iter_mut().zip(names) {
             this.name = fnv(name.as_bytes());
         }
     }
 
     /// The connection to a node is gone.
     pub(crate) fn part(&mut self, node: NodeId) {
-        if let Some(this) = self.0.get_mut(node.index()) {
-            this.tells = false;
-            this.is_down = true;
-            this.is_silent = false;
-        }
+        self.telling.remove(node);
+        self.down.insert(node);
+        self.silent.remove(node);
     }
 
     /// A node has told of a change.
     pub(crate) fn told(&mut self, node: NodeId) {
-        if let Some(this) = self.0.get_mut(node.index()) {
-            this.tells = true;
-        }
+        self.telling.insert(node);
     }
 
     /// Somebody who asked this node alone has waited for it in vain.
     pub(crate) fn missed(&mut self, node: NodeId) {
-        if let Some(this) = self.0.get_mut(node.index()) {
-            this.is_silent = true;
-        }
+        self.silent.insert(node);
     }
 
     /// A node has answered.
     pub(crate) fn heard(&mut self, node: NodeId) {
-        if let Some(this) = self.0.get_mut(node.index()) {
-            this.is_silent = false;
-        }
+        self.silent.remove(node);
     }
 
     /// The nodes that tell of changes.
-    pub(crate) fn telling(&self) -> NodeSet {
-        self.those(|node| node.tells)
+    pub(crate) const fn telling(&self) -> NodeSet {
+        self.telling
     }
 
     /// On which node all who want this resource meet, of those that can be asked and answer.
     pub(crate) fn first_for(&self, resource: &Resource) -> Option<NodeId> {
         let wanted = fnv(resource.as_bytes());
-        let up = self.those(|node| !node.is_down && !node.is_silent);
+        let up = NodeSet::first(self.each.len())
+            .without(self.down)
+            .without(self.silent);
         let weight = |node: &NodeId| {
-            self.0
+            self.each
                 .get(node.index())
                 .map(|this| splitmix(this.name ^ wanted))
         };
         up.iter().max_by_key(weight)
     }
 
-    fn those(&self, which: impl Fn(&Node) -> bool) -> NodeSet {
-        let all = NodeSet::first(self.0.len());
-        all.iter()
-            .filter(|node| self.0.get(node.index()).is_some_and(&which))
-            .collect()
-    }
-
     /// Takes note of the process behind a new connection.
     pub(crate) fn meet(&mut self, node: NodeId, identity: Option<Identity>) {
-        if let Some(this) = self.0.get_mut(node.index()) {
-            this.is_down = false;
+        if let Some(this) = self.each.get_mut(node.index()) {
+            self.down.remove(node);
             // What is known of the clock stays: if another process took the keys over, on whatever machine, it is by
             // its clock that they end.
             this.server = identity.map(|it| ServerId::new(fnv(it.as_str().as_bytes())));
@@ -119,12 +114,12 @@ impl Nodes {
         reading: Reading,
         drift: Drift,
     ) -> Option<ClockStep> {
-        let this = self.0.get_mut(node.index())?;
+        let this = self.each.get_mut(node.index())?;
         this.clock.read(now, reading, drift)
     }
 
     /// The server behind a node, if it has told which one it is.
     pub(crate) fn server(&self, node: NodeId) -> Option<ServerId> {
-        self.0.get(node.index())?.server
+        self.each.get(node.index())?.server
     }
 }

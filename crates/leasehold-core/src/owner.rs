@@ -157,7 +157,7 @@ impl OwnerSource {
     #[must_use]
     pub fn owner(&self, random: &[u8; 20]) -> Option<Owner> {
         let Some(function) = &self.0 else {
-            return Owner::from_bytes(hexadecimal(random).as_bytes());
+            return Owner::from_bytes(&digits(random));
         };
         let bytes = function(random);
         Owner::from_bytes(&bytes[..bytes.len().min(Owner::LONGEST)])
@@ -177,17 +177,24 @@ impl fmt::Debug for OwnerSource {
 /// How many digits the default makes of the random bytes.
 const DIGITS: usize = 40;
 
+/// The default's digits.
+fn digits(random: &[u8; 20]) -> [u8; DIGITS] {
+    let mut digits = [0; DIGITS];
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(random) {
+        pair.copy_from_slice(&[digit(byte >> 4), digit(*byte)]);
+    }
+    digits
+}
+
+fn digit(nibble: u8) -> u8 {
+    b"0123456789abcdef"[usize::from(nibble & 15)]
+}
+
 /// Bytes as lower-case hexadecimal digits.
 #[must_use]
 pub fn hexadecimal(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut digits = String::with_capacity(bytes.len().saturating_mul(2));
-    for byte in bytes {
-        for nibble in [byte >> 4, byte & 15] {
-            digits.push(char::from(DIGITS[usize::from(nibble)]));
-        }
-    }
-    digits
+    let nibbles = bytes.iter().flat_map(|byte| [byte >> 4, *byte]);
+    nibbles.map(|nibble| char::from(digit(nibble))).collect()
 }
 
 #[cfg(test)]

@@ -198,7 +198,7 @@ impl Renewal {
         let mut turn = Turn::default();
         self.claim.settle(now, node, tag.step, &vote);
         if let Some((tag, leave)) = self.claim.leaving(&vote) {
-            outbox.send(NodeSet::from_iter([node]), tag, leave);
+            outbox.send(NodeSet::of(node), tag, leave);
         }
         self.repair.handle_reply(node, tag.step, &vote);
         self.learn_watched(now, tag.step, &vote);

@@ -1,7 +1,8 @@
 //! One vote with a deadline.
 
 use crate::{
-    fence::Grants,
+    fence::FencingToken,
+    few::Few,
     node_set::NodeId,
     quorum::{Ballot, Decision, Quorum, Tally},
     request::{Fault, FaultKind, Refusal, Vote},
@@ -18,7 +19,7 @@ pub struct Round {
     started: Instant,
     closes: Instant,
     tally: Tally,
-    counters: Grants,
+    counters: Few<(NodeId, FencingToken)>,
     /// Those that have granted.
     servers: Servers,
     refusals: Vec<(NodeId, Refusal)>,
@@ -36,8 +37,8 @@ impl Round {
             started,
             closes,
             tally: Tally::EMPTY,
-            counters: Grants::new(),
-            servers: Servers::default(),
+            counters: Few::NONE,
+            servers: Servers::NONE,
             refusals,
             faults,
         }
@@ -77,7 +78,9 @@ impl Round {
         }
         match vote {
             Vote::Granted { counter } => {
-                self.counters.extend(counter.map(|counter| (node, counter)));
+                if let Some(counter) = counter {
+                    self.counters.push((node, counter));
+                }
             }
             Vote::Refused(refusal) => self.refusals.push((node, refusal)),
             Vote::Unknown(fault) => self.faults.push((node, fault)),
@@ -153,13 +156,18 @@ impl Round {
 
     /// The counters that the nodes that said yes told.
     #[must_use]
-    pub fn counters(&self) -> &Grants {
-        &self.counters
+    pub fn counters(&self) -> &[(NodeId, FencingToken)] {
+        self.counters.as_slice()
     }
 
     /// The servers that said yes, as far as they are known.
     pub(crate) const fn servers(&self) -> &Servers {
         &self.servers
+    }
+
+    /// The same, of a vote that is over.
+    pub(crate) fn into_servers(self) -> Servers {
+        self.servers
     }
 
     /// What the nodes that said no told about the key.

@@ -1,7 +1,6 @@
 //! Which servers stand behind the nodes that granted one request.
 
-use crate::node_set::NodeId;
-use alloc::vec::Vec;
+use crate::{few::Few, node_set::NodeId};
 
 /// A server as far as it can be told from others: the fingerprint of its identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,12 +16,12 @@ impl ServerId {
 ///
 /// An identity counts as of the moment of the grant: it does not matter in which order connections come up, nor which of
 /// them are lost meanwhile.
-#[derive(Clone, Debug, Default, Hash)]
-pub(crate) struct Servers(Vec<(NodeId, ServerId)>);
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Servers(Few<(NodeId, ServerId)>);
 
 impl Servers {
     /// None yet.
-    pub(crate) const NONE: Self = Self(Vec::new());
+    pub(crate) const NONE: Self = Self(Few::NONE);
 
     /// Whether a grant of this node counts: not if its server has granted the same request as another node. A server that
     /// is not known is taken for one of its own.
@@ -31,7 +30,8 @@ impl Servers {
             return true;
         };
         // Argument S7: servers are counted, not addresses.
-        match self.0.iter().find(|(_, other)| *other == server) {
+        let mut known = self.0.as_slice().iter();
+        match known.find(|(_, other)| *other == server) {
             Some((first, _)) => *first == node,
             None => {
                 self.0.push((node, server));
@@ -50,13 +50,13 @@ mod tests {
         let [a, b, c] = [0, 1, 2].map(|index| NodeId::new(index).expect("below 32"));
         let (one, two) = (ServerId::new(1), ServerId::new(2));
         for [first, second] in [[a, b], [b, a]] {
-            let mut servers = Servers::default();
+            let mut servers = Servers::NONE;
             assert!(servers.admit(first, Some(one)));
             assert!(!servers.admit(second, Some(one)));
             assert!(servers.admit(first, Some(one)), "the same answer again");
             assert!(servers.admit(c, Some(two)));
         }
-        let mut servers = Servers::default();
+        let mut servers = Servers::NONE;
         assert!(servers.admit(a, None) && servers.admit(b, None));
     }
 }

@@ -116,7 +116,7 @@ mod tests {
         let [a, b, c] = [0, 1, 2].map(|index| NodeId::new(index).expect("below 32"));
         let two = NodeSet::from_iter([a, c]);
         let one = Some(ServerId::new(1));
-        let mut servers = Servers::default();
+        let mut servers = Servers::NONE;
         assert!(servers.admit(a, one) && servers.admit(c, Some(ServerId::new(2))));
         let mut standing = Standing::new(0, two, at(10_000), Steps::default()).of(servers);
         standing.set_forward(c, Duration::from_millis(700));

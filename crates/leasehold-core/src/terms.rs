@@ -74,6 +74,13 @@ pub struct Terms {
     /// How long keys may live at most.
     most: Ttl,
     node_limit: Duration,
+    // What follows from these is computed once: every grant and every timer asks for it.
+    /// All that is taken off the TTL.
+    allowance: Duration,
+    /// The TTL set on the keys.
+    life: Ttl,
+    /// For how long a key may be there after its request has taken effect.
+    gone_after: Duration,
 }
 
 impl Terms {
@@ -97,7 +104,7 @@ impl Terms {
             }
             Some(limit) => limit,
         };
-        Ok(Self {
+        let terms = Self {
             ttl,
             drift,
             margin: Duration::ZERO,
@@ -105,7 +112,25 @@ impl Terms {
             step_margin: Duration::ZERO,
             most: Ttl::LONGEST,
             node_limit,
-        })
+            allowance: Duration::ZERO,
+            life: ttl,
+            gone_after: Duration::ZERO,
+        };
+        Ok(terms.summed())
+    }
+
+    /// The same, with what follows from its parts.
+    fn summed(self) -> Self {
+        let life = Ttl::at_least(self.longest_life());
+        let gone_after = life
+            .as_duration()
+            .saturating_add(self.drift.allowance(life));
+        Self {
+            allowance: self.drift.allowance(self.ttl).saturating_add(self.margin),
+            life,
+            gone_after,
+            ..self
+        }
     }
 
     /// The same, with a lease that ends `margin` earlier: so much sooner is its loss told.
@@ -115,8 +140,8 @@ impl Terms {
     /// a node may take.
     pub fn with_margin(self, margin: Duration) -> Result<Self, TermsError> {
         let limit = self.node_limit;
-        let terms = Self { margin, ..self };
-        let validity = validity(self.ttl, terms.allowance())?;
+        let terms = Self { margin, ..self }.summed();
+        let validity = validity(self.ttl, terms.allowance)?;
         if limit >= validity {
             return Err(TermsError::NodeLimit { limit, validity });
         }
@@ -160,7 +185,7 @@ impl Terms {
             let most = self.most;
             return Err(TermsError::AboveMost { life, most });
         }
-        Ok(self)
+        Ok(self.summed())
     }
 
     /// The same for another TTL. The nodes' time limit becomes shorter if the TTL asks for it.
@@ -168,8 +193,8 @@ impl Terms {
     /// # Errors
     /// [`TermsError`] if the drift and the margin leave nothing of the TTL.
     pub fn with_ttl(self, ttl: Ttl) -> Result<Self, TermsError> {
-        let terms = Self { ttl, ..self };
-        let validity = validity(ttl, terms.allowance())?;
+        let terms = Self { ttl, ..self }.summed();
+        let validity = validity(ttl, terms.allowance)?;
         let node_limit = self.node_limit.min(half(validity));
         Self {
             node_limit,
@@ -186,8 +211,8 @@ impl Terms {
 
     /// The TTL set on the keys: longer by the delay after an unclean end, and by the margin for the nodes' clocks.
     #[must_use]
-    pub fn key_ttl(&self) -> Ttl {
-        Ttl::at_least(self.longest_life())
+    pub const fn key_ttl(&self) -> Ttl {
+        self.life
     }
 
     fn longest_life(&self) -> Duration {
@@ -218,13 +243,8 @@ impl Terms {
 
     /// For how long a lease is valid, from before its first request.
     #[must_use]
-    pub fn validity(&self) -> Duration {
-        self.ttl.as_duration().saturating_sub(self.allowance())
-    }
-
-    /// All that is taken off the TTL.
-    fn allowance(&self) -> Duration {
-        self.drift.allowance(self.ttl).saturating_add(self.margin)
+    pub const fn validity(&self) -> Duration {
+        self.ttl.as_duration().saturating_sub(self.allowance)
     }
 
     /// How long one node may take to answer before its vote counts as unknown.
@@ -238,22 +258,19 @@ impl Terms {
     /// # Source
     /// Redlock steps 3 and 4.
     #[must_use]
-    pub fn valid_until(&self, started: Instant) -> Instant {
+    pub const fn valid_until(&self, started: Instant) -> Instant {
         // Argument S2: no node can have set the key before `started`, since no request had left. So by
         // a node's clock the key lives at least to `started + TTL`, by ours to that less the allowance.
         started
             .saturating_add(self.ttl.as_duration())
-            .saturating_sub(self.allowance())
+            .saturating_sub(self.allowance)
     }
 
     /// From when on no key of a request that took effect at `effective` or earlier can still be there:
     /// when to stop cleaning up.
     #[must_use]
-    pub fn gone_by(&self, effective: Instant) -> Instant {
-        let ttl = self.key_ttl();
-        effective
-            .saturating_add(ttl.as_duration())
-            .saturating_add(self.drift.allowance(ttl))
+    pub const fn gone_by(&self, effective: Instant) -> Instant {
+        effective.saturating_add(self.gone_after)
     }
 }
 

@@ -39,6 +39,13 @@ impl Instant {
         Self(self.0.saturating_sub(nanoseconds(earlier)))
     }
 
+    /// The last point of the grid of this width that is not after this.
+    #[must_use]
+    pub(crate) fn on_grid(self, width: Duration) -> Self {
+        let over = self.0.checked_rem(nanoseconds(width)).unwrap_or(0);
+        Self(self.0.saturating_sub(over))
+    }
+
     /// How long after `earlier` this is; zero if it is not after it.
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Duration {
@@ -47,14 +54,10 @@ impl Instant {
 }
 
 const fn nanoseconds(duration: Duration) -> u64 {
-    let nanos = duration.as_nanos();
-    if nanos > u64::MAX as u128 {
-        u64::MAX
-    } else {
-        #[expect(clippy::cast_possible_truncation, reason = "bounded by the line above")]
-        let nanos = nanos as u64;
-        nanos
-    }
+    duration
+        .as_secs()
+        .saturating_mul(1_000_000_000)
+        .saturating_add(duration.subsec_nanos() as u64)
 }
 
 #[cfg(test)]

@@ -57,7 +57,8 @@ impl Upkeep {
             .saturating_add(spread);
         // Leases that are due at nearly the same time are extended at the same time: one wake-up and one
         // write for each node.
-        Some(on_grid(at, share(every, 32)).max(started.saturating_add(SHORTEST_REST)))
+        let soonest = started.saturating_add(SHORTEST_REST);
+        Some(at.on_grid(share(every, 32)).max(soonest))
     }
 
     /// When to try again after an extension that began at `started` and failed at `now`; none if the lease
@@ -116,16 +117,6 @@ fn share_of(span: Duration, random: u64) -> Duration {
     let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
     let scaled = u128::from(random).saturating_mul(u128::from(nanos)) >> 64;
     Duration::from_nanos(u64::try_from(scaled).unwrap_or(nanos))
-}
-
-/// The last point of the grid of this width that is not after `at`.
-pub(crate) fn on_grid(at: Instant, width: Duration) -> Instant {
-    let over = at
-        .since_origin()
-        .as_nanos()
-        .checked_rem(width.as_nanos())
-        .unwrap_or(0);
-    at.saturating_sub(Duration::from_nanos(u64::try_from(over).unwrap_or(0)))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::{
     terms::Ttl,
     time::Instant,
 };
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
 
 /// The release of one owner's keys on every node, until all are known to be gone or have outlived their
 /// TTL.
@@ -37,7 +37,7 @@ pub(crate) struct Withdrawal {
     granted_late: NodeSet,
     /// The number of the last release sent to each node: answers to earlier ones do not count, since an
     /// acquire may have landed between the two.
-    latest: Vec<u32>,
+    latest: [u32; NodeId::MOST],
     /// When to ask again.
     again: Option<Instant>,
     /// How often that was put off.
@@ -104,7 +104,7 @@ impl Withdrawal {
             claim.tag(step),
             claim.release(left(keep, now)),
         );
-        let latest = vec![step; quorum.nodes().len()];
+        let latest = [step; NodeId::MOST];
         let (gone, failed, granted_late) = (NodeSet::EMPTY, NodeSet::EMPTY, NodeSet::EMPTY);
         Self {
             claim,
@@ -154,7 +154,7 @@ impl Withdrawal {
         let creates = self.claim.creates(node, tag.step);
         self.claim.settle(now, node, tag.step, &vote);
         if let Some((tag, leave)) = self.claim.leaving(&vote) {
-            outbox.send(NodeSet::from_iter([node]), tag, leave);
+            outbox.send(NodeSet::of(node), tag, leave);
         }
         if creates {
             if vote.is_granted() {
@@ -167,7 +167,7 @@ impl Withdrawal {
             match &vote {
                 // Argument S5: it had granted, and now it has no such key. The release may have come before the key.
                 Vote::Refused(_) if self.granted_late.contains(node) => {
-                    self.ask(now, NodeSet::from_iter([node]), outbox);
+                    self.ask(now, NodeSet::of(node), outbox);
                 }
                 Vote::Granted { .. } | Vote::Refused(_) => {
                     self.gone.insert(node);
@@ -210,7 +210,7 @@ impl Withdrawal {
 
     /// The link may have room now.
     pub(crate) fn ask_held_back(&mut self, now: Instant, node: NodeId, outbox: &mut Outbox) {
-        self.ask(now, NodeSet::from_iter([node]), outbox);
+        self.ask(now, NodeSet::of(node), outbox);
     }
 
     /// A grant was heard after the release was sent. On a connection that keeps the order, that release deletes the key,
@@ -218,7 +218,7 @@ impl Withdrawal {
     fn hear_straggler(&mut self, now: Instant, node: NodeId, outbox: &mut Outbox) {
         if self.gone.contains(node) {
             // Argument S5: the release was answered before, so it may have come before the key.
-            self.ask(now, NodeSet::from_iter([node]), outbox);
+            self.ask(now, NodeSet::of(node), outbox);
         } else {
             self.granted_late.insert(node);
         }
@@ -230,7 +230,7 @@ impl Withdrawal {
         self.postponed = 0;
         // What was held back stays in its line, and leaves as the link has room.
         if self.failed.without(self.held_back).contains(node) {
-            self.ask(now, NodeSet::from_iter([node]), outbox);
+            self.ask(now, NodeSet::of(node), outbox);
         }
     }
 

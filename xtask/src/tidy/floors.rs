@@ -119,7 +119,7 @@ const LINKS: [&str; 3] = ["memory", "file", "redis"];
 const CRATES: [(&str, Floors); 2] = [("leasehold-core", &CORE), ("leasehold", &LIBRARY)];
 
 const CORE: [&[&str]; 12] = [
-    &["hash", "sentence"],
+    &["hash", "sentence", "few"],
     &["time", "node_set", "resource", "owner"],
     &[
         "quorum",

@@ -27,7 +27,7 @@ impl Acquisition {
         self.state = match state {
             State::Knocking(claim, mut round, first) => {
                 round.put_off(closes);
-                let others = self.quorum.nodes().without(NodeSet::from_iter([first]));
+                let others = self.quorum.nodes().without(NodeSet::of(first));
                 outbox.send(others, claim.tag(Claim::ACQUIRE_STEP), claim.first());
                 self.asked_all = now;
                 State::Voting(claim, round)
@@ -59,7 +59,7 @@ pub(super) fn leave_out(
     asked: NodeId,
     quorum: Quorum,
 ) {
-    let others = quorum.nodes().without(NodeSet::from_iter([asked]));
+    let others = quorum.nodes().without(NodeSet::of(asked));
     for node in others.iter() {
         let unasked = Vote::Unknown(Fault::new(FaultKind::Down, "was not asked"));
         claim.settle(now, node, round.step(), &unasked);

@@ -23,7 +23,7 @@ impl Acquisition {
         let span = Span { begun, valid_until };
         let granted = round.tally().granted();
         if !self.plan.is_fenced {
-            let servers = round.servers().clone();
+            let servers = round.into_servers();
             return self.won(now, claim, None, (granted, servers), span);
         }
         let closes = now

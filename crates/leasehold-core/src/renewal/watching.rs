@@ -12,7 +12,6 @@ use crate::{
     owner::Owner,
     request::{Request, Vote},
     time::Instant,
-    upkeep::on_grid,
 };
 use core::time::Duration;
 
@@ -47,7 +46,7 @@ impl Renewal {
         let is_hurried = self.plan.upkeep.most_extensions.is_none();
         let nobody = self.standing.nodes().intersection(telling).is_empty();
         let at = now.saturating_add(YOUTH).saturating_add(GRID);
-        let at = Some(on_grid(at, GRID)).filter(|_| is_hurried && !nobody);
+        let at = Some(at.on_grid(GRID)).filter(|_| is_hurried && !nobody);
         // An extension begins the watch as well.
         self.watching.at = at.filter(|at| self.next.is_some_and(|next| *at < next));
     }

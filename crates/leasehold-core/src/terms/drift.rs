@@ -46,10 +46,13 @@ impl Drift {
     /// The same without the fixed part.
     #[must_use]
     pub fn share_of(self, span: Duration) -> Duration {
-        let share = span
-            .as_nanos()
-            .saturating_mul(u128::from(self.parts_per_million));
-        Duration::from_nanos(u64::try_from(share.div_ceil(1_000_000)).unwrap_or(u64::MAX))
+        const MILLION: u64 = 1_000_000;
+        let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        let parts = u64::from(self.parts_per_million);
+        // Whole millions and the rest apart, so that one word is enough: this is asked for with every answer.
+        let whole = (nanos / MILLION).saturating_mul(parts);
+        let rest = (nanos % MILLION).saturating_mul(parts).div_ceil(MILLION);
+        Duration::from_nanos(whole.saturating_add(rest))
     }
 
     /// The one of two by which clocks may drift apart further.
@@ -77,5 +80,10 @@ mod tests {
         assert_eq!(drift.allowance(ttl(10)), Duration::from_nanos(10));
         let drift = Drift::new(333, Duration::from_nanos(1));
         assert_eq!(drift.allowance(ttl(11)), Duration::from_nanos(3_663 + 1));
+        let whole = Drift::new(1_000_000, Duration::ZERO);
+        for span in [0, 1, 999_999, 1_000_001, u64::MAX] {
+            let span = Duration::from_nanos(span);
+            assert_eq!(whole.share_of(span), span);
+        }
     }
 }
