@@ -57,8 +57,8 @@ pub(crate) const USAGE: &str = "\
 usage: cargo xtask bench [--quick] [--workload NAME]... [--peers] [--json FILE] [--write-docs]
 
   --quick          fewer rounds, shorter ones: below five minutes, good for a first look
-  --workload NAME  only this one: latency, throughput, instructions, tasks, processes, faults, held, herd, wake,
-                   expiry, peers; may be repeated
+  --workload NAME  only this one: latency, throughput, instructions, sent, tasks, processes, faults, held, names,
+                   herd, wake, expiry, peers; may be repeated
   --peers          libraries of other languages as well, which npm and pip install: workload peers
   --json FILE      every value of every round
   --write-docs     the results into docs/PERFORMANCE.md and docs/bench/

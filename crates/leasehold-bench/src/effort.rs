@@ -8,6 +8,8 @@ pub(crate) struct Effort {
     pub(crate) is_quick: bool,
     /// Rounds in which all subjects take turns.
     pub(crate) rounds: usize,
+    /// How often it is counted below callgrind, which other load changes little.
+    pub(crate) counts: usize,
     /// Cycles of a lone task in a round.
     pub(crate) cycles: usize,
     /// For how long many tasks lock their own keys.
@@ -18,6 +20,8 @@ pub(crate) struct Effort {
     pub(crate) faulty: usize,
     pub(crate) leases: usize,
     pub(crate) hold: Duration,
+    /// That are locked and released once.
+    pub(crate) names: usize,
     pub(crate) wakes: usize,
     /// Other keys that live on the nodes while some expire.
     pub(crate) live_keys: usize,
@@ -27,12 +31,14 @@ impl Effort {
     pub(crate) const QUICK: Self = Self {
         is_quick: true,
         rounds: 3,
+        counts: 1,
         cycles: 500,
         throughput: Duration::from_millis(300),
         contention: Duration::from_millis(1_500),
         faulty: 200,
         leases: 2_000,
         hold: Duration::from_secs(5),
+        names: 200_000,
         wakes: 6,
         live_keys: 20_000,
     };
@@ -40,12 +46,14 @@ impl Effort {
     pub(crate) const FULL: Self = Self {
         is_quick: false,
         rounds: 5,
+        counts: 3,
         cycles: 3_000,
         throughput: Duration::from_secs(1),
         contention: Duration::from_secs(5),
         faulty: 1_000,
         leases: 10_000,
         hold: Duration::from_secs(30),
+        names: 1_000_000,
         wakes: 20,
         live_keys: 100_000,
     };

@@ -10,6 +10,7 @@ mod awake;
 mod bar;
 mod bare;
 mod bare_waiter;
+mod callgrind;
 mod commands;
 mod conditions;
 mod contest;
@@ -20,6 +21,7 @@ mod moment;
 mod page;
 mod plot;
 mod report;
+mod resident;
 mod sample;
 mod subject;
 mod workload;
@@ -49,7 +51,7 @@ fn main() -> ExitCode {
             awake::spin();
             Ok(true)
         }
-        ["cycles" | "contender", ..] => play(&words).map(|()| true),
+        ["cycles" | "contender" | "holder" | "names", ..] => play(&words).map(|()| true),
         ["help" | "--help" | "-h"] => {
             println!("{}", args::USAGE);
             Ok(true)
@@ -75,14 +77,24 @@ fn main() -> ExitCode {
 /// A part in a workload that needs several processes.
 fn play(words: &[&str]) -> Fallible<()> {
     let urls = |nodes: &str| nodes.split(',').map(str::to_owned).collect::<Vec<_>>();
+    let subject = |name: &str| subject::Subject::named(name).ok_or("no such subject");
     match *words {
         ["cycles", name, tasks, count, nodes] => {
             workload::instructions::cycles(name, tasks.parse()?, count.parse()?, &urls(nodes))
         }
         ["contender", name, key, window, nodes] => {
-            let subject = subject::Subject::named(name).ok_or("no such subject")?;
             let window = Duration::from_millis(window.parse()?);
-            workload::processes::contender(subject, key, window, &urls(nodes))
+            workload::processes::contender(subject(name)?, key, window, &urls(nodes))
+        }
+        ["holder", name, leases, time, nodes] => {
+            let time = Duration::from_millis(time.parse()?);
+            let tell = |bytes| println!("{bytes}");
+            workload::held::hold(subject(name)?, leases.parse()?, time, &urls(nodes), tell)
+        }
+        ["names", name, names, nodes] => {
+            let bytes = workload::names::grown(subject(name)?, names.parse()?, &urls(nodes))?;
+            println!("{bytes}");
+            Ok(())
         }
         _ => Err("no such part".into()),
     }

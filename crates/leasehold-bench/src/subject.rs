@@ -1,7 +1,7 @@
 //! Who is measured.
 
 use crate::{Fallible, effort::Effort};
-use leasehold::{Fenced, LeaseGuard, LockManager, LockOptions, ManagerBuilder, Plain};
+use leasehold::{Fenced, LeaseGuard, LockManager, LockOptions, Plain};
 use leasehold_servers::ServerSet;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -71,17 +71,24 @@ impl Subject {
         all.find(|subject| subject.name() == name)
     }
 
-    /// Makes its manager, which begins to connect. Must be called within the caller's runtime. Fenced votes are given at once only by nodes that were admitted.
+    /// Makes its manager, which begins to connect. Must be called within the caller's runtime. Fenced votes are given at
+    /// once only by nodes that were admitted.
     pub(crate) fn manager(self, urls: &[String]) -> Fallible<Locker> {
+        self.manager_for(urls, TTL)
+    }
+
+    /// With this TTL, if it is one of ours.
+    pub(crate) fn manager_for(self, urls: &[String], ttl: Duration) -> Fallible<Locker> {
+        let options = LockOptions::new().ttl(ttl);
+        let ours = |options| LockManager::builder().nodes(urls).defaults(options);
+        let here = |options| ours(options).on_runtime(Handle::current());
         Ok(match self {
-            Self::Plain => Locker::Plain(builder(urls).build_plain()?),
-            Self::Fenced => Locker::Fenced(builder(urls).build()?),
-            Self::PlainHere => Locker::Plain(builder(urls).on_runtime(here()).build_plain()?),
-            Self::FencedHere => Locker::Fenced(builder(urls).on_runtime(here()).build()?),
-            Self::Unqueued => Locker::Plain(with(urls, options().no_local_queue()).build_plain()?),
-            Self::AllAtOnce => {
-                Locker::Plain(with(urls, options().ask_all_at_once()).build_plain()?)
-            }
+            Self::Plain => Locker::Plain(ours(options).build_plain()?),
+            Self::Fenced => Locker::Fenced(ours(options).build()?),
+            Self::PlainHere => Locker::Plain(here(options).build_plain()?),
+            Self::FencedHere => Locker::Fenced(here(options).build()?),
+            Self::Unqueued => Locker::Plain(ours(options.no_local_queue()).build_plain()?),
+            Self::AllAtOnce => Locker::Plain(ours(options.ask_all_at_once()).build_plain()?),
             Self::Rslock => Locker::Rslock(rslock::LockManager::new(urls.to_vec())),
         })
     }
@@ -99,20 +106,9 @@ pub(crate) fn rank(name: &str) -> usize {
 
 /// The nodes are new: nobody can hold what they may have forgotten, and nobody has to wait.
 pub(crate) async fn admit(urls: &[String]) -> Fallible<()> {
-    builder(urls).operator()?.admit().await?;
+    let builder = LockManager::builder().nodes(urls);
+    builder.operator()?.admit().await?;
     Ok(())
-}
-
-fn builder(urls: &[String]) -> ManagerBuilder {
-    with(urls, options())
-}
-
-fn with(urls: &[String], defaults: LockOptions) -> ManagerBuilder {
-    LockManager::builder().nodes(urls).defaults(defaults)
-}
-
-fn options() -> LockOptions {
-    LockOptions::new().ttl(TTL)
 }
 
 /// A manager of locks.
@@ -181,10 +177,6 @@ pub(crate) async fn servers(nodes: usize) -> Fallible<ServerSet> {
     let servers = ServerSet::start(nodes)?;
     admit(&servers.urls()).await?;
     Ok(servers)
-}
-
-fn here() -> Handle {
-    Handle::current()
 }
 
 /// A manager for each of them, connected and used once.

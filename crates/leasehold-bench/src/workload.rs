@@ -1,19 +1,22 @@
 //! What can be measured.
 
+mod bars;
 mod expiry;
 mod faults;
-mod held;
+pub(crate) mod held;
 mod herd;
 pub(crate) mod instructions;
 mod latency;
+pub(crate) mod names;
 mod peers;
 pub(crate) mod processes;
+mod sent;
 mod tasks;
 mod throughput;
 mod wake;
 
 use crate::{Fallible, bar::Bar, effort::Effort, ledger::Ledger};
-use std::fmt;
+use std::{env, fmt, process::Command};
 use tokio::runtime::{Builder, Runtime};
 
 /// One of them.
@@ -36,7 +39,7 @@ impl fmt::Debug for Workload {
 }
 
 /// All of them, in the order in which they are run.
-pub(crate) static WORKLOADS: [Workload; 11] = [
+pub(crate) static WORKLOADS: [Workload; 13] = [
     Workload {
         name: "latency",
         title: "One task",
@@ -45,7 +48,7 @@ pub(crate) static WORKLOADS: [Workload; 11] = [
         headline: "cycle p50 µs",
         reference: Some("bare"),
         run: latency::run,
-        bars: |_| latency_bars(),
+        bars: |_| bars::latency(),
     },
     Workload {
         name: "throughput",
@@ -55,17 +58,29 @@ pub(crate) static WORKLOADS: [Workload; 11] = [
         headline: "cycles/s",
         reference: Some("rslock"),
         run: throughput::run,
-        bars: |_| throughput_bars(),
+        bars: |_| bars::throughput(),
     },
     Workload {
         name: "instructions",
-        title: "Instructions of the client",
+        title: "What the client does",
         about: "Per cycle, in user space, counted by callgrind: the difference between 3,200 and 640 cycles. Other load on \
-                the machine does not change it. Runtime of one thread.",
+                the machine changes it little. Runtime of one thread. An allocation is a call of `malloc` or its like; a \
+                clock reading is one of a system clock, whether the kernel is called for it or not. The bare wire takes \
+                the time of its cycles, nobody else does.",
         headline: "instructions/cycle",
         reference: Some("rslock"),
         run: instructions::run,
-        bars: |_| instruction_bars(),
+        bars: |_| bars::instruction(),
+    },
+    Workload {
+        name: "sent",
+        title: "Commands to the nodes",
+        about: "Per cycle, all nodes together, when nobody else wants the key and all nodes are well. Without what scripts \
+                call there.",
+        headline: "commands/cycle",
+        reference: Some("rslock"),
+        run: sent::run,
+        bars: |_| bars::sent(),
     },
     Workload {
         name: "tasks",
@@ -75,7 +90,7 @@ pub(crate) static WORKLOADS: [Workload; 11] = [
         headline: "wait p99 ms",
         reference: Some("rslock"),
         run: tasks::run,
-        bars: |_| task_bars(),
+        bars: |_| bars::task(),
     },
     Workload {
         name: "processes",
@@ -84,7 +99,7 @@ pub(crate) static WORKLOADS: [Workload; 11] = [
         headline: "wait p99 ms",
         reference: Some("rslock"),
         run: processes::run,
-        bars: |_| process_bars(),
+        bars: |_| bars::process(),
     },
     Workload {
         name: "faults",
@@ -94,16 +109,28 @@ pub(crate) static WORKLOADS: [Workload; 11] = [
         headline: "p50 µs",
         reference: Some("rslock"),
         run: faults::run,
-        bars: |_| fault_bars(),
+        bars: |_| bars::fault(),
     },
     Workload {
         name: "held",
         title: "Many leases",
-        about: "Held, and extended by themselves, with a TTL of 10 s. Once per run.",
-        headline: "% of one core",
+        about: "Held, and extended by themselves, with a TTL of 10 s: the processor's share, and how many are lost. In a \
+                process of its own: by how much its memory has grown for each lease, the guard included; and the client's \
+                instructions when it extends one on all nodes, in user space, counted by callgrind.",
+        headline: "instructions/renewal",
         reference: None,
         run: held::run,
-        bars: |effort| held_bars(effort),
+        bars: bars::held,
+    },
+    Workload {
+        name: "names",
+        title: "Names that come once",
+        about: "Each is locked and released, and never seen again: by how much the memory of the process has grown when all \
+                are gone, after 20,000 others. 64 tasks, once per run.",
+        headline: "KiB afterwards",
+        reference: None,
+        run: names::run,
+        bars: bars::names,
     },
     Workload {
         name: "herd",
@@ -122,7 +149,7 @@ pub(crate) static WORKLOADS: [Workload; 11] = [
         headline: "wake-up p50 round trips",
         reference: Some("bare"),
         run: wake::run,
-        bars: |_| wake_bars(),
+        bars: |_| bars::wake(),
     },
     Workload {
         name: "expiry",
@@ -131,7 +158,7 @@ pub(crate) static WORKLOADS: [Workload; 11] = [
         headline: "late p99 ms",
         reference: Some("rslock"),
         run: expiry::run,
-        bars: |effort| expiry_bars(effort),
+        bars: bars::expiry,
     },
     Workload {
         name: PEERS,
@@ -161,101 +188,15 @@ fn runtime(threads: usize) -> Fallible<Runtime> {
     Ok(builder.worker_threads(threads).enable_all().build()?)
 }
 
-fn latency_bars() -> Vec<Bar> {
-    let both = ["1 node", "5 nodes"].into_iter();
-    both.flat_map(|setting| {
-        let bar = |subject| Bar::new(setting, subject, "cycle p50 µs").over("bare");
-        [bar("plain").at_most(1.15), bar("fenced").at_most(1.4)]
-    })
-    .collect()
-}
-
-fn throughput_bars() -> Vec<Bar> {
-    let limits = [("1 node", 1.5, 1.2), ("5 nodes", 2.5, 1.8)].into_iter();
-    limits
-        .flat_map(|(nodes, plain, fenced)| {
-            let setting = format!("{nodes}, 64 tasks");
-            let bar = |subject| Bar::new(&setting, subject, "cycles/s");
-            [
-                bar("plain").over("rslock").at_least(plain),
-                bar("fenced").over("rslock").at_least(fenced),
-                bar("plain").over("bare").at_least(0.6),
-            ]
-        })
-        .collect()
-}
-
-fn instruction_bars() -> Vec<Bar> {
-    let bar = |subject| Bar::new("5 nodes, 64 tasks", subject, "instructions/cycle");
-    vec![
-        bar("plain").at_most(12_000.0),
-        bar("fenced").at_most(20_000.0),
-    ]
-}
-
-fn task_bars() -> Vec<Bar> {
-    let mut bars = contention_bars(["1 node", "5 nodes"].map(|nodes| (nodes, 650.0)), 3.0, 0.99);
-    bars.extend(OURS.map(|who| Bar::new("5 nodes", who, "commands/hand-off").at_most(12.0)));
-    bars
-}
-
-fn process_bars() -> Vec<Bar> {
-    let mut bars = contention_bars([("1 node", 400.0), ("5 nodes", 250.0)], 5.0, 0.95);
-    bars.extend(OURS.map(|who| Bar::new("5 nodes", who, "commands/hand-off").at_most(25.0)));
-    bars
-}
-
-fn contention_bars(rates: [(&str, f64); 2], tail: f64, fairness: f64) -> Vec<Bar> {
-    let mut bars = Vec::new();
-    for (nodes, rate) in rates {
-        for subject in OURS {
-            let bar = |figure| Bar::new(nodes, subject, figure);
-            bars.push(bar("hand-offs/s").at_least(rate));
-            let wait = bar("wait p99 ms").over_figure(subject, "wait mean ms");
-            bars.push(wait.at_most(tail));
-            bars.push(bar("Jain").at_least(fairness));
-            bars.push(bar("failed").at_most(0.0));
-        }
+/// A part of this program in a process of its own, on these nodes: the number that it tells.
+fn told_by(words: &[&str], nodes: &str) -> Fallible<f64> {
+    let output = Command::new(env::current_exe()?)
+        .args(words)
+        .arg(nodes)
+        .output()?;
+    let told = String::from_utf8(output.stdout)?;
+    if !output.status.success() {
+        return Err(format!("`{}` failed: {told}", words.join(" ")).into());
     }
-    bars
+    Ok(told.trim().parse()?)
 }
-
-fn fault_bars() -> Vec<Bar> {
-    let faults = ["+20 ms", "hung", "dead"].into_iter();
-    let both = faults.flat_map(|fault| OURS.map(|subject| (fault, subject)));
-    both.flat_map(|(fault, subject)| {
-        let bar = |figure| Bar::new(fault, subject, figure);
-        [
-            bar("p50 µs")
-                .over_figure(subject, "healthy p50 µs")
-                .at_most(1.1),
-            bar("p99 µs")
-                .over_figure(subject, "healthy p99 µs")
-                .at_most(1.5),
-        ]
-    })
-    .collect()
-}
-
-fn held_bars(effort: &Effort) -> Vec<Bar> {
-    let setting = format!("5 nodes, {} leases", effort.leases);
-    OURS.map(|subject| Bar::new(&setting, subject, "lost").at_most(0.0))
-        .to_vec()
-}
-
-fn wake_bars() -> Vec<Bar> {
-    let both = ["1 node", "5 nodes"].into_iter();
-    both.flat_map(|setting| {
-        OURS.map(|subject| Bar::new(setting, subject, "wake-up p50 round trips").at_most(3.0))
-    })
-    .collect()
-}
-
-fn expiry_bars(effort: &Effort) -> Vec<Bar> {
-    let settings = [1, 5].map(|count| format!("{}, {} keys", nodes(count), effort.live_keys));
-    let both = settings.iter();
-    both.flat_map(|setting| OURS.map(|who| Bar::new(setting, who, "late p99 ms").at_most(20.0)))
-        .collect()
-}
-
-const OURS: [&str; 2] = ["plain", "fenced"];

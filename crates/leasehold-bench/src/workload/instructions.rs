@@ -1,58 +1,52 @@
-//! How many instructions of the client a cycle takes, which no other load on the machine changes.
+//! What a cycle costs the client: instructions, allocations, readings of clocks. Other load on the machine changes it little.
 //!
 //! Counted by callgrind: the difference between a long and a short run of the same program, in user space.
 
 use crate::{
     Fallible,
     bare::{Bare, Stop},
+    callgrind::{self, Count},
     effort::Effort,
     ledger::Ledger,
-    subject::{self, BARE, Subject},
-    workload::throughput,
+    subject::{self, BARE, Locker, Subject},
 };
 use leasehold_servers::{ServerSet, skip};
-use std::{env, process::Command, sync::Arc};
+use std::{fmt::Write, sync::Arc};
 use tokio::task::JoinSet;
 
 pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
-    if Command::new("valgrind").arg("--version").output().is_err() {
-        skip("there is no valgrind, so instructions are not counted");
+    if !callgrind::is_there() {
+        skip(
+            "there is no valgrind, so nothing that it counts is measured: instructions, allocations, clocks",
+        );
         return Ok(());
     }
     let runtime = super::runtime(1)?;
-    let counts: &[usize] = if effort.is_quick { &[64] } else { &[1, 64] };
     for nodes in [1, 5] {
         let servers = runtime.block_on(subject::servers(nodes))?;
         let libraries = subject::PLACES.map(Subject::name);
-        for name in libraries.into_iter().chain([BARE]) {
-            for &tasks in counts {
-                let count = |cycles| counted(&servers, name, tasks, cycles);
-                let instructions = (count(LONG)? - count(SHORT)?) / (LONG - SHORT) as f64;
-                let setting = format!("{}, {tasks} tasks", super::nodes(nodes));
-                ledger.add(&setting, name, "instructions/cycle", instructions);
+        for tasks in [1, 64] {
+            let setting = format!("{}, {tasks} tasks", super::nodes(nodes));
+            for _ in 0..effort.counts {
+                for name in libraries.into_iter().chain([BARE]) {
+                    let count = per_cycle(&servers, name, tasks)?;
+                    let mut add = |figure, value| ledger.add(&setting, name, figure, value);
+                    add("instructions/cycle", count.instructions);
+                    add("allocations/cycle", count.allocations);
+                    add("clock readings/cycle", count.readings);
+                }
             }
         }
     }
     Ok(())
 }
 
-/// The instructions of one run.
-fn counted(servers: &ServerSet, name: &str, tasks: usize, cycles: usize) -> Fallible<f64> {
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(env::current_exe()?)
-        .args(["cycles", name, &tasks.to_string(), &cycles.to_string()])
-        .arg(servers.nodes())
-        .output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    let collected = said
-        .lines()
-        .find_map(|line| line.split("Collected : ").nth(1));
-    let collected = collected.and_then(|number| number.trim().parse().ok());
-    match collected {
-        Some(number) if output.status.success() => Ok(number),
-        _ => Err(format!("{name} failed below valgrind: {said}").into()),
-    }
+fn per_cycle(servers: &ServerSet, name: &str, tasks: usize) -> Fallible<Count> {
+    let count = |cycles: usize| {
+        let [tasks, cycles] = [tasks, cycles].map(|number| number.to_string());
+        callgrind::count(&["cycles", name, &tasks, &cycles, &servers.nodes()])
+    };
+    Ok((count(LONG)? - count(SHORT)?) / (LONG - SHORT) as f64)
 }
 
 /// What the program does that is counted.
@@ -68,18 +62,35 @@ pub(crate) fn cycles(name: &str, tasks: usize, count: usize, urls: &[String]) ->
     let subject = Subject::named(name).ok_or("no such subject")?;
     super::runtime(1)?.block_on(async {
         let manager = Arc::new(subject.manager(urls)?);
-        let mut working = JoinSet::new();
-        for task in 0..tasks {
-            let manager = Arc::clone(&manager);
-            let share = count / tasks;
-            working
-                .spawn(async move { throughput::one(&manager, task, |done| done < share).await });
-        }
-        while let Some(done) = working.join_next().await {
-            done??;
-        }
-        Ok(())
+        all(&manager, "task", tasks, count).await
     })
+}
+
+/// So many tasks lock and unlock so many new keys. Of all that is counted it does as little by itself as can be: it reads
+/// no clock, and allocates nothing for a cycle.
+pub(crate) async fn all(
+    manager: &Arc<Locker>,
+    prefix: &'static str,
+    tasks: usize,
+    count: usize,
+) -> Fallible<()> {
+    let mut working = JoinSet::new();
+    for task in 0..tasks {
+        let manager = Arc::clone(manager);
+        working.spawn(async move {
+            let mut name = String::new();
+            for number in 0..count / tasks {
+                name.clear();
+                write!(name, "{prefix}:{task}:{number}")?;
+                manager.acquire(&name).await?.release().await;
+            }
+            Fallible::Ok(())
+        });
+    }
+    while let Some(done) = working.join_next().await {
+        done??;
+    }
+    Ok(())
 }
 
 const SHORT: usize = 640;

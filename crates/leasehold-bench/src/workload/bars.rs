@@ -1,0 +1,129 @@
+//! What leasehold is to reach in each workload.
+
+use crate::{bar::Bar, effort::Effort};
+
+pub(super) fn latency() -> Vec<Bar> {
+    let both = ["1 node", "5 nodes"].into_iter();
+    both.flat_map(|setting| {
+        let bar = |subject| Bar::new(setting, subject, "cycle p50 µs").over("bare");
+        [bar("plain").at_most(1.15), bar("fenced").at_most(1.4)]
+    })
+    .collect()
+}
+
+pub(super) fn throughput() -> Vec<Bar> {
+    let limits = [("1 node", 1.5, 1.2), ("5 nodes", 2.5, 1.8)].into_iter();
+    limits
+        .flat_map(|(nodes, plain, fenced)| {
+            let setting = format!("{nodes}, 64 tasks");
+            let bar = |subject| Bar::new(&setting, subject, "cycles/s");
+            [
+                bar("plain").over("rslock").at_least(plain),
+                bar("fenced").over("rslock").at_least(fenced),
+                bar("plain").over("bare").at_least(0.6),
+            ]
+        })
+        .collect()
+}
+
+pub(super) fn instruction() -> Vec<Bar> {
+    let mut bars = Vec::new();
+    for (setting, subject, instructions) in [
+        ("5 nodes, 64 tasks", "plain", 11_000.0),
+        ("5 nodes, 64 tasks", "fenced", 14_000.0),
+        ("1 node, 64 tasks", "plain", 8_000.0),
+        ("1 node, 64 tasks", "fenced", 9_500.0),
+        ("1 node, 1 tasks", "plain", 20_000.0),
+        ("1 node, 1 tasks", "plain, on the runtime", 13_000.0),
+    ] {
+        let bar = |figure| Bar::new(setting, subject, figure);
+        bars.push(bar("instructions/cycle").at_most(instructions));
+        bars.push(bar("allocations/cycle").at_most(4.0));
+        // A task alone has nobody to share a reading with.
+        if setting.ends_with("64 tasks") {
+            bars.push(bar("clock readings/cycle").at_most(6.0));
+        }
+    }
+    bars
+}
+
+pub(super) fn sent() -> Vec<Bar> {
+    let both = ["5 nodes, 1 tasks", "5 nodes, 64 tasks"].into_iter();
+    both.flat_map(|setting| OURS.map(|who| Bar::new(setting, who, "commands/cycle").at_most(10.1)))
+        .collect()
+}
+
+pub(super) fn task() -> Vec<Bar> {
+    let mut bars = contention(["1 node", "5 nodes"].map(|nodes| (nodes, 650.0)), 3.0, 0.99);
+    bars.extend(OURS.map(|who| Bar::new("5 nodes", who, "commands/hand-off").at_most(12.0)));
+    bars
+}
+
+pub(super) fn process() -> Vec<Bar> {
+    let mut bars = contention([("1 node", 400.0), ("5 nodes", 250.0)], 5.0, 0.95);
+    bars.extend(OURS.map(|who| Bar::new("5 nodes", who, "commands/hand-off").at_most(25.0)));
+    bars
+}
+
+fn contention(rates: [(&str, f64); 2], tail: f64, fairness: f64) -> Vec<Bar> {
+    let mut bars = Vec::new();
+    for (nodes, rate) in rates {
+        for subject in OURS {
+            let bar = |figure| Bar::new(nodes, subject, figure);
+            bars.push(bar("hand-offs/s").at_least(rate));
+            let wait = bar("wait p99 ms").over_figure(subject, "wait mean ms");
+            bars.push(wait.at_most(tail));
+            bars.push(bar("Jain").at_least(fairness));
+            bars.push(bar("failed").at_most(0.0));
+        }
+    }
+    bars
+}
+
+pub(super) fn fault() -> Vec<Bar> {
+    let faults = ["+20 ms", "hung", "dead"].into_iter();
+    let both = faults.flat_map(|fault| OURS.map(|subject| (fault, subject)));
+    both.flat_map(|(fault, subject)| {
+        let bar = |figure| Bar::new(fault, subject, figure);
+        [
+            bar("p50 µs")
+                .over_figure(subject, "healthy p50 µs")
+                .at_most(1.1),
+            bar("p99 µs")
+                .over_figure(subject, "healthy p99 µs")
+                .at_most(1.5),
+        ]
+    })
+    .collect()
+}
+
+pub(super) fn held(effort: &Effort) -> Vec<Bar> {
+    let setting = format!("5 nodes, {} leases", effort.leases);
+    let both = OURS.into_iter();
+    both.flat_map(|who| [Bar::new(&setting, who, "lost").at_most(0.0)])
+        .collect()
+}
+
+pub(super) fn names(effort: &Effort) -> Vec<Bar> {
+    let setting = format!("1 node, {} names", effort.names);
+    OURS.map(|who| Bar::new(&setting, who, "bytes/name").at_most(1.0))
+        .to_vec()
+}
+
+pub(super) fn wake() -> Vec<Bar> {
+    let both = ["1 node", "5 nodes"].into_iter();
+    both.flat_map(|setting| {
+        OURS.map(|subject| Bar::new(setting, subject, "wake-up p50 round trips").at_most(3.0))
+    })
+    .collect()
+}
+
+pub(super) fn expiry(effort: &Effort) -> Vec<Bar> {
+    let settings =
+        [1, 5].map(|count| format!("{}, {} keys", super::nodes(count), effort.live_keys));
+    let both = settings.iter();
+    both.flat_map(|setting| OURS.map(|who| Bar::new(setting, who, "late p99 ms").at_most(20.0)))
+        .collect()
+}
+
+const OURS: [&str; 2] = ["plain", "fenced"];
