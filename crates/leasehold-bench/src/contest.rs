@@ -3,18 +3,23 @@
 use crate::{
     Fallible,
     ledger::Ledger,
-    moment::{Moment, rest},
+    moment::{Moment, hold_for},
     sample::{Sample, jain},
     subject::Locker,
 };
 use std::{sync::Arc, time::Duration};
-use tokio::task::{self, JoinSet};
+use tokio::{
+    runtime::{Handle, RuntimeFlavor},
+    task::{self, JoinSet},
+};
 
 /// What one contender met with.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Story {
     /// How long it waited for each lock that it got.
     pub(crate) waits: Vec<Duration>,
+    /// How long it held all of them together.
+    pub(crate) held: Duration,
     /// The wait that the end of the window cut short.
     pub(crate) unfinished: Option<Duration>,
     pub(crate) failed: u64,
@@ -32,8 +37,7 @@ pub(crate) async fn contend(manager: &Locker, key: &str, end: Moment) -> Story {
         match tokio::time::timeout(left, manager.wait(key)).await {
             Ok(Ok(held)) => {
                 story.waits.push(started.elapsed());
-                // In a thread of its own: a timer of the runtime would make two milliseconds of one.
-                drop(task::spawn_blocking(|| rest(HOLD)).await);
+                story.held += keep();
                 held.release().await;
             }
             Ok(Err(_)) => story.failed += 1,
@@ -42,6 +46,16 @@ pub(crate) async fn contend(manager: &Locker, key: &str, end: Moment) -> Story {
                 return story;
             }
         }
+    }
+}
+
+/// Holds a lock, and tells for how long. Not by a timer of the runtime, which would make two milliseconds of one, and not
+/// in another thread, whose waking would be held, too: for everybody alike.
+fn keep() -> Duration {
+    match Handle::current().runtime_flavor() {
+        // Nobody else is on it.
+        RuntimeFlavor::CurrentThread => hold_for(HOLD),
+        _ => task::block_in_place(|| hold_for(HOLD)),
     }
 }
 
@@ -85,8 +99,10 @@ pub(crate) fn note(
     let unfinished = stories.iter().filter_map(|story| story.unfinished);
     waited.extend(unfinished.filter(|time| *time > mean));
     let failed = stories.iter().map(|story| story.failed).sum::<u64>();
+    let held: Duration = stories.iter().map(|story| story.held).sum();
     let mut add = |figure, value| ledger.add(setting, subject, figure, value);
     add("hand-offs/s", handoffs / window.as_secs_f64());
+    add("held ms", held.as_secs_f64() * 1e3 / handoffs);
     add("wait p50 ms", waited.percentile(0.5) / 1e3);
     add("wait p99 ms", waited.percentile(0.99) / 1e3);
     add("wait max ms", waited.max() / 1e3);

@@ -1,4 +1,4 @@
-//! The one clock of a run, and the rest that a holder takes.
+//! The one clock of a run, and how a holder spends its time.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::time::Duration;
@@ -33,7 +33,24 @@ pub(crate) fn processor_time() -> Duration {
     Duration::from_nanos(nanos(clock_gettime(ClockId::ProcessCPUTime)))
 }
 
-/// Blocks the thread. An asynchronous timer counts whole milliseconds and would make two of one.
+/// Keeps the thread for so long and not longer, unless somebody else has its processor: it sleeps, and spins in the end.
+/// Tells how long it was.
+pub(crate) fn hold_for(time: Duration) -> Duration {
+    let started = Moment::now();
+    rest(time.saturating_sub(OVERSLEPT));
+    loop {
+        let held = started.elapsed();
+        if held >= time {
+            return held;
+        }
+        std::hint::spin_loop();
+    }
+}
+
+/// By so much a thread may wake too late.
+const OVERSLEPT: Duration = Duration::from_micros(300);
+
+/// Blocks the thread.
 #[expect(
     clippy::disallowed_methods,
     reason = "a holder plays a program that works for a while; no event stands for that"

@@ -54,7 +54,7 @@ pub(super) fn sent() -> Vec<Bar> {
 }
 
 pub(super) fn task() -> Vec<Bar> {
-    let mut bars = contention(["1 node", "5 nodes"].map(|nodes| (nodes, 650.0)), 3.0, 0.99);
+    let mut bars = contention([("1 node", 800.0), ("5 nodes", 760.0)], 3.0, 0.99);
     bars.extend(OURS.map(|who| Bar::new("5 nodes", who, "commands/hand-off").at_most(12.0)));
     bars
 }

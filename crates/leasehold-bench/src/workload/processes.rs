@@ -124,7 +124,7 @@ pub(crate) fn contender(
     })
 }
 
-/// The number that failed, the unfinished wait, the waits: in nanoseconds, separated by spaces.
+/// The number that failed, the unfinished wait, the time held, the waits: in nanoseconds, separated by spaces.
 fn tell(story: &Story) -> String {
     let unfinished = story.unfinished.map_or(0, |time| time.as_nanos());
     let waits = story
@@ -132,8 +132,9 @@ fn tell(story: &Story) -> String {
         .iter()
         .map(|wait| format!(" {}", wait.as_nanos()));
     format!(
-        "{} {unfinished}{}\n",
+        "{} {unfinished} {}{}\n",
         story.failed,
+        story.held.as_nanos(),
         waits.collect::<String>()
     )
 }
@@ -141,11 +142,12 @@ fn tell(story: &Story) -> String {
 fn parse(text: &str) -> Fallible<Story> {
     let numbers = text.split_whitespace().map(str::parse);
     let numbers: Vec<u64> = numbers.collect::<Result<_, _>>()?;
-    let [failed, unfinished, waits @ ..] = numbers.as_slice() else {
+    let [failed, unfinished, held, waits @ ..] = numbers.as_slice() else {
         return Err("a contender told nothing".into());
     };
     Ok(Story {
         waits: waits.iter().copied().map(Duration::from_nanos).collect(),
+        held: Duration::from_nanos(*held),
         unfinished: (*unfinished > 0).then(|| Duration::from_nanos(*unfinished)),
         failed: *failed,
     })
@@ -163,12 +165,16 @@ mod tests {
     fn what_a_process_tells_is_understood() {
         let story = Story {
             waits: vec![Duration::from_millis(3), Duration::from_micros(7)],
+            held: Duration::from_micros(2_003),
             unfinished: Some(Duration::from_secs(1)),
             failed: 2,
         };
         let again = parse(&tell(&story)).unwrap();
         assert_eq!((again.waits, again.failed), (story.waits, 2));
-        assert_eq!(again.unfinished, story.unfinished);
+        assert_eq!(
+            (again.held, again.unfinished),
+            (story.held, story.unfinished)
+        );
         assert!(parse("").is_err());
     }
 }
