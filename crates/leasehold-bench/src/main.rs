@@ -10,7 +10,6 @@ mod awake;
 mod bar;
 mod bare;
 mod bare_waiter;
-mod callgrind;
 mod commands;
 mod conditions;
 mod contest;
@@ -24,6 +23,7 @@ mod report;
 mod resident;
 mod sample;
 mod subject;
+mod valgrind;
 mod workload;
 
 use args::Args;
@@ -88,8 +88,7 @@ fn play(words: &[&str]) -> Fallible<()> {
         }
         ["holder", name, leases, time, nodes] => {
             let time = Duration::from_millis(time.parse()?);
-            let tell = |bytes| println!("{bytes}");
-            workload::held::hold(subject(name)?, leases.parse()?, time, &urls(nodes), tell)
+            workload::held::hold(subject(name)?, leases.parse()?, time, &urls(nodes))
         }
         ["names", name, names, nodes] => {
             let bytes = workload::names::grown(subject(name)?, names.parse()?, &urls(nodes))?;

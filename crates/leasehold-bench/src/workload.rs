@@ -114,9 +114,9 @@ pub(crate) static WORKLOADS: [Workload; 13] = [
     Workload {
         name: "held",
         title: "Many leases",
-        about: "Held, and extended by themselves, with a TTL of 10 s: the processor's share, and how many are lost. In a \
-                process of its own: by how much its memory has grown for each lease, the guard included; and the client's \
-                instructions when it extends one on all nodes, in user space, counted by callgrind.",
+        about: "Held, and extended by themselves, with a TTL of 10 s: the processor's share, and how many are lost. Counted by \
+                valgrind, in user space: the memory that a lease needs while it is held, the guard included, and the \
+                instructions when the client extends one on all nodes. Once per run.",
         headline: "instructions/renewal",
         reference: None,
         run: held::run,

@@ -100,8 +100,15 @@ pub(super) fn fault() -> Vec<Bar> {
 pub(super) fn held(effort: &Effort) -> Vec<Bar> {
     let setting = format!("5 nodes, {} leases", effort.leases);
     let both = OURS.into_iter();
-    both.flat_map(|who| [Bar::new(&setting, who, "lost").at_most(0.0)])
-        .collect()
+    both.flat_map(|who| {
+        let bar = |figure| Bar::new(&setting, who, figure);
+        [
+            bar("lost").at_most(0.0),
+            bar("instructions/renewal").at_most(if who == "plain" { 21_000.0 } else { 23_500.0 }),
+            bar("bytes/lease").at_most(1_000.0),
+        ]
+    })
+    .collect()
 }
 
 pub(super) fn names(effort: &Effort) -> Vec<Bar> {

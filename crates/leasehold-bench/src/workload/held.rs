@@ -1,13 +1,13 @@
 //! Many leases that are held and extend themselves: what that costs, and that none is lost.
 
 use crate::{
-    Fallible, callgrind,
+    Fallible,
     commands::calls,
     effort::{Effort, rotated},
     ledger::Ledger,
     moment::{Moment, processor_time},
-    resident,
     subject::{self, Held, Locker, Subject},
+    valgrind,
 };
 use leasehold_servers::{ServerSet, skip};
 use std::{process, sync::Arc, time::Duration};
@@ -23,14 +23,14 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
         let mut add = |figure, value| ledger.add(&setting, subject.name(), figure, value);
         add("% of one core", share);
         add("lost", lost as f64);
-        for _ in 0..effort.counts {
+        if valgrind::is_there() {
             add("bytes/lease", footprint(&servers, subject, effort.leases)?);
-        }
-        if callgrind::is_there() {
             let instructions = per_renewal(&servers, subject, effort.leases)?;
             add("instructions/renewal", instructions);
         } else {
-            skip("there is no valgrind, so the instructions of a renewal are not counted");
+            skip(
+                "there is no valgrind, so neither a lease's memory nor the instructions of a renewal are counted",
+            );
         }
     }
     Ok(())
@@ -53,10 +53,13 @@ fn held(
     Ok((spent.as_secs_f64() / time.as_secs_f64() * 100.0, lost))
 }
 
-/// The memory of a process that holds them, for each of them.
+/// By how much more memory a process has that holds them than one that holds a few, for each of them.
 fn footprint(servers: &ServerSet, subject: Subject, leases: usize) -> Fallible<f64> {
-    let words = ["holder", subject.name(), &leases.to_string(), "0"];
-    Ok(super::told_by(&words, &servers.nodes())? / leases as f64)
+    let in_use = |leases: usize| {
+        let leases = leases.to_string();
+        valgrind::in_use(&["holder", subject.name(), &leases, "0", &servers.nodes()])
+    };
+    Ok((in_use(leases)? - in_use(TASKS)?) / (leases - TASKS) as f64)
 }
 
 /// What it costs the client to extend one of them once, on all nodes: the difference of a process that holds them for
@@ -66,7 +69,7 @@ fn per_renewal(servers: &ServerSet, subject: Subject, leases: usize) -> Fallible
         let before = scripts(servers)?;
         let [leases, time] = [leases.to_string(), time.as_millis().to_string()];
         let words = ["holder", subject.name(), &leases, &time, &servers.nodes()];
-        let count = callgrind::count(&words)?;
+        let count = valgrind::count(&words)?;
         Fallible::Ok((count.instructions, scripts(servers)? - before))
     };
     let (long, short) = (count(LONG)?, count(SHORT)?);
@@ -80,22 +83,17 @@ fn scripts(servers: &ServerSet) -> Fallible<f64> {
     Ok(calls.get("evalsha").copied().unwrap_or(0) as f64)
 }
 
-/// What a process of its own does: takes the leases, tells by how many bytes it has grown for that, and holds them.
+/// What a process of its own does: takes the leases, and holds them.
 pub(crate) fn hold(
     subject: Subject,
     leases: usize,
     time: Duration,
     urls: &[String],
-    tell: impl FnOnce(f64),
 ) -> Fallible<()> {
     let runtime = super::runtime(1)?;
     runtime.block_on(async {
         let manager = Arc::new(subject.manager_for(urls, TTL)?);
-        // As many at a time as later: what that needs is not what a lease that is held needs.
-        give_back(take(&manager, "warm-up", WARM_UP).await?).await;
-        let before = resident::bytes()?;
         let held = take(&manager, &format!("holder:{}", process::id()), leases).await?;
-        tell(resident::bytes()? - before);
         tokio::time::sleep(time).await;
         // The process ends as one that was killed: what it would cost to release them is not asked for.
         process::exit(i32::from(lost(&held) > 0))
@@ -133,7 +131,6 @@ async fn give_back(held: Vec<Vec<Held>>) {
 }
 
 const TASKS: usize = 64;
-const WARM_UP: usize = 640;
 /// Of what a process of its own holds: below valgrind everything takes fifty times as long.
 const TTL: Duration = Duration::from_secs(30);
 /// A renewal comes every ten seconds, give or take one.

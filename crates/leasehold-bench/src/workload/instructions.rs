@@ -5,17 +5,17 @@
 use crate::{
     Fallible,
     bare::{Bare, Stop},
-    callgrind::{self, Count},
     effort::Effort,
     ledger::Ledger,
     subject::{self, BARE, Locker, Subject},
+    valgrind::{self, Count},
 };
 use leasehold_servers::{ServerSet, skip};
 use std::{fmt::Write, sync::Arc};
 use tokio::task::JoinSet;
 
 pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
-    if !callgrind::is_there() {
+    if !valgrind::is_there() {
         skip(
             "there is no valgrind, so nothing that it counts is measured: instructions, allocations, clocks",
         );
@@ -44,7 +44,7 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
 fn per_cycle(servers: &ServerSet, name: &str, tasks: usize) -> Fallible<Count> {
     let count = |cycles: usize| {
         let [tasks, cycles] = [tasks, cycles].map(|number| number.to_string());
-        callgrind::count(&["cycles", name, &tasks, &cycles, &servers.nodes()])
+        valgrind::count(&["cycles", name, &tasks, &cycles, &servers.nodes()])
     };
     Ok((count(LONG)? - count(SHORT)?) / (LONG - SHORT) as f64)
 }

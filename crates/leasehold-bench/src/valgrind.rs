@@ -1,4 +1,5 @@
-//! What a part of this program does in user space, counted by callgrind: other load on the machine changes it little.
+//! What a part of this program does in user space, and what it has, counted by valgrind: other load on the machine
+//! changes it little.
 
 use crate::Fallible;
 use std::{
@@ -24,25 +25,49 @@ pub(crate) fn is_there() -> bool {
     version.is_ok_and(|output| output.status.success())
 }
 
-/// Runs a part of this program, which writes nothing with an equals sign to its standard output.
+/// Counts what a part of this program does, which writes nothing with an equals sign to its standard output.
 pub(crate) fn count(words: &[&str]) -> Fallible<Count> {
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/stdout"])
-        // Valgrind hides the fast clock that the kernel maps into each process, so each reading is a system call here.
-        .arg("--trace-syscalls=yes")
-        .arg(env::current_exe()?)
-        .args(words)
-        .output()?;
-    let [graph, said] = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
-    match Count::of(&said, &graph) {
-        Some(count) if output.status.success() => Ok(count),
+    // Valgrind hides the fast clock that the kernel maps into each process, so each reading is a system call here.
+    let options = [
+        "--tool=callgrind",
+        "--callgrind-out-file=/dev/stdout",
+        "--trace-syscalls=yes",
+    ];
+    run(&options, words, Count::of)
+}
+
+/// How many bytes of memory a part of this program has not given back when it ends.
+pub(crate) fn in_use(words: &[&str]) -> Fallible<f64> {
+    let options = [
+        "--tool=memcheck",
+        "--leak-check=no",
+        "--undef-value-errors=no",
+    ];
+    run(&options, words, |said, _| bytes_in_use(said))
+}
+
+/// Runs a part of this program. What valgrind says, and what came to the standard output, are understood by `find`.
+fn run<T>(options: &[&str], words: &[&str], find: impl Fn(&str, &str) -> Option<T>) -> Fallible<T> {
+    let program = env::current_exe()?;
+    let mut command = Command::new("valgrind");
+    let output = command.args(options).arg(program).args(words).output()?;
+    let [told, said] = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
+    match find(&said, &told) {
+        Some(found) if output.status.success() => Ok(found),
         _ => {
-            // What the program has told comes before the graph, and what valgrind has, last.
-            let (told, last) = (graph.lines().next(), said.lines().next_back());
+            // What the program has told comes before what valgrind adds, whose last word is its reason.
+            let (told, last) = (told.lines().next(), said.lines().next_back());
             let told = [told, last].map(Option::unwrap_or_default).join("; ");
             Err(format!("`{}` failed below valgrind: {told}", words.join(" ")).into())
         }
     }
+}
+
+/// `==9==     in use at exit: 12,345 bytes in 6 blocks`
+fn bytes_in_use(said: &str) -> Option<f64> {
+    let (_, rest) = said.split_once("in use at exit: ")?;
+    let (bytes, _) = rest.split_once(" bytes")?;
+    bytes.replace(',', "").parse().ok()
 }
 
 impl Count {
@@ -156,5 +181,12 @@ SYSCALL[9,2](228) sys_clock_gettime( 7, 0x1ffefff )[sync] --> Success(0x0)
         assert_eq!((count.instructions, count.allocations), (1234.0, 9.0));
         assert_eq!(count.readings, 2.0);
         assert_eq!(Count::of("", graph), None, "it did not run to its end");
+    }
+
+    #[test]
+    fn memory_is_what_was_not_given_back() {
+        let said = "==9== HEAP SUMMARY:\n==9==     in use at exit: 1,234,567 bytes in 89 blocks\n";
+        assert_eq!(bytes_in_use(said), Some(1_234_567.0));
+        assert_eq!(bytes_in_use("==9== Command: ls"), None);
     }
 }
