@@ -1,6 +1,10 @@
 //! What leasehold has to reach, and whether it did.
 
-use crate::{ledger::Ledger, sample::Spread};
+use crate::{
+    ledger::Ledger,
+    report::{bounded, cell},
+    sample::Spread,
+};
 use serde_json::{Value, json};
 
 /// A figure, or the ratio of two of one run, and its limit.
@@ -26,6 +30,7 @@ pub(crate) struct Verdict {
     what: String,
     limit: String,
     found: Option<Spread>,
+    is_ratio: bool,
     is_met: bool,
 }
 
@@ -92,6 +97,7 @@ impl Bar {
             what,
             limit,
             found,
+            is_ratio: self.over.is_some(),
             is_met,
         }
     }
@@ -104,9 +110,8 @@ impl Verdict {
 
     /// A line of a Markdown table.
     pub(crate) fn line(&self) -> String {
-        let found = self
-            .found
-            .map_or("not measured".to_owned(), crate::report::cell);
+        let tell = if self.is_ratio { bounded } else { cell };
+        let found = self.found.map_or("not measured".to_owned(), tell);
         let met = if self.is_met { "met" } else { "**missed**" };
         format!("| {} | {} | {found} | {met} |", self.what, self.limit)
     }
@@ -116,6 +121,7 @@ impl Verdict {
             "bar": self.what,
             "limit": self.limit,
             "median": self.found.map(|found| found.median),
+            "bound": self.found.map(|found| found.bound),
             "met": self.is_met,
         })
     }
@@ -139,7 +145,7 @@ mod tests {
         let verdict = bar.over("bare").at_most(1.0).judge(&ledger);
         assert_eq!(
             verdict.line(),
-            "| 1 node: plain p50 / bare | ≤ 1 | 1.00 (0.50–4.50) | met |"
+            "| 1 node: plain p50 / bare | ≤ 1 | 1.00 [0.50–4.50] | met |"
         );
         assert!(!Bar::new("5 nodes", "plain", "p50").judge(&ledger).is_met());
     }

@@ -1,15 +1,17 @@
 //! On what and when it was measured.
 
-use crate::{Fallible, effort::Effort};
+use crate::{Fallible, effort::Effort, sample::confidence};
 use leasehold::clock::Clock;
 use leasehold_servers::ServerBinary;
 use serde_json::{Value, json};
-use std::{fs, thread, time::Duration};
+use std::{fs, process::Command, thread, time::Duration};
 
 /// Told with every result: without it no figure means anything.
 #[derive(Clone, Debug)]
 pub(crate) struct Conditions {
     date: String,
+    /// Of this program and of the library.
+    commit: String,
     cores: usize,
     processor: String,
     kernel: String,
@@ -30,6 +32,7 @@ impl Conditions {
         let load = read("/proc/loadavg");
         Ok(Self {
             date: date(Clock::system().wall()),
+            commit: commit(),
             cores: thread::available_parallelism().map_or(0, usize::from),
             processor: model
                 .unwrap_or_default()
@@ -44,10 +47,14 @@ impl Conditions {
     }
 
     pub(crate) fn markdown(&self) -> String {
+        let sure = 100.0 * confidence(self.rounds);
         format!(
-            "Measured on {}: {} cores of {}, kernel {}, {} on loopback without persistence, load average at the start \
-             {}. Median of {} interleaved rounds, least and most in brackets. {}\n",
+            "Measured on {} at commit {}: {} cores of {}, kernel {}, {} on loopback without persistence, load average at \
+             the start {}. Median of {} interleaved rounds, least and most in round brackets. Ratios are taken within a \
+             round; in square brackets is where their median would be with rounds without end, with a confidence of \
+             {sure:.0} %. {}\n",
             self.date,
+            self.commit,
             self.cores,
             self.processor,
             self.kernel,
@@ -61,6 +68,7 @@ impl Conditions {
     pub(crate) fn json(&self) -> Value {
         json!({
             "date": self.date,
+            "commit": self.commit,
             "cores": self.cores,
             "processor": self.processor,
             "kernel": self.kernel,
@@ -70,6 +78,23 @@ impl Conditions {
             "awake": self.awake,
         })
     }
+}
+
+/// The commit that is checked out, and whether files differ from it.
+fn commit() -> String {
+    let git = |words: &[&str]| {
+        let output = Command::new("git")
+            .args(words)
+            .current_dir(crate::root())
+            .output()
+            .ok()?;
+        let told = output.status.success().then_some(output.stdout)?;
+        Some(String::from_utf8_lossy(&told).trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "--short", "HEAD"]);
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"]);
+    let changed = changed.is_some_and(|files| !files.is_empty());
+    commit.unwrap_or_else(|| "unknown".to_owned()) + if changed { ", with changes" } else { "" }
 }
 
 /// The day of this time since 1970, by the proleptic Gregorian calendar.

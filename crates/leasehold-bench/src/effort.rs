@@ -45,16 +45,16 @@ impl Effort {
 
     pub(crate) const FULL: Self = Self {
         is_quick: false,
-        rounds: 5,
+        rounds: 9,
         counts: 3,
-        cycles: 3_000,
-        throughput: Duration::from_secs(1),
-        contention: Duration::from_secs(5),
-        faulty: 1_000,
+        cycles: 2_000,
+        throughput: Duration::from_millis(600),
+        contention: Duration::from_secs(3),
+        faulty: 600,
         leases: 10_000,
         hold: Duration::from_secs(30),
         names: 1_000_000,
-        wakes: 20,
+        wakes: 12,
         live_keys: 100_000,
     };
 }

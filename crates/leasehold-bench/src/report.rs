@@ -36,13 +36,13 @@ impl Report {
     }
 
     fn table(&self) -> String {
-        let (headline, reference) = (self.workload.headline, self.workload.reference);
+        let (headline, references) = (self.workload.headline, self.workload.references);
         let figures = self.ledger.figures();
         let mut text = format!("| | | {} |", figures.join(" | "));
-        if let Some(reference) = reference {
+        for reference in references {
             let _ = write!(text, " {headline} / {reference} |");
         }
-        let columns = figures.len() + 2 + usize::from(reference.is_some());
+        let columns = figures.len() + 2 + references.len();
         let _ = writeln!(text, "\n|{}", "---|".repeat(columns));
         for (setting, subject) in self.ledger.rows() {
             let _ = write!(text, "| {setting} | {subject} |");
@@ -50,10 +50,11 @@ impl Report {
                 let spread = self.ledger.spread(setting, subject, figure);
                 let _ = write!(text, " {} |", spread.map_or("–".to_owned(), cell));
             }
-            if let Some(reference) = reference {
-                let [one, other] = [subject, reference].map(|subject| [setting, subject, headline]);
+            for reference in references {
+                let [one, other] =
+                    [subject.as_str(), reference].map(|who| [setting, who, headline]);
                 let ratio = self.ledger.ratio(one, other);
-                let _ = write!(text, " {} |", ratio.map_or("–".to_owned(), cell));
+                let _ = write!(text, " {} |", ratio.map_or("–".to_owned(), bounded));
             }
             text.push('\n');
         }
@@ -82,15 +83,27 @@ impl Report {
 
 /// The median, and between which values the rounds were.
 pub(crate) fn cell(spread: Spread) -> String {
-    let Spread {
-        median,
-        least,
-        most,
-    } = spread;
-    if least == most {
-        return number(median);
-    }
-    format!("{} ({}–{})", number(median), number(least), number(most))
+    let Spread { least, most, .. } = spread;
+    told(
+        spread.median,
+        &format!(" ({}–{})", number(least), number(most)),
+        least == most,
+    )
+}
+
+/// The median, and its bound.
+pub(crate) fn bounded(spread: Spread) -> String {
+    let (low, high) = spread.bound;
+    told(
+        spread.median,
+        &format!(" [{}–{}]", number(low), number(high)),
+        low == high,
+    )
+}
+
+/// A median, and around what, unless that is nothing.
+fn told(median: f64, around: &str, is_nothing: bool) -> String {
+    number(median) + if is_nothing { "" } else { around }
 }
 
 /// Three digits or more.
@@ -119,5 +132,7 @@ mod tests {
             cell(Spread::of([1.0, 2.0, 30.0]).unwrap()),
             "2.00 (1.00–30.0)"
         );
+        let nine = Spread::of((1..=9_u8).map(f64::from)).unwrap();
+        assert_eq!(bounded(nine), "5.00 [2.00–8.00]");
     }
 }

@@ -82,6 +82,8 @@ pub(crate) struct Spread {
     pub(crate) median: f64,
     pub(crate) least: f64,
     pub(crate) most: f64,
+    /// Where the median would be if there were rounds without end, as surely as [`confidence`] says.
+    pub(crate) bound: (f64, f64),
 }
 
 impl Spread {
@@ -93,17 +95,42 @@ impl Spread {
             .collect();
         values.sort_by(f64::total_cmp);
         let (least, most) = (*values.first()?, *values.last()?);
-        let middle = values.len() / 2;
+        let (middle, last) = (values.len() / 2, values.len() - 1);
         let median = match values.len() % 2 {
             0 => f64::midpoint(values[middle - 1], values[middle]),
             _ => values[middle],
         };
+        let outside = outside(values.len());
         Some(Self {
             median,
             least,
             most,
+            bound: (values[outside], values[last - outside]),
         })
     }
+}
+
+/// How many of so many values lie on each side outside of the bound: as many as can be with a confidence of 95 %, and none
+/// if that cannot be had.
+fn outside(count: usize) -> usize {
+    let enough = |outside: &usize| coverage(count, *outside) >= 0.95;
+    (0..count / 2).take_while(enough).last().unwrap_or(0)
+}
+
+/// How surely the true median lies within the bound of so many rounds.
+pub(crate) fn confidence(rounds: usize) -> f64 {
+    coverage(rounds, outside(rounds))
+}
+
+/// How surely the true median lies between two of so many values, if so many are outside of them on each side. Each value
+/// is above or below it as a coin falls, whatever they are distributed like.
+fn coverage(count: usize, outside: usize) -> f64 {
+    let (mut ways, mut sum) = (1.0, 0.0);
+    for below in 0..=outside {
+        sum += ways;
+        ways *= (count - below) as f64 / (below + 1) as f64;
+    }
+    1.0 - sum / 2.0_f64.powf(count as f64 - 1.0)
 }
 
 #[cfg(test)]
@@ -135,5 +162,14 @@ mod tests {
         assert_eq!((spread.least, spread.median, spread.most), (1.0, 3.0, 10.0));
         assert_eq!(Spread::of([2.0, 4.0]).unwrap().median, 3.0);
         assert_eq!(Spread::of([f64::INFINITY]), None);
+    }
+
+    #[test]
+    fn a_bound_leaves_out_as_many_as_its_confidence_allows() {
+        let bound = |count: u32| Spread::of((1..=count).map(f64::from)).unwrap().bound;
+        assert_eq!([1, 3, 5].map(bound), [(1.0, 1.0), (1.0, 3.0), (1.0, 5.0)]);
+        assert_eq!([9, 12].map(bound), [(2.0, 8.0), (3.0, 10.0)]);
+        // 2 of the 8 ways in which three coins fall are all on one side, and 20 of 512 have one of nine at most.
+        assert_eq!([1, 3, 9].map(confidence), [0.0, 0.75, 1.0 - 20.0 / 512.0]);
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Workload {
     /// The figure of the chart, and of the column of ratios.
     pub(crate) headline: &'static str,
     /// Who the ratios are to.
-    pub(crate) reference: Option<&'static str>,
+    pub(crate) references: &'static [&'static str],
     pub(crate) run: fn(&Effort, &mut Ledger) -> Fallible<()>,
     pub(crate) bars: fn(&Effort) -> Vec<Bar>,
 }
@@ -46,7 +46,7 @@ pub(crate) static WORKLOADS: [Workload; 13] = [
         about: "Locks and unlocks new keys, nobody else wants them. The bare wire waits for a quorum, as leasehold does; \
                 rslock waits for every node.",
         headline: "cycle p50 µs",
-        reference: Some("bare"),
+        references: &["bare", "rslock"],
         run: latency::run,
         bars: |_| bars::latency(),
     },
@@ -56,7 +56,7 @@ pub(crate) static WORKLOADS: [Workload; 13] = [
         about: "Each locks and unlocks new keys of its own. Runtime of two threads; the bare wire has one thread and one \
                 connection per node, like leasehold.",
         headline: "cycles/s",
-        reference: Some("rslock"),
+        references: &["rslock", "bare"],
         run: throughput::run,
         bars: |_| bars::throughput(),
     },
@@ -68,7 +68,7 @@ pub(crate) static WORKLOADS: [Workload; 13] = [
                 clock reading is one of a system clock, whether the kernel is called for it or not. The bare wire takes \
                 the time of its cycles, nobody else does.",
         headline: "instructions/cycle",
-        reference: Some("rslock"),
+        references: &["rslock", "bare"],
         run: instructions::run,
         bars: |_| bars::instruction(),
     },
@@ -78,7 +78,7 @@ pub(crate) static WORKLOADS: [Workload; 13] = [
         about: "Per cycle, all nodes together, when nobody else wants the key and all nodes are well. Without what scripts \
                 call there.",
         headline: "commands/cycle",
-        reference: Some("rslock"),
+        references: &["rslock"],
         run: sent::run,
         bars: |_| bars::sent(),
     },
@@ -88,7 +88,7 @@ pub(crate) static WORKLOADS: [Workload; 13] = [
         about: "One process; each holds for exactly 1 ms and wants it again at once, so 1,000 hand-offs/s are possible. Commands \
                 are those that clients sent, all nodes together.",
         headline: "wait p99 ms",
-        reference: Some("rslock"),
+        references: &["rslock"],
         run: tasks::run,
         bars: |_| bars::task(),
     },
@@ -97,7 +97,7 @@ pub(crate) static WORKLOADS: [Workload; 13] = [
         title: "Eight processes, one key",
         about: "As above, in processes of their own.",
         headline: "wait p99 ms",
-        reference: Some("rslock"),
+        references: &["rslock"],
         run: processes::run,
         bars: |_| bars::process(),
     },
@@ -107,7 +107,7 @@ pub(crate) static WORKLOADS: [Workload; 13] = [
         about: "Acquiring by a client that was connected before, from the first call after the fault, for two seconds at \
                 most; `healthy` is the same client just before; `start` is a new client's time to its first lock.",
         headline: "p50 µs",
-        reference: Some("rslock"),
+        references: &["rslock"],
         run: faults::run,
         bars: |_| bars::fault(),
     },
@@ -118,7 +118,7 @@ pub(crate) static WORKLOADS: [Workload; 13] = [
                 valgrind, in user space: the memory that a lease needs while it is held, the guard included, and the \
                 instructions when the client extends one on all nodes. Once per run.",
         headline: "instructions/renewal",
-        reference: None,
+        references: &[],
         run: held::run,
         bars: bars::held,
     },
@@ -128,7 +128,7 @@ pub(crate) static WORKLOADS: [Workload; 13] = [
         about: "Each is locked and released, and never seen again: by how much the memory of the process has grown when all \
                 are gone, after 20,000 others. 64 tasks, once per run.",
         headline: "KiB afterwards",
-        reference: None,
+        references: &[],
         run: names::run,
         bars: bars::names,
     },
@@ -137,7 +137,7 @@ pub(crate) static WORKLOADS: [Workload; 13] = [
         title: "Fifty managers, one key",
         about: "All wait for it; the time from its release until each has had it.",
         headline: "all served ms",
-        reference: Some("rslock"),
+        references: &["rslock"],
         run: herd::run,
         bars: |_| Vec::new(),
     },
@@ -147,7 +147,7 @@ pub(crate) static WORKLOADS: [Workload; 13] = [
         about: "Another program deletes the key that one waits for; in round trips of a `PING` that follows upon another. \
                 The bare wire is a thread that reads what the nodes tell of their keys, and asks.",
         headline: "wake-up p50 round trips",
-        reference: Some("bare"),
+        references: &["bare", "rslock"],
         run: wake::run,
         bars: |_| bars::wake(),
     },
@@ -156,7 +156,7 @@ pub(crate) static WORKLOADS: [Workload; 13] = [
         title: "Keys that expire",
         about: "How late one has a key whose holder died, among many other keys that live.",
         headline: "late p99 ms",
-        reference: Some("rslock"),
+        references: &["rslock"],
         run: expiry::run,
         bars: bars::expiry,
     },
@@ -165,7 +165,7 @@ pub(crate) static WORKLOADS: [Workload; 13] = [
         title: "Other languages, one task",
         about: "As with one task, by libraries of other languages, each in its own process and by its own clock.",
         headline: "cycle p50 µs",
-        reference: Some("bare"),
+        references: &["bare"],
         run: peers::run,
         bars: |_| Vec::new(),
     },
