@@ -8,6 +8,7 @@ use crate::{
     owner::Owner,
     quorum::{Decision, Quorum},
     request::{Fault, FaultKind, OperationId, Tag, Vote},
+    resource::Resource,
     round::Round,
     terms::Ttl,
     time::Instant,
@@ -196,6 +197,11 @@ impl Withdrawal {
     /// Whether request number `step` is a release.
     pub(crate) const fn is_release_step(&self, step: u32) -> bool {
         step >= self.first
+    }
+
+    /// What is released.
+    pub(crate) const fn resource(&self) -> &Resource {
+        self.claim.resource()
     }
 
     /// Where the link had no room for the release.

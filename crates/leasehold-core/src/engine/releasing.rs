@@ -115,10 +115,21 @@ impl Engine {
     pub(super) fn hear_release(&mut self, now: Instant, node: NodeId, tag: Tag, vote: Vote) {
         let id = tag.attempt;
         let is_release = |it: &Withdrawal| it.is_release_step(tag.step);
-        let has_room = vote_has_room(&vote) && self.withdrawals.get(id).is_some_and(is_release);
+        let release = self.withdrawals.get(id).filter(|it| is_release(it));
+        let has_room = vote_has_room(&vote) && release.is_some();
+        let freed = release.filter(|_| vote.is_granted());
+        let freed = freed.map(|it| it.resource().clone());
         self.turn_withdrawal(now, id, |withdrawal, outbox| {
             withdrawal.handle_reply(now, node, tag, vote, outbox);
         });
+        if let Some(resource) = freed {
+            // Nodes do not tell us of what we did ourselves. What the node refused before was heard before (argument S10).
+            for other in self.contend.asking(&resource) {
+                if other != id.operation {
+                    self.hint(now, node, other);
+                }
+            }
+        }
         if self.is_held_back(node, id) {
             self.hold_back(now, node, id);
         } else if has_room {

@@ -53,6 +53,7 @@ macro_rules! stories {
 stories! {
     a_caller_that_gives_up_leaves_its_turn_to_the_next
     a_caller_that_others_bypass_asks_all_nodes_at_once
+    a_caller_that_was_refused_for_a_cancelled_one_asks_when_that_is_taken_back
     a_caller_whose_time_was_spent_behind_others_is_not_told_of_silence
     a_clean_release_needs_no_delay
     a_cut_attempt_does_not_hide_what_was_found_before
