@@ -6,8 +6,8 @@
 //! leases, since no timer tells how much time a suspended or paused machine has lost.
 
 use crate::{
+    cell::{Cell, Changes, MOMENT},
     clock::Clock,
-    state::{Changes, LeaseStatus, MOMENT},
 };
 use leasehold_core::Instant;
 use std::{
@@ -29,7 +29,7 @@ pub(crate) struct Deadlines {
 #[derive(Debug, Default)]
 struct Queue {
     /// By when to look, and a number for those of one moment.
-    leases: BTreeMap<(Instant, u64), Weak<LeaseStatus>>,
+    leases: BTreeMap<(Instant, u64), Weak<Cell>>,
     number: u64,
     /// At how many leases those that nobody has any more are thrown out.
     sweep_at: usize,
@@ -66,7 +66,7 @@ impl Deadlines {
 
     /// What the holder of this lease will be told. The first who wants to know lets the deadlines watch: nobody has to be
     /// told of the end of a lease that nobody waits for, and who asks sees it on the clock.
-    pub(crate) fn changes(lease: &Arc<LeaseStatus>) -> Changes {
+    pub(crate) fn changes(lease: &Arc<Cell>) -> Changes {
         let changes = lease.changes();
         Self::watched(lease);
         changes
@@ -74,14 +74,14 @@ impl Deadlines {
 
     /// The token that is cancelled with the loss of this lease.
     #[cfg(feature = "cancellation")]
-    pub(crate) fn token(lease: &Arc<LeaseStatus>) -> tokio_util::sync::CancellationToken {
+    pub(crate) fn token(lease: &Arc<Cell>) -> tokio_util::sync::CancellationToken {
         let token = lease.token();
         Self::watched(lease);
         token
     }
 
     /// Somebody waits: the lease is watched from now on, if it was not.
-    fn watched(lease: &Arc<LeaseStatus>) {
+    fn watched(lease: &Arc<Cell>) {
         if lease.is_first_watched()
             && let Some(deadlines) = DEADLINES.get()
         {
@@ -90,14 +90,14 @@ impl Deadlines {
     }
 
     /// The lease ends sooner than it was said to.
-    pub(crate) fn cut(&self, lease: &Arc<LeaseStatus>, valid_until: Instant) {
+    pub(crate) fn cut(&self, lease: &Arc<Cell>, valid_until: Instant) {
         if lease.cut(valid_until) {
             self.add(lease);
         }
     }
 
     /// Watches over this lease, until nobody has it any more.
-    fn add(&self, lease: &Arc<LeaseStatus>) {
+    fn add(&self, lease: &Arc<Cell>) {
         // Where a test lets time pass, the manager has told all there is before anybody can ask.
         if !lease.clock().passes() {
             return;
@@ -149,13 +149,13 @@ impl Deadlines {
 }
 
 /// Tells the loss, or says when to look again. Most leases were extended since, or are gone.
-fn look(lease: &Weak<LeaseStatus>) -> Option<Instant> {
+fn look(lease: &Weak<Cell>) -> Option<Instant> {
     let look = || lease.upgrade().and_then(|lease| lease.look(MOMENT));
     catch_unwind(AssertUnwindSafe(look)).unwrap_or_default()
 }
 
 impl Queue {
-    fn push(&mut self, at: Instant, lease: Weak<LeaseStatus>) {
+    fn push(&mut self, at: Instant, lease: Weak<Cell>) {
         let number = self.number;
         self.number += 1;
         if self.leases.len() >= self.sweep_at {
@@ -165,7 +165,7 @@ impl Queue {
         self.leases.insert((at, number), lease);
     }
 
-    fn take_due(&mut self, now: Instant) -> Option<Weak<LeaseStatus>> {
+    fn take_due(&mut self, now: Instant) -> Option<Weak<Cell>> {
         let first = self.leases.first_entry()?;
         (first.key().0 <= now).then(|| first.remove())
     }
@@ -180,15 +180,17 @@ impl Queue {
 mod tests {
     use super::*;
     use crate::state::LeaseState;
-    use leasehold_core::Resource;
+    use leasehold_core::{OperationId, Resource};
 
-    fn status(valid_until: Instant) -> Arc<LeaseStatus> {
+    fn status(valid_until: Instant) -> Arc<Cell> {
         let resource = Resource::new("r").expect("a name");
-        Arc::new(LeaseStatus::new(resource, Clock::system(), valid_until))
+        let cell = Cell::new(OperationId::new(0), resource, Clock::system());
+        cell.begin(valid_until);
+        Arc::new(cell)
     }
 
     /// What was told, which is not what one sees who asks.
-    fn is_told(lease: &LeaseStatus) -> bool {
+    fn is_told(lease: &Cell) -> bool {
         matches!(lease.told(), LeaseState::Lost(_))
     }
 

@@ -106,13 +106,13 @@ impl<M: Mode> LeaseGuard<M> {
     /// with each extension, and the clock's origin once the lease is lost.
     #[must_use]
     pub fn valid_until(&self) -> Instant {
-        self.held.status().valid_until()
+        self.held.cell().valid_until()
     }
 
     /// How long the lease may still be relied upon; zero when it may not. Reads the clock.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        self.held.status().remaining()
+        self.held.cell().remaining()
     }
 
     /// Whether the lease may be relied upon now. Reads the clock.
@@ -152,7 +152,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// How safe the lease is, by the clock and by what the last extensions met with.
     #[must_use]
     pub fn state(&self) -> LeaseState {
-        self.held.status().state()
+        self.held.cell().state()
     }
 
     /// Waits until the lease is lost, and tells why. Told at the end of its validity, or within the 5 ms of the
@@ -200,7 +200,7 @@ impl<M: Mode> LeaseGuard<M> {
     #[cfg(feature = "cancellation")]
     #[must_use]
     pub fn cancellation_token(&self) -> tokio_util::sync::CancellationToken {
-        Deadlines::token(self.held.status())
+        Deadlines::token(self.held.cell())
     }
 
     /// Waits for the next change of the state: from held to in danger, back, or to lost. A danger is told
@@ -209,7 +209,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// # Cancel safety
     /// Dropping the future changes nothing. What comes between two calls is not told, but a loss is.
     pub async fn changed(&self) -> LeaseState {
-        let mut changes = Deadlines::changes(self.held.status());
+        let mut changes = Deadlines::changes(self.held.cell());
         let state = self.state();
         if !state.is_over() {
             let what = || format!("a change of the lock {:?}", self.resource().as_str());

@@ -1,13 +1,14 @@
 //! Posting an operation to the shell, and being woken once.
 
 use crate::{
+    answer::{Left, Promise, promise},
+    cell::{Cell, Ended, ShellSide},
     clock::Clock,
     configuration::Configuration,
     deadline::Deadlines,
     error::{LeaseLost, Nodes},
     health::Healths,
     link::NodeName,
-    state::LeaseStatus,
     trace::Hold,
 };
 use leasehold_core::{
@@ -15,13 +16,14 @@ use leasehold_core::{
     ReleaseOutcome, Resource, Terms, Ttl, Vote, Wish,
 };
 use std::{
+    future::poll_fn,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 /// The way to the shell. Clones lead to the same one; the shell ends when the last is gone and nothing
 /// is left to clean up.
@@ -31,7 +33,7 @@ pub(crate) struct Handle(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     commands: mpsc::UnboundedSender<Command>,
-    tickets: AtomicU64,
+    operations: Arc<AtomicU64>,
     clock: Clock,
     quorum: Quorum,
     nodes: Vec<NodeName>,
@@ -43,52 +45,41 @@ struct Shared {
 #[derive(Debug)]
 pub(crate) enum Command {
     Acquire {
-        ticket: Ticket,
         wish: Wish,
-        answer: oneshot::Sender<AcquireAnswer>,
+        cell: ShellSide,
     },
-    Cancel(Ticket),
+    /// The caller of this acquisition has gone.
+    Cancel(OperationId),
     Extend {
         lease: OperationId,
         ttl: Option<Ttl>,
-        answer: oneshot::Sender<Result<Instant, ExtendFailure>>,
+        answer: Promise<Extended>,
     },
     Prolong {
         resource: Resource,
         owner: Owner,
         terms: Terms,
-        answer: oneshot::Sender<Result<Instant, ExtendFailure>>,
+        answer: Promise<Extended>,
     },
     Heartbeat(OperationId),
-    HandOver {
-        lease: OperationId,
-        answer: oneshot::Sender<bool>,
-    },
+    HandOver(OperationId),
     Inspect {
         resource: Resource,
         limit: Duration,
-        answer: oneshot::Sender<Vec<(NodeId, Vote)>>,
+        answer: Promise<Inspected>,
     },
     Evict {
         resource: Resource,
         owner: Owner,
         terms: Terms,
-        answer: oneshot::Sender<ReleaseOutcome>,
+        answer: Promise<ReleaseOutcome>,
     },
-    Release {
-        lease: OperationId,
-        answer: Option<oneshot::Sender<ReleaseOutcome>>,
-    },
-    ShutDown {
-        answer: oneshot::Sender<usize>,
-    },
+    Release(OperationId),
+    ShutDown(Promise<usize>),
 }
 
-pub(crate) type AcquireAnswer = Result<HeldLease, AcquireFailure>;
-
-/// The number by which a caller names its acquisition before the engine has given it one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Ticket(u64);
+pub(crate) type Extended = Result<Instant, ExtendFailure>;
+pub(crate) type Inspected = Vec<(NodeId, Vote)>;
 
 impl Handle {
     pub(crate) fn new(
@@ -98,10 +89,9 @@ impl Handle {
         configuration: Arc<Configuration>,
     ) -> (Self, mpsc::UnboundedReceiver<Command>) {
         let (commands, receiver) = mpsc::unbounded_channel();
-        let tickets = AtomicU64::new(0);
         let shared = Shared {
             commands,
-            tickets,
+            operations: Arc::default(),
             clock,
             quorum,
             healths: Healths::new(&nodes),
@@ -139,23 +129,28 @@ impl Handle {
         }
     }
 
+    /// What draws the numbers of operations.
+    pub(crate) fn operations(&self) -> &Arc<AtomicU64> {
+        &self.0.operations
+    }
+
     /// Wishes for a resource; none means that there is no shell any more.
-    pub(crate) async fn acquire(&self, wish: Wish) -> Option<AcquireAnswer> {
-        let ticket = Ticket(self.0.tickets.fetch_add(1, Ordering::Relaxed));
-        let (answer, answered) = oneshot::channel();
-        let resource = wish.resource.clone();
-        self.post(Command::Acquire {
-            ticket,
-            wish,
-            answer,
-        });
-        let mut cancel = CancelOnDrop {
+    pub(crate) async fn acquire(
+        &self,
+        wish: Wish,
+    ) -> Option<Result<HeldLease, Box<AcquireFailure>>> {
+        let operation = next_operation(&self.0.operations);
+        let cell = Arc::new(Cell::new(operation, wish.resource.clone(), self.clock()));
+        let caller = Caller {
             handle: self,
-            ticket: Some(ticket),
+            cell: &cell,
         };
-        let answer = self.wait("the lock", &resource, answered).await;
-        cancel.ticket = None;
-        answer
+        let end = ShellSide(Arc::clone(&cell));
+        self.post(Command::Acquire { wish, cell: end });
+        let acquired = poll_fn(|cx| cell.acquired.poll(cx));
+        let acquired = self.wait("the lock", cell.resource(), acquired).await?;
+        drop(caller);
+        Some(acquired.map(|lease| HeldLease::new(self.clone(), lease, cell)))
     }
 
     pub(crate) async fn extend(
@@ -163,8 +158,8 @@ impl Handle {
         resource: &Resource,
         lease: OperationId,
         ttl: Option<Ttl>,
-    ) -> Option<Result<Instant, ExtendFailure>> {
-        let (answer, answered) = oneshot::channel();
+    ) -> Option<Extended> {
+        let (answer, answered) = promise();
         self.post(Command::Extend { lease, ttl, answer });
         self.wait(EXTENSION, resource, answered).await
     }
@@ -175,8 +170,8 @@ impl Handle {
         resource: Resource,
         owner: Owner,
         terms: Terms,
-    ) -> Option<Result<Instant, ExtendFailure>> {
-        let (answer, answered) = oneshot::channel();
+    ) -> Option<Extended> {
+        let (answer, answered) = promise();
         let of = resource.clone();
         self.post(Command::Prolong {
             resource,
@@ -192,12 +187,8 @@ impl Handle {
     }
 
     /// What each node says about a key; none means that there is no shell any more.
-    pub(crate) async fn inspect(
-        &self,
-        resource: Resource,
-        limit: Duration,
-    ) -> Option<Vec<(NodeId, Vote)>> {
-        let (answer, answered) = oneshot::channel();
+    pub(crate) async fn inspect(&self, resource: Resource, limit: Duration) -> Option<Inspected> {
+        let (answer, answered) = promise();
         let of = resource.clone();
         self.post(Command::Inspect {
             resource,
@@ -215,7 +206,7 @@ impl Handle {
         owner: Owner,
         terms: Terms,
     ) -> Option<ReleaseOutcome> {
-        let (answer, answered) = oneshot::channel();
+        let (answer, answered) = promise();
         let of = resource.clone();
         self.post(Command::Evict {
             resource,
@@ -227,9 +218,9 @@ impl Handle {
     }
 
     pub(crate) async fn shut_down(&self) -> Option<usize> {
-        let (answer, answered) = oneshot::channel();
-        self.post(Command::ShutDown { answer });
-        answered.await.ok()
+        let (answer, answered) = promise();
+        self.post(Command::ShutDown(answer));
+        answered.await
     }
 
     /// Waits for an answer; none means that there is no shell any more. In a test's time not for ever.
@@ -237,10 +228,10 @@ impl Handle {
         &self,
         what: &str,
         resource: &Resource,
-        answered: impl Future<Output = Result<T, oneshot::error::RecvError>>,
+        answered: impl Future<Output = Option<T>>,
     ) -> Option<T> {
         let what = || format!("{what} {:?}", resource.as_str());
-        self.0.clock.wait_for(what, answered).await.ok()
+        self.0.clock.wait_for(what, answered).await
     }
 
     /// A shell that has ended answers nobody: the command is dropped, and with it the way back.
@@ -252,6 +243,11 @@ impl Handle {
     pub(crate) fn downgrade(&self) -> WeakHandle {
         WeakHandle(Arc::downgrade(&self.0))
     }
+}
+
+/// The number of a new operation.
+pub(crate) fn next_operation(operations: &AtomicU64) -> OperationId {
+    OperationId::new(operations.fetch_add(1, Ordering::Relaxed))
 }
 
 const EXTENSION: &str = "an extension of the lock";
@@ -267,58 +263,51 @@ impl WeakHandle {
     }
 }
 
-/// Step 5 for callers who went away: what they may have set is taken back.
-struct CancelOnDrop<'a> {
+/// Who waits for an acquisition. Step 5 for callers who go away: what they may have set is taken back.
+struct Caller<'a> {
     handle: &'a Handle,
-    ticket: Option<Ticket>,
+    cell: &'a Cell,
 }
 
-impl Drop for CancelOnDrop<'_> {
+impl Drop for Caller<'_> {
     fn drop(&mut self) {
-        if let Some(ticket) = self.ticket {
-            self.handle.post(Command::Cancel(ticket));
+        let operation = self.cell.operation();
+        match self.cell.acquired.leave() {
+            Left::Owed => self.handle.post(Command::Cancel(operation)),
+            Left::Come(Ok(_)) => self.handle.post(Command::Release(operation)),
+            Left::Come(Err(_)) | Left::Nothing => {}
         }
     }
 }
 
-/// A lease on its way to a caller, or in a guard. Wherever it is dropped, it is released.
+/// A lease in somebody's hands. Wherever it is dropped, it is released.
 #[derive(Debug)]
 pub(crate) struct HeldLease {
     handle: Handle,
-    id: OperationId,
     lease: Lease,
-    status: Arc<LeaseStatus>,
+    cell: Arc<Cell>,
     released: bool,
-    /// The answer to a release that somebody has stopped waiting for, and may wait for again.
-    answer: Option<oneshot::Receiver<ReleaseOutcome>>,
     outcome: Option<ReleaseOutcome>,
 }
 
 impl HeldLease {
-    pub(crate) const fn new(
-        handle: Handle,
-        id: OperationId,
-        lease: Lease,
-        status: Arc<LeaseStatus>,
-    ) -> Self {
+    const fn new(handle: Handle, lease: Lease, cell: Arc<Cell>) -> Self {
         Self {
             handle,
-            id,
             lease,
-            status,
+            cell,
             released: false,
-            answer: None,
             outcome: None,
         }
     }
 
-    pub(crate) const fn status(&self) -> &Arc<LeaseStatus> {
-        &self.status
+    pub(crate) const fn cell(&self) -> &Arc<Cell> {
+        &self.cell
     }
 
     /// The holder has it from now on.
     pub(crate) fn begin(&self) -> Hold {
-        Hold::begin(&self.lease, &self.status)
+        Hold::begin(&self.lease, &self.cell)
     }
 
     /// Whether the holder has let it go.
@@ -330,8 +319,8 @@ impl HeldLease {
         &self.handle
     }
 
-    pub(crate) const fn id(&self) -> OperationId {
-        self.id
+    pub(crate) fn id(&self) -> OperationId {
+        self.cell.operation()
     }
 
     pub(crate) const fn lease(&self) -> &Lease {
@@ -341,18 +330,18 @@ impl HeldLease {
     /// Says that the holder is at work; not more often than the shell can make use of.
     pub(crate) fn heartbeat(&self) {
         let now = self.handle.clock().now();
-        if self.status.is_heartbeat_news(now) {
-            self.handle.heartbeat(self.id);
+        if self.cell.is_heartbeat_news(now) {
+            self.handle.heartbeat(self.id());
         }
     }
 
     /// Waits for the loss.
     pub(crate) fn lost(&self) -> impl Future<Output = LeaseLost> + Send + Sync + use<> {
-        let status = Arc::clone(&self.status);
+        let cell = Arc::clone(&self.cell);
         async move {
-            let mut changes = Deadlines::changes(&status);
+            let mut changes = Deadlines::changes(&cell);
             loop {
-                if let Some(lost) = status.loss() {
+                if let Some(lost) = cell.loss() {
                     return lost;
                 }
                 changes.next().await;
@@ -363,22 +352,21 @@ impl HeldLease {
     /// From now on nothing is lost that was not lost before.
     fn let_go(&mut self) {
         self.released = true;
-        self.status.let_go();
+        self.cell.let_go();
+    }
+
+    /// Waits for what becomes of the lease that was let go; none means that there is no shell any more.
+    async fn ended(&self, what: &str) -> Option<Ended> {
+        let ended = poll_fn(|cx| self.cell.ended.poll(cx));
+        self.handle.wait(what, &self.lease.resource, ended).await
     }
 
     /// Ends the lease, but leaves the keys; false if it was lost before.
     pub(crate) async fn hand_over(mut self) -> bool {
         self.let_go();
-        let (answer, answered) = oneshot::channel();
-        self.handle.post(Command::HandOver {
-            lease: self.id,
-            answer,
-        });
-        let resource = &self.lease.resource;
-        let answer = self
-            .handle
-            .wait("the end of the lease of", resource, answered);
-        answer.await.unwrap_or(false)
+        self.handle.post(Command::HandOver(self.id()));
+        let ended = self.ended("the end of the lease of").await;
+        matches!(ended, Some(Ended::HandedOver(true)))
     }
 
     /// Releases, and waits for the outcome; none means that there is no shell any more.
@@ -390,18 +378,13 @@ impl HeldLease {
     pub(crate) async fn release_in_place(&mut self) -> Option<ReleaseOutcome> {
         if !self.released {
             self.let_go();
-            let (answer, answered) = oneshot::channel();
-            self.handle.post(Command::Release {
-                lease: self.id,
-                answer: Some(answer),
-            });
-            self.answer = Some(answered);
+            self.handle.post(Command::Release(self.id()));
         }
-        if let Some(answered) = &mut self.answer {
-            // Kept until it has come: this future may be dropped.
-            let resource = &self.lease.resource;
-            self.outcome = self.handle.wait(RELEASE, resource, answered).await;
-            self.answer = None;
+        if self.outcome.is_none() {
+            // It stays in the cell until it is taken: this future may be dropped.
+            if let Some(Ended::Released(outcome)) = self.ended(RELEASE).await {
+                self.outcome = Some(outcome);
+            }
         }
         self.outcome.clone()
     }
@@ -409,12 +392,11 @@ impl HeldLease {
 
 impl Drop for HeldLease {
     fn drop(&mut self) {
+        // Nobody waits for what becomes of it any more.
+        drop(self.cell.ended.leave());
         if !self.released {
             self.let_go();
-            self.handle.post(Command::Release {
-                lease: self.id,
-                answer: None,
-            });
+            self.handle.post(Command::Release(self.id()));
         }
     }
 }

@@ -62,8 +62,10 @@
 //! Features add, and change nothing that is there without them.
 
 mod alarm;
+mod answer;
 pub mod blocking;
 mod builder;
+mod cell;
 pub mod clock;
 #[cfg(all(feature = "config", unix))]
 pub mod config;
@@ -95,6 +97,7 @@ mod pages;
 pub mod safety;
 mod shell;
 mod state;
+mod sync;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(feature = "redis")]

@@ -193,7 +193,7 @@ impl<M: Mode> Mutex<M> {
                     resource: resource(),
                 });
             }
-            Some(Err(failure)) => return Err(self.error(failure)),
+            Some(Err(failure)) => return Err(self.error(*failure)),
             Some(Ok(held)) => held,
         };
         let guard = LeaseGuard::new(held);

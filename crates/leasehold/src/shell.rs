@@ -16,23 +16,26 @@ pub(crate) use witness::Observers;
 
 use crate::{
     alarm::Alarm,
+    answer::Promise,
+    cell::ShellSide,
     clock::{self, Clock},
     deadline::Deadlines,
     error::LossCause,
-    handle::{Command, Ticket, WeakHandle},
+    handle::{self, Command, Extended, Inspected, WeakHandle},
     health::{Healths, NodeConnection},
     link::{Link, LinkEvent},
-    state::LeaseStatus,
 };
 use by_number::ByNumber;
 use draining::{Answering, is_drained};
-use leasehold_core::{Engine, Instant, LinkChange, NodeId, Operation, OperationId, Vote};
+use leasehold_core::{
+    Engine, Instant, LinkChange, NodeId, Operation, OperationId, ReleaseOutcome, Wish,
+};
 use std::{
-    sync::Arc,
+    sync::{Arc, atomic::AtomicU64},
     task::{Context, Poll, ready},
     time::Duration,
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use witness::{Note, Witness};
 
 /// How often the shell goes round before it lets the runtime have its turn.
@@ -44,7 +47,7 @@ const LEAST_HEARD: usize = 4;
 /// How often a shell that is to end looks whether it may.
 const DRAIN_LOOK: Duration = Duration::from_millis(5);
 
-/// How long the shell sleeps at most while leases are held.
+/// How long the shell sleeps at most while there are leases, or somebody waits for one.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Makes a link on the shell's thread.
@@ -56,17 +59,15 @@ pub(crate) struct Shell {
     healths: Healths,
     commands: mpsc::UnboundedReceiver<Command>,
     engine: Engine,
-    /// How many operations the engine was asked to do.
-    operations: u64,
     answering: Answering,
     links: Vec<Box<dyn Link>>,
     /// What was heard of a link and not looked at yet; empty between two looks, and kept for its room.
     heard: Vec<LinkEvent>,
-    answers: ByNumber<OperationId, Answer>,
-    /// The leases that somebody has, by the acquisitions that won them.
-    leases: ByNumber<OperationId, Arc<LeaseStatus>>,
+    /// What is under way for somebody, by its operation.
+    pending: ByNumber<OperationId, Pending>,
+    /// Draws the numbers of operations.
+    operations: Arc<AtomicU64>,
     deadlines: &'static Deadlines,
-    tickets: ByNumber<Ticket, OperationId>,
     alarm: Alarm,
     ending: Ending,
     /// Whether it shares its thread with the callers.
@@ -77,13 +78,18 @@ pub(crate) struct Shell {
     witness: Option<Box<Witness>>,
 }
 
-/// Whom to tell how an operation ended.
-enum Answer {
-    Acquire(Ticket, oneshot::Sender<crate::handle::AcquireAnswer>),
-    Extend(oneshot::Sender<Result<Instant, leasehold_core::ExtendFailure>>),
-    Release(oneshot::Sender<leasehold_core::ReleaseOutcome>),
-    HandOver(oneshot::Sender<bool>),
-    Inspect(oneshot::Sender<Vec<(NodeId, Vote)>>),
+/// What is under way for somebody, and whom to tell of it.
+enum Pending {
+    /// An acquisition, or the lease that it has won.
+    Lease {
+        side: ShellSide,
+        is_held: bool,
+    },
+    /// The end of a lease that its holder has let go, and waits for.
+    End(ShellSide),
+    Extend(Promise<Extended>),
+    Evict(Promise<ReleaseOutcome>),
+    Inspect(Promise<Inspected>),
 }
 
 /// Whether the shell is to end.
@@ -91,7 +97,7 @@ enum Ending {
     NotYet,
     /// The manager was shut down, but leases may still be held: those who wait for the clean-up, and
     /// until when they do.
-    ShutDown(Vec<oneshot::Sender<usize>>, Instant),
+    ShutDown(Vec<Promise<usize>>, Instant),
     /// Nobody can ask for anything any more.
     Deserted(Instant),
 }
@@ -166,33 +172,25 @@ impl Shell {
 
     fn take(&mut self, now: Instant, command: Command) {
         match command {
-            // Dropping the answer says that there is no manager any more.
+            // To drop its side says that there is no manager any more.
             Command::Acquire { .. } if matches!(self.ending, Ending::ShutDown(..)) => {}
-            Command::Acquire {
-                ticket,
-                wish,
-                answer,
-            } => {
-                let id = self.submit(now, Operation::Acquire(wish));
-                self.tickets.insert(ticket, id);
-                self.answers.insert(id, Answer::Acquire(ticket, answer));
-            }
-            Command::Cancel(ticket) => self.cancel(now, ticket),
+            Command::Acquire { wish, cell: side } => self.acquire(now, wish, side),
+            Command::Cancel(acquisition) => self.cancel(now, acquisition),
             Command::Extend { lease, ttl, answer } => {
                 let operation = Operation::Extend { lease, ttl };
-                self.submit_for(now, operation, Answer::Extend(answer));
+                self.submit_for(now, operation, Pending::Extend(answer));
             }
             Command::Heartbeat(lease) => {
                 self.submit(now, Operation::Heartbeat(lease));
             }
-            Command::HandOver { lease, answer } => self.hand_lease_over(now, lease, answer),
+            Command::HandOver(lease) => self.let_go(now, lease, Operation::HandOver(lease)),
             Command::Inspect {
                 resource,
                 limit,
                 answer,
             } => {
                 let operation = Operation::Inspect { resource, limit };
-                self.submit_for(now, operation, Answer::Inspect(answer));
+                self.submit_for(now, operation, Pending::Inspect(answer));
             }
             Command::Evict {
                 resource,
@@ -205,7 +203,7 @@ impl Shell {
                     owner,
                     terms,
                 };
-                self.submit_for(now, operation, Answer::Release(answer));
+                self.submit_for(now, operation, Pending::Evict(answer));
             }
             Command::Prolong {
                 resource,
@@ -218,72 +216,69 @@ impl Shell {
                     owner,
                     terms,
                 };
-                self.submit_for(now, operation, Answer::Extend(answer));
+                self.submit_for(now, operation, Pending::Extend(answer));
             }
-            Command::Release { lease, answer } => self.release(now, lease, answer),
-            Command::ShutDown { answer } => self.shut_down(now, answer),
+            Command::Release(lease) => self.let_go(now, lease, Operation::Release(lease)),
+            Command::ShutDown(answer) => self.shut_down(now, answer),
         }
     }
 
-    /// A lease that is on its way to a caller who has gone releases itself.
-    fn cancel(&mut self, now: Instant, ticket: Ticket) {
-        if let Some(id) = self.tickets.remove(&ticket) {
-            self.answers.remove(&id);
+    fn acquire(&mut self, now: Instant, wish: Wish, side: ShellSide) {
+        let id = side.0.operation();
+        let is_held = false;
+        self.pending.insert(id, Pending::Lease { side, is_held });
+        self.begin(now, id, Operation::Acquire(wish));
+    }
+
+    /// A lease that is on its way to a caller who has gone was released by that caller.
+    fn cancel(&mut self, now: Instant, id: OperationId) {
+        if let Some(Pending::Lease { is_held: false, .. }) = self.pending.get(&id) {
+            self.pending.remove(&id);
             self.submit(now, Operation::Cancel(id));
         }
     }
 
-    fn release(
-        &mut self,
-        now: Instant,
-        lease: OperationId,
-        answer: Option<oneshot::Sender<leasehold_core::ReleaseOutcome>>,
-    ) {
-        self.leases.remove(&lease);
-        match answer {
-            Some(answer) => {
-                self.submit_for(now, Operation::Release(lease), Answer::Release(answer));
+    /// A holder lets its lease go, and may wait for what becomes of it.
+    fn let_go(&mut self, now: Instant, lease: OperationId, end: Operation) {
+        match self.pending.remove(&lease) {
+            Some(Pending::Lease { side, .. }) if side.0.ended.is_owed() => {
+                self.submit_for(now, end, Pending::End(side));
             }
-            None => drop(self.submit(now, Operation::Release(lease))),
+            // Nobody waits: neither for the outcome, nor for the text of a lease that is handed over.
+            _ => drop(self.submit(now, Operation::Release(lease))),
         }
     }
 
-    fn hand_lease_over(&mut self, now: Instant, lease: OperationId, answer: oneshot::Sender<bool>) {
-        self.leases.remove(&lease);
-        if answer.is_closed() {
-            // Nobody waits for the text any more.
-            self.submit(now, Operation::Release(lease));
-        } else {
-            self.submit_for(now, Operation::HandOver(lease), Answer::HandOver(answer));
-        }
-    }
-
-    fn submit_for(&mut self, now: Instant, operation: Operation, answer: Answer) {
+    fn submit_for(&mut self, now: Instant, operation: Operation, pending: Pending) {
         let id = self.submit(now, operation);
-        self.answers.insert(id, answer);
+        self.pending.insert(id, pending);
     }
 
     /// Begins an operation for which nothing was sent before `now`.
     fn submit(&mut self, now: Instant, operation: Operation) -> OperationId {
+        let id = handle::next_operation(&self.operations);
+        self.begin(now, id, operation);
+        id
+    }
+
+    /// As [`submit`](Self::submit), for an operation that has its number.
+    fn begin(&mut self, now: Instant, id: OperationId, operation: Operation) {
         // What is submitted together is of one reading.
         if matches!(operation, Operation::Acquire(_)) && self.epoch_at != now {
             self.engine.set_epoch(self.clock.epoch(now));
             self.epoch_at = now;
         }
         let note = self.witness.as_ref().map(|_| Note::of(&operation));
-        let id = OperationId::new(self.operations);
-        self.operations = self.operations.saturating_add(1);
         self.engine.submit(now, id, clock::seed, operation);
         if let (Some(witness), Some(note)) = (&mut self.witness, note) {
             witness.begun(now, id, note);
         }
-        id
     }
 
-    fn shut_down(&mut self, now: Instant, answer: oneshot::Sender<usize>) {
-        for (_, id) in std::mem::take(&mut self.tickets) {
-            self.answers.remove(&id);
-            self.submit(now, Operation::Cancel(id));
+    fn shut_down(&mut self, now: Instant, answer: Promise<usize>) {
+        let all: Vec<_> = self.pending.keys().copied().collect();
+        for id in all {
+            self.cancel(now, id);
         }
         let end = self.drains_until(now);
         match &mut self.ending {
@@ -338,10 +333,7 @@ impl Shell {
     /// is always one that has.
     fn at_once(&self) -> usize {
         match self.ending {
-            Ending::NotYet => {
-                let concerned = self.answers.len() + self.leases.len();
-                LEAST_HEARD.max(concerned / 4) * self.links.len()
-            }
+            Ending::NotYet => LEAST_HEARD.max(self.pending.len() / 4) * self.links.len(),
             // Whether all is confirmed is believed the clock at each turn: what is in is not late.
             Ending::ShutDown(..) | Ending::Deserted(_) => usize::MAX,
         }
@@ -409,7 +401,7 @@ impl Shell {
                 if !waiting.is_empty() && is_drained(&self.engine, &self.answering, now, *until) {
                     let left = self.engine.withdrawals();
                     for answer in waiting.drain(..) {
-                        let _ = answer.send(left);
+                        answer.give(left);
                     }
                 }
                 false
@@ -435,7 +427,7 @@ impl Shell {
         };
         let until = self.engine.poll_timeout().into_iter().chain(drained).min();
         // The timer stands still while the machine sleeps, and the leases do not.
-        let most = if self.leases.is_empty() {
+        let most = if self.pending.is_empty() {
             Duration::MAX
         } else {
             LOOK
@@ -447,8 +439,15 @@ impl Shell {
 /// A shell that ends while leases are held has a bug: they are lost, since nobody keeps them any more.
 impl Drop for Shell {
     fn drop(&mut self) {
-        for (id, lease) in &self.leases {
-            lease.lose(LossCause::Stopped);
+        for (id, pending) in &self.pending {
+            let Pending::Lease {
+                side,
+                is_held: true,
+            } = pending
+            else {
+                continue;
+            };
+            side.0.lose(LossCause::Stopped);
             if let Some(witness) = &mut self.witness {
                 witness.lost(self.clock.now(), *id, &LossCause::Stopped);
             }

@@ -4,7 +4,7 @@ pub(crate) use spans::{Hold, acquiring};
 
 #[cfg(feature = "tracing")]
 mod spans {
-    use crate::state::{LeaseState, LeaseStatus};
+    use crate::{cell::Cell, state::LeaseState};
     use leasehold_core::{Lease, Resource};
     use std::{panic::AssertUnwindSafe, sync::Arc};
     use tracing::{Instrument, Span, field, info_span};
@@ -19,18 +19,18 @@ mod spans {
     #[derive(Debug)]
     pub(crate) struct Hold {
         span: AssertUnwindSafe<Span>,
-        status: Arc<LeaseStatus>,
+        cell: Arc<Cell>,
     }
 
     impl Hold {
-        pub(crate) fn begin(lease: &Lease, status: &Arc<LeaseStatus>) -> Self {
+        pub(crate) fn begin(lease: &Lease, cell: &Arc<Cell>) -> Self {
             let (resource, owner) = (&lease.resource, &lease.owner);
             let token = lease.token.map(leasehold_core::FencingToken::get);
             let lost = field::Empty;
             let span = info_span!(target: "leasehold", "hold", %resource, %owner, token, lost);
             Self {
                 span: AssertUnwindSafe(span),
-                status: Arc::clone(status),
+                cell: Arc::clone(cell),
             }
         }
 
@@ -45,7 +45,7 @@ mod spans {
             if self.span.is_disabled() {
                 return;
             }
-            if let LeaseState::Lost(lost) = self.status.state() {
+            if let LeaseState::Lost(lost) = self.cell.state() {
                 self.span.record("lost", field::display(lost.cause));
             }
         }
@@ -54,7 +54,7 @@ mod spans {
 
 #[cfg(not(feature = "tracing"))]
 mod spans {
-    use crate::state::LeaseStatus;
+    use crate::cell::Cell;
     use leasehold_core::{Lease, Resource};
     use std::sync::Arc;
 
@@ -66,7 +66,7 @@ mod spans {
     pub(crate) struct Hold(());
 
     impl Hold {
-        pub(crate) const fn begin(_: &Lease, _: &Arc<LeaseStatus>) -> Self {
+        pub(crate) const fn begin(_: &Lease, _: &Arc<Cell>) -> Self {
             Self(())
         }
 

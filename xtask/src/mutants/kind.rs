@@ -79,6 +79,13 @@ const KINDS: &[Kind] = &[
         server: true,
     },
     Kind {
+        word: "orders",
+        package: "leasehold",
+        target: &["--test", "orders"],
+        folder: "crates/leasehold/tests/orders",
+        server: false,
+    },
+    Kind {
         word: "processes",
         package: "leasehold",
         target: &["--test", "link_file"],

@@ -143,8 +143,10 @@ const CORE: [&[&str]; 12] = [
     &["engine"],
 ];
 
-const LIBRARY: [&[&str]; 13] = [
+const LIBRARY: [&[&str]; 15] = [
+    &["sync"],
     &[
+        "answer",
         "clock",
         "link",
         "configuration",
@@ -156,6 +158,7 @@ const LIBRARY: [&[&str]; 13] = [
     &["holder"],
     &["alarm", "error"],
     &["options", "outcome", "state", "health"],
+    &["cell"],
     &[
         "observe",
         "trace",

@@ -8,7 +8,7 @@ use crate::{
     link::NodeName,
 };
 use leasehold_core::{Engine, Instant};
-use std::{future::poll_fn, io, thread};
+use std::{future::poll_fn, io, sync::Arc, thread};
 use tokio::{runtime, sync::mpsc, task::unconstrained};
 
 /// One of the two.
@@ -31,6 +31,7 @@ pub(crate) fn spawn(
 ) -> io::Result<()> {
     let (engine, deadlines) = (engine(handle), Deadlines::start()?);
     let witness = Witness::new(observers, handle.nodes());
+    let operations = Arc::clone(handle.operations());
     let (clock, healths, handle) = (handle.clock(), handle.healths().clone(), handle.downgrade());
     let is_guest = matches!(place, Place::Runtime(_));
     let (runtime, own) = match place {
@@ -53,14 +54,12 @@ pub(crate) fn spawn(
             healths,
             commands,
             engine,
-            operations: 0,
             answering: Answering::new(links.len()),
             links: links.into_iter().map(|make| make(clock)).collect(),
             heard: Vec::new(),
-            answers: ByNumber::default(),
-            leases: ByNumber::default(),
             deadlines,
-            tickets: ByNumber::default(),
+            pending: ByNumber::default(),
+            operations,
             alarm,
             ending: Ending::NotYet,
             is_guest,

@@ -1,13 +1,11 @@
 //! Telling callers and holders, and whoever observes, what became of what they wanted.
 
-use super::{Answer, Shell};
+use super::{Pending, Shell};
 use crate::{
+    cell::Ended,
     error::{Danger, LossCause},
-    handle::HeldLease,
-    state::LeaseStatus,
 };
 use leasehold_core::{Event, Lease, LeaseChange, Operation, OperationId};
-use std::sync::Arc;
 
 impl Shell {
     /// Tells callers how their operations ended; says whether anybody was told anything.
@@ -15,67 +13,62 @@ impl Shell {
         let mut told = false;
         while let Some((id, event)) = self.engine.poll_event() {
             told = true;
-            if let Event::Changed(change) = event {
-                self.change(id, change);
-                continue;
-            }
             if let Some(witness) = &mut self.witness {
                 witness.ended(self.clock.now(), id, &event);
             }
-            match (self.answers.remove(&id), event) {
-                (Some(Answer::Acquire(ticket, answer)), Event::Acquired(lease)) => {
-                    self.tickets.remove(&ticket);
-                    // Whoever drops the lease releases it: the caller, or this line if the caller has
-                    // gone.
-                    match self.hold(id, lease) {
-                        Some(held) => drop(answer.send(Ok(held))),
-                        None => drop(self.submit(self.clock.now(), Operation::Release(id))),
-                    }
-                }
-                (Some(Answer::Acquire(ticket, answer)), Event::NotAcquired(failure)) => {
-                    self.tickets.remove(&ticket);
-                    let _ = answer.send(Err(failure));
-                }
-                (Some(Answer::Extend(answer)), Event::Extended(valid_until)) => {
-                    let _ = answer.send(Ok(valid_until));
-                }
-                (Some(Answer::Extend(answer)), Event::NotExtended(failure)) => {
-                    let _ = answer.send(Err(failure));
-                }
-                (Some(Answer::Release(answer)), Event::Released(outcome)) => {
-                    let _ = answer.send(outcome);
-                }
-                (Some(Answer::HandOver(answer)), Event::HandedOver(in_time)) => {
-                    let _ = answer.send(in_time);
-                }
-                (Some(Answer::Inspect(answer)), Event::Inspected(votes)) => {
-                    let _ = answer.send(votes);
-                }
-                // A cancelled acquisition that had won in the same moment.
-                (None, Event::Acquired(_)) => {
-                    self.submit(self.clock.now(), Operation::Release(id));
-                }
-                (None, _) => {}
-                (Some(_), event) => unreachable!("an operation ended as {event:?}"),
+            match event {
+                Event::Changed(change) => self.change(id, change),
+                Event::Acquired(lease) => self.win(id, lease),
+                event => self.end(id, event),
             }
         }
         told
     }
 
-    /// A lease that was just won, as its holder gets it; none if there can be no holder any more.
-    fn hold(&mut self, id: OperationId, lease: Lease) -> Option<HeldLease> {
-        let handle = self.handle.upgrade()?;
-        let (resource, valid_until) = (lease.resource.clone(), lease.valid_until);
-        let status = Arc::new(LeaseStatus::new(resource, self.clock, valid_until));
-        self.leases.insert(id, Arc::clone(&status));
-        Some(HeldLease::new(handle, id, lease, status))
+    /// Gives a lease to whoever waits for it. If that caller has gone, even in the same moment, it is released.
+    fn win(&mut self, id: OperationId, lease: Lease) {
+        if let Some(Pending::Lease { side, is_held }) = self.pending.get_mut(&id) {
+            *is_held = side.0.win(lease);
+            if *is_held {
+                return;
+            }
+        }
+        self.pending.remove(&id);
+        self.submit(self.clock.now(), Operation::Release(id));
+    }
+
+    /// Tells whoever waits what became of an operation.
+    fn end(&mut self, id: OperationId, event: Event) {
+        match (self.pending.remove(&id), event) {
+            (Some(Pending::Lease { side, .. }), Event::NotAcquired(failure)) => {
+                drop(side.0.acquired.give(Err(Box::new(failure))));
+            }
+            (Some(Pending::End(side)), Event::Released(outcome)) => {
+                drop(side.0.ended.give(Ended::Released(outcome)));
+            }
+            (Some(Pending::End(side)), Event::HandedOver(in_time)) => {
+                drop(side.0.ended.give(Ended::HandedOver(in_time)));
+            }
+            (Some(Pending::Extend(answer)), Event::Extended(until)) => answer.give(Ok(until)),
+            (Some(Pending::Extend(answer)), Event::NotExtended(failure)) => {
+                answer.give(Err(failure));
+            }
+            (Some(Pending::Evict(answer)), Event::Released(outcome)) => answer.give(outcome),
+            (Some(Pending::Inspect(answer)), Event::Inspected(votes)) => answer.give(votes),
+            // Whoever asked has gone, or did not want to know.
+            (None, _) => {}
+            (Some(_), event) => unreachable!("an operation ended as {event:?}"),
+        }
     }
 
     /// Tells the holder what became of the lease.
     fn change(&mut self, id: OperationId, change: LeaseChange) {
-        let (Some(lease), Some(handle)) = (self.leases.get(&id), self.handle.upgrade()) else {
+        let (Some(Pending::Lease { side, .. }), Some(handle)) =
+            (self.pending.get(&id), self.handle.upgrade())
+        else {
             return;
         };
+        let lease = &side.0;
         let (clock, names, resource) = (self.clock, handle.names(), lease.resource());
         match change {
             LeaseChange::Confirmed { valid_until } => {

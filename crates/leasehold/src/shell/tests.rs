@@ -1,6 +1,7 @@
 //! When the shell looks at the clock: behind the answers that are in, and before what it asks.
 
 mod ending;
+mod gone;
 
 use super::LEAST_HEARD;
 use crate::{
@@ -34,6 +35,8 @@ struct Desk {
     is_hinting: bool,
     /// Who speaks as soon as this one has answered something.
     next: Option<Node>,
+    /// What is dropped as soon as it has answered something, before the shell takes the answer.
+    drops: Option<Box<dyn Send>>,
     is_silent: bool,
     is_up: bool,
     vote: Vote,
@@ -55,6 +58,7 @@ impl Node {
             is_slow: false,
             is_hinting: false,
             next: None,
+            drops: None,
             is_silent,
             is_up: false,
             vote: Vote::GRANTED,
@@ -119,6 +123,7 @@ impl Link for Node {
 
 impl Node {
     fn next(&self, cx: &Context<'_>) -> Poll<LinkEvent> {
+        let mut drops = None;
         let polled = self.with(|desk| {
             let has_left = !desk.given.is_empty();
             desk.asked.extend(desk.given.drain(..));
@@ -143,8 +148,10 @@ impl Node {
             if let Some(next) = desk.next.take() {
                 next.with(|desk| desk.is_silent = false);
             }
+            drops = desk.drops.take();
             Poll::Ready(LinkEvent::Reply(tag, desk.vote.clone()))
         });
+        drop(drops);
         self.0.1.notify_all();
         polled
     }

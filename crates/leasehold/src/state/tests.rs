@@ -1,18 +1,33 @@
-//! What a status tells of its lease.
+//! What a cell tells of its lease.
 
 use super::*;
+use crate::{
+    cell::Cell,
+    clock::Clock,
+    error::{Danger, LossCause},
+};
+use leasehold_core::{Instant, OperationId, Resource};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Waker},
+    time::Duration,
+};
 
-fn status(left: Duration) -> LeaseStatus {
-    let clock = Clock::system();
+fn status(left: Duration) -> Cell {
     let resource = Resource::new("r").expect("a name");
-    LeaseStatus::new(resource, clock, clock.now().saturating_add(left))
+    let cell = Cell::new(OperationId::new(0), resource, Clock::system());
+    cell.begin(Clock::system().now().saturating_add(left));
+    cell
 }
 
 #[test]
 fn a_lease_whose_time_is_up_is_lost_whoever_looks() {
     let status = status(Duration::ZERO);
     assert!(status.state().is_lost());
-    let later = status.clock.now().saturating_add(Duration::from_secs(9));
+    let later = Clock::system().now().saturating_add(Duration::from_secs(9));
     status.confirm(later);
     assert!(status.state().is_lost(), "nothing brings it back");
     assert!(status.remaining().is_zero());
@@ -22,7 +37,7 @@ fn a_lease_whose_time_is_up_is_lost_whoever_looks() {
 fn a_lease_of_which_nothing_was_left_does_not_come_back() {
     let status = status(Duration::ZERO);
     assert!(status.remaining().is_zero());
-    let later = status.clock.now().saturating_add(Duration::from_secs(9));
+    let later = Clock::system().now().saturating_add(Duration::from_secs(9));
     status.confirm(later);
     assert!(status.remaining().is_zero(), "somebody was told");
 }
@@ -47,7 +62,7 @@ fn a_lease_that_was_let_go_is_never_lost() {
 fn nothing_is_left_of_a_lease_that_was_let_go() {
     let status = status(Duration::from_secs(60));
     status.let_go();
-    let later = status.clock.now().saturating_add(Duration::from_secs(9));
+    let later = Clock::system().now().saturating_add(Duration::from_secs(9));
     status.confirm(later);
     assert!(status.remaining().is_zero());
     assert_eq!(status.state(), LeaseState::Released);
@@ -85,7 +100,7 @@ fn who_waits_is_woken_by_a_change_and_who_waits_no_more_is_not() {
         assert!(gone.poll(&cx).is_pending());
     }
     drop(gone);
-    assert_eq!(status.lock().waiting.len(), 1, "one waits, once");
+    assert_eq!(status.waiting(), 1, "one waits, once");
     status.lose(LossCause::Stopped);
     status.lose(LossCause::Stopped);
     assert_eq!(woken.0.load(Ordering::Relaxed), 1);
