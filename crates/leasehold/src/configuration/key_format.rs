@@ -139,6 +139,15 @@ impl KeyFormat {
         }
     }
 
+    /// What stands before and behind a name.
+    #[cfg(feature = "redis")]
+    pub(crate) fn affixes(&self) -> (&str, &str) {
+        match self.around.as_deref() {
+            None => ("", ""),
+            Some(Around { before, behind }) => (before, behind),
+        }
+    }
+
     /// The resource whose key this is; none if it is no lock's key.
     #[must_use]
     pub fn resource(&self, key: &[u8]) -> Option<Resource> {

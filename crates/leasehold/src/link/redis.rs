@@ -12,19 +12,23 @@
 //! * A request costs no future: [`send`](Link::send) copies bytes, and one [`poll`](Link::poll) writes
 //!   what all operations have given and reads what all of them get.
 //!
-//! The way of a request: `scripts` makes bytes of it, or `native` where no scripts can be run. `backlog` keeps it until its
-//! answer comes, `connection` moves the bytes, `codec` reads the reply and `reply` makes a vote of it, which counts when
-//! `replicas` have it, if that is wanted. `look` is how hints come. `url`, `socket`, `tls`, `talk` and `handshake` are the way
-//! to a connection, and `leasehold_core::backoff` spaces the tries; where sentinels are asked for the way, `search` asks them, by a
-//! talk with each `sentinel`, and `failover` goes on asking: when another has become the master, and whether votes count. `steward` comes for the operator
-//! and not for locks, and `stamp` for the locks of `timestamp`, which know nothing of votes.
+//! The way of a request: `scripts` makes bytes of it, on `heads` that are made once, or `native` where no scripts can
+//! be run. `backlog` keeps it until its answer comes, `connection` moves the bytes, `glance` reads the usual answers
+//! where they lie, `codec` reads every other and `reply` makes a vote of it, which counts when `replicas` have it, if
+//! that is wanted. `look` is how hints come. `url`, `socket`, `tls`, `talk` and `handshake` are the way to a
+//! connection, and `leasehold_core::backoff` spaces the tries; where sentinels are asked for the way, `search` asks
+//! them, by a talk with each `sentinel`, and `failover` goes on asking: when another has become the master, and whether
+//! votes count. `steward` comes for the operator and not for locks, and `stamp` for the locks of `timestamp`, which
+//! know nothing of votes.
 
 mod backlog;
 mod codec;
 mod connection;
 mod failover;
+mod glance;
 mod greeting;
 mod handshake;
+mod heads;
 mod look;
 mod native;
 mod replicas;
@@ -55,7 +59,6 @@ use leasehold_core::{Fault, FaultKind, Identity, Instant, Request, Tag, Vote, ba
 use replicas::Replicas;
 use scripts::{Encoder, Met};
 use std::{
-    collections::VecDeque,
     fmt,
     pin::Pin,
     task::{Context, Poll, ready},
@@ -73,13 +76,16 @@ use tokio::time::{Sleep, sleep};
 pub struct RedisLink {
     url: RedisUrl,
     encoder: Encoder,
+    /// The server, as long as it is not known.
+    nobody: Met,
     clock: Clock,
     state: State,
     /// Why the node cannot be asked. None while it can, and before that is known.
     down: Option<String>,
     backlog: Backlog,
     backoff: Backoff,
-    events: VecDeque<LinkEvent>,
+    /// What was answered when it was given, without the node.
+    refused: Vec<LinkEvent>,
 }
 
 enum State {
@@ -95,15 +101,17 @@ impl RedisLink {
     /// A link to the node at `url`. `clock` spaces the tries to connect, and tells how old the word of sentinels is.
     #[must_use]
     pub fn new(url: RedisUrl, clock: Clock, configuration: &Configuration) -> Self {
+        let encoder = Encoder::new(configuration);
         Self {
-            encoder: Encoder::new(configuration),
+            nobody: Met::nobody(encoder.disk(None)),
+            encoder,
             url,
             state: State::Resting(None),
             down: None,
             backlog: Backlog::default(),
             backoff: Backoff::NEW,
             clock,
-            events: VecDeque::new(),
+            refused: Vec::new(),
         }
     }
 
@@ -117,8 +125,13 @@ impl RedisLink {
         }
     }
 
-    /// Goes one step on. Ready when there is another step to go, or an event.
-    fn advance(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Goes one step on. Ready when there is another step to go, or `limit` events are there.
+    fn advance(
+        &mut self,
+        cx: &mut Context<'_>,
+        events: &mut Vec<LinkEvent>,
+        limit: usize,
+    ) -> Poll<()> {
         let outcome = match &mut self.state {
             State::Resting(pause) => {
                 if let Some(pause) = pause {
@@ -132,27 +145,27 @@ impl RedisLink {
                 Ok(())
             }
             State::Dialling(dialling) => ready!(dialling.as_mut().poll(cx)).map(|connection| {
-                let id = Some(&connection.met().id).filter(|id| !id.is_empty());
-                let identity = id.map(|id| Identity::new(id));
+                let id = Some(connection.met().id()).filter(|id| !id.is_empty());
+                let identity = id.map(Identity::new);
                 self.down = None;
                 self.backoff.succeeded(self.clock.now());
-                self.events.push_back(LinkEvent::Up(identity));
+                events.push(LinkEvent::Up(identity));
                 if connection.hints() == Hints::Given {
-                    self.events.push_back(LinkEvent::Changed(None));
+                    events.push(LinkEvent::Changed(None));
                 }
                 if let Some(native) = connection.met().native {
                     // What waits for the very first connection was put into words before this was known.
                     let faults = self.backlog.say_natively(&self.encoder, native);
-                    self.events.extend(faults.into_iter().map(unsaid));
+                    events.extend(faults.into_iter().map(unsaid));
                 }
                 self.state = State::Up(Box::new(connection));
             }),
             State::Up(connection) => {
-                ready!(connection.exchange(cx, &mut self.backlog, &mut self.events))
+                ready!(connection.exchange(cx, &mut self.backlog, events, limit))
             }
         };
         if let Err(reason) = outcome {
-            self.lose(reason);
+            self.lose(reason, events);
         }
         Poll::Ready(())
     }
@@ -162,32 +175,30 @@ impl RedisLink {
         if let Some(fault) = self.backlog.refuse(request) {
             return Err(fault);
         }
-        let nobody = Met::nobody(self.encoder.disk(None));
+        let (backlog, encoder) = (&mut self.backlog, &self.encoder);
         let met = match &self.state {
             State::Up(connection) => connection.met(),
-            State::Resting(_) | State::Dialling(_) => &nobody,
+            State::Resting(_) | State::Dialling(_) => &self.nobody,
         };
-        let (backlog, encoder) = (&mut self.backlog, &self.encoder);
         if let Some(native) = met.native {
             return backlog.push_native(tag, request.clone(), given, encoder, native);
         }
-        let wire = encoder.by_hash(request);
-        backlog.push(tag, request.clone(), given, &wire);
-        backlog.append(|wire| encoder.append(wire, request, met));
+        backlog.push(tag, request.clone(), given, |wire, request| {
+            encoder.encode(wire, request, met);
+        });
         Ok(())
     }
 
     /// There is no connection, or none any more.
-    fn lose(&mut self, reason: String) {
+    fn lose(&mut self, reason: String, events: &mut Vec<LinkEvent>) {
         let answers = self.backlog.abandon(match self.state {
             State::Up(_) => Loss::Lost(&reason),
             State::Resting(_) | State::Dialling(_) => Loss::NeverUp(&reason),
         });
         let pause = self.backoff.failed(self.clock.now());
         self.state = State::Resting((!pause.is_zero()).then(|| Box::pin(sleep(pause))));
-        self.events
-            .extend(answers.map(|(tag, vote)| LinkEvent::Reply(tag, vote)));
-        self.events.push_back(LinkEvent::Down(reason.clone()));
+        events.extend(answers.map(|(tag, vote)| LinkEvent::Reply(tag, vote)));
+        events.push(LinkEvent::Down(reason.clone()));
         self.down = Some(reason);
     }
 }
@@ -199,26 +210,18 @@ impl Link for RedisLink {
             None => self.say(tag, request, given),
         };
         if let Err(fault) = said {
-            self.events.push_back(unsaid((tag, fault)));
+            self.refused.push(unsaid((tag, fault)));
         }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, most: usize) -> Poll<()> {
-        // What was given since the last poll leaves before further answers are taken: the node has something to do
-        // meanwhile.
-        if !self.events.is_empty()
-            && let State::Up(connection) = &mut self.state
-        {
-            // A connection that takes nothing more is given up behind the answers that are still to be read.
-            drop(connection.write(cx, &mut self.backlog));
-        }
+        let limit = events.len().saturating_add(most);
+        events.append(&mut self.refused);
         loop {
-            if !self.events.is_empty() {
-                let count = self.events.len().min(most);
-                events.extend(self.events.drain(..count));
+            ready!(self.advance(cx, events, limit));
+            if events.len() >= limit {
                 return Poll::Ready(());
             }
-            ready!(self.advance(cx));
         }
     }
 }

@@ -112,11 +112,17 @@ impl Backlog {
         })
     }
 
-    /// Puts a request behind all others.
-    pub(super) fn push(&mut self, tag: Tag, request: Request, given: Instant, wire: &[u8]) {
+    /// Puts a request behind all others, as `encode` writes it.
+    pub(super) fn push(
+        &mut self,
+        tag: Tag,
+        request: Request,
+        given: Instant,
+        encode: impl FnOnce(&mut Vec<u8>, &Request),
+    ) {
         let begins_at = self.end();
-        self.expect(tag, request, given, begins_at);
-        self.bytes.extend_from_slice(wire);
+        encode(&mut self.bytes, &request);
+        self.expect(tag, request, given, begins_at, begins_at);
     }
 
     /// Puts a request behind all others, for a node that runs no scripts.
@@ -139,8 +145,9 @@ impl Backlog {
         }
         self.place(Asked::Key);
         codec::encode(&mut self.bytes, &[b"GET", key.as_bytes()]);
-        self.expect(tag, request, given, begins_at);
+        let last_begins_at = self.end();
         codec::encode(&mut self.bytes, &[b"PTTL", key.as_bytes()]);
+        self.expect(tag, request, given, begins_at, last_begins_at);
         Ok(())
     }
 
@@ -160,16 +167,25 @@ impl Backlog {
         unsaid
     }
 
-    /// An answer to this request will come.
-    fn expect(&mut self, tag: Tag, request: Request, given: Instant, begins_at: u64) {
+    /// An answer to this request will come, to the last of its commands, which begins there.
+    fn expect(
+        &mut self,
+        tag: Tag,
+        request: Request,
+        given: Instant,
+        begins_at: u64,
+        last_begins_at: u64,
+    ) {
         *self.count(&request) += 1;
         self.locks.push(&request);
-        self.place(Asked::Request(Waiting {
+        let asked = Asked::Request(Waiting {
             tag,
             request,
             given,
             begins_at,
-        }));
+        });
+        let begins_at = last_begins_at;
+        self.asked.push_back(Place { begins_at, asked });
     }
 
     /// Asks what the key of `resource` is, of which an answer `said` something, and for the next change to it.
@@ -223,11 +239,6 @@ impl Backlog {
         self.asked.push_back(Place { begins_at, asked });
     }
 
-    /// Adds bytes to the request that was pushed last.
-    pub(super) fn append(&mut self, add: impl FnOnce(&mut Vec<u8>)) {
-        add(&mut self.bytes);
-    }
-
     /// The bytes that may leave now.
     ///
     /// No more than [`WINDOW`] bytes are on their way without an answer. They find room in the kernel of
@@ -250,6 +261,14 @@ impl Backlog {
             self.base += self.left as u64;
             self.bytes.drain(..self.left);
             self.left = 0;
+        }
+    }
+
+    /// The request that the next answer is to, if it is to one.
+    pub(super) fn first(&self) -> Option<&Request> {
+        match &self.asked.front()?.asked {
+            Asked::Request(waiting) => Some(&waiting.request),
+            _ => None,
         }
     }
 
@@ -315,8 +334,14 @@ impl Backlog {
             );
             return Err((waiting.tag, Vote::Unknown(fault)));
         }
-        let wire = encoder.in_full(&waiting.request, met);
-        self.push(waiting.tag, waiting.request, waiting.given, &wire);
+        self.push(
+            waiting.tag,
+            waiting.request,
+            waiting.given,
+            |wire, request| {
+                encoder.encode_in_full(wire, request, met);
+            },
+        );
         Ok(())
     }
 

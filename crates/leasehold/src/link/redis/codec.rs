@@ -53,22 +53,60 @@ pub(super) fn encode_part(wire: &mut Vec<u8>, part: &[u8]) {
     wire.extend_from_slice(b"\r\n");
 }
 
-fn header(wire: &mut Vec<u8>, kind: u8, length: usize) {
-    wire.push(kind);
-    // Without a string of its own: this is done a dozen times for each request.
-    let mut digits = [0; 20];
-    let mut first = digits.len();
-    let mut rest = length;
-    loop {
-        first -= 1;
-        digits[first] = b'0' + u8::try_from(rest % 10).unwrap_or_default();
-        rest /= 10;
-        if rest == 0 {
-            break;
+/// Appends one part of a command that is these pieces, one behind the other.
+pub(super) fn encode_joined(wire: &mut Vec<u8>, pieces: [&[u8]; 4]) {
+    header(wire, b'$', pieces.iter().map(|piece| piece.len()).sum());
+    for piece in pieces {
+        if !piece.is_empty() {
+            wire.extend_from_slice(piece);
         }
     }
-    wire.extend_from_slice(&digits[first..]);
     wire.extend_from_slice(b"\r\n");
+}
+
+fn header(wire: &mut Vec<u8>, kind: u8, length: usize) {
+    match u8::try_from(length) {
+        Ok(length @ ..10) => wire.extend_from_slice(&[kind, b'0' + length, b'\r', b'\n']),
+        Ok(length @ ..100) => {
+            let [tens, ones] = [length / 10, length % 10];
+            wire.extend_from_slice(&[kind, b'0' + tens, b'0' + ones, b'\r', b'\n']);
+        }
+        _ => {
+            wire.push(kind);
+            let length = Decimal::of(u64::try_from(length).unwrap_or(u64::MAX));
+            wire.extend_from_slice(length.as_bytes());
+            wire.extend_from_slice(b"\r\n");
+        }
+    }
+}
+
+/// The digits of a number, without a string of its own: several are written for each request.
+#[derive(Debug)]
+pub(super) struct Decimal {
+    digits: [u8; 20],
+    first: usize,
+}
+
+impl Decimal {
+    pub(super) fn of(number: u64) -> Self {
+        let mut this = Self {
+            digits: [b'0'; 20],
+            first: 20,
+        };
+        let mut rest = number;
+        loop {
+            this.first -= 1;
+            this.digits[this.first] = b'0' + u8::try_from(rest % 10).unwrap_or_default();
+            rest /= 10;
+            if rest == 0 {
+                return this;
+            }
+        }
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.digits[self.first..]
+    }
 }
 
 /// Why bytes cannot be what a Redis or Valkey node sends.
@@ -244,6 +282,16 @@ impl Inbox {
     /// `count` bytes were written into [`space`](Self::space).
     pub(super) fn filled(&mut self, count: usize) {
         self.end += count;
+    }
+
+    /// What has come in and was not taken yet.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[self.start..self.end]
+    }
+
+    /// So many bytes of it are understood.
+    pub(super) fn taken(&mut self, count: usize) {
+        self.start += count;
     }
 
     /// Takes the next frame out, if it is complete.

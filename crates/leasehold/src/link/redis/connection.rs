@@ -2,14 +2,15 @@
 
 use super::{
     backlog::{Asked, Backlog, Waiting},
-    codec::{Frame, Inbox},
+    codec::{self, Frame, Inbox},
     failover::Watch,
+    glance::at_a_glance,
     greeting,
     handshake::is_about_rights,
     look::{self, Said},
     native,
     replicas::Replicas,
-    reply::{self, Verdict},
+    reply::{self, Reply, Verdict},
     rights,
     scripts::{Encoder, Met},
     socket::{self, Stream},
@@ -20,7 +21,6 @@ use leasehold_core::{
     discovery::{Heard, Need},
 };
 use std::{
-    collections::VecDeque,
     pin::Pin,
     task::{Context, Poll, ready},
     time::Duration,
@@ -34,6 +34,8 @@ use tokio::{
 pub(super) struct Connection {
     stream: Stream,
     inbox: Inbox,
+    /// Whether answers may have come in that were not looked at, since enough were told.
+    holds_answers: bool,
     /// Bytes were written that the stream may still keep to itself (TLS does).
     flush: bool,
     listener: Listener,
@@ -76,6 +78,7 @@ impl Connection {
         Self {
             stream,
             inbox,
+            holds_answers: false,
             flush: false,
             listener: Listener {
                 encoder,
@@ -105,8 +108,8 @@ impl Connection {
         &self.listener.met
     }
 
-    /// Reads and writes all that can be now. Ready when there are new events, or with the reason why the
-    /// connection is of no more use.
+    /// Reads and writes all that can be now, until `limit` events are there. Pending when nothing more can be done; ready
+    /// when there may be more events, or with the reason why the connection is of no more use.
     ///
     /// Reads first: if the node is gone, what has not left yet is better off not having left. Only what is given while
     /// answers wait to be taken is written without that: a read has just been.
@@ -114,8 +117,14 @@ impl Connection {
         &mut self,
         cx: &mut Context<'_>,
         backlog: &mut Backlog,
-        events: &mut VecDeque<LinkEvent>,
+        events: &mut Vec<LinkEvent>,
+        limit: usize,
     ) -> Poll<Result<(), String>> {
+        if self.holds_answers {
+            // The node has something to do meanwhile. A connection that takes nothing more is given up behind the answers
+            // that are still to be read.
+            drop(self.write(cx, backlog));
+        }
         if let Some(watch) = &mut self.listener.watch {
             if let Poll::Ready(reason) = watch.poll_departure(cx) {
                 return Poll::Ready(Err(reason));
@@ -124,13 +133,13 @@ impl Connection {
         }
         self.question(cx, backlog);
         loop {
-            let read = self.read(cx, backlog, events)?;
+            let read = self.read(cx, backlog, events, limit)?;
             let written = self.write(cx, backlog)?;
-            if !events.is_empty() {
-                return Poll::Ready(Ok(()));
-            }
             if read.is_pending() && written.is_pending() {
                 return Poll::Pending;
+            }
+            if self.holds_answers {
+                return Poll::Ready(Ok(()));
             }
         }
     }
@@ -149,23 +158,31 @@ impl Connection {
         }
     }
 
-    /// One read, and the answers in it.
+    /// The answers that have come in, or one read and those in it, as far as they are no more than `limit`.
     fn read(
         &mut self,
         cx: &mut Context<'_>,
         backlog: &mut Backlog,
-        events: &mut VecDeque<LinkEvent>,
+        events: &mut Vec<LinkEvent>,
+        limit: usize,
     ) -> Poll<Result<(), String>> {
-        let mut space = ReadBuf::new(self.inbox.space());
-        let read = Pin::new(&mut self.stream).poll_read(cx, &mut space);
-        ready!(read).map_err(|error| socket::reason(&error))?;
-        let count = space.filled().len();
-        if count == 0 {
-            return Poll::Ready(Err("the node closed the connection".to_owned()));
+        if !self.holds_answers {
+            let mut space = ReadBuf::new(self.inbox.space());
+            let read = Pin::new(&mut self.stream).poll_read(cx, &mut space);
+            ready!(read).map_err(|error| socket::reason(&error))?;
+            let count = space.filled().len();
+            if count == 0 {
+                return Poll::Ready(Err("the node closed the connection".to_owned()));
+            }
+            self.inbox.filled(count);
         }
-        self.inbox.filled(count);
-        while let Some(frame) = self.inbox.take().map_err(|odd| odd.to_string())? {
-            self.listener.hear(&frame, backlog, events)?;
+        self.holds_answers = true;
+        while events.len() < limit {
+            let Some(length) = self.listener.take(self.inbox.bytes(), backlog, events)? else {
+                self.holds_answers = false;
+                break;
+            };
+            self.inbox.taken(length);
         }
         Poll::Ready(Ok(()))
     }
@@ -199,12 +216,37 @@ impl Connection {
 }
 
 impl Listener {
+    /// Takes the first frame of these bytes, and says how long it is; none if it is not complete yet.
+    fn take(
+        &mut self,
+        bytes: &[u8],
+        backlog: &mut Backlog,
+        events: &mut Vec<LinkEvent>,
+    ) -> Result<Option<usize>, String> {
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        if let Some(first) = backlog.first().filter(|_| self.met.native.is_none())
+            && let Some((reply, length)) = at_a_glance(bytes, self.is_set(first))
+            && let Some(Asked::Request(waiting)) = backlog.answered()
+        {
+            self.weigh(Some(reply), waiting, backlog, events)?;
+            return Ok(Some(length));
+        }
+        let decoded = codec::decode(bytes).map_err(|odd| odd.to_string())?;
+        let Some((frame, length)) = decoded else {
+            return Ok(None);
+        };
+        self.hear(&frame, backlog, events)?;
+        Ok(Some(length))
+    }
+
     /// Takes one frame for what it is: a hint, or the answer to what was asked first.
     fn hear(
         &mut self,
         frame: &Frame<'_>,
         backlog: &mut Backlog,
-        events: &mut VecDeque<LinkEvent>,
+        events: &mut Vec<LinkEvent>,
     ) -> Result<(), String> {
         if let Frame::Push(push) = frame {
             look::hear(push, self.encoder.key_format(), events);
@@ -227,7 +269,7 @@ impl Listener {
                 self.asked = false;
                 // Who does not tell any more may have been changed.
                 let is_durable = greeting::is_durable(frame).unwrap_or(false);
-                self.met.disk = self.encoder.disk(Some(is_durable));
+                self.met.rely(self.encoder.disk(Some(is_durable)));
                 Some(())
             }
             Some(Asked::Replicas { tag, vote, need }) => {
@@ -243,13 +285,13 @@ impl Listener {
                 let named = rights::lacking(frame);
                 let named = named.map(|why| Fault::new(FaultKind::Rejected, &why));
                 let vote = Vote::Unknown(named.unwrap_or(fault));
-                events.push_back(LinkEvent::Reply(tag, vote));
+                events.push(LinkEvent::Reply(tag, vote));
                 Some(())
             }
             Some(Asked::Look(resource)) => {
                 let said = backlog.said(&resource);
                 if said.is_some_and(|said| said.is_outdated(frame)) {
-                    events.push_back(LinkEvent::Changed(Some(resource)));
+                    events.push(LinkEvent::Changed(Some(resource)));
                 }
                 Some(())
             }
@@ -263,16 +305,16 @@ impl Listener {
         frame: &Frame<'_>,
         tag: Tag,
         request: &Request,
-        events: &mut VecDeque<LinkEvent>,
+        events: &mut Vec<LinkEvent>,
     ) -> Option<()> {
         let vote = native::found(request, frame)?;
         let said = Said::by(&vote, request).filter(|_| self.hints == Hints::Given);
-        events.push_back(LinkEvent::Reply(tag, vote));
+        events.push(LinkEvent::Reply(tag, vote));
         if let Some(said) = said
             && said.is_outdated(frame)
         {
             let resource = request.resource().clone();
-            events.push_back(LinkEvent::Changed(Some(resource)));
+            events.push(LinkEvent::Changed(Some(resource)));
         }
         Some(())
     }
@@ -293,7 +335,7 @@ impl Listener {
         frame: &Frame<'_>,
         waiting: Waiting,
         backlog: &mut Backlog,
-        events: &mut VecDeque<LinkEvent>,
+        events: &mut Vec<LinkEvent>,
     ) -> Result<(), String> {
         let reply = if self.met.native.is_some() {
             self.heard.reply(&waiting.request, frame)
@@ -302,9 +344,20 @@ impl Listener {
         } else {
             reply::of_script(frame)
         };
+        self.weigh(reply, waiting, backlog, events)
+    }
+
+    /// Takes what a request was answered; none if nothing of ours is answered so.
+    fn weigh(
+        &mut self,
+        reply: Option<Reply>,
+        waiting: Waiting,
+        backlog: &mut Backlog,
+        events: &mut Vec<LinkEvent>,
+    ) -> Result<(), String> {
         if let Some(node) = reply.as_ref().and_then(|reply| reply.time) {
             let asked = waiting.given;
-            events.push_back(LinkEvent::Clock(Reading { node, asked }));
+            events.push(LinkEvent::Clock(Reading { node, asked }));
         }
         let (tag, vote) = match reply.map(|reply| reply.verdict) {
             Some(Verdict::Vote(Vote::Refused(_))) if self.is_set(&waiting.request) => {
@@ -320,7 +373,7 @@ impl Listener {
                 return Ok(());
             }
             Some(Verdict::Vote(vote)) => {
-                self.take(vote, &waiting, backlog, events);
+                self.count(vote, &waiting, backlog, events);
                 return Ok(());
             }
             Some(Verdict::ScriptMissing) => {
@@ -333,22 +386,27 @@ impl Listener {
             Some(Verdict::Unclear(words)) => return Err(doubt(waiting.tag, words, events)),
             None => return Err(doubt(waiting.tag, ODD.to_owned(), events)),
         };
-        events.push_back(LinkEvent::Reply(tag, vote));
+        events.push(LinkEvent::Reply(tag, vote));
         Ok(())
     }
 
     /// Takes the vote that answers a request.
-    fn take(
+    fn count(
         &self,
         vote: Vote,
         waiting: &Waiting,
         backlog: &mut Backlog,
-        events: &mut VecDeque<LinkEvent>,
+        events: &mut Vec<LinkEvent>,
     ) {
         backlog.settled(&waiting.request);
-        let said = Said::by(&vote, &waiting.request);
-        if let Some(said) = said.filter(|_| self.hints == Hints::Given) {
+        if self.hints == Hints::Given
+            && let Some(said) = Said::by(&vote, &waiting.request)
+        {
             backlog.look(waiting.request.resource(), said, &self.encoder);
+        }
+        if self.watch.is_none() && self.encoder.replicas().is_none() {
+            events.push(LinkEvent::Reply(waiting.tag, vote));
+            return;
         }
         let need = Need::of(&waiting.request, self.encoder.quarantine());
         let vote = match &self.watch {
@@ -371,26 +429,26 @@ impl Listener {
         vote: Vote,
         need: Need,
         backlog: &mut Backlog,
-        events: &mut VecDeque<LinkEvent>,
+        events: &mut Vec<LinkEvent>,
     ) {
         let heard = match &self.watch {
             Some(watch) => watch.hear(need, tag, vote, &mut backlog.unconfirmed),
             None => Heard::Told(tag, vote),
         };
         match heard {
-            Heard::Told(tag, vote) => events.push_back(LinkEvent::Reply(tag, vote)),
+            Heard::Told(tag, vote) => events.push(LinkEvent::Reply(tag, vote)),
             Heard::Asks => self.settle(backlog, events),
             Heard::Waits => {}
         }
     }
 
     /// Tells of the answers that can be told by now.
-    fn settle(&self, backlog: &mut Backlog, events: &mut VecDeque<LinkEvent>) {
+    fn settle(&self, backlog: &mut Backlog, events: &mut Vec<LinkEvent>) {
         let Some(watch) = &self.watch else {
             return;
         };
         while let Some((tag, vote)) = watch.settle(&mut backlog.unconfirmed) {
-            events.push_back(LinkEvent::Reply(tag, vote));
+            events.push(LinkEvent::Reply(tag, vote));
         }
     }
 }
@@ -402,9 +460,9 @@ const ODD: &str = "the node gave an answer that none of our scripts gives";
 
 /// Answers a request of which nobody knows whether it took effect. Gives the reason back, with which the
 /// connection ends.
-fn doubt(tag: Tag, reason: String, events: &mut VecDeque<LinkEvent>) -> String {
+fn doubt(tag: Tag, reason: String, events: &mut Vec<LinkEvent>) -> String {
     let fault = Fault::new(FaultKind::Disconnected, &reason);
-    events.push_back(LinkEvent::Reply(tag, Vote::Unknown(fault)));
+    events.push(LinkEvent::Reply(tag, Vote::Unknown(fault)));
     reason
 }
 

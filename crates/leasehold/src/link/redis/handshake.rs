@@ -53,10 +53,9 @@ async fn meet_with(
             Some(error) => {
                 let words = explain(Step::Call, error, url);
                 let native = try_without(&mut stream, &mut inbox, encoder, &words).await?;
-                Met {
-                    native: Some(native),
-                    ..Met::nobody(Disk::Ignored)
-                }
+                let mut met = Met::nobody(Disk::Ignored);
+                met.native = Some(native);
+                met
             }
         };
         Ok::<_, Halt>((stream, met, heard.hints))
@@ -281,11 +280,7 @@ async fn greet(
     let id = node
         .map_err(|error| explain(Step::Greeting, &error, url))
         .and_then(|node| node.suits(encoder.is_guarded(), is_durable))?;
-    Ok(Met {
-        id,
-        disk,
-        native: None,
-    })
+    Ok(Met::new(id, disk))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

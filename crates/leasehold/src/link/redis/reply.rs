@@ -88,7 +88,7 @@ pub(super) fn of_script(frame: &Frame<'_>) -> Option<Reply> {
     Some(Reply { verdict, time })
 }
 
-const fn untimed(verdict: Verdict) -> Reply {
+pub(super) const fn untimed(verdict: Verdict) -> Reply {
     Reply {
         verdict,
         time: None,
@@ -139,24 +139,43 @@ const REFUSALS: [&[u8]; 15] = [
 ];
 
 /// Reads `granted`, behind which may stand the counter or `-`, and the time in seconds and microseconds.
-fn grant(text: &[u8]) -> Option<Reply> {
-    let mut words = std::str::from_utf8(text).ok()?.split(' ');
-    if words.next()? != "granted" {
-        return None;
-    }
-    let Some(counter) = words.next() else {
+pub(super) fn grant(text: &[u8]) -> Option<Reply> {
+    let rest = text.strip_prefix(b"granted")?;
+    if rest.is_empty() {
         return Some(untimed(Verdict::Vote(Vote::GRANTED)));
+    }
+    let (counter, rest) = match rest.strip_prefix(b" -") {
+        Some(rest) => (None, rest),
+        None => {
+            let (counter, rest) = word(rest)?;
+            (Some(FencingToken::new(counter)?), rest)
+        }
     };
-    let counter = match counter {
-        "-" => None,
-        digits => Some(FencingToken::new(digits.parse().ok()?)?),
-    };
-    let (seconds, micros) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    let (seconds, rest) = word(rest)?;
+    let (micros, rest) = word(rest)?;
     let time = Duration::from_secs(seconds).checked_add(Duration::from_micros(micros))?;
-    words.next().is_none().then_some(Reply {
+    rest.is_empty().then_some(Reply {
         verdict: Verdict::Vote(Vote::Granted { counter }),
         time: Some(time),
     })
+}
+
+/// Reads a blank and the number behind it, and gives back what follows.
+fn word(text: &[u8]) -> Option<(u64, &[u8])> {
+    digits(text.strip_prefix(b" ")?)
+}
+
+/// Reads the number that `text` begins with, and gives back what follows.
+pub(super) fn digits(text: &[u8]) -> Option<(u64, &[u8])> {
+    let mut number: u64 = 0;
+    let mut length = 0;
+    while let Some(digit @ b'0'..=b'9') = text.get(length) {
+        number = number
+            .checked_mul(10)?
+            .checked_add(u64::from(digit - b'0'))?;
+        length += 1;
+    }
+    (length > 0).then(|| (number, &text[length..]))
 }
 
 /// What a node says about its abstention.

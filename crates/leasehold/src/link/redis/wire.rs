@@ -3,6 +3,7 @@
 
 use super::{
     codec::{self, Frame},
+    glance::at_a_glance,
     greeting,
     reply::{self, Verdict},
     scripts::{Encoder, Met},
@@ -29,10 +30,7 @@ impl Peer {
     /// The process that was met, or nothing, and what is relied upon of its disk.
     #[must_use]
     pub fn new(id: &str, disk: Disk) -> Self {
-        let met = Met {
-            id: id.to_owned(),
-            ..Met::nobody(disk)
-        };
+        let met = Met::new(id.to_owned(), disk);
         Self { met }
     }
 }
@@ -65,21 +63,23 @@ impl Wire {
     /// `request` as it leaves over a connection to `peer`.
     #[must_use]
     pub fn request(&self, request: &Request, peer: &Peer) -> Vec<u8> {
-        let mut wire = self.encoder.by_hash(request);
-        self.encoder.append(&mut wire, request, &peer.met);
+        let mut wire = Vec::new();
+        self.encoder.encode(&mut wire, request, &peer.met);
         wire
     }
 
     /// What the reply to `request` says, and the node's clock, if it tells that.
     #[must_use]
     pub fn vote(&self, request: &Request, reply: &[u8]) -> (Vote, Option<Duration>) {
-        let read = if self.encoder.is_native(request) {
-            reply::of_set
-        } else {
-            reply::of_script
+        let is_set = self.encoder.is_native(request);
+        let read = match is_set {
+            true => reply::of_set,
+            false => reply::of_script,
         };
         let doubt = |words: &str| Vote::Unknown(Fault::new(FaultKind::Disconnected, words));
-        let Some(reply) = frame(reply).as_ref().and_then(read) else {
+        let seen = at_a_glance(reply, is_set).filter(|(_, length)| *length == reply.len());
+        let seen = seen.map(|(reply, _)| reply);
+        let Some(reply) = seen.or_else(|| frame(reply).as_ref().and_then(read)) else {
             return (doubt("no reply that is known"), None);
         };
         let vote = match reply.verdict {

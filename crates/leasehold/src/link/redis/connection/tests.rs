@@ -19,6 +19,10 @@ fn tag(step: u32) -> Tag {
     }
 }
 
+fn ten_bytes(wire: &mut Vec<u8>, _: &Request) {
+    wire.extend_from_slice(b"0123456789");
+}
+
 fn owner() -> Owner {
     Owner::from_bytes(b"me").expect("an owner")
 }
@@ -79,7 +83,7 @@ fn an_extension_that_replicas_have_heard_of_waits_for_no_later_word_of_sentinels
     let mut listener = watching();
     let replicas = Replicas::new(1, Duration::from_millis(1));
     listener.encoder = listener.encoder.replicated(replicas);
-    let mut events = VecDeque::new();
+    let mut events = Vec::new();
     for (step, need) in [(0, Need::Later), (1, Need::Recent(None))] {
         let mut backlog = Backlog::default();
         backlog.wait(tag(step), Vote::GRANTED, need, replicas);
@@ -88,7 +92,7 @@ fn an_extension_that_replicas_have_heard_of_waits_for_no_later_word_of_sentinels
         heard.expect("it is what was asked");
     }
     assert_eq!(events.len(), 1, "{events:?}");
-    let told = events.pop_front();
+    let told = events.pop();
     assert!(
         matches!(&told, Some(LinkEvent::Reply(of, vote)) if *of == tag(1) && vote.is_granted()),
         "{told:?}"
@@ -98,9 +102,9 @@ fn an_extension_that_replicas_have_heard_of_waits_for_no_later_word_of_sentinels
 #[test]
 fn the_release_of_a_grant_that_is_not_confirmed_is_told_behind_it() {
     let mut listener = watching();
-    let (mut backlog, mut events) = (Backlog::default(), VecDeque::new());
+    let (mut backlog, mut events) = (Backlog::default(), Vec::new());
     for (step, request) in [(0, acquire()), (1, release())] {
-        backlog.push(tag(step), request, Instant::ORIGIN, b"0123456789");
+        backlog.push(tag(step), request, Instant::ORIGIN, ten_bytes);
     }
     backlog.sent(20);
     for answer in [&b"granted - 1 1"[..], b"granted"] {
@@ -120,8 +124,8 @@ fn the_release_of_a_grant_that_is_not_confirmed_is_told_behind_it() {
 #[test]
 fn a_grant_that_later_word_will_confirm_is_not_refused_for_the_age_of_the_last() {
     let mut listener = watching();
-    let (mut backlog, mut events) = (Backlog::default(), VecDeque::new());
-    backlog.push(tag(0), acquire(), Instant::ORIGIN, b"0123456789");
+    let (mut backlog, mut events) = (Backlog::default(), Vec::new());
+    backlog.push(tag(0), acquire(), Instant::ORIGIN, ten_bytes);
     backlog.sent(10);
     let grant = Frame::Text(b"granted - 1 1");
     let heard = listener.hear(&grant, &mut backlog, &mut events);
@@ -134,15 +138,15 @@ fn a_grant_that_later_word_will_confirm_is_not_refused_for_the_age_of_the_last()
 fn an_error_that_a_proxy_may_give_ends_the_connection_and_leaves_the_request_in_doubt() {
     let (tag, request) = (tag(0), release());
     let mut backlog = Backlog::default();
-    backlog.push(tag, request, Instant::ORIGIN, b"0123456789");
+    backlog.push(tag, request, Instant::ORIGIN, ten_bytes);
     backlog.sent(10);
-    let mut events = VecDeque::new();
+    let mut events = Vec::new();
     let words = "ERR upstream closed the connection";
     let mut listener = listener(&Configuration::plain());
     let frame = Frame::Error(words.as_bytes());
     let ended = listener.hear(&frame, &mut backlog, &mut events);
     assert_eq!(ended, Err(words.to_owned()));
-    let Some(LinkEvent::Reply(answered, Vote::Unknown(fault))) = events.pop_front() else {
+    let Some(LinkEvent::Reply(answered, Vote::Unknown(fault))) = events.pop() else {
         panic!("not in doubt");
     };
     assert_eq!(answered, tag);

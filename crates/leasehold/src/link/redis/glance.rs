@@ -1,0 +1,107 @@
+//! The answers that nearly every request gets, read as they lie in the buffer.
+
+use super::reply::{Reply, Verdict, digits, grant, untimed};
+use leasehold_core::{Owner, Refusal, Vote};
+use std::time::Duration;
+
+/// Reads the reply that nearly every request gets as it lies in `bytes`, and tells how long it is: a grant, or the refusal by a
+/// key that has an owner and a TTL. None for every other, and for one that has not come in full: they are taken for a
+/// frame first, and mean the same then.
+pub(super) fn at_a_glance(bytes: &[u8], is_set: bool) -> Option<(Reply, usize)> {
+    let (reply, rest) = match (bytes, is_set) {
+        ([b'+', rest @ ..], true) => {
+            let rest = rest.strip_prefix(b"OK\r\n")?;
+            (untimed(Verdict::Vote(Vote::GRANTED)), rest)
+        }
+        ([b'$', ..], false) => {
+            let (text, rest) = bulk(bytes)?;
+            (grant(text)?, rest)
+        }
+        ([b'*', count @ (b'3' | b'4'), rest @ ..], false) => {
+            let (holder, rest) = bulk(rest.strip_prefix(b"\r\n:0\r\n")?)?;
+            let (pttl_ms, rest) = integer(rest)?;
+            let (time, rest) = match count {
+                b'3' => (None, rest),
+                _ => integer(rest).map(|(micros, rest)| (Some(micros), rest))?,
+            };
+            let refusal = Refusal {
+                holder: Owner::from_bytes(holder),
+                remaining: Some(Duration::from_millis(pttl_ms)),
+                queued: None,
+            };
+            let verdict = Verdict::Vote(Vote::Refused(refusal));
+            let time = time.map(Duration::from_micros);
+            (Reply { verdict, time }, rest)
+        }
+        _ => return None,
+    };
+    Some((reply, bytes.len() - rest.len()))
+}
+
+/// Reads a text that is told with its length.
+fn bulk(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = digits(bytes.strip_prefix(b"$")?)?;
+    let length = usize::try_from(length).ok()?;
+    let (text, rest) = rest.strip_prefix(b"\r\n")?.split_at_checked(length)?;
+    Some((text, rest.strip_prefix(b"\r\n")?))
+}
+
+/// Reads an integer that is not negative, in the range of the protocol.
+fn integer(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (number, rest) = digits(bytes.strip_prefix(b":")?)?;
+    let is_in_range = i64::try_from(number).is_ok();
+    Some((number, rest.strip_prefix(b"\r\n")?)).filter(|_| is_in_range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::redis::{codec, reply};
+
+    #[test]
+    fn what_is_read_at_a_glance_means_what_it_means_as_a_frame() {
+        let replies = [
+            "+OK\r\n",
+            "$7\r\ngranted\r\n",
+            "$15\r\ngranted - 12 34\r\n",
+            "$32\r\ngranted 1700000000000001 17 00012\r\n",
+            "*3\r\n:0\r\n$2\r\nme\r\n:70\r\n",
+            "*3\r\n:0\r\n$0\r\n\r\n:70\r\n",
+            "*4\r\n:0\r\n$2\r\nme\r\n:0\r\n:1700000000000001\r\n",
+            "*4\r\n:0\r\n$2\r\nme\r\n:0\r\n:9223372036854775807\r\n",
+            "*4\r\n:0\r\n$2\r\nme\r\n:0\r\n:9223372036854775808\r\n",
+            "*3\r\n:0\r\n$2\r\nme\r\n:-1\r\n",
+            "*3\r\n:0\r\n$-1\r\n:-2\r\n",
+            "*3\r\n:0\r\n_\r\n:-2\r\n",
+            "*4\r\n:-1\r\n$5\r\nempty\r\n:1\r\n:2\r\n",
+            "*2\r\n:-3\r\n:7\r\n",
+            "-NOSCRIPT No\r\n",
+            "$3\r\nodd\r\n",
+            "_\r\n",
+            "$-1\r\n",
+            "$99999999999999999999\r\n",
+        ];
+        let mut read = 0;
+        for reply in replies {
+            for length in 0..=reply.len() {
+                for behind in ["", "$7\r\ngranted\r\n"] {
+                    let bytes = [&reply.as_bytes()[..length], behind.as_bytes()].concat();
+                    for is_set in [true, false] {
+                        let Some((seen, length)) = at_a_glance(&bytes, is_set) else {
+                            continue;
+                        };
+                        let frame = codec::decode(&bytes);
+                        let (frame, whole) = frame.expect("the protocol").expect("complete");
+                        let reply = match is_set {
+                            true => reply::of_set(&frame),
+                            false => reply::of_script(&frame),
+                        };
+                        assert_eq!((Some(seen), length), (reply, whole), "{bytes:?}");
+                        read += 1;
+                    }
+                }
+            }
+        }
+        assert!(read >= 2 * 8, "most of them are read so: {read}");
+    }
+}

@@ -1,0 +1,123 @@
+//! What all calls of one kind begin with: made once for each configuration, and copied for each request.
+
+use super::{
+    codec,
+    texts::{EXTEND, FAIR, INSPECT, LEAVE, RAISE, RELEASE, REPAIR, Script, TRANSFER, VOTE},
+};
+use leasehold_core::Request;
+use std::sync::Arc;
+
+/// The command that a request becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Call {
+    /// Redlock's own command.
+    Set,
+    Vote,
+    Fair,
+    Repair,
+    Transfer,
+    Raise,
+    Extend,
+    Inspect,
+    Release,
+    /// A release that lets the key live on for a while.
+    Keep,
+    Leave,
+}
+
+impl Call {
+    const ALL: [Self; 11] = [
+        Self::Set,
+        Self::Vote,
+        Self::Fair,
+        Self::Repair,
+        Self::Transfer,
+        Self::Raise,
+        Self::Extend,
+        Self::Inspect,
+        Self::Release,
+        Self::Keep,
+        Self::Leave,
+    ];
+
+    pub(super) const fn of(request: &Request, is_fenced: bool) -> Self {
+        match request {
+            Request::Acquire { place: Some(_), .. } if is_fenced => Self::Fair,
+            Request::Acquire { .. } | Request::Transfer { .. } if is_fenced => Self::Vote,
+            Request::Repair { .. } if is_fenced => Self::Repair,
+            Request::Acquire { .. } | Request::Repair { .. } => Self::Set,
+            Request::Transfer { .. } => Self::Transfer,
+            Request::Raise { .. } => Self::Raise,
+            Request::Extend { .. } => Self::Extend,
+            Request::Inspect { .. } => Self::Inspect,
+            Request::Release { keep: None, .. } => Self::Release,
+            Request::Release { keep: Some(_), .. } => Self::Keep,
+            Request::Leave { .. } => Self::Leave,
+        }
+    }
+
+    /// None where a command of the node's does it.
+    const fn script(self) -> Option<&'static Script> {
+        match self {
+            Self::Set => None,
+            Self::Vote => Some(&VOTE),
+            Self::Fair => Some(&FAIR),
+            Self::Repair => Some(&REPAIR),
+            Self::Transfer => Some(&TRANSFER),
+            Self::Raise => Some(&RAISE),
+            Self::Extend => Some(&EXTEND),
+            Self::Inspect => Some(&INSPECT),
+            Self::Release | Self::Keep => Some(&RELEASE),
+            Self::Leave => Some(&LEAVE),
+        }
+    }
+
+    /// How many keys a call has, and how many arguments behind them.
+    const fn size(self, is_fenced: bool) -> (u8, u8) {
+        match self {
+            Self::Set => (1, 4),
+            Self::Vote | Self::Repair => (2, 9),
+            Self::Fair => (3, 11),
+            Self::Transfer => (1, 3),
+            Self::Raise => (2, 4),
+            Self::Extend if is_fenced => (2, 6),
+            Self::Extend | Self::Keep => (1, 2),
+            Self::Inspect => (1, 0),
+            Self::Release | Self::Leave => (1, 1),
+        }
+    }
+
+    /// Begins the command in `wire`, up to its first key; with the script's text instead of its hash if it goes along
+    /// `in_full`.
+    pub(super) fn begin(self, wire: &mut Vec<u8>, is_fenced: bool, in_full: bool) {
+        let (keys, arguments) = self.size(is_fenced);
+        let rest = usize::from(keys + arguments);
+        let Some(script) = self.script() else {
+            return codec::encode_with(wire, &[b"SET"], rest);
+        };
+        let keys = [b'0' + keys];
+        let parts: [&[u8]; 3] = match in_full {
+            true => [b"EVAL", script.text.as_bytes(), &keys],
+            false => [b"EVALSHA", script.sha1.as_bytes(), &keys],
+        };
+        codec::encode_with(wire, &parts, rest);
+    }
+}
+
+/// What each call begins with, by the hash of its script.
+#[derive(Clone, Debug)]
+pub(super) struct Heads(Arc<[Vec<u8>; Call::ALL.len()]>);
+
+impl Heads {
+    pub(super) fn new(is_fenced: bool) -> Self {
+        Self(Arc::new(Call::ALL.map(|call| {
+            let mut wire = Vec::new();
+            call.begin(&mut wire, is_fenced, false);
+            wire
+        })))
+    }
+
+    pub(super) fn of(&self, call: Call) -> &[u8] {
+        &self.0[call as usize]
+    }
+}
