@@ -74,6 +74,15 @@ enum State {
     /// The vote is won; when it began, and until when a lease would be valid.
     Agreeing(Claim, Agreement, Span),
     Resting(Rest),
+    Ended(End),
+}
+
+/// How an acquisition ended.
+#[derive(Clone, Debug, Hash)]
+#[expect(clippy::large_enum_variant, reason = "most are won, in place")]
+pub(crate) enum End {
+    Won(Won),
+    Failed(AcquireFailure),
 }
 
 /// What the engine knows that its acquisitions need.
@@ -104,16 +113,8 @@ struct Span {
 pub(crate) struct Turn {
     /// A lost attempt whose keys must be taken back.
     pub(crate) abandoned: Option<Box<Claim>>,
-    /// The end, if this is it.
-    pub(crate) outcome: Option<Outcome>,
-}
-
-/// How an acquisition ended.
-#[derive(Debug)]
-pub(crate) enum Outcome {
-    /// In a box, since every answer's turn has room for it and most have none.
-    Won(Box<Won>),
-    Failed(AcquireFailure),
+    /// Whether this is the end.
+    pub(crate) has_ended: bool,
 }
 
 impl Acquisition {
@@ -152,6 +153,19 @@ impl Acquisition {
     /// What is wanted.
     pub(crate) const fn resource(&self) -> &Resource {
         &self.resource
+    }
+
+    /// Who wants it.
+    pub(crate) const fn operation(&self) -> OperationId {
+        self.operation
+    }
+
+    /// How it ended, if it has.
+    pub(crate) fn into_end(self) -> Option<End> {
+        match self.state {
+            State::Ended(end) => Some(end),
+            _ => None,
+        }
     }
 
     /// How we fared with others who want the resource.
@@ -205,7 +219,7 @@ impl Acquisition {
         let granted = match &self.state {
             State::Voting(_, round) | State::Knocking(_, round, _) => round.tally().granted(),
             State::Agreeing(_, agreement, _) => agreement.keys(),
-            State::Resting(_) => NodeSet::EMPTY,
+            State::Resting(_) | State::Ended(_) => NodeSet::EMPTY,
         };
         if !granted.contains(node) {
             return Turn::default();
@@ -218,7 +232,7 @@ impl Acquisition {
         match &mut self.state {
             State::Voting(_, round) | State::Knocking(_, round, _) => round.doubt(node, stepped),
             State::Agreeing(_, agreement, _) => agreement.doubt(node, stepped),
-            State::Resting(_) => {}
+            State::Resting(_) | State::Ended(_) => {}
         }
         self.decide(now, outbox)
     }
@@ -243,6 +257,7 @@ impl Acquisition {
             State::Voting(_, round) => round.handle_timeout(now),
             State::Agreeing(_, agreement, _) => agreement.handle_timeout(now),
             State::Resting(_) => return self.rest(now, around, outbox),
+            State::Ended(_) => {}
         }
         self.decide(now, outbox)
     }
@@ -255,7 +270,7 @@ impl Acquisition {
                 leave_out(now, &mut claim, &round, asked, self.quorum);
                 Some(claim)
             }
-            State::Resting(_) => None,
+            State::Resting(_) | State::Ended(_) => None,
         };
         let failure = AcquireFailure {
             cause: Cause::Cancelled,
@@ -275,6 +290,7 @@ impl Acquisition {
                 .wake_at(self.is_behind)
                 .min(self.tries.next())
                 .min(self.shows_itself_at()),
+            State::Ended(_) => Instant::NEVER,
         }
     }
 
@@ -368,8 +384,8 @@ impl Acquisition {
             State::Agreeing(claim, agreement, span) => {
                 self.look_at_agreement(now, claim, agreement, span)
             }
-            resting @ State::Resting(_) => {
-                self.state = resting;
+            other @ (State::Resting(_) | State::Ended(_)) => {
+                self.state = other;
                 Turn::default()
             }
         }
@@ -418,25 +434,24 @@ impl Acquisition {
     fn fail(&mut self, now: Instant, claim: Option<Claim>, cause: Cause) -> Turn {
         self.last_cause = Some(cause.clone());
         let pace = Pace::of(&self.plan, &self.seed);
-        let mut turn = match self.tries.failed(now, &cause, pace) {
-            Some(ended) => self.end(now, cause, ended),
-            None => Turn::default(),
-        };
+        let ended = self.tries.failed(now, &cause, pace);
+        let mut turn = ended.map_or_else(Turn::default, |ended| self.end(now, cause, ended));
         // Whoever goes on waiting keeps its places.
         turn.abandoned = claim.map(|claim| Box::new(claim.queueing(None)));
         turn
     }
 
-    fn end(&self, now: Instant, cause: Cause, ended: Ended) -> Turn {
+    fn end(&mut self, now: Instant, cause: Cause, ended: Ended) -> Turn {
         let failure = AcquireFailure {
             cause,
             ended,
             attempts: self.tries.attempts(),
             waited: self.tries.waited(now),
         };
+        self.state = State::Ended(End::Failed(failure));
         Turn {
             abandoned: None,
-            outcome: Some(Outcome::Failed(failure)),
+            has_ended: true,
         }
     }
 }

@@ -1,22 +1,22 @@
 //! Everything that a manager is doing, as one state machine.
 //!
 //! Operations go in, requests come out; answers go in, events come out. The engine routes: an answer's
-//! tag names the attempt that it belongs to, and an attempt is with exactly one machine at any time,
-//! first with its acquisition, then, if it won, with a renewal, at last with a withdrawal. What belongs
-//! to no machine any more is too late to matter.
+//! tag names the attempt that it belongs to, and an attempt has exactly one slot at any time: that of its
+//! acquisition, which becomes a renewal if it won, and a withdrawal at last. What belongs to no slot any
+//! more is too late to matter.
 //!
 //! Timers only wake: whether time is up is decided by the machines, from the `now` that they are given.
 
 mod contention;
 mod held_back;
-mod machines;
+mod index;
 mod prolonging;
 mod releasing;
+mod slots;
+mod timers;
 
 use crate::{
-    acquisition::Acquisition,
     contend::Contend,
-    extension::Extension,
     failure::ExtendFailure,
     inquiry::Inquiry,
     loss::LeaseChange,
@@ -33,13 +33,12 @@ use crate::{
     streaks::Streaks,
     terms::{Drift, Ttl},
     time::Instant,
-    withdrawal::Withdrawal,
 };
-use alloc::{collections::VecDeque, vec::Vec};
+use alloc::collections::VecDeque;
 use core::time::Duration;
 use held_back::HeldBack;
-use machines::Machines;
 use releasing::PROBE;
+use slots::{Place, Slots, Work};
 
 /// All that a manager is doing. After every call that begins with `submit` or `handle`, poll until
 /// there is nothing left.
@@ -51,14 +50,10 @@ pub struct Engine {
     /// By how much clocks may drift apart, as the plans have it.
     drift: Drift,
     nodes: Nodes,
-    acquisitions: Machines<OperationId, Acquisition>,
-    /// By the acquisitions that have won.
-    renewals: Machines<OperationId, Renewal>,
-    withdrawals: Machines<AttemptId, Withdrawal>,
+    slots: Slots,
+    /// How many of the slots take back what was set.
+    releasing: usize,
     held_back: HeldBack,
-    inquiries: Machines<OperationId, Inquiry>,
-    /// Extensions of leases that are nobody's here.
-    prolongations: Machines<OperationId, Extension>,
     /// Whose turn it is at which resource.
     contend: Contend,
     streaks: Streaks,
@@ -75,12 +70,9 @@ impl Engine {
             epoch: Duration::ZERO,
             drift: Drift::DEFAULT,
             nodes: Nodes::new(quorum.nodes()),
-            acquisitions: Machines::new(),
-            renewals: Machines::new(),
-            withdrawals: Machines::new(),
+            slots: Slots::new(),
+            releasing: 0,
             held_back: HeldBack::default(),
-            inquiries: Machines::new(),
-            prolongations: Machines::new(),
             contend: Contend::default(),
             streaks: Streaks::new(),
             outbox: Outbox::default(),
@@ -142,27 +134,29 @@ impl Engine {
         if !matches!(vote, Vote::Unknown(_)) {
             self.nodes.heard(node);
         }
-        let attempt = tag.attempt;
-        if self.withdrawals.has(attempt) {
-            return self.hear_release(now, node, tag, vote);
-        }
+        let Some(place) = self.slots.of(tag.attempt) else {
+            return;
+        };
         let server = self.nodes.server(node);
-        let id = attempt.operation;
-        let renewal = self.renewals.get(id);
-        if renewal.is_some_and(|renewal| renewal.attempt() == attempt) {
-            self.turn_renewal(now, id, |renewal, outbox| {
-                renewal.handle_reply(now, (node, server), tag, vote, outbox)
-            });
-        } else if self.acquisitions.has(id) {
-            self.turn_acquisition(now, id, |acquisition, _, outbox| {
-                acquisition.handle_reply(now, (node, server), tag, vote, outbox)
-            });
-        } else if self.prolongations.has(id) {
-            self.turn_prolongation(now, id, |extension| {
+        match self.slots.work(place) {
+            Some(Work::Acquiring(_)) => {
+                self.turn_acquisition(now, place, |acquisition, _, outbox| {
+                    acquisition.handle_reply(now, (node, server), tag, vote, outbox)
+                });
+            }
+            Some(Work::Held(_)) => {
+                self.turn_renewal(now, place, |renewal, outbox| {
+                    renewal.handle_reply(now, (node, server), tag, vote, outbox)
+                });
+            }
+            Some(Work::Releasing(_)) => self.hear_release(now, place, node, tag, vote),
+            Some(Work::Asking(_)) => {
+                self.turn_inquiry(now, place, |it| it.handle_reply(node, server, vote));
+            }
+            Some(Work::Prolonging(_)) => self.turn_prolongation(now, place, |extension| {
                 extension.round.handle_from(node, tag.step, vote, server);
-            });
-        } else {
-            self.turn_inquiry(now, id, |inquiry| inquiry.handle_reply(node, server, vote));
+            }),
+            Some(Work::Between) | None => {}
         }
     }
 
@@ -185,26 +179,18 @@ impl Engine {
         match change {
             LinkChange::Up(identity) => {
                 self.nodes.meet(node, identity);
-                let releasing: Vec<_> = self.withdrawals.keys().collect();
-                for attempt in releasing {
-                    self.turn_withdrawal(now, attempt, |withdrawal, outbox| {
+                for place in self.slots.all(|work| work.releasing().is_some()) {
+                    self.turn_withdrawal(now, place, |withdrawal, outbox| {
                         withdrawal.handle_up(now, node, outbox);
                     });
                 }
                 self.held_back.make_room(node);
                 self.release_more(now, node);
-                let held: Vec<_> = self.renewals.keys().collect();
-                for id in held {
-                    self.renewals.turn(id, |renewal| {
-                        renewal.handle_up(now);
-                        ((), renewal.wake_at())
-                    });
+                for place in self.slots.all(Work::is_held) {
+                    self.tell_renewal(place, |renewal| renewal.handle_up(now));
                 }
                 // Whatever happened there meanwhile was not told.
-                let waiting: Vec<_> = self.acquisitions.keys().collect();
-                for id in waiting {
-                    self.hint(now, node, id);
-                }
+                self.hint_all(now, node);
             }
             // The link has answered every request that was lost; those answers say all there is. Another server may
             // have the identity now.
@@ -215,23 +201,10 @@ impl Engine {
     /// Looks at the clock.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(at) = self.poll_timeout().filter(|at| *at <= now) {
-            if let Some(id) = self.acquisitions.take_due(at) {
-                self.look_at(now, id);
-            } else if let Some(id) = self.renewals.take_due(at) {
-                let telling = self.nodes.telling();
-                self.turn_renewal(now, id, |renewal, outbox| {
-                    renewal.handle_timeout(now, telling, outbox)
-                });
-            } else if let Some(id) = self.withdrawals.take_due(at) {
-                self.turn_withdrawal(now, id, |withdrawal, outbox| {
-                    withdrawal.handle_timeout(now, outbox);
-                });
+            if let Some(place) = self.slots.take_due(at) {
+                self.wake(now, place);
             } else if let Some(node) = self.held_back.take_due(at, PROBE) {
                 self.release_more(now, node);
-            } else if let Some(id) = self.inquiries.take_due(at) {
-                self.turn_inquiry(now, id, |_| ());
-            } else if let Some(id) = self.prolongations.take_due(at) {
-                self.turn_prolongation(now, id, |_| ());
             }
         }
     }
@@ -249,77 +222,96 @@ impl Engine {
     /// When to call [`handle_timeout`](Self::handle_timeout) at the latest.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let next = [
-            self.acquisitions.next(),
-            self.renewals.next(),
-            self.withdrawals.next(),
-            self.held_back.next(),
-            self.inquiries.next(),
-            self.prolongations.next(),
-        ];
-        next.into_iter().flatten().min()
+        let next = self.slots.next().into_iter().chain(self.held_back.next());
+        next.min()
+    }
+
+    /// The time has come for which this waited.
+    fn wake(&mut self, now: Instant, place: Place) {
+        match self.slots.work(place) {
+            Some(Work::Acquiring(_)) => self.look_at(now, place),
+            Some(Work::Held(_)) => {
+                let telling = self.nodes.telling();
+                self.turn_renewal(now, place, |renewal, outbox| {
+                    renewal.handle_timeout(now, telling, outbox)
+                });
+            }
+            Some(Work::Releasing(_)) => self.turn_withdrawal(now, place, |withdrawal, outbox| {
+                withdrawal.handle_timeout(now, outbox);
+            }),
+            Some(Work::Asking(_)) => self.turn_inquiry(now, place, |_| ()),
+            Some(Work::Prolonging(_)) => self.turn_prolongation(now, place, |_| ()),
+            Some(Work::Between) | None => {}
+        }
     }
 
     /// A node's clock was set forward: what it has granted ends before its time.
     fn set_forward(&mut self, now: Instant, node: NodeId, step: Duration) {
-        let waiting: Vec<_> = self.acquisitions.keys().collect();
-        for id in waiting {
-            self.turn_acquisition(now, id, |acquisition, _, outbox| {
+        for place in self.slots.all(Work::is_acquiring) {
+            self.turn_acquisition(now, place, |acquisition, _, outbox| {
                 acquisition.handle_step(now, node, step, outbox)
             });
         }
-        let held: Vec<_> = self.renewals.keys().collect();
-        for id in held {
-            self.turn_renewal(now, id, |renewal, outbox| {
+        for place in self.slots.all(Work::is_held) {
+            self.turn_renewal(now, place, |renewal, outbox| {
                 renewal.handle_step(now, node, step, outbox)
             });
         }
-        let prolonged: Vec<_> = self.prolongations.keys().collect();
-        for id in prolonged {
-            self.turn_prolongation(now, id, |extension| extension.set_forward(node, step));
+        for place in self.slots.all(|work| matches!(work, Work::Prolonging(_))) {
+            self.turn_prolongation(now, place, |extension| extension.set_forward(node, step));
         }
     }
 
+    /// Where a lease is held.
+    fn held(&self, lease: OperationId) -> Option<Place> {
+        self.slots.find(lease, Work::is_held)
+    }
+
     fn extend(&mut self, now: Instant, id: OperationId, lease: OperationId, ttl: Option<Ttl>) {
-        if !self.renewals.has(lease) {
+        let Some(place) = self.held(lease) else {
             self.events
                 .push_back((id, Event::NotExtended(ExtendFailure::Released)));
             return;
-        }
-        self.turn_renewal(now, lease, |renewal, outbox| {
+        };
+        self.turn_renewal(now, place, |renewal, outbox| {
             renewal.extend(now, id, ttl, outbox)
         });
     }
 
     fn heartbeat(&mut self, now: Instant, lease: OperationId) {
-        self.renewals.turn(lease, |renewal| {
-            renewal.heartbeat(now);
-            ((), renewal.wake_at())
-        });
+        if let Some(place) = self.held(lease) {
+            self.tell_renewal(place, |renewal| {
+                renewal.heartbeat(now);
+            });
+        }
     }
 
     fn hand_over(&mut self, now: Instant, id: OperationId, lease: OperationId) {
         let ended = self.end_lease(now, lease);
-        let in_time = ended.as_ref().is_some_and(|(_, ended)| ended.in_time);
+        let in_time = ended.as_ref().is_some_and(|(_, _, ended)| ended.in_time);
         self.events.push_back((id, Event::HandedOver(in_time)));
-        let Some((resource, ended)) = ended else {
+        let Some((place, resource, ended)) = ended else {
             return;
         };
         // What was lost is nobody's to take over.
-        if let Some(claim) = ended.claim.filter(|_| !in_time) {
-            self.withdraw(now, claim, None, None);
+        match ended.claim.filter(|_| !in_time) {
+            Some(claim) => self.withdraw_at(now, place, claim, None, None),
+            None => self.slots.remove(place),
         }
         self.leave(now, &resource, lease);
     }
 
-    /// Takes the lease out of the holder's hands.
-    fn end_lease(&mut self, now: Instant, lease: OperationId) -> Option<(Resource, Ended)> {
-        let renewal = self.renewals.remove(lease)?;
+    /// Takes the lease out of the holder's hands, and out of its slot.
+    fn end_lease(&mut self, now: Instant, lease: OperationId) -> Option<(Place, Resource, Ended)> {
+        let place = self.held(lease)?;
+        let Some(Work::Held(renewal)) = self.slots.take(place) else {
+            return None;
+        };
         let resource = renewal.resource().clone();
         let mut ended = renewal.end(now);
         let turn = core::mem::take(&mut ended.turn);
         self.tell(lease, turn);
-        Some((resource, ended))
+        Some((place, resource, ended))
     }
 
     fn inspect(&mut self, now: Instant, id: OperationId, resource: Resource, limit: Duration) {
@@ -330,20 +322,24 @@ impl Engine {
         self.outbox
             .send(self.quorum.nodes(), tag, Request::Inspect { resource });
         let inquiry = Inquiry::new(self.quorum, now, limit);
-        self.inquiries.insert(id, inquiry, None);
-        self.turn_inquiry(now, id, |_| ());
+        let place = self.slots.insert(id, Work::Asking(inquiry));
+        self.turn_inquiry(now, place, |_| ());
     }
 
     fn cancel(&mut self, now: Instant, id: OperationId) {
-        let Some(acquisition) = self.acquisitions.remove(id) else {
+        let Some(place) = self.slots.find(id, Work::is_acquiring) else {
+            return;
+        };
+        let Some(Work::Acquiring(acquisition)) = self.slots.take(place) else {
             return;
         };
         let resource = acquisition.resource().clone();
-        self.leave_queue(&acquisition, None);
+        self.leave_queue(&acquisition);
         let (failure, claim) = acquisition.cancel(now);
         self.events.push_back((id, Event::NotAcquired(failure)));
-        if let Some(claim) = claim {
-            self.withdraw(now, claim, None, None);
+        match claim {
+            Some(claim) => self.withdraw_at(now, place, claim, None, None),
+            None => self.slots.remove(place),
         }
         self.leave(now, &resource, id);
     }
@@ -351,23 +347,30 @@ impl Engine {
     fn turn_renewal(
         &mut self,
         now: Instant,
-        id: OperationId,
+        place: Place,
         run: impl FnOnce(&mut Renewal, &mut Outbox) -> renewal::Turn,
     ) {
-        let outbox = &mut self.outbox;
-        let turn = self.renewals.turn(id, |renewal| {
-            let turn = run(renewal, outbox);
-            (turn, renewal.wake_at())
-        });
-        let Some(turn) = turn else {
+        let Some(Work::Held(renewal)) = self.slots.work_mut(place) else {
             return;
         };
+        let turn = run(renewal, &mut self.outbox);
+        let (wake_at, id) = (renewal.wake_at(), renewal.attempt().operation);
         let is_lost = |change: &LeaseChange| matches!(change, LeaseChange::Lost(_));
         let is_lost = turn.changes.iter().any(is_lost);
+        let lost = is_lost.then(|| renewal.resource().clone());
+        self.slots.wake(place, wake_at);
         self.tell(id, turn);
-        if let Some(renewal) = self.renewals.get(id).filter(|_| is_lost) {
-            let resource = renewal.resource().clone();
+        if let Some(resource) = lost {
             self.leave(now, &resource, id);
+        }
+    }
+
+    /// Tells a lease's keeper something that it only takes note of.
+    fn tell_renewal(&mut self, place: Place, tell: impl FnOnce(&mut Renewal)) {
+        if let Some(Work::Held(renewal)) = self.slots.work_mut(place) {
+            tell(renewal);
+            let wake_at = renewal.wake_at();
+            self.slots.wake(place, wake_at);
         }
     }
 
@@ -384,16 +387,21 @@ impl Engine {
         }
     }
 
-    fn turn_inquiry(&mut self, now: Instant, id: OperationId, run: impl FnOnce(&mut Inquiry)) {
-        let answers = self.inquiries.turn(id, |inquiry| {
-            run(inquiry);
-            let answers = inquiry.take_answers(now);
-            let closes = answers.is_none().then(|| inquiry.closes());
-            (answers, closes)
-        });
-        if let Some(answers) = answers.flatten() {
-            self.inquiries.remove(id);
-            self.events.push_back((id, Event::Inspected(answers)));
+    fn turn_inquiry(&mut self, now: Instant, place: Place, run: impl FnOnce(&mut Inquiry)) {
+        let id = self.slots.operation(place);
+        let Some((id, Work::Asking(inquiry))) = id.zip(self.slots.work_mut(place)) else {
+            return;
+        };
+        run(inquiry);
+        match inquiry.take_answers(now) {
+            Some(answers) => {
+                self.slots.remove(place);
+                self.events.push_back((id, Event::Inspected(answers)));
+            }
+            None => {
+                let closes = inquiry.closes();
+                self.slots.wake(place, Some(closes));
+            }
         }
     }
 }

@@ -254,7 +254,7 @@ impl Renewal {
     }
 
     /// The end of the lease.
-    pub(crate) fn end(mut self: Box<Self>, now: Instant) -> Ended {
+    pub(crate) fn end(mut self, now: Instant) -> Ended {
         let mut turn = Turn::default();
         let in_time = self.state != State::Lost && self.lease.is_valid(now);
         self.fail_callers(&ExtendFailure::Released, &mut turn);

@@ -5,7 +5,7 @@ use crate::{
     queue::Waiter, resource::Resource, terms::Ttl,
 };
 use alloc::{string::ToString, sync::Arc};
-use core::{fmt, ops::RangeInclusive, time::Duration};
+use core::{fmt, time::Duration};
 
 /// One atomic step that a node is asked to take.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -209,12 +209,6 @@ impl AttemptId {
     pub(crate) const fn only_of(operation: OperationId) -> Self {
         let number = 0;
         Self { operation, number }
-    }
-
-    /// All attempts that an operation can have.
-    pub(crate) const fn all_of(operation: OperationId) -> RangeInclusive<Self> {
-        let number = u32::MAX;
-        Self::only_of(operation)..=Self { operation, number }
     }
 }
 

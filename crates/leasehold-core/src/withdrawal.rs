@@ -7,7 +7,7 @@ use crate::{
     outbox::Outbox,
     owner::Owner,
     quorum::{Decision, Quorum},
-    request::{Fault, FaultKind, OperationId, Tag, Vote},
+    request::{AttemptId, Fault, FaultKind, OperationId, Tag, Vote},
     resource::Resource,
     round::Round,
     terms::Ttl,
@@ -125,6 +125,11 @@ impl Withdrawal {
             was_in_time: report.is_some_and(|report| report.in_time),
             keep,
         }
+    }
+
+    /// Whose keys are taken back.
+    pub(crate) const fn attempt(&self) -> AttemptId {
+        self.claim.id()
     }
 
     /// Whether it was begun by a release, and not because an attempt or a lease came to nothing.

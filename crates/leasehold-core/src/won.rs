@@ -7,7 +7,7 @@ use crate::{
 use alloc::sync::Arc;
 
 /// A lease, and what is needed to keep it.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Won {
     pub(crate) lease: Lease,
     pub(crate) claim: Claim,

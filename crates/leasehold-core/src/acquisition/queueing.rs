@@ -4,7 +4,7 @@
 //! that a quorum told is the ticket that it shows from then on, the same everywhere. It shows itself to all nodes once
 //! in a second at least, or they give its place away. When it has the lock or gives up, it leaves.
 
-use super::Acquisition;
+use super::{Acquisition, End, State};
 use crate::{
     node_set::{NodeId, NodeSet},
     owner::Seed,
@@ -12,7 +12,6 @@ use crate::{
     request::{AttemptId, Refusal, Request, Tag},
     round::Round,
     time::Instant,
-    won::Won,
 };
 use core::time::Duration;
 
@@ -127,9 +126,13 @@ impl Acquisition {
     }
 
     /// What tells nodes that it waits no longer, and whom of those that may keep its place.
-    pub(crate) fn leaving(&self, won: Option<&Won>) -> Option<(NodeSet, Tag, Request)> {
+    pub(crate) fn leaving(&self) -> Option<(NodeSet, Tag, Request)> {
         let queueing = self.queueing.as_ref()?;
         let all = self.quorum.nodes();
+        let won = match &self.state {
+            State::Ended(End::Won(won)) => Some(won),
+            _ => None,
+        };
         let nodes = match (won, queueing.ticket) {
             // Whoever has won at once is in the queues of those that refused, and of nobody else.
             (Some(won), None) => won.claim.queued(),

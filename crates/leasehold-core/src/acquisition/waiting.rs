@@ -85,7 +85,7 @@ impl Acquisition {
                     self.changed.insert(node);
                 }
             }
-            State::Agreeing(..) => {}
+            State::Agreeing(..) | State::Ended(_) => {}
         }
     }
 
@@ -146,7 +146,7 @@ impl Acquisition {
 
     /// Waits for what stands in the way, unless it is all over.
     pub(super) fn wait(&mut self, now: Instant, rest: Rest, turn: &Turn) {
-        if turn.outcome.is_some() {
+        if turn.has_ended {
             return;
         }
         self.state = State::Resting(rest);

@@ -1,12 +1,12 @@
 //! What an acquisition does with a vote that is won: it settles the token, and looks at the clock once more.
 
-use super::{Acquisition, Outcome, Span, State, Turn};
+use super::{Acquisition, End, Span, State, Turn};
 use crate::{
     agreement::Agreement, claim::Claim, failure::Cause, fence::FencingToken, lease::Lease,
     node_set::NodeSet, outbox::Outbox, quorum::Decision, round::Round, servers::Servers,
     time::Instant, won::Won,
 };
-use alloc::{boxed::Box, sync::Arc};
+use alloc::sync::Arc;
 
 impl Acquisition {
     /// A quorum has granted: what is left is the token, if there is to be one.
@@ -91,9 +91,10 @@ impl Acquisition {
             steps: core::mem::take(&mut self.steps),
             begun,
         };
+        self.state = State::Ended(End::Won(won));
         Turn {
             abandoned: None,
-            outcome: Some(Outcome::Won(Box::new(won))),
+            has_ended: true,
         }
     }
 }

@@ -1,8 +1,11 @@
 //! Whose turn it is, and who is told that it may be.
 
-use super::Engine;
+use super::{
+    Engine,
+    slots::{Place, Work},
+};
 use crate::{
-    acquisition::{Acquisition, Around, Outcome, Turn},
+    acquisition::{Acquisition, Around, End, Turn},
     node_set::NodeId,
     operation::Event,
     outbox::Outbox,
@@ -11,11 +14,8 @@ use crate::{
     renewal::Renewal,
     request::OperationId,
     resource::Resource,
-    streaks::Rivalry,
     time::Instant,
-    won::Won,
 };
-use alloc::vec::Vec;
 use core::time::Duration;
 
 impl Engine {
@@ -26,39 +26,50 @@ impl Engine {
                 for id in self.contend.asking(resource) {
                     self.hint(now, node, id);
                 }
-                if let Some(holder) = self.contend.holder(resource) {
-                    self.look_after(now, holder, Duration::ZERO);
+                let holder = self.contend.holder(resource);
+                if let Some(place) = holder.and_then(|holder| self.held(holder)) {
+                    self.look_after(now, place, Duration::ZERO);
                 }
             }
             None => {
                 // It begins with this whoever goes on telling.
                 self.nodes.told(node);
-                let all: Vec<_> = self.acquisitions.keys().collect();
-                for id in all {
-                    self.hint(now, node, id);
-                }
-                let held: Vec<_> = self.renewals.keys().collect();
-                for id in held {
+                self.hint_all(now, node);
+                for place in self.slots.all(Work::is_held) {
                     // All of them: not all at once.
-                    self.look_after(now, id, SPREAD);
+                    self.look_after(now, place, SPREAD);
                 }
             }
         }
     }
 
+    /// Whatever waits may have become free.
+    pub(super) fn hint_all(&mut self, now: Instant, node: NodeId) {
+        for place in self.slots.all(Work::is_acquiring) {
+            self.nudge(place, |acquisition| acquisition.handle_hint(now, node));
+        }
+    }
+
     pub(super) fn hint(&mut self, now: Instant, node: NodeId, id: OperationId) {
-        self.acquisitions.turn(id, |acquisition| {
-            acquisition.handle_hint(now, node);
-            ((), Some(acquisition.wake_at()))
-        });
+        if let Some(place) = self.slots.find(id, Work::is_acquiring) {
+            self.nudge(place, |acquisition| {
+                acquisition.handle_hint(now, node);
+            });
+        }
+    }
+
+    /// Tells an acquisition something that it only takes note of.
+    fn nudge(&mut self, place: Place, tell: impl FnOnce(&mut Acquisition)) {
+        if let Some(Work::Acquiring(acquisition)) = self.slots.work_mut(place) {
+            tell(acquisition);
+            let wake_at = acquisition.wake_at();
+            self.slots.wake(place, Some(wake_at));
+        }
     }
 
     /// Somebody may have touched the keys of a lease.
-    fn look_after(&mut self, now: Instant, id: OperationId, within: Duration) {
-        self.renewals.turn(id, |renewal| {
-            renewal.handle_hint(now, within);
-            ((), renewal.wake_at())
-        });
+    fn look_after(&mut self, now: Instant, place: Place, within: Duration) {
+        self.tell_renewal(place, |renewal| renewal.handle_hint(now, within));
     }
 
     pub(super) fn acquire(&mut self, now: Instant, id: OperationId, seed: Seed, wish: Wish) {
@@ -77,13 +88,13 @@ impl Engine {
             coming.others_first &= coming.has_rivals && !acquisition.is_fair();
             coming.give(now, &mut acquisition);
         }
-        self.acquisitions.insert(id, acquisition, None);
-        self.look_at(now, id);
+        let place = self.slots.insert(id, Work::Acquiring(acquisition));
+        self.look_at(now, place);
     }
 
     /// Lets an acquisition look at the clock.
-    pub(super) fn look_at(&mut self, now: Instant, id: OperationId) {
-        self.turn_acquisition(now, id, |acquisition, around, outbox| {
+    pub(super) fn look_at(&mut self, now: Instant, place: Place) {
+        self.turn_acquisition(now, place, |acquisition, around, outbox| {
             acquisition.handle_timeout(now, around, outbox)
         });
     }
@@ -101,17 +112,16 @@ impl Engine {
     pub(super) fn leave(&mut self, now: Instant, resource: &Resource, id: OperationId) {
         let was_held = self.contend.holder(resource) == Some(id);
         let next = self.contend.leave(resource, id);
-        if let Some(next) = next {
+        if let Some(place) = next.and_then(|next| self.slots.find(next, Work::is_acquiring)) {
             let coming = self.turn_comes(now, resource);
             // Its request leaves with what is on its way out already, but behind it.
-            self.acquisitions.turn(next, |acquisition| {
+            self.nudge(place, |acquisition| {
                 // Where there is a queue, nobody need make room.
                 let coming = Coming {
                     others_first: coming.others_first && !acquisition.is_fair(),
                     ..coming
                 };
                 coming.give(now, acquisition);
-                ((), Some(acquisition.wake_at()))
             });
         }
         if !was_held {
@@ -128,68 +138,56 @@ impl Engine {
     pub(super) fn turn_acquisition(
         &mut self,
         now: Instant,
-        id: OperationId,
+        place: Place,
         run: impl FnOnce(&mut Acquisition, &mut Around<'_>, &mut Outbox) -> Turn,
     ) {
         let (epoch, nodes, outbox) = (self.epoch, &mut self.nodes, &mut self.outbox);
-        let turn = self.acquisitions.turn(id, |acquisition| {
-            let turn = run(acquisition, &mut Around { epoch, nodes }, outbox);
-            let goes_on = turn.outcome.is_none();
-            (turn, goes_on.then(|| acquisition.wake_at()))
-        });
-        let Some(turn) = turn else {
+        let Some(Work::Acquiring(acquisition)) = self.slots.work_mut(place) else {
             return;
         };
+        let turn = run(acquisition, &mut Around { epoch, nodes }, outbox);
+        let wake_at = (!turn.has_ended).then(|| acquisition.wake_at());
+        self.slots.wake(place, wake_at);
         if let Some(claim) = turn.abandoned {
-            self.withdraw(now, *claim, None, None);
+            self.withdraw(now, *claim);
         }
-        let Some(outcome) = turn.outcome else {
+        if turn.has_ended {
+            self.end_acquisition(now, place);
+        }
+    }
+
+    fn end_acquisition(&mut self, now: Instant, place: Place) {
+        let Some(Work::Acquiring(ended)) = self.slots.take(place) else {
             return;
         };
-        let ended = self.acquisitions.remove(id);
-        if let Some(ended) = &ended {
-            let won = match &outcome {
-                Outcome::Won(won) => Some(&**won),
-                Outcome::Failed(_) => None,
-            };
-            self.leave_queue(ended, won);
-        }
-        let rivalry = ended.as_ref().map_or(Rivalry::None, |it| it.rivalry());
-        let event = self.acquired(now, id, outcome);
-        match (&event, ended) {
-            (Event::Acquired(lease), _) => {
-                self.streaks.won(now, &lease.resource, rivalry);
-                self.contend.won(&lease.resource, id);
-                self.events.push_back((id, event));
+        self.leave_queue(&ended);
+        let (id, rivalry) = (ended.operation(), ended.rivalry());
+        let resource = ended.resource().clone();
+        match ended.into_end() {
+            Some(End::Won(won)) => {
+                let (lease, telling) = (won.lease.clone(), self.nodes.telling());
+                let renewal = Renewal::new(now, won, self.quorum, telling);
+                let wake_at = renewal.wake_at();
+                self.slots.put(place, Work::Held(renewal));
+                self.slots.wake(place, wake_at);
+                self.streaks.won(now, &resource, rivalry);
+                self.contend.won(&resource, id);
+                self.events.push_back((id, Event::Acquired(lease)));
             }
-            (_, ended) => {
-                self.events.push_back((id, event));
-                if let Some(ended) = ended {
-                    self.leave(now, ended.resource(), id);
-                }
+            Some(End::Failed(failure)) => {
+                self.slots.remove(place);
+                self.events.push_back((id, Event::NotAcquired(failure)));
+                self.leave(now, &resource, id);
             }
+            None => self.slots.remove(place),
         }
     }
 
     /// Tells the nodes that somebody waits no longer, but for those that took it out of their queues when it won. A place
     /// that is kept all the same ends by itself.
-    pub(super) fn leave_queue(&mut self, ended: &Acquisition, won: Option<&Won>) {
-        if let Some((nodes, tag, request)) = ended.leaving(won) {
+    pub(super) fn leave_queue(&mut self, ended: &Acquisition) {
+        if let Some((nodes, tag, request)) = ended.leaving() {
             self.outbox.send(nodes, tag, request);
-        }
-    }
-
-    fn acquired(&mut self, now: Instant, id: OperationId, outcome: Outcome) -> Event {
-        match outcome {
-            Outcome::Failed(failure) => Event::NotAcquired(failure),
-            Outcome::Won(won) => {
-                let lease = won.lease.clone();
-                let telling = self.nodes.telling();
-                let renewal = Renewal::new(now, *won, self.quorum, telling);
-                let wake_at = renewal.wake_at();
-                self.renewals.insert(id, renewal, wake_at);
-                Event::Acquired(lease)
-            }
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Extending the keys of a lease that no renewal of this engine looks after.
 
-use super::Engine;
+use super::{
+    Engine,
+    slots::{Place, Work},
+};
 use crate::{
     extension::Extension,
     failure::ExtendFailure,
@@ -42,25 +45,29 @@ impl Engine {
         let closes = now.saturating_add(terms.node_limit());
         let round = Round::new(self.quorum, tag.step, now, closes);
         let extension = Extension::new(round, terms, Vec::new());
-        self.prolongations.insert(id, extension, None);
-        self.turn_prolongation(now, id, |_| ());
+        let place = self.slots.insert(id, Work::Prolonging(extension));
+        self.turn_prolongation(now, place, |_| ());
     }
 
     pub(super) fn turn_prolongation(
         &mut self,
         now: Instant,
-        id: OperationId,
+        place: Place,
         run: impl FnOnce(&mut Extension),
     ) {
-        let decision = self.prolongations.turn(id, |extension| {
-            run(extension);
-            extension.round.handle_timeout(now);
-            let decision = extension.round.decision();
+        let id = self.slots.operation(place);
+        let Some((id, Work::Prolonging(extension))) = id.zip(self.slots.work_mut(place)) else {
+            return;
+        };
+        run(extension);
+        extension.round.handle_timeout(now);
+        if extension.round.decision() == Decision::Pending {
             let closes = extension.round.closes();
-            (decision, (decision == Decision::Pending).then_some(closes))
-        });
-        let decided = decision.filter(|decision| *decision != Decision::Pending);
-        let Some(extension) = decided.and_then(|_| self.prolongations.remove(id)) else {
+            return self.slots.wake(place, Some(closes));
+        }
+        let ended = self.slots.take(place);
+        self.slots.remove(place);
+        let Some(Work::Prolonging(extension)) = ended else {
             return;
         };
         let event = match extension.round.decision() {

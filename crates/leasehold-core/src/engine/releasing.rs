@@ -1,6 +1,10 @@
 //! Taking back what attempts have set, also where a link has no room for it now.
 
-use super::{Engine, held_back::HeldBack};
+use super::{
+    Engine,
+    held_back::HeldBack,
+    slots::{Place, Slots, Work},
+};
 use crate::{
     claim::Claim,
     node_set::{NodeId, NodeSet},
@@ -19,24 +23,25 @@ impl Engine {
     /// How many releases are not confirmed by every node yet.
     #[must_use]
     pub fn withdrawals(&self) -> usize {
-        self.withdrawals.len()
+        self.releasing
     }
 
     /// Whether one of these nodes has not confirmed a release yet.
     #[must_use]
     pub fn owes_release(&self, nodes: NodeSet) -> bool {
-        let owes = |withdrawal: &Withdrawal| !withdrawal.owed().intersection(nodes).is_empty();
-        self.withdrawals.values().any(owes)
+        let owes = |work: &Work| {
+            work.releasing()
+                .is_some_and(|it| !it.owed().intersection(nodes).is_empty())
+        };
+        !self.slots.all(owes).is_empty()
     }
 
     pub(super) fn release(&mut self, now: Instant, id: OperationId, lease: OperationId) {
         let expired = Event::Released(ReleaseOutcome::AlreadyExpired);
-        let Some((resource, ended)) = self.end_lease(now, lease) else {
-            let before = self
-                .withdrawals
-                .find(AttemptId::all_of(lease), Withdrawal::is_release);
-            match before {
-                Some(attempt) => self.turn_withdrawal(now, attempt, |withdrawal, outbox| {
+        let Some((place, resource, ended)) = self.end_lease(now, lease) else {
+            let is_release = |work: &Work| work.releasing().is_some_and(Withdrawal::is_release);
+            match self.slots.find(lease, is_release) {
+                Some(place) => self.turn_withdrawal(now, place, |withdrawal, outbox| {
                     withdrawal.repeat(now, id, outbox);
                 }),
                 None => self.events.push_back((id, expired)),
@@ -46,9 +51,12 @@ impl Engine {
         let (keep, in_time) = (ended.keep, ended.in_time);
         match ended.claim {
             Some(claim) => {
-                self.withdraw(now, claim, keep, Some(Report { to: id, in_time }));
+                self.withdraw_at(now, place, claim, keep, Some(Report { to: id, in_time }));
             }
-            None => self.events.push_back((id, expired)),
+            None => {
+                self.slots.remove(place);
+                self.events.push_back((id, expired));
+            }
         }
         // Behind the release, so that no node refuses it for our own key.
         self.leave(now, &resource, lease);
@@ -65,46 +73,54 @@ impl Engine {
         let attempt = AttemptId::only_of(id);
         let claim = Claim::on_foreign(attempt, resource, owner, terms, self.quorum, now);
         let (to, in_time) = (id, true);
-        self.withdraw(now, claim, None, Some(Report { to, in_time }));
+        let place = self.slots.insert(id, Work::Between);
+        self.withdraw_at(now, place, claim, None, Some(Report { to, in_time }));
     }
 
-    pub(super) fn withdraw(
+    /// Takes back what an attempt may have set while its acquisition goes on.
+    pub(super) fn withdraw(&mut self, now: Instant, claim: Claim) {
+        let place = self.slots.insert(claim.id().operation, Work::Between);
+        self.withdraw_at(now, place, claim, None, None);
+    }
+
+    /// Takes back what may have been set by what was in this slot.
+    pub(super) fn withdraw_at(
         &mut self,
         now: Instant,
+        place: Place,
         claim: Claim,
         keep: Option<Instant>,
         report: Option<Report>,
     ) {
-        let (id, quorum) = (claim.id(), self.quorum);
-        let withdrawal = Withdrawal::begin(now, claim, quorum, keep, report, &mut self.outbox);
-        self.withdrawals.insert(id, withdrawal, None);
-        self.turn_withdrawal(now, id, |_, _| ());
+        let (quorum, outbox) = (self.quorum, &mut self.outbox);
+        let withdrawal = Withdrawal::begin(now, claim, quorum, keep, report, outbox);
+        self.slots.put(place, Work::Releasing(withdrawal));
+        self.releasing = self.releasing.saturating_add(1);
+        self.turn_withdrawal(now, place, |_, _| ());
     }
 
     pub(super) fn turn_withdrawal(
         &mut self,
         now: Instant,
-        id: AttemptId,
+        place: Place,
         run: impl FnOnce(&mut Withdrawal, &mut Outbox),
     ) {
-        let outbox = &mut self.outbox;
-        let ended = self.withdrawals.turn(id, |withdrawal| {
-            run(withdrawal, outbox);
-            let outcome = withdrawal.take_outcome();
-            let is_over = withdrawal.is_over(now);
-            let wake_at = withdrawal.wake_at(now).filter(|_| !is_over);
-            ((outcome, is_over), wake_at)
-        });
-        let Some((outcome, is_over)) = ended else {
+        let Some(Work::Releasing(withdrawal)) = self.slots.work_mut(place) else {
             return;
         };
+        run(withdrawal, &mut self.outbox);
+        let outcome = withdrawal.take_outcome();
+        let is_over = withdrawal.is_over(now);
+        let wake_at = withdrawal.wake_at(now).filter(|_| !is_over);
+        self.slots.wake(place, wake_at);
         if let Some((waiting, outcome)) = outcome {
             let told = |id| (id, Event::Released(outcome.clone()));
             self.events.extend(waiting.into_iter().map(told));
         }
         if is_over {
-            self.withdrawals.remove(id);
-            if self.withdrawals.len() == 0 {
+            self.slots.remove(place);
+            self.releasing = self.releasing.saturating_sub(1);
+            if self.releasing == 0 {
                 // What still waits in a line is over, and wakes nobody.
                 self.held_back = HeldBack::default();
             }
@@ -112,14 +128,21 @@ impl Engine {
     }
 
     /// A node has answered a request of an attempt whose keys are taken back.
-    pub(super) fn hear_release(&mut self, now: Instant, node: NodeId, tag: Tag, vote: Vote) {
+    pub(super) fn hear_release(
+        &mut self,
+        now: Instant,
+        place: Place,
+        node: NodeId,
+        tag: Tag,
+        vote: Vote,
+    ) {
         let id = tag.attempt;
-        let is_release = |it: &Withdrawal| it.is_release_step(tag.step);
-        let release = self.withdrawals.get(id).filter(|it| is_release(it));
+        let withdrawal = self.slots.work(place).and_then(Work::releasing);
+        let release = withdrawal.filter(|it| it.is_release_step(tag.step));
         let has_room = vote_has_room(&vote) && release.is_some();
         let freed = release.filter(|_| vote.is_granted());
         let freed = freed.map(|it| it.resource().clone());
-        self.turn_withdrawal(now, id, |withdrawal, outbox| {
+        self.turn_withdrawal(now, place, |withdrawal, outbox| {
             withdrawal.handle_reply(now, node, tag, vote, outbox);
         });
         if let Some(resource) = freed {
@@ -130,27 +153,20 @@ impl Engine {
                 }
             }
         }
-        if self.is_held_back(node, id) {
+        if held_back(&self.slots, node, id).is_some() {
             self.hold_back(now, node, id);
         } else if has_room {
             self.release_more(now, node);
         }
     }
 
-    fn is_held_back(&self, node: NodeId, id: AttemptId) -> bool {
-        let withdrawal = self.withdrawals.get(id);
-        withdrawal.is_some_and(|it| it.held_back().contains(node))
-    }
-
     fn hold_back(&mut self, now: Instant, node: NodeId, id: AttemptId) {
-        let (most, withdrawals) = (self.quorum.nodes().len(), &self.withdrawals);
+        let (most, slots) = (self.quorum.nodes().len(), &self.slots);
         // Those that a hung node has outlived are still in its line.
-        let enough = withdrawals.len().saturating_mul(most).saturating_mul(2);
+        let enough = self.releasing.saturating_mul(most).saturating_mul(2);
         if self.held_back.len() > enough.saturating_add(1_024) {
-            self.held_back.retain(|node, id| {
-                let withdrawal = withdrawals.get(id);
-                withdrawal.is_some_and(|it| it.held_back().contains(node))
-            });
+            self.held_back
+                .retain(|node, id| held_back(slots, node, id).is_some());
         }
         self.held_back.push(now, node, id, PROBE);
     }
@@ -161,14 +177,21 @@ impl Engine {
         while room > 0
             && let Some(id) = self.held_back.pop(node)
         {
-            if self.is_held_back(node, id) {
-                self.turn_withdrawal(now, id, |withdrawal, outbox| {
+            if let Some(place) = held_back(&self.slots, node, id) {
+                self.turn_withdrawal(now, place, |withdrawal, outbox| {
                     withdrawal.ask_held_back(now, node, outbox);
                 });
                 room = room.saturating_sub(1);
             }
         }
     }
+}
+
+/// Where this attempt is released, if its release is held back from this node.
+fn held_back(slots: &Slots, node: NodeId, id: AttemptId) -> Option<Place> {
+    let place = slots.of(id)?;
+    let withdrawal = slots.work(place)?.releasing()?;
+    (withdrawal.attempt() == id && withdrawal.held_back().contains(node)).then_some(place)
 }
 
 /// Whether a link that tells this has room for another request to the node.

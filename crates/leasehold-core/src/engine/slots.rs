@@ -1,0 +1,249 @@
+//! Everything that is under way, each thing in a slot of its own.
+
+use super::{index::Index, timers::Timers};
+use crate::{
+    acquisition::Acquisition,
+    extension::Extension,
+    inquiry::Inquiry,
+    renewal::Renewal,
+    request::{AttemptId, OperationId},
+    time::Instant,
+    withdrawal::Withdrawal,
+};
+use alloc::{boxed::Box, vec::Vec};
+use core::hash::{Hash, Hasher};
+
+/// What can be under way.
+#[derive(Clone, Debug, Hash)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a slot becomes one after the other, and stays where it is"
+)]
+pub(super) enum Work {
+    Acquiring(Acquisition),
+    /// A lease in somebody's hands, in the slot of the acquisition that won it.
+    Held(Renewal),
+    /// Of a lease in the lease's slot; of an attempt that came to nothing in a slot of its own, since its acquisition goes
+    /// on.
+    Releasing(Withdrawal),
+    Asking(Inquiry),
+    /// An extension of a lease that is nobody's here.
+    Prolonging(Extension),
+    /// On its way from one of these to the next.
+    Between,
+}
+
+impl Work {
+    /// In which order things are done that are due at the same time.
+    const fn rank(&self) -> u8 {
+        match self {
+            Self::Acquiring(_) => 0,
+            Self::Held(_) => 1,
+            Self::Releasing(_) => 2,
+            Self::Asking(_) => 3,
+            Self::Prolonging(_) => 4,
+            Self::Between => 5,
+        }
+    }
+
+    pub(super) const fn is_acquiring(&self) -> bool {
+        matches!(self, Self::Acquiring(_))
+    }
+
+    pub(super) const fn is_held(&self) -> bool {
+        matches!(self, Self::Held(_))
+    }
+
+    pub(super) const fn releasing(&self) -> Option<&Withdrawal> {
+        match self {
+            Self::Releasing(withdrawal) => Some(withdrawal),
+            _ => None,
+        }
+    }
+
+    /// The attempt whose answers it wants, if it wants those of one alone.
+    const fn attempt(&self) -> Option<AttemptId> {
+        match self {
+            Self::Held(renewal) => Some(renewal.attempt()),
+            Self::Releasing(withdrawal) => Some(withdrawal.attempt()),
+            _ => None,
+        }
+    }
+}
+
+/// Where something stands, until it is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place(u32);
+
+/// Slots by operation and attempt, and the time of each.
+#[derive(Clone, Debug)]
+pub(super) struct Slots {
+    slots: Vec<Option<Box<Slot>>>,
+    free: Vec<u32>,
+    index: Index,
+    timers: Timers<(u8, AttemptId)>,
+}
+
+#[derive(Clone, Debug, Hash)]
+struct Slot {
+    operation: OperationId,
+    work: Work,
+    wake_at: Option<Instant>,
+}
+
+impl Slots {
+    pub(super) fn new() -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            index: Index::default(),
+            timers: Timers::new(),
+        }
+    }
+
+    /// Something new. It sleeps until its first turn.
+    pub(super) fn insert(&mut self, operation: OperationId, work: Work) -> Place {
+        let slot = Box::new(Slot {
+            operation,
+            work,
+            wake_at: None,
+        });
+        let number = self.free.pop().unwrap_or_else(|| {
+            let number = u32::try_from(self.slots.len()).expect("memory ends before numbers do");
+            self.slots.push(None);
+            number
+        });
+        if let Some(free) = self.slots.get_mut(index(number)) {
+            *free = Some(slot);
+        }
+        self.index.insert(operation, number);
+        Place(number)
+    }
+
+    /// Where the answers to this attempt belong. Slots are used again and again: it is by operation and attempt that one
+    /// is found, and never by its number.
+    pub(super) fn of(&self, attempt: AttemptId) -> Option<Place> {
+        let mut found = None;
+        for number in self.index.of(attempt.operation) {
+            match self.work(Place(number)).and_then(Work::attempt) {
+                // Argument S7: what is held or taken back hears what its own attempt has asked, and nothing else.
+                Some(own) if own == attempt => return Some(Place(number)),
+                Some(_) => {}
+                None => found = Some(Place(number)),
+            }
+        }
+        found
+    }
+
+    /// Where such work of an operation is done.
+    pub(super) fn find(
+        &self,
+        operation: OperationId,
+        is_it: impl Fn(&Work) -> bool,
+    ) -> Option<Place> {
+        let mut places = self.index.of(operation).map(Place);
+        places.find(|place| self.work(*place).is_some_and(&is_it))
+    }
+
+    /// Where all such work is done, in the order of the operations and their attempts.
+    pub(super) fn all(&self, is_it: impl Fn(&Work) -> bool) -> Vec<Place> {
+        let mut all: Vec<_> = (0..)
+            .zip(&self.slots)
+            .filter_map(|(number, slot)| Some((slot.as_ref()?, Place(number))))
+            .filter(|(slot, _)| is_it(&slot.work))
+            .map(|(slot, place)| (slot.key(), place))
+            .collect();
+        all.sort_unstable_by_key(|(key, _)| *key);
+        all.into_iter().map(|(_, place)| place).collect()
+    }
+
+    pub(super) fn work(&self, place: Place) -> Option<&Work> {
+        Some(&self.slot(place)?.work)
+    }
+
+    pub(super) fn work_mut(&mut self, place: Place) -> Option<&mut Work> {
+        let slot = self.slots.get_mut(index(place.0))?.as_mut()?;
+        Some(&mut slot.work)
+    }
+
+    /// Who asked for what is done here.
+    pub(super) fn operation(&self, place: Place) -> Option<OperationId> {
+        Some(self.slot(place)?.operation)
+    }
+
+    /// Wakes this then, and not before; never, if that is none.
+    pub(super) fn wake(&mut self, place: Place, at: Option<Instant>) {
+        let Some(slot) = self.slots.get_mut(index(place.0)).and_then(Option::as_mut) else {
+            return;
+        };
+        // Most turns leave it as it was.
+        if slot.wake_at != at {
+            slot.wake_at = at;
+            let key = slot.key();
+            self.timers.set(place.0, at.map(|at| (at, key)));
+        }
+    }
+
+    /// When the next is to be woken.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+
+    /// What is to be woken now. Whatever is taken has no time until its next turn.
+    pub(super) fn take_due(&mut self, now: Instant) -> Option<Place> {
+        let number = self.timers.take_due(now)?;
+        let slot = self.slots.get_mut(index(number))?.as_mut()?;
+        slot.wake_at = None;
+        Some(Place(number))
+    }
+
+    /// Takes the work out of its slot, for what follows from it. The slot stays, and sleeps.
+    pub(super) fn take(&mut self, place: Place) -> Option<Work> {
+        self.wake(place, None);
+        let work = self.work_mut(place)?;
+        Some(core::mem::replace(work, Work::Between))
+    }
+
+    /// What follows from the work that was taken.
+    pub(super) fn put(&mut self, place: Place, work: Work) {
+        if let Some(before) = self.work_mut(place) {
+            *before = work;
+        }
+    }
+
+    pub(super) fn remove(&mut self, place: Place) {
+        self.wake(place, None);
+        let slot = self.slots.get_mut(index(place.0)).and_then(Option::take);
+        if let Some(slot) = slot {
+            self.index.remove(slot.operation, place.0);
+            self.free.push(place.0);
+        }
+    }
+
+    fn slot(&self, place: Place) -> Option<&Slot> {
+        self.slots.get(index(place.0))?.as_deref()
+    }
+}
+
+impl Slot {
+    fn key(&self) -> (u8, AttemptId) {
+        let attempt = self.work.attempt();
+        let attempt = attempt.unwrap_or(AttemptId::only_of(self.operation));
+        (self.work.rank(), attempt)
+    }
+}
+
+/// By what is under way alone: in which slots it stands, and which are free, changes nothing.
+impl Hash for Slots {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let all = self.all(|_| true);
+        all.len().hash(state);
+        for place in all {
+            self.slot(place).hash(state);
+        }
+    }
+}
+
+fn index(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
