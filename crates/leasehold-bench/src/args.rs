@@ -1,6 +1,9 @@
 //! The words of the command line.
 
-use crate::workload::{PEERS, WORKLOADS};
+use crate::{
+    effort::Effort,
+    workload::{PEERS, WORKLOADS, Workload},
+};
 use std::path::PathBuf;
 
 /// What is to be done.
@@ -13,6 +16,8 @@ pub(crate) struct Args {
     /// None means all.
     pub(crate) workloads: Vec<String>,
     pub(crate) json: Option<PathBuf>,
+    /// The commit that is compared with.
+    pub(crate) against: Option<String>,
 }
 
 /// Understands them, or says what makes no sense.
@@ -26,6 +31,7 @@ pub(crate) fn parse(words: &[&str]) -> Result<Args, String> {
             "--write-docs" => args.writes_docs = true,
             "--peers" => args.has_peers = true,
             "--json" => args.json = Some(value()?.into()),
+            "--against" => args.against = Some(value()?.to_owned()),
             "--workload" => args.workloads.push(known(value()?)?),
             _ => return Err(format!("there is no option `{word}`")),
         }
@@ -34,8 +40,23 @@ pub(crate) fn parse(words: &[&str]) -> Result<Args, String> {
 }
 
 impl Args {
+    /// The workloads that are to be run.
+    pub(crate) fn chosen(&self) -> impl Iterator<Item = &'static Workload> {
+        WORKLOADS
+            .iter()
+            .filter(|workload| self.chooses(workload.name))
+    }
+
+    pub(crate) const fn effort(&self) -> &'static Effort {
+        if self.is_quick {
+            &Effort::QUICK
+        } else {
+            &Effort::FULL
+        }
+    }
+
     /// Whether a workload is to be run.
-    pub(crate) fn chooses(&self, name: &str) -> bool {
+    fn chooses(&self, name: &str) -> bool {
         if name == PEERS && self.has_peers {
             return true;
         }
@@ -54,12 +75,14 @@ fn known(name: &str) -> Result<String, String> {
 }
 
 pub(crate) const USAGE: &str = "\
-usage: cargo xtask bench [--quick] [--workload NAME]... [--peers] [--json FILE] [--write-docs]
+usage: cargo xtask bench [--quick] [--workload NAME]... [--peers] [--against COMMIT] [--json FILE] [--write-docs]
 
   --quick          fewer rounds, shorter ones: below five minutes, good for a first look
   --workload NAME  only this one: latency, throughput, instructions, sent, tasks, processes, faults, held, names,
                    herd, wake, expiry, peers; may be repeated
   --peers          libraries of other languages as well, which npm and pip install: workload peers
+  --against COMMIT the library of that commit as well, which is built below target/against: the two take turns, subject by
+                   subject, and what is told, and written into docs/PERFORMANCE.md, is the differences
   --json FILE      every value of every round
   --write-docs     the results into docs/PERFORMANCE.md and docs/bench/
 
@@ -72,7 +95,17 @@ mod tests {
 
     #[test]
     fn words_are_understood_or_told_back() {
-        let args = parse(&["--quick", "--workload", "herd", "--json", "a"]).unwrap();
+        let args = parse(&[
+            "--quick",
+            "--workload",
+            "herd",
+            "--json",
+            "a",
+            "--against",
+            "HEAD~3",
+        ])
+        .unwrap();
+        assert_eq!(args.against.as_deref(), Some("HEAD~3"));
         assert!(args.is_quick);
         assert_eq!(
             (args.workloads, args.json),

@@ -1,5 +1,6 @@
 //! How much is measured.
 
+use crate::turn;
 use std::time::Duration;
 
 /// How long, how often, how many.
@@ -8,7 +9,7 @@ pub(crate) struct Effort {
     pub(crate) is_quick: bool,
     /// Rounds in which all subjects take turns.
     pub(crate) rounds: usize,
-    /// How often it is counted below callgrind, which other load changes little.
+    /// How often it is counted below valgrind, which other load changes little.
     pub(crate) counts: usize,
     /// Cycles of a lone task in a round.
     pub(crate) cycles: usize,
@@ -46,23 +47,24 @@ impl Effort {
     pub(crate) const FULL: Self = Self {
         is_quick: false,
         rounds: 9,
-        counts: 3,
+        counts: 6,
         cycles: 2_000,
         throughput: Duration::from_millis(600),
         contention: Duration::from_secs(3),
         faulty: 600,
         leases: 10_000,
-        hold: Duration::from_secs(30),
+        hold: Duration::from_secs(10),
         names: 1_000_000,
         wakes: 12,
         live_keys: 100_000,
     };
 }
 
-/// The subjects of a round, beginning with another one each time.
+/// The subjects of a round, beginning with another one each time; each when it is its turn.
 pub(crate) fn rotated<T>(round: usize, subjects: &[T]) -> impl Iterator<Item = &T> {
     let begin = round % subjects.len().max(1);
-    subjects[begin..].iter().chain(&subjects[..begin])
+    let order = subjects[begin..].iter().chain(&subjects[..begin]);
+    order.take_while(|_| turn::comes())
 }
 
 #[cfg(test)]

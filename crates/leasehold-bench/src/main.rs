@@ -5,12 +5,14 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
+mod against;
 mod args;
 mod awake;
 mod bar;
 mod bare;
 mod bare_waiter;
 mod commands;
+mod comparison;
 mod conditions;
 mod contest;
 mod effort;
@@ -23,6 +25,7 @@ mod report;
 mod resident;
 mod sample;
 mod subject;
+mod turn;
 mod valgrind;
 mod workload;
 
@@ -37,7 +40,7 @@ use std::{
     process::ExitCode,
     time::Duration,
 };
-use workload::{WORKLOADS, Workload};
+use workload::Workload;
 
 /// Any error ends a workload, and is told.
 type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -52,6 +55,9 @@ fn main() -> ExitCode {
             Ok(true)
         }
         ["cycles" | "contender" | "holder" | "names", ..] => play(&words).map(|()| true),
+        ["turns", further @ ..] => args::parse(further)
+            .map_err(Into::into)
+            .and_then(|args| take_turns(&args)),
         ["help" | "--help" | "-h"] => {
             println!("{}", args::USAGE);
             Ok(true)
@@ -101,11 +107,7 @@ fn play(words: &[&str]) -> Fallible<()> {
 
 /// Measures and tells. True if everything could be run.
 fn bench(args: &Args) -> Fallible<bool> {
-    let effort = if args.is_quick {
-        Effort::QUICK
-    } else {
-        Effort::FULL
-    };
+    let effort = args.effort();
     let (_awake, kept) = match awake::Awake::keep() {
         Ok(awake) => (
             Some(awake),
@@ -113,13 +115,15 @@ fn bench(args: &Args) -> Fallible<bool> {
         ),
         Err(reason) => (None, format!("The cores may have slept: {reason}.")),
     };
-    let conditions = Conditions::look(&effort, kept)?;
+    let conditions = Conditions::look(effort, kept)?;
+    if let Some(commit) = &args.against {
+        return against::run(args, commit, &conditions);
+    }
     println!("{}", conditions.markdown());
-    let chosen = |workload: &&Workload| args.chooses(workload.name);
     let mut reports = Vec::new();
-    for workload in WORKLOADS.iter().filter(chosen) {
+    for workload in args.chosen() {
         let started = moment::Moment::now();
-        let report = measure(workload, &effort);
+        let report = measure(workload, effort);
         println!("{}\n({:.0?})\n", report.markdown(), started.elapsed());
         reports.push(report);
     }
@@ -127,6 +131,17 @@ fn bench(args: &Args) -> Fallible<bool> {
     println!("{met} of {all} bars were met.");
     write(args, &conditions, &reports)?;
     Ok(reports.iter().all(|report| report.failure.is_none()))
+}
+
+/// Measures when it is told to, and tells the results in one line.
+fn take_turns(args: &Args) -> Fallible<bool> {
+    turn::begin();
+    if turn::comes() {
+        let chosen = args.chosen();
+        let reports = chosen.map(|workload| measure(workload, args.effort()).json());
+        println!("{}", json!({ "workloads": reports.collect::<Vec<_>>() }));
+    }
+    Ok(true)
 }
 
 fn measure(workload: &'static Workload, effort: &Effort) -> Report {
@@ -171,7 +186,7 @@ fn write(args: &Args, conditions: &Conditions, reports: &[Report]) -> Fallible<(
             let (title, name) = (report.workload.title, report.workload.name);
             text += &format!("\n{}\n![{title}](bench/{name}.svg)\n", report.markdown());
         }
-        page::write(&docs.join("PERFORMANCE.md"), &text)?;
+        page::write(&docs.join("PERFORMANCE.md"), "bench", &text)?;
     }
     Ok(())
 }

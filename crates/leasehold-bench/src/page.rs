@@ -1,35 +1,23 @@
-//! The page of the documentation, of which a part is written by the program.
+//! The page of the documentation, of which parts are written by the program.
 
 use crate::Fallible;
 use std::{fs, path::Path};
 
-/// Replaces what is between the markers, or begins the page.
-pub(crate) fn write(path: &Path, results: &str) -> Fallible<()> {
-    let page = fs::read_to_string(path).unwrap_or_else(|_| NEW.to_owned());
-    let page = replaced(&page, results).ok_or("the page has lost its markers")?;
+/// Replaces what is between the markers of a part.
+pub(crate) fn write(path: &Path, part: &str, results: &str) -> Fallible<()> {
+    let page = fs::read_to_string(path)?;
+    let replaced = replaced(&page, part, results);
+    let page = replaced.ok_or_else(|| format!("the page has lost the markers of `{part}`"))?;
     Ok(fs::write(path, page)?)
 }
 
-fn replaced(page: &str, results: &str) -> Option<String> {
-    let (head, rest) = page.split_once(BEGIN)?;
-    let (_, tail) = rest.split_once(END)?;
-    Some(format!(
-        "{head}{BEGIN}\n\n{}\n\n{END}{tail}",
-        results.trim()
-    ))
+fn replaced(page: &str, part: &str, results: &str) -> Option<String> {
+    let [begin, end] = ["begin", "end"].map(|word| format!("<!-- {part}: {word} -->"));
+    let (head, rest) = page.split_once(&begin)?;
+    let (_, tail) = rest.split_once(&end)?;
+    let results = results.trim();
+    Some(format!("{head}{begin}\n\n{results}\n\n{end}{tail}"))
 }
-
-const BEGIN: &str = "<!-- bench: begin -->";
-const END: &str = "<!-- bench: end -->";
-const NEW: &str = "\
-# Performance
-
-What was measured, on what, against what. `cargo xtask bench --write-docs` writes everything between the markers;
-[TESTING.md](TESTING.md) says how it measures.
-
-<!-- bench: begin -->
-<!-- bench: end -->
-";
 
 #[cfg(test)]
 mod tests {
@@ -37,10 +25,11 @@ mod tests {
 
     #[test]
     fn only_what_is_between_the_markers_is_replaced() {
-        let page = replaced(&format!("a\n{BEGIN}\nold\n{END}\nb\n"), "new\n").unwrap();
-        assert_eq!(page, format!("a\n{BEGIN}\n\nnew\n\n{END}\nb\n"));
-        assert_eq!(replaced(&page, "new"), Some(page.clone()));
-        assert!(replaced(NEW, "x").is_some());
-        assert_eq!(replaced("no markers", "x"), None);
+        let (begin, end) = ("<!-- costs: begin -->", "<!-- costs: end -->");
+        let page = format!("a\n{begin}\nold\n{end}\nb\n");
+        let page = replaced(&page, "costs", "new\n").unwrap();
+        assert_eq!(page, format!("a\n{begin}\n\nnew\n\n{end}\nb\n"));
+        assert_eq!(replaced(&page, "costs", "new"), Some(page.clone()));
+        assert_eq!(replaced(&page, "bench", "x"), None);
     }
 }

@@ -116,7 +116,7 @@ pub(crate) static WORKLOADS: [Workload; 13] = [
         title: "Many leases",
         about: "Held, and extended by themselves, with a TTL of 10 s: the processor's share, and how many are lost. Counted by \
                 valgrind, in user space: the memory that a lease needs while it is held, the guard included, and the \
-                instructions when the client extends one on all nodes. Once per run.",
+                instructions when the client extends one on all nodes.",
         headline: "instructions/renewal",
         references: &[],
         run: held::run,

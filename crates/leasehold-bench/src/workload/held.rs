@@ -17,20 +17,23 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
     let runtime = super::runtime(1)?;
     let servers = runtime.block_on(subject::servers(5))?;
     let setting = format!("5 nodes, {} leases", effort.leases);
-    // The other library extends nothing by itself.
-    for &subject in rotated(0, &[Subject::Plain, Subject::Fenced]) {
-        let (share, lost) = held(&runtime, &servers, subject, effort)?;
-        let mut add = |figure, value| ledger.add(&setting, subject.name(), figure, value);
-        add("% of one core", share);
-        add("lost", lost as f64);
-        if valgrind::is_there() {
-            add("bytes/lease", footprint(&servers, subject, effort.leases)?);
-            let instructions = per_renewal(&servers, subject, effort.leases)?;
-            add("instructions/renewal", instructions);
-        } else {
-            skip(
-                "there is no valgrind, so neither a lease's memory nor the instructions of a renewal are counted",
-            );
+    if !valgrind::is_there() {
+        skip(
+            "there is no valgrind, so neither a lease's memory nor the instructions of a renewal are counted",
+        );
+    }
+    for round in 0..effort.counts {
+        // The other library extends nothing by itself.
+        for &subject in rotated(round, &[Subject::Plain, Subject::Fenced]) {
+            let (share, lost) = held(&runtime, &servers, subject, effort)?;
+            let mut add = |figure, value| ledger.add(&setting, subject.name(), figure, value);
+            add("% of one core", share);
+            add("lost", lost as f64);
+            if valgrind::is_there() {
+                add("bytes/lease", footprint(&servers, subject, effort.leases)?);
+                let instructions = per_renewal(&servers, subject, effort.leases)?;
+                add("instructions/renewal", instructions);
+            }
         }
     }
     Ok(())

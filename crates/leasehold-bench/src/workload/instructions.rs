@@ -5,7 +5,7 @@
 use crate::{
     Fallible,
     bare::{Bare, Stop},
-    effort::Effort,
+    effort::{Effort, rotated},
     ledger::Ledger,
     subject::{self, BARE, Locker, Subject},
     valgrind::{self, Count},
@@ -24,11 +24,12 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
     let runtime = super::runtime(1)?;
     for nodes in [1, 5] {
         let servers = runtime.block_on(subject::servers(nodes))?;
-        let libraries = subject::PLACES.map(Subject::name);
+        let mut subjects = subject::PLACES.map(Subject::name).to_vec();
+        subjects.push(BARE);
         for tasks in [1, 64] {
             let setting = format!("{}, {tasks} tasks", super::nodes(nodes));
-            for _ in 0..effort.counts {
-                for name in libraries.into_iter().chain([BARE]) {
+            for round in 0..effort.counts {
+                for name in rotated(round, &subjects) {
                     let count = per_cycle(&servers, name, tasks)?;
                     let mut add = |figure, value| ledger.add(&setting, name, figure, value);
                     add("instructions/cycle", count.instructions);

@@ -3,7 +3,7 @@
 use super::instructions;
 use crate::{
     Fallible,
-    effort::Effort,
+    effort::{Effort, rotated},
     ledger::Ledger,
     resident,
     subject::{self, Subject},
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
     let runtime = super::runtime(1)?;
     let servers = runtime.block_on(subject::servers(1))?;
-    for subject in [Subject::Plain, Subject::Fenced] {
+    for subject in rotated(0, &[Subject::Plain, Subject::Fenced]) {
         let words = ["names", subject.name(), &effort.names.to_string()];
         let bytes = super::told_by(&words, &servers.nodes())?;
         let setting = format!("1 node, {} names", effort.names);
