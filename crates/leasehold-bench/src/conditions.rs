@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::{fs, process::Command, thread, time::Duration};
 
 /// Told with every result: without it no figure means anything.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Conditions {
     date: String,
     /// Of this program and of the library.
@@ -62,6 +62,14 @@ impl Conditions {
             self.load,
             self.rounds,
             self.awake
+        )
+    }
+
+    /// When and on what, for those who want no more.
+    pub(crate) fn brief(&self) -> String {
+        format!(
+            "Measured on {} at commit {}, on {} cores for the client and all nodes, {}.\n",
+            self.date, self.commit, self.cores, self.server
         )
     }
 

@@ -15,6 +15,7 @@ mod commands;
 mod comparison;
 mod conditions;
 mod contest;
+mod costs;
 mod effort;
 mod foreign;
 mod ledger;
@@ -186,7 +187,9 @@ fn write(args: &Args, conditions: &Conditions, reports: &[Report]) -> Fallible<(
             let (title, name) = (report.workload.title, report.workload.name);
             text += &format!("\n{}\n![{title}](bench/{name}.svg)\n", report.markdown());
         }
-        page::write(&docs.join("PERFORMANCE.md"), "bench", &text)?;
+        let page = docs.join("PERFORMANCE.md");
+        page::write(&page, "costs", &costs::markdown(conditions, reports))?;
+        page::write(&page, "bench", &text)?;
     }
     Ok(())
 }
