@@ -156,10 +156,10 @@ fn cell() -> Arc<Cell> {
     Arc::new(cell)
 }
 
-/// In every order in which three threads can come that are interrupted twice: all of them would take minutes.
+/// In every order in which three threads can come that are interrupted three times: all of them would take minutes.
 fn model_of_three(work: impl Fn() + Send + Sync + 'static) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
+    model.preemption_bound = Some(3);
     model.check(work);
 }
 
