@@ -118,11 +118,24 @@ impl fmt::Debug for Owner {
 #[derive(Clone, Default)]
 pub struct OwnerSource(Option<Arc<OwnerFunction>>);
 
-type OwnerFunction = dyn Fn(&[u8; 20]) -> Vec<u8> + Send + Sync;
+/// Writes an owner, and says how long it is.
+type OwnerFunction = dyn Fn(&[u8; 20], &mut [u8; Owner::LONGEST]) -> usize + Send + Sync;
 
 impl OwnerSource {
     /// Owners made by `function`.
     pub fn new(function: impl Fn(&[u8; 20]) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        Self::written(move |random, owner| {
+            let bytes = function(random);
+            let length = bytes.len().min(owner.len());
+            owner[..length].copy_from_slice(&bytes[..length]);
+            length
+        })
+    }
+
+    /// Owners that `function` writes to the front of the place that it is given; it says how long they are.
+    pub fn written(
+        function: impl Fn(&[u8; 20], &mut [u8; Owner::LONGEST]) -> usize + Send + Sync + 'static,
+    ) -> Self {
         Self(Some(Arc::new(function)))
     }
 
@@ -159,8 +172,9 @@ impl OwnerSource {
         let Some(function) = &self.0 else {
             return Owner::from_bytes(&digits(random));
         };
-        let bytes = function(random);
-        Owner::from_bytes(&bytes[..bytes.len().min(Owner::LONGEST)])
+        let mut owner = [0; Owner::LONGEST];
+        let length = function(random, &mut owner);
+        Owner::from_bytes(owner.get(..length).unwrap_or(&owner))
     }
 }
 
@@ -175,10 +189,11 @@ impl fmt::Debug for OwnerSource {
 }
 
 /// How many digits the default makes of the random bytes.
-const DIGITS: usize = 40;
+pub const DIGITS: usize = 40;
 
 /// The default's digits.
-fn digits(random: &[u8; 20]) -> [u8; DIGITS] {
+#[must_use]
+pub fn digits(random: &[u8; 20]) -> [u8; DIGITS] {
     let mut digits = [0; DIGITS];
     for (pair, byte) in digits.chunks_exact_mut(2).zip(random) {
         pair.copy_from_slice(&[digit(byte >> 4), digit(*byte)]);
