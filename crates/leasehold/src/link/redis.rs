@@ -31,6 +31,7 @@ mod handshake;
 mod heads;
 mod look;
 mod native;
+mod recall;
 mod replicas;
 mod reply;
 mod rights;
@@ -183,7 +184,7 @@ impl RedisLink {
         if let Some(native) = met.native {
             return backlog.push_native(tag, request.clone(), given, encoder, native);
         }
-        backlog.push(tag, request.clone(), given, |wire, request| {
+        backlog.push(tag, request, given, |wire| {
             encoder.encode(wire, request, met);
         });
         Ok(())

@@ -6,6 +6,7 @@ use super::{
     codec, greeting,
     look::{self, Said},
     native::{Lives, Native},
+    recall::{self, Kind, Lock},
     replicas::Replicas,
     rights,
     scripts::{Encoder, Met},
@@ -17,13 +18,14 @@ use leasehold_core::{
 use locks::Locks;
 use std::collections::{HashMap, VecDeque};
 
-/// Requests on their way, and their bytes as far as these have not left.
+/// Requests on their way, and their bytes until they are answered.
 ///
 /// Positions count bytes since the connection began, so that a request is told from the next by where
 /// it begins.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     asked: VecDeque<Place>,
+    /// What was said and is not answered, and some of what is.
     bytes: Vec<u8>,
     /// How many of `bytes` have left.
     left: usize,
@@ -50,9 +52,11 @@ struct Place {
 /// What an answer is to.
 #[derive(Debug)]
 pub(super) enum Asked {
-    /// The last of what was said for a request, or all of it.
+    /// A request, all of it.
     Request(Waiting),
-    /// For a request without scripts, before the last: the change of its key.
+    /// The last of what was said for a request without scripts.
+    Native(Waiting, Box<Request>),
+    /// Of such a request, before that: the change of its key.
     Change,
     /// And what the key was then.
     Key,
@@ -65,21 +69,21 @@ pub(super) enum Asked {
     /// How many replicas have this vote.
     Replicas {
         tag: Tag,
-        vote: Vote,
+        vote: Box<Vote>,
         /// What it needs then.
         need: Need,
     },
     /// Whose the key is that this request has found.
-    Found(Tag, Request),
+    Found(Tag, Box<Request>),
     /// Which rights are lacking, for lack of which a request failed so.
-    Rights(Tag, Fault),
+    Rights(Tag, Box<Fault>),
 }
 
 /// A request without an answer.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub(super) tag: Tag,
-    pub(super) request: Request,
+    pub(super) kind: Kind,
     /// When it was given to the link.
     pub(super) given: Instant,
     begins_at: u64,
@@ -116,13 +120,20 @@ impl Backlog {
     pub(super) fn push(
         &mut self,
         tag: Tag,
-        request: Request,
+        request: &Request,
         given: Instant,
-        encode: impl FnOnce(&mut Vec<u8>, &Request),
+        encode: impl FnOnce(&mut Vec<u8>),
     ) {
-        let begins_at = self.end();
-        encode(&mut self.bytes, &request);
-        self.expect(tag, request, given, begins_at, begins_at);
+        let waiting = self.expect(tag, request, given);
+        let asked = Asked::Request(waiting);
+        encode(&mut self.bytes);
+        if self.locks.are_counted()
+            && let Some(lock) = self.lock(&asked)
+        {
+            self.locks.push(lock);
+        }
+        let begins_at = waiting.begins_at;
+        self.asked.push_back(Place { begins_at, asked });
     }
 
     /// Puts a request behind all others, for a node that runs no scripts.
@@ -138,54 +149,74 @@ impl Backlog {
         native: Native,
     ) -> Result<(), Fault> {
         let life_ms = self.lives.ask(&request, given)?;
-        let (begins_at, key) = (self.end(), encoder.key(request.resource()).into_owned());
+        let waiting = self.expect(tag, &request, given);
+        let key = encoder.key(request.resource()).into_owned();
+        let begins_at = self.end();
         if native.change(&mut self.bytes, &request, key.as_bytes(), life_ms) {
             let asked = Asked::Change;
             self.asked.push_back(Place { begins_at, asked });
         }
         self.place(Asked::Key);
         codec::encode(&mut self.bytes, &[b"GET", key.as_bytes()]);
-        let last_begins_at = self.end();
+        self.place(Asked::Native(waiting, Box::new(request)));
         codec::encode(&mut self.bytes, &[b"PTTL", key.as_bytes()]);
-        self.expect(tag, request, given, begins_at, last_begins_at);
         Ok(())
     }
 
     /// Says all that waits in another way, since the node runs no scripts. Nothing of it has left.
     pub(super) fn say_natively(&mut self, encoder: &Encoder, native: Native) -> Vec<(Tag, Fault)> {
         let lives = std::mem::take(&mut self.lives);
-        let before = std::mem::take(self);
+        let mut before = std::mem::take(self);
         self.lives = lives;
         let mut unsaid = Vec::new();
-        for place in before.asked {
-            if let Asked::Request(waiting) = place.asked {
-                let (tag, request, given) = (waiting.tag, waiting.request, waiting.given);
-                let said = self.push_native(tag, request, given, encoder, native);
-                unsaid.extend(said.err().map(|fault| (tag, fault)));
-            }
+        for place in std::mem::take(&mut before.asked) {
+            let Asked::Request(waiting) = place.asked else {
+                continue;
+            };
+            let (tag, given) = (waiting.tag, waiting.given);
+            let said = match encoder.recall(waiting.kind, before.command(&waiting)) {
+                Some(request) => self.push_native(tag, request, given, encoder, native),
+                None => Err(Fault::new(FaultKind::Down, NO_COMMAND)),
+            };
+            unsaid.extend(said.err().map(|fault| (tag, fault)));
         }
         unsaid
     }
 
-    /// An answer to this request will come, to the last of its commands, which begins there.
-    fn expect(
-        &mut self,
-        tag: Tag,
-        request: Request,
-        given: Instant,
-        begins_at: u64,
-        last_begins_at: u64,
-    ) {
-        *self.count(&request) += 1;
-        self.locks.push(&request);
-        let asked = Asked::Request(Waiting {
+    /// An answer to this request will come, of which nothing is said yet.
+    fn expect(&mut self, tag: Tag, request: &Request, given: Instant) -> Waiting {
+        if self.asked.is_empty() {
+            self.forget(self.bytes.len());
+        }
+        let kind = Kind::of(request);
+        *self.count(kind) += 1;
+        let begins_at = self.end();
+        Waiting {
             tag,
-            request,
+            kind,
             given,
             begins_at,
-        });
-        let begins_at = last_begins_at;
-        self.asked.push_back(Place { begins_at, asked });
+        }
+    }
+
+    /// The bytes of a request that was just answered or is not yet, and whatever is behind them.
+    fn command(&self, waiting: &Waiting) -> &[u8] {
+        let at = waiting.begins_at.checked_sub(self.base);
+        let at = at.and_then(|at| usize::try_from(at).ok());
+        at.and_then(|at| self.bytes.get(at..)).unwrap_or_default()
+    }
+
+    /// What was asked by a request that was just answered or is not yet; none if its bytes do not tell.
+    pub(super) fn recall(&self, waiting: &Waiting, encoder: &Encoder) -> Option<Request> {
+        encoder.recall(waiting.kind, self.command(waiting))
+    }
+
+    /// The first `count` of the bytes, which were answered, are not needed any more.
+    fn forget(&mut self, count: usize) {
+        let count = count.min(self.left);
+        self.bytes.drain(..count);
+        self.left -= count;
+        self.base += count as u64;
     }
 
     /// Asks what the key of `resource` is, of which an answer `said` something, and for the next change to it.
@@ -201,18 +232,24 @@ impl Backlog {
 
     /// Asks whose the key is that a `SET … NX` has found, and for the next change to it if `watches`. Tells the vote only
     /// then.
-    pub(super) fn ask_whose(&mut self, waiting: Waiting, watches: bool, encoder: &Encoder) {
-        let key = encoder.key(waiting.request.resource()).into_owned();
+    pub(super) fn ask_whose(
+        &mut self,
+        tag: Tag,
+        request: Request,
+        watches: bool,
+        encoder: &Encoder,
+    ) {
+        let key = encoder.key(request.resource()).into_owned();
         if watches {
             self.watch();
         }
-        self.place(Asked::Found(waiting.tag, waiting.request));
+        self.place(Asked::Found(tag, Box::new(request)));
         look::encode(&mut self.bytes, key.as_bytes());
     }
 
     /// Asks which rights are lacking. Tells the fault only then: servers do not always name the command.
     pub(super) fn ask_rights(&mut self, tag: Tag, fault: Fault, encoder: &Encoder) {
-        self.place(Asked::Rights(tag, fault));
+        self.place(Asked::Rights(tag, Box::new(fault)));
         self.bytes.extend_from_slice(&rights::question(encoder));
     }
 
@@ -224,6 +261,7 @@ impl Backlog {
 
     /// Asks whether replicas have a vote, which is kept until then.
     pub(super) fn wait(&mut self, tag: Tag, vote: Vote, need: Need, replicas: Replicas) {
+        let vote = Box::new(vote);
         self.place(Asked::Replicas { tag, vote, need });
         replicas.encode(&mut self.bytes);
     }
@@ -257,17 +295,12 @@ impl Backlog {
     /// `count` of the bytes that were [`ready`](Self::ready) have left.
     pub(super) fn sent(&mut self, count: usize) {
         self.left += count;
-        if self.left == self.bytes.len() || self.left > WINDOW {
-            self.base += self.left as u64;
-            self.bytes.drain(..self.left);
-            self.left = 0;
-        }
     }
 
-    /// The request that the next answer is to, if it is to one.
-    pub(super) fn first(&self) -> Option<&Request> {
+    /// What the request wants that the next answer is to, if it is to one.
+    pub(super) fn first(&self) -> Option<Kind> {
         match &self.asked.front()?.asked {
-            Asked::Request(waiting) => Some(&waiting.request),
+            Asked::Request(waiting) => Some(waiting.kind),
             _ => None,
         }
     }
@@ -279,9 +312,19 @@ impl Backlog {
         if next_begins_at > self.left_at() {
             return None;
         }
-        let asked = self.asked.pop_front()?.asked;
-        if let Asked::Request(waiting) = &asked {
-            self.uncount(&waiting.request);
+        let Place { begins_at, asked } = self.asked.pop_front()?;
+        // What is answered now may still be asked for.
+        let answered = usize::try_from(begins_at - self.base).unwrap_or_default();
+        if answered > WINDOW {
+            self.forget(answered);
+        }
+        if let Asked::Request(waiting) | Asked::Native(waiting, _) = &asked {
+            *self.count(waiting.kind) -= 1;
+            if self.locks.are_counted()
+                && let Some(lock) = self.lock(&asked)
+            {
+                self.locks.pop(lock);
+            }
         }
         Some(asked)
     }
@@ -296,9 +339,12 @@ impl Backlog {
         self.looks.remove(resource)
     }
 
-    fn uncount(&mut self, request: &Request) {
-        *self.count(request) -= 1;
-        self.locks.pop(request);
+    /// The lock that a request is about, if it is one.
+    fn lock(&self, asked: &Asked) -> Option<Lock> {
+        match asked {
+            Asked::Request(waiting) => recall::lock(waiting.kind, self.command(waiting)),
+            _ => None,
+        }
     }
 
     /// Deals with a request that the node has no script for: gives it again with the script, behind
@@ -316,32 +362,27 @@ impl Backlog {
         encoder: &Encoder,
         met: &Met,
     ) -> Result<(), (Tag, Vote)> {
-        let others = self.asked.iter().filter_map(|place| match &place.asked {
-            Asked::Request(other) => Some(&other.request),
-            Asked::Change
-            | Asked::Key
-            | Asked::Watch
-            | Asked::Look(_)
-            | Asked::Settings
-            | Asked::Replicas { .. }
-            | Asked::Found(..)
-            | Asked::Rights(..) => None,
-        });
-        if self.locks.has(&waiting.request, others) {
+        let lock = recall::lock(waiting.kind, self.command(&waiting));
+        let request = self.recall(&waiting, encoder);
+        let (Some(lock), Some(request)) = (lock, request) else {
+            let fault = Fault::new(FaultKind::Rejected, NO_COMMAND);
+            return Err((waiting.tag, Vote::Unknown(fault)));
+        };
+        if !self.locks.are_counted() {
+            let waiting = self.asked.iter().map(|place| &place.asked);
+            let locks: Vec<_> = waiting.filter_map(|asked| self.lock(asked)).collect();
+            self.locks.begin(locks);
+        }
+        if self.locks.has(&lock) {
             let fault = Fault::new(
                 FaultKind::Rejected,
                 "the node had forgotten the script, and a later request for the same lock is under way",
             );
             return Err((waiting.tag, Vote::Unknown(fault)));
         }
-        self.push(
-            waiting.tag,
-            waiting.request,
-            waiting.given,
-            |wire, request| {
-                encoder.encode_in_full(wire, request, met);
-            },
-        );
+        self.push(waiting.tag, &request, waiting.given, |wire| {
+            encoder.encode_in_full(wire, &request, met);
+        });
         Ok(())
     }
 
@@ -371,10 +412,10 @@ impl Backlog {
         let untold = unconfirmed.abandon(after.clone());
         let lost = lost.into_iter().filter_map(move |place| {
             let waiting = match place.asked {
-                Asked::Request(waiting) => waiting,
+                Asked::Request(waiting) | Asked::Native(waiting, _) => waiting,
                 // Its request was answered, so it has left.
                 Asked::Replicas { tag, .. } => return Some((tag, Vote::Unknown(after.clone()))),
-                Asked::Rights(tag, fault) => return Some((tag, Vote::Unknown(fault))),
+                Asked::Rights(tag, fault) => return Some((tag, Vote::Unknown(*fault))),
                 // It was refused, whosever the key is.
                 Asked::Found(tag, _) => return Some((tag, Vote::Refused(Refusal::default()))),
                 Asked::Change | Asked::Key | Asked::Watch | Asked::Look(_) | Asked::Settings => {
@@ -400,9 +441,9 @@ impl Backlog {
         self.base + self.left as u64
     }
 
-    fn count(&mut self, request: &Request) -> &mut usize {
-        match request {
-            Request::Release { .. } => &mut self.releases,
+    const fn count(&mut self, kind: Kind) -> &mut usize {
+        match kind {
+            Kind::Release => &mut self.releases,
             _ => &mut self.votes,
         }
     }
@@ -411,6 +452,9 @@ impl Backlog {
 const MOST_VOTES: usize = 4_096;
 const MOST_RELEASES: usize = 2 * MOST_VOTES;
 const WINDOW: usize = 32 * 1024;
+
+const NO_COMMAND: &str =
+    "the request cannot be told from its own bytes, which is a bug of leasehold";
 
 #[cfg(test)]
 mod tests;

@@ -57,13 +57,27 @@ pub(super) fn encode_part(wire: &mut Vec<u8>, part: &[u8]) {
 pub(super) fn encode_joined(wire: &mut Vec<u8>, pieces: [&[u8]; 4]) {
     header(wire, b'$', pieces.iter().map(|piece| piece.len()).sum());
     for piece in pieces {
-        if !piece.is_empty() {
-            wire.extend_from_slice(piece);
-        }
+        wire.extend_from_slice(piece);
     }
     wire.extend_from_slice(b"\r\n");
 }
 
+/// Appends a part that is this number.
+pub(super) fn encode_number(wire: &mut Vec<u8>, number: u64) {
+    encode_marked(wire, b"", number);
+}
+
+/// Appends a part that is this number behind a mark.
+pub(super) fn encode_marked(wire: &mut Vec<u8>, mark: &[u8], number: u64) {
+    let mut buffer = [0; 20];
+    let digits = digits(&mut buffer, number);
+    header(wire, b'$', mark.len() + digits.len());
+    wire.extend_from_slice(mark);
+    wire.extend_from_slice(digits);
+    wire.extend_from_slice(b"\r\n");
+}
+
+#[inline]
 fn header(wire: &mut Vec<u8>, kind: u8, length: usize) {
     match u8::try_from(length) {
         Ok(length @ ..10) => wire.extend_from_slice(&[kind, b'0' + length, b'\r', b'\n']),
@@ -73,39 +87,24 @@ fn header(wire: &mut Vec<u8>, kind: u8, length: usize) {
         }
         _ => {
             wire.push(kind);
-            let length = Decimal::of(u64::try_from(length).unwrap_or(u64::MAX));
-            wire.extend_from_slice(length.as_bytes());
+            let length = u64::try_from(length).unwrap_or(u64::MAX);
+            wire.extend_from_slice(digits(&mut [0; 20], length));
             wire.extend_from_slice(b"\r\n");
         }
     }
 }
 
 /// The digits of a number, without a string of its own: several are written for each request.
-#[derive(Debug)]
-pub(super) struct Decimal {
-    digits: [u8; 20],
-    first: usize,
-}
-
-impl Decimal {
-    pub(super) fn of(number: u64) -> Self {
-        let mut this = Self {
-            digits: [b'0'; 20],
-            first: 20,
-        };
-        let mut rest = number;
-        loop {
-            this.first -= 1;
-            this.digits[this.first] = b'0' + u8::try_from(rest % 10).unwrap_or_default();
-            rest /= 10;
-            if rest == 0 {
-                return this;
-            }
+fn digits(buffer: &mut [u8; 20], number: u64) -> &[u8] {
+    let mut first = buffer.len();
+    let mut rest = number;
+    loop {
+        first -= 1;
+        buffer[first] = b'0' + u8::try_from(rest % 10).unwrap_or_default();
+        rest /= 10;
+        if rest == 0 {
+            return &buffer[first..];
         }
-    }
-
-    pub(super) fn as_bytes(&self) -> &[u8] {
-        &self.digits[self.first..]
     }
 }
 

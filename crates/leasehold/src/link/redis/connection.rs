@@ -9,6 +9,7 @@ use super::{
     handshake::is_about_rights,
     look::{self, Said},
     native,
+    recall::Kind,
     replicas::Replicas,
     reply::{self, Reply, Verdict},
     rights,
@@ -230,7 +231,7 @@ impl Listener {
             && let Some((reply, length)) = at_a_glance(bytes, self.is_set(first))
             && let Some(Asked::Request(waiting)) = backlog.answered()
         {
-            self.weigh(Some(reply), waiting, backlog, events)?;
+            self.weigh(Some(reply), waiting, None, backlog, events)?;
             return Ok(Some(length));
         }
         let decoded = codec::decode(bytes).map_err(|odd| odd.to_string())?;
@@ -255,36 +256,40 @@ impl Listener {
         // A node that answers what it was not asked, or as nothing of ours is answered, is out of step with us.
         // From here on no answer could be laid at the right request's door.
         let understood = match backlog.answered() {
-            None => {
-                return Err(match frame {
-                    Frame::Error(error) => reply::words(error),
-                    _ => "the node answered what it was not asked".to_owned(),
-                });
+            None => return Err(unasked(frame)),
+            Some(Asked::Request(waiting)) => {
+                let reply = match self.is_set(waiting.kind) {
+                    true => reply::of_set(frame),
+                    false => reply::of_script(frame),
+                };
+                return self.weigh(reply, waiting, None, backlog, events);
             }
-            Some(Asked::Request(waiting)) => return self.judge(frame, waiting, backlog, events),
+            Some(Asked::Native(waiting, request)) => {
+                let reply = self.heard.reply(&request, frame);
+                return self.weigh(reply, waiting, Some(*request), backlog, events);
+            }
             Some(Asked::Change) => self.heard.change(frame),
             Some(Asked::Key) => self.heard.key(frame),
             Some(Asked::Watch) => Some(()),
             Some(Asked::Settings) => {
                 self.asked = false;
                 // Who does not tell any more may have been changed.
-                let is_durable = greeting::is_durable(frame).unwrap_or(false);
-                self.met.rely(self.encoder.disk(Some(is_durable)));
+                let is_durable = Some(greeting::is_durable(frame).unwrap_or(false));
+                self.met.rely(self.encoder.disk(is_durable));
                 Some(())
             }
             Some(Asked::Replicas { tag, vote, need }) => {
                 let vote = match self.encoder.replicas() {
-                    Some(replicas) => replicas.judge(frame, vote),
-                    None => vote,
+                    Some(replicas) => replicas.judge(frame, *vote),
+                    None => *vote,
                 };
                 self.tell(tag, vote, need, backlog, events);
                 Some(())
             }
             Some(Asked::Found(tag, request)) => self.found(frame, tag, &request, events),
             Some(Asked::Rights(tag, fault)) => {
-                let named = rights::lacking(frame);
-                let named = named.map(|why| Fault::new(FaultKind::Rejected, &why));
-                let vote = Vote::Unknown(named.unwrap_or(fault));
+                let named = rights::lacking(frame).map(|why| Fault::new(FaultKind::Rejected, &why));
+                let vote = Vote::Unknown(named.unwrap_or(*fault));
                 events.push(LinkEvent::Reply(tag, vote));
                 Some(())
             }
@@ -320,8 +325,8 @@ impl Listener {
     }
 
     /// Whether the request is said by Redlock's own command, beside scripts.
-    const fn is_set(&self, request: &Request) -> bool {
-        self.met.native.is_none() && self.encoder.is_native(request)
+    const fn is_set(&self, kind: Kind) -> bool {
+        self.met.native.is_none() && self.encoder.is_native(kind)
     }
 
     /// Whether a script has failed for lack of a right, which was taken away after the handshake.
@@ -329,29 +334,13 @@ impl Listener {
         self.met.native.is_none() && is_about_rights(&fault.to_string())
     }
 
-    /// Takes the answer to a request.
-    fn judge(
-        &mut self,
-        frame: &Frame<'_>,
-        waiting: Waiting,
-        backlog: &mut Backlog,
-        events: &mut Vec<LinkEvent>,
-    ) -> Result<(), String> {
-        let reply = if self.met.native.is_some() {
-            self.heard.reply(&waiting.request, frame)
-        } else if self.is_set(&waiting.request) {
-            reply::of_set(frame)
-        } else {
-            reply::of_script(frame)
-        };
-        self.weigh(reply, waiting, backlog, events)
-    }
-
-    /// Takes what a request was answered; none if nothing of ours is answered so.
+    /// Takes what a request was answered; none if nothing of ours is answered so. `request` is what was asked, if nobody
+    /// has to read it back.
     fn weigh(
         &mut self,
         reply: Option<Reply>,
         waiting: Waiting,
+        request: Option<Request>,
         backlog: &mut Backlog,
         events: &mut Vec<LinkEvent>,
     ) -> Result<(), String> {
@@ -360,20 +349,33 @@ impl Listener {
             events.push(LinkEvent::Clock(Reading { node, asked }));
         }
         let (tag, vote) = match reply.map(|reply| reply.verdict) {
-            Some(Verdict::Vote(Vote::Refused(_))) if self.is_set(&waiting.request) => {
+            Some(Verdict::Vote(Vote::Refused(_))) if self.is_set(waiting.kind) => {
                 // `SET … NX` does not say whose the key is, and it may be our own.
-                let watches = Said::by(&Vote::Refused(Refusal::default()), &waiting.request);
+                let Some(request) = backlog.recall(&waiting, &self.encoder) else {
+                    return Err(doubt(waiting.tag, UNREADABLE.to_owned(), events));
+                };
+                let watches = Said::by(&Vote::Refused(Refusal::default()), &request);
                 let watches = watches.is_some() && self.hints == Hints::Given;
-                backlog.ask_whose(waiting, watches, &self.encoder);
+                backlog.ask_whose(waiting.tag, request, watches, &self.encoder);
                 return Ok(());
             }
             Some(Verdict::Vote(Vote::Unknown(fault))) if self.lacks_a_right(&fault) => {
-                backlog.settled(&waiting.request);
                 backlog.ask_rights(waiting.tag, fault, &self.encoder);
                 return Ok(());
             }
             Some(Verdict::Vote(vote)) => {
-                self.count(vote, &waiting, backlog, events);
+                if let Some(request) = &request {
+                    backlog.settled(request);
+                }
+                if !self.is_of_interest(&vote, waiting.kind) {
+                    events.push(LinkEvent::Reply(waiting.tag, vote));
+                    return Ok(());
+                }
+                let request = request.or_else(|| backlog.recall(&waiting, &self.encoder));
+                let Some(request) = request else {
+                    return Err(doubt(waiting.tag, UNREADABLE.to_owned(), events));
+                };
+                self.count(vote, waiting.tag, &request, backlog, events);
                 return Ok(());
             }
             Some(Verdict::ScriptMissing) => {
@@ -390,35 +392,37 @@ impl Listener {
         Ok(())
     }
 
+    /// Whether more becomes of a vote than that it is told.
+    fn is_of_interest(&self, vote: &Vote, kind: Kind) -> bool {
+        let is_awaited = self.watch.is_some() || self.encoder.replicas().is_some();
+        is_awaited || self.hints == Hints::Given && Said::may_be_by(vote, kind)
+    }
+
     /// Takes the vote that answers a request.
     fn count(
         &self,
         vote: Vote,
-        waiting: &Waiting,
+        tag: Tag,
+        request: &Request,
         backlog: &mut Backlog,
         events: &mut Vec<LinkEvent>,
     ) {
-        backlog.settled(&waiting.request);
         if self.hints == Hints::Given
-            && let Some(said) = Said::by(&vote, &waiting.request)
+            && let Some(said) = Said::by(&vote, request)
         {
-            backlog.look(waiting.request.resource(), said, &self.encoder);
+            backlog.look(request.resource(), said, &self.encoder);
         }
-        if self.watch.is_none() && self.encoder.replicas().is_none() {
-            events.push(LinkEvent::Reply(waiting.tag, vote));
-            return;
-        }
-        let need = Need::of(&waiting.request, self.encoder.quarantine());
+        let need = Need::of(request, self.encoder.quarantine());
         let vote = match &self.watch {
             Some(watch) => watch.judge(need, vote),
             None => vote,
         };
         if let Some(replicas) = self.encoder.replicas()
-            && Replicas::concern(&waiting.request, &vote)
+            && Replicas::concern(request, &vote)
         {
-            backlog.wait(waiting.tag, vote, need, replicas);
+            backlog.wait(tag, vote, need, replicas);
         } else {
-            self.tell(waiting.tag, vote, need, backlog, events);
+            self.tell(tag, vote, need, backlog, events);
         }
     }
 
@@ -456,7 +460,17 @@ impl Listener {
 /// How often a node is asked for the settings that `INFO` does not tell.
 const PERIOD: Duration = Duration::from_secs(1);
 
+const UNREADABLE: &str = "a request cannot be told from its own bytes, which is a bug of leasehold";
+
 const ODD: &str = "the node gave an answer that none of our scripts gives";
+
+/// The node has answered what it was not asked.
+fn unasked(frame: &Frame<'_>) -> String {
+    match frame {
+        Frame::Error(error) => reply::words(error),
+        _ => "the node answered what it was not asked".to_owned(),
+    }
+}
 
 /// Answers a request of which nobody knows whether it took effect. Gives the reason back, with which the
 /// connection ends.

@@ -17,7 +17,10 @@
 //! No change is missed between answer and look: the look tells what the key is, and if that is not what the
 //! answer said, the hint is given at once. `NOLOOP` keeps our own changes out of it; what they change, the engine knows.
 
-use super::codec::{self, Frame};
+use super::{
+    codec::{self, Frame},
+    recall::Kind,
+};
 use crate::{configuration::KeyFormat, link::LinkEvent};
 use leasehold_core::{Barrier, Owner, Request, Resource, Vote};
 
@@ -31,6 +34,15 @@ pub(super) enum Said {
 }
 
 impl Said {
+    /// Whether a vote that answers a request of this kind may say something of the key after which the next change matters.
+    pub(super) const fn may_be_by(vote: &Vote, kind: Kind) -> bool {
+        match vote {
+            Vote::Refused(_) => matches!(kind, Kind::Acquire | Kind::Inspect),
+            Vote::Granted { .. } => matches!(kind, Kind::Inspect | Kind::Extend),
+            Vote::Unknown(_) => false,
+        }
+    }
+
     /// What `vote` says of the key, if it is one after which the next change matters.
     pub(super) fn by(vote: &Vote, request: &Request) -> Option<Self> {
         match (request, vote) {

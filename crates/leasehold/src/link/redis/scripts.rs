@@ -1,9 +1,10 @@
 //! How a request becomes a call of a script.
 
 use super::{
-    codec::{self, Decimal},
+    codec,
     heads::{Call, Heads},
     native::Native,
+    recall::Kind,
     replicas::Replicas,
     texts::{GREET, RAISE, SCRIPTS, Script, TRANSFER, VOTE},
 };
@@ -159,6 +160,11 @@ impl Encoder {
         self.is_fenced.then_some(&*self.node_key)
     }
 
+    /// What the keys of queues begin with.
+    pub(super) fn queues(&self) -> &str {
+        &self.queues
+    }
+
     /// Which resources the keys are of.
     pub(super) const fn key_format(&self) -> &KeyFormat {
         &self.key_format
@@ -199,20 +205,20 @@ impl Encoder {
 
     /// Appends `request` to `wire`, by the hash of a script that the node should know.
     pub(super) fn encode(&self, wire: &mut Vec<u8>, request: &Request, met: &Met) {
-        let call = Call::of(request, self.is_fenced);
-        wire.extend_from_slice(self.heads.of(call));
+        wire.extend_from_slice(self.heads.of(Call::of(request, self.is_fenced)));
         self.end(wire, request, met);
     }
 
     /// The same, but brings the script along.
     pub(super) fn encode_in_full(&self, wire: &mut Vec<u8>, request: &Request, met: &Met) {
-        Call::of(request, self.is_fenced).begin(wire, self.is_fenced, true);
+        let call = Call::of(request, self.is_fenced);
+        call.begin(wire, self.is_fenced, true);
         self.end(wire, request, met);
     }
 
-    /// Whether `request` is a command of the node's and no call of a script.
-    pub(super) const fn is_native(&self, request: &Request) -> bool {
-        matches!(Call::of(request, self.is_fenced), Call::Set)
+    /// Whether a request of this kind is a command of the node's and no call of a script.
+    pub(super) const fn is_native(&self, kind: Kind) -> bool {
+        !self.is_fenced && matches!(kind, Kind::Acquire | Kind::Repair)
     }
 
     /// Ends the command with its keys and arguments.
@@ -312,6 +318,9 @@ impl Encoder {
     }
 
     fn encode_key(&self, wire: &mut Vec<u8>, resource: &Resource) {
+        if self.key_format.is_raw() {
+            return codec::encode_part(wire, resource.as_bytes());
+        }
         let (before, behind) = self.key_format.affixes();
         let (before, behind) = (before.as_bytes(), behind.as_bytes());
         codec::encode_joined(wire, [b"", before, resource.as_bytes(), behind]);
@@ -328,8 +337,7 @@ impl Encoder {
     /// The field of the counter. Plain locks know no counters.
     fn encode_counter(&self, wire: &mut Vec<u8>, resource: &Resource) {
         if self.is_fenced {
-            let number = Decimal::of(u64::from(counter_of(resource)));
-            codec::encode_joined(wire, [b"f", number.as_bytes(), b"", b""]);
+            codec::encode_marked(wire, b"f", u64::from(counter_of(resource)));
         } else {
             codec::encode_part(wire, b"");
         }
@@ -338,7 +346,7 @@ impl Encoder {
     fn encode_proposal(&self, wire: &mut Vec<u8>, token: Option<FencingToken>) {
         match token {
             Some(token) if self.is_fenced => {
-                codec::encode_part(wire, Decimal::of(token.get()).as_bytes());
+                codec::encode_number(wire, token.get());
             }
             _ => codec::encode_part(wire, b""),
         }
@@ -346,7 +354,7 @@ impl Encoder {
 }
 
 fn encode_ttl(wire: &mut Vec<u8>, ttl: Ttl) {
-    codec::encode_part(wire, Decimal::of(ttl.as_millis()).as_bytes());
+    codec::encode_number(wire, ttl.as_millis());
 }
 
 /// What Redlock's own command says between owner and TTL.

@@ -5,6 +5,7 @@ use super::{
     codec::{self, Frame},
     glance::at_a_glance,
     greeting,
+    recall::Kind,
     reply::{self, Verdict},
     scripts::{Encoder, Met},
     stamp, steward,
@@ -71,7 +72,7 @@ impl Wire {
     /// What the reply to `request` says, and the node's clock, if it tells that.
     #[must_use]
     pub fn vote(&self, request: &Request, reply: &[u8]) -> (Vote, Option<Duration>) {
-        let is_set = self.encoder.is_native(request);
+        let is_set = self.encoder.is_native(Kind::of(request));
         let read = match is_set {
             true => reply::of_set,
             false => reply::of_script,

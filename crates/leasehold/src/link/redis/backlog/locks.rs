@@ -4,44 +4,44 @@
 //! quadratic. But it is rare, and the uncontended path does not pay for it: nothing is counted before the first
 //! time.
 
-use leasehold_core::{Owner, Request, Resource};
+use super::Lock;
 use std::collections::{HashMap, hash_map::Entry};
 
 /// The counts, as long as they are needed.
 #[derive(Debug, Default)]
 pub(super) struct Locks(Option<HashMap<Lock, usize>>);
 
-/// What two requests have in common if they act on one key of ours.
-type Lock = (Resource, Option<Owner>);
-
 impl Locks {
-    /// Whether a request for the same lock is among those that wait.
-    pub(super) fn has<'a>(
-        &mut self,
-        request: &Request,
-        waiting: impl Iterator<Item = &'a Request>,
-    ) -> bool {
-        let counts = self.0.get_or_insert_with(|| {
-            let mut counts = HashMap::new();
-            for request in waiting {
-                *counts.entry(lock(request)).or_default() += 1;
-            }
-            counts
-        });
-        counts.contains_key(&lock(request))
+    /// Whether the requests of each lock are counted.
+    pub(super) const fn are_counted(&self) -> bool {
+        self.0.is_some()
     }
 
-    pub(super) fn push(&mut self, request: &Request) {
-        if let Some(counts) = &mut self.0 {
-            *counts.entry(lock(request)).or_default() += 1;
+    /// From now on they are. These wait.
+    pub(super) fn begin(&mut self, waiting: Vec<Lock>) {
+        self.0 = Some(HashMap::new());
+        for lock in waiting {
+            self.push(lock);
         }
     }
 
-    pub(super) fn pop(&mut self, request: &Request) {
+    /// Whether a request for the same lock is among those that wait.
+    pub(super) fn has(&self, lock: &Lock) -> bool {
+        let counts = self.0.as_ref();
+        counts.is_some_and(|counts| counts.contains_key(lock))
+    }
+
+    pub(super) fn push(&mut self, lock: Lock) {
+        if let Some(counts) = &mut self.0 {
+            *counts.entry(lock).or_default() += 1;
+        }
+    }
+
+    pub(super) fn pop(&mut self, lock: Lock) {
         let Some(counts) = &mut self.0 else {
             return;
         };
-        if let Entry::Occupied(mut count) = counts.entry(lock(request)) {
+        if let Entry::Occupied(mut count) = counts.entry(lock) {
             *count.get_mut() -= 1;
             if *count.get() == 0 {
                 count.remove();
@@ -56,8 +56,4 @@ impl Locks {
     pub(super) fn len(&self) -> Option<usize> {
         self.0.as_ref().map(HashMap::len)
     }
-}
-
-fn lock(request: &Request) -> Lock {
-    (request.resource().clone(), request.owner().cloned())
 }

@@ -13,7 +13,7 @@ fn tag(number: u64) -> Tag {
     }
 }
 
-fn ten_bytes(wire: &mut Vec<u8>, _: &Request) {
+fn ten_bytes(wire: &mut Vec<u8>) {
     wire.extend_from_slice(b"0123456789");
 }
 
@@ -51,11 +51,18 @@ fn release(name: &str) -> Request {
     }
 }
 
+fn encoded(backlog: &mut Backlog, tag: Tag, request: &Request) {
+    let encoder = Encoder::new(&Configuration::plain());
+    backlog.push(tag, request, Instant::ORIGIN, |wire| {
+        encoder.encode(wire, request, &Met::nobody(Disk::Ignored));
+    });
+}
+
 /// A backlog of which everything has left.
 fn sent(requests: &[Request]) -> Backlog {
     let mut backlog = Backlog::default();
     for (number, request) in (0..).zip(requests) {
-        backlog.push(tag(number), request.clone(), Instant::ORIGIN, ten_bytes);
+        encoded(&mut backlog, tag(number), request);
     }
     backlog.sent(backlog.ready().len());
     backlog
@@ -74,7 +81,7 @@ fn kinds(votes: impl Iterator<Item = (Tag, Vote)>) -> Vec<(u64, FaultKind)> {
 fn a_lost_request_is_disconnected_if_a_byte_of_it_has_left_and_down_otherwise() {
     let mut backlog = Backlog::default();
     for number in 0..4 {
-        backlog.push(tag(number), acquire("me"), Instant::ORIGIN, ten_bytes);
+        backlog.push(tag(number), &acquire("me"), Instant::ORIGIN, ten_bytes);
     }
     backlog.sent(11);
     assert!(backlog.answered().is_some());
@@ -185,7 +192,7 @@ fn an_extension_that_was_lost_is_remembered_over_the_connection() {
 fn what_was_put_into_words_before_the_node_was_known_is_said_again_without_scripts() {
     let mut backlog = Backlog::default();
     for (number, request) in [(0, acquire("me")), (1, release("me"))] {
-        backlog.push(tag(number), request, Instant::ORIGIN, ten_bytes);
+        encoded(&mut backlog, tag(number), &request);
     }
     let encoder = Encoder::new(&Configuration::plain());
     assert_eq!(backlog.say_natively(&encoder, Native::DelEx), []);
@@ -201,7 +208,7 @@ fn what_was_put_into_words_before_the_node_was_known_is_said_again_without_scrip
 fn no_more_leaves_than_a_stopped_node_can_take() {
     let mut backlog = Backlog::default();
     for number in 0..4 {
-        backlog.push(tag(number), release("me"), Instant::ORIGIN, |wire, _| {
+        backlog.push(tag(number), &release("me"), Instant::ORIGIN, |wire| {
             wire.extend_from_slice(&[b'x'; WINDOW / 2]);
         });
     }
@@ -226,7 +233,7 @@ fn acquires_do_not_take_the_room_of_releases() {
     let mut backlog = Backlog::default();
     for _ in 0..MOST_VOTES {
         assert_eq!(backlog.refuse(&acquire("me")), None);
-        backlog.push(tag(0), acquire("me"), Instant::ORIGIN, |_, _| ());
+        backlog.push(tag(0), &acquire("me"), Instant::ORIGIN, |_| ());
     }
     let fault = backlog.refuse(&extend("me")).expect("full");
     assert_eq!(fault.kind(), FaultKind::Busy);
@@ -236,7 +243,7 @@ fn acquires_do_not_take_the_room_of_releases() {
     );
     for _ in 0..MOST_RELEASES {
         assert_eq!(backlog.refuse(&release("me")), None);
-        backlog.push(tag(0), release("me"), Instant::ORIGIN, |_, _| ());
+        backlog.push(tag(0), &release("me"), Instant::ORIGIN, |_| ());
     }
     assert!(backlog.refuse(&release("me")).is_some());
     assert!(backlog.answered().is_some());
@@ -279,7 +286,7 @@ fn a_request_that_never_had_a_connection_is_told_the_bare_reason() {
         ),
     ] {
         let mut backlog = Backlog::default();
-        backlog.push(tag(0), acquire("me"), Instant::ORIGIN, ten_bytes);
+        backlog.push(tag(0), &acquire("me"), Instant::ORIGIN, ten_bytes);
         let votes: Vec<_> = backlog.abandon(loss).collect();
         let [(_, Vote::Unknown(fault))] = &votes[..] else {
             panic!("{votes:?}");

@@ -19,8 +19,13 @@ fn tag(step: u32) -> Tag {
     }
 }
 
-fn ten_bytes(wire: &mut Vec<u8>, _: &Request) {
-    wire.extend_from_slice(b"0123456789");
+/// Something that has all of its bytes left.
+fn pushed(backlog: &mut Backlog, listener: &Listener, step: u32, request: &Request) {
+    let (encoder, met) = (&listener.encoder, &listener.met);
+    backlog.push(tag(step), request, Instant::ORIGIN, |wire| {
+        encoder.encode(wire, request, met);
+    });
+    backlog.sent(backlog.ready().len());
 }
 
 fn owner() -> Owner {
@@ -104,9 +109,8 @@ fn the_release_of_a_grant_that_is_not_confirmed_is_told_behind_it() {
     let mut listener = watching();
     let (mut backlog, mut events) = (Backlog::default(), Vec::new());
     for (step, request) in [(0, acquire()), (1, release())] {
-        backlog.push(tag(step), request, Instant::ORIGIN, ten_bytes);
+        pushed(&mut backlog, &listener, step, &request);
     }
-    backlog.sent(20);
     for answer in [&b"granted - 1 1"[..], b"granted"] {
         let heard = listener.hear(&Frame::Text(answer), &mut backlog, &mut events);
         heard.expect("it is an answer");
@@ -125,8 +129,7 @@ fn the_release_of_a_grant_that_is_not_confirmed_is_told_behind_it() {
 fn a_grant_that_later_word_will_confirm_is_not_refused_for_the_age_of_the_last() {
     let mut listener = watching();
     let (mut backlog, mut events) = (Backlog::default(), Vec::new());
-    backlog.push(tag(0), acquire(), Instant::ORIGIN, ten_bytes);
-    backlog.sent(10);
+    pushed(&mut backlog, &listener, 0, &acquire());
     let grant = Frame::Text(b"granted - 1 1");
     let heard = listener.hear(&grant, &mut backlog, &mut events);
     heard.expect("it is an answer");
@@ -136,20 +139,18 @@ fn a_grant_that_later_word_will_confirm_is_not_refused_for_the_age_of_the_last()
 
 #[test]
 fn an_error_that_a_proxy_may_give_ends_the_connection_and_leaves_the_request_in_doubt() {
-    let (tag, request) = (tag(0), release());
     let mut backlog = Backlog::default();
-    backlog.push(tag, request, Instant::ORIGIN, ten_bytes);
-    backlog.sent(10);
     let mut events = Vec::new();
     let words = "ERR upstream closed the connection";
     let mut listener = listener(&Configuration::plain());
+    pushed(&mut backlog, &listener, 0, &release());
     let frame = Frame::Error(words.as_bytes());
     let ended = listener.hear(&frame, &mut backlog, &mut events);
     assert_eq!(ended, Err(words.to_owned()));
     let Some(LinkEvent::Reply(answered, Vote::Unknown(fault))) = events.pop() else {
         panic!("not in doubt");
     };
-    assert_eq!(answered, tag);
+    assert_eq!(answered, tag(0));
     assert!(fault.may_have_happened());
     assert_eq!(fault.to_string(), words);
 }

@@ -1,0 +1,332 @@
+//! A request that is on its way, read back from the bytes that it leaves in.
+//!
+//! Most requests are answered in a word, and nobody asks again what they were. So a link remembers of a request what it
+//! needs to understand that word, and keeps the bytes until then. Where more is wanted, because somebody waits for the
+//! key, say, or because the node has forgotten its scripts, they tell it.
+
+use super::{
+    codec::{self, Frame},
+    scripts::Encoder,
+};
+use leasehold_core::{FencingToken, Owner, Place, Request, Ticket, Ttl, Waiter};
+use std::time::Duration;
+
+/// What a request wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Acquire,
+    Repair,
+    Raise,
+    Extend,
+    Transfer,
+    Inspect,
+    Release,
+    Leave,
+}
+
+impl Kind {
+    pub(super) const fn of(request: &Request) -> Self {
+        match request {
+            Request::Acquire { .. } => Self::Acquire,
+            Request::Repair { .. } => Self::Repair,
+            Request::Raise { .. } => Self::Raise,
+            Request::Extend { .. } => Self::Extend,
+            Request::Transfer { .. } => Self::Transfer,
+            Request::Inspect { .. } => Self::Inspect,
+            Request::Release { .. } => Self::Release,
+            Request::Leave { .. } => Self::Leave,
+        }
+    }
+}
+
+/// What two requests have in common if they act on one key of ours: the key, and the owner if there is one.
+pub(super) type Lock = (Vec<u8>, Option<Vec<u8>>);
+
+/// The lock that a request of this kind is about, which `wire` begins with; none if it does not.
+pub(super) fn lock(kind: Kind, wire: &[u8]) -> Option<Lock> {
+    let command = Command::of(wire)?;
+    let has_owner = !matches!(kind, Kind::Inspect | Kind::Leave);
+    let owner = command.arguments.first().filter(|_| has_owner);
+    Some((command.key.to_vec(), owner.map(|owner| owner.to_vec())))
+}
+
+impl Encoder {
+    /// The request of this kind that `wire` begins with, as this encoder has written it; none if it does not.
+    pub(super) fn recall(&self, kind: Kind, wire: &[u8]) -> Option<Request> {
+        let command = Command::of(wire)?;
+        let key = match kind {
+            Kind::Leave => command.key.strip_prefix(self.queues().as_bytes())?,
+            _ => command.key,
+        };
+        let resource = self.key_format().resource(key)?;
+        Some(match kind {
+            Kind::Acquire => Request::Acquire {
+                resource,
+                owner: command.owner(0)?,
+                ttl: command.ttl()?,
+                proposal: command.proposal()?,
+                place: command.place()?,
+            },
+            Kind::Repair => Request::Repair {
+                resource,
+                owner: command.owner(0)?,
+                ttl: command.ttl()?,
+                proposal: command.proposal()?,
+            },
+            Kind::Transfer => Request::Transfer {
+                resource,
+                from: command.owner(if self.is_fenced() { 6 } else { 2 })?,
+                owner: command.owner(0)?,
+                ttl: command.ttl()?,
+                proposal: match self.is_fenced() {
+                    true => command.proposal()?,
+                    false => None,
+                },
+            },
+            Kind::Raise => Request::Raise {
+                resource,
+                owner: command.owner(0)?,
+                token: FencingToken::new(command.number(2)?)?,
+            },
+            Kind::Extend => Request::Extend {
+                resource,
+                owner: command.owner(0)?,
+                ttl: command.ttl()?,
+            },
+            Kind::Inspect => Request::Inspect { resource },
+            Kind::Release => Request::Release {
+                resource,
+                owner: command.owner(0)?,
+                keep: match command.arguments.get(1) {
+                    Some(_) => Some(command.ttl()?),
+                    None => None,
+                },
+            },
+            Kind::Leave => Request::Leave {
+                resource,
+                waiter: command.waiter(0)?,
+            },
+        })
+    }
+}
+
+/// A request in the words of a command.
+struct Command<'a> {
+    key: &'a [u8],
+    /// What stands behind the keys. Of Redlock's own command: owner and TTL, as in a call.
+    arguments: Vec<&'a [u8]>,
+}
+
+impl<'a> Command<'a> {
+    fn of(wire: &'a [u8]) -> Option<Self> {
+        let (Frame::List(parts), _) = codec::decode(wire).ok()?? else {
+            return None;
+        };
+        let text = |part: &Frame<'a>| match part {
+            Frame::Text(text) => Some(*text),
+            _ => None,
+        };
+        let parts: Vec<_> = parts.iter().filter_map(text).collect();
+        match &parts[..] {
+            [b"SET", key, owner, b"NX", b"PX", ttl] => Some(Self {
+                key,
+                arguments: vec![owner, ttl],
+            }),
+            [_, _, [keys @ b'1'..=b'3'], key, rest @ ..] => Some(Self {
+                key,
+                arguments: rest.get(usize::from(keys - b'1')..)?.to_vec(),
+            }),
+            _ => None,
+        }
+    }
+
+    fn text(&self, at: usize) -> Option<&'a str> {
+        std::str::from_utf8(self.arguments.get(at)?).ok()
+    }
+
+    fn number(&self, at: usize) -> Option<u64> {
+        self.text(at)?.parse().ok()
+    }
+
+    fn owner(&self, at: usize) -> Option<Owner> {
+        Owner::from_bytes(self.arguments.get(at)?)
+    }
+
+    fn ttl(&self) -> Option<Ttl> {
+        Ttl::new(Duration::from_millis(self.number(1)?)).ok()
+    }
+
+    /// What a vote proposes for the counter, if anything; none if it is no proposal.
+    fn proposal(&self) -> Option<Option<FencingToken>> {
+        match self.arguments.get(2).copied() {
+            None | Some(b"") => Some(None),
+            Some(_) => FencingToken::new(self.number(2)?).map(Some),
+        }
+    }
+
+    /// Who asks for a fair lock, if it is one; none if it is nobody.
+    fn place(&self) -> Option<Option<Place>> {
+        let ticket = match self.arguments.get(10).copied() {
+            None => return Some(None),
+            Some(b"") => None,
+            Some(_) => Some(Ticket::new(self.number(10)?)?),
+        };
+        let waiter = self.waiter(9)?;
+        Some(Some(Place { waiter, ticket }))
+    }
+
+    fn waiter(&self, at: usize) -> Option<Waiter> {
+        u64::from_str_radix(self.text(at)?, 16)
+            .ok()
+            .map(Waiter::new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        configuration::{Configuration, KeyFormat, RestartGuard},
+        link::redis::scripts::Met,
+    };
+    use leasehold_core::{Quorum, Resource, quarantine::Disk};
+
+    fn requests() -> Vec<Request> {
+        let resource = || Resource::new("{a}\u{e9} b").expect("a name");
+        let owner = |bytes: &[u8]| Owner::from_bytes(bytes).expect("an owner");
+        let [me, you] = [b"me\r\n\0".as_slice(), b"2"].map(owner);
+        let (ttl, resource) = (Ttl::LONGEST, resource());
+        let place = |ticket| {
+            let waiter = Waiter::new(0xab);
+            Some(Place { waiter, ticket })
+        };
+        let acquire = |proposal, place| Request::Acquire {
+            resource: resource.clone(),
+            owner: me.clone(),
+            ttl,
+            proposal,
+            place,
+        };
+        let release = |keep| Request::Release {
+            resource: resource.clone(),
+            owner: me.clone(),
+            keep,
+        };
+        vec![
+            acquire(None, None),
+            acquire(Some(FencingToken::LAST), None),
+            acquire(None, place(None)),
+            acquire(Some(FencingToken::FIRST), place(Some(Ticket::LAST))),
+            Request::Repair {
+                resource: resource.clone(),
+                owner: me.clone(),
+                ttl: Ttl::SHORTEST,
+                proposal: Some(FencingToken::FIRST),
+            },
+            Request::Transfer {
+                resource: resource.clone(),
+                from: you,
+                owner: me.clone(),
+                ttl,
+                proposal: Some(FencingToken::FIRST),
+            },
+            Request::Raise {
+                resource: resource.clone(),
+                owner: me.clone(),
+                token: FencingToken::LAST,
+            },
+            Request::Extend {
+                resource: resource.clone(),
+                owner: me.clone(),
+                ttl,
+            },
+            Request::Inspect {
+                resource: resource.clone(),
+            },
+            release(None),
+            release(Some(ttl)),
+            Request::Leave {
+                resource: resource.clone(),
+                waiter: Waiter::new(u64::MAX),
+            },
+        ]
+    }
+
+    /// The request as plain locks have it, which know neither counters nor queues.
+    fn plainly(request: Request) -> Option<Request> {
+        Some(match request {
+            Request::Acquire {
+                resource,
+                owner,
+                ttl,
+                ..
+            } => Request::Acquire {
+                resource,
+                owner,
+                ttl,
+                proposal: None,
+                place: None,
+            },
+            Request::Repair {
+                resource,
+                owner,
+                ttl,
+                ..
+            } => Request::Repair {
+                resource,
+                owner,
+                ttl,
+                proposal: None,
+            },
+            Request::Transfer {
+                resource,
+                from,
+                owner,
+                ttl,
+                ..
+            } => Request::Transfer {
+                resource,
+                from,
+                owner,
+                ttl,
+                proposal: None,
+            },
+            Request::Raise { .. } => return None,
+            other => other,
+        })
+    }
+
+    #[test]
+    fn a_request_is_read_back_as_it_was_given() {
+        let quorum = Quorum::majority(1).expect("one node");
+        let (guard, skew) = (RestartGuard::Off, Duration::ZERO);
+        let fenced = Configuration::new("leasehold", "n", quorum, guard, Ttl::DEFAULT, skew);
+        let plain = Configuration::plain().with_key_format(KeyFormat::php_lock_2());
+        let met = Met::new("id".to_owned(), Disk::Trusted);
+        for configuration in [&fenced, &plain] {
+            let encoder = Encoder::new(configuration);
+            for request in requests() {
+                let expected = match encoder.is_fenced() {
+                    true => Some(request.clone()),
+                    false => plainly(request.clone()),
+                };
+                let kind = Kind::of(&request);
+                let (mut by_hash, mut in_full) = (Vec::new(), Vec::new());
+                encoder.encode(&mut by_hash, &request, &met);
+                encoder.encode_in_full(&mut in_full, &request, &met);
+                for mut wire in [by_hash, in_full] {
+                    let length = wire.len();
+                    assert_eq!(encoder.recall(kind, &wire[..length - 1]), None);
+                    wire.extend_from_slice(b"*1\r\n$4\r\nPING\r\n");
+                    assert_eq!(encoder.recall(kind, &wire), expected, "{request:?}");
+                    let (_, owner) = lock(kind, &wire).expect("it has a key");
+                    assert_eq!(
+                        owner.as_deref(),
+                        request.owner().map(Owner::as_bytes),
+                        "{request:?}"
+                    );
+                }
+            }
+        }
+    }
+}
