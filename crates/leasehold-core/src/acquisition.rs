@@ -11,6 +11,7 @@ use crate::{
     claim::Claim,
     failure::{AcquireFailure, Cause, Ended},
     fence::FencingToken,
+    local_queue::Rivalry,
     node_set::{NodeId, NodeSet},
     nodes::Nodes,
     outbox::Outbox,
@@ -22,7 +23,6 @@ use crate::{
     round::Round,
     servers::ServerId,
     steps::Steps,
-    streaks::Rivalry,
     time::Instant,
     tries::{Pace, Tries},
     won::Won,
@@ -69,17 +69,16 @@ pub(crate) struct Acquisition {
 #[derive(Clone, Debug, Hash)]
 enum State {
     /// One node is asked before the others.
-    Knocking(Claim, Round, NodeId),
-    Voting(Claim, Round),
+    Knocking(Box<Claim>, Round, NodeId),
+    Voting(Box<Claim>, Round),
     /// The vote is won; when it began, and until when a lease would be valid.
-    Agreeing(Claim, Agreement, Span),
+    Agreeing(Box<Claim>, Agreement, Span),
     Resting(Rest),
     Ended(End),
 }
 
 /// How an acquisition ended.
 #[derive(Clone, Debug, Hash)]
-#[expect(clippy::large_enum_variant, reason = "most are won, in place")]
 pub(crate) enum End {
     Won(Won),
     Failed(AcquireFailure),
@@ -263,7 +262,7 @@ impl Acquisition {
     }
 
     /// Gives up because the caller does not want the resource any more.
-    pub(crate) fn cancel(self, now: Instant) -> (AcquireFailure, Option<Claim>) {
+    pub(crate) fn cancel(self, now: Instant) -> (AcquireFailure, Option<Box<Claim>>) {
         let claim = match self.state {
             State::Voting(claim, _) | State::Agreeing(claim, ..) => Some(claim),
             State::Knocking(mut claim, round, asked) => {
@@ -391,7 +390,7 @@ impl Acquisition {
         }
     }
 
-    fn lost(&mut self, now: Instant, claim: Claim, round: Round) -> Turn {
+    fn lost(&mut self, now: Instant, claim: Box<Claim>, round: Round) -> Turn {
         let started = round.started();
         // Nodes that were asked after the first had less time than the vote.
         let given = round.closes().saturating_since(started.max(self.asked_all));
@@ -431,13 +430,13 @@ impl Acquisition {
     }
 
     /// Step 5: what was lost is taken back on every node, whatever happens next.
-    fn fail(&mut self, now: Instant, claim: Option<Claim>, cause: Cause) -> Turn {
+    fn fail(&mut self, now: Instant, claim: Option<Box<Claim>>, cause: Cause) -> Turn {
         self.last_cause = Some(cause.clone());
         let pace = Pace::of(&self.plan, &self.seed);
         let ended = self.tries.failed(now, &cause, pace);
         let mut turn = ended.map_or_else(Turn::default, |ended| self.end(now, cause, ended));
         // Whoever goes on waiting keeps its places.
-        turn.abandoned = claim.map(|claim| Box::new(claim.queueing(None)));
+        turn.abandoned = claim.map(|claim| claim.queueing(None));
         turn
     }
 

@@ -11,13 +11,16 @@ use crate::{
     terms::{Terms, Ttl},
     time::Instant,
 };
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
+use core::time::Duration;
 
 /// The keys that one attempt may have set: everything that is needed to take them back.
 ///
 /// A claim begins with the attempt's first request and ends when every key is known to be gone or has
 /// outlived its TTL (argument S5). A TTL begins when a request takes effect, not when it is sent: a
 /// request that waits in the buffer of a hung node may set its key long after.
+///
+/// It stays where it is while it goes from the acquisition to the lease and to its release.
 #[derive(Clone, Debug, Hash)]
 pub struct Claim {
     id: AttemptId,
@@ -32,8 +35,8 @@ pub struct Claim {
     /// Where it was put into the queue.
     queued: NodeSet,
     terms: Terms,
-    /// Those of the first request.
-    first: Terms,
+    /// For how long a key of the first request may be there.
+    first: Duration,
     nodes: NodeSet,
     /// Where the key was surely never set.
     untouched: NodeSet,
@@ -56,7 +59,8 @@ struct Further {
     step: u32,
     /// Whether it sets keys where there are none.
     creates: bool,
-    terms: Terms,
+    /// For how long its keys may be there.
+    gone_after: Duration,
     unanswered: NodeSet,
 }
 
@@ -73,11 +77,11 @@ impl Claim {
         terms: Terms,
         quorum: Quorum,
         now: Instant,
-    ) -> Self {
+    ) -> Box<Self> {
         let nodes = quorum.nodes();
         let (untouched, unanswered) = (NodeSet::EMPTY, nodes);
         let steps = Self::ACQUIRE_STEP.saturating_add(1);
-        Self {
+        Box::new(Self {
             id,
             resource,
             owner,
@@ -86,7 +90,7 @@ impl Claim {
             place: None,
             queued: NodeSet::EMPTY,
             terms,
-            first: terms,
+            first: terms.gone_after(),
             nodes,
             untouched,
             outside: NodeSet::EMPTY,
@@ -95,25 +99,28 @@ impl Claim {
             further: Vec::new(),
             steps,
             gone_by: terms.gone_by(now),
-        }
+        })
     }
 
     /// The same, but of an attempt that takes the keys over from another owner.
     #[must_use]
-    pub fn taking_over(self, from: Option<Owner>) -> Self {
-        Self { from, ..self }
+    pub fn taking_over(mut self: Box<Self>, from: Option<Owner>) -> Box<Self> {
+        self.from = from;
+        self
     }
 
     /// The same, with a proposal for the counters: of an attempt that is to have a fencing token.
     #[must_use]
-    pub fn proposing(self, proposal: Option<FencingToken>) -> Self {
-        Self { proposal, ..self }
+    pub fn proposing(mut self: Box<Self>, proposal: Option<FencingToken>) -> Box<Self> {
+        self.proposal = proposal;
+        self
     }
 
     /// The same, but of an attempt that is refused as long as others come first.
     #[must_use]
-    pub fn queueing(self, place: Option<Place>) -> Self {
-        Self { place, ..self }
+    pub fn queueing(mut self: Box<Self>, place: Option<Place>) -> Box<Self> {
+        self.place = place;
+        self
     }
 
     /// The claim on the keys of another's attempt, of whose requests nothing is known.
@@ -125,13 +132,10 @@ impl Claim {
         terms: Terms,
         quorum: Quorum,
         now: Instant,
-    ) -> Self {
-        let unanswered = NodeSet::EMPTY;
-        let claim = Self::new(id, resource, owner, terms, quorum, now);
-        Self {
-            unanswered,
-            ..claim
-        }
+    ) -> Box<Self> {
+        let mut claim = Self::new(id, resource, owner, terms, quorum, now);
+        claim.unanswered = NodeSet::EMPTY;
+        claim
     }
 
     /// Takes note of what a node answered to request number `step`. Answers to releases change nothing.
@@ -149,10 +153,10 @@ impl Claim {
                 .filter(|request| request.unanswered.contains(node))
                 .map(|request| {
                     request.unanswered.remove(node);
-                    (request.terms, request.creates)
+                    (request.gone_after, request.creates)
                 })
         };
-        let Some((terms, creates)) = asked else {
+        let Some((gone_after, creates)) = asked else {
             return;
         };
         if creates {
@@ -166,7 +170,7 @@ impl Claim {
             Vote::Refused(_) => false,
         };
         if effective {
-            self.gone_by = self.gone_by.max(terms.gone_by(now));
+            self.gone_by = self.gone_by.max(now.saturating_add(gone_after));
         } else if step == Self::ACQUIRE_STEP && matches!(vote, Vote::Unknown(_)) {
             self.untouched.insert(node);
         }
@@ -223,7 +227,7 @@ impl Claim {
         self.further.push(Further {
             step,
             creates: false,
-            terms,
+            gone_after: terms.gone_after(),
             unanswered: self.nodes,
         });
     }
@@ -236,7 +240,7 @@ impl Claim {
         self.further.push(Further {
             step,
             creates: true,
-            terms: self.terms,
+            gone_after: self.terms.gone_after(),
             unanswered: nodes,
         });
     }

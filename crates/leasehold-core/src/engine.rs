@@ -16,9 +16,9 @@ mod slots;
 mod timers;
 
 use crate::{
-    contend::Contend,
     failure::ExtendFailure,
     inquiry::Inquiry,
+    local_queue::LocalQueue,
     loss::LeaseChange,
     node_clock::{ClockStep, Reading},
     node_set::NodeId,
@@ -30,7 +30,6 @@ use crate::{
     renewal::{self, Ended, Renewal},
     request::{AttemptId, OperationId, Request, Tag, Vote},
     resource::Resource,
-    streaks::Streaks,
     terms::{Drift, Ttl},
     time::Instant,
 };
@@ -55,8 +54,7 @@ pub struct Engine {
     releasing: usize,
     held_back: HeldBack,
     /// Whose turn it is at which resource.
-    contend: Contend,
-    streaks: Streaks,
+    queue: LocalQueue,
     outbox: Outbox,
     events: VecDeque<(OperationId, Event)>,
 }
@@ -73,8 +71,7 @@ impl Engine {
             slots: Slots::new(),
             releasing: 0,
             held_back: HeldBack::default(),
-            contend: Contend::default(),
-            streaks: Streaks::new(),
+            queue: LocalQueue::new(),
             outbox: Outbox::default(),
             events: VecDeque::new(),
         }

@@ -1,6 +1,6 @@
 //! Numbers that order the holders of a resource.
 
-use crate::{hash::fnv, node_set::NodeId, node_set::NodeSet, quorum::Quorum, resource::Resource};
+use crate::{node_set::NodeId, node_set::NodeSet, quorum::Quorum, resource::Resource};
 use alloc::vec::Vec;
 use core::{fmt, time::Duration};
 
@@ -78,7 +78,7 @@ pub const COUNTERS: u16 = 1024;
 /// must agree on it.
 #[must_use]
 pub fn counter_of(resource: &Resource) -> u16 {
-    let hash = fnv(resource.as_bytes());
+    let hash = resource.fingerprint();
     let folded = (hash ^ (hash >> 32)) & u64::from(COUNTERS - 1);
     u16::try_from(folded).unwrap_or_default()
 }

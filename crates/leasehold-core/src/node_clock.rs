@@ -38,8 +38,8 @@ impl NodeClock {
     /// `rate` is how far clocks may drift apart.
     pub fn read(&mut self, now: Instant, reading: Reading, rate: Drift) -> Option<ClockStep> {
         // The node read its clock after the request had left and before its answer was here.
-        let ahead_of =
-            |ours: Instant| nanos(reading.node).saturating_sub(nanos(ours.since_origin()));
+        let theirs = nanos(reading.node);
+        let ahead_of = |ours: Instant| theirs.saturating_sub(nanos(ours.since_origin()));
         let (low, high) = (
             ahead_of(now).saturating_sub(COARSE),
             ahead_of(reading.asked)
@@ -75,7 +75,8 @@ const COARSE: i64 = 1_000_000;
 
 /// Beyond 292 years all is one.
 fn nanos(span: Duration) -> i64 {
-    i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
+    let nanos = Instant::from_origin(span).nanos();
+    i64::try_from(nanos).unwrap_or(i64::MAX)
 }
 
 fn span(nanos: i64) -> Duration {

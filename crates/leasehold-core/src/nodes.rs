@@ -84,7 +84,7 @@ impl Nodes {
 
     /// On which node all who want this resource meet, of those that can be asked and answer.
     pub(crate) fn first_for(&self, resource: &Resource) -> Option<NodeId> {
-        let wanted = fnv(resource.as_bytes());
+        let wanted = resource.fingerprint();
         let up = NodeSet::first(self.each.len())
             .without(self.down)
             .without(self.silent);

@@ -36,7 +36,7 @@ use watching::Watching;
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Renewal {
     lease: Lease,
-    claim: Claim,
+    claim: Box<Claim>,
     quorum: Quorum,
     plan: Arc<Plan>,
     seed: Seed,
@@ -89,7 +89,7 @@ pub(crate) struct Turn {
 #[derive(Debug)]
 pub(crate) struct Ended {
     /// What may stand on the nodes; none if it is to be left there.
-    pub(crate) claim: Option<Claim>,
+    pub(crate) claim: Option<Box<Claim>>,
     /// For how long the keys must stay.
     pub(crate) keep: Option<Instant>,
     /// Whether the lease was valid to the end.

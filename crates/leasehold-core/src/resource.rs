@@ -1,15 +1,23 @@
 //! What is locked.
 
+use crate::hash::fnv;
 use alloc::sync::Arc;
-use core::fmt;
+use core::{
+    fmt,
+    hash::{Hash, Hasher},
+};
 
 /// The name of what is locked: 1 to 1,024 bytes of UTF-8 without control characters.
 ///
 /// The name is the key on the nodes, so every program that is to be excluded must spell it alike.
 /// Control characters are refused because the name also travels in environment variables, logs and
 /// terminals; the length, because a key is sent with every request.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Resource(Arc<str>);
+#[derive(Clone, Eq, PartialOrd, Ord)]
+pub struct Resource {
+    name: Arc<str>,
+    /// Of the name. It is asked for with every attempt.
+    hash: u64,
+}
 
 impl Resource {
     /// The longest name, in bytes.
@@ -36,31 +44,53 @@ impl Resource {
         if let Some((at, character)) = name.char_indices().find(|(_, c)| c.is_control()) {
             return Err(ResourceError::ControlCharacter { character, at });
         }
-        Ok(Self(name.into()))
+        Ok(Self {
+            name: name.into(),
+            hash: fnv(name.as_bytes()),
+        })
     }
 
     /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.name
     }
 
     /// The name's bytes: the key on the nodes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        self.0.as_bytes()
+        self.name.as_bytes()
+    }
+
+    /// 64-bit FNV-1a of the name.
+    pub(crate) const fn fingerprint(&self) -> u64 {
+        self.hash
+    }
+}
+
+/// Names that differ are told apart by their hashes, and those of one origin need not be compared.
+impl PartialEq for Resource {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same = || Arc::ptr_eq(&self.name, &other.name) || self.name == other.name;
+        self.hash == other.hash && is_same()
+    }
+}
+
+impl Hash for Resource {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
     }
 }
 
 impl fmt::Display for Resource {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
+        out.write_str(&self.name)
     }
 }
 
 impl fmt::Debug for Resource {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Resource({:?})", &*self.0)
+        write!(out, "Resource({:?})", &*self.name)
     }
 }
 

@@ -266,6 +266,12 @@ impl Terms {
             .saturating_sub(self.allowance)
     }
 
+    /// For how long a key may be there after its request has taken effect, rounded up.
+    #[must_use]
+    pub const fn gone_after(&self) -> Duration {
+        self.gone_after
+    }
+
     /// From when on no key of a request that took effect at `effective` or earlier can still be there:
     /// when to stop cleaning up.
     #[must_use]

@@ -21,6 +21,11 @@ impl Instant {
         Self(nanoseconds(elapsed))
     }
 
+    /// The nanoseconds since the origin.
+    pub(crate) const fn nanos(self) -> u64 {
+        self.0
+    }
+
     /// How long after the origin this is.
     #[must_use]
     pub const fn since_origin(self) -> Duration {

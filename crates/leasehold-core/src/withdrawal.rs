@@ -13,7 +13,7 @@ use crate::{
     terms::Ttl,
     time::Instant,
 };
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 
 /// The release of one owner's keys on every node, until all are known to be gone or have outlived their
 /// TTL.
@@ -23,7 +23,7 @@ use alloc::vec::Vec;
 /// act or was away is asked again, and so is one whose answers say that the release may have come before its acquire.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Withdrawal {
-    claim: Claim,
+    claim: Box<Claim>,
     quorum: Quorum,
     round: Round,
     /// Whom to tell the outcome; nobody, if nobody waits or it was told.
@@ -89,7 +89,7 @@ impl Withdrawal {
     /// Asks every node to release.
     pub(crate) fn begin(
         now: Instant,
-        mut claim: Claim,
+        mut claim: Box<Claim>,
         quorum: Quorum,
         keep: Option<Instant>,
         report: Option<Report>,

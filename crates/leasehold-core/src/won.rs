@@ -4,13 +4,13 @@ use crate::{
     claim::Claim, lease::Lease, node_set::NodeSet, owner::Seed, plan::Plan, servers::Servers,
     steps::Steps, time::Instant,
 };
-use alloc::sync::Arc;
+use alloc::{boxed::Box, sync::Arc};
 
 /// A lease, and what is needed to keep it.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Won {
     pub(crate) lease: Lease,
-    pub(crate) claim: Claim,
+    pub(crate) claim: Box<Claim>,
     pub(crate) plan: Arc<Plan>,
     pub(crate) seed: Seed,
     /// The nodes whose keys the lease stands on.

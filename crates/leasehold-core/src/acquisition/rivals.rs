@@ -1,6 +1,6 @@
 //! What an acquisition has seen of others who want the same, and what it does about them.
 
-use crate::streaks::Rivalry;
+use crate::local_queue::Rivalry;
 use core::time::Duration;
 
 /// The others, as far as one knows.

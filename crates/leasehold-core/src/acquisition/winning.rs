@@ -6,14 +6,14 @@ use crate::{
     node_set::NodeSet, outbox::Outbox, quorum::Decision, round::Round, servers::Servers,
     time::Instant, won::Won,
 };
-use alloc::sync::Arc;
+use alloc::{boxed::Box, sync::Arc};
 
 impl Acquisition {
     /// A quorum has granted: what is left is the token, if there is to be one.
     pub(super) fn agree(
         &mut self,
         now: Instant,
-        mut claim: Claim,
+        mut claim: Box<Claim>,
         round: Round,
         outbox: &mut Outbox,
     ) -> Turn {
@@ -39,7 +39,7 @@ impl Acquisition {
     pub(super) fn look_at_agreement(
         &mut self,
         now: Instant,
-        claim: Claim,
+        claim: Box<Claim>,
         agreement: Agreement,
         span: Span,
     ) -> Turn {
@@ -60,7 +60,7 @@ impl Acquisition {
     fn won(
         &mut self,
         now: Instant,
-        claim: Claim,
+        claim: Box<Claim>,
         token: Option<FencingToken>,
         (standing, servers): (NodeSet, Servers),
         span: Span,

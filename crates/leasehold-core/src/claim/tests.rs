@@ -17,7 +17,7 @@ fn node(index: usize) -> NodeId {
 }
 
 /// The claim of an attempt of which three nodes are asked at 0 ms. TTL 10 s, allowance 102 ms.
-fn claim() -> Claim {
+fn claim() -> Box<Claim> {
     let operation = OperationId::new(0);
     let id = AttemptId {
         operation,

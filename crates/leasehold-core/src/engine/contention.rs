@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     acquisition::{Acquisition, Around, End, Turn},
+    local_queue::Coming,
     node_set::NodeId,
     operation::Event,
     outbox::Outbox,
@@ -23,10 +24,10 @@ impl Engine {
     pub fn handle_hint(&mut self, now: Instant, node: NodeId, resource: Option<&Resource>) {
         match resource {
             Some(resource) => {
-                for id in self.contend.asking(resource) {
+                for id in self.queue.asking(resource) {
                     self.hint(now, node, id);
                 }
-                let holder = self.contend.holder(resource);
+                let holder = self.queue.holder(resource);
                 if let Some(place) = holder.and_then(|holder| self.held(holder)) {
                     self.look_after(now, place, Duration::ZERO);
                 }
@@ -78,11 +79,11 @@ impl Engine {
         let queues = wish.plan.queues && wish.from.is_none() && !wish.plan.retry.tries_once();
         let resource = wish.resource.clone();
         let mut acquisition = Acquisition::new(now, id, wish, self.quorum, seed);
-        let has_turn = self.contend.join(&resource, id, queues);
+        let has_turn = self.queue.join(&resource, id, queues);
         if !has_turn {
             acquisition.stand_behind();
         } else if queues {
-            let mut coming = self.turn_comes(now, &resource);
+            let mut coming = self.queue.coming(now, &resource);
             // Whoever comes anew has no such lead over those who wait elsewhere as the next of a queue has: the last
             // release has called them already. So it makes room for those only of whom it is known that they lose.
             coming.others_first &= coming.has_rivals && !acquisition.is_fair();
@@ -99,21 +100,14 @@ impl Engine {
         });
     }
 
-    /// How somebody's turn at a resource comes now.
-    fn turn_comes(&mut self, now: Instant, resource: &Resource) -> Coming {
-        let waiting = self.contend.waiting(resource);
-        Coming {
-            has_rivals: self.streaks.has_rivals(now, resource),
-            others_first: self.streaks.is_over(now, resource, waiting),
-        }
-    }
-
     /// An acquisition or a lease is over: whoever waited for it here has its turn.
     pub(super) fn leave(&mut self, now: Instant, resource: &Resource, id: OperationId) {
-        let was_held = self.contend.holder(resource) == Some(id);
-        let next = self.contend.leave(resource, id);
-        if let Some(place) = next.and_then(|next| self.slots.find(next, Work::is_acquiring)) {
-            let coming = self.turn_comes(now, resource);
+        let left = self.queue.leave(resource, id);
+        if let Some(place) = left
+            .next
+            .and_then(|next| self.slots.find(next, Work::is_acquiring))
+        {
+            let coming = self.queue.coming(now, resource);
             // Its request leaves with what is on its way out already, but behind it.
             self.nudge(place, |acquisition| {
                 // Where there is a queue, nobody need make room.
@@ -124,12 +118,17 @@ impl Engine {
                 coming.give(now, acquisition);
             });
         }
-        if !was_held {
+        if !left.was_held {
             return;
         }
         // Nodes do not tell us of what we did ourselves.
-        for other in self.contend.asking(resource) {
-            for node in self.quorum.nodes().iter().filter(|_| next != Some(other)) {
+        for other in self.queue.asking(resource) {
+            for node in self
+                .quorum
+                .nodes()
+                .iter()
+                .filter(|_| left.next != Some(other))
+            {
                 self.hint(now, node, other);
             }
         }
@@ -149,7 +148,7 @@ impl Engine {
         let wake_at = (!turn.has_ended).then(|| acquisition.wake_at());
         self.slots.wake(place, wake_at);
         if let Some(claim) = turn.abandoned {
-            self.withdraw(now, *claim);
+            self.withdraw(now, claim);
         }
         if turn.has_ended {
             self.end_acquisition(now, place);
@@ -168,10 +167,8 @@ impl Engine {
                 let (lease, telling) = (won.lease.clone(), self.nodes.telling());
                 let renewal = Renewal::new(now, won, self.quorum, telling);
                 let wake_at = renewal.wake_at();
-                self.slots.put(place, Work::Held(renewal));
-                self.slots.wake(place, wake_at);
-                self.streaks.won(now, &resource, rivalry);
-                self.contend.won(&resource, id);
+                self.slots.put(place, Work::Held(renewal), wake_at);
+                self.queue.won(now, &resource, id, rivalry);
                 self.events.push_back((id, Event::Acquired(lease)));
             }
             Some(End::Failed(failure)) => {
@@ -190,15 +187,6 @@ impl Engine {
             self.outbox.send(nodes, tag, request);
         }
     }
-}
-
-/// How somebody's turn comes.
-#[derive(Clone, Copy, Debug)]
-struct Coming {
-    /// Other processes want the resource too.
-    has_rivals: bool,
-    /// It is time to let them have theirs.
-    others_first: bool,
 }
 
 impl Coming {

@@ -17,6 +17,7 @@ use crate::{
     time::Instant,
     withdrawal::{ReleaseOutcome, Report, Withdrawal},
 };
+use alloc::boxed::Box;
 use core::time::Duration;
 
 impl Engine {
@@ -78,7 +79,7 @@ impl Engine {
     }
 
     /// Takes back what an attempt may have set while its acquisition goes on.
-    pub(super) fn withdraw(&mut self, now: Instant, claim: Claim) {
+    pub(super) fn withdraw(&mut self, now: Instant, claim: Box<Claim>) {
         let place = self.slots.insert(claim.id().operation, Work::Between);
         self.withdraw_at(now, place, claim, None, None);
     }
@@ -88,13 +89,15 @@ impl Engine {
         &mut self,
         now: Instant,
         place: Place,
-        claim: Claim,
+        claim: Box<Claim>,
         keep: Option<Instant>,
         report: Option<Report>,
     ) {
         let (quorum, outbox) = (self.quorum, &mut self.outbox);
         let withdrawal = Withdrawal::begin(now, claim, quorum, keep, report, outbox);
-        self.slots.put(place, Work::Releasing(withdrawal));
+        let wake_at = withdrawal.wake_at(now);
+        let work = Work::Releasing(withdrawal);
+        self.slots.put(place, work, wake_at);
         self.releasing = self.releasing.saturating_add(1);
         self.turn_withdrawal(now, place, |_, _| ());
     }
@@ -141,19 +144,18 @@ impl Engine {
         let release = withdrawal.filter(|it| it.is_release_step(tag.step));
         let has_room = vote_has_room(&vote) && release.is_some();
         let freed = release.filter(|_| vote.is_granted());
-        let freed = freed.map(|it| it.resource().clone());
+        let asking = freed.map(|it| self.queue.asking(it.resource()));
         self.turn_withdrawal(now, place, |withdrawal, outbox| {
             withdrawal.handle_reply(now, node, tag, vote, outbox);
         });
-        if let Some(resource) = freed {
-            // Nodes do not tell us of what we did ourselves. What the node refused before was heard before (argument S10).
-            for other in self.contend.asking(&resource) {
-                if other != id.operation {
-                    self.hint(now, node, other);
-                }
+        // Nodes do not tell us of what we did ourselves. What the node refused before was heard before (argument S10).
+        for other in asking.into_iter().flatten() {
+            if other != id.operation {
+                self.hint(now, node, other);
             }
         }
-        if held_back(&self.slots, node, id).is_some() {
+        let withdrawal = self.slots.work(place).and_then(Work::releasing);
+        if withdrawal.is_some_and(|it| it.held_back().contains(node)) {
             self.hold_back(now, node, id);
         } else if has_room {
             self.release_more(now, node);

@@ -197,17 +197,18 @@ impl Slots {
         Some(Place(number))
     }
 
-    /// Takes the work out of its slot, for what follows from it. The slot stays, and sleeps.
+    /// Takes the work out of its slot, for what follows from it. The slot stays.
     pub(super) fn take(&mut self, place: Place) -> Option<Work> {
-        self.wake(place, None);
         let work = self.work_mut(place)?;
         Some(core::mem::replace(work, Work::Between))
     }
 
-    /// What follows from the work that was taken.
-    pub(super) fn put(&mut self, place: Place, work: Work) {
-        if let Some(before) = self.work_mut(place) {
-            *before = work;
+    /// What follows from the work that was taken, and when it is to be woken.
+    pub(super) fn put(&mut self, place: Place, work: Work, at: Option<Instant>) {
+        if let Some(slot) = self.slots.get_mut(index(place.0)).and_then(Option::as_mut) {
+            (slot.work, slot.wake_at) = (work, at);
+            let key = slot.key();
+            self.timers.set(place.0, at.map(|at| (at, key)));
         }
     }
 

@@ -7,15 +7,14 @@ use alloc::vec::Vec;
 /// the smaller `K` is first.
 #[derive(Clone, Debug)]
 pub(super) struct Timers<K> {
-    heap: Vec<Due<K>>,
-    /// Where each slot stands in the heap.
-    places: Vec<Option<u32>>,
+    heap: Vec<Due>,
+    /// By slot: where it stands in the heap, and what it is among those of the same time.
+    places: Vec<(Option<u32>, K)>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Due<K> {
+#[derive(Clone, Copy, Debug)]
+struct Due {
     at: Instant,
-    key: K,
     slot: u32,
 }
 
@@ -33,11 +32,13 @@ impl<K: Copy + Ord> Timers<K> {
             (None, None) => {}
             (Some(place), None) => self.remove(place),
             (None, Some((at, key))) => {
-                self.heap.push(Due { at, key, slot });
+                self.name(slot, key);
+                self.heap.push(Due { at, slot });
                 self.settle(self.heap.len().saturating_sub(1));
             }
             (Some(place), Some((at, key))) => {
-                self.heap[place] = Due { at, key, slot };
+                self.name(slot, key);
+                self.heap[place] = Due { at, slot };
                 self.settle(place);
             }
         }
@@ -56,13 +57,13 @@ impl<K: Copy + Ord> Timers<K> {
     }
 
     fn place(&self, slot: u32) -> Option<usize> {
-        let place = self.places.get(usize::try_from(slot).ok()?).copied()?;
-        usize::try_from(place?).ok()
+        let (place, _) = self.places.get(index(slot))?;
+        place.map(index)
     }
 
     fn remove(&mut self, place: usize) {
         let gone = self.heap.swap_remove(place);
-        self.note(gone.slot, None);
+        self.places[index(gone.slot)].0 = None;
         if place < self.heap.len() {
             self.settle(place);
         }
@@ -71,11 +72,13 @@ impl<K: Copy + Ord> Timers<K> {
     /// Moves what stands here up or down until it stands right.
     fn settle(&mut self, mut place: usize) {
         let due = self.heap[place];
-        while let Some(above) = parent(place).filter(|above| due < self.heap[*above]) {
+        while let Some(above) = parent(place).filter(|at| self.is_before(due, self.heap[*at])) {
             self.put(place, self.heap[above]);
             place = above;
         }
-        while let Some(below) = self.first_child(place).filter(|it| self.heap[*it] < due) {
+        while let Some(below) = self.first_child(place)
+            && self.is_before(self.heap[below], due)
+        {
             self.put(place, self.heap[below]);
             place = below;
         }
@@ -85,23 +88,33 @@ impl<K: Copy + Ord> Timers<K> {
     fn first_child(&self, place: usize) -> Option<usize> {
         let left = place.saturating_mul(2).saturating_add(1);
         let right = left.saturating_add(1);
-        let one = self.heap.get(left)?;
-        let is_right = self.heap.get(right).is_some_and(|other| other < one);
+        let one = *self.heap.get(left)?;
+        let other = self.heap.get(right);
+        let is_right = other.is_some_and(|other| self.is_before(*other, one));
         Some(if is_right { right } else { left })
     }
 
-    fn put(&mut self, place: usize, due: Due<K>) {
-        self.heap[place] = due;
-        self.note(due.slot, u32::try_from(place).ok());
+    fn is_before(&self, one: Due, other: Due) -> bool {
+        let key = |due: Due| self.places.get(index(due.slot)).map(|(_, key)| *key);
+        one.at < other.at || one.at == other.at && (key(one), one.slot) < (key(other), other.slot)
     }
 
-    fn note(&mut self, slot: u32, place: Option<u32>) {
-        let slot = usize::try_from(slot).unwrap_or_default();
-        if self.places.len() <= slot {
-            self.places.resize(slot.saturating_add(1), None);
-        }
-        self.places[slot] = place;
+    fn put(&mut self, place: usize, due: Due) {
+        self.heap[place] = due;
+        self.places[index(due.slot)].0 = u32::try_from(place).ok();
     }
+
+    fn name(&mut self, slot: u32, key: K) {
+        if self.places.len() <= index(slot) {
+            self.places
+                .resize(index(slot).saturating_add(1), (None, key));
+        }
+        self.places[index(slot)].1 = key;
+    }
+}
+
+fn index(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// The place above, if this is not the first.

@@ -1,6 +1,7 @@
 //! By how much clocks may differ.
 
 use super::Ttl;
+use crate::time::Instant;
 use core::time::Duration;
 
 /// What is taken off a TTL because clocks do not run alike (assumption A1).
@@ -47,7 +48,7 @@ impl Drift {
     #[must_use]
     pub fn share_of(self, span: Duration) -> Duration {
         const MILLION: u64 = 1_000_000;
-        let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        let nanos = Instant::from_origin(span).nanos();
         let parts = u64::from(self.parts_per_million);
         // Whole millions and the rest apart, so that one word is enough: this is asked for with every answer.
         let whole = (nanos / MILLION).saturating_mul(parts);

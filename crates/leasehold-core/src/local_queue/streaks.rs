@@ -7,7 +7,7 @@ use core::time::Duration;
 /// What is remembered of resources that were held lately: a few of them, since whoever comes back at once is who may
 /// keep others out.
 #[derive(Clone, Debug, Hash)]
-pub(crate) struct Streaks(Vec<Option<Streak>>);
+pub(super) struct Streaks(Vec<Option<Streak>>);
 
 #[derive(Clone, Debug, Hash)]
 struct Streak {
@@ -31,12 +31,12 @@ pub(crate) enum Rivalry {
 
 impl Streaks {
     /// Nothing is remembered.
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(vec![None; SLOTS])
     }
 
     /// The resource was won.
-    pub(crate) fn won(&mut self, now: Instant, resource: &Resource, rivalry: Rivalry) {
+    pub(super) fn won(&mut self, now: Instant, resource: &Resource, rivalry: Rivalry) {
         let Some(slot) = self.0.get_mut(slot_of(resource)) else {
             return;
         };
@@ -60,13 +60,13 @@ impl Streaks {
     }
 
     /// Whether others want it too, as far as is known.
-    pub(crate) fn has_rivals(&self, now: Instant, resource: &Resource) -> bool {
+    pub(super) fn has_rivals(&self, now: Instant, resource: &Resource) -> bool {
         let streak = self.0.get(slot_of(resource)).and_then(Option::as_ref);
         streak.is_some_and(|streak| streak.resource == *resource && now < streak.rivals_until)
     }
 
     /// Whether others shall have their turn before the next of ours, of whom `waiting` wait. Asked once before each.
-    pub(crate) fn is_over(&mut self, now: Instant, resource: &Resource, waiting: usize) -> bool {
+    pub(super) fn is_over(&mut self, now: Instant, resource: &Resource, waiting: usize) -> bool {
         let streak = self.0.get_mut(slot_of(resource)).and_then(Option::as_mut);
         let Some(streak) = streak.filter(|streak| streak.resource == *resource) else {
             return false;

@@ -1,0 +1,207 @@
+//! Who of this engine is next at a resource: one at a time, first come, first served; and when those of other
+//! processes shall have their turn before.
+
+mod streaks;
+
+use crate::{request::OperationId, resource::Resource, time::Instant};
+use alloc::{
+    collections::{BTreeMap, VecDeque},
+    vec::Vec,
+};
+use core::cmp::Ordering;
+use streaks::Streaks;
+
+pub(crate) use streaks::Rivalry;
+
+/// Everybody here who wants or has a resource.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct LocalQueue {
+    lines: BTreeMap<Key, Line>,
+    streaks: Streaks,
+}
+
+/// A resource, in the order of hashes: most are told apart by a word then.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key(Resource);
+
+#[derive(Clone, Debug, Default, Hash)]
+struct Line {
+    /// The acquisition that won it.
+    holder: Option<OperationId>,
+    /// The first of those who wait for each other. It stands alone in most cases, and costs no queue then.
+    first: Option<OperationId>,
+    /// Those behind it.
+    queue: VecDeque<OperationId>,
+    /// Acquisitions that wait for nobody here.
+    others: Vec<OperationId>,
+}
+
+/// How somebody's turn comes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Coming {
+    /// Other processes want the resource too.
+    pub(crate) has_rivals: bool,
+    /// It is time to let them have theirs.
+    pub(crate) others_first: bool,
+}
+
+/// What follows when somebody leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Left {
+    /// Whose turn it is now, if that changed.
+    pub(crate) next: Option<OperationId>,
+    /// Whether the resource was held until now, and somebody asks the nodes for it.
+    pub(crate) was_held: bool,
+}
+
+impl LocalQueue {
+    /// Nobody wants anything.
+    pub(crate) fn new() -> Self {
+        Self {
+            lines: BTreeMap::new(),
+            streaks: Streaks::new(),
+        }
+    }
+
+    /// An acquisition begins. Says whether it has its turn at once.
+    pub(crate) fn join(&mut self, resource: &Resource, id: OperationId, queues: bool) -> bool {
+        let line = self.lines.entry(Key(resource.clone())).or_default();
+        if !queues {
+            line.others.push(id);
+            return true;
+        }
+        if line.first.is_none() {
+            line.first = Some(id);
+        } else {
+            line.queue.push_back(id);
+        }
+        line.turn() == Some(id)
+    }
+
+    /// How the turn of the next comes now.
+    pub(crate) fn coming(&mut self, now: Instant, resource: &Resource) -> Coming {
+        let waiting = |line: &Line| line.first.iter().len().saturating_add(line.queue.len());
+        let waiting = self.line(resource).map_or(0, waiting);
+        Coming {
+            has_rivals: self.streaks.has_rivals(now, resource),
+            others_first: self.streaks.is_over(now, resource, waiting),
+        }
+    }
+
+    /// An acquisition has won, and fared so with others. Those behind it wait until it ends the lease.
+    pub(crate) fn won(
+        &mut self,
+        now: Instant,
+        resource: &Resource,
+        id: OperationId,
+        rivalry: Rivalry,
+    ) {
+        self.streaks.won(now, resource, rivalry);
+        if let Some(line) = self.lines.get_mut(&Key(resource.clone())) {
+            line.remove(id);
+            line.holder = Some(id);
+        }
+    }
+
+    /// An acquisition ends without a lease, or its lease ends.
+    pub(crate) fn leave(&mut self, resource: &Resource, id: OperationId) -> Left {
+        let key = Key(resource.clone());
+        let Some(line) = self.lines.get_mut(&key) else {
+            return Left::default();
+        };
+        let before = line.turn();
+        line.remove(id);
+        let was_held = line.holder == Some(id);
+        if was_held {
+            line.holder = None;
+        }
+        let turn = line.turn();
+        let is_wanted = turn.is_some() || !line.others.is_empty();
+        if line.is_empty() {
+            self.lines.remove(&key);
+        }
+        Left {
+            next: turn.filter(|_| turn != before),
+            was_held: was_held && is_wanted,
+        }
+    }
+
+    /// Who has won the resource.
+    pub(crate) fn holder(&self, resource: &Resource) -> Option<OperationId> {
+        self.line(resource)?.holder
+    }
+
+    /// Those who ask the nodes for the resource.
+    pub(crate) fn asking(&self, resource: &Resource) -> Vec<OperationId> {
+        let Some(line) = self.line(resource) else {
+            return Vec::new();
+        };
+        line.turn()
+            .into_iter()
+            .chain(line.others.iter().copied())
+            .collect()
+    }
+
+    fn line(&self, resource: &Resource) -> Option<&Line> {
+        self.lines.get(&Key(resource.clone()))
+    }
+}
+
+impl Line {
+    fn turn(&self) -> Option<OperationId> {
+        self.first.filter(|_| self.holder.is_none())
+    }
+
+    fn remove(&mut self, id: OperationId) {
+        if self.first == Some(id) {
+            self.first = self.queue.pop_front();
+        } else {
+            self.queue.retain(|other| *other != id);
+        }
+        self.others.retain(|other| *other != id);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.holder.is_none() && self.first.is_none() && self.others.is_empty()
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_hash = self.0.fingerprint().cmp(&other.0.fingerprint());
+        by_hash.then_with(|| self.0.as_str().cmp(other.0.as_str()))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time_has_its_turn_and_the_next_when_the_lease_ends() {
+        let resource = Resource::new("r").expect("a name");
+        let [a, b, c, d] = [1, 2, 3, 4].map(OperationId::new);
+        let mut queue = LocalQueue::new();
+        assert!(queue.join(&resource, a, true));
+        assert!(!queue.join(&resource, b, true));
+        assert!(!queue.join(&resource, c, true));
+        assert!(queue.join(&resource, d, false));
+        assert_eq!(queue.asking(&resource), [a, d]);
+        queue.won(Instant::ORIGIN, &resource, a, Rivalry::None);
+        let nothing = Left::default();
+        assert_eq!(queue.leave(&resource, b), nothing, "not its turn");
+        assert_eq!(queue.asking(&resource), [d]);
+        let left = queue.leave(&resource, a);
+        assert_eq!((left.next, left.was_held), (Some(c), true));
+        assert_eq!(queue.leave(&resource, a), nothing, "once");
+        assert_eq!(queue.leave(&resource, d), nothing);
+        assert_eq!(queue.leave(&resource, c), nothing);
+        assert!(queue.lines.is_empty(), "nothing is left behind");
+    }
+}
