@@ -372,6 +372,10 @@ impl Engine {
     }
 
     fn tell(&mut self, id: OperationId, turn: renewal::Turn) {
+        // Most answers change nothing.
+        if turn.changes.is_empty() && turn.extended.is_empty() {
+            return;
+        }
         for change in turn.changes {
             self.events.push_back((id, Event::Changed(change)));
         }

@@ -136,6 +136,9 @@ impl LocalQueue {
         let Some(line) = self.line(resource) else {
             return Vec::new();
         };
+        if line.turn().is_none() && line.others.is_empty() {
+            return Vec::new();
+        }
         line.turn()
             .into_iter()
             .chain(line.others.iter().copied())

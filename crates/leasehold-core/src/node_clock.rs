@@ -39,20 +39,24 @@ impl NodeClock {
     pub fn read(&mut self, now: Instant, reading: Reading, rate: Drift) -> Option<ClockStep> {
         // The node read its clock after the request had left and before its answer was here.
         let theirs = nanos(reading.node);
-        let ahead_of = |ours: Instant| theirs.saturating_sub(nanos(ours.since_origin()));
+        let ahead_of = |ours: Instant| theirs.saturating_sub(word(ours.nanos()));
+        let drifted = |since: Instant| {
+            let span = now.nanos().saturating_sub(since.nanos());
+            word(rate.share_of_nanos(span))
+        };
         let (low, high) = (
             ahead_of(now).saturating_sub(COARSE),
             ahead_of(reading.asked)
                 .saturating_add(COARSE)
                 // If it read its clock that long ago, the clocks may have drifted apart since.
-                .saturating_add(nanos(rate.share_of(now.saturating_since(reading.asked)))),
+                .saturating_add(drifted(reading.asked)),
         );
         let before = self.bounds.replace((low, high));
         let then = self.read.replace(now);
         let (before, then) = before.zip(then)?;
         // Clocks that run at different speeds drift apart (assumption A1). Nothing is allowed on top for each
         // reading: with many readings, that would let a clock run away unseen.
-        let allowed = nanos(rate.share_of(now.saturating_since(then)));
+        let allowed = drifted(then);
         let (before_low, before_high) = (
             before.0.saturating_sub(allowed),
             before.1.saturating_add(allowed),
@@ -73,9 +77,12 @@ impl NodeClock {
 /// By how much a reading may be off: some nodes tell whole milliseconds.
 const COARSE: i64 = 1_000_000;
 
-/// Beyond 292 years all is one.
 fn nanos(span: Duration) -> i64 {
-    let nanos = Instant::from_origin(span).nanos();
+    word(Instant::from_origin(span).nanos())
+}
+
+/// Beyond 292 years all is one.
+fn word(nanos: u64) -> i64 {
     i64::try_from(nanos).unwrap_or(i64::MAX)
 }
 

@@ -219,6 +219,10 @@ impl Slots {
             self.index.remove(slot.operation, place.0);
             self.free.push(place.0);
         }
+        // What a rush has needed is given back when nothing is under way any more.
+        if self.free.len() == self.slots.len() && self.slots.len() > KEPT {
+            *self = Self::new();
+        }
     }
 
     fn slot(&self, place: Place) -> Option<&Slot> {
@@ -244,6 +248,9 @@ impl Hash for Slots {
         }
     }
 }
+
+/// How many slots are kept although nothing is under way.
+const KEPT: usize = 1_024;
 
 fn index(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)

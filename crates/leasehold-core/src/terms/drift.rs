@@ -47,13 +47,16 @@ impl Drift {
     /// The same without the fixed part.
     #[must_use]
     pub fn share_of(self, span: Duration) -> Duration {
+        Duration::from_nanos(self.share_of_nanos(Instant::from_origin(span).nanos()))
+    }
+
+    pub(crate) fn share_of_nanos(self, nanos: u64) -> u64 {
         const MILLION: u64 = 1_000_000;
-        let nanos = Instant::from_origin(span).nanos();
         let parts = u64::from(self.parts_per_million);
         // Whole millions and the rest apart, so that one word is enough: this is asked for with every answer.
         let whole = (nanos / MILLION).saturating_mul(parts);
         let rest = (nanos % MILLION).saturating_mul(parts).div_ceil(MILLION);
-        Duration::from_nanos(whole.saturating_add(rest))
+        whole.saturating_add(rest)
     }
 
     /// The one of two by which clocks may drift apart further.
