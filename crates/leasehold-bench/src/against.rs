@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Args, commit: &str, conditions: &Conditions) -> Fallibl
         "--verify",
         &format!("{commit}^{{commit}}"),
     ])?;
-    println!("The library of commit {commit} is built.");
+    println!("building the library of commit {commit}");
     let before = build(&commit)?;
     let [before, now] = play([&before, &env::current_exe()?], args)?;
     let folder = target().join("bench");

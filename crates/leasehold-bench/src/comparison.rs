@@ -113,7 +113,8 @@ impl Comparison {
         } = self;
         failures.concat()
             + &format!(
-                "Each cell is what a figure is now, divided by what it was before, round by round. Of {} cells of leasehold's \
+                "Each cell is what a figure is now, divided by what it was before, round by round; what was measured once has \
+                 no bound, and is not counted. Of {} cells of leasehold's \
              {} are better and {} are worse, in bold: their bound leaves out 1, and the median is {NEGLIGIBLE} or more \
              away from it. Of {} cells of subjects that are the same in both, {} are better and {} are worse, by chance.\n\
              {tables}",

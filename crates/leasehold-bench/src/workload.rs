@@ -179,6 +179,12 @@ fn nodes(count: usize) -> String {
     format!("{count} {}", if count == 1 { "node" } else { "nodes" })
 }
 
+/// The same, where the number of tasks differs as well.
+fn nodes_and_tasks(count: usize, tasks: usize) -> String {
+    let noun = if tasks == 1 { "task" } else { "tasks" };
+    format!("{}, {tasks} {noun}", nodes(count))
+}
+
 /// A runtime of so many threads.
 fn runtime(threads: usize) -> Fallible<Runtime> {
     let mut builder = match threads {

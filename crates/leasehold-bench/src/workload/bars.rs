@@ -33,8 +33,8 @@ pub(super) fn instruction() -> Vec<Bar> {
         ("5 nodes, 64 tasks", "fenced", 14_000.0),
         ("1 node, 64 tasks", "plain", 8_000.0),
         ("1 node, 64 tasks", "fenced", 9_500.0),
-        ("1 node, 1 tasks", "plain", 20_000.0),
-        ("1 node, 1 tasks", "plain, on the runtime", 13_000.0),
+        ("1 node, 1 task", "plain", 20_000.0),
+        ("1 node, 1 task", "plain, on the runtime", 13_000.0),
     ] {
         let bar = |figure| Bar::new(setting, subject, figure);
         bars.push(bar("instructions/cycle").at_most(instructions));
@@ -48,7 +48,7 @@ pub(super) fn instruction() -> Vec<Bar> {
 }
 
 pub(super) fn sent() -> Vec<Bar> {
-    let both = ["5 nodes, 1 tasks", "5 nodes, 64 tasks"].into_iter();
+    let both = ["5 nodes, 1 task", "5 nodes, 64 tasks"].into_iter();
     both.flat_map(|setting| OURS.map(|who| Bar::new(setting, who, "commands/cycle").at_most(10.1)))
         .collect()
 }

@@ -27,7 +27,7 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
         let mut subjects = subject::PLACES.map(Subject::name).to_vec();
         subjects.push(BARE);
         for tasks in [1, 64] {
-            let setting = format!("{}, {tasks} tasks", super::nodes(nodes));
+            let setting = super::nodes_and_tasks(nodes, tasks);
             for round in 0..effort.counts {
                 for name in rotated(round, &subjects) {
                     let count = per_cycle(&servers, name, tasks)?;

@@ -43,7 +43,7 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
                     };
                     let (time, spent) = (started.elapsed(), processor_time() - before);
                     if round > 0 {
-                        let setting = format!("{}, {tasks} tasks", super::nodes(nodes));
+                        let setting = super::nodes_and_tasks(nodes, tasks);
                         note(ledger, (&setting, name), cycles, time, spent);
                     }
                 }
