@@ -1,7 +1,7 @@
 //! What everybody who is concerned with one acquisition, and with the lease that it wins, has in common: the caller,
 //! the guard, the shell and the deadlines.
 //!
-//! Several threads are here at once, so each way of doing that is tried in every order by `tests/orders`.
+//! Several threads are here at once, so `tests/orders` tries the orders in which they can come.
 
 use crate::{
     answer::Answer,

@@ -47,7 +47,7 @@ pub trait Link: Send + 'static {
     /// it has added `most` events; what one answer or the end of a connection brings, it tells as a whole.
     ///
     /// [`Poll::Pending`] means that nothing more is to be told now: the waker of `cx` will be woken when there is. After
-    /// [`Poll::Ready`] there may be more, so the caller polls again.
+    /// [`Poll::Ready`], which a link says only if it has added something, there may be more, so the caller polls again.
     ///
     /// The caller also polls after each [`send`](Self::send). It may send between two polls: what it gives then should
     /// leave before further answers are taken, so that the node has something to do meanwhile.

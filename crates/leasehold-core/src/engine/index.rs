@@ -5,7 +5,8 @@ use alloc::{vec, vec::Vec};
 
 /// Numbers of slots by their operations: a table with open addresses. An operation may have several slots.
 ///
-/// The caller draws the ids one after the other, so nobody can choose them to collide.
+/// The caller draws the ids one after the other, so nobody can choose them to collide. The slots of one operation do: one
+/// that is refused again and again while a node hangs has as many as the node's link lets wait.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     /// As many as a power of two, half of them empty at least.

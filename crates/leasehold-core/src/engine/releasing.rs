@@ -34,7 +34,7 @@ impl Engine {
             work.releasing()
                 .is_some_and(|it| !it.owed().intersection(nodes).is_empty())
         };
-        !self.slots.all(owes).is_empty()
+        self.slots.any(owes)
     }
 
     pub(super) fn release(&mut self, now: Instant, id: OperationId, lease: OperationId) {

@@ -157,6 +157,11 @@ impl Slots {
         all.into_iter().map(|(_, place)| place).collect()
     }
 
+    /// Whether something is true of any work.
+    pub(super) fn any(&self, is_it: impl Fn(&Work) -> bool) -> bool {
+        self.slots.iter().flatten().any(|slot| is_it(&slot.work))
+    }
+
     pub(super) fn work(&self, place: Place) -> Option<&Work> {
         Some(&self.slot(place)?.work)
     }

@@ -1,4 +1,4 @@
-//! What several threads share of one lock, tried in every order in which they can come: the library's own code, with the
+//! What several threads share of one lock, tried in the orders in which they can come: the library's own code, with the
 //! locks and atomics of `loom` in the place of the standard library's.
 
 #[path = "../../src/answer.rs"]
