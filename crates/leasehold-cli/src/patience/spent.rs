@@ -1,15 +1,43 @@
-//! What a wait has spent in all, where it was made of two calls of the library.
+//! What a wait has spent and found in all, where it was made of two calls of the library.
 
-use leasehold::AcquireError;
+use leasehold::{AcquireError, FaultKind};
 use std::time::Duration;
 
-/// The error with which a wait ended, with what the call `before` had spent: the time without a word, and its attempts.
-pub(super) fn with_before(mut error: AcquireError, before: &AcquireError) -> AcquireError {
-    let AcquireError::TimedOut { waited, last, .. } = before else {
-        return error;
+/// The error with which a wait for a lock with this TTL ended, with what the call `before` had spent: the time without a
+/// word, and its attempts. The reason is the last that is evidence.
+pub(super) fn with_before(
+    error: AcquireError,
+    before: AcquireError,
+    ttl: Duration,
+) -> AcquireError {
+    let (mut told, other) = if is_cut_short(&error, ttl) {
+        (before, error)
+    } else {
+        (error, before)
     };
-    add(&mut error, *waited, attempts(last));
-    error
+    if let AcquireError::TimedOut { waited, last, .. } = &other {
+        add(&mut told, *waited, attempts(last));
+    }
+    told
+}
+
+/// Whether a call ended in the silence of nodes that it gave less time than they may take: that is no evidence.
+fn is_cut_short(error: &AcquireError, ttl: Duration) -> bool {
+    let AcquireError::TimedOut { waited, last, .. } = error else {
+        return false;
+    };
+    let AcquireError::Unreachable(unreachable) = &**last else {
+        return false;
+    };
+    let faults = unreachable.faults.iter();
+    let told = faults.filter(|fault| fault.kind() != FaultKind::TimedOut);
+    let spare = unreachable.nodes - unreachable.quorum;
+    *waited < node_limit(ttl) && told.count() <= spare
+}
+
+/// How long one node may take to answer, as in the library, which does not tell.
+fn node_limit(ttl: Duration) -> Duration {
+    (ttl / 20).clamp(Duration::from_millis(20), Duration::from_millis(500))
 }
 
 fn add(error: &mut AcquireError, more: Duration, attempts: u32) {
@@ -72,7 +100,7 @@ mod tests {
         };
         let ((first, some), (second, more)) = (tries(&before), tries(&later));
         let faults: Vec<NodeFault> = later.faults().to_vec();
-        let all = with_before(later, &before);
+        let all = with_before(later, before, Duration::from_secs(10));
         assert_eq!(tries(&all), (first + second, some + more));
         assert_eq!(all.faults(), faults, "the reason is the last");
     }

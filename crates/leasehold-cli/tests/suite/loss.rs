@@ -1,7 +1,7 @@
 //! A lease that is lost while the command runs.
 
 use crate::support::{User, end_group, lives, now, wait_until};
-use leasehold_servers::{ServerSet, require_server};
+use leasehold_servers::{Mode, Proxy, ServerSet, require_server};
 use rustix::process::Signal;
 use std::time::Duration;
 
@@ -192,4 +192,54 @@ fn a_wait_in_vain_tells_all_of_its_time_and_uses_it_up() {
     // The first second of it is silent.
     seen.assert_says(122, &["still trying to lock", "gave up after 1.5 s"]);
     assert!(took >= Duration::from_millis(1_500), "{took:?}");
+}
+
+/// Three servers, each behind a proxy.
+fn proxied(servers: &ServerSet) -> ([Proxy; 3], String) {
+    let proxies =
+        [0, 1, 2].map(|number: usize| Proxy::start(servers[number].port()).expect("a free port"));
+    let nodes = proxies.each_ref().map(Proxy::url).join(",");
+    (proxies, nodes)
+}
+
+#[test]
+fn a_wait_whose_end_leaves_no_time_for_an_answer_tells_who_holds_the_lock() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let (proxies, nodes) = proxied(&servers);
+    let user = User::new();
+    let hold = ["run", "demo", "--", "sh", "-c", "echo; exec sleep 60"];
+    let mut holder = user.run(&hold).env("LEASEHOLD_NODES", &nodes).start();
+    holder.line();
+    for proxy in &proxies {
+        proxy.set(Mode::Delay(Duration::from_millis(40)));
+    }
+    // After the silent second, less is left than one round trip takes.
+    let words = ["run", "-w", "1020ms", "demo", "--", "true"];
+    let seen = user.run(&words).env("LEASEHOLD_NODES", &nodes).end();
+    holder.signal(Signal::TERM);
+    holder.end();
+    seen.assert_says(124, &["waiting for", "still held after 1 s by pid "]);
+}
+
+#[test]
+fn nodes_that_fall_silent_during_a_wait_are_told_of() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let (proxies, nodes) = proxied(&servers);
+    let user = User::new();
+    let hold = ["run", "demo", "--", "sh", "-c", "echo; exec sleep 60"];
+    let mut holder = user.run(&hold).env("LEASEHOLD_NODES", &nodes).start();
+    holder.line();
+    let words = ["run", "-w", "4s", "demo", "--", "true"];
+    let mut wait = user.run(&words).env("LEASEHOLD_NODES", &nodes).start();
+    let first = wait.error_line();
+    for proxy in &proxies {
+        proxy.set(Mode::BlackHole);
+    }
+    let seen = wait.end();
+    holder.signal(Signal::TERM);
+    holder.end();
+    assert!(first.contains("waiting for"), "{first}");
+    seen.assert_says(122, &["gave up after 4 s", "no answer within"]);
 }
