@@ -155,10 +155,7 @@ impl LockView {
             State::Free => lines.push(format!("{name:?} is free")),
             State::Unclear => lines.push(self.doubt()),
             State::OtherType(kind) => lines.push(other(name, kind)),
-            State::Unusable { judgement, count } => {
-                let judgement = judgement.sentence(self.keys.len());
-                lines.push(format!("nobody holds {name:?}; {judgement}: {count}"));
-            }
+            State::Unusable { judgement, count } => lines.push(self.unusable(*judgement, count)),
             State::Held(held) => {
                 lines.push(format!("{name:?} is held by {}", held.holder));
                 if let Some(since) = held.holder.since() {
@@ -188,6 +185,12 @@ impl LockView {
                 .map(|line| format!("  {line}")),
         );
         lines.join("\n")
+    }
+
+    /// Why nobody can have it, although nobody holds it.
+    pub(crate) fn unusable(&self, judgement: Judgement, count: &str) -> String {
+        let (name, sentence) = (&self.resource, judgement.sentence(self.keys.len()));
+        format!("nobody holds {name:?}; {sentence}: {count}")
     }
 
     /// Why it is not known who holds it.

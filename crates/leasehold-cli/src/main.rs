@@ -42,6 +42,7 @@ mod tenure;
 mod terminal;
 mod told_lease;
 mod upkeep;
+mod usable;
 mod usage_error;
 mod variables;
 mod waiting;

@@ -8,6 +8,7 @@ use crate::{
     },
     duration::Shown,
     json::Json,
+    judgement::Judgement,
     lock_view::{KeyView, LockView, Signature, State, row, shown_left},
     moment::Moment,
 };
@@ -96,7 +97,11 @@ impl Picture {
         if !self.locks.is_empty() {
             lines.extend(shown.into_iter().take(room));
         } else if self.knows_locks() && !self.has_more {
-            lines.push("nothing is locked".to_owned());
+            // Of nodes on which nothing can be locked, that would be a comfort without a ground.
+            lines.push(match self.patient.judgement() {
+                Judgement::Now { .. } => "nothing is locked".to_owned(),
+                _ => "no lock was found".to_owned(),
+            });
         }
         if !self.knows_locks() {
             let (unlisted, nodes) = (self.unlisted, self.patient.nodes.len());

@@ -214,7 +214,8 @@ Examples:
 Exit codes:
   0      listed
   2      wrong arguments or configuration file
-  122    too few nodes could be listed
+  122    too few nodes could be listed, or there is no lock, and
+         nobody can have one
   125    leasehold itself failed";
 
 const WAIT_HELP: &str = "\
@@ -223,10 +224,11 @@ Examples:
     leasehold wait --wait 10m deploy
 
 Exit codes:
-  0      free
+  0      free, and whoever asks for it now can have it
   2      wrong arguments or configuration file; or the key is not a
          lock, such as a hash
-  122    for three seconds too few nodes answered
+  122    for three seconds too few nodes answered, or nobody can
+         have it
   124    held for all of --wait
   125    leasehold itself failed";
 

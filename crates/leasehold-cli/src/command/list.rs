@@ -4,9 +4,10 @@ use crate::{
     args::views::ListArguments,
     columns, exit_code,
     failure::Failure,
+    judgement::Judgement,
     lock_view::{LockView, State, row, shown_left},
     nodes::Nodes,
-    output, waiting,
+    output, usable, waiting,
     whose::Whose,
 };
 use leasehold::operate::{Answer, Listing, Search};
@@ -29,7 +30,11 @@ pub(crate) fn run(arguments: &ListArguments) -> Result<u8, Failure> {
     } else if !views.is_empty() {
         output::data(table(&views).join("\n"))?;
     }
-    tell_nodes(&listing, arguments, views.is_empty())
+    let has_more = tell_nodes(&listing, arguments)?;
+    if views.is_empty() {
+        tell_none(&nodes, arguments, has_more)?;
+    }
+    Ok(exit_code::SUCCESS)
 }
 
 /// What is asked of the nodes.
@@ -47,8 +52,8 @@ pub(crate) fn views(listing: &Listing, whose: Whose) -> Vec<LockView> {
     views.filter(LockView::is_shown).collect()
 }
 
-/// What the locks alone do not tell.
-fn tell_nodes(listing: &Listing, arguments: &ListArguments, is_empty: bool) -> Result<u8, Failure> {
+/// What the locks alone do not tell. The answer is whether there are keys that were not read.
+fn tell_nodes(listing: &Listing, arguments: &ListArguments) -> Result<bool, Failure> {
     let (mut silent, mut has_more) = (0, false);
     for told in &listing.nodes {
         match &told.answer {
@@ -75,13 +80,24 @@ fn tell_nodes(listing: &Listing, arguments: &ListArguments, is_empty: bool) -> R
         let text = format!("{silent} of {nodes} nodes could not be listed");
         return Err(Failure::new(exit_code::NO_QUORUM, text));
     }
-    if is_empty && !arguments.json {
+    Ok(has_more)
+}
+
+/// That no lock was found, which says that nothing is locked only where something could be.
+fn tell_none(nodes: &Nodes, arguments: &ListArguments, has_more: bool) -> Result<(), Failure> {
+    let patient = usable::examined(nodes, &arguments.place.agreement)?;
+    let judgement = patient.judgement();
+    if !matches!(judgement, Judgement::Now { .. }) {
+        let (count, sentence) = (patient.count(), judgement.sentence(patient.nodes.len()));
+        return Err(usable::failure(judgement, format!("{count}; {sentence}")));
+    }
+    if !arguments.json {
         output::talk(match has_more {
             true => "no lock is among the keys that were read",
             false => "nothing is locked",
         });
     }
-    Ok(exit_code::SUCCESS)
+    Ok(())
 }
 
 /// One line for each lock, and one for each leftover.

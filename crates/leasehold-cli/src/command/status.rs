@@ -1,13 +1,11 @@
 //! `leasehold status`: who holds a lock.
 
-use super::doctor::patient;
 use crate::{
     args::views::StatusArguments,
     failure::Failure,
-    judgement::Judgement,
     lock_view::{LockView, State},
     nodes::Nodes,
-    output, waiting,
+    output, usable, waiting,
     whose::{Signer, Whose},
 };
 use leasehold::clock::Clock;
@@ -26,7 +24,7 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
     })??;
     let mut view = LockView::of(&seen, Whose::with(arguments.foreign));
     if view.state == State::Free {
-        view.state = free(&nodes, arguments)?;
+        view.state = usable::state(&usable::examined(&nodes, &place.agreement)?);
     }
     let longest = place.agreement.longest_ttl().unwrap_or(Duration::MAX);
     match arguments.json {
@@ -40,24 +38,3 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
     }
     Ok(view.code())
 }
-
-/// A lock that nobody holds is free if it can be had.
-fn free(nodes: &Nodes, arguments: &StatusArguments) -> Result<State, Failure> {
-    let agreement = &arguments.place.agreement;
-    let operator = nodes.operator(agreement)?.within(LIMIT);
-    let quorum = operator.quorum();
-    let told = waiting::for_it(operator.examine_votes())?;
-    let told = told.map_err(|error| nodes.wrong(&error))?;
-    let patient = patient(agreement, quorum, &told);
-    Ok(match patient.judgement() {
-        Judgement::Now { .. } => State::Free,
-        judgement => State::Unusable {
-            judgement,
-            count: patient.count(),
-        },
-    })
-}
-
-/// How long each node has to tell of itself: one that hangs is away. It takes eight round trips, and from a quarter of a
-/// second for each a first vote comes too late as well.
-const LIMIT: Duration = Duration::from_secs(3);

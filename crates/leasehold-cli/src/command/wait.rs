@@ -7,7 +7,7 @@ use crate::{
     failure::Failure,
     lock_view::{self, KeyView, LockView, State},
     nodes::Nodes,
-    output, waiting,
+    output, usable, waiting,
     whose::Whose,
 };
 
@@ -19,12 +19,21 @@ pub(crate) fn run(arguments: &WaitArguments) -> Result<u8, Failure> {
     let operator = operator.map_err(|error| nodes.wrong(&error))?;
     let seen = waiting::for_it(operator.until_free(&arguments.resource, arguments.wait))?
         .map_err(|error| nodes.wrong(&error))?;
-    let (view, name) = (LockView::of(&seen, Whose::Ours), &arguments.resource);
+    let (mut view, name) = (LockView::of(&seen, Whose::Ours), &arguments.resource);
+    if view.state == State::Free {
+        view.state = usable::state(&usable::examined(&nodes, &place.agreement)?);
+    }
     if arguments.json {
         output::data(view.json())?;
     }
     if view.state == State::Free {
         return Ok(exit_code::SUCCESS);
+    }
+    if let State::Unusable { judgement, count } = &view.state {
+        return Err(usable::failure(
+            *judgement,
+            view.unusable(*judgement, count),
+        ));
     }
     if let State::OtherType(kind) = &view.state {
         return Err(lock_view::no_lock(name, kind));

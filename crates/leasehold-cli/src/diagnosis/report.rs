@@ -230,13 +230,13 @@ fn node_json(node: &NodeFacts, guard: Guard) -> Json {
 fn server_json(server: &ServerFacts, guard: Guard) -> Vec<(&'static str, Json)> {
     let (left, why) = match &server.vote {
         VoteFacts::Votes => (None, None),
-        VoteFacts::Abstains(left, why) => (Some(*left), Some(why)),
-        VoteFacts::SameAs(other) => (None, Some(other)),
+        VoteFacts::Abstains(left, why) => (Some(*left), Some(why.clone())),
+        VoteFacts::SameAs(other) => (None, Some(format!("the same server as {other}"))),
         VoteFacts::Unsuitable(why)
         | VoteFacts::RefusesWrites(why)
         | VoteFacts::Others(why)
         | VoteFacts::Unfinished(why)
-        | VoteFacts::NotTold(why) => (None, Some(why)),
+        | VoteFacts::NotTold(why) => (None, Some(why.clone())),
     };
     vec![
         ("kind", "server".into()),
@@ -272,7 +272,7 @@ fn server_json(server: &ServerFacts, guard: Guard) -> Vec<(&'static str, Json)> 
         ),
         ("votes", findings::votes(server, guard).into()),
         ("votes_in_ms", left.map_or(Json::Null, Json::millis)),
-        ("why", Json::or_null(why.map(String::as_str))),
+        ("why", Json::or_null(why)),
     ]
 }
 

@@ -31,6 +31,20 @@ fn assert_refused(ask: impl Fn(&[&str]) -> Seen, code: i32, sentence: &str, why:
     assert!(is_said, "{status:?}");
 }
 
+/// Asks those who only look at locks: none of them calls it nothing where no lock can be had.
+#[track_caller]
+fn assert_nothing_is_called_free(ask: impl Fn(&[&str]) -> Seen, sentence: &str) {
+    for words in [&["list"][..], &["list", "--json"], &["wait", "demo"]] {
+        let seen = ask(words);
+        seen.assert_says(122, &[sentence, "no lock can be acquired"]);
+        assert!(!seen.stderr.contains("nothing is locked"), "{seen:?}");
+    }
+    let watch = ask(&["watch", "--once"]);
+    assert!(!watch.stdout.contains("nothing is locked"), "{watch:?}");
+    let json = ask(&["wait", "demo", "--json"]);
+    assert!(json.stdout.contains("\"state\":\"unusable\""), "{json:?}");
+}
+
 /// Asks all four about these nodes, each of which has to say that locks can be had.
 #[track_caller]
 fn assert_usable(ask: impl Fn(&[&str]) -> Seen) {
@@ -52,6 +66,12 @@ fn one_server_under_three_names_is_one_node_to_all_who_ask() {
     let nodes = format!("redis://127.0.0.1:{port},redis://localhost:{port},redis://127.1:{port}/1");
     let ask = |words: &[&str]| user.run(words).env("LEASEHOLD_NODES", &nodes).end();
     assert_unusable(ask, "1 of 3 nodes vote, 2 must");
+    assert_nothing_is_called_free(ask, "1 of 3 nodes vote, 2 must");
+    for words in [&["watch", "--once", "--json"][..], &["doctor", "--json"]] {
+        let json = ask(words).stdout;
+        let why = format!("\"why\":\"the same server as 127.0.0.1:{port}\"");
+        assert!(json.contains(&why), "no {why} in {json}");
+    }
 }
 
 #[test]
@@ -64,6 +84,7 @@ fn servers_that_abstain_are_told_of_with_the_time_by_all_who_ask() {
         test.env("LEASEHOLD_NODES", &nodes).end()
     };
     assert_unusable(ask, "can be acquired for 3");
+    assert_nothing_is_called_free(ask, "0 of 3 nodes vote, 2 must");
     assert_eq!(ask(&["admit", "--yes"]).code, 0);
     assert_usable(ask);
     servers[0].kill().expect("it runs");
