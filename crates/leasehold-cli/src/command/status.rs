@@ -24,7 +24,13 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
     })??;
     let mut view = LockView::of(&seen, Whose::with(arguments.foreign));
     if view.state == State::Free {
-        view.state = usable::state(&usable::examined(&nodes, &place.agreement)?);
+        let patient = usable::examined(&nodes, &place.agreement)?;
+        for (node, why) in usable::hanging(&patient) {
+            output::talk(format_args!(
+                "{node}: does not tell whether it votes: {why}"
+            ));
+        }
+        view.state = usable::state(&patient);
     }
     let longest = place.agreement.longest_ttl().unwrap_or(Duration::MAX);
     match arguments.json {

@@ -136,6 +136,23 @@ fn a_free_lock_on_servers_that_are_far_away_is_free() {
 }
 
 #[test]
+fn a_free_lock_is_free_as_soon_as_a_quorum_votes_and_a_node_that_hangs_is_told() {
+    require_server();
+    let servers = ServerSet::start(5).expect("they start");
+    let proxy = Proxy::start(servers[4].port()).expect("a free port");
+    let hanging = format!("redis://127.0.0.1:{}", servers[4].port());
+    let nodes = servers.nodes().replace(&hanging, &proxy.url());
+    let user = User::new();
+    let ask = |words: &[&str]| user.run(words).env("LEASEHOLD_NODES", &nodes).end();
+    assert_usable(ask);
+    proxy.set(Mode::BlackHole);
+    let seen = ask(&["status", "demo"]);
+    assert!(seen.stdout.starts_with("\"demo\" is free\n"), "{seen:?}");
+    let node = format!("leasehold: 127.0.0.1:{}: ", proxy.port());
+    seen.assert_says(0, &[&node, "does not tell whether it votes"]);
+}
+
+#[test]
 fn servers_of_another_configuration_are_refused_with_one_code_by_all_who_ask() {
     require_server();
     let servers = ServerSet::start(3).expect("they start");
