@@ -35,13 +35,14 @@ pub(crate) fn by_fault(faults: &[NodeFault], nodes: &Nodes) -> Option<String> {
     let said = faults.first().map(ToString::to_string).unwrap_or_default();
     let knows = |(words, _): &&(&str, &str)| said.contains(words);
     let known = REMEDIES.iter().find(knows).map(|(_, remedy)| *remedy);
-    let is_here = |fault: &NodeFault| {
+    let is_down_here = |fault: &NodeFault| {
         let name = fault.node().to_string();
-        LOOPBACK.iter().any(|host| name.starts_with(host))
+        let is_here = LOOPBACK.iter().any(|host| name.starts_with(host));
+        is_here && fault.to_string().ends_with("connection refused")
     };
     // Whoever has all servers on this machine, and none of them runs, tries leasehold. An attempt that has given up before
     // all have answered does not know.
-    let all_down = faults.len() == list.urls().len() && faults.iter().all(is_here);
+    let all_down = faults.len() == list.urls().len() && faults.iter().all(is_down_here);
     let unknown = match all_down {
         true => "start these servers; for a try, `leasehold servers start` starts some here",
         false => "`leasehold doctor` says what is wrong with each node",

@@ -192,3 +192,16 @@ fn servers_are_started_listed_and_stopped() {
         &["no servers were started", "hint: `leasehold servers start`"],
     );
 }
+
+#[test]
+fn servers_that_run_are_not_to_be_started() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let (user, nodes) = (User::new(), server.url());
+    let forbid = ["ACL", "SETUSER", "default", "-pttl"];
+    server.command(&forbid).expect("it runs");
+    let words = ["run", "-w", "300ms", "demo", "--", "true"];
+    let seen = user.run(&words).env("LEASEHOLD_NODES", &nodes).end();
+    seen.assert_says(122, &["allow +pttl", "hint: `leasehold doctor` says"]);
+    assert!(!seen.stderr.contains("start these servers"), "{seen:?}");
+}
