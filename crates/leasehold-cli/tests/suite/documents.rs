@@ -8,7 +8,7 @@ use std::{
     env, fs,
     os::unix::fs::PermissionsExt,
     path::Path,
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
 };
 
 const PAGES: [(&str, &str); 2] = [
@@ -77,19 +77,7 @@ pub(crate) fn check(page: &str, block: &str) {
         "bin/leasehold",
         &format!("#!/bin/sh\nexec {shown} \"$@\"\n"),
     );
-    let path = env::var("PATH").unwrap_or_default();
-    let output = Command::new("sh")
-        .arg("-c")
-        .arg(script(&block))
-        .current_dir(user.folder())
-        .env_clear()
-        .env("PATH", format!("{}:{path}", user.path("bin")))
-        .env("HOME", user.folder())
-        .env("XDG_STATE_HOME", user.folder())
-        .env("LEASEHOLD_CONFIG", "")
-        .stdin(Stdio::null())
-        .output()
-        .expect("there is a shell");
+    let output = in_shell(&user, &block);
     let (stdout, stderr) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
@@ -98,6 +86,23 @@ pub(crate) fn check(page: &str, block: &str) {
         output.status.success(),
         "{page}:\n{block}\n\n{stdout}\n{stderr}"
     );
+}
+
+/// Runs the lines of a block as this user, who knows nothing of whoever runs the tests.
+fn in_shell(user: &User, block: &str) -> Output {
+    let path = env::var("PATH").unwrap_or_default();
+    Command::new("sh")
+        .arg("-c")
+        .arg(script(block))
+        .current_dir(user.folder())
+        .env_clear()
+        .env("PATH", format!("{}:{path}", user.path("bin")))
+        .env("HOME", user.folder())
+        .env("XDG_STATE_HOME", user.folder())
+        .env("LEASEHOLD_CONFIG", "")
+        .stdin(Stdio::null())
+        .output()
+        .expect("there is a shell")
 }
 
 /// The lines, each with a look at its exit code. Servers are stopped in any case.
@@ -122,12 +127,19 @@ fn place(user: &User, name: &str, text: &str) {
 
 #[test]
 fn a_line_that_ends_otherwise_than_it_says_is_found() {
-    let code = |block: &str| {
-        let run = Command::new("sh").arg("-c").arg(script(block)).output();
-        run.expect("there is a shell").status.code()
-    };
+    let user = User::new();
+    // Whose servers the end of a block stops.
+    place(
+        &user,
+        "bin/leasehold",
+        "#!/bin/sh\n[ \"$1 $2\" = 'servers stop' ] && echo \"$XDG_STATE_HOME\" >>\"${0%/bin/*}/stopped\"\n",
+    );
+    let code = |block: &str| in_shell(&user, block).status.code();
     assert_eq!(code("true\nfalse  # exits with 1\ntrue"), Some(0));
     assert_eq!(code("true\nfalse\ntrue"), Some(1));
     assert_eq!(code("true  # exits with 121"), Some(1));
+    let stopped = fs::read_to_string(user.path("stopped")).expect("two have ended early");
+    let own = user.folder().display();
+    assert_eq!(stopped, format!("{own}\n{own}\n"), "those of nobody else");
     assert_eq!(blocks("a\n```sh\nb\nc\n```\n```text\nd\n```\n"), ["b\nc"]);
 }
