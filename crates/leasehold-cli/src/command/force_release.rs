@@ -83,6 +83,16 @@ fn question_of(view: &LockView) -> Result<Option<&'static str>, Failure> {
         }
         _ => "Delete that? Whoever is under way to hold the lock does not get it.",
     };
+    let held = match &view.state {
+        State::Held(held) => Some(held),
+        _ => None,
+    };
+    let mut all = held.into_iter().chain(left_over.iter().copied());
+    if all.any(|lock| matches!(lock.holder, Signer::Peer { .. })) {
+        output::talk(format_args!(
+            "{name:?}: another program wrote it, and it may be no lock but other data, which would be lost"
+        ));
+    }
     for lock in &left_over {
         let (holder, left) = (&lock.holder, shown_left(lock.left));
         output::talk(format_args!(
@@ -105,7 +115,8 @@ fn not_ours(seen: &Inspection, whose: Whose) -> Failure {
         redisson.is_some()
     };
     let hint = if whose == Whose::Ours && has(is_peer) {
-        "--foreign deletes another library's lock: look at it with `leasehold status --foreign`"
+        "--foreign deletes another library's lock, or other data that look like one: look at it first with \
+         `leasehold status --foreign`"
     } else if has(is_redisson) {
         "it is a lock of Redisson, which only Redisson can release: its `forceUnlock` does"
     } else {

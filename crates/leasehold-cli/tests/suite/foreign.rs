@@ -154,7 +154,11 @@ fn locks_of_other_libraries_are_shown_and_deleted_for_those_who_ask_for_them() {
     let seen = shared.run(&["force-release", "--foreign", "redsync"]);
     seen.assert_says(
         2,
-        &["held by owner mK3x9Q+f…, of another library", "hint: --yes"],
+        &[
+            "held by owner mK3x9Q+f…, of another library",
+            "another program wrote it, and it may be no lock but other data",
+            "hint: --yes",
+        ],
     );
     assert!(shared.has("redsync"));
     let seen = shared.run(&["force-release", "--foreign", "--yes", "redsync"]);
