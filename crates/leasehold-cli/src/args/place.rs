@@ -45,5 +45,5 @@ const NODES_HELP: &str = "\
 The URLs of the servers, separated by commas [default: this user's file on this machine]
 
 redis://[user:password@]host[:port][/db], rediss://... for TLS, unix:///path, or a master with replicas as one \
-node: redis+sentinel://[user:password@]host[:port],host[:port]/mymaster[/db], with ?sentinel_password=... if the \
+node: redis+sentinel://[user:password@]host[:port],host[:port]/NAME[/db], with ?sentinel_password=... if the \
 sentinels have one. A comma in a password is written %2C.";

@@ -268,3 +268,36 @@ fn help_is_a_word_as_well_and_a_usage_names_what_is_needed() {
     let usage = "Usage: leasehold release [OPTIONS] --owner <OWNER> <RESOURCE>\n";
     seen.assert_says(2, &["--owner <OWNER>", usage]);
 }
+
+#[test]
+fn no_help_is_wider_than_a_terminal() {
+    let user = User::new();
+    let verbs = [
+        "run",
+        "elect",
+        "acquire",
+        "hold",
+        "extend",
+        "release",
+        "status",
+        "list",
+        "watch",
+        "wait",
+        "force-release",
+        "doctor",
+        "admit",
+        "reconfigure",
+        "servers",
+        "bench",
+        "completions",
+        "man",
+    ];
+    let words = verbs.map(|verb| vec![verb, "--help"]);
+    for words in words.iter().chain([&vec!["--help"]]) {
+        let help = user.run(words).env("COLUMNS", "80").end();
+        assert_eq!(help.code, 0, "{words:?}: {help:?}");
+        for line in help.stdout.lines() {
+            assert!(line.chars().count() <= 80, "{words:?}: {line}");
+        }
+    }
+}
