@@ -55,8 +55,9 @@ pub use url::{RedisUrl, RedisUrlError};
 use super::{Link, LinkEvent};
 use crate::{clock::Clock, configuration::Configuration};
 use backlog::{Backlog, Loss};
-use connection::{Connection, Hints};
+use connection::Connection;
 use leasehold_core::{Fault, FaultKind, Identity, Instant, Request, Tag, Vote, backoff::Backoff};
+use look::Hints;
 use replicas::Replicas;
 use scripts::{Encoder, Met};
 use std::{

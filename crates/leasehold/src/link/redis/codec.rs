@@ -64,17 +64,28 @@ pub(super) fn encode_joined(wire: &mut Vec<u8>, pieces: [&[u8]; 4]) {
 
 /// Appends a part that is this number.
 pub(super) fn encode_number(wire: &mut Vec<u8>, number: u64) {
-    encode_marked(wire, b"", number);
+    encode_marked(wire, None, number);
 }
 
-/// Appends a part that is this number behind a mark.
-pub(super) fn encode_marked(wire: &mut Vec<u8>, mark: &[u8], number: u64) {
-    let mut buffer = [0; 20];
-    let digits = digits(&mut buffer, number);
-    header(wire, b'$', mark.len() + digits.len());
-    wire.extend_from_slice(mark);
-    wire.extend_from_slice(digits);
-    wire.extend_from_slice(b"\r\n");
+/// Appends a part that is this number, behind a mark if there is one.
+pub(super) fn encode_marked(wire: &mut Vec<u8>, mark: Option<u8>, number: u64) {
+    // In one piece: from the back, since the digits come in that order.
+    let mut part = [b'\r'; 32];
+    part[31] = b'\n';
+    let mut first = write_digits(&mut part, 30, number);
+    if let Some(mark) = mark {
+        first -= 1;
+        part[first] = mark;
+    }
+    let length = 30 - first;
+    part[first - 1] = b'\n';
+    first = write_digits(
+        &mut part,
+        first - 2,
+        u64::try_from(length).unwrap_or_default(),
+    );
+    part[first - 1] = b'$';
+    wire.extend_from_slice(&part[first - 1..]);
 }
 
 #[inline]
@@ -88,22 +99,25 @@ fn header(wire: &mut Vec<u8>, kind: u8, length: usize) {
         _ => {
             wire.push(kind);
             let length = u64::try_from(length).unwrap_or(u64::MAX);
-            wire.extend_from_slice(digits(&mut [0; 20], length));
+            let mut digits = [0; 32];
+            let first = write_digits(&mut digits, 32, length);
+            wire.extend_from_slice(&digits[first..]);
             wire.extend_from_slice(b"\r\n");
         }
     }
 }
 
-/// The digits of a number, without a string of its own: several are written for each request.
-fn digits(buffer: &mut [u8; 20], number: u64) -> &[u8] {
-    let mut first = buffer.len();
+/// Writes the digits of a number, the last of them before `end`, and tells where the first is. Without a string of its own:
+/// several are written for each request.
+fn write_digits(buffer: &mut [u8; 32], end: usize, number: u64) -> usize {
+    let mut first = end;
     let mut rest = number;
     loop {
         first -= 1;
         buffer[first] = b'0' + u8::try_from(rest % 10).unwrap_or_default();
         rest /= 10;
         if rest == 0 {
-            return &buffer[first..];
+            return first;
         }
     }
 }

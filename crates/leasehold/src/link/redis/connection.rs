@@ -4,10 +4,10 @@ use super::{
     backlog::{Asked, Backlog, Waiting},
     codec::{self, Frame, Inbox},
     failover::Watch,
-    glance::at_a_glance,
+    glance::{Glance, at_a_glance},
     greeting,
     handshake::is_about_rights,
-    look::{self, Said},
+    look::{self, Hints, Said},
     native,
     recall::Kind,
     replicas::Replicas,
@@ -57,14 +57,6 @@ struct Listener {
     asked: bool,
     /// Who says that this is the node; none if its own address does.
     watch: Option<Box<Watch>>,
-}
-
-/// Whether a node tells of changes to the keys that it was asked to watch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hints {
-    Given,
-    /// By an old server, a proxy, or one that does not let us ask for them.
-    Refused,
 }
 
 impl Connection {
@@ -228,10 +220,10 @@ impl Listener {
             return Ok(None);
         }
         if let Some(first) = backlog.first().filter(|_| self.met.native.is_none())
-            && let Some((reply, length)) = at_a_glance(bytes, self.is_set(first))
+            && let Some((glance, length)) = at_a_glance(bytes, self.is_set(first))
             && let Some(Asked::Request(waiting)) = backlog.answered()
         {
-            self.weigh(Some(reply), waiting, None, backlog, events)?;
+            self.take_vote(glance, waiting, backlog, events)?;
             return Ok(Some(length));
         }
         let decoded = codec::decode(bytes).map_err(|odd| odd.to_string())?;
@@ -240,6 +232,27 @@ impl Listener {
         };
         self.hear(&frame, backlog, events)?;
         Ok(Some(length))
+    }
+
+    /// Takes a vote that was read at a glance.
+    fn take_vote(
+        &mut self,
+        Glance { vote, time }: Glance,
+        waiting: Waiting,
+        backlog: &mut Backlog,
+        events: &mut Vec<LinkEvent>,
+    ) -> Result<(), String> {
+        if self.is_of_interest(&vote, waiting.kind) {
+            let verdict = Verdict::Vote(vote);
+            let reply = Some(Reply { verdict, time });
+            return self.weigh(reply, waiting, None, backlog, events);
+        }
+        if let Some(node) = time {
+            let asked = waiting.given;
+            events.push(LinkEvent::Clock(Reading { node, asked }));
+        }
+        events.push(LinkEvent::Reply(waiting.tag, vote));
+        Ok(())
     }
 
     /// Takes one frame for what it is: a hint, or the answer to what was asked first.

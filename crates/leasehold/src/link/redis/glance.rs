@@ -1,21 +1,31 @@
 //! The answers that nearly every request gets, read as they lie in the buffer.
 
-use super::reply::{Reply, Verdict, digits, grant, untimed};
+use super::reply::{digits, grant};
 use leasehold_core::{Owner, Refusal, Vote};
 use std::time::Duration;
+
+/// A vote that is certain, and what the node's clock showed, if that is told.
+#[derive(Debug)]
+pub(super) struct Glance {
+    pub(super) vote: Vote,
+    pub(super) time: Option<Duration>,
+}
 
 /// Reads the reply that nearly every request gets as it lies in `bytes`, and tells how long it is: a grant, or the refusal by a
 /// key that has an owner and a TTL. None for every other, and for one that has not come in full: they are taken for a
 /// frame first, and mean the same then.
-pub(super) fn at_a_glance(bytes: &[u8], is_set: bool) -> Option<(Reply, usize)> {
-    let (reply, rest) = match (bytes, is_set) {
+pub(super) fn at_a_glance(bytes: &[u8], is_set: bool) -> Option<(Glance, usize)> {
+    let (glance, rest) = match (bytes, is_set) {
         ([b'+', rest @ ..], true) => {
             let rest = rest.strip_prefix(b"OK\r\n")?;
-            (untimed(Verdict::Vote(Vote::GRANTED)), rest)
+            let (vote, time) = (Vote::GRANTED, None);
+            (Glance { vote, time }, rest)
         }
         ([b'$', ..], false) => {
             let (text, rest) = bulk(bytes)?;
-            (grant(text)?, rest)
+            let (counter, time) = grant(text)?;
+            let vote = Vote::Granted { counter };
+            (Glance { vote, time }, rest)
         }
         ([b'*', count @ (b'3' | b'4'), rest @ ..], false) => {
             let (holder, rest) = bulk(rest.strip_prefix(b"\r\n:0\r\n")?)?;
@@ -29,13 +39,13 @@ pub(super) fn at_a_glance(bytes: &[u8], is_set: bool) -> Option<(Reply, usize)> 
                 remaining: Some(Duration::from_millis(pttl_ms)),
                 queued: None,
             };
-            let verdict = Verdict::Vote(Vote::Refused(refusal));
+            let vote = Vote::Refused(refusal);
             let time = time.map(Duration::from_micros);
-            (Reply { verdict, time }, rest)
+            (Glance { vote, time }, rest)
         }
         _ => return None,
     };
-    Some((reply, bytes.len() - rest.len()))
+    Some((glance, bytes.len() - rest.len()))
 }
 
 /// Reads a text that is told with its length.
@@ -96,7 +106,10 @@ mod tests {
                             true => reply::of_set(&frame),
                             false => reply::of_script(&frame),
                         };
-                        assert_eq!((Some(seen), length), (reply, whole), "{bytes:?}");
+                        let Glance { vote, time } = seen;
+                        let verdict = reply::Verdict::Vote(vote);
+                        let seen = Some(reply::Reply { verdict, time });
+                        assert_eq!((seen, length), (reply, whole), "{bytes:?}");
                         read += 1;
                     }
                 }

@@ -2,8 +2,9 @@
 
 use super::{
     codec::{self, Frame, Inbox},
-    connection::{Connection, Hints},
-    greeting, look,
+    connection::Connection,
+    greeting,
+    look::{self, Hints},
     native::{Command, Native, Trial},
     reply::words,
     rights::{self, Needs},

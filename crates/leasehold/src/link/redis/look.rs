@@ -75,6 +75,14 @@ impl Said {
     }
 }
 
+/// Whether a node tells of changes to the keys that it was asked to watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hints {
+    Given,
+    /// By an old server, a proxy, or one that does not let us ask for them.
+    Refused,
+}
+
 /// Said once for each connection.
 pub(super) const TRACKING: [&[u8]; 5] = [b"CLIENT", b"TRACKING", b"ON", b"OPTIN", b"NOLOOP"];
 /// That what the next command reads shall be watched.

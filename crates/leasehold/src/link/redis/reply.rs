@@ -38,7 +38,11 @@ pub(super) fn of_set(frame: &Frame<'_>) -> Option<Reply> {
 pub(super) fn of_script(frame: &Frame<'_>) -> Option<Reply> {
     let parts = match frame {
         Frame::List(parts) => parts,
-        Frame::Text(text) => return grant(text),
+        Frame::Text(text) => {
+            let (counter, time) = grant(text)?;
+            let verdict = Verdict::Vote(Vote::Granted { counter });
+            return Some(Reply { verdict, time });
+        }
         _ => return of_error(frame).map(untimed),
     };
     let (vote, time) = match &parts[..] {
@@ -88,7 +92,7 @@ pub(super) fn of_script(frame: &Frame<'_>) -> Option<Reply> {
     Some(Reply { verdict, time })
 }
 
-pub(super) const fn untimed(verdict: Verdict) -> Reply {
+const fn untimed(verdict: Verdict) -> Reply {
     Reply {
         verdict,
         time: None,
@@ -139,10 +143,10 @@ const REFUSALS: [&[u8]; 15] = [
 ];
 
 /// Reads `granted`, behind which may stand the counter or `-`, and the time in seconds and microseconds.
-pub(super) fn grant(text: &[u8]) -> Option<Reply> {
+pub(super) fn grant(text: &[u8]) -> Option<(Option<FencingToken>, Option<Duration>)> {
     let rest = text.strip_prefix(b"granted")?;
     if rest.is_empty() {
-        return Some(untimed(Verdict::Vote(Vote::GRANTED)));
+        return Some((None, None));
     }
     let (counter, rest) = match rest.strip_prefix(b" -") {
         Some(rest) => (None, rest),
@@ -154,10 +158,7 @@ pub(super) fn grant(text: &[u8]) -> Option<Reply> {
     let (seconds, rest) = word(rest)?;
     let (micros, rest) = word(rest)?;
     let time = Duration::from_secs(seconds).checked_add(Duration::from_micros(micros))?;
-    rest.is_empty().then_some(Reply {
-        verdict: Verdict::Vote(Vote::Granted { counter }),
-        time: Some(time),
-    })
+    rest.is_empty().then_some((counter, Some(time)))
 }
 
 /// Reads a blank and the number behind it, and gives back what follows.

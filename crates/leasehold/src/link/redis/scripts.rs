@@ -337,7 +337,7 @@ impl Encoder {
     /// The field of the counter. Plain locks know no counters.
     fn encode_counter(&self, wire: &mut Vec<u8>, resource: &Resource) {
         if self.is_fenced {
-            codec::encode_marked(wire, b"f", u64::from(counter_of(resource)));
+            codec::encode_marked(wire, Some(b'f'), u64::from(counter_of(resource)));
         } else {
             codec::encode_part(wire, b"");
         }

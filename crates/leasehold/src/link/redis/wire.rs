@@ -3,7 +3,7 @@
 
 use super::{
     codec::{self, Frame},
-    glance::at_a_glance,
+    glance::{Glance, at_a_glance},
     greeting,
     recall::Kind,
     reply::{self, Verdict},
@@ -79,8 +79,10 @@ impl Wire {
         };
         let doubt = |words: &str| Vote::Unknown(Fault::new(FaultKind::Disconnected, words));
         let seen = at_a_glance(reply, is_set).filter(|(_, length)| *length == reply.len());
-        let seen = seen.map(|(reply, _)| reply);
-        let Some(reply) = seen.or_else(|| frame(reply).as_ref().and_then(read)) else {
+        if let Some((Glance { vote, time }, _)) = seen {
+            return (vote, time);
+        }
+        let Some(reply) = frame(reply).as_ref().and_then(read) else {
             return (doubt("no reply that is known"), None);
         };
         let vote = match reply.verdict {

@@ -210,3 +210,21 @@ fn a_frame_as_large_as_its_limits_is_read_through() {
     }
     assert!(matches!(inbox.take(), Ok(Some(Frame::List(parts))) if parts.len() == 1));
 }
+
+#[test]
+fn a_number_is_a_part_like_any_other() {
+    for number in [0, 7, 10, 99, 100, 10_000, 9_007_199_254_740_991, u64::MAX] {
+        let (mut at_once, mut as_text) = (Vec::new(), Vec::new());
+        encode_number(&mut at_once, number);
+        encode_part(&mut as_text, number.to_string().as_bytes());
+        encode_marked(&mut at_once, Some(b'f'), number);
+        encode_part(&mut as_text, format!("f{number}").as_bytes());
+        assert_eq!(at_once, as_text, "{number}");
+    }
+    for length in [0, 9, 10, 99, 100, 255, 256, 1024] {
+        let mut wire = Vec::new();
+        encode_part(&mut wire, &vec![b'x'; length]);
+        let expected = format!("${length}\r\n{}\r\n", "x".repeat(length));
+        assert_eq!(wire, expected.as_bytes());
+    }
+}
