@@ -36,6 +36,7 @@ use crate::{
 use alloc::collections::VecDeque;
 use core::time::Duration;
 use held_back::HeldBack;
+use index::Key;
 use releasing::PROBE;
 use slots::{Place, Slots, Work};
 
@@ -319,7 +320,7 @@ impl Engine {
         self.outbox
             .send(self.quorum.nodes(), tag, Request::Inspect { resource });
         let inquiry = Inquiry::new(self.quorum, now, limit);
-        let place = self.slots.insert(id, Work::Asking(inquiry));
+        let place = self.slots.insert(Key::of(id), Work::Asking(inquiry));
         self.turn_inquiry(now, place, |_| ());
     }
 

@@ -2,6 +2,7 @@
 
 use super::{
     Engine,
+    index::Key,
     slots::{Place, Work},
 };
 use crate::{
@@ -89,7 +90,7 @@ impl Engine {
             coming.others_first &= coming.has_rivals && !acquisition.is_fair();
             coming.give(now, &mut acquisition);
         }
-        let place = self.slots.insert(id, Work::Acquiring(acquisition));
+        let place = self.slots.insert(Key::of(id), Work::Acquiring(acquisition));
         self.look_at(now, place);
     }
 

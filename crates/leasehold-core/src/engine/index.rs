@@ -1,44 +1,81 @@
-//! Which slots an operation has.
+//! In which slot an operation is, or an attempt.
 
-use crate::{hash::GOLDEN, request::OperationId};
+use crate::{
+    hash::GOLDEN,
+    request::{AttemptId, OperationId},
+};
 use alloc::{vec, vec::Vec};
 
-/// Numbers of slots by their operations: a table with open addresses. An operation may have several slots.
-///
-/// The caller draws the ids one after the other, so nobody can choose them to collide. The slots of one operation do: one
-/// that is refused again and again while a node hangs has as many as the node's link lets wait.
+/// What has a slot: an operation, or an attempt that its acquisition has given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Key {
+    pub(super) operation: OperationId,
+    /// None for the operation itself, whatever its attempt is.
+    given_up: Option<u32>,
+}
+
+impl Key {
+    pub(super) const fn of(operation: OperationId) -> Self {
+        let given_up = None;
+        Self {
+            operation,
+            given_up,
+        }
+    }
+
+    pub(super) const fn of_given_up(attempt: AttemptId) -> Self {
+        Self {
+            operation: attempt.operation,
+            given_up: Some(attempt.number),
+        }
+    }
+
+    /// Where it is looked for first. Whatever the pattern of those that last, they are spread.
+    fn home(self, mask: usize) -> usize {
+        let attempt = self
+            .given_up
+            .map_or(0, |number| u64::from(number).saturating_add(1));
+        let spread = self.operation.number() ^ attempt.rotate_right(20);
+        let spread = spread.wrapping_mul(GOLDEN) >> 32;
+        usize::try_from(spread).unwrap_or_default() & mask
+    }
+}
+
+/// Numbers of slots: a table with open addresses. The caller draws the ids one after the other, so nobody can choose
+/// them to collide.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     /// As many as a power of two, half of them empty at least.
-    cells: Vec<Option<(OperationId, u32)>>,
+    cells: Vec<Option<(Key, u32)>>,
     len: usize,
 }
 
 impl Index {
-    pub(super) fn insert(&mut self, operation: OperationId, slot: u32) {
+    pub(super) fn insert(&mut self, key: Key, slot: u32) {
         if self.cells.len() < self.len.saturating_add(1).saturating_mul(2) {
             self.grow();
         }
-        self.put(operation, slot);
+        self.put(key, slot);
         self.len = self.len.saturating_add(1);
     }
 
-    /// The slots of an operation.
-    pub(super) fn of(&self, operation: OperationId) -> impl Iterator<Item = u32> {
+    pub(super) fn get(&self, key: Key) -> Option<u32> {
         let mask = self.cells.len().saturating_sub(1);
-        let home = home(operation, mask);
-        let cells = (0..self.cells.len()).map(move |step| home.wrapping_add(step) & mask);
-        cells
-            .map_while(|at| self.cells.get(at).copied().flatten())
-            .filter(move |(other, _)| *other == operation)
-            .map(|(_, slot)| slot)
+        let mut at = key.home(mask);
+        loop {
+            match self.cells.get(at)? {
+                Some((other, slot)) if *other == key => return Some(*slot),
+                Some(_) => at = at.wrapping_add(1) & mask,
+                None => return None,
+            }
+        }
     }
 
-    pub(super) fn remove(&mut self, operation: OperationId, slot: u32) {
+    pub(super) fn remove(&mut self, key: Key, slot: u32) {
         let mask = self.cells.len().saturating_sub(1);
-        let mut at = home(operation, mask);
+        let mut at = key.home(mask);
         while let Some(found) = self.cells.get(at).copied().flatten() {
-            if found == (operation, slot) {
+            if found == (key, slot) {
                 self.len = self.len.saturating_sub(1);
                 return self.close(at, mask);
             }
@@ -51,12 +88,12 @@ impl Index {
         let mut at = gap;
         loop {
             at = at.wrapping_add(1) & mask;
-            let Some((operation, slot)) = self.cells.get(at).copied().flatten() else {
+            let Some((key, slot)) = self.cells.get(at).copied().flatten() else {
                 break;
             };
-            let from_home = at.wrapping_sub(home(operation, mask)) & mask;
+            let from_home = at.wrapping_sub(key.home(mask)) & mask;
             if from_home >= at.wrapping_sub(gap) & mask {
-                self.cells[gap] = Some((operation, slot));
+                self.cells[gap] = Some((key, slot));
                 gap = at;
             }
         }
@@ -66,55 +103,53 @@ impl Index {
     fn grow(&mut self) {
         let more = self.cells.len().saturating_mul(2).max(16);
         let before = core::mem::replace(&mut self.cells, vec![None; more]);
-        for (operation, slot) in before.into_iter().flatten() {
-            self.put(operation, slot);
+        for (key, slot) in before.into_iter().flatten() {
+            self.put(key, slot);
         }
     }
 
-    fn put(&mut self, operation: OperationId, slot: u32) {
+    fn put(&mut self, key: Key, slot: u32) {
         let mask = self.cells.len().saturating_sub(1);
-        let mut at = home(operation, mask);
+        let mut at = key.home(mask);
         while self.cells[at].is_some() {
             at = at.wrapping_add(1) & mask;
         }
-        self.cells[at] = Some((operation, slot));
+        self.cells[at] = Some((key, slot));
     }
-}
-
-/// Where an operation is looked for first. Whatever the pattern of those that last, it is spread.
-fn home(operation: OperationId, mask: usize) -> usize {
-    let spread = operation.number().wrapping_mul(GOLDEN) >> 32;
-    usize::try_from(spread).unwrap_or_default() & mask
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::hash::splitmix;
-    use alloc::collections::{BTreeMap, BTreeSet};
+    use alloc::collections::BTreeMap;
 
     #[test]
-    fn every_slot_of_an_operation_is_found_until_it_is_removed() {
-        let (mut index, mut expected) = (Index::default(), BTreeMap::<_, BTreeSet<_>>::new());
-        for turn in 0..20_000_u64 {
-            let dice = splitmix(turn);
+    fn a_slot_is_found_by_its_operation_and_attempt_until_it_is_removed() {
+        let (mut index, mut expected) = (Index::default(), BTreeMap::new());
+        let key = |dice: u64, turn: u64| {
             // Few operations, so that they have several slots, and more and more, so that the table grows.
             let operation = OperationId::new((dice >> 8) % (turn / 20 + 2));
-            let slot = u32::from(dice.to_le_bytes()[0] % 4);
-            let slots = expected.entry(operation).or_default();
-            if slots.remove(&slot) {
-                index.remove(operation, slot);
-            } else {
-                slots.insert(slot);
-                index.insert(operation, slot);
+            match u32::from(dice.to_le_bytes()[0] % 4) {
+                0 => Key::of(operation),
+                number => Key::of_given_up(AttemptId { operation, number }),
             }
-            let other = OperationId::new((dice >> 32) % (turn / 20 + 2));
-            let found: BTreeSet<_> = index.of(other).collect();
-            assert_eq!(found, expected.get(&other).cloned().unwrap_or_default());
+        };
+        for (turn, slot) in (0..20_000).zip(0..) {
+            let dice = splitmix(turn);
+            let one = key(dice, turn);
+            match expected.remove(&one) {
+                Some(slot) => index.remove(one, slot),
+                None => {
+                    expected.insert(one, slot);
+                    index.insert(one, slot);
+                }
+            }
+            let other = key(splitmix(dice), turn);
+            assert_eq!(index.get(other), expected.get(&other).copied());
         }
-        let len = expected.values().map(BTreeSet::len).sum::<usize>();
-        assert_eq!(index.len, len);
-        index.remove(OperationId::new(1 << 40), 0);
-        assert_eq!(index.len, len, "there is none");
+        assert_eq!(index.len, expected.len());
+        index.remove(Key::of(OperationId::new(1 << 40)), 0);
+        assert_eq!(index.len, expected.len(), "there is none");
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{
     Engine,
+    index::Key,
     slots::{Place, Work},
 };
 use crate::{
@@ -45,7 +46,7 @@ impl Engine {
         let closes = now.saturating_add(terms.node_limit());
         let round = Round::new(self.quorum, tag.step, now, closes);
         let extension = Extension::new(round, terms, Vec::new());
-        let place = self.slots.insert(id, Work::Prolonging(extension));
+        let place = self.slots.insert(Key::of(id), Work::Prolonging(extension));
         self.turn_prolongation(now, place, |_| ());
     }
 

@@ -3,6 +3,7 @@
 use super::{
     Engine,
     held_back::HeldBack,
+    index::Key,
     slots::{Place, Slots, Work},
 };
 use crate::{
@@ -74,13 +75,15 @@ impl Engine {
         let attempt = AttemptId::only_of(id);
         let claim = Claim::on_foreign(attempt, resource, owner, terms, self.quorum, now);
         let (to, in_time) = (id, true);
-        let place = self.slots.insert(id, Work::Between);
+        let place = self.slots.insert(Key::of(id), Work::Between);
         self.withdraw_at(now, place, claim, None, Some(Report { to, in_time }));
     }
 
     /// Takes back what an attempt may have set while its acquisition goes on.
     pub(super) fn withdraw(&mut self, now: Instant, claim: Box<Claim>) {
-        let place = self.slots.insert(claim.id().operation, Work::Between);
+        let place = self
+            .slots
+            .insert(Key::of_given_up(claim.id()), Work::Between);
         self.withdraw_at(now, place, claim, None, None);
     }
 

@@ -1,6 +1,9 @@
 //! Everything that is under way, each thing in a slot of its own.
 
-use super::{index::Index, timers::Timers};
+use super::{
+    index::{Index, Key},
+    timers::Timers,
+};
 use crate::{
     acquisition::Acquisition,
     extension::Extension,
@@ -86,7 +89,7 @@ pub(super) struct Slots {
 
 #[derive(Clone, Debug, Hash)]
 struct Slot {
-    operation: OperationId,
+    key: Key,
     work: Work,
     wake_at: Option<Instant>,
 }
@@ -102,9 +105,9 @@ impl Slots {
     }
 
     /// Something new. It sleeps until its first turn.
-    pub(super) fn insert(&mut self, operation: OperationId, work: Work) -> Place {
+    pub(super) fn insert(&mut self, key: Key, work: Work) -> Place {
         let slot = Box::new(Slot {
-            operation,
+            key,
             work,
             wake_at: None,
         });
@@ -116,33 +119,33 @@ impl Slots {
         if let Some(free) = self.slots.get_mut(index(number)) {
             *free = Some(slot);
         }
-        self.index.insert(operation, number);
+        self.index.insert(key, number);
         Place(number)
     }
 
     /// Where the answers to this attempt belong. Slots are used again and again: it is by operation and attempt that one
     /// is found, and never by its number.
     pub(super) fn of(&self, attempt: AttemptId) -> Option<Place> {
-        let mut found = None;
-        for number in self.index.of(attempt.operation) {
-            match self.work(Place(number)).and_then(Work::attempt) {
-                // Argument S7: what is held or taken back hears what its own attempt has asked, and nothing else.
-                Some(own) if own == attempt => return Some(Place(number)),
-                Some(_) => {}
-                None => found = Some(Place(number)),
-            }
+        let given_up = || self.index.get(Key::of_given_up(attempt)).map(Place);
+        let Some(place) = self.index.get(Key::of(attempt.operation)).map(Place) else {
+            return given_up();
+        };
+        match self.work(place).and_then(Work::attempt) {
+            // Argument S7: what is held or taken back hears what its own attempt has asked, and nothing else.
+            Some(own) if own == attempt => Some(place),
+            Some(_) => given_up(),
+            None => given_up().or(Some(place)),
         }
-        found
     }
 
-    /// Where such work of an operation is done.
+    /// Where this operation is, if it does such work.
     pub(super) fn find(
         &self,
         operation: OperationId,
         is_it: impl Fn(&Work) -> bool,
     ) -> Option<Place> {
-        let mut places = self.index.of(operation).map(Place);
-        places.find(|place| self.work(*place).is_some_and(&is_it))
+        let place = self.index.get(Key::of(operation)).map(Place)?;
+        self.work(place).is_some_and(is_it).then_some(place)
     }
 
     /// Where all such work is done, in the order of the operations and their attempts.
@@ -151,7 +154,7 @@ impl Slots {
             .zip(&self.slots)
             .filter_map(|(number, slot)| Some((slot.as_ref()?, Place(number))))
             .filter(|(slot, _)| is_it(&slot.work))
-            .map(|(slot, place)| (slot.key(), place))
+            .map(|(slot, place)| (slot.order(), place))
             .collect();
         all.sort_unstable_by_key(|(key, _)| *key);
         all.into_iter().map(|(_, place)| place).collect()
@@ -173,7 +176,7 @@ impl Slots {
 
     /// Who asked for what is done here.
     pub(super) fn operation(&self, place: Place) -> Option<OperationId> {
-        Some(self.slot(place)?.operation)
+        Some(self.slot(place)?.key.operation)
     }
 
     /// Wakes this then, and not before; never, if that is none.
@@ -184,7 +187,7 @@ impl Slots {
         // Most turns leave it as it was.
         if slot.wake_at != at {
             slot.wake_at = at;
-            let key = slot.key();
+            let key = slot.order();
             self.timers.set(place.0, at.map(|at| (at, key)));
         }
     }
@@ -212,7 +215,7 @@ impl Slots {
     pub(super) fn put(&mut self, place: Place, work: Work, at: Option<Instant>) {
         if let Some(slot) = self.slots.get_mut(index(place.0)).and_then(Option::as_mut) {
             (slot.work, slot.wake_at) = (work, at);
-            let key = slot.key();
+            let key = slot.order();
             self.timers.set(place.0, at.map(|at| (at, key)));
         }
     }
@@ -221,7 +224,7 @@ impl Slots {
         self.wake(place, None);
         let slot = self.slots.get_mut(index(place.0)).and_then(Option::take);
         if let Some(slot) = slot {
-            self.index.remove(slot.operation, place.0);
+            self.index.remove(slot.key, place.0);
             self.free.push(place.0);
         }
         // What a rush has needed is given back when nothing is under way any more.
@@ -236,9 +239,10 @@ impl Slots {
 }
 
 impl Slot {
-    fn key(&self) -> (u8, AttemptId) {
+    /// Its place among those that are due at the same time.
+    fn order(&self) -> (u8, AttemptId) {
         let attempt = self.work.attempt();
-        let attempt = attempt.unwrap_or(AttemptId::only_of(self.operation));
+        let attempt = attempt.unwrap_or(AttemptId::only_of(self.key.operation));
         (self.work.rank(), attempt)
     }
 }
