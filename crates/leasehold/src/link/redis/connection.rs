@@ -127,12 +127,12 @@ impl Connection {
         self.question(cx, backlog);
         loop {
             let read = self.read(cx, backlog, events, limit)?;
+            if self.holds_answers {
+                return Poll::Ready(Ok(()));
+            }
             let written = self.write(cx, backlog)?;
             if read.is_pending() && written.is_pending() {
                 return Poll::Pending;
-            }
-            if self.holds_answers {
-                return Poll::Ready(Ok(()));
             }
         }
     }

@@ -8,6 +8,7 @@ use leasehold_core::{
     AttemptId, Instant, OperationId, Owner, Quorum, Resource, Ttl, discovery::Rule,
     quarantine::Disk,
 };
+use std::io;
 
 fn tag(step: u32) -> Tag {
     Tag {
@@ -62,6 +63,34 @@ fn listener(configuration: &Configuration) -> Listener {
         heard: native::Heard::NOTHING,
         asked: false,
         watch: None,
+    }
+}
+
+/// A stream that has this to read, and takes nothing.
+struct Deaf(&'static [u8]);
+
+impl AsyncRead for Deaf {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        space: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        space.put_slice(std::mem::take(&mut self.0));
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Deaf {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+        Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -153,4 +182,36 @@ fn an_error_that_a_proxy_may_give_ends_the_connection_and_leaves_the_request_in_
     assert_eq!(answered, tag(0));
     assert!(fault.may_have_happened());
     assert_eq!(fault.to_string(), words);
+}
+
+#[test]
+fn answers_that_are_in_are_told_before_a_connection_that_takes_nothing_is_given_up() {
+    let configuration = Configuration::plain();
+    let mut connection = Connection::new(
+        Box::new(Deaf(b"$7\r\ngranted\r\n$7\r\ngranted\r\n")),
+        Inbox::default(),
+        Encoder::new(&configuration),
+        Met::nobody(Disk::Ignored),
+        Hints::Refused,
+    );
+    let mut backlog = Backlog::default();
+    for step in 0..2 {
+        pushed(&mut backlog, &connection.listener, step, &release());
+    }
+    let (encoder, met) = (&connection.listener.encoder, &connection.listener.met);
+    let request = release();
+    backlog.push(tag(2), &request, Instant::ORIGIN, |wire| {
+        encoder.encode(wire, &request, met);
+    });
+    let mut cx = Context::from_waker(std::task::Waker::noop());
+    for _ in 0..2 {
+        let mut events = Vec::new();
+        let looked = connection.exchange(&mut cx, &mut backlog, &mut events, 1);
+        assert_eq!(looked, Poll::Ready(Ok(())));
+        let is_grant =
+            |event: &LinkEvent| matches!(event, LinkEvent::Reply(_, vote) if vote.is_granted());
+        assert!(events.iter().any(is_grant), "{events:?}");
+    }
+    let looked = connection.exchange(&mut cx, &mut backlog, &mut Vec::new(), 1);
+    assert!(matches!(looked, Poll::Ready(Err(_))), "{looked:?}");
 }
