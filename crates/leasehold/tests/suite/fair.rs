@@ -339,6 +339,8 @@ fn whoever_is_refused_is_told_how_many_come_first_and_of_what_is_free_that_it_is
         Some(Some(0)),
         "{first}"
     );
+    // What was refused leaves its place, which must not be taken for another's.
+    wait_for(&servers, 0);
     let mut dying = waiter_process(&servers);
     wait_for(&servers, 1);
     let behind = try_once();
