@@ -128,6 +128,7 @@ impl Connection {
         loop {
             let read = self.read(cx, backlog, events, limit)?;
             if self.holds_answers {
+                drop(self.write(cx, backlog));
                 return Poll::Ready(Ok(()));
             }
             let written = self.write(cx, backlog)?;
