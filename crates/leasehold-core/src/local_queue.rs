@@ -45,15 +45,6 @@ pub(crate) struct Coming {
     pub(crate) others_first: bool,
 }
 
-/// What follows when somebody leaves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Left {
-    /// Whose turn it is now, if that changed.
-    pub(crate) next: Option<OperationId>,
-    /// Whether the resource was held until now, and somebody asks the nodes for it.
-    pub(crate) was_held: bool,
-}
-
 impl LocalQueue {
     /// Nobody wants anything.
     pub(crate) fn new() -> Self {
@@ -103,27 +94,20 @@ impl LocalQueue {
         }
     }
 
-    /// An acquisition ends without a lease, or its lease ends.
-    pub(crate) fn leave(&mut self, resource: &Resource, id: OperationId) -> Left {
+    /// An acquisition ends without a lease, or its lease ends. Says whose turn it is now, if that changed.
+    pub(crate) fn leave(&mut self, resource: &Resource, id: OperationId) -> Option<OperationId> {
         let key = Key(resource.clone());
-        let Some(line) = self.lines.get_mut(&key) else {
-            return Left::default();
-        };
+        let line = self.lines.get_mut(&key)?;
         let before = line.turn();
         line.remove(id);
-        let was_held = line.holder == Some(id);
-        if was_held {
+        if line.holder == Some(id) {
             line.holder = None;
         }
         let turn = line.turn();
-        let is_wanted = turn.is_some() || !line.others.is_empty();
         if line.is_empty() {
             self.lines.remove(&key);
         }
-        Left {
-            next: turn.filter(|_| turn != before),
-            was_held: was_held && is_wanted,
-        }
+        turn.filter(|_| turn != before)
     }
 
     /// Who has won the resource.
@@ -197,14 +181,12 @@ mod tests {
         assert!(queue.join(&resource, d, false));
         assert_eq!(queue.asking(&resource), [a, d]);
         queue.won(Instant::ORIGIN, &resource, a, Rivalry::None);
-        let nothing = Left::default();
-        assert_eq!(queue.leave(&resource, b), nothing, "not its turn");
+        assert_eq!(queue.leave(&resource, b), None, "not its turn");
         assert_eq!(queue.asking(&resource), [d]);
-        let left = queue.leave(&resource, a);
-        assert_eq!((left.next, left.was_held), (Some(c), true));
-        assert_eq!(queue.leave(&resource, a), nothing, "once");
-        assert_eq!(queue.leave(&resource, d), nothing);
-        assert_eq!(queue.leave(&resource, c), nothing);
+        assert_eq!(queue.leave(&resource, a), Some(c));
+        assert_eq!(queue.leave(&resource, a), None, "once");
+        assert_eq!(queue.leave(&resource, d), None);
+        assert_eq!(queue.leave(&resource, c), None);
         assert!(queue.lines.is_empty(), "nothing is left behind");
     }
 }

@@ -103,11 +103,8 @@ impl Engine {
 
     /// An acquisition or a lease is over: whoever waited for it here has its turn.
     pub(super) fn leave(&mut self, now: Instant, resource: &Resource, id: OperationId) {
-        let left = self.queue.leave(resource, id);
-        if let Some(place) = left
-            .next
-            .and_then(|next| self.slots.find(next, Work::is_acquiring))
-        {
+        let next = self.queue.leave(resource, id);
+        if let Some(place) = next.and_then(|next| self.slots.find(next, Work::is_acquiring)) {
             let coming = self.queue.coming(now, resource);
             // Its request leaves with what is on its way out already, but behind it.
             self.nudge(place, |acquisition| {
@@ -118,20 +115,6 @@ impl Engine {
                 };
                 coming.give(now, acquisition);
             });
-        }
-        if !left.was_held {
-            return;
-        }
-        // Nodes do not tell us of what we did ourselves.
-        for other in self.queue.asking(resource) {
-            for node in self
-                .quorum
-                .nodes()
-                .iter()
-                .filter(|_| left.next != Some(other))
-            {
-                self.hint(now, node, other);
-            }
         }
     }
 

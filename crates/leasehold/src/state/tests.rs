@@ -122,11 +122,15 @@ impl std::task::Wake for Woken {
 #[test]
 #[cfg(feature = "cancellation")]
 fn a_token_that_is_asked_for_after_the_loss_is_cancelled() {
-    let status = status(Duration::from_secs(60));
-    let before = status.token();
+    let asked = status(Duration::from_secs(60));
+    let before = asked.token();
     assert!(!before.is_cancelled());
-    status.lose(LossCause::Stopped);
-    assert!(before.is_cancelled() && status.token().is_cancelled());
+    asked.lose(LossCause::Stopped);
+    assert!(before.is_cancelled() && asked.token().is_cancelled());
+    // There was none while the lease was held.
+    let unasked = status(Duration::from_secs(60));
+    unasked.lose(LossCause::Stopped);
+    assert!(unasked.token().is_cancelled());
 }
 
 #[test]
