@@ -6,7 +6,7 @@ use super::{
     codec, greeting,
     look::{self, Said},
     native::{Lives, Native},
-    recall::{self, Kind, Lock},
+    recall::{self, Kind},
     replicas::Replicas,
     rights,
     scripts::{Encoder, Met},
@@ -15,8 +15,8 @@ use leasehold_core::{
     Fault, FaultKind, Instant, Refusal, Request, Resource, Tag, Vote,
     discovery::{Confirmation, Need},
 };
-use locks::Locks;
-use std::collections::{HashMap, VecDeque};
+use locks::{Lock, Locks};
+use std::collections::VecDeque;
 
 /// Requests on their way, and their bytes until they are answered.
 ///
@@ -34,8 +34,6 @@ pub(super) struct Backlog {
     votes: usize,
     releases: usize,
     locks: Locks,
-    /// What was last said of the keys that are looked at.
-    looks: HashMap<Resource, Said>,
     /// What was answered and is not told.
     pub(super) unconfirmed: Confirmation,
     /// How long the keys live that were set without scripts. Outlives the connection.
@@ -63,7 +61,7 @@ pub(super) enum Asked {
     /// That the node watch what it is asked next.
     Watch,
     /// What a key is.
-    Look(Resource),
+    Look(Look),
     /// How the node writes to its disk.
     Settings,
     /// How many replicas have this vote.
@@ -86,6 +84,14 @@ pub(super) struct Waiting {
     pub(super) kind: Kind,
     /// When it was given to the link.
     pub(super) given: Instant,
+    begins_at: u64,
+}
+
+/// A look at a key without an answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
+    /// What was said of the key before.
+    pub(super) said: Said,
     begins_at: u64,
 }
 
@@ -201,9 +207,14 @@ impl Backlog {
 
     /// The bytes of a request that was just answered or is not yet, and whatever is behind them.
     fn command(&self, waiting: &Waiting) -> &[u8] {
-        let at = waiting.begins_at.checked_sub(self.base);
-        let at = at.and_then(|at| usize::try_from(at).ok());
-        at.and_then(|at| self.bytes.get(at..)).unwrap_or_default()
+        self.at(waiting.begins_at)
+            .map_or(&[], |at| &self.bytes[at..])
+    }
+
+    /// Where in `bytes` this position is, if it is.
+    fn at(&self, position: u64) -> Option<usize> {
+        let at = usize::try_from(position.checked_sub(self.base)?).ok()?;
+        (at <= self.bytes.len()).then_some(at)
     }
 
     /// What was asked by a request that was just answered or is not yet; none if its bytes do not tell.
@@ -221,13 +232,43 @@ impl Backlog {
 
     /// Asks what the key of `resource` is, of which an answer `said` something, and for the next change to it.
     pub(super) fn look(&mut self, resource: &Resource, said: Said, encoder: &Encoder) {
-        // The node comes to a look that is not answered yet only after it has given the answer in hand.
-        if self.looks.insert(resource.clone(), said).is_some() {
-            return;
-        }
-        self.watch();
-        self.place(Asked::Look(resource.clone()));
+        self.expect_look(said);
         look::encode(&mut self.bytes, encoder.key(resource).as_bytes());
+    }
+
+    /// The same of a key that a request was about which was just answered by this `vote`. None if its bytes do not tell.
+    pub(super) fn look_behind(&mut self, waiting: &Waiting, vote: &Vote) -> Option<()> {
+        let at = self.at(waiting.begins_at)?;
+        let lock = recall::lock(waiting.kind, &self.bytes[at..])?;
+        let key = at + lock.key.start..at + lock.key.end;
+        if let Some(said) = Said::by(vote, waiting.kind, lock.owner) {
+            self.expect_look(said);
+            look::encode_within(&mut self.bytes, key);
+        }
+        Some(())
+    }
+
+    fn expect_look(&mut self, said: Said) {
+        self.watch();
+        let begins_at = self.end();
+        self.place(Asked::Look(Look { said, begins_at }));
+    }
+
+    /// Takes the answer that nearly every look gets, if `bytes` begin with it and are to one. Tells how long it is.
+    pub(super) fn looked(&mut self, bytes: &[u8]) -> Option<usize> {
+        let rest = match self.first()? {
+            Asked::Watch => bytes.strip_prefix(look::WATCHES)?,
+            Asked::Look(look) => look.said.confirmed(bytes)?,
+            _ => return None,
+        };
+        self.answered().map(|_| bytes.len() - rest.len())
+    }
+
+    /// Whose key was looked at by a look that was just answered; none if that is no resource's.
+    pub(super) fn looked_at(&self, look: &Look, encoder: &Encoder) -> Option<Resource> {
+        let wire = &self.bytes[self.at(look.begins_at)?..];
+        let key = recall::looked_at(wire)?;
+        encoder.key_format().resource(&wire[key])
     }
 
     /// Asks whose the key is that a `SET … NX` has found, and for the next change to it if `watches`. Tells the vote only
@@ -269,7 +310,7 @@ impl Backlog {
     /// Asks the node to tell of the next change to what it is asked for next.
     fn watch(&mut self) {
         self.place(Asked::Watch);
-        codec::encode(&mut self.bytes, &look::CACHING);
+        self.bytes.extend_from_slice(look::WATCH);
     }
 
     fn place(&mut self, asked: Asked) {
@@ -297,12 +338,9 @@ impl Backlog {
         self.left += count;
     }
 
-    /// What the request wants that the next answer is to, if it is to one.
-    pub(super) fn first(&self) -> Option<Kind> {
-        match &self.asked.front()?.asked {
-            Asked::Request(waiting) => Some(waiting.kind),
-            _ => None,
-        }
+    /// What the next answer is to.
+    pub(super) fn first(&self) -> Option<&Asked> {
+        Some(&self.asked.front()?.asked)
     }
 
     /// Takes out what the next answer is to. None if nothing has left in full that it could be: whatever
@@ -334,17 +372,18 @@ impl Backlog {
         self.lives.answered(request);
     }
 
-    /// What was said of a key before it was looked at; told once for each look.
-    pub(super) fn said(&mut self, resource: &Resource) -> Option<Said> {
-        self.looks.remove(resource)
-    }
-
     /// The lock that a request is about, if it is one.
     fn lock(&self, asked: &Asked) -> Option<Lock> {
         match asked {
-            Asked::Request(waiting) => recall::lock(waiting.kind, self.command(waiting)),
+            Asked::Request(waiting) => self.lock_of(waiting),
             _ => None,
         }
+    }
+
+    fn lock_of(&self, waiting: &Waiting) -> Option<Lock> {
+        let wire = self.command(waiting);
+        let lock = recall::lock(waiting.kind, wire)?;
+        Some((wire[lock.key].to_vec(), lock.owner.map(<[u8]>::to_vec)))
     }
 
     /// Deals with a request that the node has no script for: gives it again with the script, behind
@@ -362,7 +401,7 @@ impl Backlog {
         encoder: &Encoder,
         met: &Met,
     ) -> Result<(), (Tag, Vote)> {
-        let lock = recall::lock(waiting.kind, self.command(&waiting));
+        let lock = self.lock_of(&waiting);
         let request = self.recall(&waiting, encoder);
         let (Some(lock), Some(request)) = (lock, request) else {
             let fault = Fault::new(FaultKind::Rejected, NO_COMMAND);

@@ -3,7 +3,7 @@
 //! What a node sends is input, so nothing here trusts a length that it claims: sizes and depth are
 //! bounded, and no memory is set aside before its bytes have arrived.
 
-use std::fmt;
+use std::{fmt, ops::Range};
 
 /// One reply or push, borrowed from the bytes it came in.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +50,13 @@ pub(super) fn encode_with(wire: &mut Vec<u8>, parts: &[&[u8]], more: usize) {
 pub(super) fn encode_part(wire: &mut Vec<u8>, part: &[u8]) {
     header(wire, b'$', part.len());
     wire.extend_from_slice(part);
+    wire.extend_from_slice(b"\r\n");
+}
+
+/// Appends one part of a command that stands there in `wire` already.
+pub(super) fn encode_within(wire: &mut Vec<u8>, part: Range<usize>) {
+    header(wire, b'$', part.len());
+    wire.extend_from_within(part);
     wire.extend_from_slice(b"\r\n");
 }
 

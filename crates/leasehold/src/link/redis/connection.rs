@@ -220,15 +220,18 @@ impl Listener {
         if bytes.is_empty() {
             return Ok(None);
         }
-        if let Some(first) = backlog.first().filter(|_| self.met.native.is_none())
-            && let Some((glance, length)) = at_a_glance(bytes, self.is_set(first))
+        if let Some(length) = backlog.looked(bytes) {
+            return Ok(Some(length));
+        }
+        if let Some(Asked::Request(first)) = backlog.first()
+            && self.met.native.is_none()
+            && let Some((glance, length)) = at_a_glance(bytes, self.is_set(first.kind))
             && let Some(Asked::Request(waiting)) = backlog.answered()
         {
             self.take_vote(glance, waiting, backlog, events)?;
             return Ok(Some(length));
         }
-        let decoded = codec::decode(bytes).map_err(|odd| odd.to_string())?;
-        let Some((frame, length)) = decoded else {
+        let Some((frame, length)) = codec::decode(bytes).map_err(|odd| odd.to_string())? else {
             return Ok(None);
         };
         self.hear(&frame, backlog, events)?;
@@ -243,10 +246,13 @@ impl Listener {
         backlog: &mut Backlog,
         events: &mut Vec<LinkEvent>,
     ) -> Result<(), String> {
-        if self.is_of_interest(&vote, waiting.kind) {
+        if self.is_awaited() {
             let verdict = Verdict::Vote(vote);
             let reply = Some(Reply { verdict, time });
             return self.weigh(reply, waiting, None, backlog, events);
+        }
+        if self.looks(&vote, waiting.kind) && backlog.look_behind(&waiting, &vote).is_none() {
+            return Err(doubt(waiting.tag, UNREADABLE.to_owned(), events));
         }
         if let Some(node) = time {
             let asked = waiting.given;
@@ -270,7 +276,7 @@ impl Listener {
         // A node that answers what it was not asked, or as nothing of ours is answered, is out of step with us.
         // From here on no answer could be laid at the right request's door.
         let understood = match backlog.answered() {
-            None => return Err(unasked(frame)),
+            None => return Err(reply::unasked(frame)),
             Some(Asked::Request(waiting)) => {
                 let reply = match self.is_set(waiting.kind) {
                     true => reply::of_set(frame),
@@ -307,10 +313,10 @@ impl Listener {
                 events.push(LinkEvent::Reply(tag, vote));
                 Some(())
             }
-            Some(Asked::Look(resource)) => {
-                let said = backlog.said(&resource);
-                if said.is_some_and(|said| said.is_outdated(frame)) {
-                    events.push(LinkEvent::Changed(Some(resource)));
+            Some(Asked::Look(look)) => {
+                if look.said.is_outdated(frame) {
+                    let changed = backlog.looked_at(&look, &self.encoder);
+                    events.extend(changed.map(|resource| LinkEvent::Changed(Some(resource))));
                 }
                 Some(())
             }
@@ -327,7 +333,7 @@ impl Listener {
         events: &mut Vec<LinkEvent>,
     ) -> Option<()> {
         let vote = native::found(request, frame)?;
-        let said = Said::by(&vote, request).filter(|_| self.hints == Hints::Given);
+        let said = Said::of(&vote, request).filter(|_| self.hints == Hints::Given);
         events.push(LinkEvent::Reply(tag, vote));
         if let Some(said) = said
             && said.is_outdated(frame)
@@ -368,7 +374,7 @@ impl Listener {
                 let Some(request) = backlog.recall(&waiting, &self.encoder) else {
                     return Err(doubt(waiting.tag, UNREADABLE.to_owned(), events));
                 };
-                let watches = Said::by(&Vote::Refused(Refusal::default()), &request);
+                let watches = Said::of(&Vote::Refused(Refusal::default()), &request);
                 let watches = watches.is_some() && self.hints == Hints::Given;
                 backlog.ask_whose(waiting.tag, request, watches, &self.encoder);
                 return Ok(());
@@ -381,7 +387,7 @@ impl Listener {
                 if let Some(request) = &request {
                     backlog.settled(request);
                 }
-                if !self.is_of_interest(&vote, waiting.kind) {
+                if !self.is_awaited() && !self.looks(&vote, waiting.kind) {
                     events.push(LinkEvent::Reply(waiting.tag, vote));
                     return Ok(());
                 }
@@ -406,10 +412,14 @@ impl Listener {
         Ok(())
     }
 
-    /// Whether more becomes of a vote than that it is told.
-    fn is_of_interest(&self, vote: &Vote, kind: Kind) -> bool {
-        let is_awaited = self.watch.is_some() || self.encoder.replicas().is_some();
-        is_awaited || self.hints == Hints::Given && Said::may_be_by(vote, kind)
+    /// Whether a vote may lead to a look at the key.
+    fn looks(&self, vote: &Vote, kind: Kind) -> bool {
+        self.hints == Hints::Given && Said::may_be_by(vote, kind)
+    }
+
+    /// Whether others must have heard of votes, or confirm that this is the node, before they count.
+    fn is_awaited(&self) -> bool {
+        self.watch.is_some() || self.encoder.replicas().is_some()
     }
 
     /// Takes the vote that answers a request.
@@ -422,7 +432,7 @@ impl Listener {
         events: &mut Vec<LinkEvent>,
     ) {
         if self.hints == Hints::Given
-            && let Some(said) = Said::by(&vote, request)
+            && let Some(said) = Said::of(&vote, request)
         {
             backlog.look(request.resource(), said, &self.encoder);
         }
@@ -477,14 +487,6 @@ const PERIOD: Duration = Duration::from_secs(1);
 const UNREADABLE: &str = "a request cannot be told from its own bytes, which is a bug of leasehold";
 
 const ODD: &str = "the node gave an answer that none of our scripts gives";
-
-/// The node has answered what it was not asked.
-fn unasked(frame: &Frame<'_>) -> String {
-    match frame {
-        Frame::Error(error) => reply::words(error),
-        _ => "the node answered what it was not asked".to_owned(),
-    }
-}
 
 /// Answers a request of which nobody knows whether it took effect. Gives the reason back, with which the
 /// connection ends.

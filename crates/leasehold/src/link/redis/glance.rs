@@ -49,7 +49,7 @@ pub(super) fn at_a_glance(bytes: &[u8], is_set: bool) -> Option<(Glance, usize)>
 }
 
 /// Reads a text that is told with its length.
-fn bulk(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(super) fn bulk(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = digits(bytes.strip_prefix(b"$")?)?;
     let length = usize::try_from(length).ok()?;
     let (text, rest) = rest.strip_prefix(b"\r\n")?.split_at_checked(length)?;

@@ -19,18 +19,20 @@
 
 use super::{
     codec::{self, Frame},
+    glance::bulk,
     recall::Kind,
 };
 use crate::{configuration::KeyFormat, link::LinkEvent};
 use leasehold_core::{Barrier, Owner, Request, Resource, Vote};
+use std::ops::Range;
 
 /// What an answer said of a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     /// There is none.
     Free,
-    /// It is there; whose, if that could be told.
-    Held(Option<Owner>),
+    /// It is there; whose, if that could be told. Two owners of one fingerprint cost a hint, at worst.
+    Held(Option<u64>),
 }
 
 impl Said {
@@ -43,36 +45,69 @@ impl Said {
         }
     }
 
-    /// What `vote` says of the key, if it is one after which the next change matters.
-    pub(super) fn by(vote: &Vote, request: &Request) -> Option<Self> {
-        match (request, vote) {
+    /// What `vote` on a request of this kind by this owner says of the key, if it is one after which the next change
+    /// matters.
+    pub(super) fn by(vote: &Vote, kind: Kind, owner: Option<&[u8]>) -> Option<Self> {
+        match (kind, vote) {
             // Others come first, but none of them has it yet.
-            (Request::Acquire { .. }, Vote::Refused(refusal))
+            (Kind::Acquire, Vote::Refused(refusal))
                 if refusal
                     .queued
                     .is_some_and(|queued| queued.barrier == Barrier::Queue) =>
             {
                 Some(Self::Free)
             }
-            (Request::Acquire { .. } | Request::Inspect { .. }, Vote::Refused(refusal)) => {
-                Some(Self::Held(refusal.holder.clone()))
+            (Kind::Acquire | Kind::Inspect, Vote::Refused(refusal)) => {
+                let holder = refusal.holder.as_ref().map(Owner::as_bytes);
+                Some(Self::Held(holder.map(fingerprint)))
             }
-            (Request::Inspect { .. }, Vote::Granted { .. }) => Some(Self::Free),
-            (Request::Extend { owner, .. }, Vote::Granted { .. }) => {
-                Some(Self::Held(Some(owner.clone())))
-            }
+            (Kind::Inspect, Vote::Granted { .. }) => Some(Self::Free),
+            (Kind::Extend, Vote::Granted { .. }) => Some(Self::Held(owner.map(fingerprint))),
             _ => None,
         }
     }
 
+    /// The same, of a request in full.
+    pub(super) fn of(vote: &Vote, request: &Request) -> Option<Self> {
+        let owner = request.owner().map(Owner::as_bytes);
+        Self::by(vote, Kind::of(request), owner)
+    }
+
     /// Whether the look shows something else. An error shows nothing; most often that the key is of another type.
-    pub(super) fn is_outdated(&self, look: &Frame<'_>) -> bool {
+    pub(super) fn is_outdated(self, look: &Frame<'_>) -> bool {
         match (self, look) {
-            (Self::Free, Frame::Text(_)) | (Self::Held(_), Frame::Null) => true,
-            (Self::Held(Some(owner)), Frame::Text(text)) => owner.as_bytes() != *text,
+            (Self::Held(_), Frame::Null) => true,
+            (_, Frame::Text(text)) => self.is_not(text),
             _ => false,
         }
     }
+
+    /// What follows in `bytes` on a look that shows what was said, and a value; none if they begin with no such look.
+    pub(super) fn confirmed(self, bytes: &[u8]) -> Option<&[u8]> {
+        let (value, rest) = bulk(bytes)?;
+        (!self.is_not(value)).then_some(rest)
+    }
+
+    /// Whether a key with this value is something else.
+    fn is_not(self, value: &[u8]) -> bool {
+        match self {
+            Self::Free => true,
+            Self::Held(owner) => owner.is_some_and(|owner| owner != fingerprint(value)),
+        }
+    }
+}
+
+/// Tells one owner from another, in eight bytes.
+fn fingerprint(owner: &[u8]) -> u64 {
+    let (words, rest) = owner.as_chunks();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let words = words.iter().chain([&last]).copied().map(u64::from_le_bytes);
+    words.fold(owner.len() as u64, |all, word| {
+        (all ^ word)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(29)
+    })
 }
 
 /// Whether a node tells of changes to the keys that it was asked to watch.
@@ -87,10 +122,20 @@ pub(super) enum Hints {
 pub(super) const TRACKING: [&[u8]; 5] = [b"CLIENT", b"TRACKING", b"ON", b"OPTIN", b"NOLOOP"];
 /// That what the next command reads shall be watched.
 pub(super) const CACHING: [&[u8]; 3] = [b"CLIENT", b"CACHING", b"YES"];
+/// The same as it leaves.
+pub(super) const WATCH: &[u8] = b"*3\r\n$6\r\nCLIENT\r\n$7\r\nCACHING\r\n$3\r\nYES\r\n";
+/// What the node answers to that.
+pub(super) const WATCHES: &[u8] = b"+OK\r\n";
 
 /// Appends the look at a key.
 pub(super) fn encode(wire: &mut Vec<u8>, key: &[u8]) {
     codec::encode(wire, &[b"GET", key]);
+}
+
+/// Appends the look at the key that stands there in `wire`.
+pub(super) fn encode_within(wire: &mut Vec<u8>, key: Range<usize>) {
+    wire.extend_from_slice(b"*2\r\n$3\r\nGET\r\n");
+    codec::encode_within(wire, key);
 }
 
 /// Takes what a node tells without having been asked.
@@ -167,13 +212,6 @@ mod tests {
 
     #[test]
     fn who_waits_for_others_to_take_what_is_free_is_told_when_they_do() {
-        let request = Request::Acquire {
-            resource: Resource::new("a").expect("a name"),
-            owner: Owner::from_bytes(b"o").expect("an owner"),
-            ttl: leasehold_core::Ttl::DEFAULT,
-            proposal: None,
-            place: None,
-        };
         for (barrier, said) in [
             (Barrier::Queue, Said::Free),
             (Barrier::Key, Said::Held(None)),
@@ -188,13 +226,12 @@ mod tests {
                 queued: Some(queued),
                 ..Default::default()
             });
-            assert_eq!(Said::by(&vote, &request), Some(said));
+            assert_eq!(Said::by(&vote, Kind::Acquire, Some(b"o")), Some(said));
         }
     }
 
     #[test]
     fn a_look_that_shows_what_was_said_is_no_news() {
-        let owner = |name: &[u8]| Owner::from_bytes(name).expect("an owner");
         let wrong_type = Frame::Error(b"WRONGTYPE");
         for (said, look, is_outdated) in [
             (Said::Free, Frame::Null, false),
@@ -202,12 +239,40 @@ mod tests {
             (Said::Held(None), Frame::Text(b"x"), false),
             (Said::Held(None), wrong_type.clone(), false),
             (Said::Held(None), Frame::Null, true),
-            (Said::Held(Some(owner(b"x"))), Frame::Text(b"x"), false),
-            (Said::Held(Some(owner(b"x"))), Frame::Text(b"y"), true),
-            (Said::Held(Some(owner(b"x"))), Frame::Null, true),
-            (Said::Held(Some(owner(b"x"))), wrong_type, false),
+            (
+                Said::Held(Some(fingerprint(b"x"))),
+                Frame::Text(b"x"),
+                false,
+            ),
+            (Said::Held(Some(fingerprint(b"x"))), Frame::Text(b"y"), true),
+            (Said::Held(Some(fingerprint(b"x"))), Frame::Null, true),
+            (Said::Held(Some(fingerprint(b"x"))), wrong_type, false),
         ] {
             assert_eq!(said.is_outdated(&look), is_outdated, "{said:?} {look:?}");
         }
+    }
+
+    #[test]
+    fn a_look_is_written_in_one_piece_as_it_is_part_by_part() {
+        let mut wire = Vec::new();
+        codec::encode(&mut wire, &CACHING);
+        assert_eq!(wire, WATCH);
+        let mut within = b"..key..".to_vec();
+        encode_within(&mut within, 2..5);
+        wire.clear();
+        encode(&mut wire, b"key");
+        assert_eq!(within[7..], wire);
+    }
+
+    #[test]
+    fn owners_are_told_from_each_other_wherever_they_differ() {
+        let usual = [b'a'; 40];
+        for at in 0..usual.len() {
+            let mut other = usual;
+            other[at] ^= 1;
+            assert_ne!(fingerprint(&usual), fingerprint(&other), "{at}");
+            assert_ne!(fingerprint(&usual), fingerprint(&usual[..at]), "{at}");
+        }
+        assert_ne!(fingerprint(b"me"), fingerprint(b"me\0"));
     }
 }

@@ -4,12 +4,9 @@
 //! needs to understand that word, and keeps the bytes until then. Where more is wanted, because somebody waits for the
 //! key, say, or because the node has forgotten its scripts, they tell it.
 
-use super::{
-    codec::{self, Frame},
-    scripts::Encoder,
-};
+use super::{glance::bulk, reply::digits, scripts::Encoder};
 use leasehold_core::{FencingToken, Owner, Place, Request, Ticket, Ttl, Waiter};
-use std::time::Duration;
+use std::{ops::Range, time::Duration};
 
 /// What a request wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,23 +37,37 @@ impl Kind {
 }
 
 /// What two requests have in common if they act on one key of ours: the key, and the owner if there is one.
-pub(super) type Lock = (Vec<u8>, Option<Vec<u8>>);
+#[derive(Debug)]
+pub(super) struct Lock<'a> {
+    /// Where the key stands in the bytes of the request.
+    pub(super) key: Range<usize>,
+    pub(super) owner: Option<&'a [u8]>,
+}
 
 /// The lock that a request of this kind is about, which `wire` begins with; none if it does not.
-pub(super) fn lock(kind: Kind, wire: &[u8]) -> Option<Lock> {
+pub(super) fn lock(kind: Kind, wire: &[u8]) -> Option<Lock<'_>> {
     let command = Command::of(wire)?;
     let has_owner = !matches!(kind, Kind::Inspect | Kind::Leave);
-    let owner = command.arguments.first().filter(|_| has_owner);
-    Some((command.key.to_vec(), owner.map(|owner| owner.to_vec())))
+    let owner = has_owner.then(|| command.argument(0)).flatten();
+    let key = command.key;
+    Some(Lock { key, owner })
+}
+
+/// Where the key stands in the look at one, which `wire` begins with.
+pub(super) fn looked_at(wire: &[u8]) -> Option<Range<usize>> {
+    let mut parts = Parts::of(wire)?;
+    parts.next()?;
+    parts.place(wire)
 }
 
 impl Encoder {
     /// The request of this kind that `wire` begins with, as this encoder has written it; none if it does not.
     pub(super) fn recall(&self, kind: Kind, wire: &[u8]) -> Option<Request> {
-        let command = Command::of(wire)?;
+        let command = Command::of(wire).filter(Command::is_whole)?;
+        let key = &wire[command.key.clone()];
         let key = match kind {
-            Kind::Leave => command.key.strip_prefix(self.queues().as_bytes())?,
-            _ => command.key,
+            Kind::Leave => key.strip_prefix(self.queues().as_bytes())?,
+            _ => key,
         };
         let resource = self.key_format().resource(key)?;
         Some(match kind {
@@ -97,7 +108,7 @@ impl Encoder {
             Kind::Release => Request::Release {
                 resource,
                 owner: command.owner(0)?,
-                keep: match command.arguments.get(1) {
+                keep: match command.argument(1) {
                     Some(_) => Some(command.ttl()?),
                     None => None,
                 },
@@ -110,38 +121,51 @@ impl Encoder {
     }
 }
 
-/// A request in the words of a command.
+/// A request in the words of a command, as they lie in its bytes.
 struct Command<'a> {
-    key: &'a [u8],
-    /// What stands behind the keys. Of Redlock's own command: owner and TTL, as in a call.
-    arguments: Vec<&'a [u8]>,
+    key: Range<usize>,
+    /// What stands behind the keys.
+    arguments: Parts<'a>,
+    /// Whether it is Redlock's own command, which has words between owner and TTL.
+    is_set: bool,
 }
 
 impl<'a> Command<'a> {
     fn of(wire: &'a [u8]) -> Option<Self> {
-        let (Frame::List(parts), _) = codec::decode(wire).ok()?? else {
-            return None;
+        let mut parts = Parts::of(wire)?;
+        let is_set = parts.next()? == b"SET";
+        let further = match is_set {
+            true => 0,
+            false => match parts.nth(1)? {
+                [keys @ b'1'..=b'3'] => usize::from(keys - b'1'),
+                _ => return None,
+            },
         };
-        let text = |part: &Frame<'a>| match part {
-            Frame::Text(text) => Some(*text),
-            _ => None,
-        };
-        let parts: Vec<_> = parts.iter().filter_map(text).collect();
-        match &parts[..] {
-            [b"SET", key, owner, b"NX", b"PX", ttl] => Some(Self {
-                key,
-                arguments: vec![owner, ttl],
-            }),
-            [_, _, [keys @ b'1'..=b'3'], key, rest @ ..] => Some(Self {
-                key,
-                arguments: rest.get(usize::from(keys - b'1')..)?.to_vec(),
-            }),
-            _ => None,
+        let key = parts.place(wire)?;
+        for _ in 0..further {
+            parts.next()?;
         }
+        Some(Self {
+            key,
+            arguments: parts,
+            is_set,
+        })
+    }
+
+    /// Whether none of it is missing.
+    fn is_whole(&self) -> bool {
+        let mut rest = self.arguments.clone();
+        rest.by_ref().for_each(drop);
+        rest.left == Some(0)
+    }
+
+    fn argument(&self, at: usize) -> Option<&'a [u8]> {
+        let at = if self.is_set { at * 3 } else { at };
+        self.arguments.clone().nth(at)
     }
 
     fn text(&self, at: usize) -> Option<&'a str> {
-        std::str::from_utf8(self.arguments.get(at)?).ok()
+        std::str::from_utf8(self.argument(at)?).ok()
     }
 
     fn number(&self, at: usize) -> Option<u64> {
@@ -149,7 +173,7 @@ impl<'a> Command<'a> {
     }
 
     fn owner(&self, at: usize) -> Option<Owner> {
-        Owner::from_bytes(self.arguments.get(at)?)
+        Owner::from_bytes(self.argument(at)?)
     }
 
     fn ttl(&self) -> Option<Ttl> {
@@ -158,7 +182,7 @@ impl<'a> Command<'a> {
 
     /// What a vote proposes for the counter, if anything; none if it is no proposal.
     fn proposal(&self) -> Option<Option<FencingToken>> {
-        match self.arguments.get(2).copied() {
+        match self.argument(2) {
             None | Some(b"") => Some(None),
             Some(_) => FencingToken::new(self.number(2)?).map(Some),
         }
@@ -166,7 +190,7 @@ impl<'a> Command<'a> {
 
     /// Who asks for a fair lock, if it is one; none if it is nobody.
     fn place(&self) -> Option<Option<Place>> {
-        let ticket = match self.arguments.get(10).copied() {
+        let ticket = match self.argument(10) {
             None => return Some(None),
             Some(b"") => None,
             Some(_) => Some(Ticket::new(self.number(10)?)?),
@@ -179,6 +203,43 @@ impl<'a> Command<'a> {
         u64::from_str_radix(self.text(at)?, 16)
             .ok()
             .map(Waiter::new)
+    }
+}
+
+/// The words of a command, one after the other.
+#[derive(Clone)]
+struct Parts<'a> {
+    rest: &'a [u8],
+    /// How many there are; none once one of them is not there.
+    left: Option<usize>,
+}
+
+impl<'a> Parts<'a> {
+    /// The words of the command that `wire` begins with.
+    fn of(wire: &'a [u8]) -> Option<Self> {
+        let (left, rest) = digits(wire.strip_prefix(b"*")?)?;
+        let (left, rest) = (usize::try_from(left).ok(), rest.strip_prefix(b"\r\n")?);
+        Some(Self { rest, left })
+    }
+
+    /// Where the next word stands in `wire`, which they are of.
+    fn place(&mut self, wire: &[u8]) -> Option<Range<usize>> {
+        let length = self.next()?.len();
+        let end = wire.len() - self.rest.len() - b"\r\n".len();
+        Some(end - length..end)
+    }
+}
+
+impl<'a> Iterator for Parts<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let left = self.left?.checked_sub(1)?;
+        let found = bulk(self.rest);
+        self.left = found.is_some().then_some(left);
+        let (part, rest) = found?;
+        self.rest = rest;
+        Some(part)
     }
 }
 
@@ -296,6 +357,14 @@ mod tests {
         })
     }
 
+    /// What the key of such a request begins with, before that of the lock.
+    fn prefix(kind: Kind, encoder: &Encoder) -> &[u8] {
+        match kind {
+            Kind::Leave => encoder.queues().as_bytes(),
+            _ => b"",
+        }
+    }
+
     #[test]
     fn a_request_is_read_back_as_it_was_given() {
         let quorum = Quorum::majority(1).expect("one node");
@@ -319,12 +388,12 @@ mod tests {
                     assert_eq!(encoder.recall(kind, &wire[..length - 1]), None);
                     wire.extend_from_slice(b"*1\r\n$4\r\nPING\r\n");
                     assert_eq!(encoder.recall(kind, &wire), expected, "{request:?}");
-                    let (_, owner) = lock(kind, &wire).expect("it has a key");
-                    assert_eq!(
-                        owner.as_deref(),
-                        request.owner().map(Owner::as_bytes),
-                        "{request:?}"
-                    );
+                    let lock = lock(kind, &wire).expect("it has a key");
+                    let owner = request.owner().map(Owner::as_bytes);
+                    assert_eq!(lock.owner, owner, "{request:?}");
+                    let key = wire[lock.key].strip_prefix(prefix(kind, &encoder));
+                    let resource = key.and_then(|key| encoder.key_format().resource(key));
+                    assert_eq!(resource.as_ref(), Some(request.resource()));
                 }
             }
         }

@@ -264,6 +264,14 @@ pub(super) fn words(error: &[u8]) -> String {
 
 const LONGEST_WORDS: usize = 400;
 
+/// The node has answered what it was not asked.
+pub(super) fn unasked(frame: &Frame<'_>) -> String {
+    match frame {
+        Frame::Error(error) => words(error),
+        _ => "the node answered what it was not asked".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,8 +4,10 @@
 //! quadratic. But it is rare, and the uncontended path does not pay for it: nothing is counted before the first
 //! time.
 
-use super::Lock;
 use std::collections::{HashMap, hash_map::Entry};
+
+/// A key, and the owner if there is one.
+pub(super) type Lock = (Vec<u8>, Option<Vec<u8>>);
 
 /// The counts, as long as they are needed.
 #[derive(Debug, Default)]

@@ -215,3 +215,45 @@ fn answers_that_are_in_are_told_before_a_connection_that_takes_nothing_is_given_
     let looked = connection.exchange(&mut cx, &mut backlog, &mut Vec::new(), 1);
     assert!(matches!(looked, Poll::Ready(Err(_))), "{looked:?}");
 }
+
+#[test]
+fn behind_an_extension_the_key_is_looked_at_and_what_has_changed_is_told() {
+    let extend = Request::Extend {
+        resource: resource(),
+        owner: owner(),
+        ttl: Ttl::DEFAULT,
+    };
+    let mut listener = listener(&Configuration::plain());
+    listener.hints = Hints::Given;
+    for (value, is_told) in [
+        ("$2\r\nme\r\n", false),
+        ("$3\r\nyou\r\n", true),
+        ("_\r\n", true),
+        ("-WRONGTYPE No\r\n", false),
+    ] {
+        let (mut backlog, mut events) = (Backlog::default(), Vec::new());
+        // Asked twice, so that the look is found behind what was answered before.
+        for step in 0..2 {
+            pushed(&mut backlog, &listener, step, &extend);
+            let grant = b"$7\r\ngranted\r\n";
+            let taken = listener.take(grant, &mut backlog, &mut events);
+            assert_eq!(taken, Ok(Some(grant.len())));
+            assert_eq!(
+                backlog.ready(),
+                [look::WATCH, b"*2\r\n$3\r\nGET\r\n$1\r\nr\r\n"].concat()
+            );
+            backlog.sent(backlog.ready().len());
+            events.clear();
+            for answer in ["+OK\r\n", value] {
+                let taken = listener.take(answer.as_bytes(), &mut backlog, &mut events);
+                assert_eq!(taken, Ok(Some(answer.len())), "{value:?}");
+            }
+            let told = format!("{events:?}");
+            assert_eq!(
+                told == r#"[Changed(Some(Resource("r")))]"#,
+                is_told,
+                "{told}"
+            );
+        }
+    }
+}
