@@ -1,128 +1,132 @@
 //! When slots are to be woken.
+//!
+//! Hardly any time is ever reached: a vote is decided long before it closes, and a lease is released long before it is to
+//! be renewed. And nearly all times are "now and so much", of a few amounts. So a time goes to the end of a *lane* whose
+//! last is before it, and leaves it from wherever it stands, since it knows its neighbours. What fits behind no lane goes
+//! to a tree.
 
 use crate::time::Instant;
-use alloc::vec::Vec;
+use alloc::{collections::BTreeSet, vec::Vec};
 
-/// A heap of times, in which every slot knows its place: so a time that is put off leaves nothing behind. Of equal times
-/// the smaller `K` is first.
+/// The times of slots. Of equal times the smaller `K` is first, in whichever order they were set.
 #[derive(Clone, Debug)]
 pub(super) struct Timers<K> {
-    heap: Vec<Due>,
-    /// By slot: where it stands in the heap, and what it is among those of the same time.
-    places: Vec<(Option<u32>, K)>,
+    /// The heads of the lanes, and behind them the slots. Each lane is a ring in order of time, from its head to its head.
+    links: Vec<Link<K>>,
+    /// What fits behind no lane.
+    others: BTreeSet<(Instant, K, u32)>,
 }
 
+/// Alone in its ring is a slot that sleeps, or that is among the others.
 #[derive(Clone, Copy, Debug)]
-struct Due {
+struct Link<K> {
     at: Instant,
-    slot: u32,
+    key: K,
+    before: u32,
+    behind: u32,
+    is_other: bool,
 }
 
 impl<K: Copy + Ord> Timers<K> {
     pub(super) const fn new() -> Self {
         Self {
-            heap: Vec::new(),
-            places: Vec::new(),
+            links: Vec::new(),
+            others: BTreeSet::new(),
         }
     }
 
     /// Wakes the slot then and not before, or never.
     pub(super) fn set(&mut self, slot: u32, due: Option<(Instant, K)>) {
-        match (self.place(slot), due) {
-            (None, None) => {}
-            (Some(place), None) => self.remove(place),
-            (None, Some((at, key))) => {
-                self.name(slot, key);
-                self.heap.push(Due { at, slot });
-                self.settle(self.heap.len().saturating_sub(1));
-            }
-            (Some(place), Some((at, key))) => {
-                self.name(slot, key);
-                self.heap[place] = Due { at, slot };
-                self.settle(place);
-            }
+        let own = slot.saturating_add(LANES);
+        if index(own) < self.links.len() {
+            self.unlink(own);
+        }
+        if let Some((at, key)) = due {
+            self.make_room(own, key);
+            self.link(own, at, key);
         }
     }
 
     /// When the next is to be woken.
     pub(super) fn next(&self) -> Option<Instant> {
-        self.heap.first().map(|due| due.at)
+        self.first().map(|(at, _, _)| at)
     }
 
     /// Who is to be woken now. Whoever is taken has no time any more.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<u32> {
-        let slot = self.heap.first().filter(|due| due.at <= now)?.slot;
-        self.set(slot, None);
-        Some(slot)
+        let (_, _, own) = self.first().filter(|(at, _, _)| *at <= now)?;
+        self.unlink(own);
+        own.checked_sub(LANES)
     }
 
-    fn place(&self, slot: u32) -> Option<usize> {
-        let (place, _) = self.places.get(index(slot))?;
-        place.map(index)
+    fn first(&self) -> Option<(Instant, K, u32)> {
+        let of_lane = |head: &Link<K>| {
+            let link = self.links[index(head.behind)];
+            (head.behind >= LANES).then_some((link.at, link.key, head.behind))
+        };
+        let heads = self.links.iter().take(index(LANES));
+        let others = self.others.first().copied();
+        heads.filter_map(of_lane).chain(others).min()
     }
 
-    fn remove(&mut self, place: usize) {
-        let gone = self.heap.swap_remove(place);
-        self.places[index(gone.slot)].0 = None;
-        if place < self.heap.len() {
-            self.settle(place);
+    fn unlink(&mut self, own: u32) {
+        let link = &mut self.links[index(own)];
+        let (before, behind) = (link.before, link.behind);
+        (link.before, link.behind) = (own, own);
+        if core::mem::take(&mut link.is_other) {
+            self.others.remove(&(link.at, link.key, own));
+        }
+        if before != own {
+            self.links[index(before)].behind = behind;
+            self.links[index(behind)].before = before;
         }
     }
 
-    /// Moves what stands here up or down until it stands right.
-    fn settle(&mut self, mut place: usize) {
-        let due = self.heap[place];
-        while let Some(above) = parent(place).filter(|at| self.is_before(due, self.heap[*at])) {
-            self.put(place, self.heap[above]);
-            place = above;
+    fn link(&mut self, own: u32, at: Instant, key: K) {
+        // The first that fits: so the lanes keep to the order of their lasts, and those behind are open for what is sooner.
+        let lane = (0..LANES).find(|head| {
+            let last = self.links[index(*head)].before;
+            let link = &self.links[index(last)];
+            link.at < at || link.at == at && (link.key, last) < (key, own)
+        });
+        let before = lane.map_or(own, |head| self.links[index(head)].before);
+        let behind = lane.unwrap_or(own);
+        let is_other = lane.is_none();
+        if is_other {
+            self.others.insert((at, key, own));
+        } else {
+            self.links[index(before)].behind = own;
+            self.links[index(behind)].before = own;
         }
-        while let Some(below) = self.first_child(place)
-            && self.is_before(self.heap[below], due)
-        {
-            self.put(place, self.heap[below]);
-            place = below;
+        self.links[index(own)] = Link {
+            at,
+            key,
+            before,
+            behind,
+            is_other,
+        };
+    }
+
+    /// For this slot and those before it. They sleep.
+    fn make_room(&mut self, own: u32, key: K) {
+        while self.links.len() <= index(own) {
+            let next = u32::try_from(self.links.len()).expect("memory ends before numbers do");
+            self.links.push(Link {
+                at: Instant::ORIGIN,
+                key,
+                before: next,
+                behind: next,
+                is_other: false,
+            });
         }
-        self.put(place, due);
-    }
-
-    fn first_child(&self, place: usize) -> Option<usize> {
-        let left = place.saturating_mul(2).saturating_add(1);
-        let right = left.saturating_add(1);
-        let one = *self.heap.get(left)?;
-        let other = self.heap.get(right);
-        let is_right = other.is_some_and(|other| self.is_before(*other, one));
-        Some(if is_right { right } else { left })
-    }
-
-    fn is_before(&self, one: Due, other: Due) -> bool {
-        let key = |due: Due| self.places.get(index(due.slot)).map(|(_, key)| *key);
-        one.at < other.at || one.at == other.at && (key(one), one.slot) < (key(other), other.slot)
-    }
-
-    fn put(&mut self, place: usize, due: Due) {
-        self.heap[place] = due;
-        self.places[index(due.slot)].0 = u32::try_from(place).ok();
-    }
-
-    fn name(&mut self, slot: u32, key: K) {
-        if self.places.len() <= index(slot) {
-            self.places
-                .resize(index(slot).saturating_add(1), (None, key));
-        }
-        self.places[index(slot)].1 = key;
     }
 }
+
+/// How many lanes there are.
+const LANES: u32 = 8;
 
 fn index(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-/// The place above, if this is not the first.
-const fn parent(place: usize) -> Option<usize> {
-    match place.checked_sub(1) {
-        Some(before) => Some(before >> 1),
-        None => None,
-    }
 }
 
 #[cfg(test)]
@@ -156,24 +160,35 @@ mod tests {
     }
 
     #[test]
-    fn the_heap_agrees_with_a_sorted_list_whatever_is_put_off() {
+    fn the_lanes_agree_with_a_sorted_list_whatever_is_put_off() {
         let (mut timers, mut expected) = (Timers::new(), BTreeMap::new());
-        for turn in 0..20_000_u64 {
+        let (mut were_empty, mut most_others) = (0, 0);
+        for turn in 0..60_000_u64 {
             let dice = splitmix(turn);
             let slot = u32::from(dice.to_le_bytes()[0] % 50);
-            let (millis, key) = (dice >> 8 & 63, dice >> 16 & 3);
-            let due = (dice >> 24 & 3 != 0).then(|| (at(millis), key));
+            // By turns few and many different amounts, and much and little under way.
+            let (width, often) = match turn / 1_000 % 3 {
+                0 => (1, 192),
+                1 => (63, 4),
+                _ => (4_095, 192),
+            };
+            let (now, key) = (turn / 10, dice >> 20 & 3);
+            let millis = now + (dice >> 8 & width) * 7;
+            let due = (dice >> 24 & 255 < often).then(|| (at(millis), key));
             timers.set(slot, due);
             expected.remove(&slot);
             expected.extend(due.map(|due| (slot, due)));
             let first = expected.iter().map(|(slot, due)| (*due, *slot)).min();
             assert_eq!(timers.next(), first.map(|((at, _), _)| at));
             if dice >> 32 & 7 == 0 {
-                let taken = timers.take_due(at(32));
-                let slot = first.filter(|((due, _), _)| *due <= at(32));
+                let taken = timers.take_due(at(now));
+                let slot = first.filter(|((due, _), _)| *due <= at(now));
                 assert_eq!(taken, slot.map(|(_, slot)| slot));
                 expected.retain(|slot, _| Some(*slot) != taken);
             }
+            were_empty += u32::from(expected.is_empty());
+            most_others = most_others.max(timers.others.len());
         }
+        assert!(were_empty > 100 && most_others > 10, "all ways are tried");
     }
 }
