@@ -1,14 +1,12 @@
 //! Who of this engine is next at a resource: one at a time, first come, first served; and when those of other
 //! processes shall have their turn before.
 
+mod lines;
 mod streaks;
 
 use crate::{request::OperationId, resource::Resource, time::Instant};
-use alloc::{
-    collections::{BTreeMap, VecDeque},
-    vec::Vec,
-};
-use core::cmp::Ordering;
+use alloc::{collections::VecDeque, vec::Vec};
+use lines::Lines;
 use streaks::Streaks;
 
 pub(crate) use streaks::Rivalry;
@@ -16,13 +14,9 @@ pub(crate) use streaks::Rivalry;
 /// Everybody here who wants or has a resource.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct LocalQueue {
-    lines: BTreeMap<Key, Line>,
+    lines: Lines,
     streaks: Streaks,
 }
-
-/// A resource, in the order of hashes: most are told apart by a word then.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key(Resource);
 
 #[derive(Clone, Debug, Default, Hash)]
 struct Line {
@@ -49,14 +43,17 @@ impl LocalQueue {
     /// Nobody wants anything.
     pub(crate) fn new() -> Self {
         Self {
-            lines: BTreeMap::new(),
+            lines: Lines::new(),
             streaks: Streaks::new(),
         }
     }
 
     /// An acquisition begins. Says whether it has its turn at once.
     pub(crate) fn join(&mut self, resource: &Resource, id: OperationId, queues: bool) -> bool {
-        let line = self.lines.entry(Key(resource.clone())).or_default();
+        let spot = self.lines.find_or_insert(resource);
+        let Some(line) = self.lines.get_mut(spot) else {
+            return false;
+        };
         if !queues {
             line.others.push(id);
             return true;
@@ -71,10 +68,13 @@ impl LocalQueue {
 
     /// How the turn of the next comes now.
     pub(crate) fn coming(&mut self, now: Instant, resource: &Resource) -> Coming {
+        let has_rivals = self.streaks.has_rivals(now, resource);
         let waiting = |line: &Line| line.first.iter().len().saturating_add(line.queue.len());
-        let waiting = self.line(resource).map_or(0, waiting);
+        let waiting = || self.line(resource).map_or(0, waiting);
+        // Where nobody is in the way, it matters to nobody.
+        let waiting = if has_rivals { waiting() } else { 0 };
         Coming {
-            has_rivals: self.streaks.has_rivals(now, resource),
+            has_rivals,
             others_first: self.streaks.is_over(now, resource, waiting),
         }
     }
@@ -88,7 +88,8 @@ impl LocalQueue {
         rivalry: Rivalry,
     ) {
         self.streaks.won(now, resource, rivalry);
-        if let Some(line) = self.lines.get_mut(&Key(resource.clone())) {
+        let spot = self.lines.find(resource);
+        if let Some(line) = spot.and_then(|spot| self.lines.get_mut(spot)) {
             line.remove(id);
             line.holder = Some(id);
         }
@@ -96,8 +97,8 @@ impl LocalQueue {
 
     /// An acquisition ends without a lease, or its lease ends. Says whose turn it is now, if that changed.
     pub(crate) fn leave(&mut self, resource: &Resource, id: OperationId) -> Option<OperationId> {
-        let key = Key(resource.clone());
-        let line = self.lines.get_mut(&key)?;
+        let spot = self.lines.find(resource)?;
+        let line = self.lines.get_mut(spot)?;
         let before = line.turn();
         line.remove(id);
         if line.holder == Some(id) {
@@ -105,7 +106,7 @@ impl LocalQueue {
         }
         let turn = line.turn();
         if line.is_empty() {
-            self.lines.remove(&key);
+            self.lines.remove(spot);
         }
         turn.filter(|_| turn != before)
     }
@@ -130,7 +131,7 @@ impl LocalQueue {
     }
 
     fn line(&self, resource: &Resource) -> Option<&Line> {
-        self.lines.get(&Key(resource.clone()))
+        self.lines.get(self.lines.find(resource)?)
     }
 }
 
@@ -150,19 +151,6 @@ impl Line {
 
     fn is_empty(&self) -> bool {
         self.holder.is_none() && self.first.is_none() && self.others.is_empty()
-    }
-}
-
-impl Ord for Key {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let by_hash = self.0.fingerprint().cmp(&other.0.fingerprint());
-        by_hash.then_with(|| self.0.as_str().cmp(other.0.as_str()))
-    }
-}
-
-impl PartialOrd for Key {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
     }
 }
 

@@ -40,23 +40,21 @@ impl Streaks {
         let Some(slot) = self.0.get_mut(slot_of(resource)) else {
             return;
         };
-        let before = slot.take().filter(|streak| streak.resource == *resource);
-        let (wins, rivals_until) =
-            before.map_or((0, Instant::ORIGIN), |it| (it.wins, it.rivals_until));
-        let has_rivals = rivalry == Rivalry::Overtaken;
-        *slot = Some(Streak {
+        let known = slot.take().filter(|streak| streak.resource == *resource);
+        let mut streak = known.unwrap_or_else(|| Streak {
             resource: resource.clone(),
-            wins: if rivalry == Rivalry::None {
-                wins.saturating_add(1)
-            } else {
-                1
-            },
-            rivals_until: if has_rivals {
-                now.saturating_add(MEMORY)
-            } else {
-                rivals_until
-            },
+            wins: 0,
+            rivals_until: Instant::ORIGIN,
         });
+        streak.wins = if rivalry == Rivalry::None {
+            streak.wins.saturating_add(1)
+        } else {
+            1
+        };
+        if rivalry == Rivalry::Overtaken {
+            streak.rivals_until = now.saturating_add(MEMORY);
+        }
+        *slot = Some(streak);
     }
 
     /// Whether others want it too, as far as is known.
