@@ -81,7 +81,12 @@ impl NodeSet {
     /// How many nodes there are.
     #[must_use]
     pub const fn len(self) -> usize {
-        self.0.count_ones() as usize
+        // Not every processor can count bits, so no program that must run on all of them asks it to.
+        if self.0 < COUNTED {
+            COUNTS[self.0 as usize] as usize
+        } else {
+            self.0.count_ones() as usize
+        }
     }
 
     /// Whether there is none.
@@ -138,6 +143,19 @@ impl fmt::Debug for NodeSet {
     }
 }
 
+/// How many sets are counted beforehand: all of those of eight nodes.
+const COUNTED: u32 = 256;
+
+const COUNTS: [u8; COUNTED as usize] = {
+    let mut counts = [0; COUNTED as usize];
+    let mut set = 1;
+    while set < counts.len() {
+        counts[set] = counts[set >> 1] + (set & 1 == 1) as u8;
+        set += 1;
+    }
+    counts
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,6 +173,14 @@ mod tests {
     fn there_are_at_most_32_nodes() {
         assert_eq!(NodeId::new(32), None);
         assert_eq!(NodeSet::first(99).len(), 32);
+    }
+
+    #[test]
+    fn a_set_has_as_many_nodes_as_it_lists() {
+        for bits in (0..=0x3_ffff).chain([u32::MAX, 1 << 31]) {
+            let set = NodeSet(bits);
+            assert_eq!(set.len(), set.iter().count(), "{set:?}");
+        }
     }
 
     #[test]
