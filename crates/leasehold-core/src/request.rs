@@ -4,7 +4,7 @@ use crate::{
     fence::FencingToken, owner::Owner, quarantine::Abstention, queue::Place, queue::Queued,
     queue::Waiter, resource::Resource, terms::Ttl,
 };
-use alloc::{string::ToString, sync::Arc};
+use alloc::{borrow::Cow, string::ToString, sync::Arc};
 use core::{fmt, time::Duration};
 
 /// One atomic step that a node is asked to take.
@@ -119,14 +119,25 @@ impl Request {
     /// The request as a node with this wall clock takes it: its proposal not further ahead than
     /// [`FencingToken::LEAD`].
     #[must_use]
-    pub fn as_seen_at(mut self, wall: Duration) -> Self {
+    pub fn as_seen_at(&self, wall: Duration) -> Cow<'_, Self> {
+        let (Self::Acquire { proposal, .. }
+        | Self::Repair { proposal, .. }
+        | Self::Transfer { proposal, .. }) = self
+        else {
+            return Cow::Borrowed(self);
+        };
+        let seen = proposal.map(|proposal| proposal.as_seen_at(wall));
+        if seen == *proposal {
+            return Cow::Borrowed(self);
+        }
+        let mut request = self.clone();
         if let Self::Acquire { proposal, .. }
         | Self::Repair { proposal, .. }
-        | Self::Transfer { proposal, .. } = &mut self
+        | Self::Transfer { proposal, .. } = &mut request
         {
-            *proposal = proposal.map(|proposal| proposal.as_seen_at(wall));
+            *proposal = seen;
         }
-        self
+        Cow::Owned(request)
     }
 
     /// The owner that it acts for.

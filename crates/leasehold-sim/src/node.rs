@@ -215,10 +215,8 @@ impl Node {
                 return Vote::Unknown(Fault::abstained(&abstention));
             }
         }
-        match self.clamped(time, request) {
-            Some(clamped) => self.execute(now, &clamped),
-            None => self.execute(now, request),
-        }
+        let wall = self.epoch.saturating_add(time.since_origin());
+        self.execute(now, &request.as_seen_at(wall))
     }
 
     /// Looks at the process, as a client asks for when it connects.
@@ -297,21 +295,6 @@ impl Node {
         }
         let time = self.time(now);
         self.data.table.apply(time, request)
-    }
-
-    /// The request as the node takes it, if its proposal is too far ahead of the node's wall clock.
-    fn clamped(&self, time: Instant, request: &Request) -> Option<Request> {
-        let mut clamped = request.clone();
-        let (Request::Acquire { proposal, .. }
-        | Request::Repair { proposal, .. }
-        | Request::Transfer { proposal, .. }) = &mut clamped
-        else {
-            return None;
-        };
-        let wanted = (*proposal)?;
-        let seen = wanted.as_seen_at(self.epoch.saturating_add(time.since_origin()));
-        *proposal = Some(seen);
-        (seen != wanted).then_some(clamped)
     }
 
     pub(crate) fn key(&self, now: Moment, resource: &Resource) -> Option<Key> {

@@ -1,5 +1,6 @@
 //! Options in, a running manager out.
 
+mod common;
 #[cfg(feature = "redis")]
 mod operated;
 
@@ -18,6 +19,7 @@ use crate::{
     options::LockOptions,
     shell::{self, MakeLink, Observers, Place},
 };
+use common::{Common, Replicas};
 use leasehold_core::{Quorum, Ttl};
 use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
 
@@ -62,15 +64,7 @@ struct Node {
 }
 
 /// Makes the link, on the manager's thread.
-type Connect =
-    Arc<dyn Fn(Clock, Arc<Configuration>, Option<Replicas>) -> Box<dyn Link> + Send + Sync>;
-
-/// How many replicas must have heard of a vote, and within what time.
-#[derive(Clone, Copy)]
-struct Replicas {
-    count: u32,
-    within: Duration,
-}
+type Connect = Arc<dyn Fn(Clock, &Common) -> Box<dyn Link> + Send + Sync>;
 
 /// What all who use the nodes must agree on, as far as it was chosen.
 #[derive(Clone)]
@@ -124,7 +118,7 @@ impl ManagerBuilder {
     /// An address that cannot be used is told by [`build`](Self::build).
     #[cfg(feature = "redis")]
     pub fn nodes<U: AsRef<str>>(mut self, urls: impl IntoIterator<Item = U>) -> Self {
-        use crate::link::redis::{RedisLink, RedisUrl};
+        use crate::link::redis::RedisUrl;
         for url in urls {
             match url.as_ref().parse::<RedisUrl>() {
                 Ok(url) => {
@@ -132,12 +126,8 @@ impl ManagerBuilder {
                         name: url.name(),
                         is_guarded: true,
                         spot: Spot::Server(url.clone()),
-                        connect: Arc::new(move |clock, configuration, replicas| {
-                            let link = RedisLink::new(url.clone(), clock, &configuration);
-                            Box::new(match replicas {
-                                Some(Replicas { count, within }) => link.replicated(count, within),
-                                None => link,
-                            })
+                        connect: Arc::new(move |clock, common| {
+                            Box::new(common.link_to(url.clone(), clock))
                         }),
                     });
                 }
@@ -185,7 +175,7 @@ impl ManagerBuilder {
             is_guarded: false,
             #[cfg(feature = "redis")]
             spot: Spot::Elsewhere,
-            connect: Arc::new(move |clock, _, _| Box::new(connect(clock))),
+            connect: Arc::new(move |clock, _| Box::new(connect(clock))),
         });
         self
     }
@@ -396,13 +386,13 @@ impl ManagerBuilder {
                 });
             }
         }
+        let common = Arc::new(Common::new(&configuration, replicas));
         let (names, links): (Vec<_>, Vec<_>) = self
             .nodes
             .into_iter()
             .map(|node| {
-                let configuration = Arc::clone(&configuration);
-                let make: MakeLink =
-                    Box::new(move |clock| (node.connect)(clock, configuration, replicas));
+                let common = Arc::clone(&common);
+                let make: MakeLink = Box::new(move |clock| (node.connect)(clock, &common));
                 (node.name, make)
             })
             .unzip();

@@ -4,7 +4,7 @@
 //! [`file`](crate::ManagerBuilder::file) or [`memory`](crate::ManagerBuilder::memory). A link of your own is given to
 //! [`ManagerBuilder::link`](crate::ManagerBuilder::link), and must pass the suite of the feature `conformance`.
 
-use leasehold_core::{Identity, Instant, Reading, Request, Resource, Tag, Vote};
+use leasehold_core::{Identity, Reading, Resource, Tag, Vote};
 use std::{
     fmt,
     task::{Context, Poll, Waker},
@@ -13,13 +13,16 @@ use std::{
 #[cfg(all(feature = "file", unix))]
 pub mod file;
 pub mod memory;
+mod message;
 #[cfg(feature = "redis")]
 pub mod redis;
 mod watch;
 
+pub use message::{Dialect, Draft, Message};
+
 /// A connection to one node, driven by the manager's thread.
 ///
-/// A link knows [`Request`] and [`Vote`] and nothing else of the algorithm. What it promises:
+/// A link knows [`Request`](leasehold_core::Request) and [`Vote`] and nothing else of the algorithm. What it promises:
 ///
 /// * Every request that was given to [`send`](Self::send) is answered at most once, and is answered
 ///   exactly once unless it is still in the hands of a node that does not answer. What is never answered
@@ -39,9 +42,9 @@ mod watch;
 ///   [`FaultKind::Down`](leasehold_core::FaultKind::Down) at once, and the link finds its way back by
 ///   itself. Only before the very first connection has succeeded or failed may requests wait for it.
 pub trait Link: Send + 'static {
-    /// Gives a request to the link, at the time `given` by the manager's clock. Does not wait; the request leaves at the
-    /// next [`poll`](Self::poll), together with whatever else was given until then.
-    fn send(&mut self, tag: Tag, request: &Request, given: Instant);
+    /// Gives a request to the link. Does not wait; the request leaves at the next [`poll`](Self::poll), together with
+    /// whatever else was given until then.
+    fn send(&mut self, message: &mut Message<'_>);
 
     /// Moves what can be moved, and adds to `events` what the link has to tell, in order. It takes no further answer once
     /// it has added `most` events; what one answer or the end of a connection brings, it tells as a whole.

@@ -23,7 +23,7 @@ use crate::{
     error::LossCause,
     handle::{self, Command, Extended, Inspected, WeakHandle},
     health::{Healths, NodeConnection},
-    link::{Link, LinkEvent},
+    link::{Draft, Link, LinkEvent, Message},
 };
 use by_number::ByNumber;
 use draining::{Answering, is_drained};
@@ -61,6 +61,8 @@ pub(crate) struct Shell {
     engine: Engine,
     answering: Answering,
     links: Vec<Box<dyn Link>>,
+    /// The words of what is given to links, kept for its room.
+    draft: Draft,
     /// What was heard of a link and not looked at yet; empty between two looks, and kept for its room.
     heard: Vec<LinkEvent>,
     /// What is under way for somebody, by its operation.
@@ -316,9 +318,10 @@ impl Shell {
             if let Some(witness) = &mut self.witness {
                 witness.asked(given, send.nodes, send.tag, &send.request);
             }
+            let mut message = Message::new(send.tag, &send.request, given, &mut self.draft);
             for node in send.nodes.iter() {
                 self.answering.ask(given, node);
-                self.links[node.index()].send(send.tag, &send.request, given);
+                self.links[node.index()].send(&mut message);
             }
         }
         if let Some(given) = given {

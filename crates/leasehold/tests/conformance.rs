@@ -8,7 +8,7 @@ use leasehold::{
     clock::Clock,
     conformance,
     link::{
-        Link, LinkEvent,
+        Draft, Link, LinkEvent, Message,
         memory::{MemoryLink, MemoryNode},
     },
 };
@@ -114,9 +114,9 @@ enum Misled {
 }
 
 impl Link for Misleading {
-    fn send(&mut self, tag: Tag, request: &Request, given: Instant) {
-        self.asked = Some(request.clone());
-        self.link.send(tag, request, given);
+    fn send(&mut self, message: &mut Message<'_>) {
+        self.asked = Some(message.request().clone());
+        self.link.send(message);
     }
 
     fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, _: usize) -> Poll<()> {
@@ -126,6 +126,12 @@ impl Link for Misleading {
 }
 
 impl Misleading {
+    fn ask_again(&mut self, request: &Request) {
+        let mut draft = Draft::default();
+        let message = &mut Message::new(AGAIN, request, Instant::ORIGIN, &mut draft);
+        self.link.send(message);
+    }
+
     fn next(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
         if let Some(event) = self.more.pop_front() {
             return Poll::Ready(event);
@@ -166,8 +172,7 @@ impl Misleading {
                 // As if it watched again and again.
                 (Misled::TellsAgain, LinkEvent::Changed(hint)) => {
                     if let Some(request) = hint.as_ref().and(self.asked.clone()) {
-                        let tag = AGAIN;
-                        self.link.send(tag, &request, Instant::ORIGIN);
+                        self.ask_again(&request);
                     }
                     LinkEvent::Changed(hint)
                 }
@@ -178,7 +183,7 @@ impl Misleading {
                         Resource::new(&format!("{case}/1")).expect("a name")
                     });
                     let look = Request::Inspect { resource: beside };
-                    self.link.send(AGAIN, &look, Instant::ORIGIN);
+                    self.ask_again(&look);
                     reply
                 }
                 (_, event) => event,

@@ -2,7 +2,7 @@
 
 use crate::{
     clock::Clock,
-    link::{Link, LinkEvent},
+    link::{Draft, Link, LinkEvent, Message},
 };
 use leasehold_core::{
     AttemptId, FaultKind, OperationId, Owner, Refusal, Request, Resource, Tag, Ttl, Vote,
@@ -125,7 +125,9 @@ impl<L: Link> Peer<L> {
             },
             step: u32::try_from(self.asked).expect("a case asks less often"),
         };
-        self.link.send(tag, &request, self.clock.now());
+        let (given, mut draft) = (self.clock.now(), Draft::default());
+        let message = &mut Message::new(tag, &request, given, &mut draft);
+        self.link.send(message);
         tag
     }
 

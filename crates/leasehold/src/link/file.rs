@@ -100,9 +100,9 @@ mod time_namespace;
 pub use contents::{Contents, HeldKey};
 pub use error::FileError;
 
-use super::{Link, LinkEvent};
+use super::{Link, LinkEvent, Message};
 use crate::clock::Clock;
-use leasehold_core::{Instant, Request, Resource, Tag};
+use leasehold_core::Resource;
 use mailbox::Mailbox;
 use station::Station;
 use std::{
@@ -244,10 +244,11 @@ pub struct FileLink {
 }
 
 impl Link for FileLink {
-    fn send(&mut self, tag: Tag, request: &Request, _given: Instant) {
+    fn send(&mut self, message: &mut Message<'_>) {
+        let request = message.request().as_seen_at(self.clock.wall());
         self.node.0.station().send(station::Job {
-            tag,
-            request: request.clone().as_seen_at(self.clock.wall()),
+            tag: message.tag(),
+            request: request.into_owned(),
             clock: self.clock,
             mailbox: self.mailbox.clone(),
         });

@@ -1,11 +1,11 @@
 //! A node that is a table in this process: for tests, examples, and programs without servers.
 
 use super::{
-    Link, LinkEvent, wake_later,
+    Link, LinkEvent, Message, wake_later,
     watch::{Watch, Watchers},
 };
 use crate::clock::Clock;
-use leasehold_core::{Instant, Request, Resource, Table, Tag};
+use leasehold_core::{Resource, Table};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -89,13 +89,13 @@ impl Watch for Mailbox {
 }
 
 impl Link for MemoryLink {
-    fn send(&mut self, tag: Tag, request: &Request, _given: Instant) {
-        let request = request.clone().as_seen_at(self.clock.wall());
+    fn send(&mut self, message: &mut Message<'_>) {
+        let request = message.request().as_seen_at(self.clock.wall());
         let mut node = lock(&self.node.0);
         let vote = node.table.apply(self.clock.now(), &request);
         node.watchers.note(&self.mailbox, &request, &vote, ());
         drop(node);
-        self.mailbox.put(LinkEvent::Reply(tag, vote));
+        self.mailbox.put(LinkEvent::Reply(message.tag(), vote));
     }
 
     fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, most: usize) -> Poll<()> {

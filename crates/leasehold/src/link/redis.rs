@@ -29,6 +29,8 @@ mod glance;
 mod greeting;
 mod handshake;
 mod heads;
+mod kind;
+mod listener;
 mod look;
 mod native;
 mod recall;
@@ -50,16 +52,18 @@ mod url;
 #[doc(hidden)]
 pub mod wire;
 
+pub(crate) use scripts::Encoder;
 pub use url::{RedisUrl, RedisUrlError};
 
-use super::{Link, LinkEvent};
+use super::{Link, LinkEvent, Message};
 use crate::{clock::Clock, configuration::Configuration};
 use backlog::{Backlog, Loss};
 use connection::Connection;
-use leasehold_core::{Fault, FaultKind, Identity, Instant, Request, Tag, Vote, backoff::Backoff};
+use kind::Kind;
+use leasehold_core::{Fault, FaultKind, Identity, Tag, Vote, backoff::Backoff};
 use look::Hints;
 use replicas::Replicas;
-use scripts::{Encoder, Met};
+use scripts::Met;
 use std::{
     fmt,
     pin::Pin,
@@ -103,7 +107,11 @@ impl RedisLink {
     /// A link to the node at `url`. `clock` spaces the tries to connect, and tells how old the word of sentinels is.
     #[must_use]
     pub fn new(url: RedisUrl, clock: Clock, configuration: &Configuration) -> Self {
-        let encoder = Encoder::new(configuration);
+        Self::speaking(url, clock, Encoder::new(configuration))
+    }
+
+    /// The same, which says things as all do that have a clone of this.
+    pub(crate) fn speaking(url: RedisUrl, clock: Clock, encoder: Encoder) -> Self {
         Self {
             nobody: Met::nobody(encoder.disk(None)),
             encoder,
@@ -173,8 +181,10 @@ impl RedisLink {
     }
 
     /// Puts a request behind the others.
-    fn say(&mut self, tag: Tag, request: &Request, given: Instant) -> Result<(), Fault> {
-        if let Some(fault) = self.backlog.refuse(request) {
+    fn say(&mut self, message: &mut Message<'_>) -> Result<(), Fault> {
+        let (tag, request, given) = (message.tag(), message.request(), message.given());
+        let kind = Kind::of(request);
+        if let Some(fault) = self.backlog.refuse(kind) {
             return Err(fault);
         }
         let (backlog, encoder) = (&mut self.backlog, &self.encoder);
@@ -185,9 +195,7 @@ impl RedisLink {
         if let Some(native) = met.native {
             return backlog.push_native(tag, request.clone(), given, encoder, native);
         }
-        backlog.push(tag, request, given, |wire| {
-            encoder.encode(wire, request, met);
-        });
+        backlog.push(tag, kind, given, |wire| encoder.say(wire, message, met));
         Ok(())
     }
 
@@ -206,13 +214,13 @@ impl RedisLink {
 }
 
 impl Link for RedisLink {
-    fn send(&mut self, tag: Tag, request: &Request, given: Instant) {
+    fn send(&mut self, message: &mut Message<'_>) {
         let said = match &self.down {
             Some(reason) => Err(Fault::new(FaultKind::Down, reason)),
-            None => self.say(tag, request, given),
+            None => self.say(message),
         };
         if let Err(fault) = said {
-            self.refused.push(unsaid((tag, fault)));
+            self.refused.push(unsaid((message.tag(), fault)));
         }
     }
 

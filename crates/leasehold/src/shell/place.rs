@@ -5,7 +5,7 @@ use crate::{
     alarm::Alarm,
     deadline::Deadlines,
     handle::{Command, Handle},
-    link::NodeName,
+    link::{Draft, NodeName},
 };
 use leasehold_core::{Engine, Instant};
 use std::{future::poll_fn, io, sync::Arc, thread};
@@ -55,6 +55,7 @@ pub(crate) fn spawn(
             commands,
             engine,
             answering: Answering::new(links.len()),
+            draft: Draft::default(),
             links: links.into_iter().map(|make| make(clock)).collect(),
             heard: Vec::new(),
             deadlines,

@@ -7,10 +7,10 @@ use super::LEAST_HEARD;
 use crate::{
     AcquireError, LockManager, ManagerBuilder, Plain,
     clock::{Clock, Timeline},
-    link::{Link, LinkEvent, NodeName},
+    link::{Link, LinkEvent, Message, NodeName},
     observe::Observation,
 };
-use leasehold_core::{Instant, Refusal, Request, Tag, Vote};
+use leasehold_core::{Refusal, Tag, Vote};
 use std::{
     collections::VecDeque,
     future::Future,
@@ -108,10 +108,10 @@ impl Node {
 }
 
 impl Link for Node {
-    fn send(&mut self, tag: Tag, _request: &Request, _given: Instant) {
+    fn send(&mut self, message: &mut Message<'_>) {
         self.with(|desk| {
             desk.timeline.jump(desk.giving_takes);
-            desk.given.push(tag);
+            desk.given.push(message.tag());
         });
     }
 

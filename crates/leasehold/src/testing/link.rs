@@ -3,7 +3,7 @@
 use super::node::Node;
 use crate::{
     clock::Clock,
-    link::{Link, LinkEvent, wake_later},
+    link::{Link, LinkEvent, Message, wake_later},
 };
 use leasehold_core::{Fault, FaultKind, Instant, Reading, Request, Tag, Vote};
 use std::{
@@ -74,7 +74,8 @@ impl NodeLink {
 }
 
 impl Link for NodeLink {
-    fn send(&mut self, tag: Tag, request: &Request, given: Instant) {
+    fn send(&mut self, message: &mut Message<'_>) {
+        let tag = message.tag();
         let node = self.node.lock();
         let mut wire = self.wire.lock();
         match node.down() {
@@ -85,8 +86,8 @@ impl Link for NodeLink {
             }
             None => wire.asked.push_back(Asked {
                 tag,
-                request: request.clone(),
-                given,
+                request: message.request().clone(),
+                given: message.given(),
             }),
         }
     }

@@ -226,7 +226,7 @@ impl State {
     /// Does what is asked, and tells the others of a change.
     pub(super) fn carry_out(&mut self, clock: Clock, by: &Arc<Wire>, request: &Request) -> Vote {
         let wall = clock.wall().saturating_add(self.ahead);
-        let request = request.clone().as_seen_at(wall);
+        let request = request.as_seen_at(wall);
         let resource = request.resource();
         let now = self.now(clock);
         let before = self.table.key(now, resource).cloned();

@@ -2,9 +2,9 @@
 
 use leasehold::{
     clock::Clock,
-    link::{Link, LinkEvent},
+    link::{Link, LinkEvent, Message},
 };
-use leasehold_core::{FencingToken, Instant, Owner, Request, Resource, Table, Tag, Ttl, Vote};
+use leasehold_core::{FencingToken, Instant, Owner, Request, Resource, Table, Ttl, Vote};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex},
@@ -187,7 +187,7 @@ impl Broken {
         }
         match self.how {
             How::FollowsWildProposals => request,
-            _ => request.as_seen_at(Clock::system().wall()),
+            _ => request.as_seen_at(Clock::system().wall()).into_owned(),
         }
     }
 
@@ -261,9 +261,9 @@ fn release(resource: Resource, owner: Owner) -> Request {
 }
 
 impl Link for Broken {
-    fn send(&mut self, mut tag: Tag, request: &Request, _given: Instant) {
-        let now = Clock::system().now();
-        let request = self.mistaken_for_another(now, request.clone());
+    fn send(&mut self, message: &mut Message<'_>) {
+        let (mut tag, now) = (message.tag(), Clock::system().now());
+        let request = self.mistaken_for_another(now, message.request().clone());
         let request = self.mistaken(now, request);
         let request = self.miscounted(now, request);
         self.spoil(now, &request);

@@ -3,7 +3,7 @@
 use leasehold::{
     clock::Clock,
     link::{
-        Link, LinkEvent,
+        Draft, Link, LinkEvent, Message,
         file::{FileLink, FileNode},
     },
 };
@@ -142,8 +142,14 @@ impl Client {
             owner: self.owner.clone(),
             keep: None,
         };
-        let tag = self.tag();
-        self.link.send(tag, &request, Instant::ORIGIN);
+        self.give(&request);
+    }
+
+    fn give(&mut self, request: &Request) -> Tag {
+        let (tag, mut draft) = (self.tag(), Draft::default());
+        let message = &mut Message::new(tag, request, Instant::ORIGIN, &mut draft);
+        self.link.send(message);
+        tag
     }
 
     fn tag(&mut self) -> Tag {
@@ -158,8 +164,7 @@ impl Client {
     }
 
     fn ask(&mut self, request: &Request) -> Vote {
-        let tag = self.tag();
-        self.link.send(tag, request, Instant::ORIGIN);
+        let tag = self.give(request);
         loop {
             match self.event(Duration::from_secs(60)) {
                 Some(LinkEvent::Reply(answered, vote)) => {

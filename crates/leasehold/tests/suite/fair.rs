@@ -10,14 +10,12 @@ use leasehold::{
     configuration::Configuration,
     conformance,
     link::{
-        Link, LinkEvent,
+        Draft, Link, LinkEvent, Message,
         memory::{MemoryLink, MemoryNode},
         redis::RedisLink,
     },
 };
-use leasehold_core::{
-    Barrier, Fault, FaultKind, FencingToken, Quorum, Request, Tag, Ticket, Ttl, Vote,
-};
+use leasehold_core::{Barrier, Fault, FaultKind, FencingToken, Quorum, Request, Ticket, Ttl, Vote};
 use leasehold_servers::{Server, ServerSet, require_server};
 use std::{
     env,
@@ -80,8 +78,8 @@ enum Mistake {
 }
 
 impl Link for Careless {
-    fn send(&mut self, tag: Tag, request: &Request, given: Instant) {
-        let mut request = request.clone();
+    fn send(&mut self, message: &mut Message<'_>) {
+        let mut request = message.request().clone();
         match (self.1, &mut request) {
             (Mistake::KeepsNoQueue, Request::Acquire { place, .. }) => *place = None,
             (
@@ -108,7 +106,9 @@ impl Link for Careless {
             }
             _ => {}
         }
-        self.0.send(tag, &request, given);
+        let (tag, given, mut draft) = (message.tag(), message.given(), Draft::default());
+        let message = &mut Message::new(tag, &request, given, &mut draft);
+        self.0.send(message);
     }
 
     fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, most: usize) -> Poll<()> {

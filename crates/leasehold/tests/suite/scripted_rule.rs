@@ -411,7 +411,7 @@ impl Twice {
         if is_set && is_held && !self.configuration.is_fenced() {
             return Vote::Refused(Refusal::default());
         }
-        let request = request.clone().as_seen_at(Duration::from_micros(self.us));
+        let request = request.as_seen_at(Duration::from_micros(self.us));
         self.ruled.table.apply(now, &request)
     }
 

@@ -1,12 +1,16 @@
 //! The requests that were given to the link and are not answered yet, in their order.
 
 mod locks;
+mod place;
+
+pub(super) use place::{Aside, Asked, Look, Waiting};
 
 use super::{
     codec, greeting,
+    kind::Kind,
     look::{self, Said},
     native::{Lives, Native},
-    recall::{self, Kind},
+    recall,
     replicas::Replicas,
     rights,
     scripts::{Encoder, Met},
@@ -16,6 +20,7 @@ use leasehold_core::{
     discovery::{Confirmation, Need},
 };
 use locks::{Lock, Locks};
+use place::Place;
 use std::collections::VecDeque;
 
 /// Requests on their way, and their bytes until they are answered.
@@ -25,6 +30,8 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     asked: VecDeque<Place>,
+    /// Of `asked`, what is no request.
+    asides: VecDeque<Aside>,
     /// What was said and is not answered, and some of what is.
     bytes: Vec<u8>,
     /// How many of `bytes` have left.
@@ -38,61 +45,6 @@ pub(super) struct Backlog {
     pub(super) unconfirmed: Confirmation,
     /// How long the keys live that were set without scripts. Outlives the connection.
     lives: Lives,
-}
-
-/// One answer that is due.
-#[derive(Debug)]
-struct Place {
-    begins_at: u64,
-    asked: Asked,
-}
-
-/// What an answer is to.
-#[derive(Debug)]
-pub(super) enum Asked {
-    /// A request, all of it.
-    Request(Waiting),
-    /// The last of what was said for a request without scripts.
-    Native(Waiting, Box<Request>),
-    /// Of such a request, before that: the change of its key.
-    Change,
-    /// And what the key was then.
-    Key,
-    /// That the node watch what it is asked next.
-    Watch,
-    /// What a key is.
-    Look(Look),
-    /// How the node writes to its disk.
-    Settings,
-    /// How many replicas have this vote.
-    Replicas {
-        tag: Tag,
-        vote: Box<Vote>,
-        /// What it needs then.
-        need: Need,
-    },
-    /// Whose the key is that this request has found.
-    Found(Tag, Box<Request>),
-    /// Which rights are lacking, for lack of which a request failed so.
-    Rights(Tag, Box<Fault>),
-}
-
-/// A request without an answer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
-    pub(super) tag: Tag,
-    pub(super) kind: Kind,
-    /// When it was given to the link.
-    pub(super) given: Instant,
-    begins_at: u64,
-}
-
-/// A look at a key without an answer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Look {
-    /// What was said of the key before.
-    pub(super) said: Said,
-    begins_at: u64,
 }
 
 /// Why there is no connection.
@@ -109,9 +61,9 @@ impl Backlog {
     ///
     /// Releases have a reserve of their own, twice as large, so that whatever was acquired can be
     /// released however many acquires wait.
-    pub(super) fn refuse(&self, request: &Request) -> Option<Fault> {
-        let (waiting, limit) = match request {
-            Request::Release { .. } => (self.releases, MOST_RELEASES),
+    pub(super) fn refuse(&self, kind: Kind) -> Option<Fault> {
+        let (waiting, limit) = match kind {
+            Kind::Release => (self.releases, MOST_RELEASES),
             _ => (self.votes + self.unconfirmed.len(), MOST_VOTES),
         };
         (waiting >= limit).then(|| {
@@ -126,20 +78,18 @@ impl Backlog {
     pub(super) fn push(
         &mut self,
         tag: Tag,
-        request: &Request,
+        kind: Kind,
         given: Instant,
         encode: impl FnOnce(&mut Vec<u8>),
     ) {
-        let waiting = self.expect(tag, request, given);
-        let asked = Asked::Request(waiting);
+        let waiting = self.expect(tag, kind, given);
         encode(&mut self.bytes);
         if self.locks.are_counted()
-            && let Some(lock) = self.lock(&asked)
+            && let Some(lock) = self.lock(&waiting)
         {
             self.locks.push(lock);
         }
-        let begins_at = waiting.begins_at;
-        self.asked.push_back(Place { begins_at, asked });
+        self.asked.push_back(Place::Request(waiting));
     }
 
     /// Puts a request behind all others, for a node that runs no scripts.
@@ -155,16 +105,14 @@ impl Backlog {
         native: Native,
     ) -> Result<(), Fault> {
         let life_ms = self.lives.ask(&request, given)?;
-        let waiting = self.expect(tag, &request, given);
+        let waiting = self.expect(tag, Kind::of(&request), given);
         let key = encoder.key(request.resource()).into_owned();
-        let begins_at = self.end();
         if native.change(&mut self.bytes, &request, key.as_bytes(), life_ms) {
-            let asked = Asked::Change;
-            self.asked.push_back(Place { begins_at, asked });
+            self.place_at(waiting.begins_at, Aside::Change);
         }
-        self.place(Asked::Key);
+        self.place(Aside::Key);
         codec::encode(&mut self.bytes, &[b"GET", key.as_bytes()]);
-        self.place(Asked::Native(waiting, Box::new(request)));
+        self.place(Aside::Native(waiting, Box::new(request)));
         codec::encode(&mut self.bytes, &[b"PTTL", key.as_bytes()]);
         Ok(())
     }
@@ -176,7 +124,7 @@ impl Backlog {
         self.lives = lives;
         let mut unsaid = Vec::new();
         for place in std::mem::take(&mut before.asked) {
-            let Asked::Request(waiting) = place.asked else {
+            let Some(waiting) = place.request() else {
                 continue;
             };
             let (tag, given) = (waiting.tag, waiting.given);
@@ -190,11 +138,10 @@ impl Backlog {
     }
 
     /// An answer to this request will come, of which nothing is said yet.
-    fn expect(&mut self, tag: Tag, request: &Request, given: Instant) -> Waiting {
+    fn expect(&mut self, tag: Tag, kind: Kind, given: Instant) -> Waiting {
         if self.asked.is_empty() {
             self.forget(self.bytes.len());
         }
-        let kind = Kind::of(request);
         *self.count(kind) += 1;
         let begins_at = self.end();
         Waiting {
@@ -251,14 +198,17 @@ impl Backlog {
     fn expect_look(&mut self, said: Said) {
         self.watch();
         let begins_at = self.end();
-        self.place(Asked::Look(Look { said, begins_at }));
+        self.place(Aside::Look(Look { said, begins_at }));
     }
 
     /// Takes the answer that nearly every look gets, if `bytes` begin with it and are to one. Tells how long it is.
     pub(super) fn looked(&mut self, bytes: &[u8]) -> Option<usize> {
-        let rest = match self.first()? {
-            Asked::Watch => bytes.strip_prefix(look::WATCHES)?,
-            Asked::Look(look) => look.said.confirmed(bytes)?,
+        let Place::Aside { .. } = self.asked.front()? else {
+            return None;
+        };
+        let rest = match self.asides.front()? {
+            Aside::Watch => bytes.strip_prefix(look::WATCHES)?,
+            Aside::Look(look) => look.said.confirmed(bytes)?,
             _ => return None,
         };
         self.answered().map(|_| bytes.len() - rest.len())
@@ -284,38 +234,42 @@ impl Backlog {
         if watches {
             self.watch();
         }
-        self.place(Asked::Found(tag, Box::new(request)));
+        self.place(Aside::Found(tag, Box::new(request)));
         look::encode(&mut self.bytes, key.as_bytes());
     }
 
     /// Asks which rights are lacking. Tells the fault only then: servers do not always name the command.
     pub(super) fn ask_rights(&mut self, tag: Tag, fault: Fault, encoder: &Encoder) {
-        self.place(Asked::Rights(tag, Box::new(fault)));
+        self.place(Aside::Rights(tag, Box::new(fault)));
         self.bytes.extend_from_slice(&rights::question(encoder));
     }
 
     /// Asks how the node writes to its disk.
     pub(super) fn ask_settings(&mut self) {
-        self.place(Asked::Settings);
+        self.place(Aside::Settings);
         codec::encode(&mut self.bytes, &greeting::DURABILITY);
     }
 
     /// Asks whether replicas have a vote, which is kept until then.
     pub(super) fn wait(&mut self, tag: Tag, vote: Vote, need: Need, replicas: Replicas) {
         let vote = Box::new(vote);
-        self.place(Asked::Replicas { tag, vote, need });
+        self.place(Aside::Replicas { tag, vote, need });
         replicas.encode(&mut self.bytes);
     }
 
     /// Asks the node to tell of the next change to what it is asked for next.
     fn watch(&mut self) {
-        self.place(Asked::Watch);
+        self.place(Aside::Watch);
         self.bytes.extend_from_slice(look::WATCH);
     }
 
-    fn place(&mut self, asked: Asked) {
-        let begins_at = self.end();
-        self.asked.push_back(Place { begins_at, asked });
+    fn place(&mut self, aside: Aside) {
+        self.place_at(self.end(), aside);
+    }
+
+    fn place_at(&mut self, begins_at: u64, aside: Aside) {
+        self.asked.push_back(Place::Aside { begins_at });
+        self.asides.push_back(aside);
     }
 
     /// The bytes that may leave now.
@@ -327,7 +281,7 @@ impl Backlog {
         let answered = self
             .asked
             .front()
-            .map_or(self.left_at(), |first| first.begins_at);
+            .map_or(self.left_at(), |first| first.begins_at());
         let on_their_way = usize::try_from(self.left_at() - answered).unwrap_or(usize::MAX);
         let bytes = &self.bytes[self.left..];
         &bytes[..bytes.len().min(WINDOW.saturating_sub(on_their_way))]
@@ -338,33 +292,57 @@ impl Backlog {
         self.left += count;
     }
 
-    /// What the next answer is to.
-    pub(super) fn first(&self) -> Option<&Asked> {
-        Some(&self.asked.front()?.asked)
+    /// The request that the next answer is to, if it is to one and all of it has left.
+    #[inline]
+    pub(super) fn first(&self) -> Option<Waiting> {
+        let place = self.asked.front().filter(|_| self.has_left())?;
+        place.request()
+    }
+
+    /// Takes out the first place, whose request is answered if it is one of a request.
+    #[inline]
+    pub(super) fn pop(&mut self) {
+        let Some(place) = self.asked.pop_front() else {
+            return;
+        };
+        // What is answered now may still be asked for.
+        let answered = usize::try_from(place.begins_at() - self.base).unwrap_or_default();
+        if answered > WINDOW {
+            self.forget(answered);
+        }
+        if let Some(waiting) = place.request() {
+            *self.count(waiting.kind) -= 1;
+            if self.locks.are_counted()
+                && let Some(lock) = self.lock(&waiting)
+            {
+                self.locks.pop(lock);
+            }
+        }
     }
 
     /// Takes out what the next answer is to. None if nothing has left in full that it could be: whatever
     /// it is to, it is not ours.
     pub(super) fn answered(&mut self) -> Option<Asked> {
-        let next_begins_at = self.asked.get(1).map_or(self.end(), |next| next.begins_at);
-        if next_begins_at > self.left_at() {
-            return None;
+        let place = *self.asked.front().filter(|_| self.has_left())?;
+        self.pop();
+        if let Some(waiting) = place.request() {
+            return Some(Asked::Request(waiting));
         }
-        let Place { begins_at, asked } = self.asked.pop_front()?;
-        // What is answered now may still be asked for.
-        let answered = usize::try_from(begins_at - self.base).unwrap_or_default();
-        if answered > WINDOW {
-            self.forget(answered);
-        }
-        if let Asked::Request(waiting) | Asked::Native(waiting, _) = &asked {
+        let aside = self.asides.pop_front()?;
+        if let Aside::Native(waiting, _) = &aside {
             *self.count(waiting.kind) -= 1;
-            if self.locks.are_counted()
-                && let Some(lock) = self.lock(&asked)
-            {
-                self.locks.pop(lock);
-            }
         }
-        Some(asked)
+        Some(Asked::Aside(aside))
+    }
+
+    /// Whether all that was said at the first place has left.
+    #[inline]
+    fn has_left(&self) -> bool {
+        let next_begins_at = self
+            .asked
+            .get(1)
+            .map_or(self.end(), |next| next.begins_at());
+        next_begins_at <= self.left_at()
     }
 
     /// Nobody need doubt any more whether this request took effect.
@@ -372,15 +350,8 @@ impl Backlog {
         self.lives.answered(request);
     }
 
-    /// The lock that a request is about, if it is one.
-    fn lock(&self, asked: &Asked) -> Option<Lock> {
-        match asked {
-            Asked::Request(waiting) => self.lock_of(waiting),
-            _ => None,
-        }
-    }
-
-    fn lock_of(&self, waiting: &Waiting) -> Option<Lock> {
+    /// The lock that a request is about.
+    fn lock(&self, waiting: &Waiting) -> Option<Lock> {
         let wire = self.command(waiting);
         let lock = recall::lock(waiting.kind, wire)?;
         Some((wire[lock.key].to_vec(), lock.owner.map(<[u8]>::to_vec)))
@@ -401,15 +372,15 @@ impl Backlog {
         encoder: &Encoder,
         met: &Met,
     ) -> Result<(), (Tag, Vote)> {
-        let lock = self.lock_of(&waiting);
+        let lock = self.lock(&waiting);
         let request = self.recall(&waiting, encoder);
         let (Some(lock), Some(request)) = (lock, request) else {
             let fault = Fault::new(FaultKind::Rejected, NO_COMMAND);
             return Err((waiting.tag, Vote::Unknown(fault)));
         };
         if !self.locks.are_counted() {
-            let waiting = self.asked.iter().map(|place| &place.asked);
-            let locks: Vec<_> = waiting.filter_map(|asked| self.lock(asked)).collect();
+            let waiting = self.asked.iter().filter_map(|place| place.request());
+            let locks: Vec<_> = waiting.filter_map(|waiting| self.lock(&waiting)).collect();
             self.locks.begin(locks);
         }
         if self.locks.has(&lock) {
@@ -419,8 +390,8 @@ impl Backlog {
             );
             return Err((waiting.tag, Vote::Unknown(fault)));
         }
-        self.push(waiting.tag, &request, waiting.given, |wire| {
-            encoder.encode_in_full(wire, &request, met);
+        self.push(waiting.tag, waiting.kind, waiting.given, |wire| {
+            encoder.say_in_full(wire, &request, met);
         });
         Ok(())
     }
@@ -444,22 +415,32 @@ impl Backlog {
         lives.lose();
         let Self {
             asked: lost,
+            mut asides,
             unconfirmed,
             ..
         } = std::mem::take(self);
         self.lives = lives;
         let untold = unconfirmed.abandon(after.clone());
         let lost = lost.into_iter().filter_map(move |place| {
-            let waiting = match place.asked {
-                Asked::Request(waiting) | Asked::Native(waiting, _) => waiting,
-                // Its request was answered, so it has left.
-                Asked::Replicas { tag, .. } => return Some((tag, Vote::Unknown(after.clone()))),
-                Asked::Rights(tag, fault) => return Some((tag, Vote::Unknown(*fault))),
-                // It was refused, whosever the key is.
-                Asked::Found(tag, _) => return Some((tag, Vote::Refused(Refusal::default()))),
-                Asked::Change | Asked::Key | Asked::Watch | Asked::Look(_) | Asked::Settings => {
-                    return None;
-                }
+            let waiting = match place {
+                Place::Request(waiting) => waiting,
+                Place::Aside { .. } => match asides.pop_front()? {
+                    Aside::Native(waiting, _) => waiting,
+                    // Its request was answered, so it has left.
+                    Aside::Replicas { tag, .. } => {
+                        return Some((tag, Vote::Unknown(after.clone())));
+                    }
+                    Aside::Rights(tag, fault) => return Some((tag, Vote::Unknown(*fault))),
+                    // It was refused, whosever the key is.
+                    Aside::Found(tag, _) => return Some((tag, Vote::Refused(Refusal::default()))),
+                    Aside::Change
+                    | Aside::Key
+                    | Aside::Watch
+                    | Aside::Look(_)
+                    | Aside::Settings => {
+                        return None;
+                    }
+                },
             };
             // A request of which a part has left cannot have taken effect either, but to be sure of that
             // one would have to trust every layer below with it.

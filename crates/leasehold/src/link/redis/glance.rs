@@ -14,38 +14,44 @@ pub(super) struct Glance {
 /// Reads the reply that nearly every request gets as it lies in `bytes`, and tells how long it is: a grant, or the refusal by a
 /// key that has an owner and a TTL. None for every other, and for one that has not come in full: they are taken for a
 /// frame first, and mean the same then.
+#[inline]
 pub(super) fn at_a_glance(bytes: &[u8], is_set: bool) -> Option<(Glance, usize)> {
-    let (glance, rest) = match (bytes, is_set) {
-        ([b'+', rest @ ..], true) => {
-            let rest = rest.strip_prefix(b"OK\r\n")?;
-            let (vote, time) = (Vote::GRANTED, None);
-            (Glance { vote, time }, rest)
-        }
-        ([b'$', ..], false) => {
-            let (text, rest) = bulk(bytes)?;
-            let (counter, time) = grant(text)?;
-            let vote = Vote::Granted { counter };
-            (Glance { vote, time }, rest)
-        }
-        ([b'*', count @ (b'3' | b'4'), rest @ ..], false) => {
-            let (holder, rest) = bulk(rest.strip_prefix(b"\r\n:0\r\n")?)?;
-            let (pttl_ms, rest) = integer(rest)?;
-            let (time, rest) = match count {
-                b'3' => (None, rest),
-                _ => integer(rest).map(|(micros, rest)| (Some(micros), rest))?,
-            };
-            let refusal = Refusal {
-                holder: Owner::from_bytes(holder),
-                remaining: Some(Duration::from_millis(pttl_ms)),
-                queued: None,
-            };
-            let vote = Vote::Refused(refusal);
-            let time = time.map(Duration::from_micros);
-            (Glance { vote, time }, rest)
-        }
-        _ => return None,
+    let (glance, rest) = if is_set {
+        let rest = bytes.strip_prefix(b"+OK\r\n")?;
+        let (vote, time) = (Vote::GRANTED, None);
+        (Glance { vote, time }, rest)
+    } else if let Some(rest) = bytes.strip_prefix(b"$7\r\ngranted\r\n") {
+        let (vote, time) = (Vote::GRANTED, None);
+        (Glance { vote, time }, rest)
+    } else if bytes.first() == Some(&b'$') {
+        let (text, rest) = bulk(bytes)?;
+        let (counter, time) = grant(text)?;
+        let vote = Vote::Granted { counter };
+        (Glance { vote, time }, rest)
+    } else {
+        refused(bytes)?
     };
     Some((glance, bytes.len() - rest.len()))
+}
+
+/// Reads the refusal by a key that has an owner and a TTL.
+fn refused(bytes: &[u8]) -> Option<(Glance, &[u8])> {
+    let ([b'*', count @ (b'3' | b'4')], rest) = bytes.split_at_checked(2)? else {
+        return None;
+    };
+    let (holder, rest) = bulk(rest.strip_prefix(b"\r\n:0\r\n")?)?;
+    let (pttl_ms, rest) = integer(rest)?;
+    let (time, rest) = match count {
+        b'3' => (None, rest),
+        _ => integer(rest).map(|(micros, rest)| (Some(micros), rest))?,
+    };
+    let vote = Vote::Refused(Refusal {
+        holder: Owner::from_bytes(holder),
+        remaining: Some(Duration::from_millis(pttl_ms)),
+        queued: None,
+    });
+    let time = time.map(Duration::from_micros);
+    Some((Glance { vote, time }, rest))
 }
 
 /// Reads a text that is told with its length.

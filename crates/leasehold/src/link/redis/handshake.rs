@@ -7,7 +7,7 @@ use super::{
     look::{self, Hints},
     native::{Command, Native, Trial},
     reply::words,
-    rights::{self, Needs},
+    rights::{self, Needs, is_about_rights},
     scripts::{Encoder, Met},
     search::{Target, confirm},
     socket::{self, Stream},
@@ -448,13 +448,6 @@ fn explain(step: Step, error: &[u8], url: &RedisUrl) -> String {
 fn is_about_calls(error: &str) -> bool {
     let command = error.to_ascii_lowercase().contains("'eval");
     command && forbids(error.as_bytes())
-}
-
-/// Whether the node's words are about what we may not do.
-pub(super) fn is_about_rights(error: &str) -> bool {
-    ["NOPERM", "ACL failure", "can't run this command"]
-        .iter()
-        .any(|words| error.contains(words))
 }
 
 const LIMIT: Duration = Duration::from_secs(5);

@@ -20,7 +20,7 @@
 use super::{
     codec::{self, Frame},
     glance::bulk,
-    recall::Kind,
+    kind::Kind,
 };
 use crate::{configuration::KeyFormat, link::LinkEvent};
 use leasehold_core::{Barrier, Owner, Request, Resource, Vote};

@@ -4,37 +4,9 @@
 //! needs to understand that word, and keeps the bytes until then. Where more is wanted, because somebody waits for the
 //! key, say, or because the node has forgotten its scripts, they tell it.
 
-use super::{glance::bulk, reply::digits, scripts::Encoder};
+use super::{glance::bulk, kind::Kind, reply::digits, scripts::Encoder};
 use leasehold_core::{FencingToken, Owner, Place, Request, Ticket, Ttl, Waiter};
 use std::{ops::Range, time::Duration};
-
-/// What a request wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Acquire,
-    Repair,
-    Raise,
-    Extend,
-    Transfer,
-    Inspect,
-    Release,
-    Leave,
-}
-
-impl Kind {
-    pub(super) const fn of(request: &Request) -> Self {
-        match request {
-            Request::Acquire { .. } => Self::Acquire,
-            Request::Repair { .. } => Self::Repair,
-            Request::Raise { .. } => Self::Raise,
-            Request::Extend { .. } => Self::Extend,
-            Request::Transfer { .. } => Self::Transfer,
-            Request::Inspect { .. } => Self::Inspect,
-            Request::Release { .. } => Self::Release,
-            Request::Leave { .. } => Self::Leave,
-        }
-    }
-}
 
 /// What two requests have in common if they act on one key of ours: the key, and the owner if there is one.
 #[derive(Debug)]
@@ -244,7 +216,7 @@ impl<'a> Iterator for Parts<'a> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::{
         configuration::{Configuration, KeyFormat, RestartGuard},
@@ -252,7 +224,7 @@ mod tests {
     };
     use leasehold_core::{Quorum, Resource, quarantine::Disk};
 
-    fn requests() -> Vec<Request> {
+    pub(in super::super) fn requests() -> Vec<Request> {
         let resource = || Resource::new("{a}\u{e9} b").expect("a name");
         let owner = |bytes: &[u8]| Owner::from_bytes(bytes).expect("an owner");
         let [me, you] = [b"me\r\n\0".as_slice(), b"2"].map(owner);
@@ -380,9 +352,8 @@ mod tests {
                     false => plainly(request.clone()),
                 };
                 let kind = Kind::of(&request);
-                let (mut by_hash, mut in_full) = (Vec::new(), Vec::new());
-                encoder.encode(&mut by_hash, &request, &met);
-                encoder.encode_in_full(&mut in_full, &request, &met);
+                let (by_hash, mut in_full) = (encoder.said(&request, &met), Vec::new());
+                encoder.say_in_full(&mut in_full, &request, &met);
                 for mut wire in [by_hash, in_full] {
                     let length = wire.len();
                     assert_eq!(encoder.recall(kind, &wire[..length - 1]), None);

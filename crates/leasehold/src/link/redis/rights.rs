@@ -87,6 +87,13 @@ pub(super) fn lacking(answer: &Frame<'_>) -> Option<String> {
     ))
 }
 
+/// Whether the node's words are about what we may not do.
+pub(super) fn is_about_rights(error: &str) -> bool {
+    ["NOPERM", "ACL failure", "can't run this command"]
+        .iter()
+        .any(|words| error.contains(words))
+}
+
 /// A key that no lock has.
 fn trial_key(format: &KeyFormat) -> String {
     format.key("leasehold:trial").into_owned()

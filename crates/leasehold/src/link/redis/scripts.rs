@@ -3,12 +3,19 @@
 use super::{
     codec,
     heads::{Call, Heads},
+    kind::Kind,
     native::Native,
-    recall::Kind,
     replicas::Replicas,
     texts::{GREET, RAISE, SCRIPTS, Script, TRANSFER, VOTE},
 };
-use crate::configuration::{Configuration, KeyFormat, RestartGuard};
+#[cfg(any(test, feature = "wire"))]
+use crate::link::Draft;
+use crate::{
+    configuration::{Configuration, KeyFormat, RestartGuard},
+    link::{Dialect, Message},
+};
+#[cfg(any(test, feature = "wire"))]
+use leasehold_core::{AttemptId, Instant, OperationId, Tag};
 use leasehold_core::{
     FencingToken, Owner, Place, Request, Resource, Ttl, fence::counter_of, quarantine::Disk,
 };
@@ -16,7 +23,7 @@ use std::{borrow::Cow, time::Duration};
 
 /// Makes commands of requests, for nodes of one configuration.
 #[derive(Clone, Debug)]
-pub(super) struct Encoder {
+pub(crate) struct Encoder {
     is_fenced: bool,
     key_format: KeyFormat,
     node_key: String,
@@ -31,6 +38,8 @@ pub(super) struct Encoder {
     quarantine: Option<Duration>,
     /// Who must have heard of a vote before it counts.
     replicas: Option<Replicas>,
+    /// Of all that is said but what a connection adds to it. Clones have it in common: nothing that is said changes.
+    dialect: Dialect,
     heads: Heads,
     /// Parts of commands, as they leave: the key of the node's own hash; what a vote and what an extension say of the
     /// configuration.
@@ -81,7 +90,7 @@ impl Met {
 }
 
 impl Encoder {
-    pub(super) fn new(configuration: &Configuration) -> Self {
+    pub(crate) fn new(configuration: &Configuration) -> Self {
         let (node_key, fingerprint) = (configuration.node_key(), configuration.fingerprint());
         let guard = configuration.quarantine_text();
         let parts = |parts: &[&str]| {
@@ -92,6 +101,7 @@ impl Encoder {
             wire
         };
         Self {
+            dialect: Dialect::new(),
             heads: Heads::new(configuration.is_fenced()),
             node: parts(&[&node_key]),
             of_votes: parts(&[&guard, &fingerprint]),
@@ -203,17 +213,43 @@ impl Encoder {
         wire
     }
 
-    /// Appends `request` to `wire`, by the hash of a script that the node should know.
-    pub(super) fn encode(&self, wire: &mut Vec<u8>, request: &Request, met: &Met) {
-        wire.extend_from_slice(self.heads.of(Call::of(request, self.is_fenced)));
-        self.end(wire, request, met);
+    /// Appends what `message` asks to `wire`, by the hash of a script that the node should know.
+    pub(super) fn say(&self, wire: &mut Vec<u8>, message: &mut Message<'_>, met: &Met) {
+        let write = |request: &Request, words: &mut Vec<u8>| {
+            words.extend_from_slice(self.heads.of(Call::of(request, self.is_fenced)));
+            self.end(words, request)
+        };
+        let (before, behind) = message.words(self.dialect, write);
+        wire.extend_from_slice(before);
+        if let Some(behind) = behind {
+            wire.extend_from_slice(&met.attested);
+            wire.extend_from_slice(behind);
+        }
     }
 
-    /// The same, but brings the script along.
-    pub(super) fn encode_in_full(&self, wire: &mut Vec<u8>, request: &Request, met: &Met) {
+    /// What is said for a request that goes to one node alone.
+    #[cfg(any(test, feature = "wire"))]
+    pub(super) fn said(&self, request: &Request, met: &Met) -> Vec<u8> {
+        let attempt = AttemptId {
+            operation: OperationId::new(0),
+            number: 0,
+        };
+        let (tag, mut draft) = (Tag { attempt, step: 0 }, Draft::default());
+        let mut message = Message::new(tag, request, Instant::ORIGIN, &mut draft);
+        let mut wire = Vec::new();
+        self.say(&mut wire, &mut message, met);
+        wire
+    }
+
+    /// Appends `request` to `wire`, and brings the script along.
+    pub(super) fn say_in_full(&self, wire: &mut Vec<u8>, request: &Request, met: &Met) {
         let call = Call::of(request, self.is_fenced);
         call.begin(wire, self.is_fenced, true);
-        self.end(wire, request, met);
+        if let Some(gap) = self.end(wire, request) {
+            let behind = wire.split_off(gap);
+            wire.extend_from_slice(&met.attested);
+            wire.extend_from_slice(&behind);
+        }
     }
 
     /// Whether a request of this kind is a command of the node's and no call of a script.
@@ -221,11 +257,11 @@ impl Encoder {
         !self.is_fenced && matches!(kind, Kind::Acquire | Kind::Repair)
     }
 
-    /// Ends the command with its keys and arguments.
-    fn end(&self, wire: &mut Vec<u8>, request: &Request, met: &Met) {
+    /// Ends the command with its keys and arguments, and tells where a connection adds what it has [`Met`], if it does.
+    fn end(&self, wire: &mut Vec<u8>, request: &Request) -> Option<usize> {
         match request {
             Request::Acquire { .. } | Request::Repair { .. } | Request::Transfer { .. } => {
-                self.end_vote(wire, request, met);
+                return self.end_vote(wire, request);
             }
             Request::Raise {
                 resource,
@@ -252,7 +288,7 @@ impl Encoder {
                 encode_ttl(wire, *ttl);
                 if self.is_fenced {
                     wire.extend_from_slice(&self.of_extensions);
-                    wire.extend_from_slice(&met.attested);
+                    return Some(wire.len());
                 }
             }
             Request::Inspect { resource } => self.encode_key(wire, resource),
@@ -272,12 +308,11 @@ impl Encoder {
                 }
             }
         }
+        None
     }
 
-    fn end_vote(&self, wire: &mut Vec<u8>, request: &Request, met: &Met) {
-        let (Some(owner), Some(ttl)) = (request.owner(), request.ttl()) else {
-            return;
-        };
+    fn end_vote(&self, wire: &mut Vec<u8>, request: &Request) -> Option<usize> {
+        let (owner, ttl) = (request.owner()?, request.ttl()?);
         let (from, proposal) = match request {
             Request::Transfer { from, proposal, .. } => (Some(from), *proposal),
             Request::Acquire { proposal, .. } | Request::Repair { proposal, .. } => {
@@ -296,7 +331,7 @@ impl Encoder {
             if let Some(from) = from {
                 codec::encode_part(wire, from.as_bytes());
             }
-            return;
+            return None;
         }
         wire.extend_from_slice(&self.node);
         let place = request.place();
@@ -309,12 +344,13 @@ impl Encoder {
         self.encode_counter(wire, resource);
         wire.extend_from_slice(&self.of_votes);
         codec::encode_part(wire, from.map(Owner::as_bytes).unwrap_or_default());
-        wire.extend_from_slice(&met.attested);
+        let gap = wire.len();
         if let Some(Place { waiter, ticket }) = place {
             codec::encode_part(wire, waiter.to_string().as_bytes());
             let ticket = ticket.map(|ticket| ticket.to_string());
             codec::encode_part(wire, ticket.unwrap_or_default().as_bytes());
         }
+        Some(gap)
     }
 
     fn encode_key(&self, wire: &mut Vec<u8>, resource: &Resource) {
@@ -371,92 +407,4 @@ pub(super) const fn flag(disk: Disk) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::link::redis::{codec::Frame, texts::EXTEND};
-    use leasehold_core::Waiter;
-
-    fn encoded(encoder: &Encoder, request: &Request) -> String {
-        let mut wire = Vec::new();
-        encoder.encode(&mut wire, request, &Met::nobody(Disk::Ignored));
-        let whole = codec::decode(&wire).expect("it is the protocol");
-        assert!(
-            matches!(whole, Some((Frame::List(_), length)) if length == wire.len()),
-            "a head says how many parts there are"
-        );
-        String::from_utf8(wire).expect("text")
-    }
-
-    #[test]
-    fn a_plain_request_is_a_call_with_one_key() {
-        let request = Request::Extend {
-            resource: Resource::new("r").expect("a name"),
-            owner: Owner::from_bytes(b"o\r\n").expect("an owner"),
-            ttl: Ttl::SHORTEST,
-        };
-        let expected = format!(
-            "*6\r\n$7\r\nEVALSHA\r\n$40\r\n{}\r\n$1\r\n1\r\n$1\r\nr\r\n$3\r\no\r\n\r\n$2\r\n10\r\n",
-            EXTEND.sha1
-        );
-        let plain = Encoder::new(&Configuration::plain());
-        assert_eq!(encoded(&plain, &request), expected);
-        let format = KeyFormat::php_lock_2();
-        let formatted = Encoder::new(&Configuration::plain().with_key_format(format));
-        let expected = expected.replace("$1\r\nr\r\n", "$6\r\nlock_r\r\n");
-        assert_eq!(encoded(&formatted, &request), expected);
-    }
-
-    #[test]
-    fn only_a_fair_vote_names_a_queue_and_who_waits() {
-        let quorum = leasehold_core::Quorum::majority(1).expect("one node");
-        let (guard, skew) = (RestartGuard::Off, std::time::Duration::ZERO);
-        let fenced = Configuration::new("leasehold", "n", quorum, guard, Ttl::DEFAULT, skew);
-        let wire = |place: Option<Place>| {
-            let request = Request::Acquire {
-                resource: Resource::new("r").expect("a name"),
-                owner: Owner::from_bytes(b"me").expect("an owner"),
-                ttl: Ttl::SHORTEST,
-                proposal: None,
-                place,
-            };
-            encoded(&Encoder::new(&fenced), &request)
-        };
-        let usual = wire(None);
-        assert!(usual.starts_with("*14\r\n"), "{usual}");
-        assert!(!usual.contains("queue"), "{usual}");
-        let place = |ticket| {
-            let waiter = Waiter::new(0xab);
-            Some(Place { waiter, ticket })
-        };
-        let fair = wire(place(leasehold_core::Ticket::new(7)));
-        assert!(fair.starts_with("*17\r\n"), "{fair}");
-        assert!(fair.contains("$17\r\nleasehold:queue:r\r\n"), "{fair}");
-        assert!(
-            fair.ends_with("$16\r\n00000000000000ab\r\n$1\r\n7\r\n"),
-            "{fair}"
-        );
-        let new = wire(place(None));
-        assert!(
-            new.ends_with("$16\r\n00000000000000ab\r\n$0\r\n\r\n"),
-            "{new}"
-        );
-    }
-
-    #[test]
-    fn a_plain_acquire_is_redlocks_own_command() {
-        let request = Request::Acquire {
-            resource: Resource::new("r").expect("a name"),
-            owner: Owner::from_bytes(b"me").expect("an owner"),
-            ttl: Ttl::SHORTEST,
-            proposal: None,
-            place: None,
-        };
-        let plain = Encoder::new(&Configuration::plain());
-        let expected =
-            "*6\r\n$3\r\nSET\r\n$1\r\nr\r\n$2\r\nme\r\n$2\r\nNX\r\n$2\r\nPX\r\n$2\r\n10\r\n";
-        assert_eq!(encoded(&plain, &request), expected);
-        let mut in_full = Vec::new();
-        plain.encode_in_full(&mut in_full, &request, &Met::nobody(Disk::Ignored));
-        assert_eq!(in_full, expected.as_bytes());
-    }
-}
+mod tests;

@@ -2,8 +2,8 @@
 
 use super::{
     codec::{self, Frame, Inbox},
-    handshake::is_about_rights,
     reply::words,
+    rights::is_about_rights,
     search,
     socket::Stream,
     talk::{hear, send},

@@ -5,7 +5,7 @@ use super::{
     codec::{self, Frame},
     glance::{Glance, at_a_glance},
     greeting,
-    recall::Kind,
+    kind::Kind,
     reply::{self, Verdict},
     scripts::{Encoder, Met},
     stamp, steward,
@@ -64,9 +64,7 @@ impl Wire {
     /// `request` as it leaves over a connection to `peer`.
     #[must_use]
     pub fn request(&self, request: &Request, peer: &Peer) -> Vec<u8> {
-        let mut wire = Vec::new();
-        self.encoder.encode(&mut wire, request, &peer.met);
-        wire
+        self.encoder.said(request, &peer.met)
     }
 
     /// What the reply to `request` says, and the node's clock, if it tells that.

@@ -5,7 +5,7 @@ use leasehold::{
     clock::Clock,
     configuration::Configuration,
     link::{
-        Link, LinkEvent,
+        Draft, Link, LinkEvent, Message,
         redis::{RedisLink, RedisUrl},
     },
 };
@@ -82,7 +82,9 @@ impl Driven {
             attempt,
             step: self.sent,
         };
-        self.link.send(tag, request, Clock::system().now());
+        let (given, mut draft) = (Clock::system().now(), Draft::default());
+        let message = &mut Message::new(tag, request, given, &mut draft);
+        self.link.send(message);
         self.sent
     }
 

@@ -3,7 +3,7 @@
 use leasehold::{
     clock::Clock,
     link::{
-        Link, LinkEvent,
+        Draft, Link, LinkEvent, Message,
         memory::{MemoryLink, MemoryNode},
     },
 };
@@ -79,7 +79,8 @@ pub(crate) struct GatedLink {
 }
 
 impl Link for GatedLink {
-    fn send(&mut self, tag: Tag, request: &Request, given: Instant) {
+    fn send(&mut self, message: &mut Message<'_>) {
+        let (tag, request, given) = (message.tag(), message.request(), message.given());
         self.gate.0.lock().unwrap().seen.push(request.clone());
         self.waiting.push_back((tag, request.clone(), given));
     }
@@ -89,7 +90,9 @@ impl Link for GatedLink {
         state.waker = Some(cx.waker().clone());
         if !state.closed {
             for (tag, request, given) in self.waiting.drain(..) {
-                self.inner.send(tag, &request, given);
+                let mut draft = Draft::default();
+                let message = &mut Message::new(tag, &request, given, &mut draft);
+                self.inner.send(message);
             }
         }
         let polled = self.inner.poll(cx, events, most);

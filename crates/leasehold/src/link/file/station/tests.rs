@@ -1,6 +1,6 @@
 use super::*;
 use crate::link::{
-    Link, LinkEvent,
+    Draft, Link, LinkEvent, Message,
     file::{FileLink, FileNode, store::tests::Folder},
 };
 use leasehold_core::{AttemptId, Instant, OperationId, Owner, Resource, Ttl};
@@ -64,7 +64,12 @@ fn send(link: &mut FileLink, number: u64, release: bool) {
             place: None,
         },
     };
-    link.send(tag, &request, Instant::ORIGIN);
+    link.send(&mut Message::new(
+        tag,
+        &request,
+        Instant::ORIGIN,
+        &mut Draft::default(),
+    ));
 }
 
 struct Unpark(thread::Thread);

@@ -1,5 +1,8 @@
 use super::*;
-use crate::configuration::Configuration;
+use crate::{
+    configuration::Configuration,
+    link::{Draft, Message},
+};
 use leasehold_core::{AttemptId, Instant, OperationId, Owner, Resource, Ttl};
 use leasehold_core::{discovery::Heard, quarantine::Disk};
 
@@ -53,8 +56,10 @@ fn release(name: &str) -> Request {
 
 fn encoded(backlog: &mut Backlog, tag: Tag, request: &Request) {
     let encoder = Encoder::new(&Configuration::plain());
-    backlog.push(tag, request, Instant::ORIGIN, |wire| {
-        encoder.encode(wire, request, &Met::nobody(Disk::Ignored));
+    let mut draft = Draft::default();
+    let mut message = Message::new(tag, request, Instant::ORIGIN, &mut draft);
+    backlog.push(tag, Kind::of(request), Instant::ORIGIN, |wire| {
+        encoder.say(wire, &mut message, &Met::nobody(Disk::Ignored));
     });
 }
 
@@ -81,7 +86,7 @@ fn kinds(votes: impl Iterator<Item = (Tag, Vote)>) -> Vec<(u64, FaultKind)> {
 fn a_lost_request_is_disconnected_if_a_byte_of_it_has_left_and_down_otherwise() {
     let mut backlog = Backlog::default();
     for number in 0..4 {
-        backlog.push(tag(number), &acquire("me"), Instant::ORIGIN, ten_bytes);
+        backlog.push(tag(number), Kind::Acquire, Instant::ORIGIN, ten_bytes);
     }
     backlog.sent(11);
     assert!(backlog.answered().is_some());
@@ -151,7 +156,7 @@ fn a_request_of_several_commands_is_in_doubt_from_its_first_byte_to_its_last_ans
         for _ in 0..answers {
             assert!(matches!(
                 backlog.answered(),
-                Some(Asked::Change | Asked::Key)
+                Some(Asked::Aside(Aside::Change | Aside::Key))
             ));
         }
         if sent < length {
@@ -208,7 +213,7 @@ fn what_was_put_into_words_before_the_node_was_known_is_said_again_without_scrip
 fn no_more_leaves_than_a_stopped_node_can_take() {
     let mut backlog = Backlog::default();
     for number in 0..4 {
-        backlog.push(tag(number), &release("me"), Instant::ORIGIN, |wire| {
+        backlog.push(tag(number), Kind::Release, Instant::ORIGIN, |wire| {
             wire.extend_from_slice(&[b'x'; WINDOW / 2]);
         });
     }
@@ -232,22 +237,22 @@ fn no_more_leaves_than_a_stopped_node_can_take() {
 fn acquires_do_not_take_the_room_of_releases() {
     let mut backlog = Backlog::default();
     for _ in 0..MOST_VOTES {
-        assert_eq!(backlog.refuse(&acquire("me")), None);
-        backlog.push(tag(0), &acquire("me"), Instant::ORIGIN, |_| ());
+        assert_eq!(backlog.refuse(Kind::Acquire), None);
+        backlog.push(tag(0), Kind::Acquire, Instant::ORIGIN, |_| ());
     }
-    let fault = backlog.refuse(&extend("me")).expect("full");
+    let fault = backlog.refuse(Kind::Extend).expect("full");
     assert_eq!(fault.kind(), FaultKind::Busy);
     assert_eq!(
         fault.to_string(),
         "4096 requests wait for this node already"
     );
     for _ in 0..MOST_RELEASES {
-        assert_eq!(backlog.refuse(&release("me")), None);
-        backlog.push(tag(0), &release("me"), Instant::ORIGIN, |_| ());
+        assert_eq!(backlog.refuse(Kind::Release), None);
+        backlog.push(tag(0), Kind::Release, Instant::ORIGIN, |_| ());
     }
-    assert!(backlog.refuse(&release("me")).is_some());
+    assert!(backlog.refuse(Kind::Release).is_some());
     assert!(backlog.answered().is_some());
-    assert_eq!(backlog.refuse(&acquire("me")), None);
+    assert_eq!(backlog.refuse(Kind::Acquire), None);
 }
 
 #[test]
@@ -286,7 +291,7 @@ fn a_request_that_never_had_a_connection_is_told_the_bare_reason() {
         ),
     ] {
         let mut backlog = Backlog::default();
-        backlog.push(tag(0), &acquire("me"), Instant::ORIGIN, ten_bytes);
+        backlog.push(tag(0), Kind::Acquire, Instant::ORIGIN, ten_bytes);
         let votes: Vec<_> = backlog.abandon(loss).collect();
         let [(_, Vote::Unknown(fault))] = &votes[..] else {
             panic!("{votes:?}");
@@ -322,11 +327,11 @@ fn locks_are_counted_from_the_first_lack_of_a_script_until_none_waits() {
 fn what_is_answered_and_not_told_counts_against_the_limit() {
     let mut backlog = Backlog::default();
     for _ in 0..MOST_VOTES {
-        assert!(backlog.refuse(&acquire("me")).is_none());
+        assert!(backlog.refuse(Kind::Acquire).is_none());
         let (need, heard) = (Need::Later, Instant::ORIGIN);
         let heard = backlog.unconfirmed.hear(need, heard, tag(0), Vote::GRANTED);
         assert_eq!(heard, Heard::Asks);
     }
-    assert!(backlog.refuse(&acquire("me")).is_some());
-    assert!(backlog.refuse(&release("me")).is_none(), "it is a reserve");
+    assert!(backlog.refuse(Kind::Acquire).is_some());
+    assert!(backlog.refuse(Kind::Release).is_none(), "it is a reserve");
 }

@@ -1,0 +1,83 @@
+//! What answers are to that are due.
+
+use super::super::{kind::Kind, look::Said};
+use leasehold_core::{Fault, Instant, Request, Tag, Vote, discovery::Need};
+
+/// One answer that is due.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    Request(Waiting),
+    /// To the first of the asides.
+    Aside {
+        begins_at: u64,
+    },
+}
+
+impl Place {
+    pub(super) const fn begins_at(self) -> u64 {
+        match self {
+            Self::Request(Waiting { begins_at, .. }) | Self::Aside { begins_at } => begins_at,
+        }
+    }
+
+    pub(super) const fn request(self) -> Option<Waiting> {
+        match self {
+            Self::Request(waiting) => Some(waiting),
+            Self::Aside { .. } => None,
+        }
+    }
+}
+
+/// What an answer is to.
+#[derive(Debug)]
+pub(in super::super) enum Asked {
+    /// A request, all of it.
+    Request(Waiting),
+    Aside(Aside),
+}
+
+/// What is asked for a request, or beside all requests.
+#[derive(Debug)]
+pub(in super::super) enum Aside {
+    /// The last of what was said for a request without scripts.
+    Native(Waiting, Box<Request>),
+    /// Of such a request, before that: the change of its key.
+    Change,
+    /// And what the key was then.
+    Key,
+    /// That the node watch what it is asked next.
+    Watch,
+    /// What a key is.
+    Look(Look),
+    /// How the node writes to its disk.
+    Settings,
+    /// How many replicas have this vote.
+    Replicas {
+        tag: Tag,
+        vote: Box<Vote>,
+        /// What it needs then.
+        need: Need,
+    },
+    /// Whose the key is that this request has found.
+    Found(Tag, Box<Request>),
+    /// Which rights are lacking, for lack of which a request failed so.
+    Rights(Tag, Box<Fault>),
+}
+
+/// A request without an answer.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Waiting {
+    pub(in super::super) tag: Tag,
+    pub(in super::super) kind: Kind,
+    /// When it was given to the link.
+    pub(in super::super) given: Instant,
+    pub(super) begins_at: u64,
+}
+
+/// A look at a key without an answer.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Look {
+    /// What was said of the key before.
+    pub(in super::super) said: Said,
+    pub(super) begins_at: u64,
+}

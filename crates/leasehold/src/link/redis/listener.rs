@@ -1,0 +1,405 @@
+//! What a node's answers mean, each to what was asked.
+
+use super::{
+    backlog::{Aside, Asked, Backlog, Waiting},
+    codec::{self, Frame, Inbox},
+    failover::Watch,
+    glance::{Glance, at_a_glance},
+    greeting,
+    kind::Kind,
+    look::{self, Hints, Said},
+    native,
+    replicas::Replicas,
+    reply::{self, Reply, Verdict},
+    rights::{self, is_about_rights},
+    scripts::{Encoder, Met},
+};
+use crate::link::LinkEvent;
+use leasehold_core::{
+    Fault, FaultKind, Reading, Refusal, Request, Tag, Vote,
+    discovery::{Heard, Need},
+};
+use std::task::{Context, Poll};
+
+/// What it takes to understand the node's answers.
+pub(super) struct Listener {
+    encoder: Encoder,
+    /// Whom the connection was opened to.
+    met: Met,
+    /// Whether the node tells of changes to keys.
+    hints: Hints,
+    /// The answers to the first commands of a request that is made of several.
+    heard: native::Heard,
+    /// Whether the node was asked for its settings and has not answered.
+    asked: bool,
+    /// Who says that this is the node; none if its own address does.
+    watch: Option<Box<Watch>>,
+}
+
+/// Why no more answers were taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// All that have come in are.
+    All,
+    /// There may be more.
+    Enough,
+}
+
+impl Listener {
+    /// Of a connection to whom was `met`, which says whether it gives hints.
+    pub(super) const fn new(encoder: Encoder, met: Met, hints: Hints) -> Self {
+        Self {
+            encoder,
+            met,
+            hints,
+            heard: native::Heard::NOTHING,
+            asked: false,
+            watch: None,
+        }
+    }
+
+    /// From now on this says whether the server is the node.
+    pub(super) fn obey(&mut self, watch: Watch) {
+        self.watch = Some(Box::new(watch));
+    }
+
+    /// Whether the node tells of changes to keys.
+    pub(super) const fn hints(&self) -> Hints {
+        self.hints
+    }
+
+    /// Whom the connection was opened to.
+    pub(super) const fn met(&self) -> &Met {
+        &self.met
+    }
+
+    /// Ready when another server is the node now, with a fragment for people. Tells of the answers that can be told by the
+    /// last word of who says so.
+    pub(super) fn poll_departure(
+        &mut self,
+        cx: &mut Context<'_>,
+        backlog: &mut Backlog,
+        events: &mut Vec<LinkEvent>,
+    ) -> Poll<String> {
+        let Some(watch) = &mut self.watch else {
+            return Poll::Pending;
+        };
+        let departure = watch.poll_departure(cx);
+        if departure.is_pending() {
+            self.settle(backlog, events);
+        }
+        departure
+    }
+
+    /// Asks for the settings that `INFO` does not tell. A node that hangs is asked once.
+    pub(super) fn ask_settings(&mut self, backlog: &mut Backlog) {
+        if !self.asked {
+            self.asked = true;
+            backlog.ask_settings();
+        }
+    }
+
+    /// Takes the answers that have come in, until `limit` events are there.
+    pub(super) fn take(
+        &mut self,
+        inbox: &mut Inbox,
+        backlog: &mut Backlog,
+        events: &mut Vec<LinkEvent>,
+        limit: usize,
+    ) -> Result<Taken, String> {
+        while events.len() < limit {
+            let bytes = inbox.bytes();
+            if bytes.is_empty() {
+                return Ok(Taken::All);
+            }
+            let length = if let Some(waiting) = backlog.first()
+                && let Some((glance, length)) = at_a_glance(bytes, self.is_set(waiting.kind))
+            {
+                backlog.pop();
+                self.take_vote(glance, waiting, backlog, events)?;
+                length
+            } else if let Some(length) = backlog.looked(bytes) {
+                length
+            } else {
+                let decoded = codec::decode(bytes).map_err(|odd| odd.to_string())?;
+                let Some((frame, length)) = decoded else {
+                    return Ok(Taken::All);
+                };
+                self.hear(&frame, backlog, events)?;
+                length
+            };
+            inbox.taken(length);
+        }
+        Ok(Taken::Enough)
+    }
+
+    /// Takes a vote that was read at a glance.
+    fn take_vote(
+        &mut self,
+        Glance { vote, time }: Glance,
+        waiting: Waiting,
+        backlog: &mut Backlog,
+        events: &mut Vec<LinkEvent>,
+    ) -> Result<(), String> {
+        if self.is_awaited() {
+            let verdict = Verdict::Vote(vote);
+            let reply = Some(Reply { verdict, time });
+            return self.weigh(reply, waiting, None, backlog, events);
+        }
+        if self.looks(&vote, waiting.kind) && backlog.look_behind(&waiting, &vote).is_none() {
+            return Err(doubt(waiting.tag, UNREADABLE.to_owned(), events));
+        }
+        if let Some(node) = time {
+            let asked = waiting.given;
+            events.push(LinkEvent::Clock(Reading { node, asked }));
+        }
+        events.push(LinkEvent::Reply(waiting.tag, vote));
+        Ok(())
+    }
+
+    /// Takes one frame for what it is: a hint, or the answer to what was asked first.
+    fn hear(
+        &mut self,
+        frame: &Frame<'_>,
+        backlog: &mut Backlog,
+        events: &mut Vec<LinkEvent>,
+    ) -> Result<(), String> {
+        if let Frame::Push(push) = frame {
+            look::hear(push, self.encoder.key_format(), events);
+            return Ok(());
+        }
+        // A node that answers what it was not asked, or as nothing of ours is answered, is out of step with us.
+        // From here on no answer could be laid at the right request's door.
+        match backlog.answered() {
+            None => Err(reply::unasked(frame)),
+            Some(Asked::Request(waiting)) => {
+                let reply = match self.is_set(waiting.kind) {
+                    true => reply::of_set(frame),
+                    false => reply::of_script(frame),
+                };
+                self.weigh(reply, waiting, None, backlog, events)
+            }
+            Some(Asked::Aside(aside)) => self.hear_aside(frame, aside, backlog, events),
+        }
+    }
+
+    /// Takes the answer to what was asked beside requests, or for one without scripts.
+    fn hear_aside(
+        &mut self,
+        frame: &Frame<'_>,
+        aside: Aside,
+        backlog: &mut Backlog,
+        events: &mut Vec<LinkEvent>,
+    ) -> Result<(), String> {
+        let understood = match aside {
+            Aside::Native(waiting, request) => {
+                let reply = self.heard.reply(&request, frame);
+                return self.weigh(reply, waiting, Some(*request), backlog, events);
+            }
+            Aside::Change => self.heard.change(frame),
+            Aside::Key => self.heard.key(frame),
+            Aside::Watch => Some(()),
+            Aside::Settings => {
+                self.asked = false;
+                // Who does not tell any more may have been changed.
+                let is_durable = Some(greeting::is_durable(frame).unwrap_or(false));
+                self.met.rely(self.encoder.disk(is_durable));
+                Some(())
+            }
+            Aside::Replicas { tag, vote, need } => {
+                let vote = match self.encoder.replicas() {
+                    Some(replicas) => replicas.judge(frame, *vote),
+                    None => *vote,
+                };
+                self.tell(tag, vote, need, backlog, events);
+                Some(())
+            }
+            Aside::Found(tag, request) => self.found(frame, tag, &request, events),
+            Aside::Rights(tag, fault) => {
+                let named = rights::lacking(frame).map(|why| Fault::new(FaultKind::Rejected, &why));
+                let vote = Vote::Unknown(named.unwrap_or(*fault));
+                events.push(LinkEvent::Reply(tag, vote));
+                Some(())
+            }
+            Aside::Look(look) => {
+                if look.said.is_outdated(frame) {
+                    let changed = backlog.looked_at(&look, &self.encoder);
+                    events.extend(changed.map(|resource| LinkEvent::Changed(Some(resource))));
+                }
+                Some(())
+            }
+        };
+        understood.ok_or_else(|| ODD.to_owned())
+    }
+
+    /// Takes the answer about a key that a `SET … NX` has found.
+    fn found(
+        &self,
+        frame: &Frame<'_>,
+        tag: Tag,
+        request: &Request,
+        events: &mut Vec<LinkEvent>,
+    ) -> Option<()> {
+        let vote = native::found(request, frame)?;
+        let said = Said::of(&vote, request).filter(|_| self.hints == Hints::Given);
+        events.push(LinkEvent::Reply(tag, vote));
+        if let Some(said) = said
+            && said.is_outdated(frame)
+        {
+            let resource = request.resource().clone();
+            events.push(LinkEvent::Changed(Some(resource)));
+        }
+        Some(())
+    }
+
+    /// Whether the request is said by Redlock's own command, beside scripts.
+    const fn is_set(&self, kind: Kind) -> bool {
+        self.met.native.is_none() && self.encoder.is_native(kind)
+    }
+
+    /// Whether a script has failed for lack of a right, which was taken away after the handshake.
+    fn lacks_a_right(&self, fault: &Fault) -> bool {
+        self.met.native.is_none() && is_about_rights(&fault.to_string())
+    }
+
+    /// Takes what a request was answered; none if nothing of ours is answered so. `request` is what was asked, if nobody
+    /// has to read it back.
+    fn weigh(
+        &mut self,
+        reply: Option<Reply>,
+        waiting: Waiting,
+        request: Option<Request>,
+        backlog: &mut Backlog,
+        events: &mut Vec<LinkEvent>,
+    ) -> Result<(), String> {
+        if let Some(node) = reply.as_ref().and_then(|reply| reply.time) {
+            let asked = waiting.given;
+            events.push(LinkEvent::Clock(Reading { node, asked }));
+        }
+        let (tag, vote) = match reply.map(|reply| reply.verdict) {
+            Some(Verdict::Vote(Vote::Refused(_))) if self.is_set(waiting.kind) => {
+                // `SET … NX` does not say whose the key is, and it may be our own.
+                let Some(request) = backlog.recall(&waiting, &self.encoder) else {
+                    return Err(doubt(waiting.tag, UNREADABLE.to_owned(), events));
+                };
+                let watches = Said::of(&Vote::Refused(Refusal::default()), &request);
+                let watches = watches.is_some() && self.hints == Hints::Given;
+                backlog.ask_whose(waiting.tag, request, watches, &self.encoder);
+                return Ok(());
+            }
+            Some(Verdict::Vote(Vote::Unknown(fault))) if self.lacks_a_right(&fault) => {
+                backlog.ask_rights(waiting.tag, fault, &self.encoder);
+                return Ok(());
+            }
+            Some(Verdict::Vote(vote)) => {
+                if let Some(request) = &request {
+                    backlog.settled(request);
+                }
+                if !self.is_awaited() && !self.looks(&vote, waiting.kind) {
+                    events.push(LinkEvent::Reply(waiting.tag, vote));
+                    return Ok(());
+                }
+                let request = request.or_else(|| backlog.recall(&waiting, &self.encoder));
+                let Some(request) = request else {
+                    return Err(doubt(waiting.tag, UNREADABLE.to_owned(), events));
+                };
+                self.count(vote, waiting.tag, &request, backlog, events);
+                return Ok(());
+            }
+            Some(Verdict::ScriptMissing) => {
+                match backlog.repeat(waiting, &self.encoder, &self.met) {
+                    Ok(()) => return Ok(()),
+                    Err(undone) => undone,
+                }
+            }
+            // Nothing tells when a node that has failed can be asked again, but a new connection does.
+            Some(Verdict::Unclear(words)) => return Err(doubt(waiting.tag, words, events)),
+            None => return Err(doubt(waiting.tag, ODD.to_owned(), events)),
+        };
+        events.push(LinkEvent::Reply(tag, vote));
+        Ok(())
+    }
+
+    /// Whether a vote may lead to a look at the key.
+    fn looks(&self, vote: &Vote, kind: Kind) -> bool {
+        self.hints == Hints::Given && Said::may_be_by(vote, kind)
+    }
+
+    /// Whether others must have heard of votes, or confirm that this is the node, before they count.
+    fn is_awaited(&self) -> bool {
+        self.watch.is_some() || self.encoder.replicas().is_some()
+    }
+
+    /// Takes the vote that answers a request.
+    fn count(
+        &self,
+        vote: Vote,
+        tag: Tag,
+        request: &Request,
+        backlog: &mut Backlog,
+        events: &mut Vec<LinkEvent>,
+    ) {
+        if self.hints == Hints::Given
+            && let Some(said) = Said::of(&vote, request)
+        {
+            backlog.look(request.resource(), said, &self.encoder);
+        }
+        let need = Need::of(request, self.encoder.quarantine());
+        let vote = match &self.watch {
+            Some(watch) => watch.judge(need, vote),
+            None => vote,
+        };
+        if let Some(replicas) = self.encoder.replicas()
+            && Replicas::concern(request, &vote)
+        {
+            backlog.wait(tag, vote, need, replicas);
+        } else {
+            self.tell(tag, vote, need, backlog, events);
+        }
+    }
+
+    /// Tells of a vote, or keeps it until it can be told.
+    fn tell(
+        &self,
+        tag: Tag,
+        vote: Vote,
+        need: Need,
+        backlog: &mut Backlog,
+        events: &mut Vec<LinkEvent>,
+    ) {
+        let heard = match &self.watch {
+            Some(watch) => watch.hear(need, tag, vote, &mut backlog.unconfirmed),
+            None => Heard::Told(tag, vote),
+        };
+        match heard {
+            Heard::Told(tag, vote) => events.push(LinkEvent::Reply(tag, vote)),
+            Heard::Asks => self.settle(backlog, events),
+            Heard::Waits => {}
+        }
+    }
+
+    /// Tells of the answers that can be told by now.
+    fn settle(&self, backlog: &mut Backlog, events: &mut Vec<LinkEvent>) {
+        let Some(watch) = &self.watch else {
+            return;
+        };
+        while let Some((tag, vote)) = watch.settle(&mut backlog.unconfirmed) {
+            events.push(LinkEvent::Reply(tag, vote));
+        }
+    }
+}
+
+const UNREADABLE: &str = "a request cannot be told from its own bytes, which is a bug of leasehold";
+
+const ODD: &str = "the node gave an answer that none of our scripts gives";
+
+/// Answers a request of which nobody knows whether it took effect. Gives the reason back, with which the
+/// connection ends.
+fn doubt(tag: Tag, reason: String, events: &mut Vec<LinkEvent>) -> String {
+    let fault = Fault::new(FaultKind::Disconnected, &reason);
+    events.push(LinkEvent::Reply(tag, Vote::Unknown(fault)));
+    reason
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+use super::*;
+use crate::{
+    clock::Clock,
+    configuration::{Configuration, RestartGuard},
+    link::{
+        Draft, Message,
+        redis::{backlog::Loss, url::Sentinels},
+    },
+};
+use leasehold_core::{
+    AttemptId, Instant, OperationId, Owner, Quorum, Resource, Ttl, discovery::Rule,
+    quarantine::Disk,
+};
+use std::time::Duration;
+
+fn tag(step: u32) -> Tag {
+    Tag {
+        attempt: AttemptId {
+            operation: OperationId::new(0),
+            number: 0,
+        },
+        step,
+    }
+}
+
+/// Something that has all of its bytes left.
+fn pushed(backlog: &mut Backlog, listener: &Listener, step: u32, request: &Request) {
+    let (encoder, met) = (&listener.encoder, &listener.met);
+    let mut draft = Draft::default();
+    let mut message = Message::new(tag(step), request, Instant::ORIGIN, &mut draft);
+    backlog.push(tag(step), Kind::of(request), Instant::ORIGIN, |wire| {
+        encoder.say(wire, &mut message, met);
+    });
+    backlog.sent(backlog.ready().len());
+}
+
+fn owner() -> Owner {
+    Owner::from_bytes(b"me").expect("an owner")
+}
+
+fn resource() -> Resource {
+    Resource::new("r").expect("a name")
+}
+
+fn release() -> Request {
+    Request::Release {
+        resource: resource(),
+        owner: owner(),
+        keep: None,
+    }
+}
+
+fn acquire() -> Request {
+    Request::Acquire {
+        resource: resource(),
+        owner: owner(),
+        ttl: Ttl::DEFAULT,
+        proposal: None,
+        place: None,
+    }
+}
+
+fn listener(configuration: &Configuration) -> Listener {
+    let (encoder, met) = (Encoder::new(configuration), Met::nobody(Disk::Ignored));
+    Listener::new(encoder, met, Hints::Refused)
+}
+
+/// Of locks with a restart guard, behind sentinels that have said nothing yet.
+fn watching() -> Listener {
+    let sentinels = Sentinels {
+        hosts: Vec::new(),
+        master: "locks".to_owned(),
+        login: None,
+        tls: None,
+        rule: Rule::DEFAULT,
+    };
+    let quorum = Quorum::majority(1).expect("one node");
+    let guard = RestartGuard::Quarantine;
+    let guarded = Configuration::new("ns", "db1", quorum, guard, Ttl::DEFAULT, Duration::ZERO);
+    let mut listener = listener(&guarded);
+    listener.obey(Watch::begin(&sentinels, Clock::system()));
+    listener
+}
+
+#[test]
+fn an_extension_that_replicas_have_heard_of_waits_for_no_later_word_of_sentinels() {
+    let mut listener = watching();
+    let replicas = Replicas::new(1, Duration::from_millis(1));
+    listener.encoder = listener.encoder.replicated(replicas);
+    let mut events = Vec::new();
+    for (step, need) in [(0, Need::Later), (1, Need::Recent(None))] {
+        let mut backlog = Backlog::default();
+        backlog.wait(tag(step), Vote::GRANTED, need, replicas);
+        backlog.sent(backlog.ready().len());
+        let heard = listener.hear(&Frame::Integer(1), &mut backlog, &mut events);
+        heard.expect("it is what was asked");
+    }
+    assert_eq!(events.len(), 1, "{events:?}");
+    let told = events.pop();
+    assert!(
+        matches!(&told, Some(LinkEvent::Reply(of, vote)) if *of == tag(1) && vote.is_granted()),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn the_release_of_a_grant_that_is_not_confirmed_is_told_behind_it() {
+    let mut listener = watching();
+    let (mut backlog, mut events) = (Backlog::default(), Vec::new());
+    for (step, request) in [(0, acquire()), (1, release())] {
+        pushed(&mut backlog, &listener, step, &request);
+    }
+    for answer in [&b"granted - 1 1"[..], b"granted"] {
+        let heard = listener.hear(&Frame::Text(answer), &mut backlog, &mut events);
+        heard.expect("it is an answer");
+    }
+    let is_reply = |event: &LinkEvent| matches!(event, LinkEvent::Reply(..));
+    assert!(!events.iter().any(is_reply), "{events:?}");
+    let told: Vec<_> = backlog.abandon(Loss::Lost("it is over")).collect();
+    assert!(
+        matches!(&told[..], [(first, Vote::Unknown(_)), (second, vote)]
+            if *first == tag(0) && *second == tag(1) && vote.is_granted()),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_grant_that_later_word_will_confirm_is_not_refused_for_the_age_of_the_last() {
+    let mut listener = watching();
+    let (mut backlog, mut events) = (Backlog::default(), Vec::new());
+    pushed(&mut backlog, &listener, 0, &acquire());
+    let grant = Frame::Text(b"granted - 1 1");
+    let heard = listener.hear(&grant, &mut backlog, &mut events);
+    heard.expect("it is an answer");
+    let is_reply = |event: &LinkEvent| matches!(event, LinkEvent::Reply(..));
+    assert!(!events.iter().any(is_reply), "{events:?}");
+}
+
+#[test]
+fn an_error_that_a_proxy_may_give_ends_the_connection_and_leaves_the_request_in_doubt() {
+    let mut backlog = Backlog::default();
+    let mut events = Vec::new();
+    let words = "ERR upstream closed the connection";
+    let mut listener = listener(&Configuration::plain());
+    pushed(&mut backlog, &listener, 0, &release());
+    let frame = Frame::Error(words.as_bytes());
+    let ended = listener.hear(&frame, &mut backlog, &mut events);
+    assert_eq!(ended, Err(words.to_owned()));
+    let Some(LinkEvent::Reply(answered, Vote::Unknown(fault))) = events.pop() else {
+        panic!("not in doubt");
+    };
+    assert_eq!(answered, tag(0));
+    assert!(fault.may_have_happened());
+    assert_eq!(fault.to_string(), words);
+}
+
+/// Takes these answers, all of them.
+fn taken(
+    listener: &mut Listener,
+    bytes: &[u8],
+    backlog: &mut Backlog,
+    events: &mut Vec<LinkEvent>,
+) {
+    let mut inbox = Inbox::default();
+    inbox.space()[..bytes.len()].copy_from_slice(bytes);
+    inbox.filled(bytes.len());
+    let taken = listener.take(&mut inbox, backlog, events, usize::MAX);
+    assert_eq!(taken, Ok(Taken::All));
+    assert!(inbox.bytes().is_empty(), "{bytes:?}");
+}
+
+#[test]
+fn behind_an_extension_the_key_is_looked_at_and_what_has_changed_is_told() {
+    let extend = Request::Extend {
+        resource: resource(),
+        owner: owner(),
+        ttl: Ttl::DEFAULT,
+    };
+    let mut listener = listener(&Configuration::plain());
+    listener.hints = Hints::Given;
+    for (value, is_told) in [
+        ("$2\r\nme\r\n", false),
+        ("$3\r\nyou\r\n", true),
+        ("_\r\n", true),
+        ("-WRONGTYPE No\r\n", false),
+    ] {
+        let (mut backlog, mut events) = (Backlog::default(), Vec::new());
+        // Asked twice, so that the look is found behind what was answered before.
+        for step in 0..2 {
+            pushed(&mut backlog, &listener, step, &extend);
+            let grant = b"$7\r\ngranted\r\n";
+            taken(&mut listener, grant, &mut backlog, &mut events);
+            assert_eq!(
+                backlog.ready(),
+                [look::WATCH, b"*2\r\n$3\r\nGET\r\n$1\r\nr\r\n"].concat()
+            );
+            backlog.sent(backlog.ready().len());
+            events.clear();
+            for answer in ["+OK\r\n", value] {
+                taken(&mut listener, answer.as_bytes(), &mut backlog, &mut events);
+            }
+            let told = format!("{events:?}");
+            assert_eq!(
+                told == r#"[Changed(Some(Resource("r")))]"#,
+                is_told,
+                "{told}"
+            );
+        }
+    }
+}
