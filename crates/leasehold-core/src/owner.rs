@@ -196,20 +196,27 @@ pub const DIGITS: usize = 40;
 pub fn digits(random: &[u8; 20]) -> [u8; DIGITS] {
     let mut digits = [0; DIGITS];
     for (pair, byte) in digits.chunks_exact_mut(2).zip(random) {
-        pair.copy_from_slice(&[digit(byte >> 4), digit(*byte)]);
+        pair.copy_from_slice(&PAIRS[usize::from(*byte)]);
     }
     digits
 }
 
-fn digit(nibble: u8) -> u8 {
-    b"0123456789abcdef"[usize::from(nibble & 15)]
-}
+const PAIRS: [[u8; 2]; 256] = {
+    let digits = b"0123456789abcdef";
+    let mut pairs = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < pairs.len() {
+        pairs[byte] = [digits[byte >> 4], digits[byte & 15]];
+        byte += 1;
+    }
+    pairs
+};
 
 /// Bytes as lower-case hexadecimal digits.
 #[must_use]
 pub fn hexadecimal(bytes: &[u8]) -> String {
-    let nibbles = bytes.iter().flat_map(|byte| [byte >> 4, *byte]);
-    nibbles.map(|nibble| char::from(digit(nibble))).collect()
+    let digits = bytes.iter().flat_map(|byte| PAIRS[usize::from(*byte)]);
+    digits.map(char::from).collect()
 }
 
 #[cfg(test)]

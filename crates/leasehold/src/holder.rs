@@ -103,7 +103,12 @@ impl Holder {
         let label = label.map(str::to_owned);
         OwnerSource::written(move |random, owner| {
             let (now, pid) = (Clock::system().wall(), std::process::id());
-            sign(owner, random, this_host(), pid, now, label.as_deref())
+            let label = label.as_deref();
+            match HERE.get_or_init(|| (pid, here(pid))) {
+                (same, here) if *same == pid => sign(owner, random, here, now, label),
+                // It was forked.
+                _ => sign(owner, random, &here(pid), now, label),
+            }
         })
     }
 
@@ -176,8 +181,7 @@ impl fmt::Display for Holder {
 fn sign(
     owner: &mut [u8; Owner::LONGEST],
     random: &[u8; 20],
-    host: &str,
-    pid: u32,
+    here: &str,
     now: Duration,
     label: Option<&str>,
 ) -> usize {
@@ -190,9 +194,7 @@ fn sign(
     };
     put(&digits(random));
     put(b".");
-    put(host.as_bytes());
-    put(b".");
-    put(decimal(&mut [0; 20], u64::from(pid)));
+    put(here.as_bytes());
     put(b"@");
     put(decimal(&mut [0; 20], now.as_secs()));
     if let Some(label) = label {
@@ -206,19 +208,23 @@ fn sign(
 fn decimal(place: &mut [u8; 20], mut number: u64) -> &[u8] {
     let mut begin = place.len();
     loop {
-        begin -= 1;
-        place[begin] = b'0' + u8::try_from(number % 10).unwrap_or_default();
-        number /= 10;
+        begin -= 2;
+        let pair = u8::try_from(number % 100).unwrap_or_default();
+        (place[begin], place[begin + 1]) = (b'0' + pair / 10, b'0' + pair % 10);
+        number /= 100;
         if number == 0 {
-            return &place[begin..];
+            return &place[begin + usize::from(pair < 10)..];
         }
     }
 }
 
-/// The name of this machine as it stood when it was first asked for.
-fn this_host() -> &'static str {
-    static HOST: OnceLock<String> = OnceLock::new();
-    HOST.get_or_init(|| plain(&rustix::system::uname().nodename().to_string_lossy()))
+/// Number and text of the process that signed first.
+static HERE: OnceLock<(u32, String)> = OnceLock::new();
+
+/// The name of this machine, and the number of the process on it.
+fn here(pid: u32) -> String {
+    let uname = rustix::system::uname();
+    format!("{}.{pid}", plain(&uname.nodename().to_string_lossy()))
 }
 
 /// The dot separates the parts, so the host's own dots have to go.
@@ -246,7 +252,8 @@ mod tests {
     fn owner(host: &str, pid: u32, label: Option<&str>) -> Owner {
         let now = Duration::from_millis(1_767_225_600_999);
         let mut owner = [0; Owner::LONGEST];
-        let length = sign(&mut owner, &[0xa7; 20], &plain(host), pid, now, label);
+        let here = format!("{}.{pid}", plain(host));
+        let length = sign(&mut owner, &[0xa7; 20], &here, now, label);
         read(&owner[..length])
     }
 
