@@ -6,6 +6,7 @@ use crate::{
     round::Round,
     steps::Steps,
     terms::Terms,
+    time::Instant,
 };
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -28,6 +29,18 @@ impl Extension {
             callers,
             steps: Steps::default(),
         }
+    }
+
+    /// From now on somebody waits for it: for the nodes' time limit, and not for as long as the lease has time.
+    pub(crate) fn hurry(&mut self, now: Instant) {
+        let soon = now.saturating_add(self.terms.node_limit());
+        self.round.put_off(self.round.closes().min(soon));
+    }
+
+    /// Whether nobody waits for it, and the nodes that have not confirmed it have said nothing.
+    pub(crate) fn only_waits(&self) -> bool {
+        let round = &self.round;
+        self.callers.is_empty() && round.refusals().is_empty() && round.faults().is_empty()
     }
 
     /// A node's clock was set forward by `step`: what it has granted may end before its time.

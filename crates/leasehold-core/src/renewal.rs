@@ -5,6 +5,7 @@
 //! nothing any more, and the keys are left to their TTL until the holder lets go.
 
 mod news;
+mod trouble;
 mod watching;
 
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
     extension::Extension,
     failure::ExtendFailure,
     lease::Lease,
-    loss::{Danger, LeaseChange, Loss, Trouble},
+    loss::{LeaseChange, Loss, Trouble},
     node_set::{NodeId, NodeSet},
     outbox::Outbox,
     owner::Seed,
@@ -136,7 +137,7 @@ impl Renewal {
             repair: Repair::default(),
             watching: Watching::NONE,
         };
-        renewal.plan_next(begun);
+        renewal.plan_next(now, begun);
         renewal.watch_later(now, telling);
         renewal
     }
@@ -170,8 +171,14 @@ impl Renewal {
             }
             (None, Ok(terms)) => match &mut self.extension {
                 None => self.begin(now, terms, vec![caller], outbox),
-                Some(extension) if extension.terms == terms => extension.callers.push(caller),
-                Some(_) => self.queued.push((caller, terms)),
+                Some(extension) => {
+                    extension.hurry(now);
+                    if extension.terms == terms {
+                        extension.callers.push(caller);
+                    } else {
+                        self.queued.push((caller, terms));
+                    }
+                }
             },
         }
         turn
@@ -239,11 +246,9 @@ impl Renewal {
         outbox: &mut Outbox,
     ) -> Turn {
         let mut turn = Turn::default();
-        if let Some(extension) = &mut self.extension {
-            extension.round.handle_timeout(now);
-            self.decide(now, &mut turn, outbox);
-        }
         self.look_at_the_end(now, &mut turn);
+        self.look_at_silence(now, &mut turn);
+        self.decide(now, &mut turn, outbox);
         let is_due = self.next.is_some_and(|next| now >= next);
         if is_due && self.extension.is_none() && self.state != State::Lost {
             self.next = None;
@@ -310,10 +315,14 @@ impl Renewal {
         outbox: &mut Outbox,
     ) {
         let step = self.claim.next_step();
+        let valid_until = self.lease.valid_until;
+        let limit = if callers.is_empty() {
+            self.plan.upkeep.patience(&terms, now, valid_until)
+        } else {
+            terms.node_limit()
+        };
         // What comes after the lease's end does not count, so there is no use in waiting for it.
-        let closes = now
-            .saturating_add(terms.node_limit())
-            .min(self.lease.valid_until);
+        let closes = now.saturating_add(limit).min(valid_until);
         let round = Round::new(self.quorum, step, now, closes);
         self.claim.extended_at(now, step, terms);
         outbox.send(
@@ -337,11 +346,11 @@ impl Renewal {
             return;
         };
         let result = if extension.round.decision() == Decision::Won {
-            Ok(self.won(&mut extension, turn))
+            Ok(self.won(now, &mut extension, turn))
         } else {
-            let started = extension.round.started();
+            let (started, step) = (extension.round.started(), extension.round.step());
             let failure = ExtendFailure::of_lost(self.quorum, extension.round);
-            self.failed(now, started, &failure, turn);
+            self.failed(now, (started, step), &failure, turn);
             Err(failure)
         };
         for caller in extension.callers {
@@ -362,7 +371,7 @@ impl Renewal {
         }
     }
 
-    fn won(&mut self, extension: &mut Extension, turn: &mut Turn) -> Instant {
+    fn won(&mut self, now: Instant, extension: &mut Extension, turn: &mut Turn) -> Instant {
         let steps = mem::take(&mut extension.steps);
         let Extension { round, terms, .. } = extension;
         assert!(
@@ -386,25 +395,10 @@ impl Renewal {
         self.stalled = false;
         self.repair.confirmed();
         self.state = State::Held;
-        self.plan_next(round.started());
+        self.plan_next(now, round.started());
         let valid_until = self.lease.valid_until;
         turn.changes.push(LeaseChange::Confirmed { valid_until });
         valid_until
-    }
-
-    fn failed(&mut self, now: Instant, started: Instant, failure: &ExtendFailure, turn: &mut Turn) {
-        if let ExtendFailure::Gone(opposition) = failure {
-            // Fewer nodes than a quorum carry the key, and none of them gets it back by itself: others
-            // may hold the resource already.
-            return self.lose(Loss::Gone(opposition.clone()), turn);
-        }
-        let since = self.trouble.as_ref().map_or(now, |trouble| trouble.since);
-        let failure = failure.clone();
-        self.trouble = Some(Trouble { since, failure });
-        self.next = self.plan.upkeep.next_try(&self.terms, started, now);
-        if self.state == State::InDanger {
-            self.warn(turn);
-        }
     }
 
     /// Tells that the lease is in danger or lost, if it is.
@@ -419,13 +413,6 @@ impl Renewal {
             self.state = State::InDanger;
             self.warn(turn);
         }
-    }
-
-    fn warn(&self, turn: &mut Turn) {
-        turn.changes.push(LeaseChange::InDanger(Danger {
-            valid_until: self.lease.valid_until,
-            trouble: self.trouble.clone(),
-        }));
     }
 
     fn lose(&mut self, loss: Loss, turn: &mut Turn) {
@@ -462,9 +449,11 @@ impl Renewal {
         }
     }
 
-    fn plan_next(&mut self, started: Instant) {
+    fn plan_next(&mut self, now: Instant, started: Instant) {
         let random = self.seed.jitter(JITTER.wrapping_add(self.extensions));
         let next = self.plan.upkeep.next_renewal(&self.terms, started, random);
+        // It may have taken longer than that.
+        let next = next.map(|next| next.max(now));
         // What was touched while an extension was under way may have been touched behind its request.
         self.next = next.map(|next| self.touched.map_or(next, |soon| next.min(soon)));
     }
@@ -483,5 +472,6 @@ impl Renewal {
     }
 }
 
-/// Where the throws for extensions begin; those for pauses between tries begin at 0.
+/// Where the throws for extensions begin, with those for what follows on failures before them; those for pauses between
+/// tries begin at 0.
 const JITTER: u32 = 1 << 31;

@@ -61,14 +61,38 @@ impl Upkeep {
         Some(at.on_grid(share(every, 32)).max(soonest))
     }
 
-    /// When to try again after an extension that began at `started` and failed at `now`; none if the lease
-    /// is not extended by itself. One try for each time limit of the nodes: silence has had its pause,
-    /// a quick refusal gets one.
+    /// For how long an extension that nobody waits for is left to the nodes, of a lease that ends at `valid_until`: for a
+    /// third of what is left, so that there is time for more tries.
+    ///
+    /// A node answers in the order in which it was asked. One that is busy with the extensions of other leases is not
+    /// quicker if it is asked again meanwhile.
     #[must_use]
-    pub fn next_try(&self, terms: &Terms, started: Instant, now: Instant) -> Option<Instant> {
+    pub fn patience(&self, terms: &Terms, now: Instant, valid_until: Instant) -> Duration {
+        let left = valid_until.saturating_since(now);
+        // In whole milliseconds, as people are told of it.
+        let third =
+            Duration::from_millis(u64::try_from(share(left, 3).as_millis()).unwrap_or(u64::MAX));
+        terms.node_limit().max(third)
+    }
+
+    /// When to try again after an extension that began at `started` and failed at `now`, of a lease that ends at
+    /// `valid_until`, by the die's throw `random`; none if the lease is not extended by itself. One try for each time limit
+    /// of the nodes: silence has had its pause, a quick refusal gets one.
+    ///
+    /// What fails together, because the nodes cannot serve all of it in time, is spread, so that it does not fail together
+    /// again: by an eighth of the time that is left.
+    #[must_use]
+    pub fn next_try(
+        &self,
+        terms: &Terms,
+        (started, now, valid_until): (Instant, Instant, Instant),
+        random: u64,
+    ) -> Option<Instant> {
         let pause = self.pace(terms)?.min(terms.node_limit());
         let soon = now.saturating_add(SHORTEST_REST);
-        Some(started.saturating_add(pause).max(soon))
+        let spread = share(valid_until.saturating_since(now), 8);
+        let at = started.saturating_add(pause).max(soon);
+        Some(at.saturating_add(share_of(spread, random)))
     }
 
     /// From when on a lease that ends at `valid_until` is in danger.
@@ -151,7 +175,7 @@ mod tests {
         );
         let off = every(AutoRenewal::Off);
         assert_eq!(off.next_renewal(&terms(), at(0), 0), None);
-        assert_eq!(off.next_try(&terms(), at(0), at(0)), None);
+        assert_eq!(off.next_try(&terms(), (at(0), at(0), at(9)), 0), None);
     }
 
     #[test]
@@ -160,9 +184,20 @@ mod tests {
         let next = slow.next_renewal(&terms(), at(0), u64::MAX);
         assert!(next.is_some_and(|next| next < at(5_300)), "{next:?}");
         let limit = terms().node_limit();
-        let next_try = |now| slow.next_try(&terms(), at(7), now);
-        assert_eq!(next_try(at(8)), Some(at(7).saturating_add(limit)));
-        assert_eq!(next_try(at(900)), Some(at(901)));
+        let next_try = |now, random| slow.next_try(&terms(), (at(7), now, at(1_700)), random);
+        assert_eq!(next_try(at(8), 0), Some(at(7).saturating_add(limit)));
+        assert_eq!(next_try(at(900), 0), Some(at(901)));
+        assert_eq!(next_try(at(900), u64::MAX / 2 + 1), Some(at(951)));
+    }
+
+    #[test]
+    fn the_longer_a_lease_lasts_the_longer_nodes_may_take_to_extend_it() {
+        let patience = |now| Upkeep::default().patience(&terms(), at(now), at(9_000));
+        assert_eq!(patience(0), Duration::from_secs(3));
+        assert_eq!(patience(6_000), Duration::from_secs(1));
+        for late in [8_500, 9_000, 9_100] {
+            assert_eq!(patience(late), terms().node_limit());
+        }
     }
 
     #[test]

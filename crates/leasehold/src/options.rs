@@ -271,7 +271,8 @@ impl LockOptions {
     /// chosen here. At most half of the validity counts, so that one failure costs nothing.
     ///
     /// The manager's thread does it, for as long as the guard lives. An extension that fails is tried again
-    /// until the lease ends.
+    /// until the lease ends. Nodes that are slow to answer are waited for as long: to ask them again would make them
+    /// slower, where many leases are extended at once.
     pub fn renew_every(mut self, every: Duration) -> Self {
         self.upkeep.renewal = AutoRenewal::Every(every);
         self

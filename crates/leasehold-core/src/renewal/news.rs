@@ -50,6 +50,9 @@ impl Renewal {
         if self.trouble.is_some() && self.next.is_some() {
             self.next = Some(now);
         }
+        if let Some(extension) = self.extension.as_mut().filter(|it| !it.only_waits()) {
+            extension.hurry(now);
+        }
     }
 
     /// Somebody may have touched the keys: the next extension tells, and comes within this time.

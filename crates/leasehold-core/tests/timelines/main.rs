@@ -52,6 +52,7 @@ macro_rules! stories {
 
 stories! {
     a_caller_that_gives_up_leaves_its_turn_to_the_next
+    a_caller_that_joins_a_renewal_waits_for_the_time_limit_only
     a_caller_that_others_bypass_asks_all_nodes_at_once
     a_caller_that_was_refused_for_a_cancelled_one_asks_when_that_is_taken_back
     a_caller_whose_time_was_spent_behind_others_is_not_told_of_silence
@@ -178,6 +179,7 @@ stories! {
     keys_that_are_taken_over_get_a_token_of_their_own
     leases_of_the_same_age_have_their_keys_watched_together
     no_node_is_given_the_key_before_a_quorum_confirms
+    nodes_that_are_slow_are_waited_for_and_not_asked_again
     nodes_that_have_not_voted_are_given_the_key_one_by_one
     one_lost_key_and_one_late_node_do_not_prove_the_lock_gone
     one_node_is_its_own_quorum

@@ -1,0 +1,66 @@
+//! Extensions that fail, and those to which the nodes say nothing.
+
+use super::{JITTER, Renewal, State, Turn};
+use crate::{
+    failure::ExtendFailure,
+    loss::{Danger, LeaseChange, Loss, Trouble},
+    time::Instant,
+};
+
+impl Renewal {
+    /// Looks whether the nodes have had enough time for the extension.
+    pub(super) fn look_at_silence(&mut self, now: Instant, turn: &mut Turn) {
+        let Some(extension) = &mut self.extension else {
+            return;
+        };
+        if now < extension.round.closes() || !extension.only_waits() {
+            return extension.round.handle_timeout(now);
+        }
+        // Nothing was lost, or we were told: the nodes answer as soon as they come to it. To ask them again would make that
+        // later, and what they answer to the first request would not count. Where more leases are to be extended at once
+        // than the nodes can serve in the time, all of them would be lost so.
+        let mut silent = extension.round.clone();
+        silent.handle_timeout(now);
+        let patience = self
+            .plan
+            .upkeep
+            .patience(&extension.terms, now, self.lease.valid_until);
+        let closes = extension.round.closes().saturating_add(patience);
+        extension.round.put_off(closes);
+        let failure = ExtendFailure::of_lost(self.quorum, silent);
+        self.note_trouble(now, failure, turn);
+    }
+
+    pub(super) fn failed(
+        &mut self,
+        now: Instant,
+        (started, step): (Instant, u32),
+        failure: &ExtendFailure,
+        turn: &mut Turn,
+    ) {
+        if let ExtendFailure::Gone(opposition) = failure {
+            // Fewer nodes than a quorum carry the key, and none of them gets it back by itself: others
+            // may hold the resource already.
+            return self.lose(Loss::Gone(opposition.clone()), turn);
+        }
+        let random = self.seed.jitter(JITTER.wrapping_sub(step));
+        let times = (started, now, self.lease.valid_until);
+        self.next = self.plan.upkeep.next_try(&self.terms, times, random);
+        self.note_trouble(now, failure.clone(), turn);
+    }
+
+    fn note_trouble(&mut self, now: Instant, failure: ExtendFailure, turn: &mut Turn) {
+        let since = self.trouble.as_ref().map_or(now, |trouble| trouble.since);
+        self.trouble = Some(Trouble { since, failure });
+        if self.state == State::InDanger {
+            self.warn(turn);
+        }
+    }
+
+    pub(super) fn warn(&self, turn: &mut Turn) {
+        turn.changes.push(LeaseChange::InDanger(Danger {
+            valid_until: self.lease.valid_until,
+            trouble: self.trouble.clone(),
+        }));
+    }
+}
