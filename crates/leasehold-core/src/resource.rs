@@ -41,7 +41,10 @@ impl Resource {
         if name.len() > Self::LONGEST {
             return Err(ResourceError::TooLong { bytes: name.len() });
         }
-        if let Some((at, character)) = name.char_indices().find(|(_, c)| c.is_control()) {
+        // Most names are plain, which takes half as long to see.
+        if !name.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+            && let Some((at, character)) = name.char_indices().find(|(_, c)| c.is_control())
+        {
             return Err(ResourceError::ControlCharacter { character, at });
         }
         Ok(Self {

@@ -41,7 +41,7 @@ struct Shared {
     healths: Healths,
 }
 
-/// What the shell can be asked.
+/// What the shell can be asked. It is copied on its way, so what is large and rare is in a box.
 #[derive(Debug)]
 pub(crate) enum Command {
     Acquire {
@@ -58,7 +58,7 @@ pub(crate) enum Command {
     Prolong {
         resource: Resource,
         owner: Owner,
-        terms: Terms,
+        terms: Box<Terms>,
         answer: Promise<Extended>,
     },
     Heartbeat(OperationId),
@@ -71,7 +71,7 @@ pub(crate) enum Command {
     Evict {
         resource: Resource,
         owner: Owner,
-        terms: Terms,
+        terms: Box<Terms>,
         answer: Promise<ReleaseOutcome>,
     },
     Release(OperationId),
@@ -176,7 +176,7 @@ impl Handle {
         self.post(Command::Prolong {
             resource,
             owner,
-            terms,
+            terms: Box::new(terms),
             answer,
         });
         self.wait(EXTENSION, &of, answered).await
@@ -211,7 +211,7 @@ impl Handle {
         self.post(Command::Evict {
             resource,
             owner,
-            terms,
+            terms: Box::new(terms),
             answer,
         });
         self.wait(RELEASE, &of, answered).await

@@ -203,7 +203,7 @@ impl Shell {
                 let operation = Operation::Evict {
                     resource,
                     owner,
-                    terms,
+                    terms: *terms,
                 };
                 self.submit_for(now, operation, Pending::Evict(answer));
             }
@@ -216,7 +216,7 @@ impl Shell {
                 let operation = Operation::Prolong {
                     resource,
                     owner,
-                    terms,
+                    terms: *terms,
                 };
                 self.submit_for(now, operation, Pending::Extend(answer));
             }
@@ -346,6 +346,7 @@ impl Shell {
     fn poll_links(&mut self, cx: &mut Context<'_>, at_once: usize) -> bool {
         let mut moved = false;
         for index in 0..self.links.len() {
+            let node = NodeId::new(index).expect("there are as many links as nodes");
             let (link, heard) = (&mut self.links[index], &mut self.heard);
             while heard.len() < at_once && link.poll(cx, heard, at_once - heard.len()).is_ready() {}
             if heard.is_empty() {
@@ -357,26 +358,25 @@ impl Shell {
             let now = self.clock.now();
             let mut heard = std::mem::take(&mut self.heard);
             for event in heard.drain(..) {
-                self.hear(now, index, event);
+                self.hear(now, node, event);
             }
             self.heard = heard;
         }
         moved
     }
 
-    fn hear(&mut self, now: Instant, index: usize, event: LinkEvent) {
-        let node = NodeId::new(index).expect("there are as many links as nodes");
+    fn hear(&mut self, now: Instant, node: NodeId, event: LinkEvent) {
         if let Some(witness) = &mut self.witness {
             witness.heard(now, node, &event);
         }
-        self.answering.hear(now, index, &event);
+        self.answering.hear(now, node, &event);
         match event {
             LinkEvent::Reply(tag, vote) => {
                 self.engine.handle_reply(now, node, tag, vote);
             }
             LinkEvent::Clock(reading) => {
                 if let Some(step) = self.engine.handle_clock(now, node, reading) {
-                    self.healths.step(index, step);
+                    self.healths.step(node.index(), step);
                     if let Some(witness) = &mut self.witness {
                         witness.stepped(node, step);
                     }
@@ -386,11 +386,12 @@ impl Shell {
                 self.engine.handle_hint(now, node, resource.as_ref());
             }
             LinkEvent::Up(id) => {
-                self.healths.connection(index, NodeConnection::Up);
+                self.healths.connection(node.index(), NodeConnection::Up);
                 self.engine.handle_link(now, node, LinkChange::Up(id));
             }
             LinkEvent::Down(reason) => {
-                self.healths.connection(index, NodeConnection::Down(reason));
+                let down = NodeConnection::Down(reason);
+                self.healths.connection(node.index(), down);
                 self.engine.handle_link(now, node, LinkChange::Down);
             }
         }

@@ -7,12 +7,11 @@ mod spans {
     use crate::{cell::Cell, state::LeaseState};
     use leasehold_core::{Lease, Resource};
     use std::{panic::AssertUnwindSafe, sync::Arc};
-    use tracing::{Instrument, Span, field, info_span};
+    use tracing::{Instrument, Span, field, info_span, instrument::Instrumented};
 
     /// Waits within the span `acquire`.
-    pub(crate) async fn acquiring<T>(resource: &Resource, wait: impl Future<Output = T>) -> T {
-        let span = info_span!(target: "leasehold", "acquire", %resource);
-        wait.instrument(span).await
+    pub(crate) fn acquiring<W: Future>(resource: &Resource, wait: W) -> Instrumented<W> {
+        wait.instrument(info_span!(target: "leasehold", "acquire", %resource))
     }
 
     /// The span `hold`, from when a guard is handed out to its end.
@@ -58,8 +57,8 @@ mod spans {
     use leasehold_core::{Lease, Resource};
     use std::sync::Arc;
 
-    pub(crate) async fn acquiring<T>(_: &Resource, wait: impl Future<Output = T>) -> T {
-        wait.await
+    pub(crate) const fn acquiring<W: Future>(_: &Resource, wait: W) -> W {
+        wait
     }
 
     #[derive(Debug)]

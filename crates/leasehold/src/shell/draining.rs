@@ -55,11 +55,12 @@ impl Answering {
     }
 
     /// Takes what a link has said.
-    pub(super) fn hear(&mut self, now: Instant, index: usize, event: &LinkEvent) {
-        let this = &mut self.0[index];
+    pub(super) fn hear(&mut self, now: Instant, node: NodeId, event: &LinkEvent) {
+        let this = &mut self.0[node.index()];
         match event {
             LinkEvent::Reply(_, vote) => {
-                if is_of_the_node(vote) {
+                // What comes together is of one reading.
+                if this.silent_since != now && is_of_the_node(vote) {
                     let silent = now.saturating_since(this.silent_since);
                     this.slowest = this.slowest.max(silent);
                     this.silent_since = now;
@@ -176,7 +177,7 @@ mod tests {
     /// Of one node that was up at first.
     fn up() -> Answering {
         let mut answering = Answering::new(1);
-        answering.hear(at(0), 0, &LinkEvent::Up(None));
+        answering.hear(at(0), node(0), &LinkEvent::Up(None));
         answering
     }
 
@@ -188,13 +189,13 @@ mod tests {
         }
         answering.ask(at(0), node(1));
         assert_eq!(answering.awaited(at(249)), nodes([0, 1]));
-        answering.hear(at(249), 0, &answer());
+        answering.hear(at(249), node(0), &answer());
         assert_eq!(answering.awaited(at(250)), nodes([0]), "one hangs");
-        answering.hear(at(440), 0, &answer());
+        answering.hear(at(440), node(0), &answer());
         // It took 249 ms once, so it has twice that.
         assert_eq!(answering.awaited(at(440 + 497)), nodes([0]));
         assert_eq!(answering.awaited(at(440 + 498)), NodeSet::EMPTY);
-        answering.hear(at(1_000), 0, &answer());
+        answering.hear(at(1_000), node(0), &answer());
         assert_eq!(
             answering.awaited(at(1_000)),
             NodeSet::EMPTY,
@@ -221,7 +222,7 @@ mod tests {
         answering.asked_all(at(1_000), at(1_400));
         assert_eq!(answering.awaited(at(1_649)), nodes([0]));
         assert_eq!(answering.awaited(at(1_650)), NodeSet::EMPTY);
-        answering.hear(at(1_610), 0, &answer());
+        answering.hear(at(1_610), node(0), &answer());
         assert_eq!(
             answering.awaited(at(1_610 + 419)),
             nodes([0]),
@@ -234,15 +235,15 @@ mod tests {
     fn a_node_whose_connection_was_just_lost_is_waited_for() {
         let mut answering = up();
         answering.ask(at(10), node(0));
-        answering.hear(at(20), 0, &fault(FaultKind::Disconnected));
-        answering.hear(at(20), 0, &down());
+        answering.hear(at(20), node(0), &fault(FaultKind::Disconnected));
+        answering.hear(at(20), node(0), &down());
         assert_eq!(answering.awaited(at(269)), nodes([0]), "it dials");
         assert_eq!(
             answering.awaited(at(270)),
             NodeSet::EMPTY,
             "it does not come"
         );
-        answering.hear(at(30), 0, &LinkEvent::Up(None));
+        answering.hear(at(30), node(0), &LinkEvent::Up(None));
         assert_eq!(answering.awaited(at(30)), NodeSet::EMPTY, "it owes nothing");
         answering.ask(at(30), node(0));
         assert_eq!(answering.awaited(at(279)), nodes([0]), "it is asked again");
@@ -251,15 +252,15 @@ mod tests {
     #[test]
     fn a_node_that_cannot_be_reached_again_is_not_waited_for() {
         let mut answering = up();
-        answering.hear(at(20), 0, &down());
+        answering.hear(at(20), node(0), &down());
         assert_eq!(answering.awaited(at(21)), nodes([0]));
-        answering.hear(at(22), 0, &down());
+        answering.hear(at(22), node(0), &down());
         assert_eq!(answering.awaited(at(22)), NodeSet::EMPTY);
         // Nor one that was never reached.
         let mut answering = Answering::new(1);
         answering.ask(at(0), node(0));
-        answering.hear(at(5), 0, &fault(FaultKind::Down));
-        answering.hear(at(5), 0, &down());
+        answering.hear(at(5), node(0), &fault(FaultKind::Down));
+        answering.hear(at(5), node(0), &down());
         assert_eq!(answering.awaited(at(5)), NodeSet::EMPTY);
     }
 
@@ -271,10 +272,10 @@ mod tests {
             answering.ask(at(0), node(0));
             answering.ask(at(0), node(0));
             answering.ask(at(400), node(0));
-            answering.hear(at(400), 0, &fault(kind));
+            answering.hear(at(400), node(0), &fault(kind));
             assert_eq!(answering.awaited(at(400)), NodeSet::EMPTY, "{kind:?}");
-            answering.hear(at(401), 0, &fault(kind));
-            answering.hear(at(401), 0, &fault(kind));
+            answering.hear(at(401), node(0), &fault(kind));
+            answering.hear(at(401), node(0), &fault(kind));
             answering.ask(at(500), node(0));
             assert_eq!(answering.awaited(at(749)), nodes([0]), "{kind:?}");
             assert_eq!(answering.awaited(at(750)), NodeSet::EMPTY, "{kind:?}");
@@ -282,7 +283,7 @@ mod tests {
         let mut answering = up();
         answering.ask(at(0), node(0));
         answering.ask(at(0), node(0));
-        answering.hear(at(90), 0, &fault(FaultKind::Rejected));
+        answering.hear(at(90), node(0), &fault(FaultKind::Rejected));
         assert_eq!(
             answering.awaited(at(339)),
             nodes([0]),
