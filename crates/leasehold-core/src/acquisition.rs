@@ -69,19 +69,28 @@ pub(crate) struct Acquisition {
 #[derive(Clone, Debug, Hash)]
 enum State {
     /// One node is asked before the others.
-    Knocking(Box<Claim>, Round, NodeId),
-    Voting(Box<Claim>, Round),
+    Knocking(Box<Claim>, NodeId),
+    Voting(Box<Claim>),
     /// The vote is won; when it began, and until when a lease would be valid.
-    Agreeing(Box<Claim>, Agreement, Span),
+    Agreeing(Box<Claim>, Box<Agreement>, Span),
     Resting(Rest),
-    Ended(End),
+    Won(Box<Claim>, Standing),
+    Failed(Box<AcquireFailure>),
+}
+
+/// What a lease stands on that was just won.
+#[derive(Clone, Copy, Debug, Hash)]
+struct Standing {
+    nodes: NodeSet,
+    token: Option<FencingToken>,
+    span: Span,
 }
 
 /// How an acquisition ended.
-#[derive(Clone, Debug, Hash)]
+#[derive(Debug)]
 pub(crate) enum End {
     Won(Won),
-    Failed(AcquireFailure),
+    Failed(Box<AcquireFailure>),
 }
 
 /// What the engine knows that its acquisitions need.
@@ -162,7 +171,17 @@ impl Acquisition {
     /// How it ended, if it has.
     pub(crate) fn into_end(self) -> Option<End> {
         match self.state {
-            State::Ended(end) => Some(end),
+            State::Won(claim, standing) => Some(End::Won(Won {
+                claim,
+                token: standing.token,
+                plan: self.plan,
+                seed: self.seed,
+                standing: standing.nodes,
+                steps: self.steps,
+                begun: standing.span.begun,
+                valid_until: standing.span.valid_until,
+            })),
+            State::Failed(failure) => Some(End::Failed(failure)),
             _ => None,
         }
     }
@@ -191,11 +210,10 @@ impl Acquisition {
         let is_first = tag.step == Claim::ACQUIRE_STEP;
         let is_fenced = self.plan.is_fenced && is_first;
         match &mut self.state {
-            State::Voting(claim, round) | State::Knocking(claim, round, _)
-                if tag.attempt == claim.id() =>
-            {
+            State::Voting(claim) | State::Knocking(claim, _) if tag.attempt == claim.id() => {
                 claim.settle(now, node, tag.step, &vote);
-                round.handle_from(node, tag.step, counted(vote, is_fenced), server);
+                let vote = counted(vote, is_fenced);
+                claim.round.handle_from(node, tag.step, vote, server);
             }
             State::Agreeing(claim, agreement, _) if tag.attempt == claim.id() => {
                 claim.settle(now, node, tag.step, &vote);
@@ -216,9 +234,9 @@ impl Acquisition {
         outbox: &mut Outbox,
     ) -> Turn {
         let granted = match &self.state {
-            State::Voting(_, round) | State::Knocking(_, round, _) => round.tally().granted(),
+            State::Voting(claim) | State::Knocking(claim, _) => claim.round.tally().granted(),
             State::Agreeing(_, agreement, _) => agreement.keys(),
-            State::Resting(_) | State::Ended(_) => NodeSet::EMPTY,
+            State::Resting(_) | State::Won(..) | State::Failed(_) => NodeSet::EMPTY,
         };
         if !granted.contains(node) {
             return Turn::default();
@@ -229,9 +247,9 @@ impl Acquisition {
         }
         let stepped = Fault::stepped(all);
         match &mut self.state {
-            State::Voting(_, round) | State::Knocking(_, round, _) => round.doubt(node, stepped),
+            State::Voting(claim) | State::Knocking(claim, _) => claim.round.doubt(node, stepped),
             State::Agreeing(_, agreement, _) => agreement.doubt(node, stepped),
-            State::Resting(_) | State::Ended(_) => {}
+            State::Resting(_) | State::Won(..) | State::Failed(_) => {}
         }
         self.decide(now, outbox)
     }
@@ -244,19 +262,19 @@ impl Acquisition {
         outbox: &mut Outbox,
     ) -> Turn {
         match &mut self.state {
-            State::Knocking(_, round, asked) => {
-                if now >= round.closes() {
+            State::Knocking(claim, asked) => {
+                if now >= claim.round.closes() {
                     // Whoever had no time to wait says nothing about the node.
-                    if now >= round.started().saturating_add(KNOCK) {
+                    if now >= claim.round.started().saturating_add(KNOCK) {
                         around.nodes.missed(*asked);
                     }
                     self.ask_the_others(now, outbox);
                 }
             }
-            State::Voting(_, round) => round.handle_timeout(now),
+            State::Voting(claim) => claim.round.handle_timeout(now),
             State::Agreeing(_, agreement, _) => agreement.handle_timeout(now),
             State::Resting(_) => return self.rest(now, around, outbox),
-            State::Ended(_) => {}
+            State::Won(..) | State::Failed(_) => {}
         }
         self.decide(now, outbox)
     }
@@ -264,12 +282,12 @@ impl Acquisition {
     /// Gives up because the caller does not want the resource any more.
     pub(crate) fn cancel(self, now: Instant) -> (AcquireFailure, Option<Box<Claim>>) {
         let claim = match self.state {
-            State::Voting(claim, _) | State::Agreeing(claim, ..) => Some(claim),
-            State::Knocking(mut claim, round, asked) => {
-                leave_out(now, &mut claim, &round, asked, self.quorum);
+            State::Voting(claim) | State::Agreeing(claim, ..) => Some(claim),
+            State::Knocking(mut claim, asked) => {
+                leave_out(now, &mut claim, asked, self.quorum);
                 Some(claim)
             }
-            State::Resting(_) | State::Ended(_) => None,
+            State::Resting(_) | State::Won(..) | State::Failed(_) => None,
         };
         let failure = AcquireFailure {
             cause: Cause::Cancelled,
@@ -283,13 +301,13 @@ impl Acquisition {
     /// When to look at the clock again.
     pub(crate) fn wake_at(&self) -> Instant {
         match &self.state {
-            State::Knocking(_, round, _) | State::Voting(_, round) => round.closes(),
+            State::Knocking(claim, _) | State::Voting(claim) => claim.round.closes(),
             State::Agreeing(_, agreement, _) => agreement.closes(),
             State::Resting(rest) => rest
                 .wake_at(self.is_behind)
                 .min(self.tries.next())
                 .min(self.shows_itself_at()),
-            State::Ended(_) => Instant::NEVER,
+            State::Won(..) | State::Failed(_) => Instant::NEVER,
         }
     }
 
@@ -322,7 +340,7 @@ impl Acquisition {
         };
         let terms = self.plan.terms;
         let proposal = self.plan.is_fenced.then(|| around.proposal(now));
-        let claim = Claim::new(id, self.resource.clone(), owner, terms, self.quorum, now)
+        let mut claim = Claim::new(id, self.resource.clone(), owner, terms, self.quorum, now)
             .taking_over(self.from.clone())
             .queueing(self.queueing.as_ref().map(Queueing::place))
             .proposing(proposal);
@@ -336,17 +354,17 @@ impl Acquisition {
             || self.closes(now),
             |_| self.closes(now).min(now.saturating_add(KNOCK)),
         );
-        let round = Round::new(self.quorum, Claim::ACQUIRE_STEP, now, closes);
+        claim.round.put_off(closes);
         match first {
             Some(node) => {
                 outbox.send(NodeSet::of(node), tag, claim.first());
-                self.state = State::Knocking(claim, round, node);
+                self.state = State::Knocking(claim, node);
             }
             None => {
                 // Step 2: all nodes at once.
                 outbox.send(self.quorum.nodes(), tag, claim.first());
                 self.asked_all = now;
-                self.state = State::Voting(claim, round);
+                self.state = State::Voting(claim);
             }
         }
         Turn::default()
@@ -359,8 +377,8 @@ impl Acquisition {
     }
 
     fn decide(&mut self, now: Instant, outbox: &mut Outbox) -> Turn {
-        if let State::Knocking(_, round, first) = &self.state {
-            let tally = *round.tally();
+        if let State::Knocking(claim, first) = &self.state {
+            let tally = claim.round.tally();
             if !tally.answered().contains(*first) {
                 return Turn::default();
             }
@@ -368,22 +386,25 @@ impl Acquisition {
                 self.ask_the_others(now, outbox);
             }
         }
-        // Most answers decide nothing, and the state is large: it stays where it is.
-        if let State::Voting(_, round) = &self.state
-            && (round.decision() == Decision::Pending || round.may_disagree())
-        {
-            return Turn::default();
-        }
+        let is_won = match &self.state {
+            State::Voting(claim) => match claim.round.decision() {
+                Decision::Won => true,
+                Decision::Lost if !claim.round.may_disagree() => false,
+                Decision::Lost | Decision::Pending => return Turn::default(),
+            },
+            _ => false,
+        };
         match core::mem::replace(&mut self.state, State::Resting(Rest::NEW)) {
-            State::Knocking(_, round, _) => self.turned_away(now, round),
-            State::Voting(claim, round) if round.decision() == Decision::Won => {
-                self.agree(now, claim, round, outbox)
+            State::Knocking(mut claim, _) => self.turned_away(now, claim.round.take()),
+            State::Voting(claim) if is_won => self.agree(now, claim, outbox),
+            State::Voting(mut claim) => {
+                let round = claim.round.take();
+                self.lost(now, claim, round)
             }
-            State::Voting(claim, round) => self.lost(now, claim, round),
             State::Agreeing(claim, agreement, span) => {
                 self.look_at_agreement(now, claim, agreement, span)
             }
-            other @ (State::Resting(_) | State::Ended(_)) => {
+            other @ (State::Resting(_) | State::Won(..) | State::Failed(_)) => {
                 self.state = other;
                 Turn::default()
             }
@@ -447,7 +468,7 @@ impl Acquisition {
             attempts: self.tries.attempts(),
             waited: self.tries.waited(now),
         };
-        self.state = State::Ended(End::Failed(failure));
+        self.state = State::Failed(Box::new(failure));
         Turn {
             abandoned: None,
             has_ended: true,

@@ -23,18 +23,18 @@ pub(crate) struct Agreement {
 }
 
 impl Agreement {
-    /// Begins with the counters of the nodes that have granted in `vote`, and asks those below the token to raise
-    /// theirs. None if no node told a counter.
+    /// Begins where the vote of a claim has been won with counters that are not `settling` the token yet: asks the nodes
+    /// below it to raise theirs.
     pub(crate) fn begin(
         now: Instant,
         closes: Instant,
         quorum: Quorum,
-        vote: &Round,
+        settling: Settling,
         claim: &mut Claim,
         outbox: &mut Outbox,
-    ) -> Option<Self> {
-        let settling = Settling::new(quorum, vote.counters())?;
+    ) -> Self {
         let step = claim.next_step();
+        let vote = claim.round.take();
         let mut agreement = Self {
             round: Round::new(quorum, step, now, closes),
             servers: vote.servers().clone(),
@@ -52,7 +52,7 @@ impl Agreement {
         if agreement.token().is_none() {
             agreement.raise(agreement.settling.below(), claim, outbox);
         }
-        Some(agreement)
+        agreement
     }
 
     /// Takes a node's answer to request number `step`: late votes of the first round count as well.
@@ -145,8 +145,8 @@ impl Agreement {
     }
 
     /// The servers that have granted, as far as they are known.
-    pub(crate) const fn servers(&self) -> &Servers {
-        &self.servers
+    pub(crate) fn into_servers(self) -> Servers {
+        self.servers
     }
 
     /// How the vote on the token stands.

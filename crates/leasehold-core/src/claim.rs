@@ -8,6 +8,7 @@ use crate::{
     quorum::Quorum,
     request::{AttemptId, FaultKind, Request, Tag, Vote},
     resource::Resource,
+    round::Round,
     terms::{Terms, Ttl},
     time::Instant,
 };
@@ -35,6 +36,8 @@ pub struct Claim {
     /// Where it was put into the queue.
     queued: NodeSet,
     terms: Terms,
+    /// The vote of the attempt, on its first request or on its release.
+    pub(crate) round: Round,
     /// For how long a key of the first request may be there.
     first: Duration,
     nodes: NodeSet,
@@ -82,6 +85,7 @@ impl Claim {
         let (untouched, unanswered) = (NodeSet::EMPTY, nodes);
         let steps = Self::ACQUIRE_STEP.saturating_add(1);
         Box::new(Self {
+            round: Round::new(quorum, Self::ACQUIRE_STEP, now, Instant::NEVER),
             id,
             resource,
             owner,

@@ -45,6 +45,12 @@ impl<T: Copy> Few<T> {
         }
     }
 
+    /// Drops them all.
+    pub(crate) fn clear(&mut self) {
+        (self.spot, self.len) = (None, 0);
+        self.all.clear();
+    }
+
     /// Keeps only those of whom this holds.
     pub(crate) fn retain(&mut self, is_kept: impl Fn(&T) -> bool) {
         let before = core::mem::replace(self, Self::NONE);

@@ -20,7 +20,12 @@ impl Lease {
     /// Whether the lease may be relied upon at `now`.
     #[must_use]
     pub fn is_valid(&self, now: Instant) -> bool {
-        // Argument S6: the clock decides, never a flag that a timer sets.
-        now < self.valid_until
+        is_valid(self.valid_until, now)
     }
+}
+
+/// Whether a lease that ends then may be relied upon at `now`.
+pub(crate) fn is_valid(valid_until: Instant, now: Instant) -> bool {
+    // Argument S6: the clock decides, never a flag that a timer sets.
+    now < valid_until
 }

@@ -12,7 +12,7 @@ use crate::{
     claim::Claim,
     extension::Extension,
     failure::ExtendFailure,
-    lease::Lease,
+    lease,
     loss::{LeaseChange, Loss, Trouble},
     node_set::{NodeId, NodeSet},
     outbox::Outbox,
@@ -36,8 +36,9 @@ use watching::Watching;
 /// A lease in somebody's hands.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Renewal {
-    lease: Lease,
     claim: Box<Claim>,
+    /// Until when it may be relied upon.
+    valid_until: Instant,
     quorum: Quorum,
     plan: Arc<Plan>,
     seed: Seed,
@@ -103,23 +104,25 @@ impl Renewal {
     /// A lease that was just won. Of changes to keys these nodes are `telling`.
     pub(crate) fn new(now: Instant, won: Won, quorum: Quorum, telling: NodeSet) -> Self {
         let Won {
-            lease,
-            claim,
+            mut claim,
+            token: _,
             plan,
             seed,
             standing,
-            servers,
             steps,
             begun,
+            valid_until,
         } = won;
         let until = claim.terms().valid_until(begun);
+        let servers = claim.round.take_servers();
+        claim.round.reopen(Claim::ACQUIRE_STEP, begun, begun);
         let mut renewal = Self {
             heard: begun,
             terms: *claim.terms(),
             // Argument S7: a late grant by another address of one of these servers is no further key.
             standing: Standing::new(Claim::ACQUIRE_STEP, standing, until, steps).of(servers),
             stepped: None,
-            lease,
+            valid_until,
             claim,
             quorum,
             plan,
@@ -224,9 +227,14 @@ impl Renewal {
             extension.round.handle_from(node, tag.step, vote, server);
             self.decide(now, &mut turn, outbox);
         }
-        let valid = self.lease.is_valid(now);
+        let valid = self.is_valid(now);
         self.repair.send(now, valid, &mut self.claim, outbox);
         turn
+    }
+
+    /// Whether it may be relied upon at `now`.
+    fn is_valid(&self, now: Instant) -> bool {
+        lease::is_valid(self.valid_until, now)
     }
 
     /// What is leased.
@@ -235,7 +243,7 @@ impl Renewal {
     }
 
     pub(crate) const fn resource(&self) -> &Resource {
-        &self.lease.resource
+        self.claim.resource()
     }
 
     /// Looks at the clock. Of changes to keys these nodes are `telling`.
@@ -261,7 +269,7 @@ impl Renewal {
     /// The end of the lease.
     pub(crate) fn end(mut self, now: Instant) -> Ended {
         let mut turn = Turn::default();
-        let in_time = self.state != State::Lost && self.lease.is_valid(now);
+        let in_time = self.state != State::Lost && self.is_valid(now);
         self.fail_callers(&ExtendFailure::Released, &mut turn);
         let upkeep = &self.plan.upkeep;
         let keep = upkeep.keep(self.begun, now);
@@ -282,7 +290,7 @@ impl Renewal {
     pub(crate) fn wake_at(&self) -> Option<Instant> {
         let warn_at = match self.state {
             State::Held => self.in_danger_at(),
-            State::InDanger => self.lease.valid_until,
+            State::InDanger => self.valid_until,
             State::Lost => return None,
         };
         let next = match &self.extension {
@@ -315,7 +323,7 @@ impl Renewal {
         outbox: &mut Outbox,
     ) {
         let step = self.claim.next_step();
-        let valid_until = self.lease.valid_until;
+        let valid_until = self.valid_until;
         let limit = if callers.is_empty() {
             self.plan.upkeep.patience(&terms, now, valid_until)
         } else {
@@ -382,8 +390,8 @@ impl Renewal {
         // round set. What was confirmed before stays confirmed.
         let keys_until = terms.valid_until(round.started());
         let until = keys_until.min(self.plan.upkeep.ends_at(self.begun));
-        if until >= self.lease.valid_until {
-            self.lease.valid_until = until;
+        if until >= self.valid_until {
+            self.valid_until = until;
             let granted = round.tally().granted();
             let standing = Standing::new(round.step(), granted, keys_until, steps);
             self.standing = standing.of(round.servers().clone());
@@ -396,7 +404,7 @@ impl Renewal {
         self.repair.confirmed();
         self.state = State::Held;
         self.plan_next(now, round.started());
-        let valid_until = self.lease.valid_until;
+        let valid_until = self.valid_until;
         turn.changes.push(LeaseChange::Confirmed { valid_until });
         valid_until
     }
@@ -406,7 +414,7 @@ impl Renewal {
         if self.state == State::Lost {
             return;
         }
-        if !self.lease.is_valid(now) {
+        if !self.is_valid(now) {
             let loss = self.why_over();
             self.lose(loss, turn);
         } else if self.state == State::Held && now >= self.in_danger_at() {
@@ -425,7 +433,7 @@ impl Renewal {
 
     fn why_over(&self) -> Loss {
         let upkeep = &self.plan.upkeep;
-        if self.lease.valid_until == upkeep.ends_at(self.begun) {
+        if self.valid_until == upkeep.ends_at(self.begun) {
             let held = upkeep.most_hold.unwrap_or_default();
             Loss::HoldLimit { held }
         } else if let Some((node, step)) = self.stepped {
@@ -460,7 +468,7 @@ impl Renewal {
 
     fn in_danger_at(&self) -> Instant {
         let upkeep = &self.plan.upkeep;
-        upkeep.in_danger_at(&self.terms, self.lease.valid_until)
+        upkeep.in_danger_at(&self.terms, self.valid_until)
     }
 
     fn is_at_a_limit(&self) -> bool {
@@ -468,7 +476,7 @@ impl Renewal {
         upkeep
             .most_extensions
             .is_some_and(|most| self.extensions >= most)
-            || self.lease.valid_until >= upkeep.ends_at(self.begun)
+            || self.valid_until >= upkeep.ends_at(self.begun)
     }
 }
 

@@ -44,6 +44,22 @@ impl Round {
         }
     }
 
+    /// Another vote in the place of this one, of which nothing is left.
+    pub(crate) fn reopen(&mut self, step: u32, started: Instant, closes: Instant) {
+        (self.step, self.started, self.closes) = (step, started, closes);
+        self.tally = Tally::EMPTY;
+        self.counters.clear();
+        self.servers.clear();
+        self.refusals.clear();
+        self.faults.clear();
+    }
+
+    /// Takes this vote away, for what it tells.
+    pub(crate) fn take(&mut self) -> Self {
+        let (step, started, closes) = (self.step, self.started, self.closes);
+        core::mem::replace(self, Self::new(self.quorum, step, started, closes))
+    }
+
     /// As [`handle`](Self::handle), if it is known which server has answered: a server that is asked under two addresses
     /// has one vote.
     pub(crate) fn handle_from(
@@ -165,9 +181,14 @@ impl Round {
         &self.servers
     }
 
+    /// These said yes at last, if it took more than this vote.
+    pub(crate) fn was_won_by(&mut self, servers: Servers) {
+        self.servers = servers;
+    }
+
     /// The same, of a vote that is over.
-    pub(crate) fn into_servers(self) -> Servers {
-        self.servers
+    pub(crate) fn take_servers(&mut self) -> Servers {
+        core::mem::replace(&mut self.servers, Servers::NONE)
     }
 
     /// What the nodes that said no told about the key.

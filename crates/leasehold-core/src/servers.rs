@@ -23,6 +23,11 @@ impl Servers {
     /// None yet.
     pub(crate) const NONE: Self = Self(Few::NONE);
 
+    /// Forgets them all.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
     /// Whether a grant of this node counts: not if its server has granted the same request as another node. A server that
     /// is not known is taken for one of its own.
     pub(crate) fn admit(&mut self, node: NodeId, server: Option<ServerId>) -> bool {

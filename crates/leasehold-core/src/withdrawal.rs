@@ -9,7 +9,6 @@ use crate::{
     quorum::{Decision, Quorum},
     request::{AttemptId, Fault, FaultKind, OperationId, Tag, Vote},
     resource::Resource,
-    round::Round,
     terms::Ttl,
     time::Instant,
 };
@@ -25,9 +24,10 @@ use alloc::{boxed::Box, vec::Vec};
 pub(crate) struct Withdrawal {
     claim: Box<Claim>,
     quorum: Quorum,
-    round: Round,
     /// Whom to tell the outcome; nobody, if nobody waits or it was told.
-    waiting: Vec<OperationId>,
+    waiting: Option<OperationId>,
+    /// The others who asked for it meanwhile.
+    waiting_too: Vec<OperationId>,
     /// Where the key is known to be gone.
     gone: NodeSet,
     /// Where the last release failed.
@@ -36,9 +36,11 @@ pub(crate) struct Withdrawal {
     held_back: NodeSet,
     /// Where a grant was heard after the release was sent, and before its answer.
     granted_late: NodeSet,
-    /// The number of the last release sent to each node: answers to earlier ones do not count, since an
-    /// acquire may have landed between the two.
-    latest: [u32; NodeId::MOST],
+    /// The number of the last release: answers to earlier ones do not count, since an acquire may have landed between
+    /// the two.
+    latest: u32,
+    /// The nodes that were asked after the others, and the number of that release.
+    asked_since: Vec<(NodeId, u32)>,
     /// When to ask again.
     again: Option<Instant>,
     /// How often that was put off.
@@ -97,7 +99,7 @@ impl Withdrawal {
     ) -> Self {
         let step = claim.next_step();
         let closes = now.saturating_add(claim.terms().node_limit());
-        let round = Round::new(quorum, step, now, closes);
+        claim.round.reopen(step, now, closes);
         // Step 5: release on every node, even where the answer was no. A refusal may be the echo of
         // our own first write, whose answer was lost.
         outbox.send(
@@ -105,18 +107,18 @@ impl Withdrawal {
             claim.tag(step),
             claim.release(left(keep, now)),
         );
-        let latest = [step; NodeId::MOST];
         let (gone, failed, granted_late) = (NodeSet::EMPTY, NodeSet::EMPTY, NodeSet::EMPTY);
         Self {
             claim,
             quorum,
-            round,
-            waiting: report.iter().map(|report| report.to).collect(),
+            waiting: report.map(|report| report.to),
+            waiting_too: Vec::new(),
             gone,
             failed,
             held_back: NodeSet::EMPTY,
             granted_late,
-            latest,
+            latest: step,
+            asked_since: Vec::new(),
             again: None,
             postponed: 0,
             first: step,
@@ -139,13 +141,13 @@ impl Withdrawal {
 
     /// Tells one more of the outcome. If it was told already, every node is asked once more.
     pub(crate) fn repeat(&mut self, now: Instant, to: OperationId, outbox: &mut Outbox) {
-        if self.waiting.is_empty() {
-            self.ask(now, self.quorum.nodes(), outbox);
-            let step = self.latest.first().copied().unwrap_or_default();
-            let closes = now.saturating_add(self.claim.terms().node_limit());
-            self.round = Round::new(self.quorum, step, now, closes);
+        if self.waiting.is_some() {
+            return self.waiting_too.push(to);
         }
-        self.waiting.push(to);
+        self.waiting = Some(to);
+        self.ask(now, self.quorum.nodes(), outbox);
+        let closes = now.saturating_add(self.claim.terms().node_limit());
+        self.claim.round.reopen(self.latest, now, closes);
     }
 
     /// Takes a node's answer to a release, or the late answer to a request that sets keys.
@@ -169,7 +171,7 @@ impl Withdrawal {
             return;
         }
         self.has_deleted |= vote.is_granted() && tag.step >= self.first;
-        if self.latest.get(node.index()) == Some(&tag.step) {
+        if self.latest(node) == tag.step {
             match &vote {
                 // Argument S5: it had granted, and now it has no such key. The release may have come before the key.
                 Vote::Refused(_) if self.granted_late.contains(node) => {
@@ -194,9 +196,10 @@ impl Withdrawal {
                 }
             }
             // The caller is told the first certain answer, to whichever of our releases it is.
-            return self.round.handle(node, self.round.step(), vote);
+            let step = self.claim.round.step();
+            return self.claim.round.handle(node, step, vote);
         }
-        self.round.handle(node, tag.step, vote);
+        self.claim.round.handle(node, tag.step, vote);
     }
 
     /// Whether request number `step` is a release.
@@ -247,15 +250,15 @@ impl Withdrawal {
 
     /// Looks at the clock.
     pub(crate) fn handle_timeout(&mut self, now: Instant, outbox: &mut Outbox) {
-        if now >= self.round.closes() {
+        if now >= self.claim.round.closes() {
             // These were not asked, so nothing is to be said about their answers.
             for node in self.held_back.iter() {
                 let fault = Fault::new(FaultKind::Busy, NO_ROOM);
-                let step = self.round.step();
-                self.round.handle(node, step, Vote::Unknown(fault));
+                let step = self.claim.round.step();
+                self.claim.round.handle(node, step, Vote::Unknown(fault));
             }
         }
-        self.round.handle_timeout(now);
+        self.claim.round.handle_timeout(now);
         if self.again.is_some_and(|at| now >= at) {
             self.again = None;
             let nodes = self.failed.intersection(self.claim.touched());
@@ -265,12 +268,15 @@ impl Withdrawal {
     }
 
     /// The outcome, once there is one, and those who wait for it, once.
-    pub(crate) fn take_outcome(&mut self) -> Option<(Vec<OperationId>, ReleaseOutcome)> {
-        if self.waiting.is_empty() || !self.is_decided() {
+    pub(crate) fn take_outcome(
+        &mut self,
+    ) -> Option<(impl Iterator<Item = OperationId> + use<>, ReleaseOutcome)> {
+        if self.waiting.is_none() || !self.is_decided() {
             return None;
         }
         let outcome = self.outcome();
-        Some((core::mem::take(&mut self.waiting), outcome))
+        let too = core::mem::take(&mut self.waiting_too);
+        Some((self.waiting.take().into_iter().chain(too), outcome))
     }
 
     /// Whether nothing is left to do.
@@ -278,15 +284,15 @@ impl Withdrawal {
         let all_gone = self.owed().is_empty();
         // Argument S5: what still waits in the buffer of a hung node begins its TTL when the node wakes.
         // Links answer every request in the end, and only so many wait for a node at once.
-        self.waiting.is_empty()
+        self.waiting.is_none()
             && self.claim.is_answered()
             && (all_gone || now >= self.claim.gone_by())
     }
 
     /// When to look at the clock again; none if only an answer changes anything.
     pub(crate) fn wake_at(&self, now: Instant) -> Option<Instant> {
-        let end = if !self.waiting.is_empty() {
-            Some(self.round.closes())
+        let end = if self.waiting.is_some() {
+            Some(self.claim.round.closes())
         } else {
             Some(self.claim.gone_by()).filter(|at| *at > now)
         };
@@ -295,8 +301,12 @@ impl Withdrawal {
 
     fn ask(&mut self, now: Instant, nodes: NodeSet, outbox: &mut Outbox) {
         let step = self.claim.next_step();
-        for node in nodes.iter() {
-            self.latest[node.index()] = step;
+        self.asked_since.retain(|(node, _)| !nodes.contains(*node));
+        if nodes == self.quorum.nodes() {
+            self.latest = step;
+        } else {
+            let asked = nodes.iter().map(|node| (node, step));
+            self.asked_since.extend(asked);
         }
         self.gone = self.gone.without(nodes);
         self.failed = self.failed.without(nodes);
@@ -304,6 +314,13 @@ impl Withdrawal {
         self.held_back = self.held_back.without(nodes);
         let release = self.claim.release(left(self.keep, now));
         outbox.send(nodes, self.claim.tag(step), release);
+    }
+
+    /// The number of the last release that was sent to this node.
+    fn latest(&self, node: NodeId) -> u32 {
+        let mut since = self.asked_since.iter();
+        let found = since.find(|(other, _)| *other == node);
+        found.map_or(self.latest, |(_, step)| *step)
     }
 
     /// The first pause is the nodes' time limit, and every further one twice as long.
@@ -321,22 +338,22 @@ impl Withdrawal {
 
     /// A quorum of deletions decides at once; anything else is worth the answers of all nodes.
     fn is_decided(&self) -> bool {
-        let tally = self.round.tally();
-        self.round.decision() == Decision::Won || tally.answered() == self.quorum.nodes()
+        let tally = self.claim.round.tally();
+        self.claim.round.decision() == Decision::Won || tally.answered() == self.quorum.nodes()
     }
 
     fn outcome(&self) -> ReleaseOutcome {
-        let tally = self.round.tally();
+        let tally = self.claim.round.tally();
         let settled = tally.granted().union(tally.refused());
         // Another address of a server says what the server has said already.
         let settled = settled.without(self.claim.twins()).len();
         if settled < self.quorum.needed() {
             return ReleaseOutcome::Unknown {
                 settled,
-                faults: self.round.faults().to_vec(),
+                faults: self.claim.round.faults().to_vec(),
             };
         }
-        match most_frequent_holder(self.round.refusals()) {
+        match most_frequent_holder(self.claim.round.refusals()) {
             Some((holder, nodes)) if nodes >= self.quorum.needed() => {
                 ReleaseOutcome::TakenByAnother { holder }
             }

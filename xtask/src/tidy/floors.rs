@@ -118,7 +118,7 @@ const LINKS: [&str; 3] = ["memory", "file", "redis"];
 /// From the ground up. Where the page shows one floor with an arrow inside, here are two.
 const CRATES: [(&str, Floors); 2] = [("leasehold-core", &CORE), ("leasehold", &LIBRARY)];
 
-const CORE: [&[&str]; 12] = [
+const CORE: [&[&str]; 13] = [
     &["hash", "sentence", "few"],
     &["time", "node_set", "resource", "owner"],
     &[
@@ -134,6 +134,7 @@ const CORE: [&[&str]; 12] = [
     ],
     &["fence", "node_clock", "queue", "standing"],
     &["request", "lease", "upkeep"],
+    &["round"],
     &[
         "claim",
         "outbox",
@@ -142,7 +143,7 @@ const CORE: [&[&str]; 12] = [
         "local_queue",
         "discovery",
     ],
-    &["round", "inquiry", "table", "repair", "won"],
+    &["inquiry", "table", "repair", "won"],
     &["failure", "agreement", "extension"],
     &["loss", "tries"],
     &["acquisition", "renewal", "withdrawal"],

@@ -25,12 +25,12 @@ impl Acquisition {
         let closes = self.closes(now);
         let state = core::mem::replace(&mut self.state, State::Resting(Rest::NEW));
         self.state = match state {
-            State::Knocking(claim, mut round, first) => {
-                round.put_off(closes);
+            State::Knocking(mut claim, first) => {
+                claim.round.put_off(closes);
                 let others = self.quorum.nodes().without(NodeSet::of(first));
                 outbox.send(others, claim.tag(Claim::ACQUIRE_STEP), claim.first());
                 self.asked_all = now;
-                State::Voting(claim, round)
+                State::Voting(claim)
             }
             other => other,
         };
@@ -52,17 +52,11 @@ impl Acquisition {
 }
 
 /// The nodes that were not asked yet have nothing of this claim, and will not have it.
-pub(super) fn leave_out(
-    now: Instant,
-    claim: &mut Claim,
-    round: &Round,
-    asked: NodeId,
-    quorum: Quorum,
-) {
+pub(super) fn leave_out(now: Instant, claim: &mut Claim, asked: NodeId, quorum: Quorum) {
     let others = quorum.nodes().without(NodeSet::of(asked));
     for node in others.iter() {
         let unasked = Vote::Unknown(Fault::new(FaultKind::Down, "was not asked"));
-        claim.settle(now, node, round.step(), &unasked);
+        claim.settle(now, node, Claim::ACQUIRE_STEP, &unasked);
     }
 }
 

@@ -4,7 +4,7 @@
 //! that a quorum told is the ticket that it shows from then on, the same everywhere. It shows itself to all nodes once
 //! in a second at least, or they give its place away. When it has the lock or gives up, it leaves.
 
-use super::{Acquisition, End, State};
+use super::{Acquisition, State};
 use crate::{
     node_set::{NodeId, NodeSet},
     owner::Seed,
@@ -130,13 +130,13 @@ impl Acquisition {
         let queueing = self.queueing.as_ref()?;
         let all = self.quorum.nodes();
         let won = match &self.state {
-            State::Ended(End::Won(won)) => Some(won),
+            State::Won(claim, standing) => Some((claim, standing)),
             _ => None,
         };
         let nodes = match (won, queueing.ticket) {
             // Whoever has won at once is in the queues of those that refused, and of nobody else.
-            (Some(won), None) => won.claim.queued(),
-            (Some(won), Some(_)) => all.without(won.standing),
+            (Some((claim, _)), None) => claim.queued(),
+            (Some((_, standing)), Some(_)) => all.without(standing.nodes),
             (None, _) if self.tries.attempts() == 0 => NodeSet::EMPTY,
             (None, _) => all,
         };

@@ -80,12 +80,12 @@ impl Acquisition {
                 }
                 self.look_out(now);
             }
-            State::Knocking(_, round, _) | State::Voting(_, round) => {
-                if round.tally().refused().contains(node) {
+            State::Knocking(claim, _) | State::Voting(claim) => {
+                if claim.round.tally().refused().contains(node) {
                     self.changed.insert(node);
                 }
             }
-            State::Agreeing(..) | State::Ended(_) => {}
+            State::Agreeing(..) | State::Won(..) | State::Failed(_) => {}
         }
     }
 

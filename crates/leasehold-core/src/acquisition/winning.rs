@@ -1,12 +1,17 @@
 //! What an acquisition does with a vote that is won: it settles the token, and looks at the clock once more.
 
-use super::{Acquisition, End, Span, State, Turn};
+use super::{Acquisition, Span, Standing, State, Turn};
 use crate::{
-    agreement::Agreement, claim::Claim, failure::Cause, fence::FencingToken, lease::Lease,
-    node_set::NodeSet, outbox::Outbox, quorum::Decision, round::Round, servers::Servers,
-    time::Instant, won::Won,
+    agreement::Agreement,
+    claim::Claim,
+    failure::Cause,
+    fence::{FencingToken, Settling},
+    node_set::NodeSet,
+    outbox::Outbox,
+    quorum::Decision,
+    time::Instant,
 };
-use alloc::{boxed::Box, sync::Arc};
+use alloc::boxed::Box;
 
 impl Acquisition {
     /// A quorum has granted: what is left is the token, if there is to be one.
@@ -14,38 +19,42 @@ impl Acquisition {
         &mut self,
         now: Instant,
         mut claim: Box<Claim>,
-        round: Round,
         outbox: &mut Outbox,
     ) -> Turn {
-        let begun = round.started();
+        let begun = claim.round.started();
         let must_end = self.plan.upkeep.ends_at(begun);
         let valid_until = self.plan.terms.valid_until(begun).min(must_end);
         let span = Span { begun, valid_until };
-        let granted = round.tally().granted();
         if !self.plan.is_fenced {
-            let servers = round.into_servers();
-            return self.won(now, claim, None, (granted, servers), span);
+            let granted = claim.round.tally().granted();
+            return self.won(now, claim, None, granted, span);
+        }
+        let Some(settling) = Settling::new(self.quorum, claim.round.counters()) else {
+            let round = claim.round.take();
+            return self.lost(now, claim, round);
+        };
+        if let Some(token) = settling.settled() {
+            return self.won(now, claim, Some(token), settling.standing(), span);
         }
         let closes = now
             .saturating_add(self.plan.terms.node_limit())
             .min(valid_until)
             .min(self.tries.deadline());
-        match Agreement::begin(now, closes, self.quorum, &round, &mut claim, outbox) {
-            Some(agreement) => self.look_at_agreement(now, claim, agreement, span),
-            None => self.lost(now, claim, round),
-        }
+        let agreement = Agreement::begin(now, closes, self.quorum, settling, &mut claim, outbox);
+        self.look_at_agreement(now, claim, Box::new(agreement), span)
     }
 
     pub(super) fn look_at_agreement(
         &mut self,
         now: Instant,
-        claim: Box<Claim>,
-        agreement: Agreement,
+        mut claim: Box<Claim>,
+        agreement: Box<Agreement>,
         span: Span,
     ) -> Turn {
         match (agreement.token(), agreement.decision()) {
             (Some(token), _) => {
-                let standing = (agreement.standing(), agreement.servers().clone());
+                let standing = agreement.standing();
+                claim.round.was_won_by(agreement.into_servers());
                 self.won(now, claim, Some(token), standing, span)
             }
             (None, Decision::Lost) => self.lost(now, claim, agreement.into_round()),
@@ -62,7 +71,7 @@ impl Acquisition {
         now: Instant,
         claim: Box<Claim>,
         token: Option<FencingToken>,
-        (standing, servers): (NodeSet, Servers),
+        standing: NodeSet,
         span: Span,
     ) -> Turn {
         assert!(
@@ -74,24 +83,12 @@ impl Acquisition {
             let elapsed = now.saturating_since(begun);
             return self.fail(now, Some(claim), Cause::TooLate { elapsed });
         }
-        let (resource, owner) = (claim.resource().clone(), claim.owner().clone());
-        let lease = Lease {
-            resource,
-            owner,
+        let standing = Standing {
+            nodes: standing,
             token,
-            valid_until,
+            span,
         };
-        let won = Won {
-            lease,
-            claim: claim.proposing(token),
-            plan: Arc::clone(&self.plan),
-            seed: self.seed,
-            standing,
-            servers,
-            steps: core::mem::take(&mut self.steps),
-            begun,
-        };
-        self.state = State::Ended(End::Won(won));
+        self.state = State::Won(claim.proposing(token), standing);
         Turn {
             abandoned: None,
             has_ended: true,

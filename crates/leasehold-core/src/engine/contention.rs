@@ -148,7 +148,7 @@ impl Engine {
         let resource = ended.resource().clone();
         match ended.into_end() {
             Some(End::Won(won)) => {
-                let (lease, telling) = (won.lease.clone(), self.nodes.telling());
+                let (lease, telling) = (won.lease(), self.nodes.telling());
                 let renewal = Renewal::new(now, won, self.quorum, telling);
                 let wake_at = renewal.wake_at();
                 self.slots.put(place, Work::Held(renewal), wake_at);
@@ -157,7 +157,7 @@ impl Engine {
             }
             Some(End::Failed(failure)) => {
                 self.slots.remove(place);
-                self.events.push_back((id, Event::NotAcquired(failure)));
+                self.events.push_back((id, Event::NotAcquired(*failure)));
                 self.leave(now, &resource, id);
             }
             None => self.slots.remove(place),

@@ -121,7 +121,7 @@ impl Engine {
         self.slots.wake(place, wake_at);
         if let Some((waiting, outcome)) = outcome {
             let told = |id| (id, Event::Released(outcome.clone()));
-            self.events.extend(waiting.into_iter().map(told));
+            self.events.extend(waiting.map(told));
         }
         if is_over {
             self.slots.remove(place);

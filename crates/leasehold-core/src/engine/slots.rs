@@ -18,10 +18,6 @@ use core::hash::{Hash, Hasher};
 
 /// What can be under way.
 #[derive(Clone, Debug, Hash)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a slot becomes one after the other, and stays where it is"
-)]
 pub(super) enum Work {
     Acquiring(Acquisition),
     /// A lease in somebody's hands, in the slot of the acquisition that won it.

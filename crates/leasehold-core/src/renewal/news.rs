@@ -23,8 +23,8 @@ impl Renewal {
             .standing
             .valid_until(self.quorum, &self.terms)
             .min(self.plan.upkeep.ends_at(self.begun));
-        if valid_until < self.lease.valid_until {
-            self.lease.valid_until = valid_until;
+        if valid_until < self.valid_until {
+            self.valid_until = valid_until;
             self.stepped = Some((node, step));
             // The next extension makes up for it, and comes at once if there is much to make up for. Every answer
             // tells of a clock that runs away, and must not lead to another extension.

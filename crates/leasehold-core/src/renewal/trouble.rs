@@ -24,7 +24,7 @@ impl Renewal {
         let patience = self
             .plan
             .upkeep
-            .patience(&extension.terms, now, self.lease.valid_until);
+            .patience(&extension.terms, now, self.valid_until);
         let closes = extension.round.closes().saturating_add(patience);
         extension.round.put_off(closes);
         let failure = ExtendFailure::of_lost(self.quorum, silent);
@@ -44,7 +44,7 @@ impl Renewal {
             return self.lose(Loss::Gone(opposition.clone()), turn);
         }
         let random = self.seed.jitter(JITTER.wrapping_sub(step));
-        let times = (started, now, self.lease.valid_until);
+        let times = (started, now, self.valid_until);
         self.next = self.plan.upkeep.next_try(&self.terms, times, random);
         self.note_trouble(now, failure.clone(), turn);
     }
@@ -59,7 +59,7 @@ impl Renewal {
 
     pub(super) fn warn(&self, turn: &mut Turn) {
         turn.changes.push(LeaseChange::InDanger(Danger {
-            valid_until: self.lease.valid_until,
+            valid_until: self.valid_until,
             trouble: self.trouble.clone(),
         }));
     }

@@ -60,13 +60,13 @@ impl Renewal {
         let step = self.claim.next_step();
         self.watching.step = Some(step);
         let nodes = self.standing.nodes().intersection(telling);
-        let resource = self.lease.resource.clone();
+        let resource = self.claim.resource().clone();
         outbox.send(nodes, self.claim.tag(step), Request::Inspect { resource });
     }
 
     /// Takes a node's answer, if it is one to that question. A key that is gone or another's is what a hint would have told.
     pub(super) fn learn_watched(&mut self, now: Instant, step: u32, vote: &Vote) {
-        if self.watching.step == Some(step) && lacks(vote, &self.lease.owner) {
+        if self.watching.step == Some(step) && lacks(vote, self.claim.owner()) {
             // Once: the extension that follows is behind this question on every node.
             self.watching.step = None;
             self.handle_hint(now, Duration::ZERO);
