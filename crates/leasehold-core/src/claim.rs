@@ -49,6 +49,8 @@ pub struct Claim {
     twins: NodeSet,
     /// Where the first request may still take effect, as far as we know.
     unanswered: NodeSet,
+    /// Where the key was to be set again.
+    repaired: NodeSet,
     /// Later requests that may still take effect.
     further: Vec<Further>,
     steps: u32,
@@ -100,6 +102,7 @@ impl Claim {
             outside: NodeSet::EMPTY,
             twins: NodeSet::EMPTY,
             unanswered,
+            repaired: NodeSet::EMPTY,
             further: Vec::new(),
             steps,
             gone_by: terms.gone_by(now),
@@ -241,6 +244,7 @@ impl Claim {
     pub fn repaired_at(&mut self, now: Instant, step: u32, nodes: NodeSet) {
         self.gone_by = self.gone_by.max(self.terms.gone_by(now));
         self.untouched = self.untouched.without(nodes);
+        self.repaired = self.repaired.union(nodes);
         self.further.push(Further {
             step,
             creates: true,
@@ -256,6 +260,11 @@ impl Claim {
             request.creates && request.step == step && request.unanswered.contains(node)
         };
         step == Self::ACQUIRE_STEP || self.further.iter().any(awaited)
+    }
+
+    /// Where more than one request sets the key: a release may delete what one of them has set, and come before another.
+    pub(crate) const fn repaired(&self) -> NodeSet {
+        self.repaired
     }
 
     /// The tag of request number `step`.

@@ -230,8 +230,9 @@ impl Withdrawal {
     /// A grant was heard after the release was sent. On a connection that keeps the order, that release deletes the key,
     /// and nothing need be sent twice; its answer tells.
     fn hear_straggler(&mut self, now: Instant, node: NodeId, outbox: &mut Outbox) {
-        if self.gone.contains(node) {
-            // Argument S5: the release was answered before, so it may have come before the key.
+        // Argument S5: a release that was answered before may have come before the key. One that says that it has deleted
+        // a key may have deleted another, if more than one request set it.
+        if self.gone.contains(node) || self.claim.repaired().contains(node) {
             self.ask(now, NodeSet::of(node), outbox);
         } else {
             self.granted_late.insert(node);

@@ -2,6 +2,7 @@
 
 use crate::{
     check::{Holder, store::Write},
+    course::Phase,
     queue::Event,
     time::{MILLISECOND, Moment},
     world::World,
@@ -101,9 +102,10 @@ impl World {
         let plan = Arc::clone(&self.plans[client]);
         let habits = &self.setting.habits;
         let ttl_ns = self.setting.ttl_ns;
-        let impatient = self.rng.chance(habits.patience);
+        let stays = self.nobody_gives_up();
+        let impatient = self.rng.chance(habits.patience) && !stays;
         let patience = impatient.then(|| Duration::from_nanos(self.rng.between(0, 2 * ttl_ns)));
-        let (cancels, idle_ns) = (self.rng.chance(habits.cancels), habits.idle_ns);
+        let (cancels, idle_ns) = (self.rng.chance(habits.cancels) && !stays, habits.idle_ns);
         let now = self.now;
         self.trace
             .tell(now, || format!("c{client}.{slot}     wants {resource}"));
@@ -135,6 +137,13 @@ impl World {
             };
             self.act_later(client, slot, vote_ns + rest_ns);
         }
+    }
+
+    /// A waiter's last request that is overtaken by its leave puts it into the queue again, for three seconds. So where
+    /// messages overtake each other, somebody must succeed within a bound only if nobody gives up meanwhile.
+    fn nobody_gives_up(&self) -> bool {
+        let recovers = matches!(self.phase, Phase::Recovery(_));
+        recovers && self.network.law.lawless && self.setting.waits.fair != 0
     }
 
     pub(crate) fn cancel(&mut self, client: usize, slot: usize) {

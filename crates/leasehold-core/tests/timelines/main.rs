@@ -116,6 +116,7 @@ stories! {
     a_release_is_told_at_a_quorum_of_deletions
     a_release_of_what_another_holds_says_so
     a_release_that_finds_nothing_after_a_late_grant_is_repeated
+    a_release_that_has_deleted_one_repair_may_have_missed_another
     a_release_that_is_repeated_asks_again
     a_release_that_too_few_answered_is_not_called_done
     a_release_whose_answer_is_lost_is_repeated_without_a_new_connection
