@@ -168,6 +168,16 @@ impl Acquisition {
         self.operation
     }
 
+    /// Whether the nodes are asked under this attempt now.
+    pub(crate) fn asks_as(&self, attempt: AttemptId) -> bool {
+        match &self.state {
+            State::Voting(claim) | State::Knocking(claim, _) | State::Agreeing(claim, ..) => {
+                claim.id() == attempt
+            }
+            State::Resting(_) | State::Won(..) | State::Failed(_) => false,
+        }
+    }
+
     /// How it ended, if it has.
     pub(crate) fn into_end(self) -> Option<End> {
         match self.state {

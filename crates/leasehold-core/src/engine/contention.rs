@@ -85,8 +85,8 @@ impl Engine {
             acquisition.stand_behind();
         } else if queues {
             let mut coming = self.queue.coming(now, &resource);
-            // Whoever comes anew has no such lead over those who wait elsewhere as the next of a queue has: the last
-            // release has called them already. So it makes room for those only of whom it is known that they lose.
+            // A new caller has no head start over callers that wait in other processes: the last release has notified them
+            // already. It yields only to rivals that are known to lose.
             coming.others_first &= coming.has_rivals && !acquisition.is_fair();
             coming.give(now, &mut acquisition);
         }

@@ -1,4 +1,4 @@
-//! In which slot an operation is, or an attempt.
+//! Finds the slot of an operation, or of an attempt that was given up.
 
 use crate::{
     hash::GOLDEN,
@@ -30,12 +30,12 @@ impl Key {
         }
     }
 
-    /// Where it is looked for first. Whatever the pattern of those that last, they are spread.
+    /// Where it is looked for first: operations with numbers in a row are spread, and so are the attempts of one.
     fn home(self, mask: usize) -> usize {
         let attempt = self
             .given_up
             .map_or(0, |number| u64::from(number).saturating_add(1));
-        let spread = self.operation.number() ^ attempt.rotate_right(20);
+        let spread = self.operation.number() ^ attempt.rotate_left(32);
         let spread = spread.wrapping_mul(GOLDEN) >> 32;
         usize::try_from(spread).unwrap_or_default() & mask
     }
@@ -122,7 +122,7 @@ impl Index {
 mod tests {
     use super::*;
     use crate::hash::splitmix;
-    use alloc::collections::BTreeMap;
+    use alloc::collections::{BTreeMap, BTreeSet};
 
     #[test]
     fn a_slot_is_found_by_its_operation_and_attempt_until_it_is_removed() {
@@ -151,5 +151,18 @@ mod tests {
         assert_eq!(index.len, expected.len());
         index.remove(Key::of(OperationId::new(1 << 40)), 0);
         assert_eq!(index.len, expected.len(), "there is none");
+    }
+
+    #[test]
+    fn attempts_of_one_operation_are_spread_as_operations_are() {
+        let operation = OperationId::new(7);
+        let attempts = (0..1_000).map(|number| AttemptId { operation, number });
+        let homes = |keys: &mut dyn Iterator<Item = Key>| {
+            keys.map(|key| key.home(2_047))
+                .collect::<BTreeSet<_>>()
+                .len()
+        };
+        assert!(homes(&mut attempts.map(Key::of_given_up)) > 500);
+        assert!(homes(&mut (0..1_000).map(OperationId::new).map(Key::of)) > 500);
     }
 }

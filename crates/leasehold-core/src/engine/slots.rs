@@ -22,8 +22,7 @@ pub(super) enum Work {
     Acquiring(Acquisition),
     /// A lease in somebody's hands, in the slot of the acquisition that won it.
     Held(Renewal),
-    /// Of a lease in the lease's slot; of an attempt that came to nothing in a slot of its own, since its acquisition goes
-    /// on.
+    /// Of a lease in the lease's slot; of an attempt that was given up while its acquisition goes on, in a slot of its own.
     Releasing(Withdrawal),
     Asking(Inquiry),
     /// An extension of a lease that is nobody's here.
@@ -66,6 +65,14 @@ impl Work {
             Self::Held(renewal) => Some(renewal.attempt()),
             Self::Releasing(withdrawal) => Some(withdrawal.attempt()),
             _ => None,
+        }
+    }
+
+    /// Whether it asks the nodes under this attempt now.
+    fn asks_as(&self, attempt: AttemptId) -> bool {
+        match self {
+            Self::Acquiring(acquisition) => acquisition.asks_as(attempt),
+            work => work.attempt() == Some(attempt),
         }
     }
 }
@@ -126,12 +133,13 @@ impl Slots {
         let Some(place) = self.index.get(Key::of(attempt.operation)).map(Place) else {
             return given_up();
         };
-        match self.work(place).and_then(Work::attempt) {
-            // Argument S7: what is held or taken back hears what its own attempt has asked, and nothing else.
-            Some(own) if own == attempt => Some(place),
-            Some(_) => given_up(),
-            None => given_up().or(Some(place)),
+        let work = self.work(place)?;
+        if work.asks_as(attempt) {
+            return Some(place);
         }
+        // Argument S5: what an attempt hears that was given up is for its release, while its acquisition goes on.
+        // Argument S7: what is held or taken back hears what its own attempt has asked, and nothing else.
+        given_up().or_else(|| work.attempt().is_none().then_some(place))
     }
 
     /// Where this operation is, if it does such work.

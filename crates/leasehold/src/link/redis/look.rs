@@ -15,7 +15,8 @@
 //! locks have hints too.
 //!
 //! No change is missed between answer and look: the look tells what the key is, and if that is not what the
-//! answer said, the hint is given at once. `NOLOOP` keeps our own changes out of it; what they change, the engine knows.
+//! answer said, the hint is given at once. `NOLOOP` keeps our own changes out of it; the engine learns of those by the
+//! answers.
 
 use super::{
     codec::{self, Frame},
