@@ -9,44 +9,76 @@ pub(super) fn check(source: &Source<'_>) -> Vec<Finding> {
     let Some((name, path)) = source.module() else {
         return Vec::new();
     };
-    let Some((_, floors)) = CRATES.iter().find(|(other, _)| *other == name) else {
-        return Vec::new();
-    };
-    let room = room(&path);
-    let Some(height) = height(floors, &room) else {
-        let what = format!("`{room}` is on no floor; give it one in xtask/src/tidy/floors.rs");
-        return vec![source.finding(0, what)];
-    };
-    let mut found = Vec::new();
-    for (at, target) in uses(source, &path) {
-        // A room is free inside, and tests may use everything.
-        if target == room || source.is_test(at) {
-            continue;
+    let uses = uses(source, &path);
+    let houses = HOUSES.iter().filter(|house| house.of == name);
+    houses
+        .flat_map(|house| house.check(source, &path, &uses))
+        .collect()
+}
+
+/// A crate, or a room that has floors inside.
+struct House {
+    of: &'static str,
+    /// Where it is in the crate.
+    inside: &'static [&'static str],
+    floors: Floors,
+}
+
+type Floors = &'static [&'static [&'static str]];
+
+impl House {
+    fn check(
+        &self,
+        source: &Source<'_>,
+        path: &[&str],
+        uses: &[(usize, Vec<&str>)],
+    ) -> Vec<Finding> {
+        let Some(room) = self.room(path) else {
+            return Vec::new();
+        };
+        let Some(height) = self.height(&room) else {
+            let what = format!("`{room}` is on no floor; give it one in xtask/src/tidy/floors.rs");
+            return vec![source.finding(0, what)];
+        };
+        let mut found = Vec::new();
+        for (at, target) in uses {
+            let Some(target) = self.room(target) else {
+                continue;
+            };
+            // A room is free inside, and tests may use everything.
+            if target == room || source.is_test(*at) {
+                continue;
+            }
+            // What has no floor is an item of the house itself, or found as a file of its own.
+            if self.height(&target).is_some_and(|other| other >= height) {
+                let what =
+                    format!("`{room}` uses `{target}`, which is not below it; turn the arrow");
+                found.push(source.finding(*at, what));
+            }
         }
-        // What has no floor is an item of the crate root, or found as a file of its own.
-        if self::height(floors, &target).is_some_and(|other| other >= height) {
-            let what = format!("`{room}` uses `{target}`, which is not below it; turn the arrow");
-            found.push(source.finding(at, what));
+        // Each of several that one line takes from one room.
+        found.dedup();
+        found
+    }
+
+    fn height(&self, room: &str) -> Option<usize> {
+        let mut floors = self.floors.iter();
+        floors.position(|floor| floor.contains(&room))
+    }
+
+    /// `["link", "redis", "codec"]` is in the room `link::redis` of its crate and in the room `codec` of that,
+    /// `["error", "span"]` in `error`. None for what is not in the house, or is the house.
+    fn room(&self, path: &[&str]) -> Option<String> {
+        match path.strip_prefix(self.inside)? {
+            ["link", kind, ..] if LINKS.contains(kind) => Some(format!("link::{kind}")),
+            [first, ..] => Some((*first).to_owned()),
+            [] => None,
         }
     }
-    found
 }
 
-fn height(floors: &[&[&str]], room: &str) -> Option<usize> {
-    floors.iter().position(|floor| floor.contains(&room))
-}
-
-/// `["link", "redis", "codec"]` is in the room `link::redis`, `["error", "span"]` in `error`.
-fn room(path: &[&str]) -> String {
-    match path {
-        ["link", kind, ..] if LINKS.contains(kind) => format!("link::{kind}"),
-        [first, ..] => (*first).to_owned(),
-        [] => String::new(),
-    }
-}
-
-/// The rooms that are named by `crate::…` and `super::…`, and where.
-fn uses(source: &Source<'_>, path: &[&str]) -> Vec<(usize, String)> {
+/// What is named by `crate::…` and `super::…`, and where.
+fn uses<'a>(source: &'a Source<'_>, path: &[&'a str]) -> Vec<(usize, Vec<&'a str>)> {
     let mut found = Vec::new();
     for at in source.words("crate::") {
         follow(&source.code, at + "crate::".len(), &[], &mut found);
@@ -76,7 +108,7 @@ fn uses(source: &Source<'_>, path: &[&str]) -> Vec<(usize, String)> {
 }
 
 /// Reads what follows `base::` at `at`: a name, a path, or several in braces.
-fn follow(code: &str, at: usize, base: &[&str], found: &mut Vec<(usize, String)>) {
+fn follow<'a>(code: &'a str, at: usize, base: &[&'a str], found: &mut Vec<(usize, Vec<&'a str>)>) {
     if code.as_bytes().get(at) == Some(&b'{') {
         let end = after_block(code, at) - 1;
         let mut depth = 0_usize;
@@ -101,22 +133,44 @@ fn follow(code: &str, at: usize, base: &[&str], found: &mut Vec<(usize, String)>
     }
     let first = name_at(code, at);
     let mut path = base.to_vec();
-    path.push(first);
+    match first {
+        "self" => {}
+        "super" => drop(path.pop()),
+        first => path.push(first),
+    }
     let next = at + first.len();
-    if code.get(next..).is_some_and(|rest| rest.starts_with("::")) && path == LINK_PARENT {
+    if !first.is_empty() && code.get(next..).is_some_and(|rest| rest.starts_with("::")) {
         follow(code, next + 2, &path, found);
     } else {
-        found.push((at, room(&path)));
+        found.push((at, path));
     }
 }
 
-type Floors = &'static [&'static [&'static str]];
-
-const LINK_PARENT: [&str; 1] = ["link"];
 const LINKS: [&str; 3] = ["memory", "file", "redis"];
 
 /// From the ground up. Where the page shows one floor with an arrow inside, here are two.
-const CRATES: [(&str, Floors); 2] = [("leasehold-core", &CORE), ("leasehold", &LIBRARY)];
+const HOUSES: [House; 4] = [
+    House {
+        of: "leasehold-core",
+        inside: &[],
+        floors: &CORE,
+    },
+    House {
+        of: "leasehold",
+        inside: &[],
+        floors: &LIBRARY,
+    },
+    House {
+        of: "leasehold",
+        inside: &["link", "redis"],
+        floors: &REDIS,
+    },
+    House {
+        of: "leasehold",
+        inside: &["link", "file"],
+        floors: &FILE,
+    },
+];
 
 const CORE: [&[&str]; 13] = [
     &["hash", "sentence", "few"],
@@ -185,6 +239,40 @@ const LIBRARY: [&[&str]; 15] = [
     &["blocking", "config", "operate", "testing"],
 ];
 
+const REDIS: [&[&str]; 13] = [
+    &["codec", "kind", "texts", "url"],
+    &["heads", "reply", "socket"],
+    &["glance", "native", "replicas", "talk"],
+    &["look", "scripts"],
+    &["greeting", "recall", "rights"],
+    &["backlog", "handshake"],
+    &["sentinel"],
+    &["failover"],
+    &["listener"],
+    &["connection"],
+    &["search"],
+    &["stamp", "steward"],
+    &["wire"],
+];
+
+const FILE: [&[&str]; 7] = [
+    &[
+        "bell",
+        "contents",
+        "descriptor",
+        "error",
+        "holder",
+        "mailbox",
+        "stopped",
+    ],
+    &["head", "job", "opening", "record"],
+    &["ceiling", "presence", "queue"],
+    &["counters", "time_namespace"],
+    &["store"],
+    &["listener", "place"],
+    &["station"],
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,7 +310,10 @@ mod tests {
         assert_eq!(found(memory, "use super::redis::Codec;"), 1);
         assert_eq!(found(memory, "use crate::link::{Link, file::Store};"), 1);
         let codec = "crates/leasehold/src/link/redis/codec.rs";
-        assert_eq!(found(codec, "use super::{super::Link, reply::Reply};"), 0);
+        assert_eq!(
+            found(codec, "use super::{super::Link, super::NodeName};"),
+            0
+        );
         assert_eq!(found(codec, "use super::super::super::shell::Shell;"), 1);
         assert_eq!(
             found(
@@ -234,8 +325,36 @@ mod tests {
     }
 
     #[test]
+    fn a_room_may_have_floors_inside() {
+        let native = "crates/leasehold/src/link/redis/native/lives.rs";
+        let file = "crates/leasehold/src/link/file/queue.rs";
+        for (path, text, expected) in [
+            (
+                native,
+                "use super::super::{codec::{self, Frame}, reply};",
+                0,
+            ),
+            (native, "use super::{trial::Trial, Native};", 0),
+            (native, "use super::super::{codec, recall::Lock};", 1),
+            (
+                native,
+                "use crate::link::redis::{url, scripts::Met, look};",
+                2,
+            ),
+            (native, "fn f() -> crate::link::redis::RedisUrl {}", 0),
+            // Another house, which has a room of this name.
+            (file, "use super::{record, holder::Holder};", 0),
+            (file, "use super::store::Store;", 1),
+        ] {
+            assert_eq!(found(path, text), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn a_module_without_a_floor_is_found() {
         assert_eq!(found("crates/leasehold/src/helpers.rs", ""), 1);
+        assert_eq!(found("crates/leasehold/src/link/redis/helpers.rs", ""), 1);
+        assert_eq!(found("crates/leasehold/src/link/redis.rs", ""), 0);
         assert_eq!(
             found("crates/leasehold/src/lib.rs", "use crate::shell::X;"),
             0

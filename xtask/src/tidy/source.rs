@@ -101,7 +101,9 @@ pub(super) fn after_block(code: &str, open: usize) -> usize {
 }
 
 fn test_modules(code: &str) -> Vec<Range<usize>> {
-    code.match_indices("#[cfg(test)]")
+    let marks = ["#[cfg(test)]", "#[cfg(all(test,"].map(|mark| code.match_indices(mark));
+    let marks = marks.into_iter().flatten();
+    marks
         .map(|(start, _)| {
             let next = code.get(start..).and_then(|rest| rest.find(['{', ';']));
             let at = start + next.unwrap_or(0);
@@ -239,5 +241,9 @@ mod tests {
         let is_test = |name| source.is_test(text.find(name).unwrap());
         assert!(!is_test("fn a") && is_test("fn b") && !is_test("fn c"));
         assert!(Source::new("crates/x/src/y/tests.rs", text).is_test(0));
+        let text = text.replace("(test)", "(all(test, unix))");
+        let source = Source::new("crates/x/src/y.rs", &text);
+        let is_test = |name| source.is_test(text.find(name).unwrap());
+        assert!(!is_test("fn a") && is_test("fn b") && !is_test("fn c"));
     }
 }

@@ -85,6 +85,7 @@ mod descriptor;
 mod error;
 mod head;
 mod holder;
+mod job;
 mod listener;
 mod mailbox;
 mod opening;
@@ -102,6 +103,7 @@ pub use error::FileError;
 
 use super::{Link, LinkEvent, Message};
 use crate::clock::Clock;
+use job::Job;
 use leasehold_core::Resource;
 use mailbox::Mailbox;
 use station::Station;
@@ -246,7 +248,7 @@ pub struct FileLink {
 impl Link for FileLink {
     fn send(&mut self, message: &mut Message<'_>) {
         let request = message.request().as_seen_at(self.clock.wall());
-        self.node.0.station().send(station::Job {
+        self.node.0.station().send(Job {
             tag: message.tag(),
             request: request.into_owned(),
             clock: self.clock,

@@ -12,14 +12,16 @@
 //! * A request costs no future: [`send`](Link::send) copies bytes, and one [`poll`](Link::poll) writes
 //!   what all operations have given and reads what all of them get.
 //!
-//! The way of a request: `scripts` makes bytes of it, on `heads` that are made once, or `native` where no scripts can
-//! be run. `backlog` keeps it until its answer comes, `connection` moves the bytes, `glance` reads the usual answers
-//! where they lie, `codec` reads every other and `reply` makes a vote of it, which counts when `replicas` have it, if
-//! that is wanted. `look` is how hints come. `url`, `socket`, `tls`, `talk` and `handshake` are the way to a
-//! connection, and `leasehold_core::backoff` spaces the tries; where sentinels are asked for the way, `search` asks
-//! them, by a talk with each `sentinel`, and `failover` goes on asking: when another has become the master, and whether
-//! votes count. `steward` comes for the operator and not for locks, and `stamp` for the locks of `timestamp`, which
-//! know nothing of votes.
+//! The way of a request: `scripts` makes words of it, on `heads` that are made once, for all links that say it so; or
+//! `native` does where no scripts can be run. `backlog` keeps it until its answer comes, of which `kind` is enough to
+//! remember, and `recall` reads the rest back where it is wanted. `connection` moves the bytes, and `listener`
+//! understands them: `glance` reads the usual answers where they lie, `codec` reads every other and `reply` makes a vote
+//! of it, which counts when `replicas` have it, if that is wanted. `look` is how hints come. `url`, `socket`, `talk`,
+//! `handshake` and `greeting` are the way to a connection, and `leasehold_core::backoff` spaces the tries; where
+//! sentinels are asked for the way, `search` asks them, by a talk with each `sentinel`, and `failover` goes on asking:
+//! when another has become the master, and whether votes count. `steward` comes for the operator and not for locks, and
+//! `stamp` for the locks of `timestamp`, which know nothing of votes. Who may know whom: the floors of
+//! `docs/ARCHITECTURE.md`.
 
 mod backlog;
 mod codec;
@@ -45,8 +47,6 @@ pub(crate) mod stamp;
 pub(crate) mod steward;
 mod talk;
 mod texts;
-#[cfg(feature = "tls")]
-mod tls;
 mod url;
 #[cfg(feature = "wire")]
 #[doc(hidden)]

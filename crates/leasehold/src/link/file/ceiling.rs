@@ -8,7 +8,10 @@
 //! costs a flush of the disk in an hour, and a reboot costs up to an hour of numbers, of which there is no end: they
 //! are microseconds since 1970, and last until the year 2255.
 
-use super::{error::FileError, opening::open_whatever_its_names, place::remove};
+use super::{
+    error::FileError,
+    opening::{open_whatever_its_names, remove},
+};
 use leasehold_core::FencingToken;
 use std::{
     fs::{self, File, OpenOptions},

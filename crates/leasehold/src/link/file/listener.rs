@@ -15,9 +15,15 @@
 //! processes, the thread looks every [`ROLL_CALL`] whether those live, and at the keys as well: where a write to the
 //! file rings no bell, against all that is promised, that is how late they are told.
 
-use super::{bell::Bell, holder::Holder, mailbox::Mailbox, station::Job, store::Store};
+use super::{
+    bell::Bell,
+    holder::Holder,
+    job::{Answer, Job, Sight},
+    mailbox::Mailbox,
+    store::Store,
+};
 use crate::{clock::Clock, link::watch::Watchers};
-use leasehold_core::{Instant, Vote};
+use leasehold_core::Instant;
 use std::{collections::HashSet, time::Duration};
 
 /// How soon after a holder's death who waits for its key is told.
@@ -26,23 +32,6 @@ const ROLL_CALL: Duration = Duration::from_millis(50);
 /// How long the thread does not look again after a look that found nothing, so that waiting in a store in which much
 /// is going on for others costs them little. Ten times what the look took, if that is longer.
 const REST: Duration = Duration::from_millis(1);
-
-/// What was seen of a key.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sight {
-    /// The record, if there is one.
-    pub(super) record: Option<Vec<u8>>,
-    /// The other process that holds the key.
-    pub(super) holder: Option<Holder>,
-}
-
-/// The answer to a step.
-#[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) vote: Vote,
-    /// The key after the step, if whoever asked wants to know of the next change.
-    pub(super) sight: Sight,
-}
 
 /// Who is told of what, by the thread of a store.
 #[derive(Debug)]

@@ -1,11 +1,10 @@
 //! What a link of a store has to tell.
 
-use super::station::lock;
 use crate::link::{LinkEvent, wake_later, watch::Watch};
 use leasehold_core::{FaultKind, Resource, Tag, Vote};
 use std::{
     collections::VecDeque,
-    sync::Mutex,
+    sync::{Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
 };
 
@@ -125,6 +124,11 @@ impl Watch for Mailbox {
             waker.wake();
         }
     }
+}
+
+/// No step of ours leaves the value half changed when it panics.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

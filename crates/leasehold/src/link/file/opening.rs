@@ -16,6 +16,22 @@ use std::{
     path::Path,
 };
 
+/// Device and number: the same file under whatever name.
+pub(super) type FileId = (u64, u64);
+
+/// Which file there is.
+pub(super) fn file_id(path: &Path) -> io::Result<FileId> {
+    fs::metadata(path).map(|found| (found.dev(), found.ino()))
+}
+
+/// Removes a file, if it is there.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Opens a file of a store to read it; none if there is none. It must have one name.
 pub(super) fn open_if_there(path: &Path) -> Result<Option<File>, FileError> {
     open(path, true)

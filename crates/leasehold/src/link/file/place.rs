@@ -5,7 +5,7 @@ use super::{
     error::FileError,
     head,
     holder::Holder,
-    opening::{limit_below, open_if_there},
+    opening::{FileId, limit_below, open_if_there, remove},
     presence::Presence,
     store::Store,
 };
@@ -21,14 +21,6 @@ use std::{
 pub(super) struct Place {
     path: PathBuf,
     folder: File,
-}
-
-/// Device and number: the same file under whatever name.
-pub(super) type FileId = (u64, u64);
-
-/// Which file there is.
-pub(super) fn file_id(path: &Path) -> io::Result<FileId> {
-    fs::metadata(path).map(|found| (found.dev(), found.ino()))
 }
 
 impl Place {
@@ -143,14 +135,6 @@ impl Place {
             }),
             Err(error) => Err(FileError::io(&path, &error)),
         }
-    }
-}
-
-/// Removes a file, if it is there.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
     }
 }
 

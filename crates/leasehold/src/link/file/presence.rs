@@ -8,7 +8,7 @@
 //!
 //! LMDB is not disturbed by it: its own locks are of another kind (`fcntl`), and in `lock.mdb`.
 
-use super::{error::FileError, place::FileId};
+use super::{error::FileError, opening::FileId};
 use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,

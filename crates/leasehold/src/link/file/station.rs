@@ -4,13 +4,14 @@ use super::{
     bell::Bell,
     error::FileError,
     holder::Holder,
+    job::Job,
     listener::Listener,
-    mailbox::{Mailbox, Reach},
-    place::{FileId, Place, file_id},
+    mailbox::{Reach, lock},
+    opening::{FileId, file_id},
+    place::Place,
     store::Store,
 };
-use crate::clock::Clock;
-use leasehold_core::{Fault, FaultKind, Request, Tag, Vote};
+use leasehold_core::{Fault, FaultKind, Request, Vote};
 use std::{
     collections::{HashMap, VecDeque},
     fmt,
@@ -52,15 +53,6 @@ struct Queue {
 
 /// Something that is not a step of any link.
 type Errand = Box<dyn FnOnce(&mut Store) + Send>;
-
-/// A step on its way through the thread.
-#[derive(Debug)]
-pub(super) struct Job {
-    pub(super) tag: Tag,
-    pub(super) request: Request,
-    pub(super) clock: Clock,
-    pub(super) mailbox: Arc<Mailbox>,
-}
 
 /// How many steps may wait; releases have as much again for themselves, since a key that is not
 /// released stays until its TTL ends.
@@ -322,11 +314,6 @@ fn deliver(jobs: &[Job], mut votes: impl Iterator<Item = Vote>) {
         let tags = row.iter().map(|job| job.tag);
         row[0].mailbox.put(tags.zip(votes.by_ref()));
     }
-}
-
-/// No step of ours leaves the value half changed when it panics.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

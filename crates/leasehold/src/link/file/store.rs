@@ -9,13 +9,11 @@ use super::{
     error::{FileError, words},
     head::{FILE_SIZE, FORMAT, MAP_SIZE},
     holder::Holder,
-    listener::{Answer, Sight},
-    opening::limit_below,
-    place::FileId,
+    job::{Answer, Job, Sight},
+    opening::{FileId, limit_below},
     presence::Presence,
     queue::{self, queue_key_of},
     record::{Record, key_of},
-    station::Job,
     time_namespace::Notes,
 };
 use crate::{clock::Clock, link::watch::is_watched};

@@ -4,6 +4,7 @@ use super::{
     backlog::Backlog,
     codec::Inbox,
     failover::Watch,
+    handshake::Opened,
     listener::{Listener, Taken},
     look::Hints,
     scripts::{Encoder, Met},
@@ -34,13 +35,13 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(
-        stream: Stream,
-        inbox: Inbox,
-        encoder: Encoder,
-        met: Met,
-        hints: Hints,
-    ) -> Self {
+    pub(super) fn new(opened: Opened, encoder: Encoder) -> Self {
+        let Opened {
+            stream,
+            inbox,
+            met,
+            hints,
+        } = opened;
         let question = encoder.trusts_disk().then(|| Box::pin(sleep(PERIOD)));
         Self {
             stream,

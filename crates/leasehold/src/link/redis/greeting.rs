@@ -1,6 +1,12 @@
 //! What a node tells about itself when it is greeted, and whether it is one to keep locks on.
 
-use super::{codec::Frame, scripts::Encoder, search::Target};
+use super::{
+    codec::{self, Frame, Inbox},
+    reply::words,
+    scripts::Encoder,
+    socket::{Stream, Target},
+    talk::{Halt, hear, send},
+};
 use leasehold_core::quarantine::Disk;
 
 /// A node, as it told of itself: what INFO says.
@@ -36,6 +42,23 @@ pub(super) fn read(frame: &Frame<'_>) -> Result<Node, Vec<u8>> {
         },
         _ => Err(ODD.to_vec()),
     }
+}
+
+/// Asks a server that somebody else named as a master whether it is one: a sentinel may have missed that it is
+/// none any more, and to a plain lock nothing else would tell.
+pub(super) async fn confirm(stream: &mut Stream, inbox: &mut Inbox) -> Result<(), Halt> {
+    let mut wire = Vec::new();
+    codec::encode(&mut wire, &[b"ROLE"]);
+    send(stream, &wire).await?;
+    let role = |frame: &Frame<'_>| match frame {
+        Frame::Error(error) => Err(format!(
+            "does not say whether it is a master (+role): {}",
+            words(error)
+        )),
+        Frame::List(parts) if parts.first() == Some(&Frame::Text(b"master")) => Ok(()),
+        _ => Err("is a replica, and locks need a master".to_owned()),
+    };
+    Ok(hear(stream, inbox, role).await??)
 }
 
 /// The question whether a node writes every change to its disk before it answers.

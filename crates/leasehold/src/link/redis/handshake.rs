@@ -2,15 +2,13 @@
 
 use super::{
     codec::{self, Frame, Inbox},
-    connection::Connection,
     greeting,
     look::{self, Hints},
     native::{Command, Native, Trial},
     reply::words,
     rights::{self, Needs, is_about_rights},
     scripts::{Encoder, Met},
-    search::{Target, confirm},
-    socket::{self, Stream},
+    socket::{self, Stream, Target},
     talk::{Halt, hear, send},
     url::RedisUrl,
 };
@@ -18,10 +16,18 @@ use leasehold_core::quarantine::Disk;
 use std::time::Duration;
 use tokio::time::timeout;
 
+/// A connection over which nothing was asked yet.
+pub(super) struct Opened {
+    pub(super) stream: Stream,
+    pub(super) inbox: Inbox,
+    pub(super) met: Met,
+    pub(super) hints: Hints,
+}
+
 /// Connects and introduces us. The error is a fragment for people, without the password.
 ///
 /// Nothing that is said here changes a lock, so a handshake may be given up at any point.
-pub(super) async fn meet(target: &Target, encoder: &Encoder) -> Result<Connection, Halt> {
+pub(super) async fn meet(target: &Target, encoder: &Encoder) -> Result<Opened, Halt> {
     match meet_with(target, encoder, Manners::Full).await {
         // Proxies that understand what they pass on know neither HELLO nor SCRIPT, and hang up at them. What
         // they do know is enough.
@@ -30,11 +36,7 @@ pub(super) async fn meet(target: &Target, encoder: &Encoder) -> Result<Connectio
     }
 }
 
-async fn meet_with(
-    target: &Target,
-    encoder: &Encoder,
-    manners: Manners,
-) -> Result<Connection, Halt> {
+async fn meet_with(target: &Target, encoder: &Encoder, manners: Manners) -> Result<Opened, Halt> {
     let url = &target.url;
     let stream = socket::connect(url).await?;
     let mut inbox = Inbox::default();
@@ -44,7 +46,7 @@ async fn meet_with(
         let (mut stream, heard) =
             introduce(stream, &mut inbox, url, &needs, manners, early).await?;
         if target.is_named {
-            confirm(&mut stream, &mut inbox).await?;
+            greeting::confirm(&mut stream, &mut inbox).await?;
         }
         let met = match heard.no_scripts() {
             None => greet(&mut stream, &mut inbox, url, encoder, heard.is_greeted).await?,
@@ -64,7 +66,12 @@ async fn meet_with(
     match timeout(LIMIT, introduction).await {
         Ok(outcome) => {
             let (stream, met, hints) = outcome?;
-            Ok(Connection::new(stream, inbox, encoder.clone(), met, hints))
+            Ok(Opened {
+                stream,
+                inbox,
+                met,
+                hints,
+            })
         }
         Err(_) => Err(format!("the node did not answer within {LIMIT:?}").into()),
     }
@@ -96,7 +103,7 @@ pub(super) async fn log_in(target: &Target, manners: Manners) -> Result<(Stream,
         )
         .await?;
         if target.is_named {
-            confirm(&mut stream, &mut inbox).await?;
+            greeting::confirm(&mut stream, &mut inbox).await?;
         }
         Ok::<_, Halt>(stream)
     };

@@ -1,14 +1,13 @@
 //! From a node's address to the server that it is.
 
 use super::{
-    codec::{self, Frame, Inbox},
+    codec::Inbox,
     connection::Connection,
     failover::Watch,
     handshake::{self, Manners},
-    reply::words,
     scripts::Encoder,
-    socket::Stream,
-    talk::{Halt, hear, send},
+    socket::{Stream, Target},
+    talk::Halt,
     url::{Place, RedisUrl},
 };
 use crate::clock::Clock;
@@ -20,11 +19,15 @@ pub(super) async fn dial(
     clock: Clock,
 ) -> Result<Connection, String> {
     let (target, watch) = find(&url, clock).await?;
-    let met = handshake::meet(&target, &encoder).await;
-    match (met, watch) {
-        (Ok(connection), Some(watch)) => Ok(connection.watched(watch)),
-        (Ok(connection), None) => Ok(connection),
-        (Err(halt), watch) => Err(refusal(halt, watch)),
+    match handshake::meet(&target, &encoder).await {
+        Ok(opened) => {
+            let connection = Connection::new(opened, encoder);
+            Ok(match watch {
+                Some(watch) => connection.watched(watch),
+                None => connection,
+            })
+        }
+        Err(halt) => Err(refusal(halt, watch)),
     }
 }
 
@@ -63,28 +66,4 @@ async fn find(url: &RedisUrl, clock: Clock) -> Result<(Target, Option<Watch>), S
 fn refusal(halt: Halt, watch: Option<Watch>) -> String {
     let reason = String::from(halt);
     watch.map_or_else(|| reason.clone(), |watch| watch.refused(&reason))
-}
-
-/// Asks a server that somebody else named as a master whether it is one: a sentinel may have missed that it is
-/// none any more, and to a plain lock nothing else would tell.
-pub(super) async fn confirm(stream: &mut Stream, inbox: &mut Inbox) -> Result<(), Halt> {
-    let mut wire = Vec::new();
-    codec::encode(&mut wire, &[b"ROLE"]);
-    send(stream, &wire).await?;
-    let role = |frame: &Frame<'_>| match frame {
-        Frame::Error(error) => Err(format!(
-            "does not say whether it is a master (+role): {}",
-            words(error)
-        )),
-        Frame::List(parts) if parts.first() == Some(&Frame::Text(b"master")) => Ok(()),
-        _ => Err("is a replica, and locks need a master".to_owned()),
-    };
-    Ok(hear(stream, inbox, role).await??)
-}
-
-/// A server to be tried.
-pub(super) struct Target {
-    pub(super) url: RedisUrl,
-    /// Whether it is the node by the word of sentinels, and not by its own address.
-    pub(super) is_named: bool,
 }

@@ -4,8 +4,7 @@ use super::{
     codec::{self, Frame, Inbox},
     handshake::{Manners, log_in},
     reply::words,
-    search::Target,
-    socket::Stream,
+    socket::{Stream, Target},
     talk::{Halt, hear, send},
     url::{Place, RedisUrl, Sentinels},
 };

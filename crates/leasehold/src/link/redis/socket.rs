@@ -1,5 +1,8 @@
 //! Getting to the node: name, socket, TLS.
 
+#[cfg(feature = "tls")]
+mod tls;
+
 use super::url::{Place, RedisUrl};
 use socket2::{SockRef, TcpKeepalive};
 use std::{io, net::SocketAddr, time::Duration};
@@ -8,6 +11,13 @@ use tokio::{
     net::{TcpStream, UnixStream, lookup_host},
     time::timeout,
 };
+
+/// A server to be tried.
+pub(super) struct Target {
+    pub(super) url: RedisUrl,
+    /// Whether it is the node by the word of sentinels, and not by its own address.
+    pub(super) is_named: bool,
+}
 
 /// A stream of bytes to and from a node.
 pub(super) type Stream = Box<dyn Duplex>;
@@ -33,7 +43,7 @@ pub(super) async fn connect(url: &RedisUrl) -> Result<Stream, String> {
             match tls {
                 None => Ok(Box::new(stream)),
                 #[cfg(feature = "tls")]
-                Some(roots) => super::tls::wrap(stream, host, roots).await,
+                Some(roots) => tls::wrap(stream, host, roots).await,
                 #[cfg(not(feature = "tls"))]
                 Some(_) => Err("TLS is not compiled in".to_owned()),
             }
@@ -99,4 +109,4 @@ pub(super) fn reason(error: &io::Error) -> String {
 }
 
 const LOOKUP: Duration = Duration::from_secs(2);
-pub(super) const CONNECT: Duration = Duration::from_secs(1);
+const CONNECT: Duration = Duration::from_secs(1);

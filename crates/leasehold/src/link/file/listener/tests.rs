@@ -3,11 +3,10 @@ use crate::link::{
     LinkEvent,
     file::{
         mailbox::Reach,
-        station::Job,
         store::tests::{Folder, job},
     },
 };
-use leasehold_core::{Request, Resource};
+use leasehold_core::{Request, Resource, Vote};
 use std::{
     sync::mpsc,
     task::{Context, Waker},

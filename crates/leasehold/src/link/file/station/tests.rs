@@ -1,9 +1,12 @@
 use super::*;
-use crate::link::{
-    Draft, Link, LinkEvent, Message,
-    file::{FileLink, FileNode, store::tests::Folder},
+use crate::{
+    clock::Clock,
+    link::{
+        Draft, Link, LinkEvent, Message,
+        file::{FileLink, FileNode, store::tests::Folder},
+    },
 };
-use leasehold_core::{AttemptId, Instant, OperationId, Owner, Resource, Ttl};
+use leasehold_core::{AttemptId, Instant, OperationId, Owner, Resource, Tag, Ttl};
 use std::{
     io::{BufRead, BufReader, Write, stdin, stdout},
     process::{Child, Command, Stdio},

@@ -4,8 +4,8 @@ use super::Store;
 use crate::{
     clock::Clock,
     link::file::{
+        job::Job,
         mailbox::{Mailbox, Reach},
-        station::Job,
     },
 };
 use leasehold_core::{

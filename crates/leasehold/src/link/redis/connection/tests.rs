@@ -46,13 +46,13 @@ impl AsyncWrite for Deaf {
 #[test]
 fn answers_that_are_in_are_told_before_a_connection_that_takes_nothing_is_given_up() {
     let configuration = Configuration::plain();
-    let mut connection = Connection::new(
-        Box::new(Deaf(b"$7\r\ngranted\r\n$7\r\ngranted\r\n")),
-        Inbox::default(),
-        Encoder::new(&configuration),
-        Met::nobody(Disk::Ignored),
-        Hints::Refused,
-    );
+    let opened = Opened {
+        stream: Box::new(Deaf(b"$7\r\ngranted\r\n$7\r\ngranted\r\n")),
+        inbox: Inbox::default(),
+        met: Met::nobody(Disk::Ignored),
+        hints: Hints::Refused,
+    };
+    let mut connection = Connection::new(opened, Encoder::new(&configuration));
     let mut backlog = Backlog::default();
     pushed(&mut backlog, 0);
     pushed(&mut backlog, 1);

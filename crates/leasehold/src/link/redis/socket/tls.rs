@@ -1,9 +1,7 @@
 //! TLS, by rustls with the ring provider named, so that no other crate of the program decides for us.
 
-use super::{
-    socket::{self, Stream},
-    url::Roots,
-};
+use super::{CONNECT, Stream, reason};
+use crate::link::redis::url::Roots;
 use std::{
     path::Path,
     sync::{Arc, OnceLock},
@@ -23,10 +21,10 @@ pub(super) async fn wrap(stream: TcpStream, host: &str, roots: &Roots) -> Result
     let name = ServerName::try_from(host.to_owned())
         .map_err(|_| format!("{host} cannot be the name in a certificate"))?;
     let connector = TlsConnector::from(config(roots).await?);
-    match timeout(socket::CONNECT, connector.connect(name, stream)).await {
+    match timeout(CONNECT, connector.connect(name, stream)).await {
         Ok(Ok(stream)) => Ok(Box::new(stream)),
-        Ok(Err(error)) => Err(format!("TLS failed: {}", socket::reason(&error))),
-        Err(_) => Err(format!("TLS took more than {:?}", socket::CONNECT)),
+        Ok(Err(error)) => Err(format!("TLS failed: {}", reason(&error))),
+        Err(_) => Err(format!("TLS took more than {CONNECT:?}")),
     }
 }
 

@@ -1,0 +1,32 @@
+//! A step on its way through the thread of a store, and what comes of it.
+
+use super::{holder::Holder, mailbox::Mailbox};
+use crate::clock::Clock;
+use leasehold_core::{Request, Tag, Vote};
+use std::sync::Arc;
+
+/// A step on its way.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) tag: Tag,
+    pub(super) request: Request,
+    pub(super) clock: Clock,
+    pub(super) mailbox: Arc<Mailbox>,
+}
+
+/// What was seen of a key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sight {
+    /// The record, if there is one.
+    pub(super) record: Option<Vec<u8>>,
+    /// The other process that holds the key.
+    pub(super) holder: Option<Holder>,
+}
+
+/// The answer to a step.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) vote: Vote,
+    /// The key after the step, if whoever asked wants to know of the next change.
+    pub(super) sight: Sight,
+}
