@@ -47,7 +47,7 @@ const LEAST_HEARD: usize = 4;
 /// How often a shell that is to end looks whether it may.
 const DRAIN_LOOK: Duration = Duration::from_millis(5);
 
-/// How long the shell sleeps at most while there are leases, or somebody waits for one.
+/// How long the shell sleeps at most while there are leases.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Makes a link on the shell's thread.
@@ -67,6 +67,8 @@ pub(crate) struct Shell {
     heard: Vec<LinkEvent>,
     /// What is under way for somebody, by its operation.
     pending: ByNumber<OperationId, Pending>,
+    /// How many of these are leases that somebody holds.
+    held: usize,
     /// Draws the numbers of operations.
     operations: Arc<AtomicU64>,
     deadlines: &'static Deadlines,
@@ -92,6 +94,12 @@ enum Pending {
     Extend(Promise<Extended>),
     Evict(Promise<ReleaseOutcome>),
     Inspect(Promise<Inspected>),
+}
+
+impl Pending {
+    const fn is_held(&self) -> bool {
+        matches!(self, Self::Lease { is_held: true, .. })
+    }
 }
 
 /// Whether the shell is to end.
@@ -242,7 +250,9 @@ impl Shell {
 
     /// A holder lets its lease go, and may wait for what becomes of it.
     fn let_go(&mut self, now: Instant, lease: OperationId, end: Operation) {
-        match self.pending.remove(&lease) {
+        let pending = self.pending.remove(&lease);
+        self.held -= usize::from(pending.as_ref().is_some_and(Pending::is_held));
+        match pending {
             Some(Pending::Lease { side, .. }) if side.0.ended.is_owed() => {
                 self.submit_for(now, end, Pending::End(side));
             }
@@ -346,7 +356,6 @@ impl Shell {
     fn poll_links(&mut self, cx: &mut Context<'_>, at_once: usize) -> bool {
         let mut moved = false;
         for index in 0..self.links.len() {
-            let node = NodeId::new(index).expect("there are as many links as nodes");
             let (link, heard) = (&mut self.links[index], &mut self.heard);
             while heard.len() < at_once && link.poll(cx, heard, at_once - heard.len()).is_ready() {}
             if heard.is_empty() {
@@ -356,6 +365,7 @@ impl Shell {
             // Argument S2: read after the events, once for all of them. An answer that is taken for earlier than it is
             // would make a lease of keys that are over.
             let now = self.clock.now();
+            let node = NodeId::new(index).expect("there are as many links as nodes");
             let mut heard = std::mem::take(&mut self.heard);
             for event in heard.drain(..) {
                 self.hear(now, node, event);
@@ -430,12 +440,13 @@ impl Shell {
             }
         };
         let until = self.engine.poll_timeout().into_iter().chain(drained).min();
-        // The timer stands still while the machine sleeps, and the leases do not.
-        let most = if self.pending.is_empty() {
-            Duration::MAX
-        } else {
-            LOOK
-        };
+        debug_assert_eq!(
+            self.held,
+            self.pending.values().filter(|it| it.is_held()).count()
+        );
+        // The timer stands still while the machine sleeps, and the leases do not. Whoever waits for one asks once in a second
+        // anyway.
+        let most = if self.held == 0 { Duration::MAX } else { LOOK };
         self.alarm.poll(cx, now, until, most)
     }
 }

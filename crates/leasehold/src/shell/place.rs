@@ -60,6 +60,7 @@ pub(crate) fn spawn(
             heard: Vec::new(),
             deadlines,
             pending: ByNumber::default(),
+            held: 0,
             operations,
             alarm,
             ending: Ending::NotYet,

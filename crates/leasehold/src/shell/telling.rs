@@ -30,6 +30,7 @@ impl Shell {
         if let Some(Pending::Lease { side, is_held }) = self.pending.get_mut(&id) {
             *is_held = side.0.win(lease);
             if *is_held {
+                self.held += 1;
                 return;
             }
         }
