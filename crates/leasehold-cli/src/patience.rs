@@ -130,7 +130,7 @@ impl<'a> Wait<'a> {
                 self.tell_waiting(&error);
                 match self.acquire_later(rest, &error).await? {
                     Ok(guard) => return Ok(guard),
-                    Err(later) => spent::with_before(later, error, self.lock.ttl),
+                    Err(later) => spent::with_before(later, error, rest, self.lock.ttl),
                 }
             }
             (Err(error), _) => error,

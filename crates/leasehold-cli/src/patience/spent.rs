@@ -1,16 +1,18 @@
-//! What a wait has spent and found in all, where it was made of two calls of the library.
+//! Joins the errors of the two calls of which one wait is made.
 
+use crate::lock::Patience;
 use leasehold::{AcquireError, FaultKind};
 use std::time::Duration;
 
-/// The error with which a wait for a lock with this TTL ended, with what the call `before` had spent: the time without a
-/// word, and its attempts. The reason is the last that is evidence.
+/// The error with which a wait for a lock with this TTL ended, whose second call was given `rest`, with what the call
+/// `before` had spent: the time without a word, and its attempts. The reason is the last that is evidence.
 pub(super) fn with_before(
     error: AcquireError,
     before: AcquireError,
+    rest: Patience,
     ttl: Duration,
 ) -> AcquireError {
-    let (mut told, other) = if is_cut_short(&error, ttl) {
+    let (mut told, other) = if is_cut_short(&error, rest, ttl) {
         (before, error)
     } else {
         (error, before)
@@ -21,9 +23,10 @@ pub(super) fn with_before(
     told
 }
 
-/// Whether a call ended in the silence of nodes that it gave less time than they may take: that is no evidence.
-fn is_cut_short(error: &AcquireError, ttl: Duration) -> bool {
-    let AcquireError::TimedOut { waited, last, .. } = error else {
+/// Whether a call ended in the silence of nodes that it gave less time than they may take: that is no evidence. What it was
+/// given counts, and not how long it took on a busy machine.
+fn is_cut_short(error: &AcquireError, rest: Patience, ttl: Duration) -> bool {
+    let (AcquireError::TimedOut { last, .. }, Patience::Within(rest)) = (error, rest) else {
         return false;
     };
     let AcquireError::Unreachable(unreachable) = &**last else {
@@ -32,10 +35,11 @@ fn is_cut_short(error: &AcquireError, ttl: Duration) -> bool {
     let faults = unreachable.faults.iter();
     let told = faults.filter(|fault| fault.kind() != FaultKind::TimedOut);
     let spare = unreachable.nodes - unreachable.quorum;
-    *waited < node_limit(ttl) && told.count() <= spare
+    rest < node_limit(ttl) && told.count() <= spare
 }
 
-/// How long one node may take to answer, as in the library, which does not tell.
+/// How long one node may take to answer, as in the library, which does not tell. Half of what can be held, its other
+/// bound, is more than that with every `--ttl` that is long enough to run a command.
 fn node_limit(ttl: Duration) -> Duration {
     (ttl / 20).clamp(Duration::from_millis(20), Duration::from_millis(500))
 }
@@ -75,33 +79,64 @@ fn attempts(error: &AcquireError) -> u32 {
 mod tests {
     use super::*;
     use leasehold::{LockManager, LockOptions, NodeFault};
+    use std::net::TcpListener;
 
-    /// How an attempt on nodes that nobody can reach ends, after so long.
-    fn unreachable(patience: Duration) -> AcquireError {
+    /// How a wait of 120 ms for a lock on this node ends, where nobody is.
+    fn unreachable(port: u16) -> AcquireError {
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.enable_all().build().expect("a runtime");
         let manager = LockManager::builder()
-            .nodes(["redis://127.0.0.1:1"])
+            .nodes([format!("redis://127.0.0.1:{port}")])
             .defaults(LockOptions::new())
             .build()
             .expect("an address");
         let mutex = manager.mutex("r").expect("a plain name");
-        let error = runtime.block_on(mutex.acquire_within(patience));
+        let error = runtime.block_on(mutex.acquire_within(Duration::from_millis(120)));
         error.map(drop).expect_err("nobody is there")
     }
 
-    #[test]
-    fn the_time_without_a_word_counts() {
-        let patience = Duration::from_millis(120);
-        let (before, later) = (unreachable(patience), unreachable(patience));
-        let tries = |error: &AcquireError| match error {
+    fn tries(error: &AcquireError) -> (Duration, u32) {
+        match error {
             AcquireError::TimedOut { waited, last, .. } => (*waited, attempts(last)),
             other => panic!("{other:?}"),
-        };
+        }
+    }
+
+    fn names(error: &AcquireError) -> Vec<String> {
+        let nodes = error.faults().iter().map(NodeFault::node);
+        nodes.map(ToString::to_string).collect()
+    }
+
+    const TTL: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn the_time_without_a_word_counts_and_the_reason_is_the_last() {
+        let (before, later) = (unreachable(1), unreachable(2));
         let ((first, some), (second, more)) = (tries(&before), tries(&later));
-        let faults: Vec<NodeFault> = later.faults().to_vec();
-        let all = with_before(later, before, Duration::from_secs(10));
+        // However short the rest was: a node that refuses has said so.
+        let rest = Patience::Within(Duration::from_millis(1));
+        let all = with_before(later, before, rest, TTL);
         assert_eq!(tries(&all), (first + second, some + more));
-        assert_eq!(all.faults(), faults, "the reason is the last");
+        assert_eq!(names(&all), ["127.0.0.1:2"]);
+    }
+
+    #[test]
+    fn silence_is_a_reason_where_a_node_was_given_its_time() {
+        // It takes connections, and never answers.
+        let silent = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let silent = silent.local_addr().expect("it is bound").port();
+        let millis = |millis| Patience::Within(Duration::from_millis(millis));
+        let ends = [
+            (millis(499), "127.0.0.1:1".to_owned()),
+            (millis(500), format!("127.0.0.1:{silent}")),
+            (Patience::Forever, format!("127.0.0.1:{silent}")),
+        ];
+        for (rest, expected) in ends {
+            let (before, later) = (unreachable(1), unreachable(silent));
+            let ((first, some), (second, more)) = (tries(&before), tries(&later));
+            let all = with_before(later, before, rest, TTL);
+            assert_eq!(tries(&all), (first + second, some + more));
+            assert_eq!(names(&all), [expected], "{rest:?}");
+        }
     }
 }
