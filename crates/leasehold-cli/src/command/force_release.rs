@@ -90,7 +90,7 @@ fn question_of(view: &LockView) -> Result<Option<&'static str>, Failure> {
     let mut all = held.into_iter().chain(left_over.iter().copied());
     if all.any(|lock| matches!(lock.holder, Signer::Peer { .. })) {
         output::talk(format_args!(
-            "{name:?}: another program wrote it, and it may be no lock but other data, which would be lost"
+            "a key of {name:?} was written by another program; it may be no lock but other data, which would be lost"
         ));
     }
     for lock in &left_over {

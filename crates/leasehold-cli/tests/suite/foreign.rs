@@ -156,7 +156,7 @@ fn locks_of_other_libraries_are_shown_and_deleted_for_those_who_ask_for_them() {
         2,
         &[
             "held by owner mK3x9Q+f…, of another library",
-            "another program wrote it, and it may be no lock but other data",
+            "was written by another program; it may be no lock but other data",
             "hint: --yes",
         ],
     );
