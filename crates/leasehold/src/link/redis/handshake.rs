@@ -413,6 +413,10 @@ fn explain(step: Step, error: &[u8], url: &RedisUrl) -> String {
     let login = url.login.as_ref();
     let error = match login.map(|login| login.password.as_str()) {
         None | Some("") => error.to_owned(),
+        // It is part of other words, and cut out where it is quoted, as servers quote what they were told.
+        Some(short) if short.len() < 3 => error
+            .replace(&format!("'{short}'"), "'***'")
+            .replace(&format!("\"{short}\""), "\"***\""),
         Some(password) => error.replace(password, "***"),
     };
     let error = words(error.as_bytes());
@@ -481,5 +485,8 @@ mod tests {
         ] {
             assert_eq!(explain(step, error.as_bytes(), &url), expected);
         }
+        let url: RedisUrl = "redis://u:a@h".parse().expect("an address");
+        let told = explain(Step::Hello, b"ERR what a password 'a' is", &url);
+        assert_eq!(told, "ERR what a password '***' is");
     }
 }
