@@ -293,7 +293,8 @@ fn no_help_is_wider_than_a_terminal() {
         "man",
     ];
     let words = verbs.map(|verb| vec![verb, "--help"]);
-    for words in words.iter().chain([&vec!["--help"]]) {
+    let further = ["start", "stop", "status"].map(|verb| vec!["servers", verb, "--help"]);
+    for words in words.iter().chain(&further).chain([&vec!["--help"]]) {
         let help = user.run(words).env("COLUMNS", "80").end();
         assert_eq!(help.code, 0, "{words:?}: {help:?}");
         for line in help.stdout.lines() {
