@@ -12,6 +12,7 @@ use crate::{
     judgement::{Judgement, Prospect},
 };
 use facts::{NodeFacts, NodeState, ServerFacts, VoteFacts};
+use leasehold::AbstentionCause;
 use std::time::Duration;
 
 /// Everything that the rules look at.
@@ -123,12 +124,25 @@ impl Patient {
         }
     }
 
+    /// Whether a node waits for the end of leases that nobody has forgotten: nobody's word can shorten that.
+    pub(crate) fn is_reconfigured(&self) -> bool {
+        self.nodes.iter().any(|node| match &node.state {
+            NodeState::Server(server) => match server.vote {
+                VoteFacts::Abstains(abstention) => {
+                    abstention.cause == AbstentionCause::Reconfigured
+                }
+                _ => false,
+            },
+            _ => false,
+        })
+    }
+
     /// Whether and when this node would vote for us.
     fn prospect(&self, node: &NodeFacts) -> Prospect {
         let votes = match &node.state {
             NodeState::Server(server) => match &server.vote {
-                VoteFacts::Abstains(left, _) if !self.lacks_votes(server) => {
-                    return Prospect::After(*left);
+                VoteFacts::Abstains(abstention) if !self.lacks_votes(server) => {
+                    return Prospect::After(abstention.left);
                 }
                 VoteFacts::Others(_) | VoteFacts::Unfinished(_) if !self.lacks_votes(server) => {
                     return Prospect::OtherConfiguration;

@@ -1,6 +1,6 @@
 //! What to try next, by what went wrong. The library tells facts; these are advice.
 
-use crate::nodes::Nodes;
+use crate::{diagnosis::Patient, judgement::Judgement, nodes::Nodes};
 use leasehold::{AbstentionCause, AcquireError, NodeFault};
 
 /// A way out for somebody who did not get the lock.
@@ -15,6 +15,17 @@ pub(crate) fn not_acquired(error: &AcquireError, nodes: &Nodes, waited: bool) ->
             "--wait 30s waits for it; without --no-wait, leasehold waits for ever"
         }
         _ => return None,
+    };
+    Some(hint.to_owned())
+}
+
+/// A way out for somebody who asked nodes on which nobody can have a lock.
+pub(crate) fn not_usable(patient: &Patient) -> Option<String> {
+    let hint = match patient.judgement() {
+        Judgement::Later(_) if patient.is_reconfigured() => return None,
+        Judgement::Later(_) => ADMIT,
+        Judgement::OtherConfiguration => SAY_THE_SAME,
+        Judgement::Now { .. } | Judgement::No => DOCTOR,
     };
     Some(hint.to_owned())
 }
@@ -45,7 +56,7 @@ pub(crate) fn by_fault(faults: &[NodeFault], nodes: &Nodes) -> Option<String> {
     let all_down = faults.len() == list.urls().len() && faults.iter().all(is_down_here);
     let unknown = match all_down {
         true => "start these servers; for a try, `leasehold servers start` starts some here",
-        false => "`leasehold doctor` says what is wrong with each node",
+        false => DOCTOR,
     };
     Some(known.unwrap_or(unknown).to_owned())
 }
@@ -104,6 +115,8 @@ const REMEDIES: [(&str, &str); 16] = [
         "something else listens there, or it wants TLS: rediss://host",
     ),
 ];
+
+const DOCTOR: &str = "`leasehold doctor` says what is wrong with each node";
 
 const HANGS: &str = "`leasehold doctor` tells which nodes hang or are too far away; a longer --ttl leaves them more time";
 

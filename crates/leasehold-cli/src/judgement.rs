@@ -1,7 +1,8 @@
-//! Whether a lock can be had: the one judgement of `run`, `status`, `doctor` and `watch`.
+//! Whether a lock can be had: the one judgement of all commands that ask.
 //!
-//! `run` learns it by trying, the others by examining the nodes; what they tell and the code they end with is derived
-//! from it here, so that none of them calls a set of nodes usable on which another finds no lock to be had.
+//! `run` learns it by trying; `status`, `wait`, `list`, `doctor` and `watch` by examining the nodes. What they tell and the
+//! code they end with is derived from it here, so that none of them calls a set of nodes usable on which another finds no
+//! lock to be had.
 
 use crate::{duration::Shown, exit_code};
 use leasehold::AcquireError;

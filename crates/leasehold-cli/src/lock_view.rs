@@ -187,10 +187,15 @@ impl LockView {
         lines.join("\n")
     }
 
-    /// Why nobody can have it, although nobody holds it.
+    /// Why nobody can have it, although nodes have no key of it: they may have forgotten who holds it.
     pub(crate) fn unusable(&self, judgement: Judgement, count: &str) -> String {
-        let (name, sentence) = (&self.resource, judgement.sentence(self.keys.len()));
-        format!("nobody holds {name:?}; {sentence}: {count}")
+        let (name, nodes) = (&self.resource, self.keys.len());
+        let is_lock = |(_, key): &(String, KeyView)| matches!(key, KeyView::Lock(_));
+        let found = match self.keys.iter().any(is_lock) {
+            true => format!("no quorum of nodes has a key of {name:?}"),
+            false => format!("no key of {name:?} was found"),
+        };
+        format!("{found}; {}: {count}", judgement.sentence(nodes))
     }
 
     /// Why it is not known who holds it.

@@ -97,7 +97,7 @@ impl Picture {
         if !self.locks.is_empty() {
             lines.extend(shown.into_iter().take(room));
         } else if self.knows_locks() && !self.has_more {
-            // Of nodes on which nothing can be locked, that would be a comfort without a ground.
+            // "nothing is locked" would mislead where no lock can be acquired.
             lines.push(match self.patient.judgement() {
                 Judgement::Now { .. } => "nothing is locked".to_owned(),
                 _ => "no lock was found".to_owned(),
@@ -167,7 +167,7 @@ fn node_row(node: &NodeFacts, patient: &Patient) -> Vec<String> {
             let votes = match &server.vote {
                 _ if patient.has_vote(server) => "yes".to_owned(),
                 VoteFacts::Votes => "no: its user lacks rights".to_owned(),
-                VoteFacts::Abstains(left, _) => format!("in {}", Shown(*left)),
+                VoteFacts::Abstains(abstention) => format!("in {}", Shown(abstention.left)),
                 VoteFacts::Unsuitable(why)
                 | VoteFacts::RefusesWrites(why)
                 | VoteFacts::NotTold(why) => format!("no: {why}"),

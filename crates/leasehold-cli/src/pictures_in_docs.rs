@@ -11,6 +11,7 @@ use crate::{
     picture::Picture,
     whose::Whose,
 };
+use leasehold::{Abstention, AbstentionCause};
 use std::time::Duration;
 
 const PAGE: &str = include_str!("../../../docs/COMMAND.md");
@@ -96,9 +97,10 @@ fn patient() -> Patient {
         };
         NodeState::Server(Box::new(server))
     };
-    let abstains = "does not vote for 18.4 s more: it has restarted, or was a replica, and may have forgotten who \
-                    holds what";
-    let abstains = VoteFacts::Abstains(Duration::from_millis(18_400), abstains.to_owned());
+    let abstains = VoteFacts::Abstains(Abstention {
+        cause: AbstentionCause::Changed,
+        left: Duration::from_millis(18_400),
+    });
     let day = 24 * 60 * 60;
     let nodes = [
         (

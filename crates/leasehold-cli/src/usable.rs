@@ -1,40 +1,76 @@
-//! Whether a lock that nobody holds can be had, for those who found none: `status`, `list` and `wait`.
+//! Whether a free lock can be acquired: for `status`, `list` and `wait`.
 
 use crate::{
     agreement::Agreement,
-    command::{doctor::patient, list::ANSWER},
-    diagnosis::{Patient, facts::NodeState, findings},
+    command::{
+        doctor::{PATIENCE, patient},
+        list::ANSWER,
+    },
+    diagnosis::{
+        Patient,
+        facts::{NodeState, VoteFacts},
+        findings,
+    },
     failure::Failure,
+    hint,
     judgement::Judgement,
     lock_view::State,
     nodes::Nodes,
     waiting,
 };
+use leasehold::clock::Clock;
 use std::time::Duration;
 
-/// The nodes, as far as it decides whether they vote. A quorum that says so at once is enough; the others are waited for
-/// only where they could change the judgement.
-pub(crate) fn examined(nodes: &Nodes, agreement: &Agreement) -> Result<Patient, Failure> {
-    let operator = nodes.operator(agreement)?;
-    let within = |limit| {
-        let told = waiting::for_it(operator.within(limit).examine_votes())?;
+/// The nodes, as far as it decides whether they vote: for this lock, if one is named. A quorum that says so at once is
+/// enough; the others are waited for only where they could change the judgement, and while there is `time`.
+pub(crate) fn examined(
+    nodes: &Nodes,
+    agreement: &Agreement,
+    lock: Option<&str>,
+    time: Option<Duration>,
+) -> Result<Patient, Failure> {
+    let mut operator = nodes.operator(agreement)?;
+    if let Some(lock) = lock {
+        operator = operator.about(lock).map_err(|error| nodes.wrong(&error))?;
+    }
+    let clock = Clock::system();
+    let end = time.map(|time| clock.now().saturating_add(time.max(ANSWER)));
+    let with = |limit| {
+        let mut operator = operator.answer_within(limit);
+        if let Some(end) = end {
+            operator = operator.within(in_millis(end.saturating_since(clock.now())));
+        }
+        let told = waiting::for_it(operator.examine_votes())?;
         let told = told.map_err(|error| nodes.wrong(&error))?;
         Ok(patient(agreement, operator.quorum(), &told))
     };
-    let soon = within(ANSWER)?;
+    let soon = with(ANSWER)?;
     let is_enough = matches!(soon.judgement(), Judgement::Now { .. });
-    match is_enough || hanging(&soon).next().is_none() {
+    let has_time = end.is_none_or(|end| end.saturating_since(clock.now()) > ANSWER);
+    match is_enough || !has_time || hanging(&soon).next().is_none() {
         true => Ok(soon),
-        false => within(LIMIT),
+        false => with(PATIENCE),
     }
+}
+
+/// As people are told of it.
+fn in_millis(time: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// The nodes of which it is not known whether they vote, since they are late: each by its name, and why.
 pub(crate) fn hanging(patient: &Patient) -> impl Iterator<Item = (&str, &str)> {
     let nodes = patient.nodes.iter();
-    nodes.filter_map(|node| match &node.state {
-        NodeState::Silent(why) if findings::hangs(why) => Some((node.name.as_str(), why.as_str())),
-        _ => None,
+    nodes.filter_map(|node| {
+        let why = match &node.state {
+            NodeState::Silent(why) => why,
+            NodeState::Server(server) => match &server.vote {
+                VoteFacts::NotTold(why) => why,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        findings::hangs(why).then_some((node.name.as_str(), why.as_str()))
     })
 }
 
@@ -49,12 +85,7 @@ pub(crate) fn state(patient: &Patient) -> State {
     }
 }
 
-/// The end of whoever looked for a lock where none can be had.
-pub(crate) fn failure(judgement: Judgement, text: String) -> Failure {
-    let hint = "`leasehold doctor` says what is wrong with each node";
-    Failure::new(judgement.code(), text).hint(hint.to_owned())
+/// The failure of a command on nodes where no lock can be acquired.
+pub(crate) fn failure(patient: &Patient, text: String) -> Failure {
+    Failure::new(patient.judgement().code(), text).hint(hint::not_usable(patient))
 }
-
-/// How long each node has to tell of itself where too few are known to vote: one that hangs is away. It takes eight round trips, and from a quarter of a
-/// second for each a first vote comes too late as well.
-const LIMIT: Duration = Duration::from_secs(3);

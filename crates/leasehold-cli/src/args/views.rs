@@ -32,7 +32,9 @@ pub(crate) struct StatusArguments {
 ///
 /// Goes through all keys of all servers (SCAN), in small steps. A server knows keys and not locks: a text with a
 /// limited time that begins as owners of leasehold do is a lock. All other keys are somebody's data, and are not shown.
-/// A server that leaves a question unanswered for half a second is left out, and named.
+/// A server that leaves a question unanswered for half a second is left out, and named. If no lock is found, it asks
+/// whether one could be acquired; without servers, it tries to set one of its own in the file on this machine, and takes
+/// it back at once.
 #[derive(Debug, Args)]
 #[command(after_long_help = LIST_HELP)]
 pub(crate) struct ListArguments {
@@ -58,8 +60,10 @@ pub(crate) struct ListArguments {
 
 /// Wait until a lock is free, without taking it.
 ///
-/// Servers tell when the lock changes; where they may not, they are asked once a second. When this ends, somebody
-/// else may have the lock already: to do something under it, `leasehold run --wait`.
+/// Servers tell when the lock changes; where they may not, they are asked once a second. Servers that have restarted
+/// and do not vote yet are waited for, too. Without servers, once the lock is free, it tries to set a lock of its own in
+/// the file on this machine, and takes it back at once. When this ends, somebody else may have the lock already: to do
+/// something under it, `leasehold run --wait`.
 #[derive(Debug, Args)]
 #[command(after_long_help = WAIT_HELP)]
 pub(crate) struct WaitArguments {
@@ -197,8 +201,9 @@ Examples:
 
 Exit codes:
   0      free, and whoever asks for it now can have it
-  2      wrong arguments or configuration file; or the key is not a
-         lock, such as a hash
+  2      wrong arguments or configuration file; the key is not a
+         lock, such as a hash; or others use these servers with
+         other options
   121    held
   122    neither for certain, or nobody can have it: too few nodes
          answer, agree or vote
@@ -212,10 +217,11 @@ Examples:
     leasehold list --json | jq -r 'select(.state == \"held\") | .resource'
 
 Exit codes:
-  0      listed
-  2      wrong arguments or configuration file
-  122    too few nodes could be listed, or there is no lock, and
-         nobody can have one
+  0      listed; or nothing is locked
+  2      wrong arguments or configuration file; or no lock was
+         found, and others use these servers with other options
+  122    too few nodes could be listed; or no lock was found and
+         none can be acquired
   125    leasehold itself failed";
 
 const WAIT_HELP: &str = "\
@@ -225,10 +231,11 @@ Examples:
 
 Exit codes:
   0      free, and whoever asks for it now can have it
-  2      wrong arguments or configuration file; or the key is not a
-         lock, such as a hash
-  122    for three seconds too few nodes answered, or nobody can
-         have it
+  2      wrong arguments or configuration file; the key is not a
+         lock, such as a hash; or others use these servers with
+         other options
+  122    for three seconds too few nodes answered; or nobody can
+         have it, and not within --wait
   124    held for all of --wait
   125    leasehold itself failed";
 
@@ -246,7 +253,8 @@ answer. The bar is what is left of the lock, a sign for each second up to ten.
 
 Exit codes:
   0      one picture, and --once
-  2      wrong arguments or configuration file
+  2      wrong arguments or configuration file; or one picture, and
+         --once, and others use these servers with other options
   122    one picture, and --once, and no lock can be acquired
   125    leasehold itself failed
   130    ended by Ctrl-C";
@@ -259,7 +267,8 @@ Examples:
 
 Exit codes:
   0      sound
-  2      wrong arguments or configuration file
+  2      wrong arguments or configuration file; or others use these
+         servers with other options
   120    weakened: locks work, but less well than they should
   122    broken: no lock can be acquired
   125    leasehold itself failed";

@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<u8, Failure> {
 
 /// Briefly, and once more with more patience if a node does not answer: that node is named meanwhile.
 async fn examine(operator: &Operator) -> Result<Vec<Told<Examination>>, ConfigError> {
-    let told = operator.examine_promptly(list::ANSWER).await?;
+    let told = operator.answer_within(list::ANSWER).examine().await?;
     let silent = told.iter().filter(|told| hangs(&told.answer));
     let silent: Vec<_> = silent.map(|told| told.node.to_string()).collect();
     if silent.is_empty() {
@@ -51,7 +51,7 @@ async fn examine(operator: &Operator) -> Result<Vec<Told<Examination>>, ConfigEr
         silent.join(", "),
         Shown(PATIENCE)
     ));
-    operator.examine_promptly(PATIENCE).await
+    operator.answer_within(PATIENCE).examine().await
 }
 
 fn hangs(answer: &Answer<Examination>) -> bool {
@@ -90,7 +90,7 @@ pub(crate) fn patient(agreement: &Agreement, quorum: usize, told: &[Told<Examina
 }
 
 /// How long a node has for each answer, once it is known to be late: four times what a vote may take at most.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// As in the library, which does not tell.
 const USUAL_SKEW: Duration = Duration::from_secs(2);

@@ -83,13 +83,13 @@ fn tell_nodes(listing: &Listing, arguments: &ListArguments) -> Result<bool, Fail
     Ok(has_more)
 }
 
-/// That no lock was found, which says that nothing is locked only where something could be.
+/// Reports that no lock was found. "Nothing is locked" is said only if locks can be acquired.
 fn tell_none(nodes: &Nodes, arguments: &ListArguments, has_more: bool) -> Result<(), Failure> {
-    let patient = usable::examined(nodes, &arguments.place.agreement)?;
+    let patient = usable::examined(nodes, &arguments.place.agreement, None, None)?;
     let judgement = patient.judgement();
     if !matches!(judgement, Judgement::Now { .. }) {
         let (count, sentence) = (patient.count(), judgement.sentence(patient.nodes.len()));
-        return Err(usable::failure(judgement, format!("{count}; {sentence}")));
+        return Err(usable::failure(&patient, format!("{count}; {sentence}")));
     }
     if !arguments.json {
         output::talk(match has_more {

@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
     })??;
     let mut view = LockView::of(&seen, Whose::with(arguments.foreign));
     if view.state == State::Free {
-        let patient = usable::examined(&nodes, &place.agreement)?;
+        let patient = usable::examined(&nodes, &place.agreement, Some(&arguments.resource), None)?;
         for (node, why) in usable::hanging(&patient) {
             output::talk(format_args!(
                 "{node}: does not tell whether it votes: {why}"

@@ -2,43 +2,109 @@
 
 use crate::{
     args::views::WaitArguments,
+    diagnosis::Patient,
     duration::Shown,
     exit_code,
     failure::Failure,
+    hint,
+    judgement::Judgement,
     lock_view::{self, KeyView, LockView, State},
     nodes::Nodes,
     output, usable, waiting,
     whose::Whose,
 };
+use leasehold::{Inspection, clock::Clock};
+use std::time::Duration;
+use tokio::time::sleep;
 
 /// Waits, and tells the code to exit with.
 pub(crate) fn run(arguments: &WaitArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
     let nodes = Nodes::choose(place.nodes.as_ref())?;
-    let operator = nodes.to_look_at(&place.agreement)?.operator();
-    let operator = operator.map_err(|error| nodes.wrong(&error))?;
-    let seen = waiting::for_it(operator.until_free(&arguments.resource, arguments.wait))?
-        .map_err(|error| nodes.wrong(&error))?;
-    let (mut view, name) = (LockView::of(&seen, Whose::Ours), &arguments.resource);
-    if view.state == State::Free {
-        view.state = usable::state(&usable::examined(&nodes, &place.agreement)?);
-    }
+    // Says what there is to say of the nodes.
+    drop(nodes.to_look_at(&place.agreement)?);
+    let end = wait(arguments, &nodes)?;
     if arguments.json {
-        output::data(view.json())?;
+        output::data(end.view.json())?;
     }
-    if view.state == State::Free {
-        return Ok(exit_code::SUCCESS);
+    match &end.patient {
+        None => Err(not_free(arguments, &end)),
+        Some(patient) => match &end.view.state {
+            State::Unusable { judgement, count } => {
+                let why = end.view.unusable(*judgement, count);
+                Err(usable::failure(patient, why))
+            }
+            _ => Ok(exit_code::SUCCESS),
+        },
     }
-    if let State::Unusable { judgement, count } = &view.state {
-        return Err(usable::failure(
-            *judgement,
-            view.unusable(*judgement, count),
-        ));
+}
+
+/// What was seen last.
+struct End {
+    seen: Inspection,
+    view: LockView,
+    /// The nodes, where nobody holds the lock as far as they know.
+    patient: Option<Patient>,
+}
+
+/// Waits until the lock is free, or will not be in time.
+fn wait(arguments: &WaitArguments, nodes: &Nodes) -> Result<End, Failure> {
+    let (name, agreement) = (&arguments.resource, &arguments.place.agreement);
+    let operator = nodes.operator(agreement)?;
+    let clock = Clock::system();
+    let end = arguments.wait.map(|wait| clock.now().saturating_add(wait));
+    let left = || end.map(|end| end.saturating_since(clock.now()));
+    let mut is_told = false;
+    loop {
+        let seen = waiting::for_it(operator.until_free(name, left()))?;
+        let seen = seen.map_err(|error| nodes.wrong(&error))?;
+        let mut view = LockView::of(&seen, Whose::Ours);
+        let mut patient = None;
+        if view.state == State::Free {
+            let examined = usable::examined(nodes, agreement, Some(name), left())?;
+            view.state = usable::state(&examined);
+            if let State::Unusable { judgement, count } = &view.state
+                && let Judgement::Later(time) = *judgement
+                && left().is_none_or(|left| time <= left)
+            {
+                if !is_told {
+                    let why = view.unusable(*judgement, count);
+                    output::talk(format_args!("waiting: {why}"));
+                    hint::not_usable(&examined).iter().for_each(output::hint);
+                    is_told = true;
+                }
+                wait_for_votes(arguments, nodes, time)?;
+                continue;
+            }
+            patient = Some(examined);
+        }
+        return Ok(End {
+            seen,
+            view,
+            patient,
+        });
     }
+}
+
+/// Waits until nodes vote that have restarted.
+fn wait_for_votes(arguments: &WaitArguments, nodes: &Nodes, time: Duration) -> Result<(), Failure> {
+    // Their time begins when somebody comes who may want a lock: a manager, as soon as it is built. Who only examines them
+    // lets nothing begin.
+    let manager = nodes.quiet_builder(&arguments.place.agreement).build();
+    let manager = manager.map_err(|error| nodes.wrong(&error))?;
+    waiting::for_it(async {
+        sleep(time).await;
+        drop(manager);
+    })
+}
+
+/// Why the lock is not known to be free.
+fn not_free(arguments: &WaitArguments, end: &End) -> Failure {
+    let (view, name) = (&end.view, &arguments.resource);
     if let State::OtherType(kind) = &view.state {
-        return Err(lock_view::no_lock(name, kind));
+        return lock_view::no_lock(name, kind);
     }
-    if seen.is_unclear() {
+    if end.seen.is_unclear() {
         let silent = view.keys.iter().filter_map(|(node, key)| match key {
             KeyView::Silent(why) => Some(format!("{node}: {why}")),
             _ => None,
@@ -48,7 +114,7 @@ pub(crate) fn run(arguments: &WaitArguments) -> Result<u8, Failure> {
             "cannot tell whether {name:?} is free: too few nodes answer: {}",
             silent.join("; ")
         );
-        return Err(Failure::new(exit_code::NO_QUORUM, text));
+        return Failure::new(exit_code::NO_QUORUM, text);
     }
     let by = match &view.state {
         State::Held(held) => format!("held by {}", held.holder),
@@ -58,5 +124,5 @@ pub(crate) fn run(arguments: &WaitArguments) -> Result<u8, Failure> {
         .wait
         .map(|wait| format!("after {}, ", Shown(wait)));
     let text = format!("{}{name:?} is still {by}", after.unwrap_or_default());
-    Err(Failure::new(exit_code::WAIT_TIMED_OUT, text))
+    Failure::new(exit_code::WAIT_TIMED_OUT, text)
 }

@@ -53,8 +53,9 @@ async fn picture(
     let operator = nodes.operator(agreement)?;
     let wrong = |error: ConfigError| nodes.wrong(&error);
     let quorum = operator.quorum();
+    let promptly = operator.answer_within(list::ANSWER);
     let (told, listing) = join!(
-        operator.examine_promptly(list::ANSWER),
+        promptly.examine(),
         operator.search(list::search(&arguments.prefix, MOST, Whose::Ours))
     );
     let (told, listing) = (told.map_err(wrong)?, listing.map_err(wrong)?);

@@ -1,6 +1,9 @@
 //! What the nodes told, as far as the rules look at it.
 
-use leasehold::operate::{Answer, Examination, FileExamination, Membership, Survey, Told};
+use leasehold::{
+    Abstention,
+    operate::{Answer, Examination, FileExamination, Membership, Survey, Told},
+};
 use std::{collections::BTreeMap, time::Duration};
 
 /// A node, and what it told.
@@ -42,6 +45,8 @@ pub(crate) struct ServerFacts {
     pub(crate) lacking: Option<Vec<String>>,
     /// Beside those, for fair locks.
     pub(crate) lacking_for_fair: Option<Vec<String>>,
+    /// The key of a lock that nobody has, if its user may not use it.
+    pub(crate) out_of_reach: Option<String>,
     pub(crate) vote: VoteFacts,
 }
 
@@ -62,8 +67,8 @@ pub(crate) enum VoteFacts {
     Votes,
     /// It cannot keep locks: why.
     Unsuitable(String),
-    /// Not now: for how long, and why.
-    Abstains(Duration, String),
+    /// Not now.
+    Abstains(Abstention),
     /// It refuses every write: why.
     RefusesWrites(String),
     /// It votes for this configuration.
@@ -160,6 +165,7 @@ impl ServerFacts {
             failed_write: seen.persistence.failed.clone(),
             lacking: seen.lacking.clone(),
             lacking_for_fair: seen.lacking_for_fair.clone(),
+            out_of_reach: seen.out_of_reach.clone(),
             vote: VoteFacts::of(seen),
         }
     }
@@ -190,7 +196,7 @@ impl VoteFacts {
             _ => {}
         }
         match survey.abstains {
-            Some(abstention) => Self::Abstains(abstention.left, abstention.to_string()),
+            Some(abstention) => Self::Abstains(abstention),
             None => Self::Votes,
         }
     }

@@ -7,6 +7,7 @@ use super::{
     facts::{FileFacts, NodeState, ServerFacts, VoteFacts},
 };
 use crate::{agreement::Guard, duration::Shown, judgement::Judgement};
+use leasehold::AbstentionCause;
 use std::{collections::BTreeMap, time::Duration};
 
 /// Everything that the rules find, the worst first.
@@ -57,9 +58,14 @@ fn finding(weight: Weight, what: impl Into<String>, why: &'static str, remedy: &
 
 /// Whether a node tells nothing because it is late, by what the library says of it.
 pub(crate) fn hangs(why: &str) -> bool {
-    ["did not answer within", "no connection within", "timed out"]
-        .iter()
-        .any(|words| why.contains(words))
+    [
+        "did not answer within",
+        "has not answered",
+        "no connection within",
+        "timed out",
+    ]
+    .iter()
+    .any(|words| why.contains(words))
 }
 
 fn full_file() -> Finding {
@@ -87,6 +93,7 @@ fn of_server(server: &ServerFacts, patient: &Patient) -> Vec<Finding> {
         version(server),
         rights(server, options),
         rights_for_fair(server),
+        keys(server),
         persistence(server, options),
         memory(server),
         clock(server, options),
@@ -108,19 +115,22 @@ fn vote(server: &ServerFacts, patient: &Patient) -> Option<Finding> {
             "such a server could lose a lock or grant it twice",
             "use a master that keeps its keys, or change this one",
         ),
-        VoteFacts::Abstains(left, why) => finding(
+        VoteFacts::Abstains(abstention) => finding(
             Weight::Warning,
-            why,
+            abstention.to_string(),
             match patient.judgement() {
                 Judgement::Now { .. } => {
                     "until then it does not vote, so fewer other nodes may fail"
                 }
                 _ => "until then it does not vote, and too few others do: no lock can be acquired",
             },
-            &format!(
-                "wait {}; or, if it has forgotten no lock that is still held, run `leasehold admit`",
-                Shown(*left)
-            ),
+            &match abstention.cause {
+                AbstentionCause::Reconfigured => format!("wait {}", Shown(abstention.left)),
+                _ => format!(
+                    "wait {}; or, if it has forgotten no lock that is still held, run `leasehold admit`",
+                    Shown(abstention.left)
+                ),
+            },
         ),
         VoteFacts::RefusesWrites(why) => finding(
             Weight::Problem,
@@ -217,6 +227,17 @@ fn rights_for_fair(server: &ServerFacts) -> Option<Finding> {
         format!("its user lacks rights for fair locks: {list}"),
         "without them it does not vote for fair locks (`--fair`); other locks do not need them",
         &format!("if any lock is fair, on the server: ACL SETUSER … {list}"),
+    ))
+}
+
+/// Nobody knows here which keys locks have.
+fn keys(server: &ServerFacts) -> Option<Finding> {
+    let key = server.out_of_reach.as_ref()?;
+    Some(finding(
+        Weight::Note,
+        format!("its user may use some keys only, and not {key:?}"),
+        "it votes for no lock whose key its user may not use; which locks there are is not known here",
+        "ask about a lock of yours: `leasehold status RESOURCE`",
     ))
 }
 

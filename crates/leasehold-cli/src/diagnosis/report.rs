@@ -183,7 +183,7 @@ fn condition(server: &ServerFacts, guard: Guard) -> String {
         VoteFacts::Votes | VoteFacts::Unsuitable(_) | VoteFacts::RefusesWrites(_) => {
             "cannot vote".to_owned()
         }
-        VoteFacts::Abstains(left, _) => format!("votes in {}", Shown(*left)),
+        VoteFacts::Abstains(abstention) => format!("votes in {}", Shown(abstention.left)),
         VoteFacts::Others(_) | VoteFacts::Unfinished(_) => "does not vote for us".to_owned(),
         VoteFacts::SameAs(other) => format!("does not vote beside {other}: it is the same server"),
         VoteFacts::NotTold(_) => "does not tell whether it votes".to_owned(),
@@ -230,7 +230,7 @@ fn node_json(node: &NodeFacts, guard: Guard) -> Json {
 fn server_json(server: &ServerFacts, guard: Guard) -> Vec<(&'static str, Json)> {
     let (left, why) = match &server.vote {
         VoteFacts::Votes => (None, None),
-        VoteFacts::Abstains(left, why) => (Some(*left), Some(why.clone())),
+        VoteFacts::Abstains(abstention) => (Some(abstention.left), Some(abstention.to_string())),
         VoteFacts::SameAs(other) => (None, Some(format!("the same server as {other}"))),
         VoteFacts::Unsuitable(why)
         | VoteFacts::RefusesWrites(why)
@@ -269,6 +269,10 @@ fn server_json(server: &ServerFacts, guard: Guard) -> Vec<(&'static str, Json)> 
         (
             "lacking_rights_for_fair",
             rights(server.lacking_for_fair.as_deref()),
+        ),
+        (
+            "key_out_of_reach",
+            Json::or_null(server.out_of_reach.clone()),
         ),
         ("votes", findings::votes(server, guard).into()),
         ("votes_in_ms", left.map_or(Json::Null, Json::millis)),

@@ -1,11 +1,11 @@
-//! Whether a lock can be had: `run`, `doctor`, `status` and `watch` are of one opinion.
+//! Whether a lock can be had: `run`, `doctor`, `status`, `wait`, `list` and `watch` are of one opinion.
 
-use crate::support::{Running, Seen, Test, User, wait_until};
+use crate::support::{Running, Seen, Test, User, now, wait_until};
 use leasehold_servers::{Mode, Proxy, Server, ServerSet, require_server, skip};
 use rustix::process::{Signal, geteuid};
 use std::time::Duration;
 
-/// Asks all four about these nodes: `run` gets no lock, and nobody calls the nodes usable. `doctor` and `watch` say why.
+/// Asks four of them about these nodes: `run` gets no lock, and nobody calls the nodes usable. `doctor` and `watch` say why.
 #[track_caller]
 fn assert_unusable(ask: impl Fn(&[&str]) -> Seen, why: &str) {
     assert_refused(ask, 122, "no lock can be acquired", why);
@@ -33,28 +33,37 @@ fn assert_refused(ask: impl Fn(&[&str]) -> Seen, code: i32, sentence: &str, why:
 
 /// Asks those who only look at locks: none of them calls it nothing where no lock can be had.
 #[track_caller]
-fn assert_nothing_is_called_free(ask: impl Fn(&[&str]) -> Seen, sentence: &str) {
-    for words in [&["list"][..], &["list", "--json"], &["wait", "demo"]] {
+fn assert_nothing_is_called_free(ask: impl Fn(&[&str]) -> Seen, sentence: &str, hint: &str) {
+    let wait = ["wait", "--wait", "400ms", "demo"];
+    for words in [&["list"][..], &["list", "--json"], &wait] {
         let seen = ask(words);
-        seen.assert_says(122, &[sentence, "no lock can be acquired"]);
+        seen.assert_says(122, &[sentence, "no lock can be acquired", hint]);
         assert!(!seen.stderr.contains("nothing is locked"), "{seen:?}");
     }
+    let seen = ask(&wait);
+    seen.assert_says(122, &["no key of \"demo\" was found; no lock can"]);
     let watch = ask(&["watch", "--once"]);
+    assert!(watch.stdout.contains("no lock was found\n"), "{watch:?}");
     assert!(!watch.stdout.contains("nothing is locked"), "{watch:?}");
-    let json = ask(&["wait", "demo", "--json"]);
+    let json = ask(&["wait", "--wait", "400ms", "demo", "--json"]);
     assert!(json.stdout.contains("\"state\":\"unusable\""), "{json:?}");
 }
 
-/// Asks all four about these nodes, each of which has to say that locks can be had.
+/// Asks all about these nodes, each of which has to say that locks can be had.
 #[track_caller]
 fn assert_usable(ask: impl Fn(&[&str]) -> Seen) {
     let run = ask(&["run", "-n", "demo", "--", "true"]);
     assert_eq!(run.code, 0, "{run:?}");
     let doctor = ask(&["doctor"]);
     assert!([0, 120].contains(&doctor.code), "{doctor:?}");
-    for words in [&["status", "demo"][..], &["watch", "--once"]] {
+    for words in [
+        &["status", "demo"][..],
+        &["wait", "--wait", "5s", "demo"],
+        &["list", "demo"],
+        &["watch", "--once"],
+    ] {
         let seen = ask(words);
-        assert_eq!(seen.code, 0, "{seen:?}");
+        assert_eq!(seen.code, 0, "{words:?}: {seen:?}");
     }
 }
 
@@ -66,7 +75,8 @@ fn one_server_under_three_names_is_one_node_to_all_who_ask() {
     let nodes = format!("redis://127.0.0.1:{port},redis://localhost:{port},redis://127.1:{port}/1");
     let ask = |words: &[&str]| user.run(words).env("LEASEHOLD_NODES", &nodes).end();
     assert_unusable(ask, "1 of 3 nodes vote, 2 must");
-    assert_nothing_is_called_free(ask, "1 of 3 nodes vote, 2 must");
+    let hint = "hint: `leasehold doctor`";
+    assert_nothing_is_called_free(ask, "1 of 3 nodes vote, 2 must", hint);
     for words in [&["watch", "--once", "--json"][..], &["doctor", "--json"]] {
         let json = ask(words).stdout;
         let why = format!("\"why\":\"the same server as 127.0.0.1:{port}\"");
@@ -84,7 +94,8 @@ fn servers_that_abstain_are_told_of_with_the_time_by_all_who_ask() {
         test.env("LEASEHOLD_NODES", &nodes).end()
     };
     assert_unusable(ask, "can be acquired for 3");
-    assert_nothing_is_called_free(ask, "0 of 3 nodes vote, 2 must");
+    let hint = "`leasehold admit` lets them vote at once";
+    assert_nothing_is_called_free(ask, "0 of 3 nodes vote, 2 must", hint);
     assert_eq!(ask(&["admit", "--yes"]).code, 0);
     assert_usable(ask);
     servers[0].kill().expect("it runs");
@@ -136,6 +147,85 @@ fn a_free_lock_on_servers_that_are_far_away_is_free() {
 }
 
 #[test]
+fn nothing_is_said_of_sound_nodes_that_are_further_away_than_a_quorum() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let far = Proxy::start(servers[2].port()).expect("a free port");
+    far.set(Mode::Delay(Duration::from_millis(100)));
+    let nodes = [servers[0].url(), servers[1].url(), far.url()].join(",");
+    let user = User::new();
+    let status = user.run(&["status", "demo"]);
+    let seen = status.env("LEASEHOLD_NODES", &nodes).end();
+    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
+}
+
+/// A lock that a user with these keys may have can be had, and one that it may not have cannot.
+#[test]
+fn locks_can_be_had_by_a_user_who_may_use_their_keys_alone() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let user = User::new();
+    let nodes = format!("redis://u:p@127.0.0.1:{}", server.port());
+    let ask = |words: &[&str]| user.run(words).env("LEASEHOLD_NODES", &nodes).end();
+    let keys = |keys: &[&str]| {
+        let words = ["ACL", "SETUSER", "u", "reset", "on", ">p", "+@all"];
+        server
+            .command(&[&words, keys].concat())
+            .expect("it is taken");
+    };
+    keys(&["~demo", "~leasehold:node"]);
+    assert_usable(ask);
+    let doctor = ask(&["doctor"]);
+    let note = "its user may use some keys only, and not \"leasehold/doctor\"";
+    assert!(doctor.stdout.contains(note), "{doctor:?}");
+    let other = ask(&["run", "-w", "400ms", "other", "--", "true"]);
+    assert_eq!(other.code, 122, "{other:?}");
+    assert_eq!(ask(&["status", "other"]).code, 122);
+    assert_ne!(ask(&["wait", "--wait", "1s", "other"]).code, 0);
+    // What it keeps of itself is needed for every lock.
+    keys(&["~demo"]);
+    assert_unusable(ask, "");
+    let doctor = ask(&["doctor"]);
+    assert!(
+        doctor.stdout.contains("lacks rights: ~leasehold:node\n"),
+        "{doctor:?}"
+    );
+}
+
+#[test]
+fn who_waits_for_a_lock_waits_for_servers_that_vote_in_time() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let (user, nodes) = (User::new(), server.url());
+    let test = |words: &[&str]| {
+        let test = user.run(words).guarded().env("LEASEHOLD_NODES", &nodes);
+        let test = test.env("LEASEHOLD_CLOCK_SKEW", "100ms");
+        test.env("LEASEHOLD_MAX_TTL", "1s")
+    };
+    let ask = |words: &[&str]| test(words).end();
+    assert_eq!(ask(&["admit", "--yes"]).code, 0);
+    let holder = test(&["hold", "--ttl", "1s", "demo"]).keeping_stdin();
+    wait_until(|| ask(&["status", "demo"]).code == 121);
+    let waiter = test(&["wait", "--wait", "10s", "demo"]).start();
+    // It has nobody's lock any more, and nobody but the waiter comes.
+    holder.signal(Signal::KILL);
+    server.restart_empty().expect("it starts again");
+    let begun = now();
+    let seen = waiter.end();
+    let why = "waiting: no key of \"demo\" was found; no lock can be acquired for 1.";
+    seen.assert_says(0, &[why, "0 of 1 nodes vote, 1 must"]);
+    assert!(begun.elapsed() > Duration::from_secs(1), "{seen:?}");
+    assert_eq!(
+        ask(&["run", "-n", "--ttl", "1s", "demo", "--", "true"]).code,
+        0
+    );
+    // What would take longer is not waited for.
+    server.restart_empty().expect("it starts again");
+    let seen = ask(&["wait", "--wait", "700ms", "demo"]);
+    seen.assert_says(122, &["no lock can be acquired for 1."]);
+}
+
+#[test]
 fn a_free_lock_is_free_as_soon_as_a_quorum_votes_and_a_node_that_hangs_is_told() {
     require_server();
     let servers = ServerSet::start(5).expect("they start");
@@ -149,7 +239,9 @@ fn a_free_lock_is_free_as_soon_as_a_quorum_votes_and_a_node_that_hangs_is_told()
     let seen = ask(&["status", "demo"]);
     assert!(seen.stdout.starts_with("\"demo\" is free\n"), "{seen:?}");
     let node = format!("leasehold: 127.0.0.1:{}: ", proxy.port());
-    seen.assert_says(0, &[&node, "does not tell whether it votes"]);
+    // Once: nobody has waited any longer for it.
+    let why = "whether it votes: the node did not answer within 500ms";
+    seen.assert_says(0, &[&node, why]);
 }
 
 #[test]

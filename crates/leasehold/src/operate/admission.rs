@@ -1,9 +1,11 @@
 //! What became of a node that was to vote again.
 
-use super::{Membership, Survey};
+#[cfg(doc)]
+use super::Answer;
+use super::{Membership, Operator, Survey, Told};
 use crate::{
     configuration::Configuration,
-    error::Span,
+    error::{ConfigError, Span},
     link::redis::steward::{Change, Steward},
 };
 use leasehold_core::Abstention;
@@ -33,15 +35,94 @@ pub enum Admission {
 
 /// Who is meant by an operator's word.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Whom {
+enum Whom {
     /// All of the nodes.
     All,
     /// Those that are of no configuration yet.
     New,
 }
 
+impl Operator {
+    /// The operator's word that these nodes have forgotten nothing that matters: they vote at once, and do not wait
+    /// until leases that they may have forgotten have ended.
+    ///
+    /// **Say it only if nobody can hold a lease that these nodes may have forgotten**: the servers are brand-new, or
+    /// every program that locks was stopped. Said of a node that did forget, it lets two hold the same lock. A node
+    /// of another configuration, or with a change that is not finished, is left as it is. After
+    /// [`reconfigure`](Self::reconfigure) it is the word that no lease of the old configuration is held.
+    ///
+    /// Waits for all nodes at once, for about half a minute at most. Doing it again changes nothing.
+    ///
+    /// # Errors
+    /// [`ConfigError::Thread`] if there is no thread to be had. What a single node said is in its [`Answer`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answers; the nodes are told all the same.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::{LockManager, operate::Answer};
+    ///
+    /// for told in LockManager::builder().memory(3).operator()?.admit().await? {
+    ///     assert_eq!(told.answer, Answer::NeedsNone);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    ///
+    /// # Source
+    /// Argument [S9](crate::safety#s9), which takes the operator's word here.
+    pub async fn admit(&self) -> Result<Vec<Told<Admission>>, ConfigError> {
+        self.admit_those(Whom::All).await
+    }
+
+    /// As [`admit`](Self::admit), but only those nodes that are nobody's: of no configuration yet, since no program has
+    /// locked on them. The others are left as they are, with [`Admission::NotNew`]. So the word is given of new servers
+    /// only, in a deployment that adds one to servers in use, and is not given by mistake of one that has restarted.
+    ///
+    /// **A server that has lost everything looks like a new one.** Say it only of servers that cannot have held locks.
+    ///
+    /// Waits as [`admit`](Self::admit) does. Doing it again changes nothing.
+    ///
+    /// # Errors
+    /// As [`admit`](Self::admit).
+    ///
+    /// # Cancel safety
+    /// As [`admit`](Self::admit).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::LockManager;
+    ///
+    /// let nodes = ["redis://db1", "redis://db2", "redis://new"];
+    /// for told in LockManager::builder().nodes(nodes).operator()?.admit_new().await? {
+    ///     println!("{}: {}", told.node, told.answer);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Source
+    /// Argument [S9](crate::safety#s9), which takes the operator's word here.
+    pub async fn admit_new(&self) -> Result<Vec<Told<Admission>>, ConfigError> {
+        self.admit_those(Whom::New).await
+    }
+
+    async fn admit_those(&self, whom: Whom) -> Result<Vec<Told<Admission>>, ConfigError> {
+        let configuration = self.operated.configuration.clone();
+        self.ask(move |mut steward| {
+            let configuration = configuration.clone();
+            async move { Admission::ask(&mut steward, &configuration, whom).await }
+        })
+        .await
+    }
+}
+
 impl Admission {
-    pub(super) async fn ask(
+    async fn ask(
         steward: &mut Steward,
         configuration: &Configuration,
         whom: Whom,

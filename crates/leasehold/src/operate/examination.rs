@@ -7,9 +7,10 @@ use crate::{
     configuration::Configuration,
     link::redis::steward::{
         Steward,
-        checkup::{Checkup, Offset},
+        checkup::{Checkup, Offset, Subject},
     },
 };
+use leasehold_core::Resource;
 use std::{collections::HashMap, path::PathBuf, time::Duration};
 use tokio::time::timeout;
 
@@ -35,8 +36,13 @@ pub struct Examination {
     pub memory: Option<Memory>,
     /// How it keeps its data.
     pub persistence: Persistence,
-    /// The rights that its user lacks, as `ACL SETUSER` has them; none if that could not be found out.
+    /// The rights that its user lacks, as `ACL SETUSER` has them; none if that could not be found out. Those on a lock's key
+    /// are among them if it was asked [about](super::Operator::about) a lock.
     pub lacking: Option<Vec<String>>,
+    /// The key of a lock that nobody has, if the user may not use it. So its keys are narrowed, and which locks it may have
+    /// is not known; asked [about](super::Operator::about) a lock, the node tells. None if the key is in reach, and if a
+    /// lock was asked about.
+    pub out_of_reach: Option<String>,
     /// The rights that its user lacks, beside those, for [fair](crate::LockOptions::fair) locks; none if that could not be
     /// found out.
     pub lacking_for_fair: Option<Vec<String>>,
@@ -136,6 +142,7 @@ impl Examination {
             persistence: Persistence::of(&info, &config),
             lacking: checkup.lacking,
             lacking_for_fair: checkup.lacking_for_fair,
+            out_of_reach: checkup.out_of_reach,
             refuses_writes: checkup.refuses_writes,
             survey: Some(survey),
             file: None,
@@ -185,30 +192,34 @@ pub(super) enum Extent {
 }
 
 /// How long a node has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Limit {
-    /// Five seconds for each answer.
-    Usual,
-    /// So long for all of it.
-    Whole(Duration),
-    /// So long for each answer.
-    Answer(Duration),
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// For all of it, if there is a limit.
+    pub(super) whole: Option<Duration>,
+    /// For each answer, if not five seconds.
+    pub(super) answer: Option<Duration>,
 }
 
-/// Looks at all nodes at once.
+/// Looks at all nodes at once. Without a lock, one that nobody has is asked about.
 pub(super) async fn examine(
     operated: Operated,
     extent: Extent,
-    limit: Limit,
+    lock: Option<Resource>,
+    limits: Limits,
 ) -> Vec<Told<Examination>> {
     let configuration = operated.configuration;
+    let format = configuration.key_format();
+    let lock = match lock {
+        Some(lock) => Subject::Named(format.key(lock.as_str()).into_owned()),
+        None => Subject::Nobodys(format.key("leasehold/doctor").into_owned()),
+    };
     let jobs = operated.nodes.into_iter().map(|(node, spot)| {
-        let configuration = configuration.clone();
+        let (configuration, lock) = (configuration.clone(), lock.clone());
         async move {
-            let looking = one(spot, extent, limit, &configuration);
-            let answer = match limit {
-                Limit::Usual | Limit::Answer(_) => looking.await,
-                Limit::Whole(limit) => timeout(limit, looking).await.unwrap_or_else(|_| {
+            let looking = one(spot, extent, &lock, limits.answer, &configuration);
+            let answer = match limits.whole {
+                None => looking.await,
+                Some(limit) => timeout(limit, looking).await.unwrap_or_else(|_| {
                     Answer::Silent(format!("the node did not answer within {limit:?}"))
                 }),
             };
@@ -221,7 +232,8 @@ pub(super) async fn examine(
 async fn one(
     spot: Spot,
     extent: Extent,
-    limit: Limit,
+    lock: &Subject,
+    limit: Option<Duration>,
     configuration: &Configuration,
 ) -> Answer<Examination> {
     let node_key = configuration.node_key();
@@ -229,11 +241,11 @@ async fn one(
         Spot::Elsewhere => Answer::NeedsNone,
         Spot::Server(url) => {
             let visit = match limit {
-                Limit::Answer(limit) => Steward::visit_briefly(url, node_key, limit).await,
-                Limit::Usual | Limit::Whole(_) => Steward::visit(url, node_key).await,
+                Some(limit) => Steward::visit_briefly(url, node_key, limit).await,
+                None => Steward::visit(url, node_key).await,
             };
             match visit {
-                Ok(steward) => server(steward, extent, configuration).await,
+                Ok(steward) => server(steward, extent, lock, configuration).await,
                 Err(why) => Answer::Silent(why),
             }
         }
@@ -251,14 +263,13 @@ async fn one(
 async fn server(
     mut steward: Steward,
     extent: Extent,
+    lock: &Subject,
     configuration: &Configuration,
 ) -> Answer<Examination> {
-    // A name that nobody locks: it is asked whether one could.
-    let lock = configuration.key_format().key("leasehold/doctor");
     let queues = configuration.queues();
     let checkup = match extent {
-        Extent::Everything => steward.check_up(Clock::system(), &lock, &queues).await,
-        Extent::Votes => Ok(steward.check_vote(&lock).await),
+        Extent::Everything => steward.check_up(Clock::system(), lock, &queues).await,
+        Extent::Votes => Ok(steward.check_vote(lock).await),
     };
     let checkup = match checkup {
         Ok(checkup) => checkup,

@@ -3,10 +3,9 @@
 #[cfg(doc)]
 use super::Answer;
 use super::{
-    Admission, Examination, Former, Listing, Reconfiguration, Search, Survey, Told, Vigil,
-    admission::Whom,
-    ask_all, begin, elsewhere,
-    examination::{self, Extent, Limit},
+    Examination, Former, Listing, Reconfiguration, Search, Survey, Told, Vigil, ask_all, begin,
+    elsewhere,
+    examination::{self, Extent, Limits},
     listing, procedure, survey_of, vigil,
 };
 use crate::{
@@ -23,14 +22,21 @@ use std::{future::Future, sync::Arc, time::Duration};
 /// visits the nodes anew.
 #[derive(Clone, Debug)]
 pub struct Operator {
-    operated: Operated,
-    limit: Option<Duration>,
+    pub(super) operated: Operated,
+    limits: Limits,
+    /// The lock in mind.
+    lock: Option<Resource>,
 }
 
 impl Operator {
     pub(super) const fn new(operated: Operated) -> Self {
-        let limit = None;
-        Self { operated, limit }
+        let (whole, answer, lock) = (None, None, None);
+        let limits = Limits { whole, answer };
+        Self {
+            operated,
+            limits,
+            lock,
+        }
     }
 
     /// The same nodes, with this time limit for each call: what a node has not told by then is
@@ -57,10 +63,44 @@ impl Operator {
     /// ```
     #[must_use]
     pub fn within(&self, limit: Duration) -> Self {
+        let whole = Some(limit);
         Self {
-            limit: Some(limit),
+            limits: Limits {
+                whole,
+                ..self.limits
+            },
             ..self.clone()
         }
+    }
+
+    /// The same nodes, with this time limit for each answer of a node: one that leaves anything unanswered for so long is
+    /// [`Silent`](Answer::Silent), and one that is far away is heard to the end. Without one it is five seconds. The
+    /// limit counts for [`examine`](Self::examine) and [`examine_votes`](Self::examine_votes), beside that of
+    /// [`within`](Self::within); [`Search`] has one of its own.
+    #[must_use]
+    pub fn answer_within(&self, limit: Duration) -> Self {
+        let answer = Some(limit);
+        Self {
+            limits: Limits {
+                answer,
+                ..self.limits
+            },
+            ..self.clone()
+        }
+    }
+
+    /// The same nodes, with the lock on `resource` in mind: [`examine`](Self::examine) and
+    /// [`examine_votes`](Self::examine_votes) ask whether that one can be had. A user whose keys are narrowed may have one
+    /// lock and not another. Asks nobody.
+    ///
+    /// # Errors
+    /// [`ConfigError::Resource`] for a name that cannot be used.
+    pub fn about(&self, resource: &str) -> Result<Self, ConfigError> {
+        let lock = Some(Resource::new(resource)?);
+        Ok(Self {
+            lock,
+            ..self.clone()
+        })
     }
 
     /// How many of these nodes must agree.
@@ -133,26 +173,8 @@ impl Operator {
     }
 
     async fn look_at(&self, extent: Extent) -> Result<Vec<Told<Examination>>, ConfigError> {
-        let operated = self.operated.clone();
-        let limit = self.limit.map_or(Limit::Usual, Limit::Whole);
-        elsewhere(examination::examine(operated, extent, limit)).await
-    }
-
-    /// As [`examine`](Self::examine), but a node that leaves anything unanswered for `limit` is
-    /// [`Silent`](Answer::Silent): one that hangs costs so long and no longer, and one that is far away is heard to the end.
-    /// [`within`](Self::within) does not count here.
-    ///
-    /// # Errors
-    /// [`ConfigError::Thread`] if there is no thread to be had.
-    ///
-    /// # Cancel safety
-    /// Dropping the future loses the answers and nothing else.
-    pub async fn examine_promptly(
-        &self,
-        limit: Duration,
-    ) -> Result<Vec<Told<Examination>>, ConfigError> {
-        let (operated, limit) = (self.operated.clone(), Limit::Answer(limit));
-        elsewhere(examination::examine(operated, Extent::Everything, limit)).await
+        let (operated, lock) = (self.operated.clone(), self.lock.clone());
+        elsewhere(examination::examine(operated, extent, lock, self.limits)).await
     }
 
     /// All locks on these nodes whose names begin with `prefix`, each as
@@ -214,7 +236,12 @@ impl Operator {
     /// # }
     /// ```
     pub async fn search(&self, search: Search) -> Result<Listing, ConfigError> {
-        elsewhere(listing::list(self.operated.clone(), search, self.limit)).await
+        elsewhere(listing::list(
+            self.operated.clone(),
+            search,
+            self.limits.whole,
+        ))
+        .await
     }
 
     /// What each node has under the resource's name, as [`inspect`](crate::LockManager::inspect) tells it, and of what is
@@ -322,84 +349,7 @@ impl Operator {
         Ok(vigil)
     }
 
-    /// The operator's word that these nodes have forgotten nothing that matters: they vote at once, and do not wait
-    /// until leases that they may have forgotten have ended.
-    ///
-    /// **Say it only if nobody can hold a lease that these nodes may have forgotten**: the servers are brand-new, or
-    /// every program that locks was stopped. Said of a node that did forget, it lets two hold the same lock. A node
-    /// of another configuration, or with a change that is not finished, is left as it is. After
-    /// [`reconfigure`](Self::reconfigure) it is the word that no lease of the old configuration is held.
-    ///
-    /// Waits for all nodes at once, for about half a minute at most. Doing it again changes nothing.
-    ///
-    /// # Errors
-    /// [`ConfigError::Thread`] if there is no thread to be had. What a single node said is in its [`Answer`].
-    ///
-    /// # Cancel safety
-    /// Dropping the future loses the answers; the nodes are told all the same.
-    ///
-    /// # Examples
-    /// ```
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use leasehold::{LockManager, operate::Answer};
-    ///
-    /// for told in LockManager::builder().memory(3).operator()?.admit().await? {
-    ///     assert_eq!(told.answer, Answer::NeedsNone);
-    /// }
-    /// # Ok(())
-    /// # }
-    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
-    /// ```
-    ///
-    /// # Source
-    /// Argument [S9](crate::safety#s9), which takes the operator's word here.
-    pub async fn admit(&self) -> Result<Vec<Told<Admission>>, ConfigError> {
-        self.admit_those(Whom::All).await
-    }
-
-    /// As [`admit`](Self::admit), but only those nodes that are nobody's: of no configuration yet, since no program has
-    /// locked on them. The others are left as they are, with [`Admission::NotNew`]. So the word is given of new servers
-    /// only, in a deployment that adds one to servers in use, and is not given by mistake of one that has restarted.
-    ///
-    /// **A server that has lost everything looks like a new one.** Say it only of servers that cannot have held locks.
-    ///
-    /// Waits as [`admit`](Self::admit) does. Doing it again changes nothing.
-    ///
-    /// # Errors
-    /// As [`admit`](Self::admit).
-    ///
-    /// # Cancel safety
-    /// As [`admit`](Self::admit).
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use leasehold::LockManager;
-    ///
-    /// let nodes = ["redis://db1", "redis://db2", "redis://new"];
-    /// for told in LockManager::builder().nodes(nodes).operator()?.admit_new().await? {
-    ///     println!("{}: {}", told.node, told.answer);
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Source
-    /// Argument [S9](crate::safety#s9), which takes the operator's word here.
-    pub async fn admit_new(&self) -> Result<Vec<Told<Admission>>, ConfigError> {
-        self.admit_those(Whom::New).await
-    }
-
-    async fn admit_those(&self, whom: Whom) -> Result<Vec<Told<Admission>>, ConfigError> {
-        let configuration = self.operated.configuration.clone();
-        self.ask(move |mut steward| {
-            let configuration = configuration.clone();
-            async move { Admission::ask(&mut steward, &configuration, whom).await }
-        })
-        .await
-    }
-
-    async fn ask<T, F>(
+    pub(super) async fn ask<T, F>(
         &self,
         ask: impl Fn(Steward) -> F + Clone + Send + Sync + 'static,
     ) -> Result<Vec<Told<T>>, ConfigError>
@@ -407,7 +357,7 @@ impl Operator {
         T: Send + 'static,
         F: Future<Output = Result<T, String>> + Send + 'static,
     {
-        let (operated, limit) = (self.operated.clone(), self.limit);
+        let (operated, limit) = (self.operated.clone(), self.limits.whole);
         elsewhere(ask_all(operated, limit, ask)).await
     }
 

@@ -8,13 +8,13 @@ use leasehold::{
 use leasehold_servers::{Server, ServerSet, require_server};
 use std::time::Duration;
 
-fn builder(urls: &[String]) -> ManagerBuilder {
+pub(crate) fn builder(urls: &[String]) -> ManagerBuilder {
     LockManager::builder()
         .restart_guard(RestartGuard::Off)
         .nodes(urls)
 }
 
-fn examine(builder: &ManagerBuilder) -> Vec<Answer<Examination>> {
+pub(crate) fn examine(builder: &ManagerBuilder) -> Vec<Answer<Examination>> {
     let told =
         block_on(builder.operator().expect("good addresses").examine()).expect("good addresses");
     told.into_iter().map(|told| told.answer).collect()
@@ -85,102 +85,6 @@ fn a_server_is_told_with_everything_that_matters_to_locks() {
     // Nothing was written.
     let keys = server.command(&["DBSIZE"]).expect("it answers");
     assert_eq!(keys.integer(), Some(0));
-}
-
-/// What docs/OPERATING.md asks for.
-const ALL: [&str; 18] = [
-    "+hello",
-    "+auth",
-    "+select",
-    "+client|tracking",
-    "+client|caching",
-    "+script|load",
-    "+eval",
-    "+evalsha",
-    "+info",
-    "+time",
-    "+get",
-    "+set",
-    "+del",
-    "+pttl",
-    "+pexpire",
-    "+hget",
-    "+hmget",
-    "+hset",
-];
-
-#[test]
-fn rights_that_are_missing_are_told_as_they_would_be_given() {
-    require_server();
-    let server = Server::start().expect("it starts");
-    let url = format!("redis://u:p@127.0.0.1:{}", server.port());
-    let lacking = |rights: &[&str], keys: &str| {
-        let words = ["ACL", "SETUSER", "u", "reset", "on", ">p", keys];
-        server
-            .command(&[&words, rights].concat())
-            .expect("it is taken");
-        match &examine(&builder(std::slice::from_ref(&url)))[..] {
-            [Answer::Told(seen)] => seen.lacking.clone(),
-            other => panic!("{other:?}"),
-        }
-    };
-    // What the operator's page asks for is enough, and CONFIG is not needed to look.
-    assert_eq!(lacking(&ALL, "~*"), Some(Vec::new()));
-    for right in [
-        "+hset",
-        "+set",
-        "+pexpire",
-        "+del",
-        "+get",
-        "+pttl",
-        "+hget",
-        "+hmget",
-        "+info",
-        "+time",
-        "+evalsha",
-        "+script|load",
-        "+client|tracking",
-    ] {
-        let others: Vec<_> = ALL.into_iter().filter(|other| *other != right).collect();
-        assert_eq!(
-            lacking(&others, "~*"),
-            Some(vec![right.to_owned()]),
-            "{right}"
-        );
-    }
-    let others: Vec<_> = ALL.into_iter().filter(|other| *other != "+eval").collect();
-    assert_eq!(lacking(&others, "~*"), Some(vec!["+eval".to_owned()]));
-    let no_keys = lacking(&ALL, "~leasehold:*").expect("it can be told");
-    assert_eq!(no_keys, ["~leasehold/doctor"]);
-}
-
-#[test]
-fn rights_that_fair_locks_alone_need_are_told_apart() {
-    require_server();
-    let server = Server::start().expect("it starts");
-    let url = format!("redis://u:p@127.0.0.1:{}", server.port());
-    let looked = |keys: &[&str]| {
-        let words = ["ACL", "SETUSER", "u", "reset", "on", ">p"];
-        let words = [&words, keys, &ALL].concat();
-        server.command(&words).expect("it is taken");
-        match &examine(&builder(std::slice::from_ref(&url)))[..] {
-            [Answer::Told(seen)] => (seen.lacking.clone(), seen.lacking_for_fair.clone()),
-            other => panic!("{other:?}"),
-        }
-    };
-    let (none, queues) = (
-        Some(Vec::new()),
-        Some(vec!["~leasehold:queue:*".to_owned()]),
-    );
-    let usual = ["~leasehold:node", "~leasehold/*"];
-    assert_eq!(looked(&usual), (none.clone(), queues.clone()));
-    // Whoever may read them only cannot queue.
-    let reads = [&usual[..], &["%R~leasehold:queue:*"]].concat();
-    assert_eq!(looked(&reads), (none.clone(), queues));
-    let all = [&usual[..], &["~leasehold:queue:*"]].concat();
-    assert_eq!(looked(&all), (none.clone(), none));
-    let keys = server.command(&["DBSIZE"]).expect("it answers");
-    assert_eq!(keys.integer(), Some(0), "nothing was written");
 }
 
 #[test]

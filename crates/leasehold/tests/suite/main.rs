@@ -12,6 +12,7 @@ mod fair;
 mod faults_redis;
 mod hints;
 mod key_format;
+mod lacking;
 mod lease;
 mod link_impostor;
 mod link_redis;

@@ -1,8 +1,12 @@
 use super::*;
-use crate::diagnosis::{
-    Diagnosis, Verdict,
-    facts::{FileFacts, NodeFacts, count_once},
+use crate::{
+    diagnosis::{
+        Diagnosis, Verdict,
+        facts::{FileFacts, NodeFacts, count_once},
+    },
+    hint,
 };
+use leasehold::Abstention;
 
 fn server() -> ServerFacts {
     ServerFacts {
@@ -57,9 +61,14 @@ fn three_good_servers_are_sound() {
 
 type Case = (ServerFacts, Weight, &'static str);
 
+/// It does not vote for seven seconds.
+fn abstains(cause: AbstentionCause) -> VoteFacts {
+    let left = Duration::from_secs(7);
+    VoteFacts::Abstains(Abstention { cause, left })
+}
+
 /// What may be wrong with its vote.
 fn cases_of_votes() -> Vec<Case> {
-    let seconds = Duration::from_secs;
     vec![
         (
             ServerFacts {
@@ -79,7 +88,7 @@ fn cases_of_votes() -> Vec<Case> {
         ),
         (
             ServerFacts {
-                vote: VoteFacts::Abstains(seconds(7), "has restarted".to_owned()),
+                vote: abstains(AbstentionCause::Changed),
                 ..server()
             },
             Weight::Warning,
@@ -147,6 +156,14 @@ fn cases_of_rights() -> Vec<Case> {
             },
             Weight::Note,
             "its user lacks rights for fair locks: ~leasehold:queue:*",
+        ),
+        (
+            ServerFacts {
+                out_of_reach: Some("leasehold/doctor".to_owned()),
+                ..server()
+            },
+            Weight::Note,
+            "its user may use some keys only, and not \"leasehold/doctor\"",
         ),
     ]
 }
@@ -234,7 +251,7 @@ fn a_clock_that_may_be_right_is_not_called_wrong() {
 #[test]
 fn without_a_quorum_of_votes_it_is_broken() {
     let away = || ServerFacts {
-        vote: VoteFacts::Abstains(Duration::from_secs(7), "has restarted".to_owned()),
+        vote: abstains(AbstentionCause::Changed),
         ..server()
     };
     let diagnosis = Diagnosis::of(patient(vec![away(), away(), server()]));
@@ -253,6 +270,26 @@ fn without_a_quorum_of_votes_it_is_broken() {
     };
     let diagnosis = Diagnosis::of(patient(vec![lacks(), lacks(), server()]));
     assert_eq!(diagnosis.verdict(), Verdict::Broken);
+}
+
+#[test]
+fn nobody_is_told_to_admit_a_server_that_waits_for_the_end_of_leases_which_it_remembers() {
+    for (cause, expected) in [
+        (AbstentionCause::Changed, true),
+        (AbstentionCause::Reconfigured, false),
+    ] {
+        let waiting = || ServerFacts {
+            vote: abstains(cause),
+            ..server()
+        };
+        let diagnosis = with(waiting());
+        let remedy = &diagnosis.findings[0].remedy;
+        assert_eq!(remedy.contains("leasehold admit"), expected, "{remedy}");
+        let patient = patient(vec![waiting(), waiting(), server()]);
+        let hint = hint::not_usable(&patient);
+        let is_said = hint.is_some_and(|hint| hint.contains("leasehold admit"));
+        assert_eq!(is_said, expected);
+    }
 }
 
 #[test]

@@ -25,8 +25,27 @@ pub(crate) struct Checkup {
     pub(crate) lacking: Option<Vec<String>>,
     /// The rights that are missing for fair locks, beside those.
     pub(crate) lacking_for_fair: Option<Vec<String>>,
+    /// The key of a lock that nobody has, if it is out of the user's reach.
+    pub(crate) out_of_reach: Option<String>,
     /// Why it refuses writes, in its own words.
     pub(crate) refuses_writes: Option<String>,
+}
+
+/// The lock about which a node is asked, by its key.
+#[derive(Clone, Debug)]
+pub(crate) enum Subject {
+    /// The one that somebody has in mind.
+    Named(String),
+    /// One that nobody has. A user may be kept to the keys of those that there are.
+    Nobodys(String),
+}
+
+impl Subject {
+    fn key(&self) -> &str {
+        match self {
+            Self::Named(key) | Self::Nobodys(key) => key,
+        }
+    }
 }
 
 /// The node's wall clock beside ours.
@@ -39,11 +58,11 @@ pub(crate) struct Offset {
 }
 
 impl Steward {
-    /// Looks at everything. `lock` is a key as locks have it, and `queues` what the keys of their queues begin with.
+    /// Looks at everything. `queues` is what the keys of queues begin with.
     pub(crate) async fn check_up(
         &mut self,
         clock: Clock,
-        lock: &str,
+        lock: &Subject,
         queues: &str,
     ) -> Result<Checkup, String> {
         let mut round_trips = Vec::new();
@@ -63,7 +82,7 @@ impl Steward {
         let config = self.config().await;
         let of_vote = self.check_vote(lock).await;
         let lacking_for_fair = match &of_vote.lacking {
-            Some(lacking) => self.lacking_for_fair(lock, queues, lacking).await,
+            Some(lacking) => self.lacking_for_fair(lock.key(), queues, lacking).await,
             None => None,
         };
         Ok(Checkup {
@@ -76,18 +95,36 @@ impl Steward {
     }
 
     /// Looks at what decides whether the node votes, and at nothing else: in four round trips, where nothing is wrong.
-    pub(crate) async fn check_vote(&mut self, lock: &str) -> Checkup {
+    pub(crate) async fn check_vote(&mut self, lock: &Subject) -> Checkup {
+        let info = self.ask(&[b"INFO"], info).await.ok();
+        let mut lacking = self.lacking(lock.key()).await;
+        let key = format!("~{}", lock.key());
+        let is_out_of_reach = lacking.iter().flatten().any(|right| *right == key);
+        let in_reach = match is_out_of_reach {
+            true => self.node_key.clone(),
+            false => lock.key().to_owned(),
+        };
+        let refuses_writes = self.refuses_writes(&in_reach).await;
+        let mut out_of_reach = None;
+        if let (Subject::Nobodys(key_of_nobody), true) = (lock, is_out_of_reach) {
+            // Which keys locks have is not known here.
+            lacking
+                .iter_mut()
+                .for_each(|all| all.retain(|right| *right != key));
+            out_of_reach = Some(key_of_nobody.clone());
+        }
         Checkup {
-            info: self.ask(&[b"INFO"], info).await.ok(),
-            lacking: self.lacking(lock).await,
-            refuses_writes: self.refuses_writes(lock).await,
+            info,
+            lacking,
+            out_of_reach,
+            refuses_writes,
             ..Checkup::default()
         }
     }
 
-    /// Why the server would refuse a vote for `lock` whatever it says. A lack of rights is told of elsewhere.
-    async fn refuses_writes(&mut self, lock: &str) -> Option<String> {
-        let parts: [&[u8]; 4] = [b"EVAL", WRITES_NOTHING.as_bytes(), b"1", lock.as_bytes()];
+    /// Why the server would refuse a vote whatever it says. A lack of rights is told of elsewhere.
+    async fn refuses_writes(&mut self, key: &str) -> Option<String> {
+        let parts: [&[u8]; 4] = [b"EVAL", WRITES_NOTHING.as_bytes(), b"1", key.as_bytes()];
         let told = self.ask(&parts, |_| Some(())).await;
         // Who does not answer refuses nothing.
         told.err().filter(|why| !self.owes && !is_refusal(why))
@@ -119,18 +156,16 @@ impl Steward {
     /// None if it cannot be found out.
     async fn lacking(&mut self, lock: &str) -> Option<Vec<String>> {
         let node_key = self.node_key.clone();
-        let parts: [&[u8]; 5] = [
-            b"EVAL",
-            RIGHTS_OF_LOCKS.as_bytes(),
-            b"2",
-            node_key.as_bytes(),
-            lock.as_bytes(),
-        ];
-        let mut lacking = match self.ask(&parts, rights).await {
+        let mut lacking = match self.lacking_on(&node_key, lock).await {
             Ok(lacking) => lacking,
-            // With rights to run scripts, but not on both keys.
+            // With rights to run scripts, but not on both keys. The commands are tried on the other, whatever it is.
             Err(why) if is_refusal(&why) && why.contains(" key") => {
-                self.keys_out_of_reach(&[&node_key, lock]).await
+                let mut lacking = self.keys_out_of_reach(&[&node_key, lock]).await;
+                let is_in_reach = |key: &&&str| !lacking.contains(&format!("~{key}"));
+                if let Some(key) = [&node_key[..], lock].iter().find(is_in_reach) {
+                    lacking.extend(self.lacking_on(key, key).await.ok()?);
+                }
+                lacking
             }
             Err(why) if is_refusal(&why) => vec!["+eval".to_owned()],
             Err(_) => return None,
@@ -144,6 +179,14 @@ impl Steward {
             }
         }
         Some(lacking)
+    }
+
+    /// What is lacking of the rights for which a script needs to ask.
+    async fn lacking_on(&mut self, node_key: &str, lock: &str) -> Result<Vec<String>, String> {
+        let script = RIGHTS_OF_LOCKS.as_bytes();
+        let (node_key, lock) = (node_key.as_bytes(), lock.as_bytes());
+        self.ask(&[b"EVAL", script, b"2", node_key, lock], rights)
+            .await
     }
 
     /// Beside `known`. None if it cannot be found out.
@@ -274,7 +317,7 @@ mod tests {
             node_key: "leasehold:node".to_owned(),
             limit: Duration::from_millis(10),
         };
-        steward.check_vote("r").await
+        steward.check_vote(&Subject::Nobodys("r".to_owned())).await
     }
 
     #[tokio::test]
