@@ -37,8 +37,9 @@ pub(crate) fn spawn(
     let (runtime, own) = match place {
         Place::Runtime(runtime) => (runtime.clone(), None),
         Place::Thread => {
-            let mut builder = runtime::Builder::new_current_thread();
-            let own = builder.enable_all().build()?;
+            let own = runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()?;
             (own.handle().clone(), Some(own))
         }
     };
