@@ -37,9 +37,7 @@ pub(crate) fn spawn(
     let (runtime, own) = match place {
         Place::Runtime(runtime) => (runtime.clone(), None),
         Place::Thread => {
-            let own = runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()?;
+            let own = own_runtime()?;
             (own.handle().clone(), Some(own))
         }
     };
@@ -83,6 +81,10 @@ pub(crate) fn spawn(
         own.shutdown_background();
     })?;
     Ok(())
+}
+
+fn own_runtime() -> io::Result<runtime::Runtime> {
+    runtime::Builder::new_current_thread().enable_all().build()
 }
 
 fn engine(handle: &Handle) -> Engine {
