@@ -35,6 +35,14 @@ impl Outbox {
     }
 
     pub(crate) fn take(&mut self) -> Option<Send> {
-        self.0.pop_front()
+        let send = self.0.pop_front();
+        // What a rush has needed is given back.
+        if send.is_none() && self.0.capacity() > KEPT {
+            self.0 = VecDeque::new();
+        }
+        send
     }
 }
+
+/// For how many requests there is room although there are none.
+const KEPT: usize = 128;

@@ -292,6 +292,15 @@ impl Backlog {
         self.left += count;
     }
 
+    /// Gives back the room that a rush has needed, once everything is answered and taken.
+    pub(super) fn rest(&mut self) {
+        if self.asked.is_empty() && self.bytes.capacity() > WINDOW {
+            self.forget(self.bytes.len());
+            self.bytes.shrink_to_fit();
+            (self.asked, self.asides) = (VecDeque::new(), VecDeque::new());
+        }
+    }
+
     /// The request that the next answer is to, if it is to one and all of it has left.
     #[inline]
     pub(super) fn first(&self) -> Option<Waiting> {

@@ -98,6 +98,7 @@ impl Connection {
             }
             let written = self.write(cx, backlog)?;
             if read.is_pending() && written.is_pending() {
+                backlog.rest();
                 return Poll::Pending;
             }
         }

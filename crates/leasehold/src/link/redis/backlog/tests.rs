@@ -234,6 +234,30 @@ fn no_more_leaves_than_a_stopped_node_can_take() {
 }
 
 #[test]
+fn the_room_that_a_rush_has_needed_is_given_back_when_all_is_answered() {
+    let mut backlog = Backlog::default();
+    // What is said later is found where it is all the same.
+    for _ in 0..2 {
+        for number in 0..3 {
+            backlog.push(tag(number), Kind::Release, Instant::ORIGIN, |wire| {
+                wire.extend_from_slice(&[b'x'; WINDOW / 2]);
+            });
+        }
+        for number in 0..3 {
+            backlog.rest();
+            assert!(backlog.bytes.capacity() > WINDOW, "not all is answered");
+            backlog.sent(backlog.ready().len());
+            let Some(Asked::Request(waiting)) = backlog.answered() else {
+                panic!("it was sent");
+            };
+            assert_eq!(waiting.tag, tag(number));
+        }
+        backlog.rest();
+        assert_eq!((backlog.bytes.capacity(), backlog.asked.capacity()), (0, 0));
+    }
+}
+
+#[test]
 fn acquires_do_not_take_the_room_of_releases() {
     let mut backlog = Backlog::default();
     for _ in 0..MOST_VOTES {
