@@ -2,7 +2,7 @@
 
 use crate::{node_set::NodeId, node_set::NodeSet, quorum::Quorum, resource::Resource};
 use alloc::vec::Vec;
-use core::{fmt, time::Duration};
+use core::{fmt, num::NonZeroU64, time::Duration};
 
 /// A number that is larger for every later holder of a resource, whatever clocks and networks do: what a
 /// resource checks to reject a holder whose time was up without its knowing (argument S4).
@@ -18,28 +18,27 @@ use core::{fmt, time::Duration};
 /// assert_eq!(FencingToken::new(0), None);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FencingToken(u64);
+pub struct FencingToken(NonZeroU64);
 
 impl FencingToken {
     /// The smallest token.
-    pub const FIRST: Self = Self(1);
+    pub const FIRST: Self = Self(NonZeroU64::MIN);
     /// The largest token: the last whole number that a double keeps apart from its neighbours.
-    pub const LAST: Self = Self((1 << 53) - 1);
+    pub const LAST: Self = Self(NonZeroU64::MIN.saturating_add((1 << 53) - 2));
 
     /// The token of this number; none if it is 0 or beyond [`LAST`](Self::LAST).
     #[must_use]
     pub const fn new(number: u64) -> Option<Self> {
-        if number >= Self::FIRST.0 && number <= Self::LAST.0 {
-            Some(Self(number))
-        } else {
-            None
+        match NonZeroU64::new(number) {
+            Some(number) if number.get() <= Self::LAST.get() => Some(Self(number)),
+            _ => None,
         }
     }
 
     /// The number.
     #[must_use]
     pub const fn get(self) -> u64 {
-        self.0
+        self.0.get()
     }
 
     /// The microseconds of a wall clock as a token: what a client proposes. Holders are ordered without it; it
@@ -47,7 +46,7 @@ impl FencingToken {
     #[must_use]
     pub fn of_time(wall: Duration) -> Self {
         let micros = u64::try_from(wall.as_micros()).unwrap_or(u64::MAX);
-        Self(micros.clamp(Self::FIRST.0, Self::LAST.0))
+        Self::new(micros.max(1)).unwrap_or(Self::LAST)
     }
 
     /// This proposal as a node with this wall clock takes it: not more than [`LEAD`](Self::LEAD) ahead, so that
@@ -88,8 +87,8 @@ pub fn counter_of(resource: &Resource) -> u16 {
 pub fn grown(counter: Option<FencingToken>, proposal: FencingToken) -> Option<FencingToken> {
     // Argument S4: a grant is larger than every grant before it on this node, and than every token that this
     // node was raised to.
-    let next = counter.map_or(FencingToken::FIRST.0, |counter| counter.0.saturating_add(1));
-    FencingToken::new(next.max(proposal.0))
+    let next = counter.map_or(1, |counter| counter.get().saturating_add(1));
+    FencingToken::new(next.max(proposal.get()))
 }
 
 /// The token of one attempt, while the nodes agree on it.

@@ -3,52 +3,60 @@
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
-/// A list whose first [`FEW`] entries stand on the spot, so that it costs no memory of its own.
+/// A list of which [`FEW`] entries stand on the spot, so that it costs no memory of its own.
 #[derive(Clone, Debug)]
-pub(crate) struct Few<T> {
-    /// None if there is nothing. Behind the end stands anything.
-    spot: Option<[T; FEW]>,
-    len: usize,
-    /// All of them, once they are too many.
-    all: Vec<T>,
+pub(crate) enum Few<T> {
+    Nothing,
+    /// The first `len` of these. Behind them stands anything.
+    Spot {
+        entries: [T; FEW],
+        len: u8,
+    },
+    /// Too many.
+    All(Vec<T>),
 }
 
-const FEW: usize = 5;
+pub(crate) const FEW: usize = 5;
 
 impl<T: Copy> Few<T> {
-    pub(crate) const NONE: Self = Self {
-        spot: None,
-        len: 0,
-        all: Vec::new(),
-    };
+    pub(crate) const NONE: Self = Self::Nothing;
 
     pub(crate) fn push(&mut self, entry: T) {
-        let spot = self.spot.get_or_insert([entry; FEW]);
-        match spot.get_mut(self.len) {
-            Some(free) => *free = entry,
-            None => {
-                if self.all.is_empty() {
-                    self.all.extend_from_slice(spot);
-                }
-                self.all.push(entry);
+        match self {
+            Self::Nothing => {
+                let (entries, len) = ([entry; FEW], 1);
+                *self = Self::Spot { entries, len };
             }
+            Self::Spot { entries, len } => match entries.get_mut(usize::from(*len)) {
+                Some(free) => {
+                    *free = entry;
+                    *len = len.saturating_add(1);
+                }
+                None => {
+                    let mut all = entries.to_vec();
+                    all.push(entry);
+                    *self = Self::All(all);
+                }
+            },
+            Self::All(all) => all.push(entry),
         }
-        self.len = self.len.saturating_add(1);
     }
 
     pub(crate) fn as_slice(&self) -> &[T] {
-        if self.all.is_empty() {
-            let spot = self.spot.as_ref().and_then(|spot| spot.get(..self.len));
-            spot.unwrap_or_default()
-        } else {
-            &self.all
+        match self {
+            Self::Nothing => &[],
+            Self::Spot { entries, len } => entries.get(..usize::from(*len)).unwrap_or_default(),
+            Self::All(all) => all,
         }
     }
 
     /// Drops them all.
     pub(crate) fn clear(&mut self) {
-        (self.spot, self.len) = (None, 0);
-        self.all.clear();
+        match self {
+            Self::Nothing => {}
+            Self::Spot { len, .. } => *len = 0,
+            Self::All(all) => all.clear(),
+        }
     }
 
     /// Keeps only those of whom this holds.
@@ -69,6 +77,12 @@ impl<T: Copy + Hash> Hash for Few<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_is_hardly_larger_than_its_entries() {
+        assert_eq!(size_of::<Few<u64>>(), 6 * 8);
+        assert_eq!(size_of::<Few<[u8; 9]>>(), 6 * 8);
+    }
 
     #[test]
     fn entries_keep_their_order_however_many_there_are() {

@@ -2,13 +2,14 @@
 
 use crate::{few::Few, node_set::NodeId};
 
-/// A server as far as it can be told from others: the fingerprint of its identity.
+/// A server as far as it can be told from others: the fingerprint of its identity. In bytes, so that it needs no room
+/// beside a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ServerId(u64);
+pub(crate) struct ServerId([u8; 8]);
 
 impl ServerId {
     pub(crate) const fn new(fingerprint: u64) -> Self {
-        Self(fingerprint)
+        Self(fingerprint.to_le_bytes())
     }
 }
 
