@@ -22,7 +22,8 @@ use leasehold::clock::Clock;
 use std::time::Duration;
 
 /// The nodes, as far as it decides whether they vote: for this lock, if one is named. A quorum that says so at once is
-/// enough; the others are waited for only where they could change the judgement, and while there is `time`.
+/// enough; the others are waited for only where they could change the judgement, and while there is `time`. A node that hangs
+/// costs one answer's time in any case, and one that is far away is heard to the end.
 pub(crate) fn examined(
     nodes: &Nodes,
     agreement: &Agreement,
@@ -34,22 +35,23 @@ pub(crate) fn examined(
         operator = operator.about(lock).map_err(|error| nodes.wrong(&error))?;
     }
     let clock = Clock::system();
-    let end = time.map(|time| clock.now().saturating_add(time.max(ANSWER)));
-    let with = |limit| {
+    let end = time.map(|time| clock.now().saturating_add(time));
+    let with = |limit, left: Option<Duration>| {
         let mut operator = operator.answer_within(limit);
-        if let Some(end) = end {
-            operator = operator.within(in_millis(end.saturating_since(clock.now())));
+        if let Some(left) = left {
+            operator = operator.within(in_millis(left));
         }
         let told = waiting::for_it(operator.examine_votes())?;
         let told = told.map_err(|error| nodes.wrong(&error))?;
         Ok(patient(agreement, operator.quorum(), &told))
     };
-    let soon = with(ANSWER)?;
+    let soon = with(ANSWER, None)?;
     let is_enough = matches!(soon.judgement(), Judgement::Now { .. });
-    let has_time = end.is_none_or(|end| end.saturating_since(clock.now()) > ANSWER);
+    let left = end.map(|end| end.saturating_since(clock.now()));
+    let has_time = left.is_none_or(|left| left > ANSWER);
     match is_enough || !has_time || hanging(&soon).next().is_none() {
         true => Ok(soon),
-        false => with(PATIENCE),
+        false => with(PATIENCE, left),
     }
 }
 

@@ -144,6 +144,9 @@ fn a_free_lock_on_servers_that_are_far_away_is_free() {
     let user = User::new();
     let ask = |words: &[&str]| user.run(words).env("LEASEHOLD_NODES", &nodes).end();
     assert_usable(ask);
+    // They are heard to the end, whatever is left of the wait.
+    let wait = ask(&["wait", "--wait", "1ms", "demo"]);
+    assert_eq!(wait.code, 0, "{wait:?}");
 }
 
 #[test]
