@@ -129,8 +129,11 @@ impl Engine {
             return;
         };
         let turn = run(acquisition, &mut Around { epoch, nodes }, outbox);
-        let wake_at = (!turn.has_ended).then(|| acquisition.wake_at());
-        self.slots.wake(place, wake_at);
+        // What has ended is woken for what follows from it, or not at all.
+        if !turn.has_ended {
+            let wake_at = acquisition.wake_at();
+            self.slots.wake(place, Some(wake_at));
+        }
         if let Some(claim) = turn.abandoned {
             self.withdraw(now, claim);
         }

@@ -23,6 +23,14 @@ impl Hasher for Spread {
         }
     }
 
+    fn write_u8(&mut self, number: u8) {
+        self.write_u64(number.into());
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+
     fn write_u64(&mut self, number: u64) {
         // Odd, so that no two numbers become one; 2^64 divided by the golden ratio.
         self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);

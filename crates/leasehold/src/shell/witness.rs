@@ -1,6 +1,7 @@
 //! Telling observers what the shell sees. What they want to know and nobody else does, how long and how often, is kept
 //! here.
 
+use super::ByNumber;
 use crate::{
     error::{Danger, LossCause},
     link::{LinkEvent, NodeName},
@@ -12,7 +13,6 @@ use leasehold_core::{
     Owner, Request, Resource, Tag, Vote,
 };
 use std::{
-    collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
@@ -23,11 +23,11 @@ pub(crate) struct Observers(pub(crate) Vec<Arc<dyn Observer>>);
 pub(super) struct Witness {
     audience: Vec<Listener>,
     nodes: Vec<NodeName>,
-    wishes: HashMap<OperationId, Wished>,
+    wishes: ByNumber<OperationId, Wished>,
     /// By the acquisitions that won them.
-    leases: HashMap<OperationId, Held>,
-    ending: HashMap<OperationId, Ending>,
-    asked: HashMap<(NodeId, Tag), (RequestKind, Instant)>,
+    leases: ByNumber<OperationId, Held>,
+    ending: ByNumber<OperationId, Ending>,
+    asked: ByNumber<(NodeId, Tag), (RequestKind, Instant)>,
 }
 
 struct Listener {
@@ -86,10 +86,10 @@ impl Witness {
             Box::new(Self {
                 audience,
                 nodes: nodes.to_vec(),
-                wishes: HashMap::new(),
-                leases: HashMap::new(),
-                ending: HashMap::new(),
-                asked: HashMap::new(),
+                wishes: ByNumber::default(),
+                leases: ByNumber::default(),
+                ending: ByNumber::default(),
+                asked: ByNumber::default(),
             })
         })
     }
