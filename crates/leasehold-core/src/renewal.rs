@@ -44,8 +44,8 @@ pub(crate) struct Renewal {
     seed: Seed,
     /// Before the first request of the acquisition left.
     begun: Instant,
-    /// The terms that a quorum has last confirmed.
-    terms: Terms,
+    /// The terms that a quorum has last confirmed, if they are not the plan's.
+    terms: Option<Box<Terms>>,
     /// The keys that the lease stands on.
     standing: Standing,
     /// By how much the clock of a node was last set forward, if the lease is the shorter for it.
@@ -62,7 +62,7 @@ pub(crate) struct Renewal {
     extended: Option<Instant>,
     /// When to extend because somebody may have touched the keys since then.
     touched: Option<Instant>,
-    trouble: Option<Trouble>,
+    trouble: Option<Box<Trouble>>,
     /// When the holder last reported progress.
     heard: Instant,
     /// Whether an extension was left out because the holder reported none.
@@ -118,7 +118,7 @@ impl Renewal {
         claim.round.reopen(Claim::ACQUIRE_STEP, begun, begun);
         let mut renewal = Self {
             heard: begun,
-            terms: *claim.terms(),
+            terms: None,
             // Argument S7: a late grant by another address of one of these servers is no further key.
             standing: Standing::new(Claim::ACQUIRE_STEP, standing, until, steps).of(servers),
             stepped: None,
@@ -158,7 +158,7 @@ impl Renewal {
         self.look_at_the_end(now, &mut turn);
         self.heard = now;
         // From the options' own time limit, which a shorter TTL before may have cut.
-        let terms = ttl.map_or(Ok(self.terms), |ttl| self.plan.terms.with_ttl(ttl));
+        let terms = ttl.map_or(Ok(*self.terms()), |ttl| self.plan.terms.with_ttl(ttl));
         let refused = if self.state == State::Lost {
             Some(ExtendFailure::Lost)
         } else if self.is_at_a_limit() {
@@ -312,7 +312,7 @@ impl Renewal {
             self.stalled = true;
             return;
         }
-        self.begin(now, self.terms, Vec::new(), outbox);
+        self.begin(now, *self.terms(), Vec::new(), outbox);
     }
 
     fn begin(
@@ -397,7 +397,9 @@ impl Renewal {
             self.standing = standing.of(round.servers().clone());
             self.stepped = None;
         }
-        self.terms = *terms;
+        if terms != self.terms() {
+            self.terms = Some(Box::new(*terms));
+        }
         self.extensions = self.extensions.saturating_add(1);
         self.trouble = None;
         self.stalled = false;
@@ -444,7 +446,7 @@ impl Renewal {
         } else if self.stalled {
             Loss::NoProgress { heard: self.heard }
         } else {
-            let trouble = self.trouble.clone();
+            let trouble = self.trouble.as_deref().cloned();
             Loss::TimedOut { trouble }
         }
     }
@@ -459,16 +461,20 @@ impl Renewal {
 
     fn plan_next(&mut self, now: Instant, started: Instant) {
         let random = self.seed.jitter(JITTER.wrapping_add(self.extensions));
-        let next = self.plan.upkeep.next_renewal(&self.terms, started, random);
+        let next = self.plan.upkeep.next_renewal(self.terms(), started, random);
         // It may have taken longer than that.
         let next = next.map(|next| next.max(now));
         // What was touched while an extension was under way may have been touched behind its request.
         self.next = next.map(|next| self.touched.map_or(next, |soon| next.min(soon)));
     }
 
+    fn terms(&self) -> &Terms {
+        self.terms.as_deref().unwrap_or(&self.plan.terms)
+    }
+
     fn in_danger_at(&self) -> Instant {
         let upkeep = &self.plan.upkeep;
-        upkeep.in_danger_at(&self.terms, self.valid_until)
+        upkeep.in_danger_at(self.terms(), self.valid_until)
     }
 
     fn is_at_a_limit(&self) -> bool {

@@ -21,7 +21,7 @@ impl Renewal {
         self.standing.set_forward(node, step);
         let valid_until = self
             .standing
-            .valid_until(self.quorum, &self.terms)
+            .valid_until(self.quorum, self.terms())
             .min(self.plan.upkeep.ends_at(self.begun));
         if valid_until < self.valid_until {
             self.valid_until = valid_until;

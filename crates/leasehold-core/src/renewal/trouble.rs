@@ -6,6 +6,7 @@ use crate::{
     loss::{Danger, LeaseChange, Loss, Trouble},
     time::Instant,
 };
+use alloc::boxed::Box;
 
 impl Renewal {
     /// Looks whether the nodes have had enough time for the extension.
@@ -45,13 +46,13 @@ impl Renewal {
         }
         let random = self.seed.jitter(JITTER.wrapping_sub(step));
         let times = (started, now, self.valid_until);
-        self.next = self.plan.upkeep.next_try(&self.terms, times, random);
+        self.next = self.plan.upkeep.next_try(self.terms(), times, random);
         self.note_trouble(now, failure.clone(), turn);
     }
 
     fn note_trouble(&mut self, now: Instant, failure: ExtendFailure, turn: &mut Turn) {
         let since = self.trouble.as_ref().map_or(now, |trouble| trouble.since);
-        self.trouble = Some(Trouble { since, failure });
+        self.trouble = Some(Box::new(Trouble { since, failure }));
         if self.state == State::InDanger {
             self.warn(turn);
         }
@@ -60,7 +61,7 @@ impl Renewal {
     pub(super) fn warn(&self, turn: &mut Turn) {
         turn.changes.push(LeaseChange::InDanger(Danger {
             valid_until: self.valid_until,
-            trouble: self.trouble.clone(),
+            trouble: self.trouble.as_deref().cloned(),
         }));
     }
 }
