@@ -3,6 +3,7 @@
 use crate::support::{begin, block_on, eventually, gate::Gate};
 use leasehold::{
     AcquireError, ExtendError, LockManager, LockOptions, NodeName, link::memory::MemoryNode,
+    testing::World,
 };
 use leasehold_core::Request;
 use std::time::Duration;
@@ -78,4 +79,21 @@ fn a_caller_who_wakes_after_the_end_gets_no_lease_and_no_extension() {
         matches!(answer, Err(ExtendError::Lost { .. })),
         "{answer:?}"
     );
+}
+
+#[test]
+fn a_release_in_place_that_was_given_up_goes_on_and_can_be_asked_for_again() {
+    let world = World::new(1);
+    let manager = world.manager();
+    let mutex = manager.mutex("r").expect("a plain name");
+    let mut guard = block_on(mutex.acquire()).expect("it is free");
+    drop(guard.release_in_place());
+    assert!(guard.is_valid(), "it was never polled");
+    world.node(0).hang();
+    let mut release = Box::pin(guard.release_in_place());
+    begin(&mut release);
+    drop(release);
+    assert!(!guard.is_valid());
+    world.node(0).resume();
+    assert!(block_on(guard.release_in_place()).is_released());
 }

@@ -112,19 +112,6 @@ fn a_guard_in_a_table_is_released_where_it_is_and_holds_nothing_then() {
 }
 
 #[test]
-fn a_release_in_place_that_was_given_up_goes_on_and_can_be_asked_for_again() {
-    let manager = memory();
-    let mut guard = hold(&manager, LockOptions::new());
-    drop(guard.release_in_place());
-    assert!(guard.is_valid(), "it was never polled");
-    let mut release = Box::pin(guard.release_in_place());
-    begin(&mut release);
-    drop(release);
-    assert!(!guard.is_valid());
-    assert!(block_on(guard.release_in_place()).is_released());
-}
-
-#[test]
 fn a_lock_with_other_options_is_the_same_lock() {
     let manager = memory();
     let mutex = manager.mutex("r").expect("a plain name");
