@@ -86,6 +86,9 @@ pub(super) struct Place(u32);
 pub(super) struct Slots {
     slots: Vec<Option<Box<Slot>>>,
     free: Vec<u32>,
+    /// Room of slots that are gone, for the next ones.
+    #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
+    spare: Vec<Box<Slot>>,
     index: Index,
     timers: Timers<(u8, AttemptId)>,
 }
@@ -102,6 +105,7 @@ impl Slots {
         Self {
             slots: Vec::new(),
             free: Vec::new(),
+            spare: Vec::new(),
             index: Index::default(),
             timers: Timers::new(),
         }
@@ -109,11 +113,18 @@ impl Slots {
 
     /// Something new. It sleeps until its first turn.
     pub(super) fn insert(&mut self, key: Key, work: Work) -> Place {
-        let slot = Box::new(Slot {
+        let slot = Slot {
             key,
             work,
             wake_at: None,
-        });
+        };
+        let slot = match self.spare.pop() {
+            Some(mut room) => {
+                *room = slot;
+                room
+            }
+            None => Box::new(slot),
+        };
         let number = self.free.pop().unwrap_or_else(|| {
             let number = u32::try_from(self.slots.len()).expect("memory ends before numbers do");
             self.slots.push(None);
@@ -227,9 +238,13 @@ impl Slots {
     pub(super) fn remove(&mut self, place: Place) {
         self.wake(place, None);
         let slot = self.slots.get_mut(index(place.0)).and_then(Option::take);
-        if let Some(slot) = slot {
+        if let Some(mut slot) = slot {
             self.index.remove(slot.key, place.0);
             self.free.push(place.0);
+            slot.work = Work::Between;
+            if self.spare.len() < SPARE {
+                self.spare.push(slot);
+            }
         }
         // What a rush has needed is given back when nothing is under way any more.
         if self.free.len() == self.slots.len() && self.slots.len() > KEPT {
@@ -261,6 +276,9 @@ impl Hash for Slots {
         }
     }
 }
+
+/// How many slots that are gone leave their room to the next ones.
+const SPARE: usize = 256;
 
 /// How many slots are kept although nothing is under way.
 const KEPT: usize = 1_024;
