@@ -43,12 +43,15 @@ pub(crate) fn run(root: &Path) -> Vec<Finding> {
     files.sort();
     let mut findings = Vec::new();
     let (mut citations, mut evidence) = (Citations::default(), Evidence::default());
-    for path in files {
+    for path in &files {
         // Files that are no text have no rules.
-        if let Ok(text) = fs::read_to_string(root.join(&path)) {
-            findings.extend(check(&path, &text));
-            citations.add(&path, &text);
-            evidence.add(&path, &text);
+        if let Ok(text) = fs::read_to_string(root.join(path)) {
+            findings.extend(check(path, &text));
+            if path.ends_with(".md") {
+                findings.extend(documents::missing_files(path, &text, &files));
+            }
+            citations.add(path, &text);
+            evidence.add(path, &text);
         }
     }
     if let Ok(safety) = fs::read_to_string(root.join("docs/SAFETY.md")) {

@@ -1,22 +1,22 @@
 //! Attempt after attempt until a quorum grants, or a reason to stop.
 
-mod knocking;
+mod contention;
+mod probe;
 mod queueing;
-mod rivals;
 mod waiting;
 mod winning;
 
 use crate::{
     agreement::Agreement,
-    claim::Claim,
+    attempt::Attempt,
     failure::{AcquireFailure, Cause, Ended},
     fence::FencingToken,
-    local_queue::Rivalry,
+    local_queue::ContentionLevel,
+    lock_config::{AcquireRequest, LockConfig},
     node_set::{NodeId, NodeSet},
     nodes::Nodes,
     outbox::Outbox,
     owner::{Owner, Seed},
-    plan::{Plan, Wish},
     quorum::{Decision, Quorum},
     request::{AttemptId, Fault, FaultKind, OperationId, Tag, Vote},
     resource::Resource,
@@ -28,19 +28,20 @@ use crate::{
     won::Won,
 };
 use alloc::{boxed::Box, sync::Arc};
+use contention::Contention;
 use core::time::Duration;
-use knocking::{KNOCK, leave_out};
+use probe::{PROBE_TIME, skip_others};
 use queueing::Queueing;
-use rivals::Rivals;
 use waiting::{Ask, Rest};
+use winning::{Span, WonVote};
 
-/// One wish on its way.
+/// One acquire request on its way.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Acquisition {
     operation: OperationId,
     resource: Resource,
     from: Option<Owner>,
-    plan: Arc<Plan>,
+    config: Arc<LockConfig>,
     quorum: Quorum,
     seed: Seed,
     tries: Tries,
@@ -56,7 +57,7 @@ pub(crate) struct Acquisition {
     /// When all nodes were asked last.
     asked_all: Instant,
     /// Others who want it as well.
-    rivals: Rivals,
+    contention: Contention,
     /// Who has told of a change after it refused.
     changed: NodeSet,
     /// The nodes that tell of changes, as of the last attempt.
@@ -69,21 +70,13 @@ pub(crate) struct Acquisition {
 #[derive(Clone, Debug, Hash)]
 enum State {
     /// One node is asked before the others.
-    Knocking(Box<Claim>, NodeId),
-    Voting(Box<Claim>),
+    Probing(Box<Attempt>, NodeId),
+    Voting(Box<Attempt>),
     /// The vote is won; when it began, and until when a lease would be valid.
-    Agreeing(Box<Claim>, Box<Agreement>, Span),
+    Agreeing(Box<Attempt>, Box<Agreement>, Span),
     Resting(Rest),
-    Won(Box<Claim>, Standing),
+    Won(Box<Attempt>, WonVote),
     Failed(Box<AcquireFailure>),
-}
-
-/// What a lease stands on that was just won.
-#[derive(Clone, Copy, Debug, Hash)]
-struct Standing {
-    nodes: NodeSet,
-    token: Option<FencingToken>,
-    span: Span,
 }
 
 /// How an acquisition ended.
@@ -109,49 +102,42 @@ impl Around<'_> {
     }
 }
 
-/// When a vote that was won had begun, and until when its lease is valid.
-#[derive(Clone, Copy, Debug, Hash)]
-struct Span {
-    begun: Instant,
-    valid_until: Instant,
-}
-
 /// What the engine must do after it moved an acquisition.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
     /// A lost attempt whose keys must be taken back.
-    pub(crate) abandoned: Option<Box<Claim>>,
+    pub(crate) abandoned: Option<Box<Attempt>>,
     /// Whether this is the end.
     pub(crate) has_ended: bool,
 }
 
 impl Acquisition {
-    /// A wish whose first attempt begins at the next look at the clock.
+    /// A request whose first attempt begins at the next look at the clock.
     pub(crate) fn new(
         now: Instant,
         operation: OperationId,
-        wish: Wish,
+        acquire: AcquireRequest,
         quorum: Quorum,
         seed: Seed,
     ) -> Self {
         // Whoever takes over what it was given waits for nobody.
-        let is_fair = wish.plan.is_fair && wish.from.is_none();
+        let is_fair = acquire.config.is_fair && acquire.from.is_none();
         Self {
             operation,
-            resource: wish.resource,
+            resource: acquire.resource,
             queueing: is_fair.then(|| Queueing::new(&seed)),
-            from: wish.from,
-            plan: wish.plan,
+            from: acquire.from,
+            config: acquire.config,
             quorum,
             seed,
-            tries: Tries::new(now, wish.patience),
+            tries: Tries::new(now, acquire.patience),
             last_owner: None,
             steps: Steps::default(),
             last_cause: None,
             is_behind: false,
             was_behind: false,
             asked_all: now,
-            rivals: Rivals::default(),
+            contention: Contention::default(),
             changed: NodeSet::EMPTY,
             telling: NodeSet::EMPTY,
             state: State::Resting(Rest::NEW),
@@ -169,10 +155,10 @@ impl Acquisition {
     }
 
     /// Whether the nodes are asked under this attempt now.
-    pub(crate) fn asks_as(&self, attempt: AttemptId) -> bool {
+    pub(crate) fn asks_as(&self, id: AttemptId) -> bool {
         match &self.state {
-            State::Voting(claim) | State::Knocking(claim, _) | State::Agreeing(claim, ..) => {
-                claim.id() == attempt
+            State::Voting(attempt) | State::Probing(attempt, _) | State::Agreeing(attempt, ..) => {
+                attempt.id() == id
             }
             State::Resting(_) | State::Won(..) | State::Failed(_) => false,
         }
@@ -181,15 +167,15 @@ impl Acquisition {
     /// How it ended, if it has.
     pub(crate) fn into_end(self) -> Option<End> {
         match self.state {
-            State::Won(claim, standing) => Some(End::Won(Won {
-                claim,
-                token: standing.token,
-                plan: self.plan,
+            State::Won(attempt, confirmed) => Some(End::Won(Won {
+                attempt,
+                token: confirmed.token,
+                config: self.config,
                 seed: self.seed,
-                standing: standing.nodes,
+                confirmed: confirmed.nodes,
                 steps: self.steps,
-                begun: standing.span.begun,
-                valid_until: standing.span.valid_until,
+                begun: confirmed.span.begun,
+                valid_until: confirmed.span.valid_until,
             })),
             State::Failed(failure) => Some(End::Failed(failure)),
             _ => None,
@@ -197,8 +183,8 @@ impl Acquisition {
     }
 
     /// How we fared with others who want the resource.
-    pub(crate) const fn rivalry(&self) -> Rivalry {
-        self.rivals.rivalry()
+    pub(crate) const fn contention_level(&self) -> ContentionLevel {
+        self.contention.level()
     }
 
     /// Takes a node's answer.
@@ -213,22 +199,22 @@ impl Acquisition {
         if let State::Resting(rest) = &mut self.state {
             if rest.inquiry == Some(tag.attempt) {
                 rest.learn(now, node, vote, self.last_owner.as_ref());
-                self.look_out(now);
+                self.look_at_blockers(now);
             }
             return Turn::default();
         }
-        let is_first = tag.step == Claim::ACQUIRE_STEP;
-        let is_fenced = self.plan.is_fenced && is_first;
+        let is_first = tag.step == Attempt::ACQUIRE_STEP;
+        let is_fenced = self.config.is_fenced && is_first;
         match &mut self.state {
-            State::Voting(claim) | State::Knocking(claim, _) if tag.attempt == claim.id() => {
-                claim.settle(now, node, tag.step, &vote);
+            State::Voting(attempt) | State::Probing(attempt, _) if tag.attempt == attempt.id() => {
+                attempt.settle(now, node, tag.step, &vote);
                 let vote = counted(vote, is_fenced);
-                claim.round.handle_from(node, tag.step, vote, server);
+                attempt.round.handle_from(node, tag.step, vote, server);
             }
-            State::Agreeing(claim, agreement, _) if tag.attempt == claim.id() => {
-                claim.settle(now, node, tag.step, &vote);
+            State::Agreeing(attempt, agreement, _) if tag.attempt == attempt.id() => {
+                attempt.settle(now, node, tag.step, &vote);
                 let vote = counted(vote, is_fenced);
-                agreement.handle_reply((node, server), tag.step, vote, claim, outbox);
+                agreement.handle_reply((node, server), tag.step, vote, attempt, outbox);
             }
             _ => return Turn::default(),
         }
@@ -244,7 +230,7 @@ impl Acquisition {
         outbox: &mut Outbox,
     ) -> Turn {
         let granted = match &self.state {
-            State::Voting(claim) | State::Knocking(claim, _) => claim.round.tally().granted(),
+            State::Voting(attempt) | State::Probing(attempt, _) => attempt.round.tally().granted(),
             State::Agreeing(_, agreement, _) => agreement.keys(),
             State::Resting(_) | State::Won(..) | State::Failed(_) => NodeSet::EMPTY,
         };
@@ -252,12 +238,14 @@ impl Acquisition {
             return Turn::default();
         }
         let all = self.steps.add(node, step);
-        if self.plan.terms.cut_by(all).is_zero() {
+        if self.config.timing.cut_by(all).is_zero() {
             return Turn::default();
         }
         let stepped = Fault::stepped(all);
         match &mut self.state {
-            State::Voting(claim) | State::Knocking(claim, _) => claim.round.doubt(node, stepped),
+            State::Voting(attempt) | State::Probing(attempt, _) => {
+                attempt.round.doubt(node, stepped)
+            }
             State::Agreeing(_, agreement, _) => agreement.doubt(node, stepped),
             State::Resting(_) | State::Won(..) | State::Failed(_) => {}
         }
@@ -272,16 +260,16 @@ impl Acquisition {
         outbox: &mut Outbox,
     ) -> Turn {
         match &mut self.state {
-            State::Knocking(claim, asked) => {
-                if now >= claim.round.closes() {
+            State::Probing(attempt, asked) => {
+                if now >= attempt.round.closes() {
                     // Whoever had no time to wait says nothing about the node.
-                    if now >= claim.round.started().saturating_add(KNOCK) {
+                    if now >= attempt.round.started().saturating_add(PROBE_TIME) {
                         around.nodes.missed(*asked);
                     }
                     self.ask_the_others(now, outbox);
                 }
             }
-            State::Voting(claim) => claim.round.handle_timeout(now),
+            State::Voting(attempt) => attempt.round.handle_timeout(now),
             State::Agreeing(_, agreement, _) => agreement.handle_timeout(now),
             State::Resting(_) => return self.rest(now, around, outbox),
             State::Won(..) | State::Failed(_) => {}
@@ -290,12 +278,12 @@ impl Acquisition {
     }
 
     /// Gives up because the caller does not want the resource any more.
-    pub(crate) fn cancel(self, now: Instant) -> (AcquireFailure, Option<Box<Claim>>) {
-        let claim = match self.state {
-            State::Voting(claim) | State::Agreeing(claim, ..) => Some(claim),
-            State::Knocking(mut claim, asked) => {
-                leave_out(now, &mut claim, asked, self.quorum);
-                Some(claim)
+    pub(crate) fn cancel(self, now: Instant) -> (AcquireFailure, Option<Box<Attempt>>) {
+        let attempt = match self.state {
+            State::Voting(attempt) | State::Agreeing(attempt, ..) => Some(attempt),
+            State::Probing(mut attempt, asked) => {
+                skip_others(now, &mut attempt, asked, self.quorum);
+                Some(attempt)
             }
             State::Resting(_) | State::Won(..) | State::Failed(_) => None,
         };
@@ -305,13 +293,13 @@ impl Acquisition {
             attempts: self.tries.attempts(),
             waited: self.tries.waited(now),
         };
-        (failure, claim.map(|claim| claim.queueing(None)))
+        (failure, attempt.map(|attempt| attempt.queueing(None)))
     }
 
     /// When to look at the clock again.
     pub(crate) fn wake_at(&self) -> Instant {
         match &self.state {
-            State::Knocking(claim, _) | State::Voting(claim) => claim.round.closes(),
+            State::Probing(attempt, _) | State::Voting(attempt) => attempt.round.closes(),
             State::Agreeing(_, agreement, _) => agreement.closes(),
             State::Resting(rest) => rest
                 .wake_at(self.is_behind)
@@ -321,7 +309,7 @@ impl Acquisition {
         }
     }
 
-    fn attempt(
+    fn begin_attempt(
         &mut self,
         now: Instant,
         how: Ask,
@@ -336,7 +324,7 @@ impl Acquisition {
         let number = self.tries.begin(now);
         // Argument S8: a fresh owner per attempt, so a late release of this attempt cannot delete the
         // next one's key.
-        let owner = self.plan.owners.owner(&self.seed.sign(number));
+        let owner = self.config.owners.owner(&self.seed.sign(number));
         let Some(owner) = owner.filter(|owner| self.last_owner.as_ref() != Some(owner)) else {
             return self.end(now, Cause::OwnerRepeated, Ended::Misuse);
         };
@@ -348,9 +336,9 @@ impl Acquisition {
             operation: self.operation,
             number,
         };
-        let terms = self.plan.terms;
-        let proposal = self.plan.is_fenced.then(|| around.proposal(now));
-        let mut claim = Claim::new(id, self.resource.clone(), owner, terms, self.quorum, now)
+        let timing = self.config.timing;
+        let proposal = self.config.is_fenced.then(|| around.proposal(now));
+        let mut attempt = Attempt::new(id, self.resource.clone(), owner, timing, self.quorum, now)
             .taking_over(self.from.clone())
             .queueing(self.queueing.as_ref().map(Queueing::place))
             .proposing(proposal);
@@ -359,22 +347,22 @@ impl Acquisition {
             _ => None,
         };
         // Step 1: `now` was read before the first request leaves; validity counts from it.
-        let tag = claim.tag(Claim::ACQUIRE_STEP);
+        let tag = attempt.tag(Attempt::ACQUIRE_STEP);
         let closes = first.map_or_else(
             || self.closes(now),
-            |_| self.closes(now).min(now.saturating_add(KNOCK)),
+            |_| self.closes(now).min(now.saturating_add(PROBE_TIME)),
         );
-        claim.round.put_off(closes);
+        attempt.round.put_off(closes);
         match first {
             Some(node) => {
-                outbox.send(NodeSet::of(node), tag, claim.first());
-                self.state = State::Knocking(claim, node);
+                outbox.send(NodeSet::of(node), tag, attempt.first());
+                self.state = State::Probing(attempt, node);
             }
             None => {
                 // Step 2: all nodes at once.
-                outbox.send(self.quorum.nodes(), tag, claim.first());
+                outbox.send(self.quorum.nodes(), tag, attempt.first());
                 self.asked_all = now;
-                self.state = State::Voting(claim);
+                self.state = State::Voting(attempt);
             }
         }
         Turn::default()
@@ -382,13 +370,13 @@ impl Acquisition {
 
     /// Until when nodes that are asked now may take.
     fn closes(&self, now: Instant) -> Instant {
-        let limit = self.plan.terms.node_limit();
+        let limit = self.config.timing.node_limit();
         now.saturating_add(limit).min(self.tries.deadline())
     }
 
     fn decide(&mut self, now: Instant, outbox: &mut Outbox) -> Turn {
-        if let State::Knocking(claim, first) = &self.state {
-            let tally = claim.round.tally();
+        if let State::Probing(attempt, first) = &self.state {
+            let tally = attempt.round.tally();
             if !tally.answered().contains(*first) {
                 return Turn::default();
             }
@@ -397,22 +385,22 @@ impl Acquisition {
             }
         }
         let is_won = match &self.state {
-            State::Voting(claim) => match claim.round.decision() {
+            State::Voting(attempt) => match attempt.round.decision() {
                 Decision::Won => true,
-                Decision::Lost if !claim.round.may_disagree() => false,
+                Decision::Lost if !attempt.round.may_disagree() => false,
                 Decision::Lost | Decision::Pending => return Turn::default(),
             },
             _ => false,
         };
         match core::mem::replace(&mut self.state, State::Resting(Rest::NEW)) {
-            State::Knocking(mut claim, _) => self.turned_away(now, claim.round.take()),
-            State::Voting(claim) if is_won => self.agree(now, claim, outbox),
-            State::Voting(mut claim) => {
-                let round = claim.round.take();
-                self.lost(now, claim, round)
+            State::Probing(mut attempt, _) => self.turned_away(now, attempt.round.take()),
+            State::Voting(attempt) if is_won => self.agree(now, attempt, outbox),
+            State::Voting(mut attempt) => {
+                let round = attempt.round.take();
+                self.lost(now, attempt, round)
             }
-            State::Agreeing(claim, agreement, span) => {
-                self.look_at_agreement(now, claim, agreement, span)
+            State::Agreeing(attempt, agreement, span) => {
+                self.look_at_agreement(now, attempt, agreement, span)
             }
             other @ (State::Resting(_) | State::Won(..) | State::Failed(_)) => {
                 self.state = other;
@@ -421,7 +409,7 @@ impl Acquisition {
         }
     }
 
-    fn lost(&mut self, now: Instant, claim: Box<Claim>, round: Round) -> Turn {
+    fn lost(&mut self, now: Instant, attempt: Box<Attempt>, round: Round) -> Turn {
         let started = round.started();
         // Nodes that were asked after the first had less time than the vote.
         let given = round.closes().saturating_since(started.max(self.asked_all));
@@ -438,12 +426,12 @@ impl Acquisition {
             cause
         };
         if matches!(cause, Cause::Held(_)) {
-            self.rivals.hold(now.saturating_since(started), some);
+            self.contention.hold(now.saturating_since(started), some);
             if some && self.asked_all > started {
-                self.rivals.bypass();
+                self.contention.bypass();
             }
         }
-        let turn = self.fail(now, Some(claim), cause);
+        let turn = self.fail(now, Some(attempt), cause);
         self.wait(now, rest, &turn);
         turn
     }
@@ -451,7 +439,7 @@ impl Acquisition {
     /// The reason to tell instead of the silence of nodes that were `given` so much time, if that is no evidence: what an
     /// attempt before found, or that the caller's time was spent behind others of this engine.
     fn instead_of_silence(&mut self, given: Duration) -> Option<Cause> {
-        if given >= self.plan.terms.node_limit() {
+        if given >= self.config.timing.node_limit() {
             return None;
         }
         let patience = self.tries.patience();
@@ -461,13 +449,13 @@ impl Acquisition {
     }
 
     /// Step 5: what was lost is taken back on every node, whatever happens next.
-    fn fail(&mut self, now: Instant, claim: Option<Box<Claim>>, cause: Cause) -> Turn {
+    fn fail(&mut self, now: Instant, attempt: Option<Box<Attempt>>, cause: Cause) -> Turn {
         self.last_cause = Some(cause.clone());
-        let pace = Pace::of(&self.plan, &self.seed);
+        let pace = Pace::of(&self.config, &self.seed);
         let ended = self.tries.failed(now, &cause, pace);
         let mut turn = ended.map_or_else(Turn::default, |ended| self.end(now, cause, ended));
         // Whoever goes on waiting keeps its places.
-        turn.abandoned = claim.map(|claim| claim.queueing(None));
+        turn.abandoned = attempt.map(|attempt| attempt.queueing(None));
         turn
     }
 

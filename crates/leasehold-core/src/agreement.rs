@@ -1,7 +1,7 @@
 //! The nodes of a won vote agreeing on a fencing token.
 
 use crate::{
-    claim::Claim,
+    attempt::Attempt,
     fence::{FencingToken, Settling},
     node_set::{NodeId, NodeSet},
     outbox::Outbox,
@@ -23,24 +23,24 @@ pub(crate) struct Agreement {
 }
 
 impl Agreement {
-    /// Begins where the vote of a claim has been won with counters that are not `settling` the token yet: asks the nodes
+    /// Begins where the vote of an attempt has been won with counters that are not `settling` the token yet: asks the nodes
     /// below it to raise theirs.
     pub(crate) fn begin(
         now: Instant,
         closes: Instant,
         quorum: Quorum,
         settling: Settling,
-        claim: &mut Claim,
+        attempt: &mut Attempt,
         outbox: &mut Outbox,
     ) -> Self {
-        let step = claim.next_step();
-        let vote = claim.round.take();
+        let step = attempt.next_step();
+        let vote = attempt.round.take();
         let mut agreement = Self {
             round: Round::new(quorum, step, now, closes),
             servers: vote.servers().clone(),
             settling,
         };
-        for node in agreement.settling.standing().iter() {
+        for node in agreement.settling.confirmed().iter() {
             agreement.count(node, Vote::GRANTED);
         }
         for (node, refusal) in vote.refusals() {
@@ -50,7 +50,7 @@ impl Agreement {
             agreement.count(*node, Vote::Unknown(fault.clone()));
         }
         if agreement.token().is_none() {
-            agreement.raise(agreement.settling.below(), claim, outbox);
+            agreement.raise(agreement.settling.below(), attempt, outbox);
         }
         agreement
     }
@@ -61,7 +61,7 @@ impl Agreement {
         (node, server): (NodeId, Option<ServerId>),
         step: u32,
         vote: Vote,
-        claim: &Claim,
+        attempt: &Attempt,
         outbox: &mut Outbox,
     ) {
         if step == self.round.step() {
@@ -85,7 +85,7 @@ impl Agreement {
         }
         // Argument S7: a second answer of one node is not another node's.
         let has_voted = self.round.tally().answered().contains(node) || self.keys().contains(node);
-        if step != Claim::ACQUIRE_STEP || has_voted {
+        if step != Attempt::ACQUIRE_STEP || has_voted {
             return;
         }
         match vote {
@@ -96,8 +96,8 @@ impl Agreement {
                 counter: Some(counter),
             } => {
                 if self.settling.granted(node, counter) {
-                    self.raise(NodeSet::of(node), claim, outbox);
-                } else if self.settling.standing().contains(node) {
+                    self.raise(NodeSet::of(node), attempt, outbox);
+                } else if self.settling.confirmed().contains(node) {
                     self.count(node, Vote::GRANTED);
                 } else {
                     let beyond = Fault::new(FaultKind::Rejected, "its counter is beyond the token");
@@ -136,12 +136,12 @@ impl Agreement {
 
     /// The nodes that carry the key, whether they stand for the token already or are asked to.
     pub(crate) const fn keys(&self) -> NodeSet {
-        self.settling.standing().union(self.settling.below())
+        self.settling.confirmed().union(self.settling.below())
     }
 
     /// The nodes that stand for the token, and carry the key.
-    pub(crate) const fn standing(&self) -> NodeSet {
-        self.settling.standing()
+    pub(crate) const fn confirmed(&self) -> NodeSet {
+        self.settling.confirmed()
     }
 
     /// The servers that have granted, as far as they are known.
@@ -164,11 +164,11 @@ impl Agreement {
         self.round
     }
 
-    fn raise(&self, nodes: NodeSet, claim: &Claim, outbox: &mut Outbox) {
+    fn raise(&self, nodes: NodeSet, attempt: &Attempt, outbox: &mut Outbox) {
         // Argument S4: each only if it still carries our key, or a later owner's counter would be raised to our
         // token.
-        let request = claim.raise(self.settling.token());
-        outbox.send(nodes, claim.tag(self.round.step()), request);
+        let request = attempt.raise(self.settling.token());
+        outbox.send(nodes, attempt.tag(self.round.step()), request);
     }
 
     fn count(&mut self, node: NodeId, vote: Vote) {

@@ -27,8 +27,8 @@ pub use confirmation::{Confirmation, Heard, Need};
 
 use crate::{
     quarantine::Identity,
-    terms::{Drift, Ttl},
     time::Instant,
+    timing::{Drift, Ttl},
 };
 use alloc::vec::Vec;
 use core::time::Duration;

@@ -2,7 +2,7 @@
 //!
 //! Operations go in, requests come out; answers go in, events come out. The engine routes: an answer's
 //! tag names the attempt that it belongs to, and an attempt has exactly one slot at any time: that of its
-//! acquisition, which becomes a renewal if it won, and a withdrawal at last. What belongs to no slot any
+//! acquisition, which becomes a renewal if it won, and a release at last. What belongs to no slot any
 //! more is too late to matter.
 //!
 //! Timers only wake: whether time is up is decided by the machines, from the `now` that they are given.
@@ -30,8 +30,8 @@ use crate::{
     renewal::{self, Ended, Renewal},
     request::{AttemptId, OperationId, Request, Tag, Vote},
     resource::Resource,
-    terms::{Drift, Ttl},
     time::Instant,
+    timing::{Drift, Ttl},
 };
 use alloc::collections::VecDeque;
 use core::time::Duration;
@@ -47,7 +47,7 @@ pub struct Engine {
     quorum: Quorum,
     /// What the wall clock shows at the clock's origin.
     epoch: Duration,
-    /// By how much clocks may drift apart, as the plans have it.
+    /// By how much clocks may drift apart, as the configs have it.
     drift: Drift,
     nodes: Nodes,
     slots: Slots,
@@ -101,16 +101,16 @@ impl Engine {
         operation: Operation,
     ) {
         match operation {
-            Operation::Acquire(wish) => {
-                self.drift = self.drift.or_wider(wish.plan.terms.drift());
-                self.acquire(now, id, seed(), wish);
+            Operation::Acquire(acquire) => {
+                self.drift = self.drift.or_wider(acquire.config.timing.drift());
+                self.acquire(now, id, seed(), acquire);
             }
             Operation::Extend { lease, ttl } => self.extend(now, id, lease, ttl),
             Operation::Prolong {
                 resource,
                 owner,
-                terms,
-            } => self.prolong(now, id, resource, owner, terms),
+                timing,
+            } => self.prolong(now, id, resource, owner, timing),
             Operation::Heartbeat(lease) => self.heartbeat(now, lease),
             Operation::Release(lease) => self.release(now, id, lease),
             Operation::HandOver(lease) => self.hand_over(now, id, lease),
@@ -118,8 +118,8 @@ impl Engine {
             Operation::Evict {
                 resource,
                 owner,
-                terms,
-            } => self.evict(now, id, resource, owner, terms),
+                timing,
+            } => self.evict(now, id, resource, owner, timing),
             Operation::Cancel(acquisition) => self.cancel(now, acquisition),
         }
     }
@@ -178,8 +178,8 @@ impl Engine {
             LinkChange::Up(identity) => {
                 self.nodes.meet(node, identity);
                 for place in self.slots.all(|work| work.releasing().is_some()) {
-                    self.turn_withdrawal(now, place, |withdrawal, outbox| {
-                        withdrawal.handle_up(now, node, outbox);
+                    self.turn_releasing(now, place, |releasing, outbox| {
+                        releasing.handle_up(now, node, outbox);
                     });
                 }
                 self.held_back.make_room(node);
@@ -234,8 +234,8 @@ impl Engine {
                     renewal.handle_timeout(now, telling, outbox)
                 });
             }
-            Some(Work::Releasing(_)) => self.turn_withdrawal(now, place, |withdrawal, outbox| {
-                withdrawal.handle_timeout(now, outbox);
+            Some(Work::Releasing(_)) => self.turn_releasing(now, place, |releasing, outbox| {
+                releasing.handle_timeout(now, outbox);
             }),
             Some(Work::Asking(_)) => self.turn_inquiry(now, place, |_| ()),
             Some(Work::Prolonging(_)) => self.turn_prolongation(now, place, |_| ()),
@@ -292,8 +292,8 @@ impl Engine {
             return;
         };
         // What was lost is nobody's to take over.
-        match ended.claim.filter(|_| !in_time) {
-            Some(claim) => self.withdraw_at(now, place, claim, None, None),
+        match ended.attempt.filter(|_| !in_time) {
+            Some(attempt) => self.release_at(now, place, attempt, None, None),
             None => self.slots.remove(place),
         }
         self.leave(now, &resource, lease);
@@ -333,10 +333,10 @@ impl Engine {
         };
         let resource = acquisition.resource().clone();
         self.leave_queue(&acquisition);
-        let (failure, claim) = acquisition.cancel(now);
+        let (failure, attempt) = acquisition.cancel(now);
         self.events.push_back((id, Event::NotAcquired(failure)));
-        match claim {
-            Some(claim) => self.withdraw_at(now, place, claim, None, None),
+        match attempt {
+            Some(attempt) => self.release_at(now, place, attempt, None, None),
             None => self.slots.remove(place),
         }
         self.leave(now, &resource, id);
@@ -352,7 +352,7 @@ impl Engine {
             return;
         };
         let turn = run(renewal, &mut self.outbox);
-        let (wake_at, id) = (renewal.wake_at(), renewal.attempt().operation);
+        let (wake_at, id) = (renewal.wake_at(), renewal.attempt_id().operation);
         let is_lost = |change: &LeaseChange| matches!(change, LeaseChange::Lost(_));
         let is_lost = turn.changes.iter().any(is_lost);
         let lost = is_lost.then(|| renewal.resource().clone());

@@ -5,8 +5,8 @@ use crate::{
     request::{Fault, OperationId},
     round::Round,
     steps::Steps,
-    terms::Terms,
     time::Instant,
+    timing::Timing,
 };
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -15,17 +15,17 @@ use core::time::Duration;
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Extension {
     pub(crate) round: Round,
-    pub(crate) terms: Terms,
+    pub(crate) timing: Timing,
     pub(crate) callers: Vec<OperationId>,
     /// By how much the clocks of the nodes that granted were set forward since.
     pub(crate) steps: Steps,
 }
 
 impl Extension {
-    pub(crate) fn new(round: Round, terms: Terms, callers: Vec<OperationId>) -> Self {
+    pub(crate) fn new(round: Round, timing: Timing, callers: Vec<OperationId>) -> Self {
         Self {
             round,
-            terms,
+            timing,
             callers,
             steps: Steps::default(),
         }
@@ -33,7 +33,7 @@ impl Extension {
 
     /// From now on somebody waits for it: for the nodes' time limit, and not for as long as the lease has time.
     pub(crate) fn hurry(&mut self, now: Instant) {
-        let soon = now.saturating_add(self.terms.node_limit());
+        let soon = now.saturating_add(self.timing.node_limit());
         self.round.put_off(self.round.closes().min(soon));
     }
 
@@ -49,7 +49,7 @@ impl Extension {
             return;
         }
         let all = self.steps.add(node, step);
-        if !self.terms.cut_by(all).is_zero() {
+        if !self.timing.cut_by(all).is_zero() {
             self.round.doubt(node, Fault::stepped(all));
         }
     }

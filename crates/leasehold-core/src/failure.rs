@@ -7,7 +7,7 @@ use crate::{
     quorum::Quorum,
     request::{Fault, FaultKind, Refusal},
     round::Round,
-    terms::TermsError,
+    timing::TimingError,
 };
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -132,7 +132,7 @@ pub enum ExtendFailure {
     /// The lease has been extended as often, or is held for as long, as it may be.
     Limit,
     /// No lease can have the TTL that was asked for.
-    Terms(TermsError),
+    Timing(TimingError),
 }
 
 impl Cause {

@@ -101,7 +101,7 @@ pub struct Settling {
     quorum: Quorum,
     token: FencingToken,
     /// Where the counter was as large as the token while the key was ours.
-    standing: NodeSet,
+    confirmed: NodeSet,
     /// Where it was smaller.
     below: NodeSet,
 }
@@ -115,7 +115,7 @@ impl Settling {
         let mut settling = Self {
             quorum,
             token,
-            standing: NodeSet::EMPTY,
+            confirmed: NodeSet::EMPTY,
             below: NodeSet::EMPTY,
         };
         for (node, counter) in grants {
@@ -128,7 +128,7 @@ impl Settling {
     pub fn granted(&mut self, node: NodeId, counter: FencingToken) -> bool {
         match counter.cmp(&self.token) {
             core::cmp::Ordering::Equal => {
-                self.standing.insert(node);
+                self.confirmed.insert(node);
             }
             core::cmp::Ordering::Less => {
                 self.below.insert(node);
@@ -143,13 +143,13 @@ impl Settling {
     /// A node has raised its counter, and carried our key when it did.
     pub fn raised(&mut self, node: NodeId) {
         if self.below.remove(node) {
-            self.standing.insert(node);
+            self.confirmed.insert(node);
         }
     }
 
     /// A node cannot be relied upon any more.
     pub fn doubted(&mut self, node: NodeId) {
-        self.standing.remove(node);
+        self.confirmed.remove(node);
         self.below.remove(node);
     }
 
@@ -161,8 +161,8 @@ impl Settling {
 
     /// The nodes that stand for the token.
     #[must_use]
-    pub const fn standing(&self) -> NodeSet {
-        self.standing
+    pub const fn confirmed(&self) -> NodeSet {
+        self.confirmed
     }
 
     /// What the counters are to be raised to.
@@ -175,7 +175,7 @@ impl Settling {
     #[must_use]
     pub fn settled(&self) -> Option<FencingToken> {
         // Argument S4: any two quorums share a node, and there the later owner's grant was larger.
-        (self.standing.len() >= self.quorum.needed()).then_some(self.token)
+        (self.confirmed.len() >= self.quorum.needed()).then_some(self.token)
     }
 }
 

@@ -2,20 +2,20 @@
 //! processes shall have their turn before.
 
 mod lines;
-mod streaks;
+mod yield_rule;
 
 use crate::{request::OperationId, resource::Resource, time::Instant};
 use alloc::{collections::VecDeque, vec::Vec};
 use lines::Lines;
-use streaks::Streaks;
+use yield_rule::YieldRule;
 
-pub(crate) use streaks::Rivalry;
+pub(crate) use yield_rule::ContentionLevel;
 
 /// Everybody here who wants or has a resource.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct LocalQueue {
     lines: Lines,
-    streaks: Streaks,
+    yield_rule: YieldRule,
 }
 
 #[derive(Clone, Debug, Default, Hash)]
@@ -34,7 +34,7 @@ struct Line {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Coming {
     /// Other processes want the resource too.
-    pub(crate) has_rivals: bool,
+    pub(crate) is_contended: bool,
     /// It is time to let them have theirs.
     pub(crate) others_first: bool,
 }
@@ -44,7 +44,7 @@ impl LocalQueue {
     pub(crate) fn new() -> Self {
         Self {
             lines: Lines::new(),
-            streaks: Streaks::new(),
+            yield_rule: YieldRule::new(),
         }
     }
 
@@ -68,14 +68,14 @@ impl LocalQueue {
 
     /// How the turn of the next comes now.
     pub(crate) fn coming(&mut self, now: Instant, resource: &Resource) -> Coming {
-        let has_rivals = self.streaks.has_rivals(now, resource);
+        let is_contended = self.yield_rule.is_contended(now, resource);
         let waiting = |line: &Line| line.first.iter().len().saturating_add(line.queue.len());
         let waiting = || self.line(resource).map_or(0, waiting);
         // Where nobody is in the way, it matters to nobody.
-        let waiting = if has_rivals { waiting() } else { 0 };
+        let waiting = if is_contended { waiting() } else { 0 };
         Coming {
-            has_rivals,
-            others_first: self.streaks.is_over(now, resource, waiting),
+            is_contended,
+            others_first: self.yield_rule.is_over(now, resource, waiting),
         }
     }
 
@@ -85,9 +85,9 @@ impl LocalQueue {
         now: Instant,
         resource: &Resource,
         id: OperationId,
-        rivalry: Rivalry,
+        level: ContentionLevel,
     ) {
-        self.streaks.won(now, resource, rivalry);
+        self.yield_rule.won(now, resource, level);
         let spot = self.lines.find(resource);
         if let Some(line) = spot.and_then(|spot| self.lines.get_mut(spot)) {
             line.remove(id);
@@ -168,7 +168,7 @@ mod tests {
         assert!(!queue.join(&resource, c, true));
         assert!(queue.join(&resource, d, false));
         assert_eq!(queue.asking(&resource), [a, d]);
-        queue.won(Instant::ORIGIN, &resource, a, Rivalry::None);
+        queue.won(Instant::ORIGIN, &resource, a, ContentionLevel::None);
         assert_eq!(queue.leave(&resource, b), None, "not its turn");
         assert_eq!(queue.asking(&resource), [d]);
         assert_eq!(queue.leave(&resource, a), Some(c));

@@ -3,7 +3,7 @@
 //! A node counts TTLs by its wall clock. If that is set forward, keys end early, and nobody is told. But every
 //! answer carries the node's time, so a step shows with the next answer at the latest.
 
-use crate::{terms::Drift, time::Instant};
+use crate::{time::Instant, timing::Drift};
 use core::time::Duration;
 
 /// A node's clock, read while a request was with it.

@@ -7,8 +7,8 @@ use crate::{
     quarantine::Identity,
     resource::Resource,
     servers::ServerId,
-    terms::Drift,
     time::Instant,
+    timing::Drift,
 };
 use alloc::vec::Vec;
 

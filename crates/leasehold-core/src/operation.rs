@@ -3,16 +3,16 @@
 use crate::{
     failure::{AcquireFailure, ExtendFailure},
     lease::Lease,
+    lock_config::AcquireRequest,
     loss::LeaseChange,
     node_set::NodeId,
     owner::Owner,
-    plan::Wish,
     quarantine::Identity,
+    releasing::ReleaseOutcome,
     request::{OperationId, Vote},
     resource::Resource,
-    terms::{Terms, Ttl},
     time::Instant,
-    withdrawal::ReleaseOutcome,
+    timing::{Timing, Ttl},
 };
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -25,7 +25,7 @@ use core::time::Duration;
 )]
 pub enum Operation {
     /// Acquire a resource. Ends with [`Event::Acquired`] or [`Event::NotAcquired`].
-    Acquire(Wish),
+    Acquire(AcquireRequest),
     /// Extend the lease that this acquisition won. Ends with [`Event::Extended`] or
     /// [`Event::NotExtended`].
     Extend {
@@ -42,7 +42,7 @@ pub enum Operation {
         /// Whose.
         owner: Owner,
         /// For how long, and how long a node may take.
-        terms: Terms,
+        timing: Timing,
     },
     /// The holder of the lease that this acquisition won reports progress. Ends without an event.
     Heartbeat(OperationId),
@@ -66,7 +66,7 @@ pub enum Operation {
         /// Whose.
         owner: Owner,
         /// How long a node may take, and for how long those that do not answer are asked again.
-        terms: Terms,
+        timing: Timing,
     },
     /// Give up this acquisition. The acquisition ends with [`Event::NotAcquired`], this operation
     /// without an event. Does nothing to an acquisition that has ended.

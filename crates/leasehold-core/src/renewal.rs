@@ -9,24 +9,24 @@ mod trouble;
 mod watching;
 
 use crate::{
-    claim::Claim,
+    attempt::Attempt,
+    confirmed_nodes::ConfirmedNodes,
     extension::Extension,
     failure::ExtendFailure,
     lease,
+    lock_config::LockConfig,
     loss::{LeaseChange, Loss, Trouble},
     node_set::{NodeId, NodeSet},
     outbox::Outbox,
     owner::Seed,
-    plan::Plan,
     quorum::{Decision, Quorum},
     repair::Repair,
     request::{AttemptId, Fault, OperationId, Tag, Vote},
     resource::Resource,
     round::Round,
     servers::ServerId,
-    standing::Standing,
-    terms::{Terms, Ttl},
     time::Instant,
+    timing::{Timing, Ttl},
     won::Won,
 };
 use alloc::{boxed::Box, sync::Arc, vec, vec::Vec};
@@ -36,24 +36,24 @@ use watching::Watching;
 /// A lease in somebody's hands.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Renewal {
-    claim: Box<Claim>,
+    attempt: Box<Attempt>,
     /// Until when it may be relied upon.
     valid_until: Instant,
     quorum: Quorum,
-    plan: Arc<Plan>,
+    config: Arc<LockConfig>,
     seed: Seed,
     /// Before the first request of the acquisition left.
     begun: Instant,
-    /// The terms that a quorum has last confirmed, if they are not the plan's.
-    terms: Option<Box<Terms>>,
+    /// The timing that a quorum has last confirmed, if it is not the config's.
+    timing: Option<Box<Timing>>,
     /// The keys that the lease stands on.
-    standing: Standing,
+    confirmed: ConfirmedNodes,
     /// By how much the clock of a node was last set forward, if the lease is the shorter for it.
     stepped: Option<(NodeId, Duration)>,
     state: State,
     extension: Option<Box<Extension>>,
     /// Who asked for another TTL while an extension was under way.
-    queued: Vec<(OperationId, Terms)>,
+    queued: Vec<(OperationId, Timing)>,
     /// When to extend by itself.
     next: Option<Instant>,
     /// How often the lease was extended.
@@ -91,7 +91,7 @@ pub(crate) struct Turn {
 #[derive(Debug)]
 pub(crate) struct Ended {
     /// What may stand on the nodes; none if it is to be left there.
-    pub(crate) claim: Option<Box<Claim>>,
+    pub(crate) attempt: Option<Box<Attempt>>,
     /// For how long the keys must stay.
     pub(crate) keep: Option<Instant>,
     /// Whether the lease was valid to the end.
@@ -104,28 +104,30 @@ impl Renewal {
     /// A lease that was just won. Of changes to keys these nodes are `telling`.
     pub(crate) fn new(now: Instant, won: Won, quorum: Quorum, telling: NodeSet) -> Self {
         let Won {
-            mut claim,
+            mut attempt,
             token: _,
-            plan,
+            config,
             seed,
-            standing,
+            confirmed,
             steps,
             begun,
             valid_until,
         } = won;
-        let until = claim.terms().valid_until(begun);
-        let servers = claim.round.take_servers();
-        claim.round.reopen(Claim::ACQUIRE_STEP, begun, begun);
+        let until = attempt.timing().valid_until(begun);
+        let servers = attempt.round.take_servers();
+        attempt.round.reopen(Attempt::ACQUIRE_STEP, begun, begun);
+        let confirmed = ConfirmedNodes::new(Attempt::ACQUIRE_STEP, confirmed, until, steps);
+        // Argument S7: a late grant by another address of one of these servers is no further key.
+        let confirmed = confirmed.of(servers);
         let mut renewal = Self {
             heard: begun,
-            terms: None,
-            // Argument S7: a late grant by another address of one of these servers is no further key.
-            standing: Standing::new(Claim::ACQUIRE_STEP, standing, until, steps).of(servers),
+            timing: None,
+            confirmed,
             stepped: None,
             valid_until,
-            claim,
+            attempt,
             quorum,
-            plan,
+            config,
             seed,
             begun,
             state: State::Held,
@@ -158,7 +160,7 @@ impl Renewal {
         self.look_at_the_end(now, &mut turn);
         self.heard = now;
         // From the options' own time limit, which a shorter TTL before may have cut.
-        let terms = ttl.map_or(Ok(*self.terms()), |ttl| self.plan.terms.with_ttl(ttl));
+        let timing = ttl.map_or(Ok(*self.timing()), |ttl| self.config.timing.with_ttl(ttl));
         let refused = if self.state == State::Lost {
             Some(ExtendFailure::Lost)
         } else if self.is_at_a_limit() {
@@ -166,20 +168,20 @@ impl Renewal {
         } else {
             None
         };
-        match (refused, terms) {
+        match (refused, timing) {
             (Some(failure), _) => turn.extended.push((caller, Err(failure))),
             (None, Err(wrong)) => {
                 turn.extended
-                    .push((caller, Err(ExtendFailure::Terms(wrong))));
+                    .push((caller, Err(ExtendFailure::Timing(wrong))));
             }
-            (None, Ok(terms)) => match &mut self.extension {
-                None => self.begin(now, terms, vec![caller], outbox),
+            (None, Ok(timing)) => match &mut self.extension {
+                None => self.begin(now, timing, vec![caller], outbox),
                 Some(extension) => {
                     extension.hurry(now);
-                    if extension.terms == terms {
+                    if extension.timing == timing {
                         extension.callers.push(caller);
                     } else {
-                        self.queued.push((caller, terms));
+                        self.queued.push((caller, timing));
                     }
                 }
             },
@@ -206,21 +208,21 @@ impl Renewal {
         outbox: &mut Outbox,
     ) -> Turn {
         let mut turn = Turn::default();
-        self.claim.settle(now, node, tag.step, &vote);
-        if let Some((tag, leave)) = self.claim.leaving(&vote) {
+        self.attempt.settle(now, node, tag.step, &vote);
+        if let Some((tag, leave)) = self.attempt.leaving(&vote) {
             outbox.send(NodeSet::of(node), tag, leave);
         }
         self.repair.handle_reply(node, tag.step, &vote);
         self.learn_watched(now, tag.step, &vote);
         // Argument S7: a node that has not set the key itself shows what another address of the same server has set.
         let vote = match vote {
-            Vote::Granted { .. } if self.claim.strangers().contains(node) => {
+            Vote::Granted { .. } if self.attempt.strangers().contains(node) => {
                 Vote::Unknown(Fault::same_node())
             }
             vote => vote,
         };
         if vote.is_granted() {
-            self.standing.confirmed(node, tag.step, server);
+            self.confirmed.confirm(node, tag.step, server);
         }
         // The round counts the answers to its own request only.
         if let Some(extension) = &mut self.extension {
@@ -228,7 +230,7 @@ impl Renewal {
             self.decide(now, &mut turn, outbox);
         }
         let valid = self.is_valid(now);
-        self.repair.send(now, valid, &mut self.claim, outbox);
+        self.repair.send(now, valid, &mut self.attempt, outbox);
         turn
     }
 
@@ -238,12 +240,12 @@ impl Renewal {
     }
 
     /// What is leased.
-    pub(crate) const fn attempt(&self) -> AttemptId {
-        self.claim.id()
+    pub(crate) const fn attempt_id(&self) -> AttemptId {
+        self.attempt.id()
     }
 
     pub(crate) const fn resource(&self) -> &Resource {
-        self.claim.resource()
+        self.attempt.resource()
     }
 
     /// Looks at the clock. Of changes to keys these nodes are `telling`.
@@ -271,15 +273,15 @@ impl Renewal {
         let mut turn = Turn::default();
         let in_time = self.state != State::Lost && self.is_valid(now);
         self.fail_callers(&ExtendFailure::Released, &mut turn);
-        let upkeep = &self.plan.upkeep;
-        let keep = upkeep.keep(self.begun, now);
+        let policy = &self.config.policy;
+        let keep = policy.keep(self.begun, now);
         let keep = keep
             .map(|keep| now.saturating_add(keep))
             .filter(|_| in_time);
         // After an unclean end the keys stay for the delay, so that what the holder had begun can end.
-        let is_left = !in_time && !self.claim.terms().delay().is_zero();
+        let is_left = !in_time && !self.attempt.timing().delay().is_zero();
         Ended {
-            claim: Some(self.claim).filter(|_| !is_left),
+            attempt: Some(self.attempt).filter(|_| !is_left),
             keep,
             in_time,
             turn,
@@ -307,41 +309,41 @@ impl Renewal {
         if self.is_at_a_limit() {
             return;
         }
-        let patience = self.plan.upkeep.heartbeat;
+        let patience = self.config.policy.heartbeat;
         if patience.is_some_and(|patience| silent >= patience) {
             self.stalled = true;
             return;
         }
-        self.begin(now, *self.terms(), Vec::new(), outbox);
+        self.begin(now, *self.timing(), Vec::new(), outbox);
     }
 
     fn begin(
         &mut self,
         now: Instant,
-        terms: Terms,
+        timing: Timing,
         callers: Vec<OperationId>,
         outbox: &mut Outbox,
     ) {
-        let step = self.claim.next_step();
+        let step = self.attempt.next_step();
         let valid_until = self.valid_until;
         let limit = if callers.is_empty() {
-            self.plan.upkeep.patience(&terms, now, valid_until)
+            self.config.policy.patience(&timing, now, valid_until)
         } else {
-            terms.node_limit()
+            timing.node_limit()
         };
         // What comes after the lease's end does not count, so there is no use in waiting for it.
         let closes = now.saturating_add(limit).min(valid_until);
         let round = Round::new(self.quorum, step, now, closes);
-        self.claim.extended_at(now, step, terms);
+        self.attempt.extended_at(now, step, timing);
         outbox.send(
             self.quorum.nodes(),
-            self.claim.tag(step),
-            self.claim.extend(),
+            self.attempt.tag(step),
+            self.attempt.extend(),
         );
         self.repair = Repair::of(step);
         self.watching.need_not();
         (self.extended, self.touched) = (Some(now), None);
-        self.extension = Some(Box::new(Extension::new(round, terms, callers)));
+        self.extension = Some(Box::new(Extension::new(round, timing, callers)));
     }
 
     fn decide(&mut self, now: Instant, turn: &mut Turn, outbox: &mut Outbox) {
@@ -369,36 +371,39 @@ impl Renewal {
             self.fail_callers(&ExtendFailure::Limit, turn);
         }
         if self.state != State::Lost
-            && let Some((_, terms)) = self.queued.first().copied()
+            && let Some((_, timing)) = self.queued.first().copied()
         {
             // Whoever comes later and wants yet another TTL waits for the next one.
-            let wish = |queued: &mut (OperationId, Terms)| queued.1 == terms;
-            let callers = self.queued.extract_if(.., wish).map(|(caller, _)| caller);
+            let acquire = |queued: &mut (OperationId, Timing)| queued.1 == timing;
+            let callers = self
+                .queued
+                .extract_if(.., acquire)
+                .map(|(caller, _)| caller);
             let callers = callers.collect();
-            self.begin(now, terms, callers, outbox);
+            self.begin(now, timing, callers, outbox);
         }
     }
 
     fn won(&mut self, now: Instant, extension: &mut Extension, turn: &mut Turn) -> Instant {
         let steps = mem::take(&mut extension.steps);
-        let Extension { round, terms, .. } = extension;
+        let Extension { round, timing, .. } = extension;
         assert!(
             round.tally().granted().len() >= self.quorum.needed(),
             "an extended lease stands on a quorum of distinct nodes"
         );
         // Argument S7: validity counts from before this round's first request, for the TTL that this
         // round set. What was confirmed before stays confirmed.
-        let keys_until = terms.valid_until(round.started());
-        let until = keys_until.min(self.plan.upkeep.ends_at(self.begun));
+        let keys_until = timing.valid_until(round.started());
+        let until = keys_until.min(self.config.policy.ends_at(self.begun));
         if until >= self.valid_until {
             self.valid_until = until;
             let granted = round.tally().granted();
-            let standing = Standing::new(round.step(), granted, keys_until, steps);
-            self.standing = standing.of(round.servers().clone());
+            let confirmed = ConfirmedNodes::new(round.step(), granted, keys_until, steps);
+            self.confirmed = confirmed.of(round.servers().clone());
             self.stepped = None;
         }
-        if terms != self.terms() {
-            self.terms = Some(Box::new(*terms));
+        if timing != self.timing() {
+            self.timing = Some(Box::new(*timing));
         }
         self.extensions = self.extensions.saturating_add(1);
         self.trouble = None;
@@ -434,9 +439,9 @@ impl Renewal {
     }
 
     fn why_over(&self) -> Loss {
-        let upkeep = &self.plan.upkeep;
-        if self.valid_until == upkeep.ends_at(self.begun) {
-            let held = upkeep.most_hold.unwrap_or_default();
+        let policy = &self.config.policy;
+        if self.valid_until == policy.ends_at(self.begun) {
+            let held = policy.most_hold.unwrap_or_default();
             Loss::HoldLimit { held }
         } else if let Some((node, step)) = self.stepped {
             Loss::ClockStepped { node, step }
@@ -461,28 +466,31 @@ impl Renewal {
 
     fn plan_next(&mut self, now: Instant, started: Instant) {
         let random = self.seed.jitter(JITTER.wrapping_add(self.extensions));
-        let next = self.plan.upkeep.next_renewal(self.terms(), started, random);
+        let next = self
+            .config
+            .policy
+            .next_renewal(self.timing(), started, random);
         // It may have taken longer than that.
         let next = next.map(|next| next.max(now));
         // What was touched while an extension was under way may have been touched behind its request.
         self.next = next.map(|next| self.touched.map_or(next, |soon| next.min(soon)));
     }
 
-    fn terms(&self) -> &Terms {
-        self.terms.as_deref().unwrap_or(&self.plan.terms)
+    fn timing(&self) -> &Timing {
+        self.timing.as_deref().unwrap_or(&self.config.timing)
     }
 
     fn in_danger_at(&self) -> Instant {
-        let upkeep = &self.plan.upkeep;
-        upkeep.in_danger_at(self.terms(), self.valid_until)
+        let policy = &self.config.policy;
+        policy.in_danger_at(self.timing(), self.valid_until)
     }
 
     fn is_at_a_limit(&self) -> bool {
-        let upkeep = &self.plan.upkeep;
-        upkeep
+        let policy = &self.config.policy;
+        policy
             .most_extensions
             .is_some_and(|most| self.extensions >= most)
-            || self.valid_until >= upkeep.ends_at(self.begun)
+            || self.valid_until >= policy.ends_at(self.begun)
     }
 }
 

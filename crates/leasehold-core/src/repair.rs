@@ -1,7 +1,7 @@
 //! Keys that a lease has lost and gets again.
 
 use crate::{
-    claim::Claim,
+    attempt::Attempt,
     node_set::{NodeId, NodeSet},
     outbox::Outbox,
     request::{Refusal, Vote},
@@ -55,10 +55,16 @@ impl Repair {
     }
 
     /// Sends the key to the nodes that are known to have lost it, if the lease is `valid`.
-    pub(crate) fn send(&mut self, now: Instant, valid: bool, claim: &mut Claim, out: &mut Outbox) {
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        valid: bool,
+        attempt: &mut Attempt,
+        out: &mut Outbox,
+    ) {
         // Another address of a server is given no key: the server gets it by the one under which it has voted.
-        let missing = self.missing.without(claim.twins());
-        let voters = missing.without(claim.strangers());
+        let missing = self.missing.without(attempt.twins());
+        let voters = missing.without(attempt.strangers());
         // Argument S7: a repair that finds our key is granted, by whichever address that was set. So what may be another
         // address is given the key alone: had another been given it, the next extension would find it here as well.
         let nodes = match self.given {
@@ -76,8 +82,8 @@ impl Repair {
             Given::Voters
         };
         self.missing = self.missing.without(nodes);
-        let step = claim.next_step();
-        claim.repaired_at(now, step, nodes);
-        out.send(nodes, claim.tag(step), claim.repair());
+        let step = attempt.next_step();
+        attempt.repaired_at(now, step, nodes);
+        out.send(nodes, attempt.tag(step), attempt.repair());
     }
 }

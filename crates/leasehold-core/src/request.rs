@@ -2,7 +2,7 @@
 
 use crate::{
     fence::FencingToken, owner::Owner, quarantine::Abstention, queue::Place, queue::Queued,
-    queue::Waiter, resource::Resource, terms::Ttl,
+    queue::Waiter, resource::Resource, timing::Ttl,
 };
 use alloc::{borrow::Cow, string::ToString, sync::Arc};
 use core::{fmt, time::Duration};

@@ -2,8 +2,8 @@
 
 use crate::{
     failure::{Cause, Ended},
+    lock_config::LockConfig,
     owner::Seed,
-    plan::Plan,
     retry::Retry,
     time::Instant,
 };
@@ -183,9 +183,9 @@ pub(crate) struct Pace<'a> {
 }
 
 impl<'a> Pace<'a> {
-    /// As this plan says, with the throws of this seed.
-    pub(crate) fn of(plan: &'a Plan, seed: &'a Seed) -> Self {
-        let (retry, node_limit) = (&plan.retry, plan.terms.node_limit());
+    /// As this config says, with the throws of this seed.
+    pub(crate) fn of(config: &'a LockConfig, seed: &'a Seed) -> Self {
+        let (retry, node_limit) = (&config.retry, config.timing.node_limit());
         Self {
             retry,
             seed,

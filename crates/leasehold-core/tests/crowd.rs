@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 use leasehold_core::{
-    AutoRenewal, Drift, Engine, Event, Fault, FaultKind, Instant, LeaseChange, NodeId, Operation,
-    OperationId, OwnerSource, Plan, Quorum, Resource, Retry, Seed, Tag, Terms, Ttl, Upkeep, Vote,
-    Wish,
+    AcquireRequest, AutoRenewal, Drift, Engine, Event, Fault, FaultKind, Instant, LeaseChange,
+    LockConfig, NodeId, Operation, OperationId, OwnerSource, Quorum, RenewalPolicy, Resource,
+    Retry, Seed, Tag, Timing, Ttl, Vote,
 };
 use std::{collections::VecDeque, sync::Arc};
 
@@ -29,14 +29,14 @@ struct Crowd {
 
 impl Crowd {
     fn new() -> Self {
-        let terms = Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("they go together");
-        let plan = Arc::new(Plan {
-            terms,
+        let timing = Timing::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("they go together");
+        let config = Arc::new(LockConfig {
+            timing,
             retry: Retry::default(),
             owners: OwnerSource::default(),
-            upkeep: Upkeep {
+            policy: RenewalPolicy {
                 renewal: AutoRenewal::Thirds,
-                ..Upkeep::default()
+                ..RenewalPolicy::default()
             },
             is_fenced: false,
             queues: false,
@@ -55,9 +55,9 @@ impl Crowd {
             confirmed: 0,
         };
         for lease in 0..u64::from(LEASES) {
-            let wish = Wish {
+            let acquire = AcquireRequest {
                 resource: Resource::new(&lease.to_string()).expect("a name"),
-                plan: Arc::clone(&plan),
+                config: Arc::clone(&config),
                 from: None,
                 patience: None,
             };
@@ -65,7 +65,7 @@ impl Crowd {
             seed[..8].copy_from_slice(&lease.to_le_bytes());
             seed[20..].copy_from_slice(&lease.to_le_bytes());
             let id = OperationId::new(lease);
-            let operation = Operation::Acquire(wish);
+            let operation = Operation::Acquire(acquire);
             let engine = &mut crowd.engine;
             engine.submit(crowd.now, id, || Seed::new(seed), operation);
         }

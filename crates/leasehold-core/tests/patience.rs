@@ -2,16 +2,16 @@
 
 use core::{num::NonZeroU32, time::Duration};
 use leasehold_core::{
-    Abstention, AbstentionCause, AutoRenewal, Drift, Engine, Event, Fault, Instant, Operation,
-    OperationId, OwnerSource, Pause, Plan, Quorum, Reading, Request, Resource, Retry, Seed, Terms,
-    Ttl, Upkeep, Vote, Wish,
+    Abstention, AbstentionCause, AcquireRequest, AutoRenewal, Drift, Engine, Event, Fault, Instant,
+    LockConfig, Operation, OperationId, OwnerSource, Pause, Quorum, Reading, RenewalPolicy,
+    Request, Resource, Retry, Seed, Timing, Ttl, Vote,
 };
 use std::{collections::VecDeque, sync::Arc};
 
-fn wish(name: &str, drift: Drift) -> Wish {
+fn acquire_request(name: &str, drift: Drift) -> AcquireRequest {
     let pause = Duration::from_millis(50);
-    let plan = Plan {
-        terms: Terms::new(Ttl::DEFAULT, drift, None).expect("they go together"),
+    let config = LockConfig {
+        timing: Timing::new(Ttl::DEFAULT, drift, None).expect("they go together"),
         retry: Retry::default()
             .with_tries(NonZeroU32::new(32))
             .with_pause(Pause::Between {
@@ -19,18 +19,18 @@ fn wish(name: &str, drift: Drift) -> Wish {
                 most: pause,
             }),
         owners: OwnerSource::default(),
-        upkeep: Upkeep {
+        policy: RenewalPolicy {
             renewal: AutoRenewal::Thirds,
-            ..Upkeep::default()
+            ..RenewalPolicy::default()
         },
         is_fenced: false,
         queues: false,
         asks_one_first: false,
         is_fair: false,
     };
-    Wish {
+    AcquireRequest {
         resource: Resource::new(name).expect("a name"),
-        plan: Arc::new(plan),
+        config: Arc::new(config),
         from: None,
         patience: None,
     }
@@ -42,7 +42,7 @@ fn extensions(fast_ppm: u64, leases: u8) -> usize {
     let mut now = Instant::from_origin(Duration::from_secs(1));
     let drift = Drift::new(50_000, Duration::from_millis(2));
     for lease in 0..leases {
-        let operation = Operation::Acquire(wish(&lease.to_string(), drift));
+        let operation = Operation::Acquire(acquire_request(&lease.to_string(), drift));
         let id = OperationId::new(lease.into());
         engine.submit(now, id, || Seed::new([lease; Seed::LENGTH]), operation);
     }
@@ -98,12 +98,12 @@ fn a_fast_clock_leads_to_no_storm_of_extensions() {
 fn nodes_that_abstain_again_and_again_are_not_waited_for_for_ever() {
     let mut engine = Engine::new(Quorum::majority(1).expect("one node"));
     let mut now = Instant::from_origin(Duration::from_secs(1));
-    let wish = wish("r", Drift::DEFAULT);
+    let acquire = acquire_request("r", Drift::DEFAULT);
     engine.submit(
         now,
         OperationId::new(0),
         || Seed::new([1; Seed::LENGTH]),
-        Operation::Acquire(wish),
+        Operation::Acquire(acquire),
     );
     let abstention = Abstention {
         cause: AbstentionCause::Empty,

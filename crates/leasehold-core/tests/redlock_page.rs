@@ -6,9 +6,9 @@
 
 use core::{num::NonZeroU32, time::Duration};
 use leasehold_core::{
-    AutoRenewal, Cause, Drift, Engine, Event, ExtendFailure, Instant, LeaseChange, Loss, NodeId,
-    NodeSet, Operation, OperationId, Owner, OwnerSource, Pause, Plan, Quorum, Refusal, Request,
-    Resource, Retry, Seed, Send, Table, Tag, Terms, Ttl, Upkeep, Vote, Wish,
+    AcquireRequest, AutoRenewal, Cause, Drift, Engine, Event, ExtendFailure, Instant, LeaseChange,
+    LockConfig, Loss, NodeId, NodeSet, Operation, OperationId, Owner, OwnerSource, Pause, Quorum,
+    Refusal, RenewalPolicy, Request, Resource, Retry, Seed, Send, Table, Tag, Timing, Ttl, Vote,
 };
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ fn a_key_is_deleted_only_by_the_one_who_signed_it() {
 /// (argument S8).
 #[test]
 fn every_attempt_signs_with_a_value_of_its_own() {
-    let (mut engine, _) = begin(Upkeep::default());
+    let (mut engine, _) = begin(RenewalPolicy::default());
     let first = sent(&mut engine).remove(0);
     refuse(&mut engine, at(1), [0, 1, 2], first.tag);
     sent(&mut engine);
@@ -57,14 +57,14 @@ fn every_attempt_signs_with_a_value_of_its_own() {
 /// And if the source of values repeats itself, nothing is signed (argument S8).
 #[test]
 fn a_value_that_was_used_is_not_used_again() {
-    let mut wish = wish();
+    let mut acquire = acquire_request();
     let owners = OwnerSource::new(|_| b"worker-1".to_vec());
-    wish.plan = Arc::new(Plan {
+    acquire.config = Arc::new(LockConfig {
         owners,
-        ..Plan::clone(&wish.plan)
+        ..LockConfig::clone(&acquire.config)
     });
     let mut engine = Engine::new(five());
-    engine.submit(at(0), FIRST, || seed(1), Operation::Acquire(wish));
+    engine.submit(at(0), FIRST, || seed(1), Operation::Acquire(acquire));
     let first = sent(&mut engine).remove(0);
     refuse(&mut engine, at(1), [0, 1, 2], first.tag);
     sent(&mut engine);
@@ -81,7 +81,7 @@ fn a_value_that_was_used_is_not_used_again() {
 /// page's later advice to ask all at once is taken: it is one request for all.
 #[test]
 fn all_nodes_are_asked_the_same_at_once() {
-    let (mut engine, _) = begin(Upkeep::default());
+    let (mut engine, _) = begin(RenewalPolicy::default());
     let sends = sent(&mut engine);
     assert_eq!(sends.len(), 1);
     assert_eq!(sends[0].nodes, NodeSet::first(5));
@@ -97,7 +97,7 @@ fn all_nodes_are_asked_the_same_at_once() {
 /// Step 2: the time limit of a node is small compared to the TTL, and a dead node costs no more.
 #[test]
 fn a_silent_node_is_waited_for_a_fraction_of_the_ttl() {
-    let (mut engine, _) = begin(Upkeep::default());
+    let (mut engine, _) = begin(RenewalPolicy::default());
     let limit = engine.poll_timeout().expect("silence has a limit");
     assert!(limit.since_origin() <= Ttl::DEFAULT.as_duration() / 20);
     engine.handle_timeout(limit);
@@ -107,7 +107,7 @@ fn a_silent_node_is_waited_for_a_fraction_of_the_ttl() {
 /// Step 3: a majority, at least three of five, and not one less.
 #[test]
 fn three_of_five_nodes_win_and_two_do_not() {
-    let (mut engine, tag) = begin(Upkeep::default());
+    let (mut engine, tag) = begin(RenewalPolicy::default());
     grant(&mut engine, at(1), [0, 1], tag);
     assert_eq!(engine.poll_event(), None);
     grant(&mut engine, at(2), [4], tag);
@@ -118,7 +118,7 @@ fn three_of_five_nodes_win_and_two_do_not() {
 /// the lock would have been valid is no lock.
 #[test]
 fn a_majority_that_took_the_whole_validity_does_not_win() {
-    let (mut engine, tag) = begin(Upkeep::default());
+    let (mut engine, tag) = begin(RenewalPolicy::default());
     grant(&mut engine, at(9_898), [0, 1, 2], tag);
     let event = engine.poll_event();
     assert!(event.is_none(), "there are tries left: {event:?}");
@@ -130,7 +130,7 @@ fn a_majority_that_took_the_whole_validity_does_not_win() {
 #[test]
 fn the_validity_is_the_ttl_less_the_elapsed_time_and_the_drift() {
     for elapsed in [1, 100, 499, 9_897] {
-        let (mut engine, tag) = begin(Upkeep::default());
+        let (mut engine, tag) = begin(RenewalPolicy::default());
         grant(&mut engine, at(elapsed), [0, 1, 2], tag);
         let Some((_, Event::Acquired(lease))) = engine.poll_event() else {
             panic!("a majority within the validity wins");
@@ -144,7 +144,7 @@ fn the_validity_is_the_ttl_less_the_elapsed_time_and_the_drift() {
 /// (argument S5).
 #[test]
 fn a_failed_attempt_unlocks_every_node() {
-    let (mut engine, tag) = begin(Upkeep::default());
+    let (mut engine, tag) = begin(RenewalPolicy::default());
     sent(&mut engine);
     grant(&mut engine, at(1), [0], tag);
     refuse(&mut engine, at(2), [1, 2, 3], tag);
@@ -155,7 +155,7 @@ fn a_failed_attempt_unlocks_every_node() {
 /// and the key of the acquire behind it would stay.
 #[test]
 fn a_release_leaves_after_the_acquire_that_it_takes_back() {
-    let (mut engine, tag) = begin(Upkeep::default());
+    let (mut engine, tag) = begin(RenewalPolicy::default());
     let cancel = Operation::Cancel(tag.attempt.operation);
     engine.submit(at(0), SECOND, || seed(2), cancel);
     let sends = sent(&mut engine);
@@ -171,7 +171,12 @@ fn a_release_leaves_after_the_acquire_that_it_takes_back() {
 fn clients_that_lost_together_rest_for_different_times() {
     let rest = |random: u8| {
         let mut engine = Engine::new(five());
-        engine.submit(at(0), FIRST, || seed(random), Operation::Acquire(wish()));
+        engine.submit(
+            at(0),
+            FIRST,
+            || seed(random),
+            Operation::Acquire(acquire_request()),
+        );
         let tag = sent(&mut engine)[0].tag;
         refuse(&mut engine, at(1), [0, 1, 2], tag);
         engine
@@ -187,7 +192,7 @@ fn clients_that_lost_together_rest_for_different_times() {
 /// "Releasing the lock": on all nodes, whether or not the lock was believed to be set there.
 #[test]
 fn a_lock_is_released_on_every_node() {
-    let (mut engine, id) = won(Upkeep::default());
+    let (mut engine, id) = won(RenewalPolicy::default());
     engine.submit(at(10), SECOND, || seed(9), Operation::Release(id));
     assert_eq!(releases(&mut engine), NodeSet::first(5));
 }
@@ -199,8 +204,8 @@ fn a_second_client_cannot_win_while_the_first_one_is_valid() {
     let mut ask = |now: Instant, random: u8| {
         let mut engine = Engine::new(five());
         let retry = Retry::default().with_tries(NonZeroU32::new(1));
-        let wish = wish_with(retry, Upkeep::default());
-        engine.submit(now, FIRST, || seed(random), Operation::Acquire(wish));
+        let acquire = acquire_request_with(retry, RenewalPolicy::default());
+        engine.submit(now, FIRST, || seed(random), Operation::Acquire(acquire));
         let send = sent(&mut engine).remove(0);
         for node in send
             .nodes
@@ -239,7 +244,7 @@ fn an_extension_needs_a_majority_within_the_validity() {
         ),
         (&[0, 1, 1, 1], 9_897, None),
     ] {
-        let (mut engine, id) = won(Upkeep::default());
+        let (mut engine, id) = won(RenewalPolicy::default());
         engine.submit(
             at(9_500),
             SECOND,
@@ -269,7 +274,7 @@ fn an_extension_needs_a_majority_within_the_validity() {
 /// by itself.
 #[test]
 fn nothing_is_extended_that_nobody_asked_to_extend() {
-    let (mut engine, _) = won(Upkeep::default());
+    let (mut engine, _) = won(RenewalPolicy::default());
     engine.handle_timeout(at(60_000));
     assert_eq!(engine.poll_send(), None);
 }
@@ -277,10 +282,10 @@ fn nothing_is_extended_that_nobody_asked_to_extend() {
 /// And one that extends itself does so for as often as it may.
 #[test]
 fn the_number_of_extensions_is_limited() {
-    let (mut engine, id) = won(Upkeep {
+    let (mut engine, id) = won(RenewalPolicy {
         renewal: AutoRenewal::Thirds,
         most_extensions: Some(7),
-        ..Upkeep::default()
+        ..RenewalPolicy::default()
     });
     let mut extensions = 0;
     while let Some(next) = engine.poll_timeout() {
@@ -301,8 +306,8 @@ fn the_number_of_extensions_is_limited() {
     );
 }
 
-fn won(upkeep: Upkeep) -> (Engine, OperationId) {
-    let (mut engine, tag) = begin(upkeep);
+fn won(policy: RenewalPolicy) -> (Engine, OperationId) {
+    let (mut engine, tag) = begin(policy);
     sent(&mut engine);
     grant(&mut engine, at(1), 0..5, tag);
     let (id, _) = engine.poll_event().expect("five of five grant");
@@ -310,10 +315,10 @@ fn won(upkeep: Upkeep) -> (Engine, OperationId) {
 }
 
 /// An engine that has just asked five nodes, and the tag of what it asked; the request is not taken yet.
-fn begin(upkeep: Upkeep) -> (Engine, Tag) {
+fn begin(policy: RenewalPolicy) -> (Engine, Tag) {
     let mut engine = Engine::new(five());
-    let wish = wish_with(Retry::default(), upkeep);
-    engine.submit(at(0), FIRST, || seed(1), Operation::Acquire(wish));
+    let acquire = acquire_request_with(Retry::default(), policy);
+    engine.submit(at(0), FIRST, || seed(1), Operation::Acquire(acquire));
     let attempt = leasehold_core::AttemptId {
         operation: FIRST,
         number: 0,
@@ -363,23 +368,23 @@ fn resource() -> Resource {
     Resource::new("orders/42").expect("a plain name")
 }
 
-fn wish() -> Wish {
-    wish_with(
+fn acquire_request() -> AcquireRequest {
+    acquire_request_with(
         Retry::default().with_pause(Pause::default()),
-        Upkeep::default(),
+        RenewalPolicy::default(),
     )
 }
 
-fn wish_with(retry: Retry, upkeep: Upkeep) -> Wish {
-    let terms = Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("defaults fit");
+fn acquire_request_with(retry: Retry, policy: RenewalPolicy) -> AcquireRequest {
+    let timing = Timing::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("defaults fit");
     let owners = OwnerSource::default();
-    Wish {
+    AcquireRequest {
         resource: resource(),
-        plan: Arc::new(Plan {
-            terms,
+        config: Arc::new(LockConfig {
+            timing,
             retry,
             owners,
-            upkeep,
+            policy,
             is_fenced: false,
             queues: false,
             asks_one_first: false,

@@ -5,8 +5,8 @@ use crate::{
     shape::Habit,
 };
 use leasehold_core::{
-    AttemptId, Engine, Instant, Operation, OperationId, Owner, OwnerSource, Pause, Plan, Quorum,
-    Resource, Retry, Seed, Upkeep, Wish,
+    AcquireRequest, AttemptId, Engine, Instant, LockConfig, Operation, OperationId, Owner,
+    OwnerSource, Pause, Quorum, RenewalPolicy, Resource, Retry, Seed,
 };
 use std::{
     num::NonZeroU32,
@@ -114,10 +114,14 @@ impl Client {
         // No two share a place in a queue.
         let [client, acquisition, ..] = seed;
         seed[Seed::LENGTH - 1] = client * 16 + acquisition + 1;
-        let wish = wish(habit);
+        let acquire = acquire_request(habit);
         let operation = self.draw();
-        self.engine
-            .submit(now, operation, || Seed::new(seed), Operation::Acquire(wish));
+        self.engine.submit(
+            now,
+            operation,
+            || Seed::new(seed),
+            Operation::Acquire(acquire),
+        );
         self.begun(operation, Kind::Acquire, operation);
     }
 
@@ -234,16 +238,16 @@ const SEED: Seed = Seed::new([0; Seed::LENGTH]);
 pub(crate) static RESOURCE: LazyLock<Resource> =
     LazyLock::new(|| Resource::new("r").expect("a name"));
 
-/// Plans by their tries, made once: a plan's identity is no part of a world.
-static PLANS: LazyLock<[Arc<Plan>; 3]> = LazyLock::new(|| plans(false));
+/// Configurations by their tries, made once: the identity of one is no part of a world.
+static CONFIGS: LazyLock<[Arc<LockConfig>; 3]> = LazyLock::new(|| configs(false));
 
 /// The same for those who queue on the nodes.
-static FAIR_PLANS: LazyLock<[Arc<Plan>; 3]> = LazyLock::new(|| plans(true));
+static FAIR_CONFIGS: LazyLock<[Arc<LockConfig>; 3]> = LazyLock::new(|| configs(true));
 
-fn plans(is_fair: bool) -> [Arc<Plan>; 3] {
+fn configs(is_fair: bool) -> [Arc<LockConfig>; 3] {
     [1, 2, 3].map(|tries| {
-        Arc::new(Plan {
-            terms: clock::terms(),
+        Arc::new(LockConfig {
+            timing: clock::timing(),
             retry: Retry::default()
                 .with_tries(NonZeroU32::new(tries))
                 .with_pause(Pause::Between {
@@ -258,23 +262,27 @@ fn plans(is_fair: bool) -> [Arc<Plan>; 3] {
             queues: false,
             asks_one_first: false,
             is_fair,
-            upkeep: Upkeep {
+            policy: RenewalPolicy {
                 // A warning changes nothing, and would be one more moment to look at.
                 danger: Some(Duration::ZERO),
-                ..Upkeep::default()
+                ..RenewalPolicy::default()
             },
         })
     })
 }
 
-fn wish(habit: &Habit) -> Wish {
-    let plans = if habit.is_fair { &FAIR_PLANS } else { &PLANS };
-    let plan = (habit.tries as usize)
+fn acquire_request(habit: &Habit) -> AcquireRequest {
+    let configs = if habit.is_fair {
+        &FAIR_CONFIGS
+    } else {
+        &CONFIGS
+    };
+    let config = (habit.tries as usize)
         .saturating_sub(1)
-        .min(plans.len() - 1);
-    Wish {
+        .min(configs.len() - 1);
+    AcquireRequest {
         resource: RESOURCE.clone(),
-        plan: Arc::clone(&plans[plan]),
+        config: Arc::clone(&configs[config]),
         from: None,
         patience: habit.patience.map(|ticks| TICK * ticks),
     }

@@ -1,10 +1,10 @@
 //! Time in ticks, and what each clock shows.
 //!
-//! A tick is the least that happens between two moments that differ. Terms are chosen so that the TTL is three
+//! A tick is the least that happens between two moments that differ. Timing are chosen so that the TTL is three
 //! ticks, the allowance one, and validity therefore two: small numbers in which every order of the moments that
 //! matter occurs.
 
-use leasehold_core::{Drift, Instant, Terms, Ttl};
+use leasehold_core::{Drift, Instant, Timing, Ttl};
 use std::time::Duration;
 
 /// The length of a tick.
@@ -17,10 +17,10 @@ pub(crate) const TTL_TICKS: u32 = 3;
 pub(crate) const ALLOWANCE_TICKS: u32 = 1;
 
 /// TTL, drift and time limit of every lock: a node has one tick to answer.
-pub(crate) fn terms() -> Terms {
+pub(crate) fn timing() -> Timing {
     let ttl = Ttl::new(TICK * TTL_TICKS).expect("15 ms are in range");
     let drift = Drift::new(0, TICK * ALLOWANCE_TICKS);
-    Terms::new(ttl, drift, Some(TICK)).expect("one tick is below the validity of two")
+    Timing::new(ttl, drift, Some(TICK)).expect("one tick is below the validity of two")
 }
 
 /// How fast a node's clock runs, as a fraction of true time.
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn validity_is_two_ticks() {
         let started = of_client(TICK);
-        let ends = terms().valid_until(started);
+        let ends = timing().valid_until(started);
         assert_eq!(ends, of_client(3 * TICK));
         assert_eq!(true_time(ends), 3 * TICK);
     }

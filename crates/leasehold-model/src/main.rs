@@ -7,7 +7,7 @@
 //! Exhaustive within bounds:
 //! * Each shape states its attempts, ticks and faults. Faults come one kind at a time, except in
 //!   `hung-large`.
-//! * One resource, the same terms for all, fixed pauses; owners are the model's, in words for people.
+//! * One resource, the same timing for all, fixed pauses; owners are the model's, in words for people.
 //! * At most one link is slow (two in `lone`): only there do request and answer travel apart, over any
 //!   time. On the others a request is carried out and answered in one step, in any order with everything
 //!   else, within its tick.

@@ -8,7 +8,8 @@ use crate::{
     world::World,
 };
 use leasehold_core::{
-    Event as Told, Instant, Lease, LeaseChange, Operation, OperationId, Owner, Resource, Ttl, Wish,
+    AcquireRequest, Event as Told, Instant, Lease, LeaseChange, Operation, OperationId, Owner,
+    Resource, Ttl,
 };
 use std::{sync::Arc, time::Duration};
 
@@ -99,7 +100,7 @@ impl World {
             return;
         }
         let resource = self.rng.pick_ref(&self.resources).clone();
-        let plan = Arc::clone(&self.plans[client]);
+        let config = Arc::clone(&self.configs[client]);
         let habits = &self.setting.habits;
         let ttl_ns = self.setting.ttl_ns;
         let stays = self.nobody_gives_up();
@@ -112,16 +113,16 @@ impl World {
         let offered = |(offered, _): &(Resource, Owner)| *offered == resource;
         let at = self.offers.iter().position(offered);
         let from = at.map(|at| self.offers.swap_remove(at).1);
-        let wish = Wish {
+        let acquire = AcquireRequest {
             resource,
-            plan,
+            config,
             from,
             patience,
         };
         // Whoever takes over waits for what may be gone.
-        let manner = self.manner(client, &wish);
-        let waits_for = Some(wish.resource.clone()).filter(|_| wish.from.is_none());
-        let operation = self.submit(client, Operation::Acquire(wish));
+        let manner = self.manner(client, &acquire);
+        let waits_for = Some(acquire.resource.clone()).filter(|_| acquire.from.is_none());
+        let operation = self.submit(client, Operation::Acquire(acquire));
         if let Some(resource) = waits_for {
             let waiting = &mut self.checks.waiting;
             waiting.began(client, operation, &resource, now, manner);

@@ -1,7 +1,7 @@
 //! Leases without a guard: left to whoever knows the owner, who extends and releases them, from any process.
 
 use crate::{application::State, check::Holder, world::World};
-use leasehold_core::{Event as Told, Instant, Lease, Operation, Resource, Terms, Ttl};
+use leasehold_core::{Event as Told, Instant, Lease, Operation, Resource, Timing, Ttl};
 use std::time::Duration;
 
 /// What the processes tell each other of such a lease.
@@ -49,13 +49,13 @@ impl World {
         let text = &mut self.detached[at];
         text.busy.push(client);
         let lease = text.lease.clone();
-        let terms = self.terms_for_all(client);
+        let timing = self.timing_for_all(client);
         let operation = self.submit(
             client,
             Operation::Prolong {
                 resource: lease.resource.clone(),
                 owner: lease.owner.clone(),
-                terms,
+                timing,
             },
         );
         let holder = Holder { client, operation };
@@ -68,24 +68,24 @@ impl World {
         // From here on nobody relies on it.
         self.checks.detached.given_up(&lease.owner);
         self.checks.exclusion.given_up(&lease.owner);
-        let terms = self.plans[client].terms;
+        let timing = self.configs[client].timing;
         let operation = self.submit(
             client,
             Operation::Evict {
                 resource: lease.resource.clone(),
                 owner: lease.owner.clone(),
-                terms,
+                timing,
             },
         );
         self.clients[client].slots[slot].state = State::Tending(operation);
     }
 
-    fn terms_for_all(&mut self, client: usize) -> Terms {
+    fn timing_for_all(&mut self, client: usize) -> Timing {
         let ttl_ns = self.setting.ttl_ns;
         let ttl_ns = self.rng.between(ttl_ns / 2, 2 * ttl_ns);
         let ttl = Ttl::new(Duration::from_nanos(ttl_ns)).expect("0.2 to 10 seconds");
-        let terms = self.plans[client].terms.with_ttl(ttl);
-        terms.expect("margins are small")
+        let timing = self.configs[client].timing.with_ttl(ttl);
+        timing.expect("margins are small")
     }
 
     /// Checks what the engine says about the end of an extension by owner, if it is one.

@@ -200,7 +200,7 @@ impl World {
         let now = self.now;
         self.trace
             .tell(now, || format!("c{client}       starts again"));
-        self.plans[client] = self.plan(client);
+        self.configs[client] = self.config(client);
         self.clients[client].is_alive = true;
         for node in 0..self.setting.nodes {
             self.dial(self.network.link(client, node));

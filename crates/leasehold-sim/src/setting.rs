@@ -7,7 +7,7 @@ use crate::{
     time::{MICROSECOND, MILLISECOND, SECOND},
     waits::Waits,
 };
-use leasehold_core::Upkeep;
+use leasehold_core::RenewalPolicy;
 
 /// A world without faults, to which a scenario adds its own.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Setting {
     /// How callers wait.
     pub(crate) waits: Waits,
     /// How leases are kept.
-    pub(crate) upkeep: Upkeep,
+    pub(crate) policy: RenewalPolicy,
     /// Taken off every lease.
     pub(crate) margin_ns: u64,
     /// By how much the nodes' clocks may be set forward, or none counts.
@@ -197,7 +197,7 @@ impl Setting {
             ttl_ns,
             tries: rng.pick(&[None, Some(1), Some(8), Some(32)]),
             waits: Waits::draw(&mut Rng::new(rng.clone().next())),
-            upkeep: Upkeep::default(),
+            policy: RenewalPolicy::default(),
             margin_ns: 0,
             step_margin_ns: 0,
             delay_ns: 0,
@@ -303,7 +303,7 @@ impl Setting {
     /// The longest TTL that a key is set for.
     pub(crate) fn longest_ttl_ns(&self) -> u64 {
         let most = if self.habits.other_ttls > 0 { 2 } else { 1 };
-        let kept_ns = self.upkeep.least_hold.map_or(0, |least| {
+        let kept_ns = self.policy.least_hold.map_or(0, |least| {
             u64::try_from(least.as_nanos()).expect("a few seconds")
         });
         (self.ttl_ns * most + self.delay_ns + self.step_margin_ns).max(kept_ns)
@@ -339,7 +339,7 @@ impl Setting {
 
     /// Whether keys stay on purpose when their owner has let go.
     pub(crate) const fn keeps_keys(&self) -> bool {
-        self.delay_ns > 0 || self.upkeep.least_hold.is_some()
+        self.delay_ns > 0 || self.policy.least_hold.is_some()
     }
 
     /// Whether a client can take back all that it set: it hears of every grant, however late, and its

@@ -114,11 +114,11 @@ fn a_key_that_nobody_takes_back_is_found() {
     while world.phase != Phase::Silence || world.nodes[0].key(world.now, &resource).is_some() {
         world.step();
     }
-    let plan = world.plan(0);
+    let config = world.config(0);
     let request = Request::Acquire {
         resource,
-        owner: plan.owners.owner(&[9; 20]).expect("not empty"),
-        ttl: plan.terms.ttl(),
+        owner: config.owners.owner(&[9; 20]).expect("not empty"),
+        ttl: config.timing.ttl(),
         proposal: None,
         place: None,
     };
@@ -144,7 +144,7 @@ fn the_owner_tells_who_signed() {
     let scenario = Scenario::find("calm").expect("it is there");
     let mut world = World::new(scenario, 1, Trace::Off);
     world.clients[2].generation = 300;
-    let owner = world.plan(2).owners.owner(&[9; 20]).expect("not empty");
+    let owner = world.config(2).owners.owner(&[9; 20]).expect("not empty");
     assert_eq!(crate::world::signer(&owner), Some((2, 300)));
     let foreign = Owner::from_bytes(b"foreign").expect("seven bytes");
     assert_eq!(crate::world::signer(&foreign), None);

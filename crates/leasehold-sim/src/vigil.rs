@@ -9,14 +9,14 @@ use crate::{
     time::{MILLISECOND, SECOND},
     world::World,
 };
-use leasehold_core::{Resource, Wish};
+use leasehold_core::{AcquireRequest, Resource};
 
 impl World {
-    /// How the caller of this wish waits.
-    pub(crate) fn manner(&self, client: usize, wish: &Wish) -> Manner {
+    /// How the caller of this acquisition waits.
+    pub(crate) fn manner(&self, client: usize, acquire: &AcquireRequest) -> Manner {
         Manner {
             queues: self.setting.waits.queues(client) && self.setting.tries != Some(1),
-            is_patient: wish.patience.is_none() && self.setting.tries.is_none(),
+            is_patient: acquire.patience.is_none() && self.setting.tries.is_none(),
         }
     }
 

@@ -20,8 +20,8 @@ use crate::{
     trace::Trace,
 };
 use leasehold_core::{
-    Drift, Identity, NodeSet, Owner, OwnerSource, Pause, Plan, Quorum, Request, Resource, Retry,
-    Terms, Ttl, Vote,
+    Drift, Identity, LockConfig, NodeSet, Owner, OwnerSource, Pause, Quorum, Request, Resource,
+    Retry, Timing, Ttl, Vote,
     quarantine::{Disk, Quarantine},
 };
 use std::{num::NonZeroU32, rc::Rc, sync::Arc, time::Duration};
@@ -36,7 +36,7 @@ pub(crate) struct World {
     pub(crate) quorum: Quorum,
     pub(crate) resources: Vec<Resource>,
     /// How each client locks.
-    pub(crate) plans: Vec<Arc<Plan>>,
+    pub(crate) configs: Vec<Arc<LockConfig>>,
     pub(crate) clients: Vec<Client>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) network: Network,
@@ -96,7 +96,7 @@ impl World {
             setting,
             quorum,
             resources,
-            plans: Vec::new(),
+            configs: Vec::new(),
             clients,
             nodes,
             network,
@@ -122,8 +122,8 @@ impl World {
     }
 
     fn begin(&mut self) {
-        self.plans = (0..self.clients.len())
-            .map(|client| self.plan(client))
+        self.configs = (0..self.clients.len())
+            .map(|client| self.config(client))
             .collect();
         if self.network.law.lawless {
             if self.setting.hides_restarts {
@@ -150,7 +150,7 @@ impl World {
 
     /// How a client locks. Its owners end in its number and its generation, so that a key on a node
     /// tells whose it is.
-    pub(crate) fn plan(&self, client: usize) -> Arc<Plan> {
+    pub(crate) fn config(&self, client: usize) -> Arc<LockConfig> {
         let ttl = Ttl::new(Duration::from_nanos(self.setting.ttl_ns)).expect("a TTL in range");
         let (least, most) = self.setting.pause_ns;
         let pause = Pause::Between {
@@ -158,19 +158,19 @@ impl World {
             most: Duration::from_nanos(most),
         };
         let label = label(client, self.clients[client].generation);
-        let terms = Terms::new(ttl, Drift::DEFAULT, None)
-            .and_then(|terms| terms.with_margin(Duration::from_nanos(self.setting.margin_ns)))
-            .and_then(|terms| terms.with_delay(Duration::from_nanos(self.setting.delay_ns)))
-            .and_then(|terms| {
-                terms.with_step_margin(Duration::from_nanos(self.setting.step_margin_ns))
+        let timing = Timing::new(ttl, Drift::DEFAULT, None)
+            .and_then(|timing| timing.with_margin(Duration::from_nanos(self.setting.margin_ns)))
+            .and_then(|timing| timing.with_delay(Duration::from_nanos(self.setting.delay_ns)))
+            .and_then(|timing| {
+                timing.with_step_margin(Duration::from_nanos(self.setting.step_margin_ns))
             });
-        Arc::new(Plan {
-            terms: terms.expect("margins and delays are small"),
+        Arc::new(LockConfig {
+            timing: timing.expect("margins and delays are small"),
             retry: Retry::default()
                 .with_tries(self.setting.tries.and_then(NonZeroU32::new))
                 .with_pause(pause),
             owners: OwnerSource::new(move |random| [&random[..], &label].concat()),
-            upkeep: self.setting.upkeep.clone(),
+            policy: self.setting.policy.clone(),
             is_fenced: self.setting.is_fenced,
             queues: self.setting.waits.queues(client),
             asks_one_first: self.setting.waits.asks_one_first(client),

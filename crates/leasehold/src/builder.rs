@@ -377,7 +377,7 @@ impl ManagerBuilder {
         let defaults = Arc::new(self.defaults.checked_for::<M>(&configuration)?);
         let (replicas, place) = (self.replicas, self.place);
         if let Some(Replicas { count, within }) = replicas {
-            let limit = defaults.plan().terms.node_limit();
+            let limit = defaults.lock_config().timing.node_limit();
             if count == 0 || within < Duration::from_millis(1) || within > limit {
                 return Err(ConfigError::Replicas {
                     replicas: count,

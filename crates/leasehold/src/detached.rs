@@ -8,7 +8,7 @@ use crate::{
     outcome::ReleaseOutcome,
     state::LeaseState,
 };
-use leasehold_core::{Instant, NodeId, Owner, Resource, Terms, Ttl, Vote};
+use leasehold_core::{Instant, NodeId, Owner, Resource, Timing, Ttl, Vote};
 use std::time::Duration;
 
 /// A lease that nobody extends by itself and nobody watches: it ends with its TTL, unless some process that knows
@@ -51,7 +51,7 @@ pub struct DetachedLease {
     handle: Handle,
     resource: Resource,
     owner: Owner,
-    terms: Terms,
+    timing: Timing,
 }
 
 impl LeaseGuard {
@@ -100,7 +100,7 @@ impl LockManager {
             handle: self.handle().clone(),
             resource: mutex.resource().clone(),
             owner,
-            terms: *self.terms(),
+            timing: *self.timing(),
         })
     }
 }
@@ -127,7 +127,7 @@ impl DetachedLease {
     /// # Errors
     /// [`Gone`](ExtendError::Gone) if too many nodes do not carry the owner's key,
     /// [`Unreachable`](ExtendError::Unreachable) if too few answered, [`Lost`](ExtendError::Lost) if they took
-    /// longer than the TTL, [`Terms`](ExtendError::Terms) if no lease can have this TTL,
+    /// longer than the TTL, [`Timing`](ExtendError::Timing) if no lease can have this TTL,
     /// [`ShutDown`](ExtendError::ShutDown) if the manager's thread has ended.
     ///
     /// # Cancel safety
@@ -137,17 +137,17 @@ impl DetachedLease {
     /// Arguments [S1](crate::safety#s1), [S2](crate::safety#s2) and [S3](crate::safety#s3).
     pub async fn extend(&self, ttl: Duration) -> Result<Duration, ExtendError> {
         let (handle, resource) = (&self.handle, self.resource.clone());
-        let terms = Ttl::new(ttl).and_then(|ttl| self.terms.with_ttl(ttl));
-        let terms = match terms {
-            Ok(terms) => terms,
-            Err(wrong) => return Err(ExtendError::Terms { resource, wrong }),
+        let timing = Ttl::new(ttl).and_then(|ttl| self.timing.with_ttl(ttl));
+        let timing = match timing {
+            Ok(timing) => timing,
+            Err(wrong) => return Err(ExtendError::Timing { resource, wrong }),
         };
         let (of, owner) = (resource.clone(), self.owner.clone());
-        match handle.prolong(of, owner, terms).await {
+        match handle.prolong(of, owner, timing).await {
             None => Err(ExtendError::ShutDown { resource }),
             Some(Err(failure)) => Err(ExtendError::from_core(failure, &resource, &handle.names())),
             Some(Ok(valid_until)) => {
-                let valid_until = valid_until.max(self.kept_until(&terms).await);
+                let valid_until = valid_until.max(self.kept_until(&timing).await);
                 // Argument S6: the clock is read last, after every wait.
                 let left = valid_until.saturating_since(handle.clock().now());
                 if left.is_zero() {
@@ -159,7 +159,7 @@ impl DetachedLease {
     }
 
     /// Until when a quorum keeps the keys at least, as the nodes say now.
-    async fn kept_until(&self, terms: &Terms) -> Instant {
+    async fn kept_until(&self, timing: &Timing) -> Instant {
         let asked = self.handle.clock().now();
         let votes = self.handle.inspect(self.resource.clone(), LOOK).await;
         let needed = self.handle.quorum().needed();
@@ -168,7 +168,7 @@ impl DetachedLease {
             &votes.unwrap_or_default(),
             &self.owner,
             needed,
-            terms,
+            timing,
         )
     }
 
@@ -187,7 +187,7 @@ impl DetachedLease {
     pub async fn release(&self) -> ReleaseOutcome {
         let handle = &self.handle;
         let (resource, owner) = (self.resource.clone(), self.owner.clone());
-        let outcome = handle.evict(resource, owner, self.terms).await;
+        let outcome = handle.evict(resource, owner, self.timing).await;
         ReleaseOutcome::from_core(outcome, handle.nodes())
     }
 }
@@ -199,7 +199,7 @@ fn kept_until(
     votes: &[(NodeId, Vote)],
     owner: &Owner,
     needed: usize,
-    terms: &Terms,
+    timing: &Timing,
 ) -> Instant {
     let ours = |(_, vote): &(NodeId, Vote)| match vote {
         Vote::Refused(refusal) if refusal.holder.as_ref() == Some(owner) => refusal.remaining,
@@ -212,14 +212,14 @@ fn kept_until(
         return Instant::ORIGIN;
     };
     // A key is set for more than the TTL where a margin is.
-    let margin = terms
+    let margin = timing
         .key_ttl()
         .as_duration()
-        .saturating_sub(terms.ttl().as_duration());
+        .saturating_sub(timing.ttl().as_duration());
     let rest = Ttl::new(weakest.saturating_sub(margin));
     // Argument S2: nothing was asked before, so the keys live for so long from then on.
-    let kept = rest.and_then(|ttl| terms.with_ttl(ttl));
-    kept.map_or(Instant::ORIGIN, |terms| terms.valid_until(asked))
+    let kept = rest.and_then(|ttl| timing.with_ttl(ttl));
+    kept.map_or(Instant::ORIGIN, |timing| timing.valid_until(asked))
 }
 
 /// How long the nodes have to say how long the keys live.
@@ -254,16 +254,16 @@ mod tests {
             .enumerate()
             .map(|(at, it)| (node(at), it))
             .collect();
-        let terms = Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("they fit");
-        let margin = terms.with_step_margin(SECOND).expect("it fits");
+        let timing = Timing::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("they fit");
+        let margin = timing.with_step_margin(SECOND).expect("it fits");
         let asked = Instant::from_origin(100 * SECOND);
-        let kept = |needed, terms| {
-            let until = kept_until(asked, &votes, &owner(b"us"), needed, terms);
+        let kept = |needed, timing| {
+            let until = kept_until(asked, &votes, &owner(b"us"), needed, timing);
             until.saturating_since(asked).as_millis()
         };
-        assert_eq!(kept(1, &terms), 20_000 - 202);
-        assert_eq!(kept(2, &terms), 9_000 - 92);
+        assert_eq!(kept(1, &timing), 20_000 - 202);
+        assert_eq!(kept(2, &timing), 9_000 - 92);
         assert_eq!(kept(2, &margin), 8_000 - 82);
-        assert_eq!(kept(3, &terms), 0, "no quorum keeps it");
+        assert_eq!(kept(3, &timing), 0, "no quorum keeps it");
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     state::LeaseState,
     trace::Hold,
 };
-use leasehold_core::{FencingToken, Instant, Owner, Resource, TermsError, Ttl};
+use leasehold_core::{FencingToken, Instant, Owner, Resource, TimingError, Ttl};
 use std::{marker::PhantomData, time::Duration};
 
 /// The right to a resource until [`valid_until`](Self::valid_until).
@@ -339,7 +339,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// lasts longer already is not shortened.
     ///
     /// # Errors
-    /// As [`extend`](Self::extend), and [`Terms`](ExtendError::Terms) if no lease can have this TTL.
+    /// As [`extend`](Self::extend), and [`Timing`](ExtendError::Timing) if no lease can have this TTL.
     ///
     /// # Cancel safety
     /// As [`extend`](Self::extend).
@@ -350,9 +350,9 @@ impl<M: Mode> LeaseGuard<M> {
         }
     }
 
-    fn wrong(&self, wrong: TermsError) -> ExtendError {
+    fn wrong(&self, wrong: TimingError) -> ExtendError {
         let resource = self.resource().clone();
-        ExtendError::Terms { resource, wrong }
+        ExtendError::Timing { resource, wrong }
     }
 
     async fn extend_for(&self, ttl: Option<Ttl>) -> Result<(), ExtendError> {

@@ -12,8 +12,8 @@ use crate::{
     trace::Hold,
 };
 use leasehold_core::{
-    AcquireFailure, ExtendFailure, Instant, Lease, NodeId, OperationId, Owner, Quorum,
-    ReleaseOutcome, Resource, Terms, Ttl, Vote, Wish,
+    AcquireFailure, AcquireRequest, ExtendFailure, Instant, Lease, NodeId, OperationId, Owner,
+    Quorum, ReleaseOutcome, Resource, Timing, Ttl, Vote,
 };
 use std::{
     future::poll_fn,
@@ -45,7 +45,7 @@ struct Shared {
 #[derive(Debug)]
 pub(crate) enum Command {
     Acquire {
-        wish: Wish,
+        acquire: AcquireRequest,
         cell: ShellSide,
     },
     /// The caller of this acquisition has gone.
@@ -58,7 +58,7 @@ pub(crate) enum Command {
     Prolong {
         resource: Resource,
         owner: Owner,
-        terms: Box<Terms>,
+        timing: Box<Timing>,
         answer: Promise<Extended>,
     },
     Heartbeat(OperationId),
@@ -71,7 +71,7 @@ pub(crate) enum Command {
     Evict {
         resource: Resource,
         owner: Owner,
-        terms: Box<Terms>,
+        timing: Box<Timing>,
         answer: Promise<ReleaseOutcome>,
     },
     Release(OperationId),
@@ -137,16 +137,16 @@ impl Handle {
     /// Wishes for a resource; none means that there is no shell any more.
     pub(crate) async fn acquire(
         &self,
-        wish: Wish,
+        acquire: AcquireRequest,
     ) -> Option<Result<HeldLease, Box<AcquireFailure>>> {
         let operation = next_operation(&self.0.operations);
-        let cell = Arc::new(Cell::new(operation, wish.resource.clone(), self.clock()));
+        let cell = Arc::new(Cell::new(operation, acquire.resource.clone(), self.clock()));
         let caller = Caller {
             handle: self,
             cell: &cell,
         };
         let end = ShellSide(Arc::clone(&cell));
-        self.post(Command::Acquire { wish, cell: end });
+        self.post(Command::Acquire { acquire, cell: end });
         let acquired = poll_fn(|cx| cell.acquired.poll(cx));
         let acquired = self.wait("the lock", cell.resource(), acquired).await?;
         drop(caller);
@@ -169,14 +169,14 @@ impl Handle {
         &self,
         resource: Resource,
         owner: Owner,
-        terms: Terms,
+        timing: Timing,
     ) -> Option<Extended> {
         let (answer, answered) = promise();
         let of = resource.clone();
         self.post(Command::Prolong {
             resource,
             owner,
-            terms: Box::new(terms),
+            timing: Box::new(timing),
             answer,
         });
         self.wait(EXTENSION, &of, answered).await
@@ -204,14 +204,14 @@ impl Handle {
         &self,
         resource: Resource,
         owner: Owner,
-        terms: Terms,
+        timing: Timing,
     ) -> Option<ReleaseOutcome> {
         let (answer, answered) = promise();
         let of = resource.clone();
         self.post(Command::Evict {
             resource,
             owner,
-            terms: Box::new(terms),
+            timing: Box::new(timing),
             answer,
         });
         self.wait(RELEASE, &of, answered).await

@@ -296,7 +296,7 @@ impl<M: Mode> LockManager<M> {
     pub async fn inspect(&self, resource: &str) -> Result<Inspection, InspectError> {
         let resource = Resource::new(resource).map_err(InspectError::Resource)?;
         let handle = self.handle();
-        let limit = self.terms().node_limit();
+        let limit = self.timing().node_limit();
         let answers = handle.inspect(resource.clone(), limit).await;
         let names = handle.nodes();
         let node_key = |(node, vote): (NodeId, Vote)| NodeKey {
@@ -340,7 +340,7 @@ impl<M: Mode> LockManager<M> {
     /// # Cancel safety
     /// As [`force_release`](Self::force_release).
     pub async fn evict(&self, before: Inspection) -> Eviction {
-        let terms = *self.terms();
+        let timing = *self.timing();
         let mut owners: Vec<Owner> = before.holder().into_iter().cloned().collect();
         for owner in before.holders() {
             if !owners.contains(owner) {
@@ -350,7 +350,7 @@ impl<M: Mode> LockManager<M> {
         let mut evicted = Vec::new();
         for owner in owners {
             let resource = before.resource.clone();
-            let outcome = self.handle().evict(resource, owner.clone(), terms).await;
+            let outcome = self.handle().evict(resource, owner.clone(), timing).await;
             let outcome = ReleaseOutcome::from_core(outcome, self.handle().nodes());
             evicted.push((owner, outcome));
         }

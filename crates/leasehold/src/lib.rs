@@ -122,7 +122,7 @@ pub use holder::Holder;
 pub use inspection::{Eviction, Inspection, Key, NodeKey};
 pub use leasehold_core::{
     Abstention, AbstentionCause, ClockStep, Drift, FaultKind, FencingToken, Instant, Owner,
-    OwnerSource, Pause, Resource, ResourceError, TermsError, Ttl,
+    OwnerSource, Pause, Resource, ResourceError, TimingError, Ttl,
 };
 pub use link::NodeName;
 pub use manager::LockManager;

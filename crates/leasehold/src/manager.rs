@@ -11,7 +11,7 @@ use crate::{
     mutex::Mutex,
     options::{CheckedOptions, LockOptions},
 };
-use leasehold_core::{Resource, Terms};
+use leasehold_core::{Resource, Timing};
 use std::{marker::PhantomData, sync::Arc};
 
 /// Locks over one set of nodes.
@@ -126,9 +126,9 @@ impl<M: Mode> LockManager<M> {
         self.defaults.options()
     }
 
-    /// The terms of the default options.
-    pub(crate) fn terms(&self) -> &Terms {
-        &self.defaults.plan().terms
+    /// The timing of the default options.
+    pub(crate) fn timing(&self) -> &Timing {
+        &self.defaults.lock_config().timing
     }
 
     /// The nodes, in the order in which they were given.

@@ -8,7 +8,7 @@ use crate::{
     options::{CheckedOptions, LockOptions},
     trace,
 };
-use leasehold_core::{AcquireFailure, Cause, Ended, Owner, Plan, Resource, Wish};
+use leasehold_core::{AcquireFailure, AcquireRequest, Cause, Ended, LockConfig, Owner, Resource};
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 /// One resource that at most one holder has at a time.
@@ -133,7 +133,8 @@ impl<M: Mode> Mutex<M> {
     /// # Source
     /// Redlock steps 1 to 5; arguments [S2](crate::safety#s2), [S5](crate::safety#s5), [S8](crate::safety#s8).
     pub async fn acquire(&self) -> Result<LeaseGuard<M>, AcquireError> {
-        self.wish(self.options.plan(), None, None).await
+        self.acquire_with(self.options.lock_config(), None, None)
+            .await
     }
 
     /// Makes one attempt, also if nodes do not vote for a while. It waits for the nodes' answers, for their time limit at most.
@@ -144,7 +145,7 @@ impl<M: Mode> Mutex<M> {
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
     pub async fn try_acquire(&self) -> Result<LeaseGuard<M>, AcquireError> {
-        self.wish(self.options.once(), None, None).await
+        self.acquire_with(self.options.once(), None, None).await
     }
 
     /// Waits until the lock is won, for `patience` at most, however many attempts that takes.
@@ -164,28 +165,29 @@ impl<M: Mode> Mutex<M> {
         if patience.is_zero() {
             return self.try_acquire().await;
         }
-        self.wish(self.options.untiring(), None, Some(patience))
+        self.acquire_with(self.options.untiring(), None, Some(patience))
             .await
     }
 
     /// Makes one attempt to take the lock over from this owner.
     pub(crate) async fn take_over(&self, from: Owner) -> Result<LeaseGuard<M>, AcquireError> {
-        self.wish(self.options.once(), Some(from), None).await
+        self.acquire_with(self.options.once(), Some(from), None)
+            .await
     }
 
-    async fn wish(
+    async fn acquire_with(
         &self,
-        plan: &Arc<Plan>,
+        config: &Arc<LockConfig>,
         from: Option<Owner>,
         patience: Option<Duration>,
     ) -> Result<LeaseGuard<M>, AcquireError> {
-        let wish = Wish {
+        let acquire = AcquireRequest {
             resource: self.resource.clone(),
-            plan: Arc::clone(plan),
+            config: Arc::clone(config),
             from,
             patience,
         };
-        let answer = trace::acquiring(&self.resource, self.handle.acquire(wish)).await;
+        let answer = trace::acquiring(&self.resource, self.handle.acquire(acquire)).await;
         let resource = || self.resource.clone();
         let held = match answer {
             None => {
@@ -208,12 +210,12 @@ impl<M: Mode> Mutex<M> {
 
     /// The error of a caller who woke when its lease was over.
     fn too_late(&self, guard: &LeaseGuard<M>) -> AcquireError {
-        let terms = &self.options.plan().terms;
-        let started = guard.won_until().saturating_sub(terms.validity());
+        let timing = &self.options.lock_config().timing;
+        let started = guard.won_until().saturating_sub(timing.validity());
         AcquireError::TooLate {
             resource: self.resource.clone(),
             elapsed: self.handle.clock().now().saturating_since(started),
-            ttl: terms.ttl().as_duration(),
+            ttl: timing.ttl().as_duration(),
         }
     }
 
@@ -282,7 +284,7 @@ impl<M: Mode> Mutex<M> {
                 faults: name_faults(self.handle.nodes(), faults),
             },
             Cause::TooLate { elapsed, .. } => {
-                let ttl = self.options.plan().terms.ttl().as_duration();
+                let ttl = self.options.lock_config().timing.ttl().as_duration();
                 AcquireError::TooLate {
                     resource: resource.clone(),
                     elapsed,

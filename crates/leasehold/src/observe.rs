@@ -89,7 +89,7 @@ pub enum Observation<'a> {
         owner: &'a Owner,
         /// Its fencing token, if it has one.
         token: Option<FencingToken>,
-        /// How long that took, from when the manager's thread heard of the wish.
+        /// How long that took, from when the manager's thread heard of the call.
         waited: Duration,
         /// How many attempts it took, the last included.
         attempts: u32,

@@ -1,11 +1,11 @@
 //! The options of one lock.
 
 mod checked;
-mod plan;
+mod lock_config;
 
 pub(crate) use checked::CheckedOptions;
 
-use leasehold_core::{AutoRenewal, Drift, OwnerSource, Pause, Ttl, Upkeep};
+use leasehold_core::{AutoRenewal, Drift, OwnerSource, Pause, RenewalPolicy, Ttl};
 use std::{ops::RangeInclusive, time::Duration};
 
 /// How a lock behaves.
@@ -57,7 +57,7 @@ pub struct LockOptions {
     unreachable_for: Option<Duration>,
     /// None: those that tell host and process.
     owners: Option<OwnerSource>,
-    upkeep: Upkeep,
+    policy: RenewalPolicy,
     max_hold: MaxHold,
     margin: Option<Duration>,
     lock_delay: Duration,
@@ -77,9 +77,9 @@ impl Default for LockOptions {
             pause: Pause::default(),
             unreachable_for: None,
             owners: None,
-            upkeep: Upkeep {
+            policy: RenewalPolicy {
                 renewal: AutoRenewal::Thirds,
-                ..Upkeep::default()
+                ..RenewalPolicy::default()
             },
             max_hold: MaxHold::Default,
             margin: None,
@@ -274,14 +274,14 @@ impl LockOptions {
     /// until the lease ends. Nodes that are slow to answer are waited for as long: to ask them again would make them
     /// slower, where many leases are extended at once.
     pub fn renew_every(mut self, every: Duration) -> Self {
-        self.upkeep.renewal = AutoRenewal::Every(every);
+        self.policy.renewal = AutoRenewal::Every(every);
         self
     }
 
     /// The lease is not extended by itself: it ends a TTL after it was acquired, unless the holder calls
     /// [`extend`](crate::LeaseGuard::extend).
     pub fn no_renewal(mut self) -> Self {
-        self.upkeep.renewal = AutoRenewal::Off;
+        self.policy.renewal = AutoRenewal::Off;
         self
     }
 
@@ -307,21 +307,21 @@ impl LockOptions {
     /// # Source
     /// Redlock, "making the algorithm more reliable".
     pub fn max_extensions(mut self, most: u32) -> Self {
-        self.upkeep.most_extensions = Some(most);
+        self.policy.most_extensions = Some(most);
         self
     }
 
     /// The lease is extended by itself only if the holder has called
     /// [`heartbeat`](crate::LeaseGuard::heartbeat) within this time: so one that hangs loses it.
     pub fn progress_within(mut self, patience: Duration) -> Self {
-        self.upkeep.heartbeat = Some(patience);
+        self.policy.heartbeat = Some(patience);
         self
     }
 
     /// How much of its validity a lease has left when it is told to be
     /// [in danger](crate::LeaseState::InDanger), unless it is extended before.
     pub fn warn_before(mut self, left: Duration) -> Self {
-        self.upkeep.danger = Some(left);
+        self.policy.danger = Some(left);
         self
     }
 
@@ -352,7 +352,7 @@ impl LockOptions {
     /// differ. Not after a loss, and not if the holder dies: then the TTL counts; and nodes that forget do not remember it. If the caller of `acquire`
     /// goes away in the very moment of the win, the resource stays locked as well.
     pub fn min_hold(mut self, least: Duration) -> Self {
-        self.upkeep.least_hold = Some(least);
+        self.policy.least_hold = Some(least);
         self
     }
 
@@ -440,7 +440,11 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(60 * 60);
 
     fn most_hold(options: &LockOptions) -> Option<Duration> {
-        options.plan().expect("they go together").upkeep.most_hold
+        options
+            .lock_config()
+            .expect("they go together")
+            .policy
+            .most_hold
     }
 
     #[test]
@@ -454,7 +458,7 @@ mod tests {
         );
         assert_eq!(most_hold(&options.clone().max_hold(HOUR)), Some(HOUR));
         assert_eq!(most_hold(&options.clone().max_hold_unlimited()), None);
-        let wrong = options.max_hold(HOUR).min_hold(2 * HOUR).plan();
+        let wrong = options.max_hold(HOUR).min_hold(2 * HOUR).lock_config();
         assert!(matches!(wrong, Err(ConfigError::Holds { .. })));
     }
 
@@ -466,7 +470,7 @@ mod tests {
             (LockOptions::new().max_hold(none), "max_hold"),
             (LockOptions::new().progress_within(none), "progress_within"),
         ] {
-            let wrong = options.plan().expect_err("it is no time");
+            let wrong = options.lock_config().expect_err("it is no time");
             assert!(matches!(wrong, ConfigError::NoTime { option } if option == name));
         }
     }

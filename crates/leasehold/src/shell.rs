@@ -28,7 +28,7 @@ use crate::{
 use by_number::ByNumber;
 use draining::{Answering, is_drained};
 use leasehold_core::{
-    Engine, Instant, LinkChange, NodeId, Operation, OperationId, ReleaseOutcome, Wish,
+    AcquireRequest, Engine, Instant, LinkChange, NodeId, Operation, OperationId, ReleaseOutcome,
 };
 use std::{
     sync::{Arc, atomic::AtomicU64},
@@ -184,7 +184,10 @@ impl Shell {
         match command {
             // To drop its side says that there is no manager any more.
             Command::Acquire { .. } if matches!(self.ending, Ending::ShutDown(..)) => {}
-            Command::Acquire { wish, cell: side } => self.acquire(now, wish, side),
+            Command::Acquire {
+                acquire,
+                cell: side,
+            } => self.acquire(now, acquire, side),
             Command::Cancel(acquisition) => self.cancel(now, acquisition),
             Command::Extend { lease, ttl, answer } => {
                 let operation = Operation::Extend { lease, ttl };
@@ -205,26 +208,26 @@ impl Shell {
             Command::Evict {
                 resource,
                 owner,
-                terms,
+                timing,
                 answer,
             } => {
                 let operation = Operation::Evict {
                     resource,
                     owner,
-                    terms: *terms,
+                    timing: *timing,
                 };
                 self.submit_for(now, operation, Pending::Evict(answer));
             }
             Command::Prolong {
                 resource,
                 owner,
-                terms,
+                timing,
                 answer,
             } => {
                 let operation = Operation::Prolong {
                     resource,
                     owner,
-                    terms: *terms,
+                    timing: *timing,
                 };
                 self.submit_for(now, operation, Pending::Extend(answer));
             }
@@ -233,11 +236,11 @@ impl Shell {
         }
     }
 
-    fn acquire(&mut self, now: Instant, wish: Wish, side: ShellSide) {
+    fn acquire(&mut self, now: Instant, acquire: AcquireRequest, side: ShellSide) {
         let id = side.0.operation();
         let is_held = false;
         self.pending.insert(id, Pending::Lease { side, is_held });
-        self.begin(now, id, Operation::Acquire(wish));
+        self.begin(now, id, Operation::Acquire(acquire));
     }
 
     /// A lease that is on its way to a caller who has gone was released by that caller.
@@ -413,7 +416,7 @@ impl Shell {
             Ending::NotYet => false,
             Ending::ShutDown(waiting, until) => {
                 if !waiting.is_empty() && is_drained(&self.engine, &self.answering, now, *until) {
-                    let left = self.engine.withdrawals();
+                    let left = self.engine.releases();
                     for answer in waiting.drain(..) {
                         answer.give(left);
                     }

@@ -218,7 +218,7 @@ impl TimestampLock {
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
     pub async fn acquire_within(&self, patience: Duration) -> Result<TimestampGuard, AcquireError> {
-        self.wish(Some(patience).filter(|patience| !patience.is_zero()))
+        self.acquire_request(Some(patience).filter(|patience| !patience.is_zero()))
             .await
     }
 
@@ -235,10 +235,13 @@ impl TimestampLock {
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
     pub async fn try_acquire(&self) -> Result<TimestampGuard, AcquireError> {
-        self.wish(None).await
+        self.acquire_request(None).await
     }
 
-    async fn wish(&self, patience: Option<Duration>) -> Result<TimestampGuard, AcquireError> {
+    async fn acquire_request(
+        &self,
+        patience: Option<Duration>,
+    ) -> Result<TimestampGuard, AcquireError> {
         let started = self.subject.clocks.now();
         let (answer, told) = oneshot::channel();
         self.desk.post(Order::Acquire {

@@ -1,4 +1,4 @@
-//! Markdown files have one title; no file knows the machine it was written on.
+//! Markdown files have one title and name source files that exist; no file knows the machine it was written on.
 
 use super::Finding;
 
@@ -45,6 +45,50 @@ pub(super) fn paths(path: &str, text: &str) -> Vec<Finding> {
     found
 }
 
+/// Source files that a document names in backticks and that are nowhere in the workspace. The end of a path is enough.
+pub(super) fn missing_files(path: &str, text: &str, files: &[String]) -> Vec<Finding> {
+    let exists = |name: &str| {
+        let is_it = |file: &String| {
+            let before = file.strip_suffix(name);
+            before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+        };
+        files.iter().any(is_it)
+    };
+    let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        // Every second part stands between two backticks.
+        let names = line.split('`').skip(1).step_by(2);
+        let is_source = |name: &&str| name.ends_with(".rs") || name.ends_with(".lua");
+        for name in names.filter(is_source).flat_map(alternatives) {
+            if !name.contains(['*', ' ']) && !exists(&name) {
+                found.push(Finding {
+                    path: path.to_owned(),
+                    line: number + 1,
+                    what: format!(
+                        "names `{name}`, and there is no such file; follow what became of it"
+                    ),
+                });
+            }
+        }
+    }
+    found
+}
+
+/// `a/{b,c}.rs` as `a/b.rs` and `a/c.rs`.
+fn alternatives(name: &str) -> Vec<String> {
+    let braces = name.split_once('{').and_then(|(before, rest)| {
+        let (inside, after) = rest.split_once('}')?;
+        Some((before, inside, after))
+    });
+    match braces {
+        None => vec![name.to_owned()],
+        Some((before, inside, after)) => inside
+            .split(',')
+            .map(|one| format!("{before}{one}{after}"))
+            .collect(),
+    }
+}
+
 // In two parts, so that this file does not find itself.
 const FOLDERS: [&str; 3] = [
     concat!("/wo", "rk/"),
@@ -64,6 +108,18 @@ mod tests {
         );
         assert_eq!(one_title("a.md", "# A\n# B\n").len(), 1);
         assert_eq!(one_title("a.md", "text\n").len(), 1);
+    }
+
+    #[test]
+    fn source_files_that_a_document_names_exist() {
+        let files = ["crates/a/src/b.rs", "crates/a/src/c.lua"].map(str::to_owned);
+        let lines = |text: &str| -> Vec<usize> {
+            let found = missing_files("x.md", text, &files);
+            found.iter().map(|finding| finding.line).collect()
+        };
+        let good = "`b.rs`, `a/src/{b,b}.rs`\n`src/c.lua`, `*.rs`, x.rs and `cat x.rs`\n";
+        assert_eq!(lines(good), [0; 0]);
+        assert_eq!(lines("a\n`d.rs`, `a/src/{b,e}.rs`\n`xb.rs`\n"), [2, 2, 3]);
     }
 
     #[test]

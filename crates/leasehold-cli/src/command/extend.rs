@@ -43,7 +43,7 @@ pub(super) fn lease(held: &HeldArguments) -> Result<(Nodes, LockManager, Detache
 fn failure(error: &ExtendError, nodes: &Nodes) -> Failure {
     let code = match error {
         error if error.is_lost() => exit_code::LEASE_LOST,
-        ExtendError::Terms { .. } => exit_code::USAGE,
+        ExtendError::Timing { .. } => exit_code::USAGE,
         ExtendError::Unreachable { .. } => exit_code::NO_QUORUM,
         _ => exit_code::FAILED,
     };

@@ -121,7 +121,7 @@ impl Acquisition {
         Some(if queueing.ahead == 0 {
             Duration::ZERO
         } else {
-            self.rivals.way().saturating_add(WAY).min(LONGEST_WAY)
+            self.contention.way().saturating_add(WAY).min(LONGEST_WAY)
         })
     }
 
@@ -130,13 +130,13 @@ impl Acquisition {
         let queueing = self.queueing.as_ref()?;
         let all = self.quorum.nodes();
         let won = match &self.state {
-            State::Won(claim, standing) => Some((claim, standing)),
+            State::Won(attempt, confirmed) => Some((attempt, confirmed)),
             _ => None,
         };
         let nodes = match (won, queueing.ticket) {
             // Whoever has won at once is in the queues of those that refused, and of nobody else.
-            (Some((claim, _)), None) => claim.queued(),
-            (Some((_, standing)), Some(_)) => all.without(standing.nodes),
+            (Some((attempt, _)), None) => attempt.queued(),
+            (Some((_, confirmed)), Some(_)) => all.without(confirmed.nodes),
             (None, _) if self.tries.attempts() == 0 => NodeSet::EMPTY,
             (None, _) => all,
         };

@@ -1,9 +1,9 @@
 //! What an acquisition does while it asks nobody: it waits for its turn, for a word from the nodes, for the time when
 //! keys end, and behind all of them for the end of a pause (argument S10).
 
-use super::{Acquisition, Around, State, Turn, rivals::LONGEST_WINDOW};
+use super::{Acquisition, Around, State, Turn, contention::LONGEST_WINDOW};
 use crate::{
-    lookout::Lookout,
+    blockers::Blockers,
     node_set::NodeId,
     outbox::Outbox,
     owner::Owner,
@@ -19,7 +19,7 @@ use core::time::Duration;
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Rest {
     /// Who stands in the way, if that is known.
-    pub(super) lookout: Option<Lookout>,
+    pub(super) blockers: Option<Blockers>,
     /// When to ask because somebody called, and whom.
     pub(super) called: Option<(Instant, Ask)>,
     /// The question of who stands in the way.
@@ -37,7 +37,7 @@ pub(super) enum Ask {
 impl Acquisition {
     /// Others want it as well.
     pub(crate) fn have_rivals(&mut self) {
-        self.rivals.have_been_met();
+        self.contention.is_certain();
     }
 
     /// Others of this engine come first.
@@ -50,7 +50,7 @@ impl Acquisition {
     pub(crate) fn have_turn(&mut self, now: Instant, others_first: bool) {
         self.is_behind = false;
         let pause = if others_first {
-            let chance = if self.rivals.are_known() {
+            let chance = if self.contention.is_known() {
                 LONG_CHANCE
             } else {
                 CHANCE
@@ -60,8 +60,8 @@ impl Acquisition {
             Duration::ZERO
         };
         let at = self.tries.put_off(now.saturating_add(pause));
-        // Where there are rivals, one of them may have come before, and then the others need not be asked.
-        let how = if others_first || self.rivals.are_known() {
+        // Where there is contention, one of the others may have come before, and then the others need not be asked.
+        let how = if others_first || self.contention.is_known() {
             Ask::OneFirst
         } else {
             Ask::All
@@ -75,13 +75,13 @@ impl Acquisition {
     pub(crate) fn handle_hint(&mut self, now: Instant, node: NodeId) {
         match &mut self.state {
             State::Resting(rest) => {
-                if let Some(lookout) = &mut rest.lookout {
-                    lookout.clear(node);
+                if let Some(blockers) = &mut rest.blockers {
+                    blockers.clear(node);
                 }
-                self.look_out(now);
+                self.look_at_blockers(now);
             }
-            State::Knocking(claim, _) | State::Voting(claim) => {
-                if claim.round.tally().refused().contains(node) {
+            State::Probing(attempt, _) | State::Voting(attempt) => {
+                if attempt.round.tally().refused().contains(node) {
                     self.changed.insert(node);
                 }
             }
@@ -97,49 +97,49 @@ impl Acquisition {
         };
         if let Some((at, how)) = rest.called {
             if now >= at {
-                self.rivals.call();
-                return self.attempt(now, how, around, outbox);
+                self.contention.call();
+                return self.begin_attempt(now, how, around, outbox);
             }
-        } else if !self.is_behind && rest.lookout.as_ref().is_some_and(|it| it.is_free(now)) {
+        } else if !self.is_behind && rest.blockers.as_ref().is_some_and(|it| it.is_free(now)) {
             // Keys end by the clock without a word, so the one on which all would meet says nothing of the others.
-            return self.attempt(now, Ask::All, around, outbox);
+            return self.begin_attempt(now, Ask::All, around, outbox);
         }
         if now >= shows_itself_at {
-            return self.attempt(now, Ask::All, around, outbox);
+            return self.begin_attempt(now, Ask::All, around, outbox);
         }
         if now < self.tries.next() {
             return Turn::default();
         }
         // Whoever is told of changes need not ask without reason, but does so now and then: not all are told.
         let telling = around.nodes.telling();
-        let is_told = rest.lookout.as_ref().is_some_and(|lookout| {
-            let blocked = lookout.blocked();
+        let is_told = rest.blockers.as_ref().is_some_and(|blockers| {
+            let blocked = blockers.blocked();
             !blocked.is_empty() && blocked.without(telling).is_empty()
         }) && now < self.asked_all.saturating_add(LONGEST_SILENCE);
         let may_wait = self.is_behind || is_told;
-        let pace = Pace::of(&self.plan, &self.seed);
+        let pace = Pace::of(&self.config, &self.seed);
         if may_wait && self.tries.skip(now, pace) {
             // Who holds it for so long may hold it to the end.
             self.inquire(outbox);
             return Turn::default();
         }
-        self.attempt(now, Ask::All, around, outbox)
+        self.begin_attempt(now, Ask::All, around, outbox)
     }
 
     /// What is known after these answers about who stands in the way, if no more than `spare` may.
     pub(super) fn look_round(&self, now: Instant, round: &Round, spare: usize) -> Rest {
-        let mut lookout = Lookout::new(spare);
+        let mut blockers = Blockers::new(spare);
         for (node, refusal) in round.refusals() {
-            lookout.block(now, *node, self.stays(refusal));
+            blockers.block(now, *node, self.stays(refusal));
         }
         // Where the votes were split, or too few answered, no single change will do.
         // Whoever takes over what it was given gains nothing if that has gone.
-        let known = !lookout.is_free(now) && self.from.is_none();
+        let known = !blockers.is_free(now) && self.from.is_none();
         for node in self.changed.iter() {
-            lookout.clear(node);
+            blockers.clear(node);
         }
         Rest {
-            lookout: known.then_some(lookout),
+            blockers: known.then_some(blockers),
             ..Rest::NEW
         }
     }
@@ -150,22 +150,22 @@ impl Acquisition {
             return;
         }
         self.state = State::Resting(rest);
-        self.look_out(now);
+        self.look_at_blockers(now);
     }
 
     /// Asks those who refused without a word who it is and for how long. A node that tells of changes tells of
     /// those to come from then on.
     pub(super) fn inquire(&mut self, outbox: &mut Outbox) {
         let State::Resting(Rest {
-            lookout: Some(lookout),
+            blockers: Some(blockers),
             inquiry: inquiry @ None,
             ..
         }) = &mut self.state
         else {
             return;
         };
-        let silent = lookout.unlimited().intersection(self.telling);
-        if self.plan.is_fenced || silent.is_empty() {
+        let silent = blockers.unlimited().intersection(self.telling);
+        if self.config.is_fenced || silent.is_empty() {
             return;
         }
         let attempt = AttemptId {
@@ -182,9 +182,9 @@ impl Acquisition {
     }
 
     /// Looks whether the way is free now, and when to ask if it is.
-    pub(super) fn look_out(&mut self, now: Instant) {
+    pub(super) fn look_at_blockers(&mut self, now: Instant) {
         let jitter = match self.gives_way() {
-            None => self.jitter(self.rivals.window()),
+            None => self.jitter(self.contention.window()),
             Some(Duration::ZERO) => Duration::ZERO,
             Some(way) => way.saturating_add(self.jitter(LONGEST_WINDOW)),
         };
@@ -192,9 +192,9 @@ impl Acquisition {
             return;
         };
         let is_free = rest
-            .lookout
+            .blockers
             .as_ref()
-            .is_some_and(|lookout| lookout.is_free(now));
+            .is_some_and(|blockers| blockers.is_free(now));
         if is_free && !self.is_behind && rest.called.is_none() {
             rest.called = Some((now.saturating_add(jitter), Ask::OneFirst));
         }
@@ -208,30 +208,30 @@ impl Acquisition {
 
 impl Rest {
     pub(super) const NEW: Self = Self {
-        lookout: None,
+        blockers: None,
         called: None,
         inquiry: None,
     };
 
     pub(super) fn wake_at(&self, is_behind: bool) -> Instant {
-        match (self.called, &self.lookout) {
+        match (self.called, &self.blockers) {
             (Some((at, _)), _) => at,
-            (None, Some(lookout)) if !is_behind => lookout.free_at(),
+            (None, Some(blockers)) if !is_behind => blockers.free_at(),
             _ => Instant::NEVER,
         }
     }
 
     /// A node says what its key is.
     pub(super) fn learn(&mut self, now: Instant, node: NodeId, vote: Vote, ours: Option<&Owner>) {
-        let Some(lookout) = &mut self.lookout else {
+        let Some(blockers) = &mut self.blockers else {
             return;
         };
         match vote {
-            Vote::Granted { .. } => lookout.clear(node),
+            Vote::Granted { .. } => blockers.clear(node),
             Vote::Refused(refusal) if ours.is_some() && refusal.holder.as_ref() == ours => {
-                lookout.clear(node);
+                blockers.clear(node);
             }
-            Vote::Refused(refusal) => lookout.block(now, node, refusal.remaining),
+            Vote::Refused(refusal) => blockers.block(now, node, refusal.remaining),
             Vote::Unknown(_) => {}
         }
     }

@@ -1,9 +1,9 @@
 //! What an acquisition does with a vote that is won: it settles the token, and looks at the clock once more.
 
-use super::{Acquisition, Span, Standing, State, Turn};
+use super::{Acquisition, State, Turn};
 use crate::{
     agreement::Agreement,
-    claim::Claim,
+    attempt::Attempt,
     failure::Cause,
     fence::{FencingToken, Settling},
     node_set::NodeSet,
@@ -13,53 +13,68 @@ use crate::{
 };
 use alloc::boxed::Box;
 
+/// What a lease stands on that was just won.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(super) struct WonVote {
+    pub(super) nodes: NodeSet,
+    pub(super) token: Option<FencingToken>,
+    pub(super) span: Span,
+}
+
+/// When a vote that was won had begun, and until when its lease is valid.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(super) struct Span {
+    pub(super) begun: Instant,
+    pub(super) valid_until: Instant,
+}
+
 impl Acquisition {
     /// A quorum has granted: what is left is the token, if there is to be one.
     pub(super) fn agree(
         &mut self,
         now: Instant,
-        mut claim: Box<Claim>,
+        mut attempt: Box<Attempt>,
         outbox: &mut Outbox,
     ) -> Turn {
-        let begun = claim.round.started();
-        let must_end = self.plan.upkeep.ends_at(begun);
-        let valid_until = self.plan.terms.valid_until(begun).min(must_end);
+        let begun = attempt.round.started();
+        let must_end = self.config.policy.ends_at(begun);
+        let valid_until = self.config.timing.valid_until(begun).min(must_end);
         let span = Span { begun, valid_until };
-        if !self.plan.is_fenced {
-            let granted = claim.round.tally().granted();
-            return self.won(now, claim, None, granted, span);
+        if !self.config.is_fenced {
+            let granted = attempt.round.tally().granted();
+            return self.won(now, attempt, None, granted, span);
         }
-        let Some(settling) = Settling::new(self.quorum, claim.round.counters()) else {
-            let round = claim.round.take();
-            return self.lost(now, claim, round);
+        let Some(settling) = Settling::new(self.quorum, attempt.round.counters()) else {
+            let round = attempt.round.take();
+            return self.lost(now, attempt, round);
         };
         if let Some(token) = settling.settled() {
-            return self.won(now, claim, Some(token), settling.standing(), span);
+            return self.won(now, attempt, Some(token), settling.confirmed(), span);
         }
         let closes = now
-            .saturating_add(self.plan.terms.node_limit())
+            .saturating_add(self.config.timing.node_limit())
             .min(valid_until)
             .min(self.tries.deadline());
-        let agreement = Agreement::begin(now, closes, self.quorum, settling, &mut claim, outbox);
-        self.look_at_agreement(now, claim, Box::new(agreement), span)
+        let agreement = Agreement::begin(now, closes, self.quorum, settling, &mut attempt, outbox);
+        self.look_at_agreement(now, attempt, Box::new(agreement), span)
     }
 
     pub(super) fn look_at_agreement(
         &mut self,
         now: Instant,
-        mut claim: Box<Claim>,
+        mut attempt: Box<Attempt>,
         agreement: Box<Agreement>,
         span: Span,
     ) -> Turn {
         match (agreement.token(), agreement.decision()) {
             (Some(token), _) => {
-                let standing = agreement.standing();
-                claim.round.was_won_by(agreement.into_servers());
-                self.won(now, claim, Some(token), standing, span)
+                let confirmed = agreement.confirmed();
+                attempt.round.was_won_by(agreement.into_servers());
+                self.won(now, attempt, Some(token), confirmed, span)
             }
-            (None, Decision::Lost) => self.lost(now, claim, agreement.into_round()),
+            (None, Decision::Lost) => self.lost(now, attempt, agreement.into_round()),
             (None, Decision::Pending | Decision::Won) => {
-                self.state = State::Agreeing(claim, agreement, span);
+                self.state = State::Agreeing(attempt, agreement, span);
                 Turn::default()
             }
         }
@@ -69,26 +84,26 @@ impl Acquisition {
     fn won(
         &mut self,
         now: Instant,
-        claim: Box<Claim>,
+        attempt: Box<Attempt>,
         token: Option<FencingToken>,
-        standing: NodeSet,
+        confirmed: NodeSet,
         span: Span,
     ) -> Turn {
         assert!(
-            standing.len() >= self.quorum.needed(),
+            confirmed.len() >= self.quorum.needed(),
             "a lease stands on a quorum of grants"
         );
         let Span { begun, valid_until } = span;
         if now >= valid_until {
             let elapsed = now.saturating_since(begun);
-            return self.fail(now, Some(claim), Cause::TooLate { elapsed });
+            return self.fail(now, Some(attempt), Cause::TooLate { elapsed });
         }
-        let standing = Standing {
-            nodes: standing,
+        let confirmed = WonVote {
+            nodes: confirmed,
             token,
             span,
         };
-        self.state = State::Won(claim.proposing(token), standing);
+        self.state = State::Won(attempt.proposing(token), confirmed);
         Turn {
             abandoned: None,
             has_ended: true,

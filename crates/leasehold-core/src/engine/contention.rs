@@ -8,11 +8,11 @@ use super::{
 use crate::{
     acquisition::{Acquisition, Around, End, Turn},
     local_queue::Coming,
+    lock_config::AcquireRequest,
     node_set::NodeId,
     operation::Event,
     outbox::Outbox,
     owner::Seed,
-    plan::Wish,
     renewal::Renewal,
     request::OperationId,
     resource::Resource,
@@ -74,20 +74,27 @@ impl Engine {
         self.tell_renewal(place, |renewal| renewal.handle_hint(now, within));
     }
 
-    pub(super) fn acquire(&mut self, now: Instant, id: OperationId, seed: Seed, wish: Wish) {
-        self.drift = self.drift.or_wider(wish.plan.terms.drift());
+    pub(super) fn acquire(
+        &mut self,
+        now: Instant,
+        id: OperationId,
+        seed: Seed,
+        acquire: AcquireRequest,
+    ) {
+        self.drift = self.drift.or_wider(acquire.config.timing.drift());
         // Whoever does not wait, or takes over what it was given, waits for nobody here either.
-        let queues = wish.plan.queues && wish.from.is_none() && !wish.plan.retry.tries_once();
-        let resource = wish.resource.clone();
-        let mut acquisition = Acquisition::new(now, id, wish, self.quorum, seed);
+        let queues =
+            acquire.config.queues && acquire.from.is_none() && !acquire.config.retry.tries_once();
+        let resource = acquire.resource.clone();
+        let mut acquisition = Acquisition::new(now, id, acquire, self.quorum, seed);
         let has_turn = self.queue.join(&resource, id, queues);
         if !has_turn {
             acquisition.stand_behind();
         } else if queues {
             let mut coming = self.queue.coming(now, &resource);
             // A new caller has no head start over callers that wait in other processes: the last release has notified them
-            // already. It yields only to rivals that are known to lose.
-            coming.others_first &= coming.has_rivals && !acquisition.is_fair();
+            // already. It yields only to others that are known to lose.
+            coming.others_first &= coming.is_contended && !acquisition.is_fair();
             coming.give(now, &mut acquisition);
         }
         let place = self.slots.insert(Key::of(id), Work::Acquiring(acquisition));
@@ -134,8 +141,8 @@ impl Engine {
             let wake_at = acquisition.wake_at();
             self.slots.wake(place, Some(wake_at));
         }
-        if let Some(claim) = turn.abandoned {
-            self.withdraw(now, claim);
+        if let Some(attempt) = turn.abandoned {
+            self.release_abandoned(now, attempt);
         }
         if turn.has_ended {
             self.end_acquisition(now, place);
@@ -147,7 +154,7 @@ impl Engine {
             return;
         };
         self.leave_queue(&ended);
-        let (id, rivalry) = (ended.operation(), ended.rivalry());
+        let (id, level) = (ended.operation(), ended.contention_level());
         let resource = ended.resource().clone();
         match ended.into_end() {
             Some(End::Won(won)) => {
@@ -155,7 +162,7 @@ impl Engine {
                 let renewal = Renewal::new(now, won, self.quorum, telling);
                 let wake_at = renewal.wake_at();
                 self.slots.put(place, Work::Held(renewal), wake_at);
-                self.queue.won(now, &resource, id, rivalry);
+                self.queue.won(now, &resource, id, level);
                 self.events.push_back((id, Event::Acquired(lease)));
             }
             Some(End::Failed(failure)) => {
@@ -178,7 +185,7 @@ impl Engine {
 
 impl Coming {
     fn give(self, now: Instant, acquisition: &mut Acquisition) {
-        if self.has_rivals {
+        if self.is_contended {
             acquisition.have_rivals();
         }
         acquisition.have_turn(now, self.others_first);

@@ -14,8 +14,8 @@ use crate::{
     request::{AttemptId, OperationId, Request, Tag},
     resource::Resource,
     round::Round,
-    terms::Terms,
     time::Instant,
+    timing::Timing,
 };
 use alloc::vec::Vec;
 
@@ -28,14 +28,14 @@ impl Engine {
         id: OperationId,
         resource: Resource,
         owner: Owner,
-        terms: Terms,
+        timing: Timing,
     ) {
-        self.drift = self.drift.or_wider(terms.drift());
+        self.drift = self.drift.or_wider(timing.drift());
         let tag = Tag {
             attempt: AttemptId::only_of(id),
             step: 0,
         };
-        let ttl = terms.key_ttl();
+        let ttl = timing.key_ttl();
         // Argument S3: a node does it only if the key carries this owner, so it takes nobody else's.
         let request = Request::Extend {
             resource,
@@ -43,9 +43,9 @@ impl Engine {
             ttl,
         };
         self.outbox.send(self.quorum.nodes(), tag, request);
-        let closes = now.saturating_add(terms.node_limit());
+        let closes = now.saturating_add(timing.node_limit());
         let round = Round::new(self.quorum, tag.step, now, closes);
-        let extension = Extension::new(round, terms, Vec::new());
+        let extension = Extension::new(round, timing, Vec::new());
         let place = self.slots.insert(Key::of(id), Work::Prolonging(extension));
         self.turn_prolongation(now, place, |_| ());
     }
@@ -75,7 +75,7 @@ impl Engine {
             Decision::Won => {
                 // Argument S2: counted from before the first request. The keys of a quorum carry the owner, and nobody
                 // else's quorum does without one of these nodes (argument S1).
-                let valid_until = extension.terms.valid_until(extension.round.started());
+                let valid_until = extension.timing.valid_until(extension.round.started());
                 if now < valid_until {
                     Event::Extended(valid_until)
                 } else {

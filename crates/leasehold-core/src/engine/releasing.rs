@@ -7,16 +7,16 @@ use super::{
     slots::{Place, Slots, Work},
 };
 use crate::{
-    claim::Claim,
+    attempt::Attempt,
     node_set::{NodeId, NodeSet},
     operation::Event,
     outbox::Outbox,
     owner::Owner,
+    releasing::{ReleaseOutcome, Releasing, Report},
     request::{AttemptId, FaultKind, OperationId, Tag, Vote},
     resource::Resource,
-    terms::Terms,
     time::Instant,
-    withdrawal::{ReleaseOutcome, Report, Withdrawal},
+    timing::Timing,
 };
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -24,7 +24,7 @@ use core::time::Duration;
 impl Engine {
     /// How many releases are not confirmed by every node yet.
     #[must_use]
-    pub fn withdrawals(&self) -> usize {
+    pub fn releases(&self) -> usize {
         self.releasing
     }
 
@@ -41,19 +41,19 @@ impl Engine {
     pub(super) fn release(&mut self, now: Instant, id: OperationId, lease: OperationId) {
         let expired = Event::Released(ReleaseOutcome::AlreadyExpired);
         let Some((place, resource, ended)) = self.end_lease(now, lease) else {
-            let is_release = |work: &Work| work.releasing().is_some_and(Withdrawal::is_release);
+            let is_release = |work: &Work| work.releasing().is_some_and(Releasing::is_release);
             match self.slots.find(lease, is_release) {
-                Some(place) => self.turn_withdrawal(now, place, |withdrawal, outbox| {
-                    withdrawal.repeat(now, id, outbox);
+                Some(place) => self.turn_releasing(now, place, |releasing, outbox| {
+                    releasing.repeat(now, id, outbox);
                 }),
                 None => self.events.push_back((id, expired)),
             }
             return;
         };
         let (keep, in_time) = (ended.keep, ended.in_time);
-        match ended.claim {
-            Some(claim) => {
-                self.withdraw_at(now, place, claim, keep, Some(Report { to: id, in_time }));
+        match ended.attempt {
+            Some(attempt) => {
+                self.release_at(now, place, attempt, keep, Some(Report { to: id, in_time }));
             }
             None => {
                 self.slots.remove(place);
@@ -70,54 +70,54 @@ impl Engine {
         id: OperationId,
         resource: Resource,
         owner: Owner,
-        terms: Terms,
+        timing: Timing,
     ) {
-        let attempt = AttemptId::only_of(id);
-        let claim = Claim::on_foreign(attempt, resource, owner, terms, self.quorum, now);
+        let its_id = AttemptId::only_of(id);
+        let attempt = Attempt::on_foreign(its_id, resource, owner, timing, self.quorum, now);
         let (to, in_time) = (id, true);
         let place = self.slots.insert(Key::of(id), Work::Between);
-        self.withdraw_at(now, place, claim, None, Some(Report { to, in_time }));
+        self.release_at(now, place, attempt, None, Some(Report { to, in_time }));
     }
 
     /// Takes back what an attempt may have set while its acquisition goes on.
-    pub(super) fn withdraw(&mut self, now: Instant, claim: Box<Claim>) {
+    pub(super) fn release_abandoned(&mut self, now: Instant, attempt: Box<Attempt>) {
         let place = self
             .slots
-            .insert(Key::of_given_up(claim.id()), Work::Between);
-        self.withdraw_at(now, place, claim, None, None);
+            .insert(Key::of_given_up(attempt.id()), Work::Between);
+        self.release_at(now, place, attempt, None, None);
     }
 
     /// Takes back what may have been set by what was in this slot.
-    pub(super) fn withdraw_at(
+    pub(super) fn release_at(
         &mut self,
         now: Instant,
         place: Place,
-        claim: Box<Claim>,
+        attempt: Box<Attempt>,
         keep: Option<Instant>,
         report: Option<Report>,
     ) {
         let (quorum, outbox) = (self.quorum, &mut self.outbox);
-        let withdrawal = Withdrawal::begin(now, claim, quorum, keep, report, outbox);
-        let wake_at = withdrawal.wake_at(now);
-        let work = Work::Releasing(withdrawal);
+        let releasing = Releasing::begin(now, attempt, quorum, keep, report, outbox);
+        let wake_at = releasing.wake_at(now);
+        let work = Work::Releasing(releasing);
         self.slots.put(place, work, wake_at);
         self.releasing = self.releasing.saturating_add(1);
-        self.turn_withdrawal(now, place, |_, _| ());
+        self.turn_releasing(now, place, |_, _| ());
     }
 
-    pub(super) fn turn_withdrawal(
+    pub(super) fn turn_releasing(
         &mut self,
         now: Instant,
         place: Place,
-        run: impl FnOnce(&mut Withdrawal, &mut Outbox),
+        run: impl FnOnce(&mut Releasing, &mut Outbox),
     ) {
-        let Some(Work::Releasing(withdrawal)) = self.slots.work_mut(place) else {
+        let Some(Work::Releasing(releasing)) = self.slots.work_mut(place) else {
             return;
         };
-        run(withdrawal, &mut self.outbox);
-        let outcome = withdrawal.take_outcome();
-        let is_over = withdrawal.is_over(now);
-        let wake_at = withdrawal.wake_at(now).filter(|_| !is_over);
+        run(releasing, &mut self.outbox);
+        let outcome = releasing.take_outcome();
+        let is_over = releasing.is_over(now);
+        let wake_at = releasing.wake_at(now).filter(|_| !is_over);
         self.slots.wake(place, wake_at);
         if let Some((waiting, outcome)) = outcome {
             let told = |id| (id, Event::Released(outcome.clone()));
@@ -143,13 +143,13 @@ impl Engine {
         vote: Vote,
     ) {
         let id = tag.attempt;
-        let withdrawal = self.slots.work(place).and_then(Work::releasing);
-        let release = withdrawal.filter(|it| it.is_release_step(tag.step));
+        let releasing = self.slots.work(place).and_then(Work::releasing);
+        let release = releasing.filter(|it| it.is_release_step(tag.step));
         let has_room = vote_has_room(&vote) && release.is_some();
         let freed = release.filter(|_| vote.is_granted());
         let asking = freed.map(|it| self.queue.asking(it.resource()));
-        self.turn_withdrawal(now, place, |withdrawal, outbox| {
-            withdrawal.handle_reply(now, node, tag, vote, outbox);
+        self.turn_releasing(now, place, |releasing, outbox| {
+            releasing.handle_reply(now, node, tag, vote, outbox);
         });
         // Nodes do not tell us of what we did ourselves. What the node refused before was heard before (argument S10).
         for other in asking.into_iter().flatten() {
@@ -157,8 +157,8 @@ impl Engine {
                 self.hint(now, node, other);
             }
         }
-        let withdrawal = self.slots.work(place).and_then(Work::releasing);
-        if withdrawal.is_some_and(|it| it.held_back().contains(node)) {
+        let releasing = self.slots.work(place).and_then(Work::releasing);
+        if releasing.is_some_and(|it| it.held_back().contains(node)) {
             self.hold_back(now, node, id);
         } else if has_room {
             self.release_more(now, node);
@@ -183,8 +183,8 @@ impl Engine {
             && let Some(id) = self.held_back.pop(node)
         {
             if let Some(place) = held_back(&self.slots, node, id) {
-                self.turn_withdrawal(now, place, |withdrawal, outbox| {
-                    withdrawal.ask_held_back(now, node, outbox);
+                self.turn_releasing(now, place, |releasing, outbox| {
+                    releasing.ask_held_back(now, node, outbox);
                 });
                 room = room.saturating_sub(1);
             }
@@ -195,8 +195,8 @@ impl Engine {
 /// Where this attempt is released, if its release is held back from this node.
 fn held_back(slots: &Slots, node: NodeId, id: AttemptId) -> Option<Place> {
     let place = slots.of(id)?;
-    let withdrawal = slots.work(place)?.releasing()?;
-    (withdrawal.attempt() == id && withdrawal.held_back().contains(node)).then_some(place)
+    let releasing = slots.work(place)?.releasing()?;
+    (releasing.attempt_id() == id && releasing.held_back().contains(node)).then_some(place)
 }
 
 /// Whether a link that tells this has room for another request to the node.

@@ -8,10 +8,10 @@ use crate::{
     acquisition::Acquisition,
     extension::Extension,
     inquiry::Inquiry,
+    releasing::Releasing,
     renewal::Renewal,
     request::{AttemptId, OperationId},
     time::Instant,
-    withdrawal::Withdrawal,
 };
 use alloc::{boxed::Box, vec::Vec};
 use core::hash::{Hash, Hasher};
@@ -23,7 +23,7 @@ pub(super) enum Work {
     /// A lease in somebody's hands, in the slot of the acquisition that won it.
     Held(Renewal),
     /// Of a lease in the lease's slot; of an attempt that was given up while its acquisition goes on, in a slot of its own.
-    Releasing(Withdrawal),
+    Releasing(Releasing),
     Asking(Inquiry),
     /// An extension of a lease that is nobody's here.
     Prolonging(Extension),
@@ -52,27 +52,27 @@ impl Work {
         matches!(self, Self::Held(_))
     }
 
-    pub(super) const fn releasing(&self) -> Option<&Withdrawal> {
+    pub(super) const fn releasing(&self) -> Option<&Releasing> {
         match self {
-            Self::Releasing(withdrawal) => Some(withdrawal),
+            Self::Releasing(releasing) => Some(releasing),
             _ => None,
         }
     }
 
     /// The attempt whose answers it wants, if it wants those of one alone.
-    const fn attempt(&self) -> Option<AttemptId> {
+    const fn attempt_id(&self) -> Option<AttemptId> {
         match self {
-            Self::Held(renewal) => Some(renewal.attempt()),
-            Self::Releasing(withdrawal) => Some(withdrawal.attempt()),
+            Self::Held(renewal) => Some(renewal.attempt_id()),
+            Self::Releasing(releasing) => Some(releasing.attempt_id()),
             _ => None,
         }
     }
 
     /// Whether it asks the nodes under this attempt now.
-    fn asks_as(&self, attempt: AttemptId) -> bool {
+    fn asks_as(&self, id: AttemptId) -> bool {
         match self {
-            Self::Acquiring(acquisition) => acquisition.asks_as(attempt),
-            work => work.attempt() == Some(attempt),
+            Self::Acquiring(acquisition) => acquisition.asks_as(id),
+            work => work.attempt_id() == Some(id),
         }
     }
 }
@@ -150,7 +150,7 @@ impl Slots {
         }
         // Argument S5: what an attempt hears that was given up is for its release, while its acquisition goes on.
         // Argument S7: what is held or taken back hears what its own attempt has asked, and nothing else.
-        given_up().or_else(|| work.attempt().is_none().then_some(place))
+        given_up().or_else(|| work.attempt_id().is_none().then_some(place))
     }
 
     /// Where this operation is, if it does such work.
@@ -260,7 +260,7 @@ impl Slots {
 impl Slot {
     /// Its place among those that are due at the same time.
     fn order(&self) -> (u8, AttemptId) {
-        let attempt = self.work.attempt();
+        let attempt = self.work.attempt_id();
         let attempt = attempt.unwrap_or(AttemptId::only_of(self.key.operation));
         (self.work.rank(), attempt)
     }

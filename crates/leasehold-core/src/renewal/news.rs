@@ -18,11 +18,11 @@ impl Renewal {
         if self.state == State::Lost {
             return turn;
         }
-        self.standing.set_forward(node, step);
+        self.confirmed.set_forward(node, step);
         let valid_until = self
-            .standing
-            .valid_until(self.quorum, self.terms())
-            .min(self.plan.upkeep.ends_at(self.begun));
+            .confirmed
+            .valid_until(self.quorum, self.timing())
+            .min(self.config.policy.ends_at(self.begun));
         if valid_until < self.valid_until {
             self.valid_until = valid_until;
             self.stepped = Some((node, step));
@@ -58,7 +58,7 @@ impl Renewal {
     /// Somebody may have touched the keys: the next extension tells, and comes within this time.
     pub(crate) fn handle_hint(&mut self, now: Instant, within: Duration) {
         // Whoever may extend so often only needs them all.
-        if self.plan.upkeep.most_extensions.is_some() {
+        if self.config.policy.most_extensions.is_some() {
             return;
         }
         let random = self.seed.jitter(JITTER.wrapping_add(self.extensions));

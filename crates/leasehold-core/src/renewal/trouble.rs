@@ -23,9 +23,9 @@ impl Renewal {
         let mut silent = extension.round.clone();
         silent.handle_timeout(now);
         let patience = self
-            .plan
-            .upkeep
-            .patience(&extension.terms, now, self.valid_until);
+            .config
+            .policy
+            .patience(&extension.timing, now, self.valid_until);
         let closes = extension.round.closes().saturating_add(patience);
         extension.round.put_off(closes);
         let failure = ExtendFailure::of_lost(self.quorum, silent);
@@ -46,7 +46,7 @@ impl Renewal {
         }
         let random = self.seed.jitter(JITTER.wrapping_sub(step));
         let times = (started, now, self.valid_until);
-        self.next = self.plan.upkeep.next_try(self.terms(), times, random);
+        self.next = self.config.policy.next_try(self.timing(), times, random);
         self.note_trouble(now, failure.clone(), turn);
     }
 

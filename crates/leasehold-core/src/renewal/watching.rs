@@ -43,8 +43,8 @@ impl Renewal {
     /// Plans to look at the keys, unless nobody would tell, or nobody would listen: whoever may extend so often only is not
     /// hurried by what is told.
     pub(super) fn watch_later(&mut self, now: Instant, telling: NodeSet) {
-        let is_hurried = self.plan.upkeep.most_extensions.is_none();
-        let nobody = self.standing.nodes().intersection(telling).is_empty();
+        let is_hurried = self.config.policy.most_extensions.is_none();
+        let nobody = self.confirmed.nodes().intersection(telling).is_empty();
         let at = now.saturating_add(YOUTH).saturating_add(GRID);
         let at = Some(at.on_grid(GRID)).filter(|_| is_hurried && !nobody);
         // An extension begins the watch as well.
@@ -57,16 +57,16 @@ impl Renewal {
             return;
         }
         self.watching.at = None;
-        let step = self.claim.next_step();
+        let step = self.attempt.next_step();
         self.watching.step = Some(step);
-        let nodes = self.standing.nodes().intersection(telling);
-        let resource = self.claim.resource().clone();
-        outbox.send(nodes, self.claim.tag(step), Request::Inspect { resource });
+        let nodes = self.confirmed.nodes().intersection(telling);
+        let resource = self.attempt.resource().clone();
+        outbox.send(nodes, self.attempt.tag(step), Request::Inspect { resource });
     }
 
     /// Takes a node's answer, if it is one to that question. A key that is gone or another's is what a hint would have told.
     pub(super) fn learn_watched(&mut self, now: Instant, step: u32, vote: &Vote) {
-        if self.watching.step == Some(step) && lacks(vote, self.claim.owner()) {
+        if self.watching.step == Some(step) && lacks(vote, self.attempt.owner()) {
             // Once: the extension that follows is behind this question on every node.
             self.watching.step = None;
             self.handle_hint(now, Duration::ZERO);

@@ -1,7 +1,7 @@
 mod fair;
 
 use super::*;
-use crate::terms::Ttl;
+use crate::timing::Ttl;
 use alloc::{vec, vec::Vec};
 use core::time::Duration;
 

@@ -2,9 +2,9 @@
 
 use core::{num::NonZeroU32, time::Duration};
 use leasehold_core::{
-    Drift, Engine, Event, Fault, FaultKind, Instant, LinkChange, NodeId, NodeSet, Operation,
-    OperationId, Owner, OwnerSource, Plan, Quorum, Request, Resource, Retry, Seed, Table, Tag,
-    Terms, Ttl, Upkeep, Vote, Wish,
+    AcquireRequest, Drift, Engine, Event, Fault, FaultKind, Instant, LinkChange, LockConfig,
+    NodeId, NodeSet, Operation, OperationId, Owner, OwnerSource, Quorum, RenewalPolicy, Request,
+    Resource, Retry, Seed, Table, Tag, Timing, Ttl, Vote,
 };
 use std::{collections::VecDeque, sync::Arc};
 
@@ -141,7 +141,7 @@ impl Run {
         let seed = Seed::new([3; Seed::LENGTH]);
         let id = OperationId::new(0);
         self.engine
-            .submit(self.now, id, || seed, Operation::Acquire(wish()));
+            .submit(self.now, id, || seed, Operation::Acquire(acquire_request()));
         self.drain();
         self.answer_all(order);
         assert_eq!(self.told.len(), 1, "told once: {:?}", self.told);
@@ -176,7 +176,7 @@ impl Run {
             let mut ready: Vec<_> = (0..3).filter(|node| self.ready(*node)).collect();
             // While the vote is open the time may be up at any moment; later only waiting is left.
             if self.told.is_empty()
-                && self.engine.withdrawals() == 0
+                && self.engine.releases() == 0
                 && self.engine.poll_timeout().is_some()
             {
                 ready.push(3);
@@ -264,7 +264,7 @@ impl Run {
             NodeSet::first(3),
             "every node was asked to release"
         );
-        assert_eq!(self.engine.withdrawals(), 0, "{:?}", self.fates);
+        assert_eq!(self.engine.releases(), 0, "{:?}", self.fates);
         assert_eq!(self.engine.poll_timeout(), None, "{:?}", self.fates);
         let bob = Owner::from_bytes(b"bob").expect("a name");
         for table in &self.tables {
@@ -282,14 +282,14 @@ fn resource() -> Resource {
     Resource::new("r").expect("a plain name")
 }
 
-fn wish() -> Wish {
-    Wish {
+fn acquire_request() -> AcquireRequest {
+    AcquireRequest {
         resource: resource(),
-        plan: Arc::new(Plan {
-            terms: Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("defaults fit"),
+        config: Arc::new(LockConfig {
+            timing: Timing::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("defaults fit"),
             retry: Retry::default().with_tries(NonZeroU32::new(1)),
             owners: OwnerSource::default(),
-            upkeep: Upkeep::default(),
+            policy: RenewalPolicy::default(),
             is_fenced: false,
             queues: false,
             asks_one_first: false,

@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 use leasehold_core::{
-    Drift, Engine, Event, Fault, FaultKind, FencingToken, Instant, NodeId, Operation, OperationId,
-    OwnerSource, Plan, Quorum, Refusal, Request, Resource, Retry, Seed, Tag, Terms, Ttl, Upkeep,
-    Vote, Wish,
+    AcquireRequest, Drift, Engine, Event, Fault, FaultKind, FencingToken, Instant, LockConfig,
+    NodeId, Operation, OperationId, OwnerSource, Quorum, Refusal, RenewalPolicy, Request, Resource,
+    Retry, Seed, Tag, Timing, Ttl, Vote,
 };
 use std::{collections::VecDeque, num::NonZeroU32, sync::Arc};
 
@@ -109,19 +109,19 @@ struct Run {
 impl Run {
     fn new(first: [First; 3], raise: [Raise; 3]) -> Self {
         let mut engine = Engine::new(Quorum::majority(3).expect("three nodes"));
-        let plan = Plan {
-            terms: Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("they fit"),
+        let config = LockConfig {
+            timing: Timing::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("they fit"),
             retry: Retry::default().with_tries(NonZeroU32::new(1)),
             owners: OwnerSource::default(),
-            upkeep: Upkeep::default(),
+            policy: RenewalPolicy::default(),
             is_fenced: true,
             queues: false,
             asks_one_first: false,
             is_fair: false,
         };
-        let wish = Wish {
+        let acquire = AcquireRequest {
             resource: Resource::new("r").expect("a plain name"),
-            plan: Arc::new(plan),
+            config: Arc::new(config),
             from: None,
             patience: None,
         };
@@ -129,7 +129,7 @@ impl Run {
             at(0),
             OperationId::new(0),
             || Seed::new([1; Seed::LENGTH]),
-            Operation::Acquire(wish),
+            Operation::Acquire(acquire),
         );
         Self {
             engine,

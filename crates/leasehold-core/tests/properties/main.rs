@@ -7,10 +7,10 @@ mod world;
 
 use core::{num::NonZeroU32, time::Duration};
 use leasehold_core::{
-    Abstention, AbstentionCause, AttemptId, AutoRenewal, Drift, Engine, Event, Fault, FaultKind,
-    FencingToken, Identity, Instant, LinkChange, NodeId, Operation, OperationId, Owner,
-    OwnerSource, Pause, Plan, Quorum, Reading, Resource, Retry, Seed, Tag, Terms, Ttl, Upkeep,
-    Vote, Wish,
+    Abstention, AbstentionCause, AcquireRequest, AttemptId, AutoRenewal, Drift, Engine, Event,
+    Fault, FaultKind, FencingToken, Identity, Instant, LinkChange, LockConfig, NodeId, Operation,
+    OperationId, Owner, OwnerSource, Pause, Quorum, Reading, RenewalPolicy, Resource, Retry, Seed,
+    Tag, Timing, Ttl, Vote,
 };
 use proptest::prelude::*;
 use std::{collections::BTreeSet, sync::Arc};
@@ -152,7 +152,7 @@ fn make(engine: &mut Engine, now: Instant, id: OperationId, call: Call) {
         Call::Evict => Operation::Evict {
             resource: resource(),
             owner: Owner::from_bytes(b"bob").expect("three bytes"),
-            terms: terms(),
+            timing: timing(),
         },
         Call::Reply(index, tag, vote) => {
             engine.handle_reply(now, node(index), tag, vote);
@@ -186,7 +186,7 @@ fn acquire(patience: Option<u64>, is_fenced: bool) -> Operation {
     } else {
         AutoRenewal::Off
     };
-    let upkeep = Upkeep {
+    let policy = RenewalPolicy {
         renewal,
         most_extensions: Some(5),
         most_hold: Some(Duration::from_secs(2)),
@@ -194,24 +194,24 @@ fn acquire(patience: Option<u64>, is_fenced: bool) -> Operation {
         heartbeat: Some(Duration::from_millis(700)),
         danger: None,
     };
-    let wish = wish(patience, upkeep);
-    let plan = Plan {
+    let acquire = acquire_request(patience, policy);
+    let config = LockConfig {
         is_fenced,
-        ..Plan::clone(&wish.plan)
+        ..LockConfig::clone(&acquire.config)
     };
-    Operation::Acquire(Wish {
-        plan: Arc::new(plan),
-        ..wish
+    Operation::Acquire(AcquireRequest {
+        config: Arc::new(config),
+        ..acquire
     })
 }
 
 /// A TTL of a second, an allowance of 12 ms, three tries with 30 ms between them.
-fn wish(patience: Option<Duration>, upkeep: Upkeep) -> Wish {
+fn acquire_request(patience: Option<Duration>, policy: RenewalPolicy) -> AcquireRequest {
     let pause = Duration::from_millis(30);
-    Wish {
+    AcquireRequest {
         resource: resource(),
-        plan: Arc::new(Plan {
-            terms: terms(),
+        config: Arc::new(LockConfig {
+            timing: timing(),
             retry: Retry::default()
                 .with_tries(NonZeroU32::new(3))
                 .with_pause(Pause::Between {
@@ -219,7 +219,7 @@ fn wish(patience: Option<Duration>, upkeep: Upkeep) -> Wish {
                     most: pause * 2,
                 }),
             owners: OwnerSource::default(),
-            upkeep,
+            policy,
             is_fenced: false,
             queues: false,
             asks_one_first: false,
@@ -234,7 +234,7 @@ fn resource() -> Resource {
     Resource::new("r").expect("a plain name")
 }
 
-fn terms() -> Terms {
+fn timing() -> Timing {
     let ttl = Ttl::new(world::TTL).expect("in range");
-    Terms::new(ttl, Drift::DEFAULT, None).expect("they fit")
+    Timing::new(ttl, Drift::DEFAULT, None).expect("they fit")
 }

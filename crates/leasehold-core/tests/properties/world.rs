@@ -1,11 +1,11 @@
 //! A world in one thread: who does what when, and what must hold meanwhile.
 
-use crate::wish;
+use crate::acquire_request;
 use core::time::Duration;
 use leasehold_core::{
     AttemptId, AutoRenewal, Engine, Event, Fault, FaultKind, Instant, LeaseChange, LinkChange,
-    NodeId, NodeSet, Operation, OperationId, Owner, Quorum, Request, Resource, Seed, Table, Tag,
-    Upkeep, Vote,
+    NodeId, NodeSet, Operation, OperationId, Owner, Quorum, RenewalPolicy, Request, Resource, Seed,
+    Table, Tag, Vote,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -94,7 +94,7 @@ impl World {
             self.happen(happening);
         }
         for client in &self.clients {
-            assert_eq!(client.engine.withdrawals(), 0, "everything was given back");
+            assert_eq!(client.engine.releases(), 0, "everything was given back");
             assert_eq!(
                 client.engine.poll_timeout(),
                 None,
@@ -209,15 +209,18 @@ impl World {
         }
         self.clients[client].wishes -= 1;
         let patience = (self.die() > 200).then_some(Duration::from_millis(90));
-        let upkeep = Upkeep {
+        let policy = RenewalPolicy {
             renewal: if self.die() > 150 {
                 AutoRenewal::Thirds
             } else {
                 AutoRenewal::Off
             },
-            ..Upkeep::default()
+            ..RenewalPolicy::default()
         };
-        let id = self.submit(client, Operation::Acquire(wish(patience, upkeep)));
+        let id = self.submit(
+            client,
+            Operation::Acquire(acquire_request(patience, policy)),
+        );
         if self.die() > 230 {
             let delay = self.delay();
             self.soon(delay, Happening::Cancel(client, id));

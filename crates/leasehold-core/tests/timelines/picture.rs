@@ -28,7 +28,7 @@ pub(crate) fn nodes(nodes: NodeSet, quorum: Quorum) -> String {
     names.join(" ")
 }
 
-/// What is asked, with the time that the key shall live where that is not the plan's TTL.
+/// What is asked, with the time that the key shall live where that is not the config's TTL.
 pub(crate) fn verb(request: &Request, usual: Ttl) -> String {
     let (verb, ttl) = match request {
         Request::Acquire { ttl, .. } => ("acquire", Some(*ttl)),
@@ -217,7 +217,7 @@ fn not_extended(failure: &ExtendFailure) -> String {
         }
         ExtendFailure::Released => "released meanwhile".into(),
         ExtendFailure::Limit => "at its limit".into(),
-        ExtendFailure::Terms(wrong) => wrong.to_string(),
+        ExtendFailure::Timing(wrong) => wrong.to_string(),
         _ => "unheard of".into(),
     }
 }

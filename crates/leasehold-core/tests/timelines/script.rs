@@ -3,8 +3,8 @@
 use core::{num::NonZeroU32, time::Duration};
 use leasehold_core::{
     Abstention, AbstentionCause, AutoRenewal, Barrier, Drift, Fault, FaultKind, FencingToken,
-    Identity, Instant, LinkChange, NodeId, Owner, OwnerSource, Pause, Plan, Queued, Quorum,
-    Reading, Refusal, Retry, Terms, Ticket, Ttl, Upkeep, Vote,
+    Identity, Instant, LinkChange, LockConfig, NodeId, Owner, OwnerSource, Pause, Queued, Quorum,
+    Reading, Refusal, RenewalPolicy, Retry, Ticket, Timing, Ttl, Vote,
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,7 +13,7 @@ pub(crate) struct Script {
     pub(crate) quorum: Quorum,
     /// What the wall clock shows at the story's beginning.
     pub(crate) epoch: Duration,
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) config: Arc<LockConfig>,
     pub(crate) patience: Option<Duration>,
     pub(crate) lines: Vec<(Instant, Act)>,
     pub(crate) expected: Vec<String>,
@@ -62,7 +62,7 @@ pub(crate) fn parse(text: &str) -> Parsed<Script> {
         .map(|line| line.split('#').next().unwrap_or_default().trim())
         .filter(|line| !line.is_empty());
     let options = options(lines.next().ok_or("no engine")?)?;
-    let (quorum, plan, patience) = setup(&options)?;
+    let (quorum, config, patience) = setup(&options)?;
     let epoch = options
         .get("epoch")
         .map_or(Ok(Duration::ZERO), |word| duration(word))?;
@@ -76,7 +76,7 @@ pub(crate) fn parse(text: &str) -> Parsed<Script> {
     Ok(Script {
         quorum,
         epoch,
-        plan: Arc::new(plan),
+        config: Arc::new(config),
         patience,
         lines,
         expected,
@@ -119,7 +119,7 @@ const KNOWN: &[&str] = &[
     "fair",
 ];
 
-fn setup(options: &BTreeMap<&str, &str>) -> Parsed<(Quorum, Plan, Option<Duration>)> {
+fn setup(options: &BTreeMap<&str, &str>) -> Parsed<(Quorum, LockConfig, Option<Duration>)> {
     if let Some(unknown) = options.keys().find(|key| !KNOWN.contains(key)) {
         return Err(format!("{unknown}: no such option"));
     }
@@ -136,10 +136,10 @@ fn setup(options: &BTreeMap<&str, &str>) -> Parsed<(Quorum, Plan, Option<Duratio
     let drift = Drift::new(number::<u32>(percent)? * 10_000, duration(fixed)?);
     let some = |key: &str| time(key).map(Option::unwrap_or_default);
     let (margin, delay, steps) = (some("margin")?, some("delay")?, some("steps")?);
-    let terms = Terms::new(ttl, drift, time("limit")?)
-        .and_then(|terms| terms.with_margin(margin))
-        .and_then(|terms| terms.with_delay(delay))
-        .and_then(|terms| terms.with_step_margin(steps))
+    let timing = Timing::new(ttl, drift, time("limit")?)
+        .and_then(|timing| timing.with_margin(margin))
+        .and_then(|timing| timing.with_delay(delay))
+        .and_then(|timing| timing.with_step_margin(steps))
         .map_err(|why| why.to_string())?;
     let tries = NonZeroU32::new(number(needed("tries")?)?);
     let pause = time("pause")?.unwrap_or_default();
@@ -152,22 +152,22 @@ fn setup(options: &BTreeMap<&str, &str>) -> Parsed<(Quorum, Plan, Option<Duratio
     if let Some(unreachable) = time("unreachable")? {
         retry = retry.give_up_unreachable_after(unreachable);
     }
-    let plan = Plan {
-        terms,
+    let config = LockConfig {
+        timing,
         retry,
         owners: OwnerSource::default(),
-        upkeep: upkeep(options)?,
+        policy: policy(options)?,
         is_fenced: options.contains_key("token"),
         queues: options.contains_key("queues"),
         asks_one_first: options.contains_key("one"),
         is_fair: options.contains_key("fair"),
     };
-    Ok((quorum, plan, time("patience")?))
+    Ok((quorum, config, time("patience")?))
 }
 
-fn upkeep(options: &BTreeMap<&str, &str>) -> Parsed<Upkeep> {
+fn policy(options: &BTreeMap<&str, &str>) -> Parsed<RenewalPolicy> {
     let time = |key: &str| options.get(key).map(|value| duration(value)).transpose();
-    Ok(Upkeep {
+    Ok(RenewalPolicy {
         renewal: match options.get("renew") {
             None => AutoRenewal::Off,
             Some(&"thirds") => AutoRenewal::Thirds,

@@ -5,8 +5,8 @@ use crate::{
     script::{Act, Script, To},
 };
 use leasehold_core::{
-    AttemptId, Engine, Instant, NodeId, Operation, OperationId, Owner, Reading, Resource, Seed,
-    Tag, Vote, Wish,
+    AcquireRequest, AttemptId, Engine, Instant, NodeId, Operation, OperationId, Owner, Reading,
+    Resource, Seed, Tag, Vote,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -67,14 +67,14 @@ impl Stage<'_> {
 
     fn play(&mut self, at: Instant, act: &Act) {
         match act {
-            Act::Acquire(name, wanted) => self.wish(at, name, wanted, None),
-            Act::TakeOver(name, from) => self.wish(at, name, name, Some(from)),
+            Act::Acquire(name, wanted) => self.acquire_request(at, name, wanted, None),
+            Act::TakeOver(name, from) => self.acquire_request(at, name, name, Some(from)),
             Act::HandOver(name) => {
                 let operation = Operation::HandOver(self.operations[name]);
                 self.submit(at, format!("hand over {name}"), operation);
             }
             Act::Inspect(name) => {
-                let (resource, limit) = (resource(name), self.script.plan.terms.node_limit());
+                let (resource, limit) = (resource(name), self.script.config.timing.node_limit());
                 let operation = Operation::Inspect { resource, limit };
                 self.submit(at, format!("inspect {name}"), operation);
             }
@@ -118,19 +118,19 @@ impl Stage<'_> {
     }
 
     fn act_for_another(&mut self, at: Instant, name: &str, owner: &Owner, evicts: bool) {
-        let (resource, owner, terms) = (resource(name), owner.clone(), self.script.plan.terms);
+        let (resource, owner, timing) = (resource(name), owner.clone(), self.script.config.timing);
         let (verb, operation) = if evicts {
             let evict = Operation::Evict {
                 resource,
                 owner,
-                terms,
+                timing,
             };
             ("evict", evict)
         } else {
             let prolong = Operation::Prolong {
                 resource,
                 owner,
-                terms,
+                timing,
             };
             ("prolong", prolong)
         };
@@ -145,14 +145,14 @@ impl Stage<'_> {
         }
     }
 
-    fn wish(&mut self, at: Instant, name: &str, wanted: &str, from: Option<&Owner>) {
-        let wish = Wish {
+    fn acquire_request(&mut self, at: Instant, name: &str, wanted: &str, from: Option<&Owner>) {
+        let acquire = AcquireRequest {
             resource: resource(wanted),
-            plan: self.script.plan.clone(),
+            config: self.script.config.clone(),
             from: from.cloned(),
             patience: self.script.patience,
         };
-        let id = self.submit(at, name.to_owned(), Operation::Acquire(wish));
+        let id = self.submit(at, name.to_owned(), Operation::Acquire(acquire));
         self.operations.insert(name.to_owned(), id);
     }
 
@@ -206,7 +206,7 @@ impl Stage<'_> {
                 self.open.entry(node).or_default().push_back(send.tag);
             }
             let nodes = picture::nodes(send.nodes, self.script.quorum);
-            let verb = picture::verb(&send.request, self.script.plan.terms.key_ttl());
+            let verb = picture::verb(&send.request, self.script.config.timing.key_ttl());
             let tag = label(&self.names, send.tag);
             self.picture.push(format!("{at} ask {nodes}: {verb} {tag}"));
         }
@@ -218,7 +218,7 @@ impl Stage<'_> {
     }
 
     fn close(&mut self, end: Instant) {
-        let left = match self.engine.withdrawals() {
+        let left = match self.engine.releases() {
             0 => "nothing to release".to_owned(),
             1 => "1 to release".to_owned(),
             more => format!("{more} to release"),

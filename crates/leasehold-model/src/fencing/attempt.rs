@@ -109,7 +109,7 @@ impl Attempt {
                 }
             }
             Self::Settling(agreeing) => {
-                let stood = agreeing.settling.standing();
+                let stood = agreeing.settling.confirmed();
                 agreeing.settling.granted(node, answer.counter);
                 agreeing.late |= agreeing.stands_now(stood, node, answer);
             }
@@ -121,7 +121,7 @@ impl Attempt {
     /// Hears that a node has raised its counter.
     pub(crate) fn hear_raise(&mut self, node: NodeId, answer: Answer) {
         if let Self::Settling(agreeing) = self {
-            let stood = agreeing.settling.standing();
+            let stood = agreeing.settling.confirmed();
             agreeing.settling.raised(node);
             agreeing.raised |= agreeing.stands_now(stood, node, answer);
             self.decide();
@@ -135,7 +135,7 @@ impl Attempt {
             *self = Self::Decided(Decided {
                 begun: agreeing.begun,
                 token,
-                standing: agreeing.settling.standing(),
+                standing: agreeing.settling.confirmed(),
                 turns: agreeing.turns,
                 raised: agreeing.raised,
                 late: agreeing.late,
@@ -155,7 +155,7 @@ impl Attempt {
             }
             Self::Settling(agreeing) => {
                 let settling = &agreeing.settling;
-                standing(settling.standing().contains(node), &agreeing.turns).hash(state);
+                standing(settling.confirmed().contains(node), &agreeing.turns).hash(state);
                 settling.below().contains(node).hash(state);
             }
             Self::Decided(decided) => {
@@ -185,7 +185,7 @@ impl Attempt {
 impl Agreeing {
     /// Whether the node's answer has let it stand for the token, for which others `stood` before.
     fn stands_now(&mut self, stood: NodeSet, node: NodeId, answer: Answer) -> bool {
-        let is_new = !stood.contains(node) && self.settling.standing().contains(node);
+        let is_new = !stood.contains(node) && self.settling.confirmed().contains(node);
         if is_new {
             self.turns[node.index()] = answer.turn;
         }

@@ -85,14 +85,11 @@ impl World {
     fn look_round(&mut self, shape: &Shape, story: &mut Story) {
         for number in 0..shape.clients.len() {
             let client = &self.clients[number];
-            let (withdrawals, open) = (
-                client.engine.withdrawals(),
-                client.open_operations().count(),
-            );
-            if withdrawals > 0 || open > 0 {
+            let (releases, open) = (client.engine.releases(), client.open_operations().count());
+            if releases > 0 || open > 0 {
                 self.fail(shape, Flaw::Rest, story, || {
                     format!(
-                        "c{number} has {open} operations and {withdrawals} releases that never end"
+                        "c{number} has {open} operations and {releases} releases that never end"
                     )
                 });
             }

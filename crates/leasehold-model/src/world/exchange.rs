@@ -8,7 +8,7 @@ use crate::{
     story::Story,
 };
 use leasehold_core::{
-    Barrier, LinkChange, NodeId, Refusal, Request, Send, Tag, Vote, claim::Claim,
+    Barrier, LinkChange, NodeId, Refusal, Request, Send, Tag, Vote, attempt::Attempt,
 };
 use std::{collections::VecDeque, sync::Arc};
 
@@ -134,7 +134,7 @@ impl World {
                 story.tell(self.tick, || {
                     format!("c{client} hears of n{node}: {} {}", name(tag), said(&vote))
                 });
-                let is_grant = tag.step == Claim::ACQUIRE_STEP && vote == Vote::GRANTED;
+                let is_grant = tag.step == Attempt::ACQUIRE_STEP && vote == Vote::GRANTED;
                 let engine = &mut self.clients[client].open().engine;
                 engine.handle_reply(now, node_id(node), tag, vote);
                 if is_grant {

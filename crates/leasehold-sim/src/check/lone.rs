@@ -1,8 +1,9 @@
 //! A lease and a request as an engine makes them: they can be had in no other way.
 
 use leasehold_core::{
-    AttemptId, Drift, Engine, Event, Instant, Lease, NodeId, Operation, OperationId, OwnerSource,
-    Plan, Quorum, Resource, Retry, Seed, Send, Terms, Ttl, Upkeep, Vote, Wish,
+    AcquireRequest, AttemptId, Drift, Engine, Event, Instant, Lease, LockConfig, NodeId, Operation,
+    OperationId, OwnerSource, Quorum, RenewalPolicy, Resource, Retry, Seed, Send, Timing, Ttl,
+    Vote,
 };
 use std::time::Duration;
 
@@ -12,19 +13,19 @@ pub(crate) fn begin() -> Instant {
 }
 
 fn engine() -> Engine {
-    let plan = Plan {
-        terms: Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("the defaults fit"),
+    let config = LockConfig {
+        timing: Timing::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("the defaults fit"),
         retry: Retry::default(),
         owners: OwnerSource::default(),
-        upkeep: Upkeep::default(),
+        policy: RenewalPolicy::default(),
         is_fenced: false,
         queues: false,
         asks_one_first: false,
         is_fair: false,
     };
-    let wish = Wish {
+    let acquire = AcquireRequest {
         resource: Resource::new("r").expect("a name"),
-        plan: plan.into(),
+        config: config.into(),
         from: None,
         patience: None,
     };
@@ -34,7 +35,7 @@ fn engine() -> Engine {
         begin(),
         OperationId::new(0),
         || seed,
-        Operation::Acquire(wish),
+        Operation::Acquire(acquire),
     );
     engine
 }

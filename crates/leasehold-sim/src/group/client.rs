@@ -11,8 +11,9 @@ use crate::{
     time::{MILLISECOND, Moment, SECOND},
 };
 use leasehold_core::{
-    AutoRenewal, Drift, Engine, Event as Told, Instant, Lease, LeaseChange, Operation, OperationId,
-    OwnerSource, Pause, Plan, Quorum, Retry, Seed, Terms, Upkeep, Wish,
+    AcquireRequest, AutoRenewal, Drift, Engine, Event as Told, Instant, Lease, LeaseChange,
+    LockConfig, Operation, OperationId, OwnerSource, Pause, Quorum, RenewalPolicy, Retry, Seed,
+    Timing,
 };
 use std::{sync::Arc, time::Duration};
 
@@ -79,7 +80,7 @@ impl Grouped {
         }
         match this.application {
             Application::Idle => {
-                let operation = Operation::Acquire(self.wish());
+                let operation = Operation::Acquire(self.acquire_request());
                 self.submit(client, operation);
                 self.clients[client].application = Application::Acquiring;
             }
@@ -95,27 +96,27 @@ impl Grouped {
         self.turn(client);
     }
 
-    fn wish(&self) -> Wish {
-        let terms = Terms::new(self.group.ttl, Drift::DEFAULT, None);
-        let plan = Plan {
-            terms: terms.expect("a TTL of seconds"),
+    fn acquire_request(&self) -> AcquireRequest {
+        let timing = Timing::new(self.group.ttl, Drift::DEFAULT, None);
+        let config = LockConfig {
+            timing: timing.expect("a TTL of seconds"),
             retry: Retry::default().with_pause(Pause::Between {
                 least: Duration::from_millis(20),
                 most: Duration::from_millis(300),
             }),
             owners: OwnerSource::default(),
-            upkeep: Upkeep {
+            policy: RenewalPolicy {
                 renewal: AutoRenewal::Thirds,
-                ..Upkeep::default()
+                ..RenewalPolicy::default()
             },
             is_fenced: false,
             queues: false,
             asks_one_first: false,
             is_fair: false,
         };
-        Wish {
+        AcquireRequest {
             resource: self.resource.clone(),
-            plan: Arc::new(plan),
+            config: Arc::new(config),
             from: None,
             patience: None,
         }

@@ -241,13 +241,13 @@ pub(super) fn extension(setting: &mut Setting, rng: &mut Rng) {
 
 pub(super) fn renews(setting: &mut Setting, rng: &mut Rng) {
     let ttl = Duration::from_nanos(setting.ttl_ns);
-    setting.upkeep.renewal = rng.pick(&[
+    setting.policy.renewal = rng.pick(&[
         AutoRenewal::Thirds,
         AutoRenewal::Thirds,
         AutoRenewal::Every(ttl / 10),
         AutoRenewal::Every(ttl * 2),
     ]);
-    setting.upkeep.danger = rng.pick(&[None, Some(ttl / 10), Some(ttl)]);
+    setting.policy.danger = rng.pick(&[None, Some(ttl / 10), Some(ttl)]);
     setting.margin_ns = rng.pick(&[0, 5 * MILLISECOND, setting.ttl_ns / 10]);
     setting.habits.hold_ns = (MILLISECOND, setting.ttl_ns * 4);
 }
@@ -283,10 +283,10 @@ fn repair(setting: &mut Setting, rng: &mut Rng) {
 fn limits(setting: &mut Setting, rng: &mut Rng) {
     renews(setting, rng);
     let ttl = Duration::from_nanos(setting.ttl_ns);
-    let upkeep = &mut setting.upkeep;
-    upkeep.most_extensions = rng.pick(&[None, Some(0), Some(1), Some(5)]);
-    upkeep.most_hold = rng.pick(&[None, Some(ttl / 2), Some(ttl * 2)]);
-    upkeep.heartbeat = rng.pick(&[None, Some(ttl / 4), Some(ttl)]);
+    let policy = &mut setting.policy;
+    policy.most_extensions = rng.pick(&[None, Some(0), Some(1), Some(5)]);
+    policy.most_hold = rng.pick(&[None, Some(ttl / 2), Some(ttl * 2)]);
+    policy.heartbeat = rng.pick(&[None, Some(ttl / 4), Some(ttl)]);
     setting.habits.heartbeats = rng.pick(&[100_000, 900_000]);
     setting.habits.extend_every_ns = setting.ttl_ns * rng.pick(&[10, 33, 90]) / 100;
 }
@@ -305,7 +305,7 @@ fn ttls(setting: &mut Setting, rng: &mut Rng) {
 fn kept(setting: &mut Setting, rng: &mut Rng) {
     delay(setting, rng);
     let ttl = Duration::from_nanos(setting.ttl_ns);
-    setting.upkeep.least_hold = rng.pick(&[None, Some(ttl / 3), Some(ttl * 2)]);
+    setting.policy.least_hold = rng.pick(&[None, Some(ttl / 3), Some(ttl * 2)]);
     setting.delay_ns = rng.pick(&[0, setting.ttl_ns / 2]);
 }
 

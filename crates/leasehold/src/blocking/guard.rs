@@ -196,7 +196,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// is not shortened.
     ///
     /// # Errors
-    /// As [`extend`](Self::extend), and [`Terms`](ExtendError::Terms) if no lease can have this TTL.
+    /// As [`extend`](Self::extend), and [`Timing`](ExtendError::Timing) if no lease can have this TTL.
     #[track_caller]
     pub fn extend_to(&self, ttl: Duration) -> Result<(), ExtendError> {
         wait(self.0.extend_to(ttl))

@@ -7,7 +7,7 @@ use crate::{
     configuration::{KeyFormatError, ReservedFor},
     link::NodeName,
 };
-use leasehold_core::{NodeId, Resource, ResourceError, TermsError};
+use leasehold_core::{NodeId, Resource, ResourceError, TimingError};
 use std::{error::Error, fmt, io, sync::Arc, time::Duration};
 
 /// What is wrong with options, addresses or names. Told before anything is sent.
@@ -77,7 +77,7 @@ pub enum ConfigError {
     /// The key format cannot be used.
     KeyFormat(KeyFormatError),
     /// TTL, drift and time limit do not go together.
-    Terms(TermsError),
+    Timing(TimingError),
     /// The shortest pause is longer than the longest.
     Pause {
         /// The shortest.
@@ -154,7 +154,7 @@ impl fmt::Display for ConfigError {
             Self::Cluster(name) => unusable(out, "cluster's name", name, 256),
             Self::Namespace(name) => unusable(out, "namespace", name, 64),
             Self::KeyFormat(error) => error.fmt(out),
-            Self::Terms(error) => error.fmt(out),
+            Self::Timing(error) => error.fmt(out),
             Self::Pause { least, most } => {
                 crossed(out, "the shortest pause", *least, "the longest", *most)
             }
@@ -264,7 +264,7 @@ impl Error for ConfigError {
             Self::Node(error) => Some(&**error),
             Self::Resource(error) => Some(error),
             Self::KeyFormat(error) => Some(error),
-            Self::Terms(error) => Some(error),
+            Self::Timing(error) => Some(error),
             #[cfg(feature = "config")]
             Self::Settings(error) => Some(error),
             Self::Thread(error) => Some(&**error),
@@ -287,7 +287,7 @@ leasehold_core::debug_by_sentence!(ConfigError {
     Cluster(inner),
     Namespace(inner),
     KeyFormat(inner),
-    Terms(inner),
+    Timing(inner),
     Pause { least, most },
     OwnerSource,
     NoTries,
@@ -325,8 +325,8 @@ impl From<io::Error> for ConfigError {
     }
 }
 
-impl From<TermsError> for ConfigError {
-    fn from(error: TermsError) -> Self {
-        Self::Terms(error)
+impl From<TimingError> for ConfigError {
+    fn from(error: TimingError) -> Self {
+        Self::Timing(error)
     }
 }

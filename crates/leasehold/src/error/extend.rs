@@ -1,7 +1,7 @@
 //! Why a lease was not extended.
 
 use super::{Faults, Gone, NodeFault, Nodes, Span, name_faults};
-use leasehold_core::{ExtendFailure, Owner, Resource, TermsError};
+use leasehold_core::{ExtendFailure, Owner, Resource, TimingError};
 use std::{error::Error, fmt, time::Duration};
 
 /// Why a lease was not extended. Unless it is lost (see [`is_lost`](Self::is_lost)), it is as valid as it
@@ -58,11 +58,11 @@ pub enum ExtendError {
         left: Duration,
     },
     /// No lease can have the TTL that was asked for.
-    Terms {
+    Timing {
         /// What is held.
         resource: Resource,
         /// What is wrong with the TTL.
-        wrong: TermsError,
+        wrong: TimingError,
     },
     /// The manager's thread has ended. The lease is as valid as it was, and runs out.
     ShutDown {
@@ -82,7 +82,7 @@ impl ExtendError {
             | Self::Unreachable { resource, .. }
             | Self::Limit { resource }
             | Self::TooShort { resource, .. }
-            | Self::Terms { resource, .. }
+            | Self::Timing { resource, .. }
             | Self::ShutDown { resource } => resource,
         }
     }
@@ -122,7 +122,7 @@ impl ExtendError {
             },
             ExtendFailure::Released => Self::Released { resource },
             ExtendFailure::Limit => Self::Limit { resource },
-            ExtendFailure::Terms(wrong) => Self::Terms { resource, wrong },
+            ExtendFailure::Timing(wrong) => Self::Timing { resource, wrong },
             _ => Self::Lost { resource },
         }
     }
@@ -181,7 +181,7 @@ impl ExtendError {
             Self::TooShort { left, .. } => {
                 write!(out, "it lasts for {} only; take a longer TTL", Span(*left))
             }
-            Self::Terms { wrong, .. } => write!(out, "{wrong}"),
+            Self::Timing { wrong, .. } => write!(out, "{wrong}"),
             Self::ShutDown { .. } => out.write_str("the lock manager was shut down"),
         }
     }
@@ -196,6 +196,6 @@ leasehold_core::debug_by_sentence!(ExtendError {
     Unreachable { resource, refused, quorum, nodes, faults },
     Limit { resource },
     TooShort { resource, left },
-    Terms { resource, wrong },
+    Timing { resource, wrong },
     ShutDown { resource },
 });

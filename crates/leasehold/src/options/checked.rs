@@ -1,8 +1,8 @@
-//! Options that go together, and the plans that they come to: checked once, and shared by all locks that have them.
+//! Options that go together, and the lock configs that they come to: checked once, and shared by all locks that have them.
 
 use super::LockOptions;
 use crate::{configuration::Configuration, error::ConfigError, mode::Mode};
-use leasehold_core::Plan;
+use leasehold_core::LockConfig;
 use std::{
     num::NonZeroU32,
     sync::{Arc, OnceLock},
@@ -12,11 +12,11 @@ use std::{
 #[derive(Debug)]
 pub(crate) struct CheckedOptions {
     options: LockOptions,
-    plan: Arc<Plan>,
+    lock_config: Arc<LockConfig>,
     /// The same, but with one try. Made for the first who wants it, as the next is.
-    once: OnceLock<Arc<Plan>>,
+    once: OnceLock<Arc<LockConfig>>,
     /// The same, but with tries without end.
-    untiring: OnceLock<Arc<Plan>>,
+    untiring: OnceLock<Arc<LockConfig>>,
 }
 
 impl LockOptions {
@@ -25,10 +25,10 @@ impl LockOptions {
         self,
         configuration: &Configuration,
     ) -> Result<CheckedOptions, ConfigError> {
-        let plan = Arc::new(self.plan_for::<M>(configuration)?);
+        let lock_config = Arc::new(self.lock_config_for::<M>(configuration)?);
         Ok(CheckedOptions {
             options: self,
-            plan,
+            lock_config,
             once: OnceLock::new(),
             untiring: OnceLock::new(),
         })
@@ -41,25 +41,25 @@ impl CheckedOptions {
     }
 
     /// As the options have it.
-    pub(crate) const fn plan(&self) -> &Arc<Plan> {
-        &self.plan
+    pub(crate) const fn lock_config(&self) -> &Arc<LockConfig> {
+        &self.lock_config
     }
 
     /// With one try.
-    pub(crate) fn once(&self) -> &Arc<Plan> {
+    pub(crate) fn once(&self) -> &Arc<LockConfig> {
         self.once
             .get_or_init(|| self.with_tries(Some(NonZeroU32::MIN)))
     }
 
     /// With tries without end.
-    pub(crate) fn untiring(&self) -> &Arc<Plan> {
+    pub(crate) fn untiring(&self) -> &Arc<LockConfig> {
         self.untiring.get_or_init(|| self.with_tries(None))
     }
 
-    fn with_tries(&self, tries: Option<NonZeroU32>) -> Arc<Plan> {
-        Arc::new(Plan {
-            retry: self.plan.retry.clone().with_tries(tries),
-            ..(*self.plan).clone()
+    fn with_tries(&self, tries: Option<NonZeroU32>) -> Arc<LockConfig> {
+        Arc::new(LockConfig {
+            retry: self.lock_config.retry.clone().with_tries(tries),
+            ..(*self.lock_config).clone()
         })
     }
 }

@@ -101,7 +101,7 @@ const fn is_of_the_node(vote: &Vote) -> bool {
 impl Shell {
     /// Until when a shell that is to end goes on at most: the longer the more it has to give back.
     pub(super) fn drains_until(&self, now: Instant) -> Instant {
-        let releases = u32::try_from(self.engine.withdrawals()).unwrap_or(u32::MAX);
+        let releases = u32::try_from(self.engine.releases()).unwrap_or(u32::MAX);
         let all = FOR_EACH.saturating_mul(releases).min(MOST);
         now.saturating_add(LEAST).saturating_add(all)
     }
@@ -114,7 +114,7 @@ pub(super) fn is_drained(
     now: Instant,
     until: Instant,
 ) -> bool {
-    if now >= until || engine.withdrawals() == 0 {
+    if now >= until || engine.releases() == 0 {
         return true;
     }
     let awaited = answering.awaited(now);

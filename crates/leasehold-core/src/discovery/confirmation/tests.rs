@@ -4,7 +4,7 @@ use crate::{
     owner::Owner,
     request::{FaultKind, OperationId},
     resource::Resource,
-    terms::Ttl,
+    timing::Ttl,
 };
 use alloc::vec::Vec;
 

@@ -255,7 +255,7 @@ async fn ask_on(
     }
 }
 
-/// Until the next question: a period, or less if somebody waits for it. A wish that comes while a question is under way is for
+/// Until the next question: a period, or less if somebody waits for it. An acquire that comes while a question is under way is for
 /// another one.
 async fn rest(hurry: &Notify) {
     // Grants that are heard meanwhile share the next answer.

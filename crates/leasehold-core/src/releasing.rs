@@ -1,7 +1,7 @@
 //! Taking back what an attempt may have set.
 
 use crate::{
-    claim::Claim,
+    attempt::Attempt,
     failure::most_frequent_holder,
     node_set::{NodeId, NodeSet},
     outbox::Outbox,
@@ -9,8 +9,8 @@ use crate::{
     quorum::{Decision, Quorum},
     request::{AttemptId, Fault, FaultKind, OperationId, Tag, Vote},
     resource::Resource,
-    terms::Ttl,
     time::Instant,
+    timing::Ttl,
 };
 use alloc::{boxed::Box, vec::Vec};
 
@@ -21,8 +21,8 @@ use alloc::{boxed::Box, vec::Vec};
 /// the nodes' time limit is over, the outcome is told. The other is the nodes': a node that refused to
 /// act or was away is asked again, and so is one whose answers say that the release may have come before its acquire.
 #[derive(Clone, Debug, Hash)]
-pub(crate) struct Withdrawal {
-    claim: Box<Claim>,
+pub(crate) struct Releasing {
+    attempt: Box<Attempt>,
     quorum: Quorum,
     /// Whom to tell the outcome; nobody, if nobody waits or it was told.
     waiting: Option<OperationId>,
@@ -87,29 +87,29 @@ pub enum ReleaseOutcome {
     },
 }
 
-impl Withdrawal {
+impl Releasing {
     /// Asks every node to release.
     pub(crate) fn begin(
         now: Instant,
-        mut claim: Box<Claim>,
+        mut attempt: Box<Attempt>,
         quorum: Quorum,
         keep: Option<Instant>,
         report: Option<Report>,
         outbox: &mut Outbox,
     ) -> Self {
-        let step = claim.next_step();
-        let closes = now.saturating_add(claim.terms().node_limit());
-        claim.round.reopen(step, now, closes);
+        let step = attempt.next_step();
+        let closes = now.saturating_add(attempt.timing().node_limit());
+        attempt.round.reopen(step, now, closes);
         // Step 5: release on every node, even where the answer was no. A refusal may be the echo of
         // our own first write, whose answer was lost.
         outbox.send(
             quorum.nodes(),
-            claim.tag(step),
-            claim.release(left(keep, now)),
+            attempt.tag(step),
+            attempt.release(left(keep, now)),
         );
         let (gone, failed, granted_late) = (NodeSet::EMPTY, NodeSet::EMPTY, NodeSet::EMPTY);
         Self {
-            claim,
+            attempt,
             quorum,
             waiting: report.map(|report| report.to),
             waiting_too: Vec::new(),
@@ -130,8 +130,8 @@ impl Withdrawal {
     }
 
     /// Whose keys are taken back.
-    pub(crate) const fn attempt(&self) -> AttemptId {
-        self.claim.id()
+    pub(crate) const fn attempt_id(&self) -> AttemptId {
+        self.attempt.id()
     }
 
     /// Whether it was begun by a release, and not because an attempt or a lease came to nothing.
@@ -146,8 +146,8 @@ impl Withdrawal {
         }
         self.waiting = Some(to);
         self.ask(now, self.quorum.nodes(), outbox);
-        let closes = now.saturating_add(self.claim.terms().node_limit());
-        self.claim.round.reopen(self.latest, now, closes);
+        let closes = now.saturating_add(self.attempt.timing().node_limit());
+        self.attempt.round.reopen(self.latest, now, closes);
     }
 
     /// Takes a node's answer to a release, or the late answer to a request that sets keys.
@@ -159,9 +159,9 @@ impl Withdrawal {
         vote: Vote,
         outbox: &mut Outbox,
     ) {
-        let creates = self.claim.creates(node, tag.step);
-        self.claim.settle(now, node, tag.step, &vote);
-        if let Some((tag, leave)) = self.claim.leaving(&vote) {
+        let creates = self.attempt.creates(node, tag.step);
+        self.attempt.settle(now, node, tag.step, &vote);
+        if let Some((tag, leave)) = self.attempt.leaving(&vote) {
             outbox.send(NodeSet::of(node), tag, leave);
         }
         if creates {
@@ -183,7 +183,7 @@ impl Withdrawal {
                 Vote::Unknown(fault) if fault.kind() == FaultKind::Busy => {
                     self.failed.insert(node);
                     // It did not leave, and will when there is room: the node has not been asked yet.
-                    if self.claim.touched().contains(node) {
+                    if self.attempt.touched().contains(node) {
                         self.held_back.insert(node);
                         return;
                     }
@@ -196,10 +196,10 @@ impl Withdrawal {
                 }
             }
             // The caller is told the first certain answer, to whichever of our releases it is.
-            let step = self.claim.round.step();
-            return self.claim.round.handle(node, step, vote);
+            let step = self.attempt.round.step();
+            return self.attempt.round.handle(node, step, vote);
         }
-        self.claim.round.handle(node, tag.step, vote);
+        self.attempt.round.handle(node, tag.step, vote);
     }
 
     /// Whether request number `step` is a release.
@@ -209,7 +209,7 @@ impl Withdrawal {
 
     /// What is released.
     pub(crate) const fn resource(&self) -> &Resource {
-        self.claim.resource()
+        self.attempt.resource()
     }
 
     /// Where the link had no room for the release.
@@ -219,7 +219,7 @@ impl Withdrawal {
 
     /// The nodes that have not confirmed that the key is gone.
     pub(crate) const fn owed(&self) -> NodeSet {
-        self.claim.touched().without(self.gone)
+        self.attempt.touched().without(self.gone)
     }
 
     /// The link may have room now.
@@ -232,7 +232,7 @@ impl Withdrawal {
     fn hear_straggler(&mut self, now: Instant, node: NodeId, outbox: &mut Outbox) {
         // Argument S5: a release that was answered before may have come before the key. One that says that it has deleted
         // a key may have deleted another, if more than one request set it.
-        if self.gone.contains(node) || self.claim.repaired().contains(node) {
+        if self.gone.contains(node) || self.attempt.repaired().contains(node) {
             self.ask(now, NodeSet::of(node), outbox);
         } else {
             self.granted_late.insert(node);
@@ -251,18 +251,18 @@ impl Withdrawal {
 
     /// Looks at the clock.
     pub(crate) fn handle_timeout(&mut self, now: Instant, outbox: &mut Outbox) {
-        if now >= self.claim.round.closes() {
+        if now >= self.attempt.round.closes() {
             // These were not asked, so nothing is to be said about their answers.
             for node in self.held_back.iter() {
                 let fault = Fault::new(FaultKind::Busy, NO_ROOM);
-                let step = self.claim.round.step();
-                self.claim.round.handle(node, step, Vote::Unknown(fault));
+                let step = self.attempt.round.step();
+                self.attempt.round.handle(node, step, Vote::Unknown(fault));
             }
         }
-        self.claim.round.handle_timeout(now);
+        self.attempt.round.handle_timeout(now);
         if self.again.is_some_and(|at| now >= at) {
             self.again = None;
-            let nodes = self.failed.intersection(self.claim.touched());
+            let nodes = self.failed.intersection(self.attempt.touched());
             let nodes = nodes.without(self.held_back);
             self.ask(now, nodes, outbox);
         }
@@ -286,22 +286,22 @@ impl Withdrawal {
         // Argument S5: what still waits in the buffer of a hung node begins its TTL when the node wakes.
         // Links answer every request in the end, and only so many wait for a node at once.
         self.waiting.is_none()
-            && self.claim.is_answered()
-            && (all_gone || now >= self.claim.gone_by())
+            && self.attempt.is_answered()
+            && (all_gone || now >= self.attempt.gone_by())
     }
 
     /// When to look at the clock again; none if only an answer changes anything.
     pub(crate) fn wake_at(&self, now: Instant) -> Option<Instant> {
         let end = if self.waiting.is_some() {
-            Some(self.claim.round.closes())
+            Some(self.attempt.round.closes())
         } else {
-            Some(self.claim.gone_by()).filter(|at| *at > now)
+            Some(self.attempt.gone_by()).filter(|at| *at > now)
         };
         end.into_iter().chain(self.again).min()
     }
 
     fn ask(&mut self, now: Instant, nodes: NodeSet, outbox: &mut Outbox) {
-        let step = self.claim.next_step();
+        let step = self.attempt.next_step();
         self.asked_since.retain(|(node, _)| !nodes.contains(*node));
         if nodes == self.quorum.nodes() {
             self.latest = step;
@@ -313,8 +313,8 @@ impl Withdrawal {
         self.failed = self.failed.without(nodes);
         self.granted_late = self.granted_late.without(nodes);
         self.held_back = self.held_back.without(nodes);
-        let release = self.claim.release(left(self.keep, now));
-        outbox.send(nodes, self.claim.tag(step), release);
+        let release = self.attempt.release(left(self.keep, now));
+        outbox.send(nodes, self.attempt.tag(step), release);
     }
 
     /// The number of the last release that was sent to this node.
@@ -328,8 +328,8 @@ impl Withdrawal {
     fn ask_later(&mut self, now: Instant) {
         if self.again.is_none() {
             let pause = self
-                .claim
-                .terms()
+                .attempt
+                .timing()
                 .node_limit()
                 .saturating_mul(1 << self.postponed.min(10));
             self.again = Some(now.saturating_add(pause));
@@ -339,22 +339,22 @@ impl Withdrawal {
 
     /// A quorum of deletions decides at once; anything else is worth the answers of all nodes.
     fn is_decided(&self) -> bool {
-        let tally = self.claim.round.tally();
-        self.claim.round.decision() == Decision::Won || tally.answered() == self.quorum.nodes()
+        let tally = self.attempt.round.tally();
+        self.attempt.round.decision() == Decision::Won || tally.answered() == self.quorum.nodes()
     }
 
     fn outcome(&self) -> ReleaseOutcome {
-        let tally = self.claim.round.tally();
+        let tally = self.attempt.round.tally();
         let settled = tally.granted().union(tally.refused());
         // Another address of a server says what the server has said already.
-        let settled = settled.without(self.claim.twins()).len();
+        let settled = settled.without(self.attempt.twins()).len();
         if settled < self.quorum.needed() {
             return ReleaseOutcome::Unknown {
                 settled,
-                faults: self.claim.round.faults().to_vec(),
+                faults: self.attempt.round.faults().to_vec(),
             };
         }
-        match most_frequent_holder(self.claim.round.refusals()) {
+        match most_frequent_holder(self.attempt.round.refusals()) {
             Some((holder, nodes)) if nodes >= self.quorum.needed() => {
                 ReleaseOutcome::TakenByAnother { holder }
             }

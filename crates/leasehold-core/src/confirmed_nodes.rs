@@ -5,15 +5,15 @@ use crate::{
     quorum::Quorum,
     servers::{ServerId, Servers},
     steps::Steps,
-    terms::Terms,
     time::Instant,
+    timing::Timing,
 };
 use alloc::vec::Vec;
 use core::time::Duration;
 
 /// The nodes that have confirmed a lease, and by how much their clocks were set forward since.
 #[derive(Clone, Debug, Hash)]
-pub(crate) struct Standing {
+pub(crate) struct ConfirmedNodes {
     /// The request that they have confirmed.
     step: u32,
     nodes: NodeSet,
@@ -24,7 +24,7 @@ pub(crate) struct Standing {
     steps: Steps,
 }
 
-impl Standing {
+impl ConfirmedNodes {
     pub(crate) const fn new(step: u32, nodes: NodeSet, until: Instant, steps: Steps) -> Self {
         Self {
             step,
@@ -46,7 +46,7 @@ impl Standing {
     }
 
     /// One more node has confirmed request number `step`: a server that has done so as another node is none.
-    pub(crate) fn confirmed(&mut self, node: NodeId, step: u32, server: Option<ServerId>) {
+    pub(crate) fn confirm(&mut self, node: NodeId, step: u32, server: Option<ServerId>) {
         if step == self.step && self.servers.admit(node, server) {
             self.nodes.insert(node);
         }
@@ -61,9 +61,9 @@ impl Standing {
     }
 
     /// Until when a quorum of the keys lives.
-    pub(crate) fn valid_until(&self, quorum: Quorum, terms: &Terms) -> Instant {
+    pub(crate) fn valid_until(&self, quorum: Quorum, timing: &Timing) -> Instant {
         // Argument S2 holds by the node's clock: so much of the key's time is gone.
-        let cut = |node: NodeId| terms.cut_by(self.steps.of(node));
+        let cut = |node: NodeId| timing.cut_by(self.steps.of(node));
         let mut cuts: Vec<_> = self.nodes.iter().map(cut).collect();
         cuts.sort_unstable();
         // The quorum that lasts longest is as strong as its weakest member.
@@ -76,15 +76,15 @@ impl Standing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terms::{Drift, Ttl};
+    use crate::timing::{Drift, Ttl};
 
     fn at(millis: u64) -> Instant {
         Instant::from_origin(Duration::from_millis(millis))
     }
 
-    fn terms(margin: u64) -> Terms {
-        Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None)
-            .and_then(|terms| terms.with_step_margin(Duration::from_millis(margin)))
+    fn timing(margin: u64) -> Timing {
+        Timing::new(Ttl::DEFAULT, Drift::DEFAULT, None)
+            .and_then(|timing| timing.with_step_margin(Duration::from_millis(margin)))
             .expect("they fit")
     }
 
@@ -93,21 +93,21 @@ mod tests {
         let quorum = Quorum::majority(3).expect("three nodes");
         let [a, b, c] = [0, 1, 2].map(|index| NodeId::new(index).expect("below 32"));
         let two = NodeSet::from_iter([a, b]);
-        let mut standing = Standing::new(1, two, at(10_000), Steps::default());
-        let until = |standing: &Standing| standing.valid_until(quorum, &terms(0));
-        assert_eq!(until(&standing), at(10_000));
-        standing.set_forward(a, Duration::from_millis(300));
-        standing.set_forward(a, Duration::from_millis(700));
-        standing.set_forward(c, Duration::from_millis(9_000));
-        assert_eq!(until(&standing), at(9_000));
+        let mut confirmed = ConfirmedNodes::new(1, two, at(10_000), Steps::default());
+        let until = |confirmed: &ConfirmedNodes| confirmed.valid_until(quorum, &timing(0));
+        assert_eq!(until(&confirmed), at(10_000));
+        confirmed.set_forward(a, Duration::from_millis(300));
+        confirmed.set_forward(a, Duration::from_millis(700));
+        confirmed.set_forward(c, Duration::from_millis(9_000));
+        assert_eq!(until(&confirmed), at(9_000));
         for another in [0, 2] {
-            standing.confirmed(c, another, None);
-            assert_eq!(until(&standing), at(9_000), "request {another}");
+            confirmed.confirm(c, another, None);
+            assert_eq!(until(&confirmed), at(9_000), "request {another}");
         }
-        standing.confirmed(c, 1, None);
-        assert_eq!(until(&standing), at(10_000));
-        standing.set_forward(b, Duration::from_millis(400));
-        assert_eq!(until(&standing), at(9_600));
+        confirmed.confirm(c, 1, None);
+        assert_eq!(until(&confirmed), at(10_000));
+        confirmed.set_forward(b, Duration::from_millis(400));
+        assert_eq!(until(&confirmed), at(9_600));
     }
 
     #[test]
@@ -118,10 +118,10 @@ mod tests {
         let one = Some(ServerId::new(1));
         let mut servers = Servers::NONE;
         assert!(servers.admit(a, one) && servers.admit(c, Some(ServerId::new(2))));
-        let mut standing = Standing::new(0, two, at(10_000), Steps::default()).of(servers);
-        standing.set_forward(c, Duration::from_millis(700));
-        standing.confirmed(b, 0, one);
-        assert_eq!(standing.valid_until(quorum, &terms(0)), at(9_300));
+        let mut confirmed = ConfirmedNodes::new(0, two, at(10_000), Steps::default()).of(servers);
+        confirmed.set_forward(c, Duration::from_millis(700));
+        confirmed.confirm(b, 0, one);
+        assert_eq!(confirmed.valid_until(quorum, &timing(0)), at(9_300));
     }
 
     #[test]
@@ -129,10 +129,10 @@ mod tests {
         let quorum = Quorum::majority(1).expect("one node");
         let node = NodeId::new(0).expect("below 32");
         let all = NodeSet::from_iter([node]);
-        let mut standing = Standing::new(0, all, at(10_000), Steps::default());
-        standing.set_forward(node, Duration::from_millis(200));
-        assert_eq!(standing.valid_until(quorum, &terms(300)), at(10_000));
-        standing.set_forward(node, Duration::from_millis(200));
-        assert_eq!(standing.valid_until(quorum, &terms(300)), at(9_900));
+        let mut confirmed = ConfirmedNodes::new(0, all, at(10_000), Steps::default());
+        confirmed.set_forward(node, Duration::from_millis(200));
+        assert_eq!(confirmed.valid_until(quorum, &timing(300)), at(10_000));
+        confirmed.set_forward(node, Duration::from_millis(200));
+        assert_eq!(confirmed.valid_until(quorum, &timing(300)), at(9_900));
     }
 }

@@ -28,15 +28,15 @@ impl Ttl {
     /// Checks a TTL. A fraction of a millisecond is dropped.
     ///
     /// # Errors
-    /// [`TermsError::Ttl`] if it is shorter than [`SHORTEST`](Self::SHORTEST) or longer than
+    /// [`TimingError::Ttl`] if it is shorter than [`SHORTEST`](Self::SHORTEST) or longer than
     /// [`LONGEST`](Self::LONGEST).
-    pub fn new(ttl: Duration) -> Result<Self, TermsError> {
+    pub fn new(ttl: Duration) -> Result<Self, TimingError> {
         let millis = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
         let whole = Self { millis };
         if (Self::SHORTEST..=Self::LONGEST).contains(&whole) {
             Ok(whole)
         } else {
-            Err(TermsError::Ttl { ttl })
+            Err(TimingError::Ttl { ttl })
         }
     }
 
@@ -62,7 +62,7 @@ impl Ttl {
 
 /// TTL, drift, margin and time limit of one lock, checked against each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Terms {
+pub struct Timing {
     ttl: Ttl,
     drift: Drift,
     /// Taken off the validity on top of the drift.
@@ -83,28 +83,28 @@ pub struct Terms {
     gone_after: Duration,
 }
 
-impl Terms {
+impl Timing {
     /// Checks the parts against each other. `node_limit` is how long one node may take to answer; none
     /// means 5 % of the TTL, at least 20 ms and at most 500 ms.
     ///
     /// # Errors
-    /// [`TermsError::FixedDrift`] if the drift has no fixed part, [`TermsError::Drift`] if its allowance
-    /// eats the TTL, [`TermsError::NodeLimit`] if the time
+    /// [`TimingError::FixedDrift`] if the drift has no fixed part, [`TimingError::Drift`] if its allowance
+    /// eats the TTL, [`TimingError::NodeLimit`] if the time
     /// limit is zero or not below the validity that is left.
-    pub fn new(ttl: Ttl, drift: Drift, node_limit: Option<Duration>) -> Result<Self, TermsError> {
+    pub fn new(ttl: Ttl, drift: Drift, node_limit: Option<Duration>) -> Result<Self, TimingError> {
         // Argument S2: by the node's clock the key lives for the TTL, but counted in whole milliseconds.
         if drift.fixed < Drift::LEAST_FIXED {
-            return Err(TermsError::FixedDrift { fixed: drift.fixed });
+            return Err(TimingError::FixedDrift { fixed: drift.fixed });
         }
         let validity = validity(ttl, drift.allowance(ttl))?;
         let node_limit = match node_limit {
             None => default_node_limit(ttl, validity),
             Some(limit) if limit.is_zero() || limit >= validity => {
-                return Err(TermsError::NodeLimit { limit, validity });
+                return Err(TimingError::NodeLimit { limit, validity });
             }
             Some(limit) => limit,
         };
-        let terms = Self {
+        let timing = Self {
             ttl,
             drift,
             margin: Duration::ZERO,
@@ -116,7 +116,7 @@ impl Terms {
             life: ttl,
             gone_after: Duration::ZERO,
         };
-        Ok(terms.summed())
+        Ok(timing.summed())
     }
 
     /// The same, with what follows from its parts.
@@ -136,24 +136,24 @@ impl Terms {
     /// The same, with a lease that ends `margin` earlier: so much sooner is its loss told.
     ///
     /// # Errors
-    /// [`TermsError::Drift`] if nothing is left of the TTL, [`TermsError::NodeLimit`] if less is left than
+    /// [`TimingError::Drift`] if nothing is left of the TTL, [`TimingError::NodeLimit`] if less is left than
     /// a node may take.
-    pub fn with_margin(self, margin: Duration) -> Result<Self, TermsError> {
+    pub fn with_margin(self, margin: Duration) -> Result<Self, TimingError> {
         let limit = self.node_limit;
-        let terms = Self { margin, ..self }.summed();
-        let validity = validity(self.ttl, terms.allowance)?;
+        let timing = Self { margin, ..self }.summed();
+        let validity = validity(self.ttl, timing.allowance)?;
         if limit >= validity {
-            return Err(TermsError::NodeLimit { limit, validity });
+            return Err(TimingError::NodeLimit { limit, validity });
         }
-        Ok(terms)
+        Ok(timing)
     }
 
     /// The same, with keys that live for `delay` longer than the lease may use: if it is not released,
     /// nobody else gets the resource for so long.
     ///
     /// # Errors
-    /// [`TermsError::Ttl`] if the keys would live longer than [`Ttl::LONGEST`].
-    pub fn with_delay(self, delay: Duration) -> Result<Self, TermsError> {
+    /// [`TimingError::Ttl`] if the keys would live longer than [`Ttl::LONGEST`].
+    pub fn with_delay(self, delay: Duration) -> Result<Self, TimingError> {
         Self { delay, ..self }.checked()
     }
 
@@ -161,8 +161,8 @@ impl Terms {
     /// (assumption A2). The keys of a lease that was lost are released all the same.
     ///
     /// # Errors
-    /// [`TermsError::Ttl`] if the keys would live longer than [`Ttl::LONGEST`].
-    pub fn with_step_margin(self, step_margin: Duration) -> Result<Self, TermsError> {
+    /// [`TimingError::Ttl`] if the keys would live longer than [`Ttl::LONGEST`].
+    pub fn with_step_margin(self, step_margin: Duration) -> Result<Self, TimingError> {
         Self {
             step_margin,
             ..self
@@ -174,16 +174,16 @@ impl Terms {
     /// forgotten keys wait.
     ///
     /// # Errors
-    /// [`TermsError::AboveMost`] if they would.
-    pub fn with_most(self, most: Ttl) -> Result<Self, TermsError> {
+    /// [`TimingError::AboveMost`] if they would.
+    pub fn with_most(self, most: Ttl) -> Result<Self, TimingError> {
         Self { most, ..self }.checked()
     }
 
-    fn checked(self) -> Result<Self, TermsError> {
+    fn checked(self) -> Result<Self, TimingError> {
         let life = Ttl::new(self.longest_life())?;
         if life > self.most {
             let most = self.most;
-            return Err(TermsError::AboveMost { life, most });
+            return Err(TimingError::AboveMost { life, most });
         }
         Ok(self.summed())
     }
@@ -191,14 +191,14 @@ impl Terms {
     /// The same for another TTL. The nodes' time limit becomes shorter if the TTL asks for it.
     ///
     /// # Errors
-    /// [`TermsError`] if the drift and the margin leave nothing of the TTL.
-    pub fn with_ttl(self, ttl: Ttl) -> Result<Self, TermsError> {
-        let terms = Self { ttl, ..self }.summed();
-        let validity = validity(ttl, terms.allowance)?;
+    /// [`TimingError`] if the drift and the margin leave nothing of the TTL.
+    pub fn with_ttl(self, ttl: Ttl) -> Result<Self, TimingError> {
+        let timing = Self { ttl, ..self }.summed();
+        let validity = validity(ttl, timing.allowance)?;
         let node_limit = self.node_limit.min(half(validity));
         Self {
             node_limit,
-            ..terms
+            ..timing
         }
         .checked()
     }
@@ -280,10 +280,10 @@ impl Terms {
     }
 }
 
-fn validity(ttl: Ttl, allowance: Duration) -> Result<Duration, TermsError> {
+fn validity(ttl: Ttl, allowance: Duration) -> Result<Duration, TimingError> {
     let left = ttl.as_duration().checked_sub(allowance);
     left.filter(|left| !left.is_zero())
-        .ok_or(TermsError::Drift { ttl, allowance })
+        .ok_or(TimingError::Drift { ttl, allowance })
 }
 
 #[expect(clippy::arithmetic_side_effects, reason = "the divisor is not zero")]
@@ -304,7 +304,7 @@ fn default_node_limit(ttl: Ttl, validity: Duration) -> Duration {
 /// Why a TTL, a drift or a time limit cannot be used.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum TermsError {
+pub enum TimingError {
     /// The TTL is out of range.
     Ttl {
         /// What was asked for.
@@ -338,7 +338,7 @@ pub enum TermsError {
     },
 }
 
-impl fmt::Display for TermsError {
+impl fmt::Display for TimingError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ttl { ttl } => write!(
@@ -372,9 +372,9 @@ impl fmt::Display for TermsError {
     }
 }
 
-impl core::error::Error for TermsError {}
+impl core::error::Error for TimingError {}
 
-crate::debug_by_sentence!(TermsError {
+crate::debug_by_sentence!(TimingError {
     Ttl { ttl },
     AboveMost { life, most },
     FixedDrift { fixed },
@@ -396,21 +396,21 @@ mod tests {
 
     #[test]
     fn the_default_lease_of_ten_seconds_is_valid_for_9898_ms() {
-        let terms = Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("defaults fit");
+        let timing = Timing::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("defaults fit");
         let started = Instant::from_origin(ms(1_000));
         assert_eq!(
-            terms.valid_until(started),
+            timing.valid_until(started),
             started.saturating_add(ms(9_898))
         );
-        assert_eq!(terms.node_limit(), ms(500));
+        assert_eq!(timing.node_limit(), ms(500));
     }
 
     #[test]
     fn a_delay_lets_the_keys_live_longer_and_not_the_lease() {
-        let terms = Terms::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("defaults fit");
-        let delayed = terms.with_delay(ms(5_000)).expect("it fits");
+        let timing = Timing::new(Ttl::DEFAULT, Drift::DEFAULT, None).expect("defaults fit");
+        let delayed = timing.with_delay(ms(5_000)).expect("it fits");
         let started = Instant::from_origin(ms(1_000));
-        assert_eq!(delayed.valid_until(started), terms.valid_until(started));
+        assert_eq!(delayed.valid_until(started), timing.valid_until(started));
         assert_eq!(delayed.key_ttl(), ttl(15_000));
         let gone_by = started.saturating_add(ms(15_000 + 152));
         assert_eq!(delayed.gone_by(started), gone_by);
@@ -425,19 +425,19 @@ mod tests {
             (10_000, 500),
             (60_000, 500),
         ] {
-            let terms = Terms::new(ttl(ttl_ms), Drift::DEFAULT, None).expect("fits");
-            assert_eq!(terms.node_limit(), ms(limit_ms), "TTL {ttl_ms} ms");
+            let timing = Timing::new(ttl(ttl_ms), Drift::DEFAULT, None).expect("fits");
+            assert_eq!(timing.node_limit(), ms(limit_ms), "TTL {ttl_ms} ms");
         }
     }
 
     #[test]
     fn a_node_limit_never_outlasts_a_short_lease() {
-        let terms = Terms::new(Ttl::SHORTEST, Drift::DEFAULT, None).expect("fits");
-        assert!(terms.node_limit() < ms(5));
-        let eager = Terms::new(ttl(100), Drift::DEFAULT, Some(ms(97)));
+        let timing = Timing::new(Ttl::SHORTEST, Drift::DEFAULT, None).expect("fits");
+        assert!(timing.node_limit() < ms(5));
+        let eager = Timing::new(ttl(100), Drift::DEFAULT, Some(ms(97)));
         assert_eq!(
             eager,
-            Err(TermsError::NodeLimit {
+            Err(TimingError::NodeLimit {
                 limit: ms(97),
                 validity: ms(97)
             })
@@ -448,18 +448,18 @@ mod tests {
     fn a_drift_that_eats_the_ttl_is_refused() {
         let all = Drift::new(1_000_000, ms(1));
         assert!(matches!(
-            Terms::new(Ttl::DEFAULT, all, None),
-            Err(TermsError::Drift { .. })
+            Timing::new(Ttl::DEFAULT, all, None),
+            Err(TimingError::Drift { .. })
         ));
     }
 
     #[test]
     fn a_drift_below_what_whole_milliseconds_need_is_refused() {
         let none = Drift::new(10_000, Duration::from_micros(999));
-        let refused = Terms::new(Ttl::DEFAULT, none, None);
-        assert!(matches!(refused, Err(TermsError::FixedDrift { .. })));
+        let refused = Timing::new(Ttl::DEFAULT, none, None);
+        assert!(matches!(refused, Err(TimingError::FixedDrift { .. })));
         let least = Drift::new(0, Drift::LEAST_FIXED);
-        assert!(Terms::new(Ttl::DEFAULT, least, None).is_ok());
+        assert!(Timing::new(Ttl::DEFAULT, least, None).is_ok());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How a lease is kept between acquire and release: the rule, without the machine that follows it.
 
-use crate::{terms::Terms, time::Instant};
+use crate::{time::Instant, timing::Timing};
 use core::time::Duration;
 
 /// When a lease is extended by itself, how long it may be held, and when its danger is told.
@@ -9,7 +9,7 @@ use core::time::Duration;
     clippy::exhaustive_structs,
     reason = "the facade makes it, field by field"
 )]
-pub struct Upkeep {
+pub struct RenewalPolicy {
     /// Whether the lease is extended by itself.
     pub renewal: AutoRenewal,
     /// How many extensions there are at most, by itself and by the holder together.
@@ -39,15 +39,15 @@ pub enum AutoRenewal {
     Every(Duration),
 }
 
-impl Upkeep {
+impl RenewalPolicy {
     /// When to extend after an extension, or the acquisition, that began at `started`, by the die's throw
     /// `random`; none if the lease is not extended by itself.
     ///
     /// The time is spread by a tenth to either side, so that leases that were acquired together are not
     /// extended together for ever.
     #[must_use]
-    pub fn next_renewal(&self, terms: &Terms, started: Instant, random: u64) -> Option<Instant> {
-        let every = self.pace(terms)?;
+    pub fn next_renewal(&self, timing: &Timing, started: Instant, random: u64) -> Option<Instant> {
+        let every = self.pace(timing)?;
         let tenth = share(every, 10);
         let wide = tenth.saturating_mul(2);
         let spread = share_of(wide, random);
@@ -67,12 +67,12 @@ impl Upkeep {
     /// A node answers in the order in which it was asked. One that is busy with the extensions of other leases is not
     /// quicker if it is asked again meanwhile.
     #[must_use]
-    pub fn patience(&self, terms: &Terms, now: Instant, valid_until: Instant) -> Duration {
+    pub fn patience(&self, timing: &Timing, now: Instant, valid_until: Instant) -> Duration {
         let left = valid_until.saturating_since(now);
         // In whole milliseconds, as people are told of it.
         let third =
             Duration::from_millis(u64::try_from(share(left, 3).as_millis()).unwrap_or(u64::MAX));
-        terms.node_limit().max(third)
+        timing.node_limit().max(third)
     }
 
     /// When to try again after an extension that began at `started` and failed at `now`, of a lease that ends at
@@ -84,11 +84,11 @@ impl Upkeep {
     #[must_use]
     pub fn next_try(
         &self,
-        terms: &Terms,
+        timing: &Timing,
         (started, now, valid_until): (Instant, Instant, Instant),
         random: u64,
     ) -> Option<Instant> {
-        let pause = self.pace(terms)?.min(terms.node_limit());
+        let pause = self.pace(timing)?.min(timing.node_limit());
         let soon = now.saturating_add(SHORTEST_REST);
         let spread = share(valid_until.saturating_since(now), 8);
         let at = started.saturating_add(pause).max(soon);
@@ -97,10 +97,10 @@ impl Upkeep {
 
     /// From when on a lease that ends at `valid_until` is in danger.
     #[must_use]
-    pub fn in_danger_at(&self, terms: &Terms, valid_until: Instant) -> Instant {
+    pub fn in_danger_at(&self, timing: &Timing, valid_until: Instant) -> Instant {
         let danger = self
             .danger
-            .unwrap_or_else(|| share(terms.ttl().as_duration(), 3));
+            .unwrap_or_else(|| share(timing.ttl().as_duration(), 3));
         valid_until.saturating_sub(danger)
     }
 
@@ -118,12 +118,12 @@ impl Upkeep {
         Some(until.saturating_since(now)).filter(|left| !left.is_zero())
     }
 
-    fn pace(&self, terms: &Terms) -> Option<Duration> {
-        let third = share(terms.ttl().as_duration(), 3);
+    fn pace(&self, timing: &Timing) -> Option<Duration> {
+        let third = share(timing.ttl().as_duration(), 3);
         match self.renewal {
             AutoRenewal::Off => None,
             AutoRenewal::Thirds => Some(third),
-            AutoRenewal::Every(every) => Some(every.min(share(terms.validity(), 2))),
+            AutoRenewal::Every(every) => Some(every.min(share(timing.validity(), 2))),
         }
     }
 }
@@ -146,45 +146,45 @@ fn share_of(span: Duration, random: u64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terms::{Drift, Ttl};
+    use crate::timing::{Drift, Ttl};
 
     fn at(millis: u64) -> Instant {
         Instant::from_origin(Duration::from_millis(millis))
     }
 
-    fn terms() -> Terms {
+    fn timing() -> Timing {
         let ttl = Ttl::new(Duration::from_millis(9_600)).expect("in range");
-        Terms::new(ttl, Drift::DEFAULT, None).expect("it fits")
+        Timing::new(ttl, Drift::DEFAULT, None).expect("it fits")
     }
 
-    fn every(renewal: AutoRenewal) -> Upkeep {
-        Upkeep {
+    fn every(renewal: AutoRenewal) -> RenewalPolicy {
+        RenewalPolicy {
             renewal,
-            ..Upkeep::default()
+            ..RenewalPolicy::default()
         }
     }
 
     #[test]
     fn renewals_come_every_third_of_the_ttl_give_or_take_a_tenth() {
         let thirds = every(AutoRenewal::Thirds);
-        assert_eq!(thirds.next_renewal(&terms(), at(0), 0), Some(at(2_800)));
+        assert_eq!(thirds.next_renewal(&timing(), at(0), 0), Some(at(2_800)));
         // 3,520 ms, and down to the grid of 100 ms.
         assert_eq!(
-            thirds.next_renewal(&terms(), at(0), u64::MAX),
+            thirds.next_renewal(&timing(), at(0), u64::MAX),
             Some(at(3_500))
         );
         let off = every(AutoRenewal::Off);
-        assert_eq!(off.next_renewal(&terms(), at(0), 0), None);
-        assert_eq!(off.next_try(&terms(), (at(0), at(0), at(9)), 0), None);
+        assert_eq!(off.next_renewal(&timing(), at(0), 0), None);
+        assert_eq!(off.next_try(&timing(), (at(0), at(0), at(9)), 0), None);
     }
 
     #[test]
     fn a_pace_of_ones_own_leaves_room_for_a_second_try() {
         let slow = every(AutoRenewal::Every(Duration::from_secs(60)));
-        let next = slow.next_renewal(&terms(), at(0), u64::MAX);
+        let next = slow.next_renewal(&timing(), at(0), u64::MAX);
         assert!(next.is_some_and(|next| next < at(5_300)), "{next:?}");
-        let limit = terms().node_limit();
-        let next_try = |now, random| slow.next_try(&terms(), (at(7), now, at(1_700)), random);
+        let limit = timing().node_limit();
+        let next_try = |now, random| slow.next_try(&timing(), (at(7), now, at(1_700)), random);
         assert_eq!(next_try(at(8), 0), Some(at(7).saturating_add(limit)));
         assert_eq!(next_try(at(900), 0), Some(at(901)));
         assert_eq!(next_try(at(900), u64::MAX / 2 + 1), Some(at(951)));
@@ -192,28 +192,28 @@ mod tests {
 
     #[test]
     fn the_longer_a_lease_lasts_the_longer_nodes_may_take_to_extend_it() {
-        let patience = |now| Upkeep::default().patience(&terms(), at(now), at(9_000));
+        let patience = |now| RenewalPolicy::default().patience(&timing(), at(now), at(9_000));
         assert_eq!(patience(0), Duration::from_secs(3));
         assert_eq!(patience(6_000), Duration::from_secs(1));
         for late in [8_500, 9_000, 9_100] {
-            assert_eq!(patience(late), terms().node_limit());
+            assert_eq!(patience(late), timing().node_limit());
         }
     }
 
     #[test]
     fn no_pace_is_so_quick_that_extensions_follow_each_other_at_once() {
         let hasty = every(AutoRenewal::Every(Duration::from_nanos(1)));
-        assert_eq!(hasty.next_renewal(&terms(), at(5), 0), Some(at(6)));
+        assert_eq!(hasty.next_renewal(&timing(), at(5), 0), Some(at(6)));
     }
 
     #[test]
     fn a_short_hold_keeps_the_rest() {
-        let upkeep = Upkeep {
+        let policy = RenewalPolicy {
             least_hold: Some(Duration::from_secs(5)),
-            ..Upkeep::default()
+            ..RenewalPolicy::default()
         };
-        assert_eq!(upkeep.keep(at(0), at(4_000)), Some(Duration::from_secs(1)));
-        assert_eq!(upkeep.keep(at(0), at(5_000)), None);
-        assert_eq!(Upkeep::default().keep(at(0), at(0)), None);
+        assert_eq!(policy.keep(at(0), at(4_000)), Some(Duration::from_secs(1)));
+        assert_eq!(policy.keep(at(0), at(5_000)), None);
+        assert_eq!(RenewalPolicy::default().keep(at(0), at(0)), None);
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::{
     owner::{Owner, OwnerSource},
+    renewal_policy::RenewalPolicy,
     resource::Resource,
     retry::Retry,
-    terms::Terms,
-    upkeep::Upkeep,
+    timing::Timing,
 };
 use alloc::sync::Arc;
 use core::{
@@ -19,15 +19,15 @@ use core::{
     clippy::exhaustive_structs,
     reason = "the facade makes it, field by field"
 )]
-pub struct Plan {
+pub struct LockConfig {
     /// TTL, drift and the nodes' time limit.
-    pub terms: Terms,
+    pub timing: Timing,
     /// How often to try.
     pub retry: Retry,
     /// Where owners come from.
     pub owners: OwnerSource,
     /// How the lease is kept.
-    pub upkeep: Upkeep,
+    pub policy: RenewalPolicy,
     /// Whether there is to be a fencing token.
     pub is_fenced: bool,
     /// Whether the acquisition waits for those before it that want the same here.
@@ -44,19 +44,19 @@ pub struct Plan {
     clippy::exhaustive_structs,
     reason = "the facade makes it, field by field"
 )]
-pub struct Wish {
+pub struct AcquireRequest {
     /// What is to be locked.
     pub resource: Resource,
     /// How.
-    pub plan: Arc<Plan>,
+    pub config: Arc<LockConfig>,
     /// Whose keys are to be taken over, if the resource was handed over and is not free.
     pub from: Option<Owner>,
-    /// For how long the caller waits at most, on top of the plan's tries.
+    /// For how long the caller waits at most, on top of the config's tries.
     pub patience: Option<Duration>,
 }
 
-/// A plan has no hash of its own: it holds functions. It needs none either: an operation keeps the plan that
+/// A config has no hash of its own: it holds functions. It needs none either: an operation keeps the config that
 /// it was submitted with, so no two states of an engine differ in nothing else.
-impl Hash for Plan {
+impl Hash for LockConfig {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }

@@ -1,4 +1,4 @@
-//! What may stand on the nodes under one owner.
+//! An attempt: everything that is done under one owner, from its first request to its last confirmed release.
 
 use crate::{
     fence::FencingToken,
@@ -9,21 +9,21 @@ use crate::{
     request::{AttemptId, FaultKind, Request, Tag, Vote},
     resource::Resource,
     round::Round,
-    terms::{Terms, Ttl},
     time::Instant,
+    timing::{Timing, Ttl},
 };
 use alloc::{boxed::Box, vec::Vec};
 use core::time::Duration;
 
-/// The keys that one attempt may have set: everything that is needed to take them back.
+/// Everything that is done under one owner: which keys it may have set, and what is needed to take them back.
 ///
-/// A claim begins with the attempt's first request and ends when every key is known to be gone or has
+/// An attempt begins with its first request and ends when every key is known to be gone or has
 /// outlived its TTL (argument S5). A TTL begins when a request takes effect, not when it is sent: a
 /// request that waits in the buffer of a hung node may set its key long after.
 ///
 /// It stays where it is while it goes from the acquisition to the lease and to its release.
 #[derive(Clone, Debug, Hash)]
-pub struct Claim {
+pub struct Attempt {
     id: AttemptId,
     resource: Resource,
     owner: Owner,
@@ -35,7 +35,7 @@ pub struct Claim {
     place: Option<Place>,
     /// Where it was put into the queue.
     queued: NodeSet,
-    terms: Terms,
+    timing: Timing,
     /// The vote of the attempt, on its first request or on its release.
     pub(crate) round: Round,
     /// For how long a key of the first request may be there.
@@ -69,17 +69,17 @@ struct Further {
     unanswered: NodeSet,
 }
 
-impl Claim {
+impl Attempt {
     /// The step under which the keys are asked for first.
     pub const ACQUIRE_STEP: u32 = 0;
 
-    /// The claim of an attempt whose acquire request leaves for all nodes now.
+    /// An attempt whose first request leaves for all nodes now.
     #[must_use]
     pub fn new(
         id: AttemptId,
         resource: Resource,
         owner: Owner,
-        terms: Terms,
+        timing: Timing,
         quorum: Quorum,
         now: Instant,
     ) -> Box<Self> {
@@ -95,8 +95,8 @@ impl Claim {
             proposal: None,
             place: None,
             queued: NodeSet::EMPTY,
-            terms,
-            first: terms.gone_after(),
+            timing,
+            first: timing.gone_after(),
             nodes,
             untouched,
             outside: NodeSet::EMPTY,
@@ -105,7 +105,7 @@ impl Claim {
             repaired: NodeSet::EMPTY,
             further: Vec::new(),
             steps,
-            gone_by: terms.gone_by(now),
+            gone_by: timing.gone_by(now),
         })
     }
 
@@ -130,19 +130,19 @@ impl Claim {
         self
     }
 
-    /// The claim on the keys of another's attempt, of whose requests nothing is known.
+    /// Another client's attempt, of whose requests nothing is known.
     #[must_use]
     pub fn on_foreign(
         id: AttemptId,
         resource: Resource,
         owner: Owner,
-        terms: Terms,
+        timing: Timing,
         quorum: Quorum,
         now: Instant,
     ) -> Box<Self> {
-        let mut claim = Self::new(id, resource, owner, terms, quorum, now);
-        claim.unanswered = NodeSet::EMPTY;
-        claim
+        let mut attempt = Self::new(id, resource, owner, timing, quorum, now);
+        attempt.unanswered = NodeSet::EMPTY;
+        attempt
     }
 
     /// Takes note of what a node answered to request number `step`. Answers to releases change nothing.
@@ -208,7 +208,7 @@ impl Claim {
         }
     }
 
-    /// The nodes on which no lease of this claim stands, even if they find its key there: they are other addresses of
+    /// The nodes on which no lease of this attempt stands, even if they find its key there: they are other addresses of
     /// servers that have set it.
     pub(crate) const fn strangers(&self) -> NodeSet {
         self.outside.union(self.twins)
@@ -227,14 +227,14 @@ impl Claim {
     }
 
     /// Takes note that request number `step`, which leaves for all nodes now, makes the keys live on for
-    /// these terms.
-    pub fn extended_at(&mut self, now: Instant, step: u32, terms: Terms) {
-        self.terms = terms;
-        self.gone_by = self.gone_by.max(terms.gone_by(now));
+    /// this timing.
+    pub fn extended_at(&mut self, now: Instant, step: u32, timing: Timing) {
+        self.timing = timing;
+        self.gone_by = self.gone_by.max(timing.gone_by(now));
         self.further.push(Further {
             step,
             creates: false,
-            gone_after: terms.gone_after(),
+            gone_after: timing.gone_after(),
             unanswered: self.nodes,
         });
     }
@@ -242,13 +242,13 @@ impl Claim {
     /// Takes note that request number `step`, which leaves for `nodes` now, sets the key where there is
     /// none.
     pub fn repaired_at(&mut self, now: Instant, step: u32, nodes: NodeSet) {
-        self.gone_by = self.gone_by.max(self.terms.gone_by(now));
+        self.gone_by = self.gone_by.max(self.timing.gone_by(now));
         self.untouched = self.untouched.without(nodes);
         self.repaired = self.repaired.union(nodes);
         self.further.push(Further {
             step,
             creates: true,
-            gone_after: self.terms.gone_after(),
+            gone_after: self.timing.gone_after(),
             unanswered: nodes,
         });
     }
@@ -283,7 +283,7 @@ impl Claim {
             None => Request::Acquire {
                 resource: self.resource.clone(),
                 owner: self.owner.clone(),
-                ttl: self.terms.key_ttl(),
+                ttl: self.timing.key_ttl(),
                 proposal: self.proposal,
                 place: self.place,
             },
@@ -291,14 +291,14 @@ impl Claim {
                 resource: self.resource.clone(),
                 from: from.clone(),
                 owner: self.owner.clone(),
-                ttl: self.terms.key_ttl(),
+                ttl: self.timing.key_ttl(),
                 proposal: self.proposal,
             },
         }
     }
 
-    /// What tells a node that nobody waits any more, if it tells with this vote that it has put us into its queue: of a
-    /// claim that was won before that was heard. Whoever had a ticket has told it already.
+    /// What tells a node that nobody waits any more, if it tells with this vote that it has put us into its queue: of an
+    /// attempt that was won before that was heard. Whoever had a ticket has told it already.
     pub(crate) fn leaving(&self, vote: &Vote) -> Option<(Tag, Request)> {
         let place = self
             .place
@@ -327,7 +327,7 @@ impl Claim {
         Request::Repair {
             resource: self.resource.clone(),
             owner: self.owner.clone(),
-            ttl: self.terms.key_ttl(),
+            ttl: self.timing.key_ttl(),
             proposal: self.proposal,
         }
     }
@@ -348,7 +348,7 @@ impl Claim {
         Request::Extend {
             resource: self.resource.clone(),
             owner: self.owner.clone(),
-            ttl: self.terms.key_ttl(),
+            ttl: self.timing.key_ttl(),
         }
     }
 
@@ -380,10 +380,10 @@ impl Claim {
         &self.owner
     }
 
-    /// The terms of the keys.
+    /// The timing of the keys.
     #[must_use]
-    pub const fn terms(&self) -> &Terms {
-        &self.terms
+    pub const fn timing(&self) -> &Timing {
+        &self.timing
     }
 
     /// Where a key may have been set.

@@ -3,7 +3,7 @@
 
 use super::{Acquisition, Rest, State, Turn};
 use crate::{
-    claim::Claim,
+    attempt::Attempt,
     failure::Cause,
     node_set::{NodeId, NodeSet},
     outbox::Outbox,
@@ -17,7 +17,7 @@ use core::time::Duration;
 impl Acquisition {
     /// Whether one node is asked before the others.
     pub(super) fn asks_one_first(&self) -> bool {
-        self.plan.asks_one_first && !self.draws_a_ticket() && !self.rivals.bypass_the_first()
+        self.config.asks_one_first && !self.draws_a_ticket() && !self.contention.bypass_the_first()
     }
 
     /// The node that was asked alone has not refused: the others' answers decide.
@@ -25,12 +25,12 @@ impl Acquisition {
         let closes = self.closes(now);
         let state = core::mem::replace(&mut self.state, State::Resting(Rest::NEW));
         self.state = match state {
-            State::Knocking(mut claim, first) => {
-                claim.round.put_off(closes);
+            State::Probing(mut attempt, first) => {
+                attempt.round.put_off(closes);
                 let others = self.quorum.nodes().without(NodeSet::of(first));
-                outbox.send(others, claim.tag(Claim::ACQUIRE_STEP), claim.first());
+                outbox.send(others, attempt.tag(Attempt::ACQUIRE_STEP), attempt.first());
                 self.asked_all = now;
-                State::Voting(claim)
+                State::Voting(attempt)
             }
             other => other,
         };
@@ -44,19 +44,20 @@ impl Acquisition {
         );
         self.learn_place(&round);
         let rest = self.look_round(now, &round, 0);
-        self.rivals.turn_away(now.saturating_since(round.started()));
+        self.contention
+            .turn_away(now.saturating_since(round.started()));
         let turn = self.fail(now, None, Cause::of_refusal(round));
         self.wait(now, rest, &turn);
         turn
     }
 }
 
-/// The nodes that were not asked yet have nothing of this claim, and will not have it.
-pub(super) fn leave_out(now: Instant, claim: &mut Claim, asked: NodeId, quorum: Quorum) {
+/// The nodes that were not asked yet have nothing of this attempt, and will not have it.
+pub(super) fn skip_others(now: Instant, attempt: &mut Attempt, asked: NodeId, quorum: Quorum) {
     let others = quorum.nodes().without(NodeSet::of(asked));
     for node in others.iter() {
         let unasked = Vote::Unknown(Fault::new(FaultKind::Down, "was not asked"));
-        claim.settle(now, node, Claim::ACQUIRE_STEP, &unasked);
+        attempt.settle(now, node, Attempt::ACQUIRE_STEP, &unasked);
     }
 }
 
@@ -65,4 +66,4 @@ pub(super) fn leave_out(now: Instant, claim: &mut Claim, asked: NodeId, quorum: 
 /// A node that hangs costs this once: until it answers again, all meet on another. One that always takes longer costs it at
 /// each call. One that is only busy must not be taken for either: whoever asks the others meanwhile divides their votes, what it takes back calls all who wait, and that keeps the
 /// node busy.
-pub(super) const KNOCK: Duration = Duration::from_millis(50);
+pub(super) const PROBE_TIME: Duration = Duration::from_millis(50);

@@ -1,12 +1,12 @@
 //! What an acquisition has seen of others who want the same, and what it does about them.
 
-use crate::local_queue::Rivalry;
+use crate::local_queue::ContentionLevel;
 use core::time::Duration;
 
 /// The others, as far as one knows.
 #[derive(Clone, Copy, Debug, Default, Hash)]
-pub(super) struct Rivals {
-    are_known: bool,
+pub(super) struct Contention {
+    is_known: bool,
     /// Whether anybody has refused us the resource.
     refused: bool,
     /// Whether another got it when we were called.
@@ -21,14 +21,14 @@ pub(super) struct Rivals {
     bypasses: u32,
 }
 
-impl Rivals {
-    pub(super) const fn are_known(&self) -> bool {
-        self.are_known
+impl Contention {
+    pub(super) const fn is_known(&self) -> bool {
+        self.is_known
     }
 
     /// There are some: this engine has met them before.
-    pub(super) const fn have_been_met(&mut self) {
-        self.are_known = true;
+    pub(super) const fn is_certain(&mut self) {
+        self.is_known = true;
     }
 
     /// We were called, and ask.
@@ -48,7 +48,7 @@ impl Rivals {
         };
         if self.calls > 0 {
             self.overtook = true;
-            self.are_known = true;
+            self.is_known = true;
         }
     }
 
@@ -58,7 +58,7 @@ impl Rivals {
         self.splits = 0;
         self.refused = true;
         self.overtook = true;
-        self.are_known = true;
+        self.is_known = true;
     }
 
     /// The node that was asked first has granted, and the others had been given to another meanwhile.
@@ -78,11 +78,11 @@ impl Rivals {
     }
 
     /// How we fared with them.
-    pub(super) const fn rivalry(&self) -> Rivalry {
+    pub(super) const fn level(&self) -> ContentionLevel {
         match (self.overtook, self.refused) {
-            (true, _) => Rivalry::Overtaken,
-            (false, true) => Rivalry::Refused,
-            (false, false) => Rivalry::None,
+            (true, _) => ContentionLevel::Overtaken,
+            (false, true) => ContentionLevel::Refused,
+            (false, false) => ContentionLevel::None,
         }
     }
 
@@ -96,7 +96,7 @@ impl Rivals {
         if self.splits > 0 {
             return LONGEST_WINDOW.saturating_mul(1 << self.splits.min(MOST_DOUBLINGS));
         }
-        if !self.are_known {
+        if !self.is_known {
             return Duration::ZERO;
         }
         let shorter = LONGEST_WINDOW.checked_div(self.calls.saturating_add(1));
@@ -122,19 +122,20 @@ mod tests {
     use alloc::vec::Vec;
 
     /// What is so after each of so many calls in vain, the way taking so long.
-    fn after_calls<T>(count: u32, way_us: u64, what: impl Fn(&Rivals) -> T) -> Vec<T> {
-        let mut rivals = Rivals::default();
+    fn after_calls<T>(count: u32, way_us: u64, what: impl Fn(&Contention) -> T) -> Vec<T> {
+        let mut contention = Contention::default();
         let after = |_| {
-            rivals.call();
-            rivals.turn_away(Duration::from_micros(way_us));
-            what(&rivals)
+            contention.call();
+            contention.turn_away(Duration::from_micros(way_us));
+            what(&contention)
         };
         (0..count).map(after).collect()
     }
 
     #[test]
     fn whoever_has_waited_longer_asks_sooner_but_not_much_sooner_than_the_way_takes() {
-        let windows = |way_us| after_calls(32, way_us, |rivals| rivals.window().as_micros());
+        let windows =
+            |way_us| after_calls(32, way_us, |contention| contention.window().as_micros());
         let (near, far) = (windows(10), windows(200));
         assert_eq!((near[0], near[4], near[31]), (255, 88, 20));
         assert_eq!((far[0], far[4], far[31]), (350, 183, 115));
@@ -143,31 +144,31 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_others_who_are_not_known_of() {
-        let mut rivals = Rivals::default();
-        assert_eq!(rivals.window(), Duration::ZERO);
-        rivals.hold(Duration::ZERO, false);
+        let mut contention = Contention::default();
+        assert_eq!(contention.window(), Duration::ZERO);
+        contention.hold(Duration::ZERO, false);
         assert_eq!(
-            (rivals.window(), rivals.rivalry()),
-            (Duration::ZERO, Rivalry::Refused)
+            (contention.window(), contention.level()),
+            (Duration::ZERO, ContentionLevel::Refused)
         );
-        rivals.call();
-        rivals.hold(Duration::ZERO, false);
-        assert!(!rivals.window().is_zero());
-        assert_eq!(rivals.rivalry(), Rivalry::Overtaken);
+        contention.call();
+        contention.hold(Duration::ZERO, false);
+        assert!(!contention.window().is_zero());
+        assert_eq!(contention.level(), ContentionLevel::Overtaken);
     }
 
     #[test]
     fn whoever_is_divided_from_others_again_and_again_waits_for_longer() {
-        let mut rivals = Rivals::default();
+        let mut contention = Contention::default();
         let windows: Vec<_> = (0..9)
             .map(|_| {
-                rivals.call();
-                rivals.hold(Duration::ZERO, true);
-                rivals.window().as_millis()
+                contention.call();
+                contention.hold(Duration::ZERO, true);
+                contention.window().as_millis()
             })
             .collect();
         assert_eq!(windows, [1, 2, 4, 8, 16, 32, 64, 64, 64]);
-        rivals.hold(Duration::ZERO, false);
-        assert!(rivals.window() < LONGEST_WINDOW, "somebody has it");
+        contention.hold(Duration::ZERO, false);
+        assert!(contention.window() < LONGEST_WINDOW, "somebody has it");
     }
 }

@@ -7,20 +7,20 @@ use core::time::Duration;
 /// What is remembered of resources that were held lately: a few of them, since whoever comes back at once is who may
 /// keep others out.
 #[derive(Clone, Debug, Hash)]
-pub(super) struct Streaks(Vec<Option<Streak>>);
+pub(super) struct YieldRule(Vec<Option<RecentWinner>>);
 
 #[derive(Clone, Debug, Hash)]
-struct Streak {
+struct RecentWinner {
     resource: Resource,
     /// How often in a row it was won here.
     wins: u32,
     /// Until when it is assumed that others want it too.
-    rivals_until: Instant,
+    contended_until: Instant,
 }
 
 /// How the winner fared with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rivalry {
+pub(crate) enum ContentionLevel {
     /// Nobody was in the way.
     None,
     /// Another had it before.
@@ -29,56 +29,56 @@ pub(crate) enum Rivalry {
     Overtaken,
 }
 
-impl Streaks {
+impl YieldRule {
     /// Nothing is remembered.
     pub(super) fn new() -> Self {
         Self(vec![None; SLOTS])
     }
 
     /// The resource was won.
-    pub(super) fn won(&mut self, now: Instant, resource: &Resource, rivalry: Rivalry) {
+    pub(super) fn won(&mut self, now: Instant, resource: &Resource, level: ContentionLevel) {
         let Some(slot) = self.0.get_mut(slot_of(resource)) else {
             return;
         };
-        let known = slot.take().filter(|streak| streak.resource == *resource);
-        let mut streak = known.unwrap_or_else(|| Streak {
+        let known = slot.take().filter(|winner| winner.resource == *resource);
+        let mut winner = known.unwrap_or_else(|| RecentWinner {
             resource: resource.clone(),
             wins: 0,
-            rivals_until: Instant::ORIGIN,
+            contended_until: Instant::ORIGIN,
         });
-        streak.wins = if rivalry == Rivalry::None {
-            streak.wins.saturating_add(1)
+        winner.wins = if level == ContentionLevel::None {
+            winner.wins.saturating_add(1)
         } else {
             1
         };
-        if rivalry == Rivalry::Overtaken {
-            streak.rivals_until = now.saturating_add(MEMORY);
+        if level == ContentionLevel::Overtaken {
+            winner.contended_until = now.saturating_add(MEMORY);
         }
-        *slot = Some(streak);
+        *slot = Some(winner);
     }
 
     /// Whether others want it too, as far as is known.
-    pub(super) fn has_rivals(&self, now: Instant, resource: &Resource) -> bool {
-        let streak = self.0.get(slot_of(resource)).and_then(Option::as_ref);
-        streak.is_some_and(|streak| streak.resource == *resource && now < streak.rivals_until)
+    pub(super) fn is_contended(&self, now: Instant, resource: &Resource) -> bool {
+        let winner = self.0.get(slot_of(resource)).and_then(Option::as_ref);
+        winner.is_some_and(|winner| winner.resource == *resource && now < winner.contended_until)
     }
 
     /// Whether others shall have their turn before the next of ours, of whom `waiting` wait. Asked once before each.
     pub(super) fn is_over(&mut self, now: Instant, resource: &Resource, waiting: usize) -> bool {
-        let streak = self.0.get_mut(slot_of(resource)).and_then(Option::as_mut);
-        let Some(streak) = streak.filter(|streak| streak.resource == *resource) else {
+        let winner = self.0.get_mut(slot_of(resource)).and_then(Option::as_mut);
+        let Some(winner) = winner.filter(|winner| winner.resource == *resource) else {
             return false;
         };
-        let most = if now < streak.rivals_until {
+        let most = if now < winner.contended_until {
             u32::try_from(waiting)
                 .unwrap_or(u32::MAX)
                 .clamp(1, MOST_OF_MANY)
         } else {
             MOST_ALONE
         };
-        let is_over = streak.wins >= most;
+        let is_over = winner.wins >= most;
         if is_over {
-            streak.wins = 0;
+            winner.wins = 0;
         }
         is_over
     }
@@ -111,27 +111,33 @@ mod tests {
     #[test]
     fn whoever_has_rivals_lets_them_have_their_turn() {
         let resource = Resource::new("r").expect("a name");
-        let mut streaks = Streaks::new();
-        streaks.won(at(0), &resource, Rivalry::Overtaken);
-        assert!(!streaks.is_over(at(1), &resource, 2), "two wait here");
-        assert!(streaks.is_over(at(1), &resource, 1));
-        assert!(!streaks.is_over(at(1), &resource, 1), "once");
-        streaks.won(at(2), &resource, Rivalry::None);
-        assert!(streaks.is_over(at(999), &resource, 0));
-        streaks.won(at(999), &resource, Rivalry::None);
-        assert!(!streaks.is_over(at(1_001), &resource, 1), "they have gone");
+        let mut yield_rule = YieldRule::new();
+        yield_rule.won(at(0), &resource, ContentionLevel::Overtaken);
+        assert!(!yield_rule.is_over(at(1), &resource, 2), "two wait here");
+        assert!(yield_rule.is_over(at(1), &resource, 1));
+        assert!(!yield_rule.is_over(at(1), &resource, 1), "once");
+        yield_rule.won(at(2), &resource, ContentionLevel::None);
+        assert!(yield_rule.is_over(at(999), &resource, 0));
+        yield_rule.won(at(999), &resource, ContentionLevel::None);
+        assert!(
+            !yield_rule.is_over(at(1_001), &resource, 1),
+            "they have gone"
+        );
     }
 
     #[test]
     fn whoever_knows_of_no_rivals_makes_room_now_and_then() {
         let resource = Resource::new("r").expect("a name");
-        let mut streaks = Streaks::new();
+        let mut yield_rule = YieldRule::new();
         for _ in 0..MOST_ALONE {
-            assert!(!streaks.is_over(at(0), &resource, 9));
-            streaks.won(at(0), &resource, Rivalry::None);
+            assert!(!yield_rule.is_over(at(0), &resource, 9));
+            yield_rule.won(at(0), &resource, ContentionLevel::None);
         }
-        assert!(streaks.is_over(at(0), &resource, 9));
-        streaks.won(at(1), &resource, Rivalry::Refused);
-        assert!(!streaks.has_rivals(at(1), &resource), "it was only held");
+        assert!(yield_rule.is_over(at(0), &resource, 9));
+        yield_rule.won(at(1), &resource, ContentionLevel::Refused);
+        assert!(
+            !yield_rule.is_contended(at(1), &resource),
+            "it was only held"
+        );
     }
 }

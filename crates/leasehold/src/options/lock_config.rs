@@ -3,48 +3,48 @@
 use super::{LockOptions, MaxHold};
 use crate::{configuration::Configuration, error::ConfigError, holder::Holder, mode::Mode};
 use leasehold_core::{
-    AutoRenewal, OwnerSource, Pause, Plan, Retry, Terms, TermsError, Ttl, Upkeep,
+    AutoRenewal, LockConfig, OwnerSource, Pause, RenewalPolicy, Retry, Timing, TimingError, Ttl,
 };
 use std::{num::NonZeroU32, sync::LazyLock, time::Duration};
 
 impl LockOptions {
-    fn terms(&self) -> Result<Terms, ConfigError> {
-        let terms = Terms::new(Ttl::new(self.ttl)?, self.drift, self.node_limit)?;
+    fn timing(&self) -> Result<Timing, ConfigError> {
+        let timing = Timing::new(Ttl::new(self.ttl)?, self.drift, self.node_limit)?;
         let margin = self
             .margin
-            .unwrap_or_else(|| DEFAULT_MARGIN.min(terms.validity() / 4));
-        let terms = match terms.with_margin(margin) {
+            .unwrap_or_else(|| DEFAULT_MARGIN.min(timing.validity() / 4));
+        let timing = match timing.with_margin(margin) {
             // A time limit that leaves no room for the margin that nobody asked for.
-            Err(_) if self.margin.is_none() => terms,
-            terms => terms?,
+            Err(_) if self.margin.is_none() => timing,
+            timing => timing?,
         };
-        Ok(terms
+        Ok(timing
             .with_delay(self.lock_delay)?
             .with_step_margin(self.step_margin)?)
     }
 
     /// A day, unless something else was asked for, or would not fit into a day.
-    fn upkeep(&self) -> Upkeep {
-        let least = self.upkeep.least_hold.unwrap_or_default();
+    fn policy(&self) -> RenewalPolicy {
+        let least = self.policy.least_hold.unwrap_or_default();
         let most_hold = match self.max_hold {
             MaxHold::Default => Some(DEFAULT_MAX_HOLD.max(self.ttl).max(least)),
             MaxHold::Most(most) => Some(most),
             MaxHold::Unlimited => None,
         };
-        Upkeep {
+        RenewalPolicy {
             most_hold,
-            ..self.upkeep.clone()
+            ..self.policy.clone()
         }
     }
 
-    fn check_upkeep(upkeep: &Upkeep) -> Result<(), ConfigError> {
-        let Upkeep {
+    fn check_policy(policy: &RenewalPolicy) -> Result<(), ConfigError> {
+        let RenewalPolicy {
             renewal,
             most_hold,
             least_hold,
             heartbeat,
             ..
-        } = upkeep;
+        } = policy;
         let zero = |option, value: Option<Duration>| match value {
             Some(Duration::ZERO) => Err(ConfigError::NoTime { option }),
             _ => Ok(()),
@@ -59,35 +59,35 @@ impl LockOptions {
         match (*least_hold, *most_hold) {
             (Some(least), Some(most)) if least > most => Err(ConfigError::Holds { least, most }),
             (Some(least), _) if least > Ttl::LONGEST.as_duration() => {
-                Err(TermsError::Ttl { ttl: least }.into())
+                Err(TimingError::Ttl { ttl: least }.into())
             }
             _ => Ok(()),
         }
     }
 
-    /// The plan for the locks of a manager with this configuration.
-    pub(crate) fn plan_for<M: Mode>(
+    /// The configuration for the locks of a manager with this configuration.
+    pub(crate) fn lock_config_for<M: Mode>(
         &self,
         configuration: &Configuration,
-    ) -> Result<Plan, ConfigError> {
-        let plan = self.plan()?;
+    ) -> Result<LockConfig, ConfigError> {
+        let lock_config = self.lock_config()?;
         if self.is_fair && !M::IS_FENCED {
             return Err(ConfigError::Unfair);
         }
-        let terms = match configuration.max_ttl() {
-            Some(most) if M::IS_FENCED => plan.terms.with_most(most)?,
-            _ => plan.terms,
+        let timing = match configuration.max_ttl() {
+            Some(most) if M::IS_FENCED => lock_config.timing.with_most(most)?,
+            _ => lock_config.timing,
         };
-        let ttl = terms.key_ttl();
+        let ttl = timing.key_ttl();
         if let Some(room) = configuration.room(ttl).filter(|room| *room < LEAST_ROOM) {
             let ttl = ttl.as_duration();
             let least = LEAST_ROOM;
             return Err(ConfigError::Room { ttl, room, least });
         }
-        Ok(Plan {
-            terms,
+        Ok(LockConfig {
+            timing,
             is_fenced: M::IS_FENCED,
-            ..plan
+            ..lock_config
         })
     }
 
@@ -101,10 +101,10 @@ impl LockOptions {
     }
 
     /// Checks the options against each other.
-    pub(crate) fn plan(&self) -> Result<Plan, ConfigError> {
-        let terms = self.terms()?;
-        let upkeep = self.upkeep();
-        Self::check_upkeep(&upkeep)?;
+    pub(crate) fn lock_config(&self) -> Result<LockConfig, ConfigError> {
+        let timing = self.timing()?;
+        let policy = self.policy();
+        Self::check_policy(&policy)?;
         if let Pause::Between { least, most } = self.pause
             && least > most
         {
@@ -121,11 +121,11 @@ impl LockOptions {
         if let Some(patience) = self.unreachable_for {
             retry = retry.give_up_unreachable_after(patience);
         }
-        Ok(Plan {
-            terms,
+        Ok(LockConfig {
+            timing,
             retry,
             owners,
-            upkeep,
+            policy,
             is_fenced: true,
             queues: self.queues,
             asks_one_first: self.asks_one_first,

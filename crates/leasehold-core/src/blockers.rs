@@ -12,14 +12,14 @@ use core::time::Duration;
 /// No safety rests on it: whoever is told too early asks in vain, and whoever is not told asks at the next pause's
 /// end (argument S10).
 #[derive(Clone, Debug, Hash)]
-pub(crate) struct Lookout {
+pub(crate) struct Blockers {
     /// Where the key is somebody's, and when its TTL will have ended; never, if that is not known.
     blocked: Vec<(NodeId, Instant)>,
     /// How many of these do not matter.
     spare: usize,
 }
 
-impl Lookout {
+impl Blockers {
     /// The way is free when no more than `spare` nodes are in it.
     pub(crate) const fn new(spare: usize) -> Self {
         let blocked = Vec::new();
@@ -89,24 +89,24 @@ mod tests {
 
     #[test]
     fn the_way_is_free_when_enough_keys_have_ended() {
-        let mut lookout = Lookout::new(1);
+        let mut blockers = Blockers::new(1);
         for (index, millis) in [30, 10, 20].into_iter().enumerate() {
-            lookout.block(at(0), node(index), Some(Duration::from_millis(millis)));
+            blockers.block(at(0), node(index), Some(Duration::from_millis(millis)));
         }
-        assert_eq!(lookout.free_at(), at(22), "one of three may stay");
-        lookout.clear(node(1));
-        assert_eq!(lookout.free_at(), at(22));
-        lookout.clear(node(0));
-        assert!(lookout.is_free(at(0)), "the last one does not matter");
+        assert_eq!(blockers.free_at(), at(22), "one of three may stay");
+        blockers.clear(node(1));
+        assert_eq!(blockers.free_at(), at(22));
+        blockers.clear(node(0));
+        assert!(blockers.is_free(at(0)), "the last one does not matter");
     }
 
     #[test]
     fn nobody_waits_for_the_end_of_a_key_that_lives_for_ever() {
-        let mut lookout = Lookout::new(0);
-        lookout.block(at(5), node(0), None);
-        assert_eq!(lookout.free_at(), Instant::NEVER);
-        lookout.block(at(5), node(0), Some(Duration::ZERO));
-        assert_eq!(lookout.free_at(), at(7), "the newer word counts");
-        assert!(Lookout::new(0).is_free(at(0)));
+        let mut blockers = Blockers::new(0);
+        blockers.block(at(5), node(0), None);
+        assert_eq!(blockers.free_at(), Instant::NEVER);
+        blockers.block(at(5), node(0), Some(Duration::ZERO));
+        assert_eq!(blockers.free_at(), at(7), "the newer word counts");
+        assert!(Blockers::new(0).is_free(at(0)));
     }
 }
