@@ -64,11 +64,11 @@ pub(crate) struct Acquisition {
     telling: NodeSet,
     /// Where it stands among those who want the same, if the lock is fair.
     queueing: Option<Queueing>,
-    state: State,
+    phase: Phase,
 }
 
 #[derive(Clone, Debug, Hash)]
-enum State {
+enum Phase {
     /// One node is asked before the others.
     Probing(Box<Attempt>, NodeId),
     Voting(Box<Attempt>),
@@ -104,7 +104,7 @@ impl Around<'_> {
 
 /// What the engine must do after it moved an acquisition.
 #[derive(Debug, Default)]
-pub(crate) struct Turn {
+pub(crate) struct Progress {
     /// A lost attempt whose keys must be taken back.
     pub(crate) abandoned: Option<Box<Attempt>>,
     /// Whether this is the end.
@@ -140,7 +140,7 @@ impl Acquisition {
             contention: Contention::default(),
             changed: NodeSet::EMPTY,
             telling: NodeSet::EMPTY,
-            state: State::Resting(Rest::NEW),
+            phase: Phase::Resting(Rest::NEW),
         }
     }
 
@@ -156,18 +156,18 @@ impl Acquisition {
 
     /// Whether the nodes are asked under this attempt now.
     pub(crate) fn asks_as(&self, id: AttemptId) -> bool {
-        match &self.state {
-            State::Voting(attempt) | State::Probing(attempt, _) | State::Agreeing(attempt, ..) => {
+        match &self.phase {
+            Phase::Voting(attempt) | Phase::Probing(attempt, _) | Phase::Agreeing(attempt, ..) => {
                 attempt.id() == id
             }
-            State::Resting(_) | State::Won(..) | State::Failed(_) => false,
+            Phase::Resting(_) | Phase::Won(..) | Phase::Failed(_) => false,
         }
     }
 
     /// How it ended, if it has.
     pub(crate) fn into_end(self) -> Option<End> {
-        match self.state {
-            State::Won(attempt, confirmed) => Some(End::Won(Won {
+        match self.phase {
+            Phase::Won(attempt, confirmed) => Some(End::Won(Won {
                 attempt,
                 token: confirmed.token,
                 config: self.config,
@@ -177,7 +177,7 @@ impl Acquisition {
                 begun: confirmed.span.begun,
                 valid_until: confirmed.span.valid_until,
             })),
-            State::Failed(failure) => Some(End::Failed(failure)),
+            Phase::Failed(failure) => Some(End::Failed(failure)),
             _ => None,
         }
     }
@@ -195,28 +195,28 @@ impl Acquisition {
         tag: Tag,
         vote: Vote,
         outbox: &mut Outbox,
-    ) -> Turn {
-        if let State::Resting(rest) = &mut self.state {
+    ) -> Progress {
+        if let Phase::Resting(rest) = &mut self.phase {
             if rest.inquiry == Some(tag.attempt) {
                 rest.learn(now, node, vote, self.last_owner.as_ref());
                 self.look_at_blockers(now);
             }
-            return Turn::default();
+            return Progress::default();
         }
         let is_first = tag.step == Attempt::ACQUIRE_STEP;
         let is_fenced = self.config.is_fenced && is_first;
-        match &mut self.state {
-            State::Voting(attempt) | State::Probing(attempt, _) if tag.attempt == attempt.id() => {
+        match &mut self.phase {
+            Phase::Voting(attempt) | Phase::Probing(attempt, _) if tag.attempt == attempt.id() => {
                 attempt.settle(now, node, tag.step, &vote);
                 let vote = counted(vote, is_fenced);
                 attempt.round.handle_from(node, tag.step, vote, server);
             }
-            State::Agreeing(attempt, agreement, _) if tag.attempt == attempt.id() => {
+            Phase::Agreeing(attempt, agreement, _) if tag.attempt == attempt.id() => {
                 attempt.settle(now, node, tag.step, &vote);
                 let vote = counted(vote, is_fenced);
                 agreement.handle_reply((node, server), tag.step, vote, attempt, outbox);
             }
-            _ => return Turn::default(),
+            _ => return Progress::default(),
         }
         self.decide(now, outbox)
     }
@@ -228,26 +228,26 @@ impl Acquisition {
         node: NodeId,
         step: Duration,
         outbox: &mut Outbox,
-    ) -> Turn {
-        let granted = match &self.state {
-            State::Voting(attempt) | State::Probing(attempt, _) => attempt.round.tally().granted(),
-            State::Agreeing(_, agreement, _) => agreement.keys(),
-            State::Resting(_) | State::Won(..) | State::Failed(_) => NodeSet::EMPTY,
+    ) -> Progress {
+        let granted = match &self.phase {
+            Phase::Voting(attempt) | Phase::Probing(attempt, _) => attempt.round.tally().granted(),
+            Phase::Agreeing(_, agreement, _) => agreement.keys(),
+            Phase::Resting(_) | Phase::Won(..) | Phase::Failed(_) => NodeSet::EMPTY,
         };
         if !granted.contains(node) {
-            return Turn::default();
+            return Progress::default();
         }
         let all = self.steps.add(node, step);
         if self.config.timing.cut_by(all).is_zero() {
-            return Turn::default();
+            return Progress::default();
         }
         let stepped = Fault::stepped(all);
-        match &mut self.state {
-            State::Voting(attempt) | State::Probing(attempt, _) => {
+        match &mut self.phase {
+            Phase::Voting(attempt) | Phase::Probing(attempt, _) => {
                 attempt.round.doubt(node, stepped)
             }
-            State::Agreeing(_, agreement, _) => agreement.doubt(node, stepped),
-            State::Resting(_) | State::Won(..) | State::Failed(_) => {}
+            Phase::Agreeing(_, agreement, _) => agreement.doubt(node, stepped),
+            Phase::Resting(_) | Phase::Won(..) | Phase::Failed(_) => {}
         }
         self.decide(now, outbox)
     }
@@ -258,9 +258,9 @@ impl Acquisition {
         now: Instant,
         around: &mut Around<'_>,
         outbox: &mut Outbox,
-    ) -> Turn {
-        match &mut self.state {
-            State::Probing(attempt, asked) => {
+    ) -> Progress {
+        match &mut self.phase {
+            Phase::Probing(attempt, asked) => {
                 if now >= attempt.round.closes() {
                     // Whoever had no time to wait says nothing about the node.
                     if now >= attempt.round.started().saturating_add(PROBE_TIME) {
@@ -269,23 +269,23 @@ impl Acquisition {
                     self.ask_the_others(now, outbox);
                 }
             }
-            State::Voting(attempt) => attempt.round.handle_timeout(now),
-            State::Agreeing(_, agreement, _) => agreement.handle_timeout(now),
-            State::Resting(_) => return self.rest(now, around, outbox),
-            State::Won(..) | State::Failed(_) => {}
+            Phase::Voting(attempt) => attempt.round.handle_timeout(now),
+            Phase::Agreeing(_, agreement, _) => agreement.handle_timeout(now),
+            Phase::Resting(_) => return self.rest(now, around, outbox),
+            Phase::Won(..) | Phase::Failed(_) => {}
         }
         self.decide(now, outbox)
     }
 
     /// Gives up because the caller does not want the resource any more.
     pub(crate) fn cancel(self, now: Instant) -> (AcquireFailure, Option<Box<Attempt>>) {
-        let attempt = match self.state {
-            State::Voting(attempt) | State::Agreeing(attempt, ..) => Some(attempt),
-            State::Probing(mut attempt, asked) => {
+        let attempt = match self.phase {
+            Phase::Voting(attempt) | Phase::Agreeing(attempt, ..) => Some(attempt),
+            Phase::Probing(mut attempt, asked) => {
                 skip_others(now, &mut attempt, asked, self.quorum);
                 Some(attempt)
             }
-            State::Resting(_) | State::Won(..) | State::Failed(_) => None,
+            Phase::Resting(_) | Phase::Won(..) | Phase::Failed(_) => None,
         };
         let failure = AcquireFailure {
             cause: Cause::Cancelled,
@@ -298,14 +298,14 @@ impl Acquisition {
 
     /// When to look at the clock again.
     pub(crate) fn wake_at(&self) -> Instant {
-        match &self.state {
-            State::Probing(attempt, _) | State::Voting(attempt) => attempt.round.closes(),
-            State::Agreeing(_, agreement, _) => agreement.closes(),
-            State::Resting(rest) => rest
+        match &self.phase {
+            Phase::Probing(attempt, _) | Phase::Voting(attempt) => attempt.round.closes(),
+            Phase::Agreeing(_, agreement, _) => agreement.closes(),
+            Phase::Resting(rest) => rest
                 .wake_at(self.is_behind)
                 .min(self.tries.next())
                 .min(self.shows_itself_at()),
-            State::Won(..) | State::Failed(_) => Instant::NEVER,
+            Phase::Won(..) | Phase::Failed(_) => Instant::NEVER,
         }
     }
 
@@ -315,7 +315,7 @@ impl Acquisition {
         how: Ask,
         around: &Around<'_>,
         outbox: &mut Outbox,
-    ) -> Turn {
+    ) -> Progress {
         // There is no time left in which a vote could be won, and nodes that are given none are not silent.
         if now >= self.tries.deadline() {
             let cause = self.last_cause.take().unwrap_or(Cause::IN_LINE);
@@ -356,16 +356,16 @@ impl Acquisition {
         match first {
             Some(node) => {
                 outbox.send(NodeSet::of(node), tag, attempt.first());
-                self.state = State::Probing(attempt, node);
+                self.phase = Phase::Probing(attempt, node);
             }
             None => {
                 // Step 2: all nodes at once.
                 outbox.send(self.quorum.nodes(), tag, attempt.first());
                 self.asked_all = now;
-                self.state = State::Voting(attempt);
+                self.phase = Phase::Voting(attempt);
             }
         }
-        Turn::default()
+        Progress::default()
     }
 
     /// Until when nodes that are asked now may take.
@@ -374,42 +374,42 @@ impl Acquisition {
         now.saturating_add(limit).min(self.tries.deadline())
     }
 
-    fn decide(&mut self, now: Instant, outbox: &mut Outbox) -> Turn {
-        if let State::Probing(attempt, first) = &self.state {
+    fn decide(&mut self, now: Instant, outbox: &mut Outbox) -> Progress {
+        if let Phase::Probing(attempt, first) = &self.phase {
             let tally = attempt.round.tally();
             if !tally.answered().contains(*first) {
-                return Turn::default();
+                return Progress::default();
             }
             if !tally.refused().contains(*first) {
                 self.ask_the_others(now, outbox);
             }
         }
-        let is_won = match &self.state {
-            State::Voting(attempt) => match attempt.round.decision() {
+        let is_won = match &self.phase {
+            Phase::Voting(attempt) => match attempt.round.decision() {
                 Decision::Won => true,
                 Decision::Lost if !attempt.round.may_disagree() => false,
-                Decision::Lost | Decision::Pending => return Turn::default(),
+                Decision::Lost | Decision::Pending => return Progress::default(),
             },
             _ => false,
         };
-        match core::mem::replace(&mut self.state, State::Resting(Rest::NEW)) {
-            State::Probing(mut attempt, _) => self.turned_away(now, attempt.round.take()),
-            State::Voting(attempt) if is_won => self.agree(now, attempt, outbox),
-            State::Voting(mut attempt) => {
+        match core::mem::replace(&mut self.phase, Phase::Resting(Rest::NEW)) {
+            Phase::Probing(mut attempt, _) => self.turned_away(now, attempt.round.take()),
+            Phase::Voting(attempt) if is_won => self.agree(now, attempt, outbox),
+            Phase::Voting(mut attempt) => {
                 let round = attempt.round.take();
                 self.lost(now, attempt, round)
             }
-            State::Agreeing(attempt, agreement, span) => {
+            Phase::Agreeing(attempt, agreement, span) => {
                 self.look_at_agreement(now, attempt, agreement, span)
             }
-            other @ (State::Resting(_) | State::Won(..) | State::Failed(_)) => {
-                self.state = other;
-                Turn::default()
+            other @ (Phase::Resting(_) | Phase::Won(..) | Phase::Failed(_)) => {
+                self.phase = other;
+                Progress::default()
             }
         }
     }
 
-    fn lost(&mut self, now: Instant, attempt: Box<Attempt>, round: Round) -> Turn {
+    fn lost(&mut self, now: Instant, attempt: Box<Attempt>, round: Round) -> Progress {
         let started = round.started();
         // Nodes that were asked after the first had less time than the vote.
         let given = round.closes().saturating_since(started.max(self.asked_all));
@@ -449,25 +449,25 @@ impl Acquisition {
     }
 
     /// Step 5: what was lost is taken back on every node, whatever happens next.
-    fn fail(&mut self, now: Instant, attempt: Option<Box<Attempt>>, cause: Cause) -> Turn {
+    fn fail(&mut self, now: Instant, attempt: Option<Box<Attempt>>, cause: Cause) -> Progress {
         self.last_cause = Some(cause.clone());
         let pace = Pace::of(&self.config, &self.seed);
         let ended = self.tries.failed(now, &cause, pace);
-        let mut turn = ended.map_or_else(Turn::default, |ended| self.end(now, cause, ended));
+        let mut turn = ended.map_or_else(Progress::default, |ended| self.end(now, cause, ended));
         // Whoever goes on waiting keeps its places.
         turn.abandoned = attempt.map(|attempt| attempt.queueing(None));
         turn
     }
 
-    fn end(&mut self, now: Instant, cause: Cause, ended: Ended) -> Turn {
+    fn end(&mut self, now: Instant, cause: Cause, ended: Ended) -> Progress {
         let failure = AcquireFailure {
             cause,
             ended,
             attempts: self.tries.attempts(),
             waited: self.tries.waited(now),
         };
-        self.state = State::Failed(Box::new(failure));
-        Turn {
+        self.phase = Phase::Failed(Box::new(failure));
+        Progress {
             abandoned: None,
             has_ended: true,
         }

@@ -27,7 +27,7 @@ use crate::{
     outbox::{Outbox, Send},
     owner::Seed,
     quorum::Quorum,
-    renewal::{self, Ended, Renewal},
+    renewal::{self, EndedLease, Renewal},
     request::{AttemptId, OperationId, Request, Tag, Vote},
     resource::Resource,
     time::Instant,
@@ -36,9 +36,9 @@ use crate::{
 use alloc::collections::VecDeque;
 use core::time::Duration;
 use held_back::HeldBack;
-use index::Key;
+use index::SlotKey;
 use releasing::PROBE;
-use slots::{Place, Slots, Work};
+use slots::{SlotNumber, Slots, Work};
 
 /// All that a manager is doing. After every call that begins with `submit` or `handle`, poll until
 /// there is nothing left.
@@ -225,7 +225,7 @@ impl Engine {
     }
 
     /// The time has come for which this waited.
-    fn wake(&mut self, now: Instant, place: Place) {
+    fn wake(&mut self, now: Instant, place: SlotNumber) {
         match self.slots.work(place) {
             Some(Work::Acquiring(_)) => self.look_at(now, place),
             Some(Work::Held(_)) => {
@@ -261,7 +261,7 @@ impl Engine {
     }
 
     /// Where a lease is held.
-    fn held(&self, lease: OperationId) -> Option<Place> {
+    fn held(&self, lease: OperationId) -> Option<SlotNumber> {
         self.slots.find(lease, Work::is_held)
     }
 
@@ -300,7 +300,11 @@ impl Engine {
     }
 
     /// Takes the lease out of the holder's hands, and out of its slot.
-    fn end_lease(&mut self, now: Instant, lease: OperationId) -> Option<(Place, Resource, Ended)> {
+    fn end_lease(
+        &mut self,
+        now: Instant,
+        lease: OperationId,
+    ) -> Option<(SlotNumber, Resource, EndedLease)> {
         let place = self.held(lease)?;
         let Some(Work::Held(renewal)) = self.slots.take(place) else {
             return None;
@@ -320,7 +324,7 @@ impl Engine {
         self.outbox
             .send(self.quorum.nodes(), tag, Request::Inspect { resource });
         let inquiry = Inquiry::new(self.quorum, now, limit);
-        let place = self.slots.insert(Key::of(id), Work::Asking(inquiry));
+        let place = self.slots.insert(SlotKey::of(id), Work::Asking(inquiry));
         self.turn_inquiry(now, place, |_| ());
     }
 
@@ -345,8 +349,8 @@ impl Engine {
     fn turn_renewal(
         &mut self,
         now: Instant,
-        place: Place,
-        run: impl FnOnce(&mut Renewal, &mut Outbox) -> renewal::Turn,
+        place: SlotNumber,
+        run: impl FnOnce(&mut Renewal, &mut Outbox) -> renewal::Effects,
     ) {
         let Some(Work::Held(renewal)) = self.slots.work_mut(place) else {
             return;
@@ -364,7 +368,7 @@ impl Engine {
     }
 
     /// Tells a lease's keeper something that it only takes note of.
-    fn tell_renewal(&mut self, place: Place, tell: impl FnOnce(&mut Renewal)) {
+    fn tell_renewal(&mut self, place: SlotNumber, tell: impl FnOnce(&mut Renewal)) {
         if let Some(Work::Held(renewal)) = self.slots.work_mut(place) {
             tell(renewal);
             let wake_at = renewal.wake_at();
@@ -372,7 +376,7 @@ impl Engine {
         }
     }
 
-    fn tell(&mut self, id: OperationId, turn: renewal::Turn) {
+    fn tell(&mut self, id: OperationId, turn: renewal::Effects) {
         // Most answers change nothing.
         if turn.changes.is_empty() && turn.extended.is_empty() {
             return;
@@ -389,7 +393,7 @@ impl Engine {
         }
     }
 
-    fn turn_inquiry(&mut self, now: Instant, place: Place, run: impl FnOnce(&mut Inquiry)) {
+    fn turn_inquiry(&mut self, now: Instant, place: SlotNumber, run: impl FnOnce(&mut Inquiry)) {
         let id = self.slots.operation(place);
         let Some((id, Work::Asking(inquiry))) = id.zip(self.slots.work_mut(place)) else {
             return;

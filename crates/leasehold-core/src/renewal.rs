@@ -50,7 +50,7 @@ pub(crate) struct Renewal {
     confirmed: ConfirmedNodes,
     /// By how much the clock of a node was last set forward, if the lease is the shorter for it.
     stepped: Option<(NodeId, Duration)>,
-    state: State,
+    state: LeaseState,
     extension: Option<Box<Extension>>,
     /// Who asked for another TTL while an extension was under way.
     queued: Vec<(OperationId, Timing)>,
@@ -72,7 +72,7 @@ pub(crate) struct Renewal {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum State {
+enum LeaseState {
     Held,
     InDanger,
     Lost,
@@ -80,7 +80,7 @@ enum State {
 
 /// What follows from a move.
 #[derive(Debug, Default)]
-pub(crate) struct Turn {
+pub(crate) struct Effects {
     /// The extensions that ended, and those who wait for them.
     pub(crate) extended: Vec<(OperationId, Result<Instant, ExtendFailure>)>,
     /// What the holder must be told.
@@ -89,7 +89,7 @@ pub(crate) struct Turn {
 
 /// What a lease leaves behind.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct EndedLease {
     /// What may stand on the nodes; none if it is to be left there.
     pub(crate) attempt: Option<Box<Attempt>>,
     /// For how long the keys must stay.
@@ -97,7 +97,7 @@ pub(crate) struct Ended {
     /// Whether the lease was valid to the end.
     pub(crate) in_time: bool,
     /// The extensions that ended with it.
-    pub(crate) turn: Turn,
+    pub(crate) turn: Effects,
 }
 
 impl Renewal {
@@ -130,7 +130,7 @@ impl Renewal {
             config,
             seed,
             begun,
-            state: State::Held,
+            state: LeaseState::Held,
             extension: None,
             queued: Vec::new(),
             next: None,
@@ -155,13 +155,13 @@ impl Renewal {
         caller: OperationId,
         ttl: Option<Ttl>,
         outbox: &mut Outbox,
-    ) -> Turn {
-        let mut turn = Turn::default();
+    ) -> Effects {
+        let mut turn = Effects::default();
         self.look_at_the_end(now, &mut turn);
         self.heard = now;
         // From the options' own time limit, which a shorter TTL before may have cut.
         let timing = ttl.map_or(Ok(*self.timing()), |ttl| self.config.timing.with_ttl(ttl));
-        let refused = if self.state == State::Lost {
+        let refused = if self.state == LeaseState::Lost {
             Some(ExtendFailure::Lost)
         } else if self.is_at_a_limit() {
             Some(ExtendFailure::Limit)
@@ -206,8 +206,8 @@ impl Renewal {
         tag: Tag,
         vote: Vote,
         outbox: &mut Outbox,
-    ) -> Turn {
-        let mut turn = Turn::default();
+    ) -> Effects {
+        let mut turn = Effects::default();
         self.attempt.settle(now, node, tag.step, &vote);
         if let Some((tag, leave)) = self.attempt.leaving(&vote) {
             outbox.send(NodeSet::of(node), tag, leave);
@@ -254,13 +254,13 @@ impl Renewal {
         now: Instant,
         telling: NodeSet,
         outbox: &mut Outbox,
-    ) -> Turn {
-        let mut turn = Turn::default();
+    ) -> Effects {
+        let mut turn = Effects::default();
         self.look_at_the_end(now, &mut turn);
         self.look_at_silence(now, &mut turn);
         self.decide(now, &mut turn, outbox);
         let is_due = self.next.is_some_and(|next| now >= next);
-        if is_due && self.extension.is_none() && self.state != State::Lost {
+        if is_due && self.extension.is_none() && self.state != LeaseState::Lost {
             self.next = None;
             self.renew(now, outbox);
         }
@@ -269,9 +269,9 @@ impl Renewal {
     }
 
     /// The end of the lease.
-    pub(crate) fn end(mut self, now: Instant) -> Ended {
-        let mut turn = Turn::default();
-        let in_time = self.state != State::Lost && self.is_valid(now);
+    pub(crate) fn end(mut self, now: Instant) -> EndedLease {
+        let mut turn = Effects::default();
+        let in_time = self.state != LeaseState::Lost && self.is_valid(now);
         self.fail_callers(&ExtendFailure::Released, &mut turn);
         let policy = &self.config.policy;
         let keep = policy.keep(self.begun, now);
@@ -280,7 +280,7 @@ impl Renewal {
             .filter(|_| in_time);
         // After an unclean end the keys stay for the delay, so that what the holder had begun can end.
         let is_left = !in_time && !self.attempt.timing().delay().is_zero();
-        Ended {
+        EndedLease {
             attempt: Some(self.attempt).filter(|_| !is_left),
             keep,
             in_time,
@@ -291,9 +291,9 @@ impl Renewal {
     /// When to look at the clock again.
     pub(crate) fn wake_at(&self) -> Option<Instant> {
         let warn_at = match self.state {
-            State::Held => self.in_danger_at(),
-            State::InDanger => self.valid_until,
-            State::Lost => return None,
+            LeaseState::Held => self.in_danger_at(),
+            LeaseState::InDanger => self.valid_until,
+            LeaseState::Lost => return None,
         };
         let next = match &self.extension {
             Some(extension) => Some(extension.round.closes()),
@@ -346,7 +346,7 @@ impl Renewal {
         self.extension = Some(Box::new(Extension::new(round, timing, callers)));
     }
 
-    fn decide(&mut self, now: Instant, turn: &mut Turn, outbox: &mut Outbox) {
+    fn decide(&mut self, now: Instant, turn: &mut Effects, outbox: &mut Outbox) {
         // Argument S6: past the old end the lease is lost for good, even if every key is still there,
         // since somebody may have been told so.
         self.look_at_the_end(now, turn);
@@ -370,7 +370,7 @@ impl Renewal {
         if self.is_at_a_limit() {
             self.fail_callers(&ExtendFailure::Limit, turn);
         }
-        if self.state != State::Lost
+        if self.state != LeaseState::Lost
             && let Some((_, timing)) = self.queued.first().copied()
         {
             // Whoever comes later and wants yet another TTL waits for the next one.
@@ -384,7 +384,7 @@ impl Renewal {
         }
     }
 
-    fn won(&mut self, now: Instant, extension: &mut Extension, turn: &mut Turn) -> Instant {
+    fn won(&mut self, now: Instant, extension: &mut Extension, turn: &mut Effects) -> Instant {
         let steps = mem::take(&mut extension.steps);
         let Extension { round, timing, .. } = extension;
         assert!(
@@ -409,7 +409,7 @@ impl Renewal {
         self.trouble = None;
         self.stalled = false;
         self.repair.confirmed();
-        self.state = State::Held;
+        self.state = LeaseState::Held;
         self.plan_next(now, round.started());
         let valid_until = self.valid_until;
         turn.changes.push(LeaseChange::Confirmed { valid_until });
@@ -417,21 +417,21 @@ impl Renewal {
     }
 
     /// Tells that the lease is in danger or lost, if it is.
-    fn look_at_the_end(&mut self, now: Instant, turn: &mut Turn) {
-        if self.state == State::Lost {
+    fn look_at_the_end(&mut self, now: Instant, turn: &mut Effects) {
+        if self.state == LeaseState::Lost {
             return;
         }
         if !self.is_valid(now) {
             let loss = self.why_over();
             self.lose(loss, turn);
-        } else if self.state == State::Held && now >= self.in_danger_at() {
-            self.state = State::InDanger;
+        } else if self.state == LeaseState::Held && now >= self.in_danger_at() {
+            self.state = LeaseState::InDanger;
             self.warn(turn);
         }
     }
 
-    fn lose(&mut self, loss: Loss, turn: &mut Turn) {
-        self.state = State::Lost;
+    fn lose(&mut self, loss: Loss, turn: &mut Effects) {
+        self.state = LeaseState::Lost;
         self.next = None;
         self.repair = Repair::default();
         self.fail_callers(&ExtendFailure::Lost, turn);
@@ -456,7 +456,7 @@ impl Renewal {
         }
     }
 
-    fn fail_callers(&mut self, failure: &ExtendFailure, turn: &mut Turn) {
+    fn fail_callers(&mut self, failure: &ExtendFailure, turn: &mut Effects) {
         let callers = self.extension.take().map(|extension| extension.callers);
         let queued = self.queued.drain(..).map(|(caller, _)| caller);
         for caller in callers.into_iter().flatten().chain(queued) {

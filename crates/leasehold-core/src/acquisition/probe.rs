@@ -1,7 +1,7 @@
 //! One node is asked before the others: all who want the resource meet on it, so that those who come too late cost
 //! one request each, and votes are rarely split. No safety depends on it: the vote is the same, begun on one node.
 
-use super::{Acquisition, Rest, State, Turn};
+use super::{Acquisition, Phase, Progress, Rest};
 use crate::{
     attempt::Attempt,
     failure::Cause,
@@ -23,21 +23,21 @@ impl Acquisition {
     /// The node that was asked alone has not refused: the others' answers decide.
     pub(super) fn ask_the_others(&mut self, now: Instant, outbox: &mut Outbox) {
         let closes = self.closes(now);
-        let state = core::mem::replace(&mut self.state, State::Resting(Rest::NEW));
-        self.state = match state {
-            State::Probing(mut attempt, first) => {
+        let state = core::mem::replace(&mut self.phase, Phase::Resting(Rest::NEW));
+        self.phase = match state {
+            Phase::Probing(mut attempt, first) => {
                 attempt.round.put_off(closes);
                 let others = self.quorum.nodes().without(NodeSet::of(first));
                 outbox.send(others, attempt.tag(Attempt::ACQUIRE_STEP), attempt.first());
                 self.asked_all = now;
-                State::Voting(attempt)
+                Phase::Voting(attempt)
             }
             other => other,
         };
     }
 
     /// The node that was asked alone has refused. That is certain, so there is nothing to take back.
-    pub(super) fn turned_away(&mut self, now: Instant, round: Round) -> Turn {
+    pub(super) fn turned_away(&mut self, now: Instant, round: Round) -> Progress {
         debug_assert!(
             round.tally().granted().is_empty(),
             "it was asked alone, and it refused"

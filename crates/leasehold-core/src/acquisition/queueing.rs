@@ -4,7 +4,7 @@
 //! that a quorum told is the ticket that it shows from then on, the same everywhere. It shows itself to all nodes once
 //! in a second at least, or they give its place away. When it has the lock or gives up, it leaves.
 
-use super::{Acquisition, State};
+use super::{Acquisition, Phase};
 use crate::{
     node_set::{NodeId, NodeSet},
     owner::Seed,
@@ -129,8 +129,8 @@ impl Acquisition {
     pub(crate) fn leaving(&self) -> Option<(NodeSet, Tag, Request)> {
         let queueing = self.queueing.as_ref()?;
         let all = self.quorum.nodes();
-        let won = match &self.state {
-            State::Won(attempt, confirmed) => Some((attempt, confirmed)),
+        let won = match &self.phase {
+            Phase::Won(attempt, confirmed) => Some((attempt, confirmed)),
             _ => None,
         };
         let nodes = match (won, queueing.ticket) {

@@ -1,7 +1,7 @@
 //! What an acquisition does while it asks nobody: it waits for its turn, for a word from the nodes, for the time when
 //! keys end, and behind all of them for the end of a pause (argument S10).
 
-use super::{Acquisition, Around, State, Turn, contention::LONGEST_WINDOW};
+use super::{Acquisition, Around, Phase, Progress, contention::LONGEST_WINDOW};
 use crate::{
     blockers::Blockers,
     node_set::NodeId,
@@ -66,34 +66,39 @@ impl Acquisition {
         } else {
             Ask::All
         };
-        if let State::Resting(rest) = &mut self.state {
+        if let Phase::Resting(rest) = &mut self.phase {
             rest.called = Some((at, how));
         }
     }
 
     /// The key may have changed on a node.
     pub(crate) fn handle_hint(&mut self, now: Instant, node: NodeId) {
-        match &mut self.state {
-            State::Resting(rest) => {
+        match &mut self.phase {
+            Phase::Resting(rest) => {
                 if let Some(blockers) = &mut rest.blockers {
                     blockers.clear(node);
                 }
                 self.look_at_blockers(now);
             }
-            State::Probing(attempt, _) | State::Voting(attempt) => {
+            Phase::Probing(attempt, _) | Phase::Voting(attempt) => {
                 if attempt.round.tally().refused().contains(node) {
                     self.changed.insert(node);
                 }
             }
-            State::Agreeing(..) | State::Won(..) | State::Failed(_) => {}
+            Phase::Agreeing(..) | Phase::Won(..) | Phase::Failed(_) => {}
         }
     }
 
     /// Nobody is asked: looks whether it is time to.
-    pub(super) fn rest(&mut self, now: Instant, around: &Around<'_>, outbox: &mut Outbox) -> Turn {
+    pub(super) fn rest(
+        &mut self,
+        now: Instant,
+        around: &Around<'_>,
+        outbox: &mut Outbox,
+    ) -> Progress {
         let shows_itself_at = self.shows_itself_at();
-        let State::Resting(rest) = &mut self.state else {
-            return Turn::default();
+        let Phase::Resting(rest) = &mut self.phase else {
+            return Progress::default();
         };
         if let Some((at, how)) = rest.called {
             if now >= at {
@@ -108,7 +113,7 @@ impl Acquisition {
             return self.begin_attempt(now, Ask::All, around, outbox);
         }
         if now < self.tries.next() {
-            return Turn::default();
+            return Progress::default();
         }
         // Whoever is told of changes need not ask without reason, but does so now and then: not all are told.
         let telling = around.nodes.telling();
@@ -121,7 +126,7 @@ impl Acquisition {
         if may_wait && self.tries.skip(now, pace) {
             // Who holds it for so long may hold it to the end.
             self.inquire(outbox);
-            return Turn::default();
+            return Progress::default();
         }
         self.begin_attempt(now, Ask::All, around, outbox)
     }
@@ -145,22 +150,22 @@ impl Acquisition {
     }
 
     /// Waits for what stands in the way, unless it is all over.
-    pub(super) fn wait(&mut self, now: Instant, rest: Rest, turn: &Turn) {
+    pub(super) fn wait(&mut self, now: Instant, rest: Rest, turn: &Progress) {
         if turn.has_ended {
             return;
         }
-        self.state = State::Resting(rest);
+        self.phase = Phase::Resting(rest);
         self.look_at_blockers(now);
     }
 
     /// Asks those who refused without a word who it is and for how long. A node that tells of changes tells of
     /// those to come from then on.
     pub(super) fn inquire(&mut self, outbox: &mut Outbox) {
-        let State::Resting(Rest {
+        let Phase::Resting(Rest {
             blockers: Some(blockers),
             inquiry: inquiry @ None,
             ..
-        }) = &mut self.state
+        }) = &mut self.phase
         else {
             return;
         };
@@ -188,7 +193,7 @@ impl Acquisition {
             Some(Duration::ZERO) => Duration::ZERO,
             Some(way) => way.saturating_add(self.jitter(LONGEST_WINDOW)),
         };
-        let State::Resting(rest) = &mut self.state else {
+        let Phase::Resting(rest) = &mut self.phase else {
             return;
         };
         let is_free = rest

@@ -1,6 +1,6 @@
 //! What an acquisition does with a vote that is won: it settles the token, and looks at the clock once more.
 
-use super::{Acquisition, State, Turn};
+use super::{Acquisition, Phase, Progress};
 use crate::{
     agreement::Agreement,
     attempt::Attempt,
@@ -35,7 +35,7 @@ impl Acquisition {
         now: Instant,
         mut attempt: Box<Attempt>,
         outbox: &mut Outbox,
-    ) -> Turn {
+    ) -> Progress {
         let begun = attempt.round.started();
         let must_end = self.config.policy.ends_at(begun);
         let valid_until = self.config.timing.valid_until(begun).min(must_end);
@@ -65,7 +65,7 @@ impl Acquisition {
         mut attempt: Box<Attempt>,
         agreement: Box<Agreement>,
         span: Span,
-    ) -> Turn {
+    ) -> Progress {
         match (agreement.token(), agreement.decision()) {
             (Some(token), _) => {
                 let confirmed = agreement.confirmed();
@@ -74,8 +74,8 @@ impl Acquisition {
             }
             (None, Decision::Lost) => self.lost(now, attempt, agreement.into_round()),
             (None, Decision::Pending | Decision::Won) => {
-                self.state = State::Agreeing(attempt, agreement, span);
-                Turn::default()
+                self.phase = Phase::Agreeing(attempt, agreement, span);
+                Progress::default()
             }
         }
     }
@@ -88,7 +88,7 @@ impl Acquisition {
         token: Option<FencingToken>,
         confirmed: NodeSet,
         span: Span,
-    ) -> Turn {
+    ) -> Progress {
         assert!(
             confirmed.len() >= self.quorum.needed(),
             "a lease stands on a quorum of grants"
@@ -103,8 +103,8 @@ impl Acquisition {
             token,
             span,
         };
-        self.state = State::Won(attempt.proposing(token), confirmed);
-        Turn {
+        self.phase = Phase::Won(attempt.proposing(token), confirmed);
+        Progress {
             abandoned: None,
             has_ended: true,
         }

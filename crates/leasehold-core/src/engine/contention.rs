@@ -2,11 +2,11 @@
 
 use super::{
     Engine,
-    index::Key,
-    slots::{Place, Work},
+    index::SlotKey,
+    slots::{SlotNumber, Work},
 };
 use crate::{
-    acquisition::{Acquisition, Around, End, Turn},
+    acquisition::{Acquisition, Around, End, Progress},
     local_queue::Coming,
     lock_config::AcquireRequest,
     node_set::NodeId,
@@ -61,7 +61,7 @@ impl Engine {
     }
 
     /// Tells an acquisition something that it only takes note of.
-    fn nudge(&mut self, place: Place, tell: impl FnOnce(&mut Acquisition)) {
+    fn nudge(&mut self, place: SlotNumber, tell: impl FnOnce(&mut Acquisition)) {
         if let Some(Work::Acquiring(acquisition)) = self.slots.work_mut(place) {
             tell(acquisition);
             let wake_at = acquisition.wake_at();
@@ -70,7 +70,7 @@ impl Engine {
     }
 
     /// Somebody may have touched the keys of a lease.
-    fn look_after(&mut self, now: Instant, place: Place, within: Duration) {
+    fn look_after(&mut self, now: Instant, place: SlotNumber, within: Duration) {
         self.tell_renewal(place, |renewal| renewal.handle_hint(now, within));
     }
 
@@ -97,12 +97,14 @@ impl Engine {
             coming.others_first &= coming.is_contended && !acquisition.is_fair();
             coming.give(now, &mut acquisition);
         }
-        let place = self.slots.insert(Key::of(id), Work::Acquiring(acquisition));
+        let place = self
+            .slots
+            .insert(SlotKey::of(id), Work::Acquiring(acquisition));
         self.look_at(now, place);
     }
 
     /// Lets an acquisition look at the clock.
-    pub(super) fn look_at(&mut self, now: Instant, place: Place) {
+    pub(super) fn look_at(&mut self, now: Instant, place: SlotNumber) {
         self.turn_acquisition(now, place, |acquisition, around, outbox| {
             acquisition.handle_timeout(now, around, outbox)
         });
@@ -128,8 +130,8 @@ impl Engine {
     pub(super) fn turn_acquisition(
         &mut self,
         now: Instant,
-        place: Place,
-        run: impl FnOnce(&mut Acquisition, &mut Around<'_>, &mut Outbox) -> Turn,
+        place: SlotNumber,
+        run: impl FnOnce(&mut Acquisition, &mut Around<'_>, &mut Outbox) -> Progress,
     ) {
         let (epoch, nodes, outbox) = (self.epoch, &mut self.nodes, &mut self.outbox);
         let Some(Work::Acquiring(acquisition)) = self.slots.work_mut(place) else {
@@ -149,7 +151,7 @@ impl Engine {
         }
     }
 
-    fn end_acquisition(&mut self, now: Instant, place: Place) {
+    fn end_acquisition(&mut self, now: Instant, place: SlotNumber) {
         let Some(Work::Acquiring(ended)) = self.slots.take(place) else {
             return;
         };

@@ -10,10 +10,10 @@ use core::time::Duration;
 
 /// What waits for each node, by its index.
 #[derive(Clone, Debug, Default, Hash)]
-pub(super) struct HeldBack(Vec<Line>);
+pub(super) struct HeldBack(Vec<NodeLine>);
 
 #[derive(Clone, Debug, Default, Hash)]
-struct Line {
+struct NodeLine {
     waiting: VecDeque<AttemptId>,
     /// Whether the link has refused one since it last took two.
     is_full: bool,
@@ -26,7 +26,7 @@ impl HeldBack {
     pub(super) fn push(&mut self, now: Instant, node: NodeId, id: AttemptId, pause: Duration) {
         if self.0.len() <= node.index() {
             let lines = node.index().saturating_add(1);
-            self.0.resize_with(lines, Line::default);
+            self.0.resize_with(lines, NodeLine::default);
         }
         if let Some(line) = self.0.get_mut(node.index()) {
             line.waiting.push_back(id);
@@ -57,7 +57,7 @@ impl HeldBack {
         let line = self.0.get_mut(node.index())?;
         let next = line.waiting.pop_front();
         if line.waiting.is_empty() {
-            *line = Line::default();
+            *line = NodeLine::default();
         }
         next
     }
@@ -69,7 +69,7 @@ impl HeldBack {
 
     /// A node for which it is time to try some; the next after the `pause`.
     pub(super) fn take_due(&mut self, now: Instant, pause: Duration) -> Option<NodeId> {
-        let is_due = |line: &Line| line.probe_at.is_some_and(|at| at <= now);
+        let is_due = |line: &NodeLine| line.probe_at.is_some_and(|at| at <= now);
         let index = self.0.iter().position(is_due)?;
         let line = self.0.get_mut(index)?;
         line.probe_at = Some(now.saturating_add(pause));
@@ -88,7 +88,7 @@ impl HeldBack {
             if let Some(node) = NodeId::new(index) {
                 line.waiting.retain(|id| is_valid(node, *id));
                 if line.waiting.is_empty() {
-                    *line = Line::default();
+                    *line = NodeLine::default();
                 }
             }
         }

@@ -8,13 +8,13 @@ use alloc::{vec, vec::Vec};
 
 /// What has a slot: an operation, or an attempt that its acquisition has given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Key {
+pub(super) struct SlotKey {
     pub(super) operation: OperationId,
     /// None for the operation itself, whatever its attempt is.
     given_up: Option<u32>,
 }
 
-impl Key {
+impl SlotKey {
     pub(super) const fn of(operation: OperationId) -> Self {
         let given_up = None;
         Self {
@@ -46,12 +46,12 @@ impl Key {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     /// As many as a power of two, half of them empty at least.
-    cells: Vec<Option<(Key, u32)>>,
+    cells: Vec<Option<(SlotKey, u32)>>,
     len: usize,
 }
 
 impl Index {
-    pub(super) fn insert(&mut self, key: Key, slot: u32) {
+    pub(super) fn insert(&mut self, key: SlotKey, slot: u32) {
         if self.cells.len() < self.len.saturating_add(1).saturating_mul(2) {
             self.grow();
         }
@@ -59,7 +59,7 @@ impl Index {
         self.len = self.len.saturating_add(1);
     }
 
-    pub(super) fn get(&self, key: Key) -> Option<u32> {
+    pub(super) fn get(&self, key: SlotKey) -> Option<u32> {
         let mask = self.cells.len().saturating_sub(1);
         let mut at = key.home(mask);
         loop {
@@ -71,7 +71,7 @@ impl Index {
         }
     }
 
-    pub(super) fn remove(&mut self, key: Key, slot: u32) {
+    pub(super) fn remove(&mut self, key: SlotKey, slot: u32) {
         let mask = self.cells.len().saturating_sub(1);
         let mut at = key.home(mask);
         while let Some(found) = self.cells.get(at).copied().flatten() {
@@ -108,7 +108,7 @@ impl Index {
         }
     }
 
-    fn put(&mut self, key: Key, slot: u32) {
+    fn put(&mut self, key: SlotKey, slot: u32) {
         let mask = self.cells.len().saturating_sub(1);
         let mut at = key.home(mask);
         while self.cells[at].is_some() {
@@ -131,8 +131,8 @@ mod tests {
             // Few operations, so that they have several slots, and more and more, so that the table grows.
             let operation = OperationId::new((dice >> 8) % (turn / 20 + 2));
             match u32::from(dice.to_le_bytes()[0] % 4) {
-                0 => Key::of(operation),
-                number => Key::of_given_up(AttemptId { operation, number }),
+                0 => SlotKey::of(operation),
+                number => SlotKey::of_given_up(AttemptId { operation, number }),
             }
         };
         for (turn, slot) in (0..20_000).zip(0..) {
@@ -149,7 +149,7 @@ mod tests {
             assert_eq!(index.get(other), expected.get(&other).copied());
         }
         assert_eq!(index.len, expected.len());
-        index.remove(Key::of(OperationId::new(1 << 40)), 0);
+        index.remove(SlotKey::of(OperationId::new(1 << 40)), 0);
         assert_eq!(index.len, expected.len(), "there is none");
     }
 
@@ -157,12 +157,12 @@ mod tests {
     fn attempts_of_one_operation_are_spread_as_operations_are() {
         let operation = OperationId::new(7);
         let attempts = (0..1_000).map(|number| AttemptId { operation, number });
-        let homes = |keys: &mut dyn Iterator<Item = Key>| {
+        let homes = |keys: &mut dyn Iterator<Item = SlotKey>| {
             keys.map(|key| key.home(2_047))
                 .collect::<BTreeSet<_>>()
                 .len()
         };
-        assert!(homes(&mut attempts.map(Key::of_given_up)) > 500);
-        assert!(homes(&mut (0..1_000).map(OperationId::new).map(Key::of)) > 500);
+        assert!(homes(&mut attempts.map(SlotKey::of_given_up)) > 500);
+        assert!(homes(&mut (0..1_000).map(OperationId::new).map(SlotKey::of)) > 500);
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{
     Engine,
-    index::Key,
-    slots::{Place, Work},
+    index::SlotKey,
+    slots::{SlotNumber, Work},
 };
 use crate::{
     extension::Extension,
@@ -46,14 +46,16 @@ impl Engine {
         let closes = now.saturating_add(timing.node_limit());
         let round = Round::new(self.quorum, tag.step, now, closes);
         let extension = Extension::new(round, timing, Vec::new());
-        let place = self.slots.insert(Key::of(id), Work::Prolonging(extension));
+        let place = self
+            .slots
+            .insert(SlotKey::of(id), Work::Prolonging(extension));
         self.turn_prolongation(now, place, |_| ());
     }
 
     pub(super) fn turn_prolongation(
         &mut self,
         now: Instant,
-        place: Place,
+        place: SlotNumber,
         run: impl FnOnce(&mut Extension),
     ) {
         let id = self.slots.operation(place);

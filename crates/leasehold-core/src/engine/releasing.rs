@@ -3,8 +3,8 @@
 use super::{
     Engine,
     held_back::HeldBack,
-    index::Key,
-    slots::{Place, Slots, Work},
+    index::SlotKey,
+    slots::{SlotNumber, Slots, Work},
 };
 use crate::{
     attempt::Attempt,
@@ -75,7 +75,7 @@ impl Engine {
         let its_id = AttemptId::only_of(id);
         let attempt = Attempt::on_foreign(its_id, resource, owner, timing, self.quorum, now);
         let (to, in_time) = (id, true);
-        let place = self.slots.insert(Key::of(id), Work::Between);
+        let place = self.slots.insert(SlotKey::of(id), Work::Between);
         self.release_at(now, place, attempt, None, Some(Report { to, in_time }));
     }
 
@@ -83,7 +83,7 @@ impl Engine {
     pub(super) fn release_abandoned(&mut self, now: Instant, attempt: Box<Attempt>) {
         let place = self
             .slots
-            .insert(Key::of_given_up(attempt.id()), Work::Between);
+            .insert(SlotKey::of_given_up(attempt.id()), Work::Between);
         self.release_at(now, place, attempt, None, None);
     }
 
@@ -91,7 +91,7 @@ impl Engine {
     pub(super) fn release_at(
         &mut self,
         now: Instant,
-        place: Place,
+        place: SlotNumber,
         attempt: Box<Attempt>,
         keep: Option<Instant>,
         report: Option<Report>,
@@ -108,7 +108,7 @@ impl Engine {
     pub(super) fn turn_releasing(
         &mut self,
         now: Instant,
-        place: Place,
+        place: SlotNumber,
         run: impl FnOnce(&mut Releasing, &mut Outbox),
     ) {
         let Some(Work::Releasing(releasing)) = self.slots.work_mut(place) else {
@@ -137,7 +137,7 @@ impl Engine {
     pub(super) fn hear_release(
         &mut self,
         now: Instant,
-        place: Place,
+        place: SlotNumber,
         node: NodeId,
         tag: Tag,
         vote: Vote,
@@ -193,7 +193,7 @@ impl Engine {
 }
 
 /// Where this attempt is released, if its release is held back from this node.
-fn held_back(slots: &Slots, node: NodeId, id: AttemptId) -> Option<Place> {
+fn held_back(slots: &Slots, node: NodeId, id: AttemptId) -> Option<SlotNumber> {
     let place = slots.of(id)?;
     let releasing = slots.work(place)?.releasing()?;
     (releasing.attempt_id() == id && releasing.held_back().contains(node)).then_some(place)

@@ -1,7 +1,7 @@
 //! Everything that is under way, each thing in a slot of its own.
 
 use super::{
-    index::{Index, Key},
+    index::{Index, SlotKey},
     timers::Timers,
 };
 use crate::{
@@ -79,7 +79,7 @@ impl Work {
 
 /// Where something stands, until it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place(u32);
+pub(super) struct SlotNumber(u32);
 
 /// Slots by operation and attempt, and the time of each.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ pub(super) struct Slots {
 
 #[derive(Clone, Debug, Hash)]
 struct Slot {
-    key: Key,
+    key: SlotKey,
     work: Work,
     wake_at: Option<Instant>,
 }
@@ -112,7 +112,7 @@ impl Slots {
     }
 
     /// Something new. It sleeps until its first turn.
-    pub(super) fn insert(&mut self, key: Key, work: Work) -> Place {
+    pub(super) fn insert(&mut self, key: SlotKey, work: Work) -> SlotNumber {
         let slot = Slot {
             key,
             work,
@@ -134,14 +134,22 @@ impl Slots {
             *free = Some(slot);
         }
         self.index.insert(key, number);
-        Place(number)
+        SlotNumber(number)
     }
 
     /// Where the answers to this attempt belong. Slots are used again and again: it is by operation and attempt that one
     /// is found, and never by its number.
-    pub(super) fn of(&self, attempt: AttemptId) -> Option<Place> {
-        let given_up = || self.index.get(Key::of_given_up(attempt)).map(Place);
-        let Some(place) = self.index.get(Key::of(attempt.operation)).map(Place) else {
+    pub(super) fn of(&self, attempt: AttemptId) -> Option<SlotNumber> {
+        let given_up = || {
+            self.index
+                .get(SlotKey::of_given_up(attempt))
+                .map(SlotNumber)
+        };
+        let Some(place) = self
+            .index
+            .get(SlotKey::of(attempt.operation))
+            .map(SlotNumber)
+        else {
             return given_up();
         };
         let work = self.work(place)?;
@@ -158,16 +166,16 @@ impl Slots {
         &self,
         operation: OperationId,
         is_it: impl Fn(&Work) -> bool,
-    ) -> Option<Place> {
-        let place = self.index.get(Key::of(operation)).map(Place)?;
+    ) -> Option<SlotNumber> {
+        let place = self.index.get(SlotKey::of(operation)).map(SlotNumber)?;
         self.work(place).is_some_and(is_it).then_some(place)
     }
 
     /// Where all such work is done, in the order of the operations and their attempts.
-    pub(super) fn all(&self, is_it: impl Fn(&Work) -> bool) -> Vec<Place> {
+    pub(super) fn all(&self, is_it: impl Fn(&Work) -> bool) -> Vec<SlotNumber> {
         let mut all: Vec<_> = (0..)
             .zip(&self.slots)
-            .filter_map(|(number, slot)| Some((slot.as_ref()?, Place(number))))
+            .filter_map(|(number, slot)| Some((slot.as_ref()?, SlotNumber(number))))
             .filter(|(slot, _)| is_it(&slot.work))
             .map(|(slot, place)| (slot.order(), place))
             .collect();
@@ -180,22 +188,22 @@ impl Slots {
         self.slots.iter().flatten().any(|slot| is_it(&slot.work))
     }
 
-    pub(super) fn work(&self, place: Place) -> Option<&Work> {
+    pub(super) fn work(&self, place: SlotNumber) -> Option<&Work> {
         Some(&self.slot(place)?.work)
     }
 
-    pub(super) fn work_mut(&mut self, place: Place) -> Option<&mut Work> {
+    pub(super) fn work_mut(&mut self, place: SlotNumber) -> Option<&mut Work> {
         let slot = self.slots.get_mut(index(place.0))?.as_mut()?;
         Some(&mut slot.work)
     }
 
     /// Who asked for what is done here.
-    pub(super) fn operation(&self, place: Place) -> Option<OperationId> {
+    pub(super) fn operation(&self, place: SlotNumber) -> Option<OperationId> {
         Some(self.slot(place)?.key.operation)
     }
 
     /// Wakes this then, and not before; never, if that is none.
-    pub(super) fn wake(&mut self, place: Place, at: Option<Instant>) {
+    pub(super) fn wake(&mut self, place: SlotNumber, at: Option<Instant>) {
         let Some(slot) = self.slots.get_mut(index(place.0)).and_then(Option::as_mut) else {
             return;
         };
@@ -213,21 +221,21 @@ impl Slots {
     }
 
     /// What is to be woken now. Whatever is taken has no time until its next turn.
-    pub(super) fn take_due(&mut self, now: Instant) -> Option<Place> {
+    pub(super) fn take_due(&mut self, now: Instant) -> Option<SlotNumber> {
         let number = self.timers.take_due(now)?;
         let slot = self.slots.get_mut(index(number))?.as_mut()?;
         slot.wake_at = None;
-        Some(Place(number))
+        Some(SlotNumber(number))
     }
 
     /// Takes the work out of its slot, for what follows from it. The slot stays.
-    pub(super) fn take(&mut self, place: Place) -> Option<Work> {
+    pub(super) fn take(&mut self, place: SlotNumber) -> Option<Work> {
         let work = self.work_mut(place)?;
         Some(core::mem::replace(work, Work::Between))
     }
 
     /// What follows from the work that was taken, and when it is to be woken.
-    pub(super) fn put(&mut self, place: Place, work: Work, at: Option<Instant>) {
+    pub(super) fn put(&mut self, place: SlotNumber, work: Work, at: Option<Instant>) {
         if let Some(slot) = self.slots.get_mut(index(place.0)).and_then(Option::as_mut) {
             (slot.work, slot.wake_at) = (work, at);
             let key = slot.order();
@@ -235,7 +243,7 @@ impl Slots {
         }
     }
 
-    pub(super) fn remove(&mut self, place: Place) {
+    pub(super) fn remove(&mut self, place: SlotNumber) {
         self.wake(place, None);
         let slot = self.slots.get_mut(index(place.0)).and_then(Option::take);
         if let Some(mut slot) = slot {
@@ -252,7 +260,7 @@ impl Slots {
         }
     }
 
-    fn slot(&self, place: Place) -> Option<&Slot> {
+    fn slot(&self, place: SlotNumber) -> Option<&Slot> {
         self.slots.get(index(place.0))?.as_deref()
     }
 }

@@ -17,7 +17,7 @@ use core::{
 pub(super) struct Lines {
     /// As many as a power of two, half full in all at the most.
     buckets: Vec<[Cell; WIDTH]>,
-    others: BTreeMap<Key, u32>,
+    others: BTreeMap<LineKey, u32>,
     lines: Vec<Option<(Resource, Line)>>,
     free: Vec<u32>,
 }
@@ -31,7 +31,7 @@ struct Cell {
 
 /// A resource, in the order of hashes: most are told apart by a word then.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Key(Resource);
+struct LineKey(Resource);
 
 /// Where a line stands, until it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,11 @@ impl Lines {
         match bucket.iter().find(is_it) {
             Some(cell) => Some(Spot(cell.line)),
             None if self.others.is_empty() => None,
-            None => self.others.get(&Key(resource.clone())).copied().map(Spot),
+            None => self
+                .others
+                .get(&LineKey(resource.clone()))
+                .copied()
+                .map(Spot),
         }
     }
 
@@ -104,7 +108,7 @@ impl Lines {
         let cells = self.buckets.get_mut(bucket).into_iter().flatten();
         match cells.into_iter().find(|cell| cell.line == spot.0) {
             Some(cell) => *cell = EMPTY,
-            None => drop(self.others.remove(&Key(resource))),
+            None => drop(self.others.remove(&LineKey(resource))),
         }
         self.free.push(spot.0);
         // What a rush has needed is given back when nothing is under way any more.
@@ -143,7 +147,7 @@ impl Lines {
         let mut cells = self.buckets.get_mut(bucket).into_iter().flatten();
         match cells.find(|cell| cell.line == EMPTY.line) {
             Some(cell) => *cell = Cell { mark, line },
-            None => drop(self.others.insert(Key(resource), line)),
+            None => drop(self.others.insert(LineKey(resource), line)),
         }
     }
 }
@@ -157,14 +161,14 @@ impl Hash for Lines {
     }
 }
 
-impl Ord for Key {
+impl Ord for LineKey {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_hash = self.0.fingerprint().cmp(&other.0.fingerprint());
         by_hash.then_with(|| self.0.as_str().cmp(other.0.as_str()))
     }
 }
 
-impl PartialOrd for Key {
+impl PartialOrd for LineKey {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }

@@ -1,6 +1,6 @@
 //! What a lease's keeper is told between extensions: clocks that were set, nodes that are back, keys that were touched.
 
-use super::{JITTER, Renewal, State, Turn};
+use super::{Effects, JITTER, LeaseState, Renewal};
 use crate::{loss::LeaseChange, node_set::NodeId, outbox::Outbox, retry::between, time::Instant};
 use core::time::Duration;
 
@@ -12,10 +12,10 @@ impl Renewal {
         node: NodeId,
         step: Duration,
         outbox: &mut Outbox,
-    ) -> Turn {
-        let mut turn = Turn::default();
+    ) -> Effects {
+        let mut turn = Effects::default();
         self.look_at_the_end(now, &mut turn);
-        if self.state == State::Lost {
+        if self.state == LeaseState::Lost {
             return turn;
         }
         self.confirmed.set_forward(node, step);

@@ -1,6 +1,6 @@
 //! Extensions that fail, and those to which the nodes say nothing.
 
-use super::{JITTER, Renewal, State, Turn};
+use super::{Effects, JITTER, LeaseState, Renewal};
 use crate::{
     failure::ExtendFailure,
     loss::{Danger, LeaseChange, Loss, Trouble},
@@ -10,7 +10,7 @@ use alloc::boxed::Box;
 
 impl Renewal {
     /// Looks whether the nodes have had enough time for the extension.
-    pub(super) fn look_at_silence(&mut self, now: Instant, turn: &mut Turn) {
+    pub(super) fn look_at_silence(&mut self, now: Instant, turn: &mut Effects) {
         let Some(extension) = &mut self.extension else {
             return;
         };
@@ -37,7 +37,7 @@ impl Renewal {
         now: Instant,
         (started, step): (Instant, u32),
         failure: &ExtendFailure,
-        turn: &mut Turn,
+        turn: &mut Effects,
     ) {
         if let ExtendFailure::Gone(opposition) = failure {
             // Fewer nodes than a quorum carry the key, and none of them gets it back by itself: others
@@ -50,15 +50,15 @@ impl Renewal {
         self.note_trouble(now, failure.clone(), turn);
     }
 
-    fn note_trouble(&mut self, now: Instant, failure: ExtendFailure, turn: &mut Turn) {
+    fn note_trouble(&mut self, now: Instant, failure: ExtendFailure, turn: &mut Effects) {
         let since = self.trouble.as_ref().map_or(now, |trouble| trouble.since);
         self.trouble = Some(Box::new(Trouble { since, failure }));
-        if self.state == State::InDanger {
+        if self.state == LeaseState::InDanger {
             self.warn(turn);
         }
     }
 
-    pub(super) fn warn(&self, turn: &mut Turn) {
+    pub(super) fn warn(&self, turn: &mut Effects) {
         turn.changes.push(LeaseChange::InDanger(Danger {
             valid_until: self.valid_until,
             trouble: self.trouble.as_deref().cloned(),

@@ -5,7 +5,7 @@
 //! that is still held after [`YOUTH`] asks the nodes that carry its key what that is. The answer is a check as well, and
 //! from then on a deletion or an eviction is told at once.
 
-use super::{Renewal, State};
+use super::{LeaseState, Renewal};
 use crate::{
     node_set::NodeSet,
     outbox::Outbox,
@@ -53,7 +53,7 @@ impl Renewal {
 
     /// Looks at the keys on the nodes that are `telling`, if it is time to.
     pub(super) fn watch(&mut self, now: Instant, telling: NodeSet, outbox: &mut Outbox) {
-        if self.state == State::Lost || self.watching.at.is_none_or(|at| now < at) {
+        if self.state == LeaseState::Lost || self.watching.at.is_none_or(|at| now < at) {
             return;
         }
         self.watching.at = None;
