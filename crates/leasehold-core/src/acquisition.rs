@@ -244,7 +244,7 @@ impl Acquisition {
         let stepped = Fault::stepped(all);
         match &mut self.phase {
             Phase::Voting(attempt) | Phase::Probing(attempt, _) => {
-                attempt.round.doubt(node, stepped)
+                attempt.round.doubt(node, stepped);
             }
             Phase::Agreeing(_, agreement, _) => agreement.doubt(node, stepped),
             Phase::Resting(_) | Phase::Won(..) | Phase::Failed(_) => {}

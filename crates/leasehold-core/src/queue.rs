@@ -133,7 +133,7 @@ pub struct Entry {
 
 /// Where somebody stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ConfirmedNodes {
+pub(crate) struct Position {
     pub(crate) ticket: Ticket,
     pub(crate) ahead: u32,
     /// For how long the first of those before it keeps its place.
@@ -167,7 +167,7 @@ impl Queue {
     }
 
     /// Where `place` stands, of which `proposal` is the smallest ticket that a newcomer wants.
-    pub(crate) fn confirmed(&self, now: Instant, place: Place, proposal: u64) -> ConfirmedNodes {
+    pub(crate) fn position(&self, now: Instant, place: Place, proposal: u64) -> Position {
         let own = |entry: &Entry| entry.waiter == place.waiter;
         let before = self.living(now).find(|entry| own(entry));
         let largest = self.living(now).map(|entry| entry.ticket).max();
@@ -181,7 +181,7 @@ impl Queue {
             })
         };
         let first = others().min_by_key(|entry| (entry.ticket, entry.waiter));
-        ConfirmedNodes {
+        Position {
             ticket,
             ahead: u32::try_from(others().count()).unwrap_or(u32::MAX),
             first_left: first.map(|first| first.ends.saturating_since(now)),
@@ -238,9 +238,9 @@ mod tests {
 
     /// Puts somebody in, and tells its ticket and how many come before it.
     fn enter(queue: &mut Queue, now: Instant, place: Place, proposal: u64) -> (u64, u32) {
-        let confirmed = queue.confirmed(now, place, proposal);
-        *queue = queue.with(now, place.waiter, confirmed.ticket);
-        (confirmed.ticket.get(), confirmed.ahead)
+        let position = queue.position(now, place, proposal);
+        *queue = queue.with(now, place.waiter, position.ticket);
+        (position.ticket.get(), position.ahead)
     }
 
     #[test]
@@ -259,12 +259,12 @@ mod tests {
         let mut queue = Queue::default();
         enter(&mut queue, at(0), place(1, None), 1);
         enter(&mut queue, at(2_000), place(2, None), 1);
-        let confirmed = queue.confirmed(at(2_999), place(2, None), 1);
-        assert_eq!(confirmed.ahead, 1);
-        assert_eq!(confirmed.first_left, Some(Duration::from_millis(1)));
-        assert_eq!(queue.confirmed(at(3_000), place(2, None), 1).ahead, 0);
+        let position = queue.position(at(2_999), place(2, None), 1);
+        assert_eq!(position.ahead, 1);
+        assert_eq!(position.first_left, Some(Duration::from_millis(1)));
+        assert_eq!(queue.position(at(3_000), place(2, None), 1).ahead, 0);
         enter(&mut queue, at(2_999), place(1, None), 1);
-        assert_eq!(queue.confirmed(at(4_999), place(2, None), 1).ahead, 1);
+        assert_eq!(queue.position(at(4_999), place(2, None), 1).ahead, 1);
         assert!(!queue.is_over(at(5_998)));
         assert!(queue.is_over(at(5_999)));
     }
@@ -273,7 +273,7 @@ mod tests {
     fn a_clock_that_was_set_back_keeps_no_place() {
         let mut queue = Queue::default();
         enter(&mut queue, at(100_000), place(1, None), 1);
-        assert_eq!(queue.confirmed(at(99_999), place(2, None), 9).ahead, 0);
+        assert_eq!(queue.position(at(99_999), place(2, None), 9).ahead, 0);
         assert_eq!(queue.with(at(5), Waiter::new(2), ticket(9)).0.len(), 1);
     }
 

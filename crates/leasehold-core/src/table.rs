@@ -207,14 +207,14 @@ fn decide_place(
     let none = Queue::default();
     let queue = stored.queue.unwrap_or(&none);
     let proposal = proposal.map_or(0, FencingToken::get);
-    let confirmed = queue.confirmed(now, place, proposal);
+    let position = queue.position(now, place, proposal);
     let (refusal, barrier, change) = match ruling.vote {
         Vote::Refused(refusal) => (refusal, Barrier::Key, ruling.change),
         // It would take what is free, even if there is no number left to count it with. Whoever is not next is not counted,
         // so a counter that has come to its end is told to the next alone, and costs nobody else its place.
-        Vote::Granted { .. } | Vote::Unknown(_) if confirmed.ahead > 0 => {
+        Vote::Granted { .. } | Vote::Unknown(_) if position.ahead > 0 => {
             let refusal = Refusal {
-                remaining: confirmed.first_left,
+                remaining: position.first_left,
                 ..Refusal::default()
             };
             let over = stored.key.map_or(Change::Keep, |_| Change::Delete);
@@ -228,15 +228,15 @@ fn decide_place(
         }
     };
     let queued = Some(Queued {
-        ticket: confirmed.ticket,
-        ahead: confirmed.ahead,
+        ticket: position.ticket,
+        ahead: position.ahead,
         barrier,
     });
     Ruling {
         vote: Vote::Refused(Refusal { queued, ..refusal }),
         change,
         counter: None,
-        queue: Some(queue.with(now, place.waiter, confirmed.ticket)),
+        queue: Some(queue.with(now, place.waiter, position.ticket)),
     }
 }
 
