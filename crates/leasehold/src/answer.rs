@@ -10,10 +10,10 @@ use std::{
 
 /// A place for one answer.
 #[derive(Debug)]
-pub(crate) struct Answer<T>(Mutex<State<T>>);
+pub(crate) struct Answer<T>(Mutex<AnswerState<T>>);
 
 #[derive(Debug)]
-enum State<T> {
+enum AnswerState<T> {
     /// The shell owes it, and whoever is here waits for it.
     Owed(Option<Waker>),
     /// It has come, and nobody has taken it.
@@ -26,7 +26,7 @@ enum State<T> {
 
 /// What a caller leaves behind who goes.
 #[derive(Debug)]
-pub(crate) enum Left<T> {
+pub(crate) enum Leftover<T> {
     /// The shell still owed the answer.
     Owed,
     /// The answer had come.
@@ -37,16 +37,16 @@ pub(crate) enum Left<T> {
 
 impl<T> Answer<T> {
     pub(crate) fn new() -> Self {
-        Self(Mutex::new(State::Owed(None)))
+        Self(Mutex::new(AnswerState::Owed(None)))
     }
 
     /// Gives the answer; back if nobody waits for it any more.
     pub(crate) fn give(&self, answer: T) -> Result<(), T> {
         let mut state = self.lock();
-        if !matches!(*state, State::Owed(_)) {
+        if !matches!(*state, AnswerState::Owed(_)) {
             return Err(answer);
         }
-        let before = mem::replace(&mut *state, State::Come(answer));
+        let before = mem::replace(&mut *state, AnswerState::Come(answer));
         drop(state);
         before.wake();
         Ok(())
@@ -55,8 +55,8 @@ impl<T> Answer<T> {
     /// The shell ends, or forgets the operation: what it owes does not come any more.
     pub(crate) fn desert(&self) {
         let mut state = self.lock();
-        if matches!(*state, State::Owed(_)) {
-            let before = mem::replace(&mut *state, State::Deserted);
+        if matches!(*state, AnswerState::Owed(_)) {
+            let before = mem::replace(&mut *state, AnswerState::Deserted);
             drop(state);
             before.wake();
         }
@@ -64,44 +64,44 @@ impl<T> Answer<T> {
 
     /// Whether the shell owes it to somebody.
     pub(crate) fn is_owed(&self) -> bool {
-        matches!(*self.lock(), State::Owed(_))
+        matches!(*self.lock(), AnswerState::Owed(_))
     }
 
     /// Takes the answer, or waits for it; none if it cannot come any more.
     pub(crate) fn poll(&self, cx: &Context<'_>) -> Poll<Option<T>> {
         let mut state = self.lock();
         match &mut *state {
-            State::Owed(Some(waker)) if waker.will_wake(cx.waker()) => Poll::Pending,
-            State::Owed(waiting) => {
+            AnswerState::Owed(Some(waker)) if waker.will_wake(cx.waker()) => Poll::Pending,
+            AnswerState::Owed(waiting) => {
                 let before = waiting.replace(cx.waker().clone());
                 drop(state);
                 drop(before);
                 Poll::Pending
             }
-            State::Come(_) => match mem::replace(&mut *state, State::Closed) {
-                State::Come(answer) => Poll::Ready(Some(answer)),
+            AnswerState::Come(_) => match mem::replace(&mut *state, AnswerState::Closed) {
+                AnswerState::Come(answer) => Poll::Ready(Some(answer)),
                 _ => Poll::Ready(None),
             },
-            State::Closed | State::Deserted => Poll::Ready(None),
+            AnswerState::Closed | AnswerState::Deserted => Poll::Ready(None),
         }
     }
 
     /// The caller goes, with the answer or without.
-    pub(crate) fn leave(&self) -> Left<T> {
-        let before = mem::replace(&mut *self.lock(), State::Closed);
+    pub(crate) fn leave(&self) -> Leftover<T> {
+        let before = mem::replace(&mut *self.lock(), AnswerState::Closed);
         match before {
-            State::Owed(_) => Left::Owed,
-            State::Come(answer) => Left::Come(answer),
-            State::Closed | State::Deserted => Left::Nothing,
+            AnswerState::Owed(_) => Leftover::Owed,
+            AnswerState::Come(answer) => Leftover::Come(answer),
+            AnswerState::Closed | AnswerState::Deserted => Leftover::Nothing,
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, AnswerState<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T> State<T> {
+impl<T> AnswerState<T> {
     /// Only when nothing is locked any more: whoever is woken may be dropped by it, and leave.
     fn wake(self) {
         if let Self::Owed(Some(waker)) = self {

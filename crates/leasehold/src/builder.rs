@@ -17,9 +17,9 @@ use crate::{
     mode::{Mode, Plain},
     observe::Observer,
     options::LockOptions,
-    shell::{self, MakeLink, Observers, Place},
+    shell::{self, MakeLink, Observers, Runner},
 };
-use common::{Common, Replicas};
+use common::{Common, ReplicaOptions};
 use leasehold_core::{Quorum, Ttl};
 use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
 
@@ -42,11 +42,11 @@ use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
 #[derive(Clone, Default)]
 #[must_use = "call build to get a manager"]
 pub struct ManagerBuilder {
-    nodes: Vec<Node>,
+    nodes: Vec<NodeSource>,
     defaults: LockOptions,
     agreed: Agreed,
-    replicas: Option<Replicas>,
-    place: Place,
+    replicas: Option<ReplicaOptions>,
+    runner: Runner,
     clock: Clock,
     observers: Vec<Arc<dyn Observer>>,
     /// The first thing that was wrong, told by `build`.
@@ -54,7 +54,7 @@ pub struct ManagerBuilder {
 }
 
 #[derive(Clone)]
-struct Node {
+struct NodeSource {
     name: NodeName,
     /// Whether it has a past that it may forget.
     is_guarded: bool,
@@ -122,7 +122,7 @@ impl ManagerBuilder {
         for url in urls {
             match url.as_ref().parse::<RedisUrl>() {
                 Ok(url) => {
-                    self.nodes.push(Node {
+                    self.nodes.push(NodeSource {
                         name: url.name(),
                         is_guarded: true,
                         spot: Spot::Server(url.clone()),
@@ -170,7 +170,7 @@ impl ManagerBuilder {
         name: NodeName,
         connect: impl Fn(Clock) -> L + Send + Sync + 'static,
     ) -> Self {
-        self.nodes.push(Node {
+        self.nodes.push(NodeSource {
             name,
             is_guarded: false,
             #[cfg(feature = "redis")]
@@ -270,7 +270,7 @@ impl ManagerBuilder {
     /// the default options; locks with a shorter one of their own give up sooner. Nodes in memory and in files
     /// have no replicas, and take no part.
     pub fn replicated(mut self, replicas: u32, within: Duration) -> Self {
-        self.replicas = Some(Replicas {
+        self.replicas = Some(ReplicaOptions {
             count: replicas,
             within,
         });
@@ -343,7 +343,7 @@ impl ManagerBuilder {
     /// ```
     pub fn on_runtime(self, runtime: tokio::runtime::Handle) -> Self {
         Self {
-            place: Place::Runtime(runtime),
+            runner: Runner::Runtime(runtime),
             ..self
         }
     }
@@ -375,8 +375,8 @@ impl ManagerBuilder {
         let (quorum, configuration) = self.agreement::<M>()?;
         let configuration = Arc::new(configuration);
         let defaults = Arc::new(self.defaults.checked_for::<M>(&configuration)?);
-        let (replicas, place) = (self.replicas, self.place);
-        if let Some(Replicas { count, within }) = replicas {
+        let (replicas, runner) = (self.replicas, self.runner);
+        if let Some(ReplicaOptions { count, within }) = replicas {
             let limit = defaults.lock_config().timing.node_limit();
             if count == 0 || within < Duration::from_millis(1) || within > limit {
                 return Err(ConfigError::Replicas {
@@ -399,7 +399,7 @@ impl ManagerBuilder {
         let clock = self.clock;
         let (handle, commands) = Handle::new(clock, names, quorum, configuration);
         let observers = Observers(self.observers);
-        shell::spawn(&handle, commands, links, observers, &place)?;
+        shell::spawn(&handle, commands, links, observers, &runner)?;
         Ok(LockManager::new(handle, defaults))
     }
 
@@ -436,7 +436,7 @@ const LARGEST_SKEW: Duration = Duration::from_secs(24 * 60 * 60);
 
 fn configuration<M: Mode>(
     agreed: &Agreed,
-    nodes: &[Node],
+    nodes: &[NodeSource],
     quorum: Quorum,
 ) -> Result<Configuration, ConfigError> {
     let format = agreed.key_format.clone();

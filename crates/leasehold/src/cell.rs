@@ -38,13 +38,13 @@ pub(crate) struct Cell {
     is_let_go: AtomicBool,
     /// When progress was last reported to the shell, in milliseconds.
     heartbeat_ms: AtomicU64,
-    told: Mutex<Told>,
+    told: Mutex<LeaseNews>,
 }
 
 /// What was told of a lease, and who is to be told more. Nothing in it is made before somebody asks for it: most
 /// leases are released before anybody waits for their loss.
 #[derive(Debug)]
-struct Told {
+struct LeaseNews {
     state: LeaseState,
     /// How often the state has changed.
     changes: u64,
@@ -99,7 +99,7 @@ impl Cell {
             is_told: AtomicBool::new(false),
             is_let_go: AtomicBool::new(false),
             heartbeat_ms: AtomicU64::new(0),
-            told: Mutex::new(Told {
+            told: Mutex::new(LeaseNews {
                 state: LeaseState::Held,
                 changes: 0,
                 waiting: Vec::new(),
@@ -349,7 +349,7 @@ impl Cell {
         self.lock().waiting.len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Told> {
+    fn lock(&self) -> MutexGuard<'_, LeaseNews> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -390,7 +390,7 @@ impl Drop for Changes {
     }
 }
 
-impl Told {
+impl LeaseNews {
     /// Who waits no more. It may be the last that keeps a task: to be dropped only when nothing is locked any more.
     fn stop(&mut self, wait: u64) -> Option<Waker> {
         let place = self.waiting.iter().position(|(it, _)| *it == wait)?;

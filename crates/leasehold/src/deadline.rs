@@ -22,12 +22,12 @@ use std::{
 /// Lets the process's one thread watch over the ends of leases.
 #[derive(Debug)]
 pub(crate) struct Deadlines {
-    queue: Mutex<Queue>,
+    queue: Mutex<DeadlineQueue>,
     added: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
+struct DeadlineQueue {
     /// By when to look, and a number for those of one moment.
     leases: BTreeMap<(Instant, u64), Weak<Cell>>,
     number: u64,
@@ -59,7 +59,7 @@ impl Deadlines {
             .name("leasehold-ends".into())
             .spawn(|| DEADLINES.wait().watch())?;
         Ok(DEADLINES.get_or_init(|| Self {
-            queue: Mutex::new(Queue::default()),
+            queue: Mutex::new(DeadlineQueue::default()),
             added: Condvar::new(),
         }))
     }
@@ -143,7 +143,7 @@ impl Deadlines {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, DeadlineQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -154,7 +154,7 @@ fn look(lease: &Weak<Cell>) -> Option<Instant> {
     catch_unwind(AssertUnwindSafe(look)).unwrap_or_default()
 }
 
-impl Queue {
+impl DeadlineQueue {
     fn push(&mut self, at: Instant, lease: Weak<Cell>) {
         let number = self.number;
         self.number += 1;
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn leases_are_due_at_their_ends_and_not_before() {
-        let (mut queue, now) = (Queue::default(), Clock::system().now());
+        let (mut queue, now) = (DeadlineQueue::default(), Clock::system().now());
         let over = status(Instant::ORIGIN);
         let lasts = status(now.saturating_add(Duration::from_secs(60)));
         for lease in [&lasts, &over] {
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn leases_that_nobody_has_are_thrown_out_long_before_their_ends() {
-        let mut queue = Queue::default();
+        let mut queue = DeadlineQueue::default();
         let end = Clock::system()
             .now()
             .saturating_add(Duration::from_secs(3_600));

@@ -1,7 +1,7 @@
 //! Posting an operation to the shell, and being woken once.
 
 use crate::{
-    answer::{Left, Promise, promise},
+    answer::{Leftover, Promise, promise},
     cell::{Cell, Ended, ShellSide},
     clock::Clock,
     configuration::Configuration,
@@ -273,9 +273,9 @@ impl Drop for Caller<'_> {
     fn drop(&mut self) {
         let operation = self.cell.operation();
         match self.cell.acquired.leave() {
-            Left::Owed => self.handle.post(Command::Cancel(operation)),
-            Left::Come(Ok(_)) => self.handle.post(Command::Release(operation)),
-            Left::Come(Err(_)) | Left::Nothing => {}
+            Leftover::Owed => self.handle.post(Command::Cancel(operation)),
+            Leftover::Come(Ok(_)) => self.handle.post(Command::Release(operation)),
+            Leftover::Come(Err(_)) | Leftover::Nothing => {}
         }
     }
 }

@@ -26,7 +26,7 @@ mod operator;
 mod procedure;
 mod reconfiguration;
 mod survey;
-mod vigil;
+mod watcher;
 
 pub use admission::Admission;
 pub use examination::{ClockOffset, Examination, FileExamination, Memory, Persistence};
@@ -34,7 +34,7 @@ pub use listing::{Listing, Scanned, Search};
 pub use operator::Operator;
 pub use reconfiguration::{Former, Outcome, Reconfiguration, Reconfigured};
 pub use survey::{Log, Membership, Survey};
-pub use vigil::Vigil;
+pub use watcher::Watcher;
 
 use crate::{
     builder::{ManagerBuilder, Operated},
@@ -42,7 +42,7 @@ use crate::{
     error::ConfigError,
     link::{
         NodeName,
-        redis::{RedisUrl, steward::Steward},
+        redis::{RedisUrl, admin_client::AdminClient},
     },
 };
 use std::{fmt, future::Future, io, panic, thread, time::Duration};
@@ -98,8 +98,11 @@ impl ManagerBuilder {
 const UNLISTED: &str =
     "its own process alone can see its locks, one by one: call `inspect` of a manager there";
 
-async fn survey_of(steward: &mut Steward, configuration: &Configuration) -> Result<Survey, String> {
-    let look = steward.look(configuration.guard()).await?;
+async fn survey_of(
+    admin_client: &mut AdminClient,
+    configuration: &Configuration,
+) -> Result<Survey, String> {
+    let look = admin_client.look(configuration.guard()).await?;
     Ok(Survey::of(look, configuration))
 }
 
@@ -107,7 +110,7 @@ async fn survey_of(steward: &mut Steward, configuration: &Configuration) -> Resu
 async fn ask_all<T, F>(
     operated: Operated,
     limit: Option<Duration>,
-    ask: impl Fn(Steward) -> F + Clone + Send + Sync + 'static,
+    ask: impl Fn(AdminClient) -> F + Clone + Send + Sync + 'static,
 ) -> Vec<Told<T>>
 where
     T: Send + 'static,
@@ -133,12 +136,12 @@ where
 async fn visit<T, F>(
     url: RedisUrl,
     node_key: String,
-    ask: impl FnOnce(Steward) -> F,
+    ask: impl FnOnce(AdminClient) -> F,
 ) -> Result<T, String>
 where
     F: Future<Output = Result<T, String>>,
 {
-    ask(Steward::visit(url, node_key).await?).await
+    ask(AdminClient::visit(url, node_key).await?).await
 }
 
 /// What comes of it within the limit.

@@ -7,12 +7,12 @@
 
 mod by_number;
 mod draining;
-mod place;
+mod instrumentation;
+mod runner;
 mod telling;
-mod witness;
 
-pub(crate) use place::{Place, spawn};
-pub(crate) use witness::Observers;
+pub(crate) use instrumentation::Observers;
+pub(crate) use runner::{Runner, spawn};
 
 use crate::{
     alarm::Alarm,
@@ -27,6 +27,7 @@ use crate::{
 };
 use by_number::ByNumber;
 use draining::{Answering, is_drained};
+use instrumentation::{Instrumentation, Note};
 use leasehold_core::{
     AcquireRequest, Engine, Instant, LinkChange, NodeId, Operation, OperationId, ReleaseOutcome,
 };
@@ -36,7 +37,6 @@ use std::{
     time::Duration,
 };
 use tokio::sync::mpsc;
-use witness::{Note, Witness};
 
 /// How often the shell goes round before it lets the runtime have its turn.
 const MOST_TURNS: usize = 64;
@@ -73,13 +73,13 @@ pub(crate) struct Shell {
     operations: Arc<AtomicU64>,
     deadlines: &'static Deadlines,
     alarm: Alarm,
-    ending: Ending,
+    ending: ShutdownState,
     /// Whether it shares its thread with the callers.
     is_guest: bool,
     /// When the engine was last told what the wall clock shows.
     epoch_at: Instant,
     /// None if nobody observes.
-    witness: Option<Box<Witness>>,
+    instrumentation: Option<Box<Instrumentation>>,
 }
 
 /// What is under way for somebody, and whom to tell of it.
@@ -103,7 +103,7 @@ impl Pending {
 }
 
 /// Whether the shell is to end.
-enum Ending {
+enum ShutdownState {
     NotYet,
     /// The manager was shut down, but leases may still be held: those who wait for the clean-up, and
     /// until when they do.
@@ -118,8 +118,8 @@ impl Shell {
         for _ in 0..MOST_TURNS {
             // Before the links are looked at: an answer that is in is not late. Only one that is to end has to know.
             let looked_at = match self.ending {
-                Ending::NotYet => Instant::ORIGIN,
-                Ending::ShutDown(..) | Ending::Deserted(_) => self.clock.now(),
+                ShutdownState::NotYet => Instant::ORIGIN,
+                ShutdownState::ShutDown(..) | ShutdownState::Deserted(_) => self.clock.now(),
             };
             let taken_at = self.take_commands(cx);
             let mut moved = taken_at.is_some();
@@ -165,7 +165,7 @@ impl Shell {
     /// wake one that is awake costs a system call for nothing. `now` is read with the first, and stands for those that
     /// are taken with it.
     fn take_command(&mut self, cx: &mut Context<'_>, now: &mut Option<Instant>) -> Poll<()> {
-        if matches!(self.ending, Ending::Deserted(_)) {
+        if matches!(self.ending, ShutdownState::Deserted(_)) {
             return Poll::Pending;
         }
         let command = ready!(self.commands.poll_recv(cx));
@@ -174,7 +174,7 @@ impl Shell {
         match command {
             Some(command) => self.take(now, command),
             None => {
-                self.ending = Ending::Deserted(self.drains_until(now));
+                self.ending = ShutdownState::Deserted(self.drains_until(now));
             }
         }
         Poll::Ready(())
@@ -183,7 +183,7 @@ impl Shell {
     fn take(&mut self, now: Instant, command: Command) {
         match command {
             // To drop its side says that there is no manager any more.
-            Command::Acquire { .. } if matches!(self.ending, Ending::ShutDown(..)) => {}
+            Command::Acquire { .. } if matches!(self.ending, ShutdownState::ShutDown(..)) => {}
             Command::Acquire {
                 acquire,
                 cell: side,
@@ -283,10 +283,10 @@ impl Shell {
             self.engine.set_epoch(self.clock.epoch(now));
             self.epoch_at = now;
         }
-        let note = self.witness.as_ref().map(|_| Note::of(&operation));
+        let note = self.instrumentation.as_ref().map(|_| Note::of(&operation));
         self.engine.submit(now, id, clock::seed, operation);
-        if let (Some(witness), Some(note)) = (&mut self.witness, note) {
-            witness.begun(now, id, note);
+        if let (Some(instrumentation), Some(note)) = (&mut self.instrumentation, note) {
+            instrumentation.begun(now, id, note);
         }
     }
 
@@ -297,14 +297,14 @@ impl Shell {
         }
         let end = self.drains_until(now);
         match &mut self.ending {
-            Ending::ShutDown(waiting, until) => {
+            ShutdownState::ShutDown(waiting, until) => {
                 if waiting.is_empty() {
                     *until = end;
                 }
                 waiting.push(answer);
             }
-            Ending::NotYet | Ending::Deserted(_) => {
-                self.ending = Ending::ShutDown(vec![answer], end);
+            ShutdownState::NotYet | ShutdownState::Deserted(_) => {
+                self.ending = ShutdownState::ShutDown(vec![answer], end);
             }
         }
     }
@@ -328,8 +328,8 @@ impl Shell {
         while let Some(send) = self.engine.poll_send() {
             // Before the first leaves, and so before any does.
             let given = *given.get_or_insert_with(|| self.clock.now());
-            if let Some(witness) = &mut self.witness {
-                witness.asked(given, send.nodes, send.tag, &send.request);
+            if let Some(instrumentation) = &mut self.instrumentation {
+                instrumentation.asked(given, send.nodes, send.tag, &send.request);
             }
             let mut message = Message::new(send.tag, &send.request, given, &mut self.draft);
             for node in send.nodes.iter() {
@@ -349,9 +349,9 @@ impl Shell {
     /// is always one that has.
     fn at_once(&self) -> usize {
         match self.ending {
-            Ending::NotYet => LEAST_HEARD.max(self.pending.len() / 4) * self.links.len(),
+            ShutdownState::NotYet => LEAST_HEARD.max(self.pending.len() / 4) * self.links.len(),
             // Whether all is confirmed is believed the clock at each turn: what is in is not late.
-            Ending::ShutDown(..) | Ending::Deserted(_) => usize::MAX,
+            ShutdownState::ShutDown(..) | ShutdownState::Deserted(_) => usize::MAX,
         }
     }
 
@@ -379,8 +379,8 @@ impl Shell {
     }
 
     fn hear(&mut self, now: Instant, node: NodeId, event: LinkEvent) {
-        if let Some(witness) = &mut self.witness {
-            witness.heard(now, node, &event);
+        if let Some(instrumentation) = &mut self.instrumentation {
+            instrumentation.heard(now, node, &event);
         }
         self.answering.hear(now, node, &event);
         match event {
@@ -390,8 +390,8 @@ impl Shell {
             LinkEvent::Clock(reading) => {
                 if let Some(step) = self.engine.handle_clock(now, node, reading) {
                     self.healths.step(node.index(), step);
-                    if let Some(witness) = &mut self.witness {
-                        witness.stepped(node, step);
+                    if let Some(instrumentation) = &mut self.instrumentation {
+                        instrumentation.stepped(node, step);
                     }
                 }
             }
@@ -413,8 +413,8 @@ impl Shell {
     /// Whether the shell's work is over, as of `now`. Those who wait for its end are told when the clean-up is done.
     fn is_done(&mut self, now: Instant) -> bool {
         match &mut self.ending {
-            Ending::NotYet => false,
-            Ending::ShutDown(waiting, until) => {
+            ShutdownState::NotYet => false,
+            ShutdownState::ShutDown(waiting, until) => {
                 if !waiting.is_empty() && is_drained(&self.engine, &self.answering, now, *until) {
                     let left = self.engine.releases();
                     for answer in waiting.drain(..) {
@@ -423,22 +423,26 @@ impl Shell {
                 }
                 false
             }
-            Ending::Deserted(until) => is_drained(&self.engine, &self.answering, now, *until),
+            ShutdownState::Deserted(until) => {
+                is_drained(&self.engine, &self.answering, now, *until)
+            }
         }
     }
 
     /// Sleeps until the next thing is due. The timer only wakes; what is due, the clock decides.
     fn sleep(&mut self, cx: &mut Context<'_>, now: Instant) -> Poll<()> {
         let drained = match &mut self.ending {
-            Ending::ShutDown(waiting, _) if waiting.is_empty() => None,
-            Ending::NotYet => None,
+            ShutdownState::ShutDown(waiting, _) if waiting.is_empty() => None,
+            ShutdownState::NotYet => None,
             // Where time stands still, who has not answered by now answers to nobody who waits.
-            Ending::ShutDown(_, until) | Ending::Deserted(until) if !self.clock.passes() => {
+            ShutdownState::ShutDown(_, until) | ShutdownState::Deserted(until)
+                if !self.clock.passes() =>
+            {
                 *until = now;
                 return Poll::Ready(());
             }
             // Whose time limit is over is not told by any timer: look again soon.
-            Ending::ShutDown(_, until) | Ending::Deserted(until) => {
+            ShutdownState::ShutDown(_, until) | ShutdownState::Deserted(until) => {
                 Some(now.saturating_add(DRAIN_LOOK).min(*until))
             }
         };
@@ -466,8 +470,8 @@ impl Drop for Shell {
                 continue;
             };
             side.0.lose(LossCause::Stopped);
-            if let Some(witness) = &mut self.witness {
-                witness.lost(self.clock.now(), *id, &LossCause::Stopped);
+            if let Some(instrumentation) = &mut self.instrumentation {
+                instrumentation.lost(self.clock.now(), *id, &LossCause::Stopped);
             }
         }
     }

@@ -160,16 +160,17 @@ impl Check {
     pub(super) fn exists(&self, root: &Path) -> Result<(), String> {
         let is_there = match self {
             Self::Test(kind, name) => {
-                let name = name.rsplit("::").next().unwrap_or_default();
+                let (modules, name) = name.rsplit_once("::").unwrap_or(("", name));
                 let function = format!("fn {name}(");
-                let declares = |text: &str| text.contains(&function);
+                let declares =
+                    |path: &Path, text: &str| text.contains(&function) && is_in(modules, path);
                 let story = root.join("crates/leasehold-core/testdata").join(name);
                 kind.word == "timeline" && story.with_extension("txt").exists()
                     || is_below(&root.join(kind.folder), &declares)
             }
             Self::Sim { scenario, .. } => {
                 let scenarios = root.join("crates/leasehold-sim/src/scenario");
-                is_below(&scenarios, &|text| declares_scenario(text, scenario))
+                is_below(&scenarios, &|_, text| declares_scenario(text, scenario))
             }
             Self::Model { shape } => {
                 let named = format!("name: \"{shape}\",");
@@ -266,14 +267,22 @@ fn declares_scenario(text: &str, scenario: &str) -> bool {
     })
 }
 
+/// Whether a file can have the tests of these modules: `a::b::tests` are in `a/b.rs` or in `a/b/tests.rs`.
+fn is_in(modules: &str, file: &Path) -> bool {
+    let file = file.with_extension("");
+    let is_part = |module: &str| file.iter().any(|part| part == module);
+    let mut modules = modules.split("::");
+    modules.all(|module| module.is_empty() || module == "tests" || is_part(module))
+}
+
 /// Whether one of the files below the folder is such.
-fn is_below(folder: &Path, is_such: &impl Fn(&str) -> bool) -> bool {
+fn is_below(folder: &Path, is_such: &impl Fn(&Path, &str) -> bool) -> bool {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).any(|path| {
         if path.is_dir() {
             return is_below(&path, is_such);
         }
-        fs::read_to_string(path).is_ok_and(|content| is_such(&content))
+        fs::read_to_string(&path).is_ok_and(|content| is_such(&path, &content))
     })
 }
 
@@ -287,6 +296,23 @@ const PROPERTIES: [&str; 5] = ["exclusion", "validity", "leftovers", "progress",
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_modules_of_a_test_are_where_its_file_is() {
+        for (modules, file, is_there) in [
+            ("", "src/a.rs", true),
+            ("a::tests", "src/a.rs", true),
+            ("a::b::tests", "src/a/b/tests.rs", true),
+            ("c::b::tests", "src/a/b/tests.rs", false),
+            ("a::b", "src/a.rs", false),
+        ] {
+            assert_eq!(
+                is_in(modules, Path::new(file)),
+                is_there,
+                "{modules} {file}"
+            );
+        }
+    }
 
     #[test]
     fn a_check_is_read_and_named_alike() {

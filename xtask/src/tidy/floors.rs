@@ -248,29 +248,29 @@ const REDIS: [&[&str]; 13] = [
     &["backlog", "handshake"],
     &["sentinel"],
     &["failover"],
-    &["listener"],
+    &["interpreter"],
     &["connection"],
     &["search"],
-    &["stamp", "steward"],
+    &["stamp", "admin_client"],
     &["wire"],
 ];
 
 const FILE: [&[&str]; 7] = [
     &[
-        "bell",
         "contents",
         "descriptor",
         "error",
-        "holder",
-        "mailbox",
+        "inbox",
+        "notifier",
+        "process_identity",
         "stopped",
     ],
     &["head", "job", "opening", "record"],
-    &["ceiling", "presence", "queue"],
+    &["ceiling", "open_lock", "queue"],
     &["counters", "time_namespace"],
     &["store"],
-    &["listener", "place"],
-    &["station"],
+    &["store_directory", "subscriptions"],
+    &["worker"],
 ];
 
 #[cfg(test)]

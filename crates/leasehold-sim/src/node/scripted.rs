@@ -7,7 +7,7 @@ use super::Data;
 use leasehold::{
     RestartGuard,
     configuration::Configuration,
-    link::redis::wire::{self, Peer, Wire},
+    link::redis::wire::{self, RemoteProcess, Wire},
 };
 use leasehold_core::{
     Drift, Identity, Quorum, Refusal, Request, Resource, Ttl, Vote,
@@ -173,7 +173,7 @@ impl Scripted {
         met: Option<&Identity>,
     ) -> (Vote, Option<Duration>) {
         let met = met.map_or("", Identity::as_str);
-        let peer = Peer::new(met, self.disk());
+        let peer = RemoteProcess::new(met, self.disk());
         let wire = self.fleet.wire.request(request, &peer);
         let reply = self.answer(data, us, &wire);
         self.fleet.wire.vote(request, &reply)

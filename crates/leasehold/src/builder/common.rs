@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// How many replicas must have heard of a vote, and within what time.
 #[derive(Clone, Copy)]
-pub(super) struct Replicas {
+pub(super) struct ReplicaOptions {
     pub(super) count: u32,
     pub(super) within: Duration,
 }
@@ -21,18 +21,18 @@ pub(super) struct Common {
     #[cfg(feature = "redis")]
     encoder: Encoder,
     #[cfg(feature = "redis")]
-    replicas: Option<Replicas>,
+    replicas: Option<ReplicaOptions>,
 }
 
 impl Common {
     #[cfg(feature = "redis")]
-    pub(super) fn new(configuration: &Configuration, replicas: Option<Replicas>) -> Self {
+    pub(super) fn new(configuration: &Configuration, replicas: Option<ReplicaOptions>) -> Self {
         let encoder = Encoder::new(configuration);
         Self { encoder, replicas }
     }
 
     #[cfg(not(feature = "redis"))]
-    pub(super) const fn new(_: &Configuration, _: Option<Replicas>) -> Self {
+    pub(super) const fn new(_: &Configuration, _: Option<ReplicaOptions>) -> Self {
         Self {}
     }
 
@@ -40,7 +40,7 @@ impl Common {
     pub(super) fn link_to(&self, url: RedisUrl, clock: Clock) -> RedisLink {
         let link = RedisLink::speaking(url, clock, self.encoder.clone());
         match self.replicas {
-            Some(Replicas { count, within }) => link.replicated(count, within),
+            Some(ReplicaOptions { count, within }) => link.replicated(count, within),
             None => link,
         }
     }

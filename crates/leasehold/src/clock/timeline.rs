@@ -20,27 +20,27 @@ use std::{
 /// One time, for all that was given its clock.
 #[derive(Debug)]
 pub(crate) struct Timeline {
-    state: Mutex<State>,
+    state: Mutex<TimelineState>,
     rested: Condvar,
     /// Rung by nobody: those who look whether anything happens rest here.
     tick: Condvar,
 }
 
 #[derive(Debug)]
-struct State {
+struct TimelineState {
     now: Instant,
     number: u64,
     /// Who acts in this time.
-    actors: BTreeMap<u64, Place>,
+    actors: BTreeMap<u64, Progress>,
     /// When nodes have something to do.
     bells: BTreeSet<Instant>,
     /// Whether anything happens, and who waits for it.
-    watch: stuck::Watch,
+    watch: stuck::StallWatch,
 }
 
 /// What one who acts is doing.
 #[derive(Debug, Default)]
-struct Place {
+struct Progress {
     is_resting: bool,
     /// Whether it did anything since it was last asked to look.
     has_moved: bool,
@@ -60,12 +60,12 @@ impl Timeline {
     /// A new time. It is never freed: clocks are copied freely, and tests are few.
     pub(crate) fn leak() -> &'static Self {
         Box::leak(Box::new(Self {
-            state: Mutex::new(State {
+            state: Mutex::new(TimelineState {
                 now: START,
                 number: 0,
                 actors: BTreeMap::new(),
                 bells: BTreeSet::new(),
-                watch: stuck::Watch::default(),
+                watch: stuck::StallWatch::default(),
             }),
             rested: Condvar::new(),
             tick: Condvar::new(),
@@ -85,7 +85,7 @@ impl Timeline {
         let mut state = self.lock();
         state.number += 1;
         let number = state.number;
-        state.actors.insert(number, Place::default());
+        state.actors.insert(number, Progress::default());
         Actor {
             timeline: self,
             number,
@@ -155,7 +155,7 @@ impl Timeline {
     ///
     /// # Panics
     /// If nobody gets there, since their thread waits for this one.
-    fn until_all_rest(&self) -> MutexGuard<'_, State> {
+    fn until_all_rest(&self) -> MutexGuard<'_, TimelineState> {
         let mut state = self.lock();
         state.watch.stir();
         let mut seen = state.watch.stirs();
@@ -178,12 +178,12 @@ impl Timeline {
         state
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TimelineState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl TimelineState {
     /// When somebody has something to do next.
     fn next(&self) -> Option<Instant> {
         let wakes = self.actors.values().filter_map(|place| place.until);

@@ -56,13 +56,18 @@ impl fmt::Display for Key {
         match self {
             Self::Free => out.write_str("free"),
             Self::Held { holder, remaining } => {
-                write!(out, "held by {}{}", Holder::of(holder), Left(*remaining))
+                write!(
+                    out,
+                    "held by {}{}",
+                    Holder::of(holder),
+                    Remaining(*remaining)
+                )
             }
             Self::Foreign {
                 redisson: Some(holder),
                 remaining,
                 ..
-            } => write!(out, "held by {holder} of Redisson{}", Left(*remaining)),
+            } => write!(out, "held by {holder} of Redisson{}", Remaining(*remaining)),
             Self::Foreign {
                 kind: Some(kind), ..
             } => write!(out, "a key that is no lock, of the type {kind}"),
@@ -73,9 +78,9 @@ impl fmt::Display for Key {
 }
 
 /// How long a key lives.
-struct Left(Option<Duration>);
+struct Remaining(Option<Duration>);
 
-impl fmt::Display for Left {
+impl fmt::Display for Remaining {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(left) => write!(out, " (for at most {} unless extended)", Span(left)),

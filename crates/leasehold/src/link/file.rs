@@ -77,36 +77,35 @@
 //! file that is cut short while it is open is noticed before the next batch of steps at the latest by
 //! the size that is looked up then, and crashes the process if it happens in between.
 
-mod bell;
 mod ceiling;
 mod contents;
 mod counters;
 mod descriptor;
 mod error;
 mod head;
-mod holder;
+mod inbox;
 mod job;
-mod listener;
-mod mailbox;
+mod notifier;
+mod open_lock;
 mod opening;
-mod place;
-mod presence;
+mod process_identity;
 mod queue;
 mod record;
-mod station;
 mod stopped;
 mod store;
+mod store_directory;
+mod subscriptions;
 mod time_namespace;
+mod worker;
 
 pub use contents::{Contents, HeldKey};
 pub use error::FileError;
 
 use super::{Link, LinkEvent, Message};
 use crate::clock::Clock;
+use inbox::Inbox;
 use job::Job;
 use leasehold_core::Resource;
-use mailbox::Mailbox;
-use station::Station;
 use std::{
     path::Path,
     sync::{
@@ -118,11 +117,12 @@ use std::{
     time::Duration,
 };
 use store::Store;
+use worker::Worker;
 
 /// One node in a folder. Clones are the same node, and so is whatever else opens the same folder, in
 /// this process or another one of the machine.
 #[derive(Clone, Debug)]
-pub struct FileNode(Arc<station::Tenancy>);
+pub struct FileNode(Arc<worker::Tenancy>);
 
 impl FileNode {
     /// Opens the store in the folder `path`, and makes folder (mode 0700), parents and store if they are
@@ -145,7 +145,7 @@ impl FileNode {
     /// # Ok::<(), leasehold::link::file::FileError>(())
     /// ```
     pub fn open(path: &Path) -> Result<Self, FileError> {
-        Station::open(path).map(|tenancy| Self(Arc::new(tenancy)))
+        Worker::open(path).map(|tenancy| Self(Arc::new(tenancy)))
     }
 
     /// What is in the store: its size, and what is held by processes that live. Changes nothing. Waits for the store's
@@ -183,10 +183,10 @@ impl FileNode {
     ) -> Result<T, String> {
         let (answer, told) = mpsc::sync_channel(1);
         let errand = move |store: &mut Store| drop(answer.send(question(store)));
-        let station = self.0.station();
-        station.run_errand(Box::new(errand));
+        let worker = self.0.worker();
+        worker.run_errand(Box::new(errand));
         // The thread itself waits without a limit for the transaction of another process, which may have been stopped.
-        let patience = match station.is_held_up.load(Ordering::Relaxed) {
+        let patience = match worker.is_held_up.load(Ordering::Relaxed) {
             true => PATIENCE,
             false => patience,
         };
@@ -196,8 +196,8 @@ impl FileNode {
                     Err("the thread of the store has ended".to_owned())
                 }
                 RecvTimeoutError::Timeout => {
-                    station.is_held_up.store(true, Ordering::Relaxed);
-                    Err(held_up(patience, &stopped::processes(station.data())))
+                    worker.is_held_up.store(true, Ordering::Relaxed);
+                    Err(held_up(patience, &stopped::processes(worker.data())))
                 }
             })
     }
@@ -211,7 +211,7 @@ impl FileNode {
         FileLink {
             node: self.clone(),
             clock,
-            mailbox: Arc::new(Mailbox::new(self.0.station().reach())),
+            inbox: Arc::new(Inbox::new(self.0.worker().reach())),
         }
     }
 }
@@ -242,21 +242,21 @@ const LONG: Duration = Duration::from_secs(10);
 pub struct FileLink {
     node: FileNode,
     clock: Clock,
-    mailbox: Arc<Mailbox>,
+    inbox: Arc<Inbox>,
 }
 
 impl Link for FileLink {
     fn send(&mut self, message: &mut Message<'_>) {
         let request = message.request().as_seen_at(self.clock.wall());
-        self.node.0.station().send(Job {
+        self.node.0.worker().send(Job {
             tag: message.tag(),
             request: request.into_owned(),
             clock: self.clock,
-            mailbox: self.mailbox.clone(),
+            inbox: self.inbox.clone(),
         });
     }
 
     fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, most: usize) -> Poll<()> {
-        self.mailbox.poll(cx, events, most)
+        self.inbox.poll(cx, events, most)
     }
 }

@@ -23,12 +23,12 @@ use std::{
 /// # let _ = same_nodes;
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct MemoryNode(Arc<Mutex<State>>);
+pub struct MemoryNode(Arc<Mutex<MemoryState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct MemoryState {
     table: Table,
-    watchers: Watchers<Mailbox>,
+    watchers: Watchers<MemoryInbox>,
 }
 
 impl MemoryNode {
@@ -44,7 +44,7 @@ impl MemoryNode {
         MemoryLink {
             node: self.clone(),
             clock,
-            mailbox: Arc::new(Mailbox(Mutex::new(Letters {
+            inbox: Arc::new(MemoryInbox(Mutex::new(InboxState {
                 events: VecDeque::from([LinkEvent::Up(None), LinkEvent::Changed(None)]),
                 waker: None,
             }))),
@@ -57,32 +57,32 @@ impl MemoryNode {
 pub struct MemoryLink {
     node: MemoryNode,
     clock: Clock,
-    mailbox: Arc<Mailbox>,
+    inbox: Arc<MemoryInbox>,
 }
 
 /// What a link has to tell, and whom to wake.
 #[derive(Debug)]
-struct Mailbox(Mutex<Letters>);
+struct MemoryInbox(Mutex<InboxState>);
 
 #[derive(Debug)]
-struct Letters {
+struct InboxState {
     events: VecDeque<LinkEvent>,
     waker: Option<Waker>,
 }
 
-impl Mailbox {
+impl MemoryInbox {
     fn put(&self, event: LinkEvent) {
-        let mut letters = lock(&self.0);
-        letters.events.push_back(event);
-        let waker = letters.waker.take();
-        drop(letters);
+        let mut state = lock(&self.0);
+        state.events.push_back(event);
+        let waker = state.waker.take();
+        drop(state);
         if let Some(waker) = waker {
             waker.wake();
         }
     }
 }
 
-impl Watch for Mailbox {
+impl Watch for MemoryInbox {
     fn tell(&self, resource: Option<&Resource>) {
         self.put(LinkEvent::Changed(resource.cloned()));
     }
@@ -93,17 +93,17 @@ impl Link for MemoryLink {
         let request = message.request().as_seen_at(self.clock.wall());
         let mut node = lock(&self.node.0);
         let vote = node.table.apply(self.clock.now(), &request);
-        node.watchers.note(&self.mailbox, &request, &vote, ());
+        node.watchers.note(&self.inbox, &request, &vote, ());
         drop(node);
-        self.mailbox.put(LinkEvent::Reply(message.tag(), vote));
+        self.inbox.put(LinkEvent::Reply(message.tag(), vote));
     }
 
     fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, most: usize) -> Poll<()> {
-        let mut letters = lock(&self.mailbox.0);
-        let count = letters.events.len().min(most);
-        events.extend(letters.events.drain(..count));
-        if letters.events.is_empty() {
-            wake_later(&mut letters.waker, cx);
+        let mut state = lock(&self.inbox.0);
+        let count = state.events.len().min(most);
+        events.extend(state.events.drain(..count));
+        if state.events.is_empty() {
+            wake_later(&mut state.waker, cx);
             return Poll::Pending;
         }
         Poll::Ready(())

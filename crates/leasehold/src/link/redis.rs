@@ -14,15 +14,16 @@
 //!
 //! The way of a request: `scripts` makes words of it, on `heads` that are made once, for all links that say it so; or
 //! `native` does where no scripts can be run. `backlog` keeps it until its answer comes, of which `kind` is enough to
-//! remember, and `recall` reads the rest back where it is wanted. `connection` moves the bytes, and `listener`
+//! remember, and `recall` reads the rest back where it is wanted. `connection` moves the bytes, and `interpreter`
 //! understands them: `glance` reads the usual answers where they lie, `codec` reads every other and `reply` makes a vote
 //! of it, which counts when `replicas` have it, if that is wanted. `look` is how hints come. `url`, `socket`, `talk`,
 //! `handshake` and `greeting` are the way to a connection, and `leasehold_core::backoff` spaces the tries; where
 //! sentinels are asked for the way, `search` asks them, by a talk with each `sentinel`, and `failover` goes on asking:
-//! when another has become the master, and whether votes count. `steward` comes for the operator and not for locks, and
+//! when another has become the master, and whether votes count. `admin_client` comes for the operator and not for locks, and
 //! `stamp` for the locks of `timestamp`, which know nothing of votes. Who may know whom: the floors of
 //! `docs/ARCHITECTURE.md`.
 
+pub(crate) mod admin_client;
 mod backlog;
 mod codec;
 mod connection;
@@ -31,8 +32,8 @@ mod glance;
 mod greeting;
 mod handshake;
 mod heads;
+mod interpreter;
 mod kind;
-mod listener;
 mod look;
 mod native;
 mod recall;
@@ -44,7 +45,6 @@ mod search;
 mod sentinel;
 mod socket;
 pub(crate) mod stamp;
-pub(crate) mod steward;
 mod talk;
 mod texts;
 mod url;
@@ -63,7 +63,7 @@ use kind::Kind;
 use leasehold_core::{Fault, FaultKind, Identity, Tag, Vote, backoff::Backoff};
 use look::Hints;
 use replicas::Replicas;
-use scripts::Met;
+use scripts::ServerInfo;
 use std::{
     fmt,
     pin::Pin,
@@ -83,9 +83,9 @@ pub struct RedisLink {
     url: RedisUrl,
     encoder: Encoder,
     /// The server, as long as it is not known.
-    nobody: Met,
+    nobody: ServerInfo,
     clock: Clock,
-    state: State,
+    state: ConnectionState,
     /// Why the node cannot be asked. None while it can, and before that is known.
     down: Option<String>,
     backlog: Backlog,
@@ -94,7 +94,7 @@ pub struct RedisLink {
     refused: Vec<LinkEvent>,
 }
 
-enum State {
+enum ConnectionState {
     /// Between two tries; no pause before the first.
     Resting(Option<Pin<Box<Sleep>>>),
     Dialling(Dialling),
@@ -113,10 +113,10 @@ impl RedisLink {
     /// The same, which says things as all do that have a clone of this.
     pub(crate) fn speaking(url: RedisUrl, clock: Clock, encoder: Encoder) -> Self {
         Self {
-            nobody: Met::nobody(encoder.disk(None)),
+            nobody: ServerInfo::nobody(encoder.disk(None)),
             encoder,
             url,
-            state: State::Resting(None),
+            state: ConnectionState::Resting(None),
             down: None,
             backlog: Backlog::default(),
             backoff: Backoff::NEW,
@@ -143,34 +143,36 @@ impl RedisLink {
         limit: usize,
     ) -> Poll<()> {
         let outcome = match &mut self.state {
-            State::Resting(pause) => {
+            ConnectionState::Resting(pause) => {
                 if let Some(pause) = pause {
                     ready!(pause.as_mut().poll(cx));
                 }
-                self.state = State::Dialling(Box::pin(search::dial(
+                self.state = ConnectionState::Dialling(Box::pin(search::dial(
                     self.url.clone(),
                     self.encoder.clone(),
                     self.clock,
                 )));
                 Ok(())
             }
-            State::Dialling(dialling) => ready!(dialling.as_mut().poll(cx)).map(|connection| {
-                let id = Some(connection.met().id()).filter(|id| !id.is_empty());
-                let identity = id.map(Identity::new);
-                self.down = None;
-                self.backoff.succeeded(self.clock.now());
-                events.push(LinkEvent::Up(identity));
-                if connection.hints() == Hints::Given {
-                    events.push(LinkEvent::Changed(None));
-                }
-                if let Some(native) = connection.met().native {
-                    // What waits for the very first connection was put into words before this was known.
-                    let faults = self.backlog.say_natively(&self.encoder, native);
-                    events.extend(faults.into_iter().map(unsaid));
-                }
-                self.state = State::Up(Box::new(connection));
-            }),
-            State::Up(connection) => {
+            ConnectionState::Dialling(dialling) => {
+                ready!(dialling.as_mut().poll(cx)).map(|connection| {
+                    let id = Some(connection.met().id()).filter(|id| !id.is_empty());
+                    let identity = id.map(Identity::new);
+                    self.down = None;
+                    self.backoff.succeeded(self.clock.now());
+                    events.push(LinkEvent::Up(identity));
+                    if connection.hints() == Hints::Given {
+                        events.push(LinkEvent::Changed(None));
+                    }
+                    if let Some(native) = connection.met().native {
+                        // What waits for the very first connection was put into words before this was known.
+                        let faults = self.backlog.say_natively(&self.encoder, native);
+                        events.extend(faults.into_iter().map(unsaid));
+                    }
+                    self.state = ConnectionState::Up(Box::new(connection));
+                })
+            }
+            ConnectionState::Up(connection) => {
                 ready!(connection.exchange(cx, &mut self.backlog, events, limit))
             }
         };
@@ -189,8 +191,8 @@ impl RedisLink {
         }
         let (backlog, encoder) = (&mut self.backlog, &self.encoder);
         let met = match &self.state {
-            State::Up(connection) => connection.met(),
-            State::Resting(_) | State::Dialling(_) => &self.nobody,
+            ConnectionState::Up(connection) => connection.met(),
+            ConnectionState::Resting(_) | ConnectionState::Dialling(_) => &self.nobody,
         };
         if let Some(native) = met.native {
             return backlog.push_native(tag, request.clone(), given, encoder, native);
@@ -202,11 +204,11 @@ impl RedisLink {
     /// There is no connection, or none any more.
     fn lose(&mut self, reason: String, events: &mut Vec<LinkEvent>) {
         let answers = self.backlog.abandon(match self.state {
-            State::Up(_) => Loss::Lost(&reason),
-            State::Resting(_) | State::Dialling(_) => Loss::NeverUp(&reason),
+            ConnectionState::Up(_) => Loss::Lost(&reason),
+            ConnectionState::Resting(_) | ConnectionState::Dialling(_) => Loss::NeverUp(&reason),
         });
         let pause = self.backoff.failed(self.clock.now());
-        self.state = State::Resting((!pause.is_zero()).then(|| Box::pin(sleep(pause))));
+        self.state = ConnectionState::Resting((!pause.is_zero()).then(|| Box::pin(sleep(pause))));
         events.extend(answers.map(|(tag, vote)| LinkEvent::Reply(tag, vote)));
         events.push(LinkEvent::Down(reason.clone()));
         self.down = Some(reason);
@@ -244,7 +246,7 @@ fn unsaid((tag, fault): (Tag, Fault)) -> LinkEvent {
 impl fmt::Debug for RedisLink {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match (&self.state, &self.down) {
-            (State::Up(_), _) => "up",
+            (ConnectionState::Up(_), _) => "up",
             (_, None) => "connecting",
             (_, Some(reason)) => reason,
         };

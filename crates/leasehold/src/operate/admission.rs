@@ -6,7 +6,7 @@ use super::{Membership, Operator, Survey, Told};
 use crate::{
     configuration::Configuration,
     error::{ConfigError, Span},
-    link::redis::steward::{Change, Steward},
+    link::redis::admin_client::{AdminClient, NodeChange},
 };
 use leasehold_core::Abstention;
 use std::fmt;
@@ -113,9 +113,9 @@ impl Operator {
 
     async fn admit_those(&self, whom: Whom) -> Result<Vec<Told<Admission>>, ConfigError> {
         let configuration = self.operated.configuration.clone();
-        self.ask(move |mut steward| {
+        self.ask(move |mut admin_client| {
             let configuration = configuration.clone();
-            async move { Admission::ask(&mut steward, &configuration, whom).await }
+            async move { Admission::ask(&mut admin_client, &configuration, whom).await }
         })
         .await
     }
@@ -123,12 +123,12 @@ impl Operator {
 
 impl Admission {
     async fn ask(
-        steward: &mut Steward,
+        admin_client: &mut AdminClient,
         configuration: &Configuration,
         whom: Whom,
     ) -> Result<Self, String> {
         // What no lock can be kept on is not to vote.
-        let look = steward.look(configuration.guard()).await?;
+        let look = admin_client.look(configuration.guard()).await?;
         if let Some(why) = look.unsuitable.clone() {
             return Err(why);
         }
@@ -152,14 +152,14 @@ impl Admission {
             }
         }
         let (fingerprint, guard) = (configuration.fingerprint(), configuration.quarantine_text());
-        let change = steward
+        let change = admin_client
             .admit(&fingerprint, configuration.text(), &guard)
             .await?;
         Ok(match change {
-            Change::Done((cause, left)) => Self::Admitted {
+            NodeChange::Done((cause, left)) => Self::Admitted {
                 was: (!left.is_zero()).then_some(Abstention { cause, left }),
             },
-            Change::Other(configuration) => Self::Disagrees { configuration },
+            NodeChange::Other(configuration) => Self::Disagrees { configuration },
         })
     }
 }

@@ -5,9 +5,9 @@ use crate::{
     builder::{Operated, Spot},
     clock::Clock,
     configuration::Configuration,
-    link::redis::steward::{
-        Steward,
-        checkup::{Checkup, Offset, Subject},
+    link::redis::admin_client::{
+        AdminClient,
+        checkup::{CheckedLock, Checkup, Offset},
     },
 };
 use leasehold_core::Resource;
@@ -210,8 +210,8 @@ pub(super) async fn examine(
     let configuration = operated.configuration;
     let format = configuration.key_format();
     let lock = match lock {
-        Some(lock) => Subject::Named(format.key(lock.as_str()).into_owned()),
-        None => Subject::Nobodys(format.key("leasehold/doctor").into_owned()),
+        Some(lock) => CheckedLock::Named(format.key(lock.as_str()).into_owned()),
+        None => CheckedLock::Nobodys(format.key("leasehold/doctor").into_owned()),
     };
     let jobs = operated.nodes.into_iter().map(|(node, spot)| {
         let (configuration, lock) = (configuration.clone(), lock.clone());
@@ -232,7 +232,7 @@ pub(super) async fn examine(
 async fn one(
     spot: Spot,
     extent: Extent,
-    lock: &Subject,
+    lock: &CheckedLock,
     limit: Option<Duration>,
     configuration: &Configuration,
 ) -> Answer<Examination> {
@@ -241,11 +241,11 @@ async fn one(
         Spot::Elsewhere => Answer::NeedsNone,
         Spot::Server(url) => {
             let visit = match limit {
-                Some(limit) => Steward::visit_briefly(url, node_key, limit).await,
-                None => Steward::visit(url, node_key).await,
+                Some(limit) => AdminClient::visit_briefly(url, node_key, limit).await,
+                None => AdminClient::visit(url, node_key).await,
             };
             match visit {
-                Ok(steward) => server(steward, extent, lock, configuration).await,
+                Ok(admin_client) => server(admin_client, extent, lock, configuration).await,
                 Err(why) => Answer::Silent(why),
             }
         }
@@ -261,21 +261,21 @@ async fn one(
 }
 
 async fn server(
-    mut steward: Steward,
+    mut admin_client: AdminClient,
     extent: Extent,
-    lock: &Subject,
+    lock: &CheckedLock,
     configuration: &Configuration,
 ) -> Answer<Examination> {
     let queues = configuration.queues();
     let checkup = match extent {
-        Extent::Everything => steward.check_up(Clock::system(), lock, &queues).await,
-        Extent::Votes => Ok(steward.check_vote(lock).await),
+        Extent::Everything => admin_client.check_up(Clock::system(), lock, &queues).await,
+        Extent::Votes => Ok(admin_client.check_vote(lock).await),
     };
     let checkup = match checkup {
         Ok(checkup) => checkup,
         Err(why) => return Answer::Silent(why),
     };
-    let survey = survey_of(&mut steward, configuration).await;
+    let survey = survey_of(&mut admin_client, configuration).await;
     let survey = survey.map_or_else(Answer::Silent, Answer::Told);
     Answer::Told(Examination::of(checkup, survey))
 }

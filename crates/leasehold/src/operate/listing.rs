@@ -11,8 +11,8 @@ use crate::{
         NodeName,
         redis::{
             RedisUrl,
-            steward::{
-                Steward,
+            admin_client::{
+                AdminClient,
                 keys::{Sort, Stored},
             },
         },
@@ -97,24 +97,30 @@ impl Search {
         self
     }
 
-    async fn visit(&self, url: RedisUrl, configuration: &Configuration) -> Result<Steward, String> {
+    async fn visit(
+        &self,
+        url: RedisUrl,
+        configuration: &Configuration,
+    ) -> Result<AdminClient, String> {
         let node_key = configuration.node_key();
         match self.answer_within {
-            None => Steward::visit(url, node_key).await,
-            Some(limit) => Steward::visit_briefly(url, node_key, limit).await,
+            None => AdminClient::visit(url, node_key).await,
+            Some(limit) => AdminClient::visit_briefly(url, node_key, limit).await,
         }
     }
 
     /// The names of what may be a lock on this server, and whether there are no more.
     async fn scan(
         &self,
-        steward: &mut Steward,
+        admin_client: &mut AdminClient,
         configuration: &Configuration,
     ) -> Result<(BTreeSet<Resource>, bool), String> {
         let (format, prefix) = (configuration.key_format(), self.prefix.as_str());
-        let (mut names, mut is_all) = steward.scan(Sort::Texts, format, prefix, self.most).await?;
+        let (mut names, mut is_all) = admin_client
+            .scan(Sort::Texts, format, prefix, self.most)
+            .await?;
         if self.hashes {
-            let (more, is_all_more) = steward
+            let (more, is_all_more) = admin_client
                 .scan(Sort::Hashes, format, prefix, self.most)
                 .await?;
             names.extend(more);
@@ -134,7 +140,7 @@ pub(super) async fn look(operated: Operated, resource: Resource) -> Inspection {
         async move {
             let visit = match spot {
                 Spot::Server(url) => match search.visit(url, &configuration).await {
-                    Ok(steward) => Visit::Server(Box::new(steward)),
+                    Ok(admin_client) => Visit::Server(Box::new(admin_client)),
                     Err(why) => Visit::Silent(why),
                 },
                 // There is little to go through.
@@ -157,7 +163,7 @@ pub(super) async fn look(operated: Operated, resource: Resource) -> Inspection {
 
 /// A node whose names were read and whose keys are read next.
 enum Visit {
-    Server(Box<Steward>),
+    Server(Box<AdminClient>),
     /// What is there was read at once.
     #[cfg(all(feature = "file", unix))]
     Read(std::collections::BTreeMap<Resource, Key>),
@@ -238,18 +244,18 @@ async fn scan(
         Spot::Elsewhere => nothing(Visit::Unlisted),
         Spot::Server(url) => {
             let scanned = in_time(left, async {
-                let mut steward = search.visit(url, configuration).await?;
-                let found = search.scan(&mut steward, configuration).await?;
-                Ok((steward, found))
+                let mut admin_client = search.visit(url, configuration).await?;
+                let found = search.scan(&mut admin_client, configuration).await?;
+                Ok((admin_client, found))
             });
             match scanned.await {
                 Err(why) => nothing(Visit::Silent(why)),
-                Ok((steward, (names, is_all))) => {
+                Ok((admin_client, (names, is_all))) => {
                     let scanned = Scanned {
                         keys: names.len(),
                         has_more: !is_all,
                     };
-                    (Visit::Server(Box::new(steward)), Some(scanned), names)
+                    (Visit::Server(Box::new(admin_client)), Some(scanned), names)
                 }
             }
         }
@@ -295,8 +301,8 @@ async fn read(
             let key = |name| keys.remove(name).unwrap_or(Key::Free);
             Ok(names.iter().map(key).collect())
         }
-        Visit::Server(mut steward) => {
-            let stored = in_time(left, steward.read(configuration.key_format(), names));
+        Visit::Server(mut admin_client) => {
+            let stored = in_time(left, admin_client.read(configuration.key_format(), names));
             let stored = stored.await.map_err(Some)?;
             Ok(stored.into_iter().map(key).collect())
         }

@@ -3,16 +3,16 @@
 #[cfg(doc)]
 use super::Answer;
 use super::{
-    Examination, Former, Listing, Reconfiguration, Search, Survey, Told, Vigil, ask_all, begin,
+    Examination, Former, Listing, Reconfiguration, Search, Survey, Told, Watcher, ask_all, begin,
     elsewhere,
     examination::{self, Extent, Limits},
-    listing, procedure, survey_of, vigil,
+    listing, procedure, survey_of, watcher,
 };
 use crate::{
     builder::Operated,
     error::{ConfigError, ReconfigureError},
     inspection::Inspection,
-    link::redis::steward::Steward,
+    link::redis::admin_client::AdminClient,
 };
 use leasehold_core::Resource;
 use std::{future::Future, sync::Arc, time::Duration};
@@ -122,9 +122,9 @@ impl Operator {
     /// Dropping the future loses the answers and nothing else.
     pub async fn survey(&self) -> Result<Vec<Told<Survey>>, ConfigError> {
         let configuration = self.operated.configuration.clone();
-        self.ask(move |mut steward| {
+        self.ask(move |mut admin_client| {
             let configuration = configuration.clone();
-            async move { survey_of(&mut steward, &configuration).await }
+            async move { survey_of(&mut admin_client, &configuration).await }
         })
         .await
     }
@@ -312,13 +312,19 @@ impl Operator {
         let operated = self.operated.clone();
         let waits = Arc::new(());
         let is_waited_for = Arc::downgrade(&waits);
-        let seen = elsewhere(vigil::until_free(operated, resource, limit, is_waited_for)).await;
+        let seen = elsewhere(watcher::until_free(
+            operated,
+            resource,
+            limit,
+            is_waited_for,
+        ))
+        .await;
         drop(waits);
         seen
     }
 
     /// Looks on at the lock on `resource` while it changes hands, and takes nothing: for whoever wants to know who has it.
-    /// Sends nothing before it returns; what is seen is told by [`Vigil::next`].
+    /// Sends nothing before it returns; what is seen is told by [`Watcher::next`].
     ///
     /// It learns of changes as [`until_free`](Self::until_free) does: servers push them, and are looked at once a second
     /// all the same; what cannot push is looked at once a second, a file twenty times. A holder of a few milliseconds may be
@@ -334,24 +340,24 @@ impl Operator {
     /// use leasehold::LockManager;
     ///
     /// let nodes = ["redis://db1", "redis://db2", "redis://db3"];
-    /// let mut vigil = LockManager::builder().nodes(nodes).operator()?.look_on("scheduler")?;
-    /// while let Some(seen) = vigil.next().await {
+    /// let mut watcher = LockManager::builder().nodes(nodes).operator()?.look_on("scheduler")?;
+    /// while let Some(seen) = watcher.next().await {
     ///     println!("{:?}", seen.holder());
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub fn look_on(&self, resource: &str) -> Result<Vigil, ConfigError> {
+    pub fn look_on(&self, resource: &str) -> Result<Watcher, ConfigError> {
         let resource = Resource::new(resource)?;
         let operated = self.operated.clone();
-        let (vigil, work) = Vigil::begin(operated, resource);
+        let (watcher, work) = Watcher::begin(operated, resource);
         begin(work)?;
-        Ok(vigil)
+        Ok(watcher)
     }
 
     pub(super) async fn ask<T, F>(
         &self,
-        ask: impl Fn(Steward) -> F + Clone + Send + Sync + 'static,
+        ask: impl Fn(AdminClient) -> F + Clone + Send + Sync + 'static,
     ) -> Result<Vec<Told<T>>, ConfigError>
     where
         T: Send + 'static,

@@ -17,7 +17,7 @@ use crate::{
         NodeName,
         redis::{
             RedisUrl,
-            steward::{Change, Look, Settled, Settlement, Steward},
+            admin_client::{AdminClient, Look, NodeChange, Settled, Settlement},
         },
     },
 };
@@ -29,7 +29,7 @@ struct Site {
     name: NodeName,
     is_former: bool,
     is_new: bool,
-    visit: Result<(Steward, Look), String>,
+    visit: Result<(AdminClient, Look), String>,
     outcome: Outcome,
 }
 
@@ -127,11 +127,11 @@ async fn look(sites: Vec<(RedisUrl, [bool; 2])>, target: &Configuration) -> Vec<
         let (name, node_key) = (url.name(), node_key.clone());
         async move {
             let look = async {
-                let mut steward = Steward::visit(url, node_key).await?;
-                let look = steward.look(guard).await?;
+                let mut admin_client = AdminClient::visit(url, node_key).await?;
+                let look = admin_client.look(guard).await?;
                 match look.unsuitable.clone() {
                     Some(why) => Err(why),
-                    None => Ok((steward, look)),
+                    None => Ok((admin_client, look)),
                 }
             };
             let visit = look.await;
@@ -305,26 +305,28 @@ impl Plan {
             match std::mem::replace(&mut site.visit, Err(String::new())) {
                 Err(why) => site.missed(why),
                 Ok(_) if is_done => site.outcome = Outcome::Already,
-                Ok((mut steward, look)) => {
+                Ok((mut admin_client, look)) => {
                     let (mark, text) = (mark.clone(), text.clone());
                     jobs.push(async move {
                         let seen = look.fingerprint.clone().unwrap_or_default();
                         let before = text_before(&look).unwrap_or_default();
-                        let answer = steward.block(&seen, &mark, &text, &before).await;
-                        (place, steward, look, answer)
+                        let answer = admin_client.block(&seen, &mark, &text, &before).await;
+                        (place, admin_client, look, answer)
                     });
                 }
             }
         }
         let mut largest = Vec::new();
-        for (place, steward, look, answer) in at_once(jobs).await {
+        for (place, admin_client, look, answer) in at_once(jobs).await {
             let site = &mut self.sites[place];
             match answer {
-                Ok(Change::Done(counters)) => {
+                Ok(NodeChange::Done(counters)) => {
                     merge_counters(&mut largest, &counters);
-                    site.visit = Ok((steward, look));
+                    site.visit = Ok((admin_client, look));
                 }
-                Ok(Change::Other(now)) => site.missed(format!("it has changed meanwhile: {now}")),
+                Ok(NodeChange::Other(now)) => {
+                    site.missed(format!("it has changed meanwhile: {now}"))
+                }
                 Err(why) => site.missed(why),
             }
         }
@@ -353,19 +355,25 @@ impl Plan {
         };
         let mut jobs = Vec::new();
         for (place, site) in self.sites.iter_mut().enumerate() {
-            if let Ok((mut steward, _)) =
+            if let Ok((mut admin_client, _)) =
                 std::mem::replace(&mut site.visit, Err("was told".to_owned()))
             {
                 let settlement = settlement.clone();
-                jobs.push(async move { (place, steward.settle(&settlement).await) });
+                jobs.push(async move { (place, admin_client.settle(&settlement).await) });
             }
         }
         for (place, answer) in at_once(jobs).await {
             let site = &mut self.sites[place];
             match answer {
-                Ok(Change::Done(Settled::Votes(left))) => site.outcome = Outcome::Changed { left },
-                Ok(Change::Done(Settled::Waits(left))) => site.outcome = Outcome::Waits { left },
-                Ok(Change::Other(now)) => site.missed(format!("it has changed meanwhile: {now}")),
+                Ok(NodeChange::Done(Settled::Votes(left))) => {
+                    site.outcome = Outcome::Changed { left }
+                }
+                Ok(NodeChange::Done(Settled::Waits(left))) => {
+                    site.outcome = Outcome::Waits { left }
+                }
+                Ok(NodeChange::Other(now)) => {
+                    site.missed(format!("it has changed meanwhile: {now}"))
+                }
                 Err(why) => site.missed(why),
             }
         }

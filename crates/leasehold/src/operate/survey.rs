@@ -2,7 +2,7 @@
 
 use crate::{
     configuration::{Configuration, RestartGuard},
-    link::redis::steward::Look,
+    link::redis::admin_client::Look,
 };
 use leasehold_core::{Abstention, AbstentionCause};
 use std::{fmt, time::Duration};

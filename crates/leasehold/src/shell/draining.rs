@@ -9,10 +9,10 @@ use std::time::Duration;
 
 /// Whether each node answers what it is asked.
 #[derive(Debug)]
-pub(super) struct Answering(Vec<Node>);
+pub(super) struct Answering(Vec<DrainingNode>);
 
 #[derive(Clone, Debug)]
-struct Node {
+struct DrainingNode {
     /// How many requests it has not answered.
     asked: u64,
     /// When it last answered while it was asked for more, or was first asked after it had answered all.
@@ -26,7 +26,7 @@ struct Node {
 
 impl Answering {
     pub(super) fn new(nodes: usize) -> Self {
-        let node = Node {
+        let node = DrainingNode {
             asked: 0,
             silent_since: Instant::ORIGIN,
             slowest: Duration::ZERO,
@@ -48,7 +48,7 @@ impl Answering {
     /// Something was asked since `since`, and the links have all of it only now: a node that was first asked since then
     /// could not have answered before.
     pub(super) fn asked_all(&mut self, since: Instant, now: Instant) {
-        let first_asked = |this: &&mut Node| this.asked > 0 && this.silent_since >= since;
+        let first_asked = |this: &&mut DrainingNode| this.asked > 0 && this.silent_since >= since;
         for this in self.0.iter_mut().filter(first_asked) {
             this.silent_since = now;
         }
@@ -79,7 +79,7 @@ impl Answering {
 
     /// The nodes that have something to answer and are likely to do so soon.
     fn awaited(&self, now: Instant) -> NodeSet {
-        let is_awaited = |this: &Node| {
+        let is_awaited = |this: &DrainingNode| {
             let patience = this.slowest.saturating_mul(2).clamp(SHORTEST, LONGEST);
             let is_near = |since: Instant| now < since.saturating_add(patience);
             this.asked > 0 && is_near(this.silent_since) || this.lost_at.is_some_and(is_near)

@@ -13,8 +13,8 @@ impl Shell {
         let mut told = false;
         while let Some((id, event)) = self.engine.poll_event() {
             told = true;
-            if let Some(witness) = &mut self.witness {
-                witness.ended(self.clock.now(), id, &event);
+            if let Some(instrumentation) = &mut self.instrumentation {
+                instrumentation.ended(self.clock.now(), id, &event);
             }
             match event {
                 Event::Changed(change) => self.change(id, change),
@@ -75,15 +75,15 @@ impl Shell {
             LeaseChange::Confirmed { valid_until } => {
                 let before = lease.valid_until();
                 lease.confirm(valid_until);
-                if let Some(witness) = &mut self.witness {
-                    witness.confirmed(clock.now(), id, before, valid_until);
+                if let Some(instrumentation) = &mut self.instrumentation {
+                    instrumentation.confirmed(clock.now(), id, before, valid_until);
                 }
             }
             LeaseChange::InDanger(danger) => {
                 let danger = Danger::from_core(danger, clock.now(), resource, &names);
                 lease.endanger(danger.clone());
-                if let Some(witness) = &mut self.witness {
-                    witness.endangered(id, &danger);
+                if let Some(instrumentation) = &mut self.instrumentation {
+                    instrumentation.endangered(id, &danger);
                 }
             }
             LeaseChange::Cut { valid_until, .. } => {
@@ -93,8 +93,8 @@ impl Shell {
                 let now = clock.now();
                 let cause = LossCause::from_core(loss, now, resource, &names);
                 lease.lose(cause.clone());
-                if let Some(witness) = &mut self.witness {
-                    witness.lost(now, id, &cause);
+                if let Some(instrumentation) = &mut self.instrumentation {
+                    instrumentation.lost(now, id, &cause);
                 }
             }
         }

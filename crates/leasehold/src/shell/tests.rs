@@ -22,9 +22,9 @@ use std::{
 
 /// A node that gives one answer to everything, when the test lets it.
 #[derive(Clone)]
-struct Node(Arc<(Mutex<Desk>, Condvar)>);
+struct SlowNode(Arc<(Mutex<SlowNodeState>, Condvar)>);
 
-struct Desk {
+struct SlowNodeState {
     timeline: &'static Timeline,
     /// What time passes while the shell takes an answer.
     takes: Duration,
@@ -34,7 +34,7 @@ struct Desk {
     is_slow: bool,
     is_hinting: bool,
     /// Who speaks as soon as this one has answered something.
-    next: Option<Node>,
+    next: Option<SlowNode>,
     /// What is dropped as soon as it has answered something, before the shell takes the answer.
     drops: Option<Box<dyn Send>>,
     is_silent: bool,
@@ -49,9 +49,9 @@ struct Desk {
     waker: Option<Waker>,
 }
 
-impl Node {
+impl SlowNode {
     fn new(timeline: &'static Timeline, takes: Duration, is_silent: bool) -> Self {
-        let desk = Desk {
+        let desk = SlowNodeState {
             timeline,
             takes,
             giving_takes: Duration::ZERO,
@@ -71,14 +71,14 @@ impl Node {
         Self(Arc::new((Mutex::new(desk), Condvar::new())))
     }
 
-    fn with<T>(&self, what: impl FnOnce(&mut Desk) -> T) -> T {
+    fn with<T>(&self, what: impl FnOnce(&mut SlowNodeState) -> T) -> T {
         what(&mut self.0.0.lock().expect("nobody panics with it"))
     }
 
     /// Waits until so many requests have reached it since the start, for ten seconds at most.
     fn is_asked(&self, count: usize) -> bool {
         let desk = self.0.0.lock().expect("nobody panics with it");
-        let is_short = |desk: &mut Desk| desk.answered + desk.asked.len() < count;
+        let is_short = |desk: &mut SlowNodeState| desk.answered + desk.asked.len() < count;
         let waited = self
             .0
             .1
@@ -107,7 +107,7 @@ impl Node {
     }
 }
 
-impl Link for Node {
+impl Link for SlowNode {
     fn send(&mut self, message: &mut Message<'_>) {
         self.with(|desk| {
             desk.timeline.jump(desk.giving_takes);
@@ -121,7 +121,7 @@ impl Link for Node {
     }
 }
 
-impl Node {
+impl SlowNode {
     fn next(&self, cx: &Context<'_>) -> Poll<LinkEvent> {
         let mut drops = None;
         let polled = self.with(|desk| {
@@ -166,7 +166,7 @@ fn told() -> (Clock, &'static Timeline) {
 fn an_answer_is_not_taken_for_earlier_than_it_is() {
     // Argument S2: the machine stands still between the answer and whoever takes it, and the key is over by then.
     let (clock, timeline) = told();
-    let node = Node::new(timeline, Duration::from_secs(10), false);
+    let node = SlowNode::new(timeline, Duration::from_secs(10), false);
     let (tells, told) = std::sync::mpsc::channel();
     let builder = LockManager::builder().clock(clock);
     let builder = builder.observer(move |seen: &Observation<'_>| {
@@ -197,7 +197,7 @@ fn an_answer_is_not_taken_for_earlier_than_it_is() {
 fn an_answer_that_is_in_is_not_late_however_many_are() {
     // The process was stopped while the answers came: for longer than a node may take, and not as long as the leases last.
     let (clock, timeline) = told();
-    let node = Node::new(timeline, Duration::ZERO, true);
+    let node = SlowNode::new(timeline, Duration::ZERO, true);
     let manager = node.manager(clock);
     let names = (0..40).map(|number| format!("r{number}"));
     let mutexes: Vec<_> = names
@@ -227,7 +227,7 @@ fn an_answer_that_is_in_is_not_late_however_many_are() {
 fn a_confirmation_that_is_in_counts_at_the_end_however_many_are() {
     // The node hung for longer than it may, and nobody waits for its answers by now.
     let (clock, timeline) = told();
-    let node = Node::new(timeline, Duration::ZERO, false);
+    let node = SlowNode::new(timeline, Duration::ZERO, false);
     let manager = node.manager(clock);
     let names = (0..40).map(|number| format!("r{number}"));
     let mutexes: Vec<_> = names
@@ -272,7 +272,7 @@ fn a_confirmation_that_is_in_counts_at_the_end_however_many_are() {
 #[test]
 fn a_node_has_something_to_do_while_its_answers_are_taken() {
     let (clock, timeline) = told();
-    let node = Node::new(timeline, Duration::ZERO, true);
+    let node = SlowNode::new(timeline, Duration::ZERO, true);
     node.with(|desk| desk.vote = Vote::Refused(Refusal::default()));
     let manager = node.manager(clock);
     let count = 2 * LEAST_HEARD;
@@ -306,7 +306,7 @@ fn a_guest_goes_on_with_what_it_began_before_it_told_somebody() {
     let runtime = built.expect("a runtime");
     // No timer wakes it: time stands still.
     let (clock, timeline) = told();
-    let node = Node::new(timeline, Duration::ZERO, true);
+    let node = SlowNode::new(timeline, Duration::ZERO, true);
     node.with(|desk| desk.vote = Vote::Refused(Refusal::default()));
     let builder = LockManager::builder().clock(clock);
     let manager = node.built(builder.on_runtime(runtime.handle().clone()));

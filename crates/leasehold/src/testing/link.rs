@@ -17,15 +17,15 @@ use std::{
 pub struct NodeLink {
     node: Node,
     clock: Clock,
-    wire: Arc<Wire>,
+    wire: Arc<TestWire>,
 }
 
 /// What is on its way.
 #[derive(Debug, Default)]
-pub(super) struct Wire(Mutex<State>);
+pub(super) struct TestWire(Mutex<LinkState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct LinkState {
     /// What the node has not done yet, in order.
     asked: VecDeque<Asked>,
     events: VecDeque<LinkEvent>,
@@ -40,7 +40,7 @@ struct Asked {
 }
 
 impl NodeLink {
-    pub(super) const fn new(node: Node, clock: Clock, wire: Arc<Wire>) -> Self {
+    pub(super) const fn new(node: Node, clock: Clock, wire: Arc<TestWire>) -> Self {
         Self { node, clock, wire }
     }
 
@@ -105,7 +105,7 @@ impl Link for NodeLink {
     }
 }
 
-impl Wire {
+impl TestWire {
     /// The connection is there. What happened before was not told.
     pub(super) fn open(&self) {
         self.put([LinkEvent::Up(None), LinkEvent::Changed(None)]);
@@ -137,7 +137,7 @@ impl Wire {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LinkState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

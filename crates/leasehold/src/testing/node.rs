@@ -1,6 +1,6 @@
 //! A node that can be broken.
 
-use super::link::{NodeLink, Wire};
+use super::link::{NodeLink, TestWire};
 use crate::{clock::Clock, link::LinkEvent};
 use leasehold_core::{Fault, FaultKind, Instant, Owner, Request, Resource, Table, Vote};
 use std::{
@@ -17,11 +17,11 @@ use std::{
 #[derive(Clone, Debug)]
 pub struct Node {
     clock: Clock,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<NodeState>>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct NodeState {
     table: Table,
     /// Why it cannot be asked.
     down: Option<String>,
@@ -29,7 +29,7 @@ pub(super) struct State {
     delay: Duration,
     /// By how much its clock was set forward.
     ahead: Duration,
-    wires: Vec<Weak<Wire>>,
+    wires: Vec<Weak<TestWire>>,
     /// Who is woken by the next change.
     wakers: Vec<Waker>,
 }
@@ -44,7 +44,7 @@ impl Node {
     #[must_use]
     pub fn link(&self) -> NodeLink {
         let mut state = self.lock();
-        let wire = Arc::new(Wire::default());
+        let wire = Arc::new(TestWire::default());
         match &state.down {
             None => wire.open(),
             Some(reason) => wire.tell(LinkEvent::Down(reason.clone())),
@@ -203,12 +203,12 @@ impl Node {
         }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, NodeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl NodeState {
     pub(super) const fn down(&self) -> Option<&String> {
         self.down.as_ref()
     }
@@ -224,7 +224,12 @@ impl State {
     }
 
     /// Does what is asked, and tells the others of a change.
-    pub(super) fn carry_out(&mut self, clock: Clock, by: &Arc<Wire>, request: &Request) -> Vote {
+    pub(super) fn carry_out(
+        &mut self,
+        clock: Clock,
+        by: &Arc<TestWire>,
+        request: &Request,
+    ) -> Vote {
         let wall = clock.wall().saturating_add(self.ahead);
         let request = request.as_seen_at(wall);
         let resource = request.resource();
@@ -243,7 +248,7 @@ impl State {
         vote
     }
 
-    fn wires(&mut self) -> Vec<Arc<Wire>> {
+    fn wires(&mut self) -> Vec<Arc<TestWire>> {
         self.wires.retain(|wire| wire.strong_count() > 0);
         self.wires.iter().filter_map(Weak::upgrade).collect()
     }

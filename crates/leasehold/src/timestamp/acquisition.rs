@@ -1,26 +1,26 @@
 //! Trying until the lock is won, or the patience has run out.
 
 use super::{
-    desk::{Desk, Node},
+    desk::{Desk, SharedNode},
     error::{AcquireError, Held},
     guard::TimestampGuard,
     lease::Lease,
     subject::Subject,
 };
-use crate::link::redis::stamp::{StampNode, Taken};
+use crate::link::redis::stamp::{StampNode, StampVerdict};
 use leasehold_core::Instant;
 use std::{sync::Arc, time::Duration};
 use tokio::{sync::oneshot, time::timeout};
 
-type Outcome = Result<TimestampGuard, AcquireError>;
+type AcquireResult = Result<TimestampGuard, AcquireError>;
 
 /// Tries until the answer can be given, or nobody waits for it any more.
 pub(super) async fn run(
     subject: Arc<Subject>,
     patience: Option<Duration>,
     desk: Desk,
-    node: Node,
-    mut answer: oneshot::Sender<Outcome>,
+    node: SharedNode,
+    mut answer: oneshot::Sender<AcquireResult>,
 ) {
     let mut acquisition = Acquisition {
         started: subject.clocks.now(),
@@ -51,7 +51,7 @@ struct Acquisition {
 
 impl Acquisition {
     /// What the caller is told, if this was the last attempt.
-    async fn attempt(&mut self, desk: &Desk, node: &Node) -> Option<Outcome> {
+    async fn attempt(&mut self, desk: &Desk, node: &SharedNode) -> Option<AcquireResult> {
         if self.attempts > 0 && self.left().is_some_and(|left| left.is_zero()) {
             return Some(Err(self.timed_out()));
         }
@@ -120,7 +120,12 @@ impl Acquisition {
 const AWAY: Duration = Duration::from_millis(200);
 
 /// One attempt, when it is its turn.
-async fn ask(subject: Arc<Subject>, desk: Desk, node: Node, answer: oneshot::Sender<Outcome>) {
+async fn ask(
+    subject: Arc<Subject>,
+    desk: Desk,
+    node: SharedNode,
+    answer: oneshot::Sender<AcquireResult>,
+) {
     let mut node = node.lock().await;
     if answer.is_closed() {
         return;
@@ -131,7 +136,7 @@ async fn ask(subject: Arc<Subject>, desk: Desk, node: Node, answer: oneshot::Sen
     drop(answer.send(outcome));
 }
 
-async fn take(subject: &Arc<Subject>, desk: Desk, node: &mut StampNode) -> Outcome {
+async fn take(subject: &Arc<Subject>, desk: Desk, node: &mut StampNode) -> AcquireResult {
     let connected = node.connect().await;
     connected.map_err(|silence| subject.not_acquired(silence))?;
     // Argument T2: read before the request leaves, and behind everything that was waited for.
@@ -143,7 +148,7 @@ async fn take(subject: &Arc<Subject>, desk: Desk, node: &mut StampNode) -> Outco
         return Err(AcquireError::ClockNotSet { resource, now });
     }
     match node.acquire(resource.as_bytes(), reading.now, end).await {
-        Ok(Taken::Granted) => {
+        Ok(StampVerdict::Granted) => {
             let valid_until = reading.valid_until(subject.options.timeout);
             let lease = Lease::new(Arc::clone(subject), end, valid_until);
             let guard = TimestampGuard::new(Arc::new(lease), desk);
@@ -153,13 +158,13 @@ async fn take(subject: &Arc<Subject>, desk: Desk, node: &mut StampNode) -> Outco
                 false => Err(subject.too_late(reading.started)),
             }
         }
-        Ok(Taken::Held(until)) => Err(AcquireError::Held(Held {
+        Ok(StampVerdict::Held(until)) => Err(AcquireError::Held(Held {
             resource,
             node: name,
             until,
             remaining: reading.until_free(until),
         })),
-        Ok(Taken::Foreign(found)) => Err(AcquireError::NotATimestamp {
+        Ok(StampVerdict::Foreign(found)) => Err(AcquireError::NotATimestamp {
             resource,
             node: name,
             found,

@@ -66,7 +66,7 @@ impl Desk {
 }
 
 /// The node, for one at a time, first come, first served.
-pub(super) type Node = Arc<Mutex<StampNode>>;
+pub(super) type SharedNode = Arc<Mutex<StampNode>>;
 
 async fn serve(node: StampNode, mut orders: mpsc::UnboundedReceiver<Order>) {
     let node = Arc::new(Mutex::new(node));
@@ -79,7 +79,7 @@ async fn serve(node: StampNode, mut orders: mpsc::UnboundedReceiver<Order>) {
     while tasks.join_next().await.is_some() {}
 }
 
-async fn carry_out(order: Order, node: Node) {
+async fn carry_out(order: Order, node: SharedNode) {
     match order {
         Order::Acquire {
             subject,
@@ -96,7 +96,7 @@ async fn carry_out(order: Order, node: Node) {
     }
 }
 
-async fn extend(lease: &Lease, node: &Node) -> Result<(), ExtendError> {
+async fn extend(lease: &Lease, node: &SharedNode) -> Result<(), ExtendError> {
     let subject = &lease.subject;
     let lost = |cause| ExtendError::Lost {
         resource: subject.resource.clone(),
@@ -142,7 +142,7 @@ async fn extend(lease: &Lease, node: &Node) -> Result<(), ExtendError> {
     lease.lost().map_or(Ok(()), |cause| Err(lost(cause)))
 }
 
-async fn release(lease: &Lease, node: &Node) -> ReleaseOutcome {
+async fn release(lease: &Lease, node: &SharedNode) -> ReleaseOutcome {
     let subject = &lease.subject;
     let mut node = node.lock().await;
     if let Err(Silence::Untouched(reason) | Silence::Unclear(reason)) = node.connect().await {

@@ -4,7 +4,7 @@ use super::{
     AcquireError, ExtendError, LossCause, ReleaseOutcome, TimestampGuard, TimestampLock,
     TimestampOptions, lease::Lease,
 };
-use crate::link::redis::stamp::{Kept, StampNode, Taken};
+use crate::link::redis::stamp::{Kept, StampNode, StampVerdict};
 use leasehold_servers::{Server, require_server};
 use std::{sync::Arc, time::Duration};
 
@@ -44,11 +44,11 @@ async fn a_lock_is_free_in_the_second_after_the_one_in_its_key_and_not_before() 
     let server = server();
     let mut node = node(&server).await;
     for (value, taken) in [
-        (NOW + 4, Taken::Held(NOW + 4)),
-        (NOW + 1, Taken::Held(NOW + 1)),
-        (NOW, Taken::Held(NOW)),
-        (NOW - 1, Taken::Granted),
-        (1_000_000_000, Taken::Granted),
+        (NOW + 4, StampVerdict::Held(NOW + 4)),
+        (NOW + 1, StampVerdict::Held(NOW + 1)),
+        (NOW, StampVerdict::Held(NOW)),
+        (NOW - 1, StampVerdict::Granted),
+        (1_000_000_000, StampVerdict::Granted),
     ] {
         let text = value.to_string();
         server.command(&["SET", "r", &text]).expect("it answers");
@@ -56,7 +56,7 @@ async fn a_lock_is_free_in_the_second_after_the_one_in_its_key_and_not_before() 
         assert_eq!(answer, Ok(taken.clone()), "{value}");
         let after = server.command(&["GET", "r"]).expect("it answers");
         let expected = match taken {
-            Taken::Granted => NOW + 4,
+            StampVerdict::Granted => NOW + 4,
             _ => value,
         };
         assert_eq!(after.text(), Some(expected.to_string().as_str()));

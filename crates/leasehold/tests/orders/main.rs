@@ -88,7 +88,7 @@ mod state {
     }
 }
 
-use answer::{Answer, Left};
+use answer::{Answer, Leftover};
 use cell::{Cell, MOMENT};
 use clock::{Clock, at};
 use error::LossCause;
@@ -115,11 +115,13 @@ fn an_answer_is_had_by_the_caller_or_known_to_be_nobodys() {
         let left = answer.leave();
         let given = shell.join().expect("it does not panic");
         match (polled, left) {
-            (Poll::Ready(had), Left::Nothing) => {
+            (Poll::Ready(had), Leftover::Nothing) => {
                 assert_eq!((had, given), (Some("a lease"), Ok(())));
             }
-            (Poll::Pending, Left::Come(lease)) => assert_eq!((lease, given), ("a lease", Ok(()))),
-            (Poll::Pending, Left::Owed) => assert_eq!(given, Err("a lease")),
+            (Poll::Pending, Leftover::Come(lease)) => {
+                assert_eq!((lease, given), ("a lease", Ok(())))
+            }
+            (Poll::Pending, Leftover::Owed) => assert_eq!(given, Err("a lease")),
             other => panic!("the caller was told {other:?}"),
         }
         assert!(!answer.is_owed());

@@ -10,7 +10,7 @@ use crate::support::{
 use leasehold::{
     RestartGuard,
     configuration::Configuration,
-    link::redis::wire::{self, Peer, Wire},
+    link::redis::wire::{self, RemoteProcess, Wire},
 };
 use leasehold_core::{Quorum, Ttl, quarantine::Disk};
 use leasehold_fake_redis::{Data, Interpreter, Reply, Server, Time};
@@ -128,7 +128,7 @@ impl Both {
         let met = [id.as_str(), &id, &id, &id, "12ab/34cd", ""];
         let met = self.dice.pick(&met);
         let disk = self.disk(link);
-        let peer = Peer::new(met, disk);
+        let peer = RemoteProcess::new(met, disk);
         self.links[link].1.request(&request, &peer)
     }
 

@@ -9,7 +9,7 @@ use kept::{millis, noted};
 use leasehold::{
     RestartGuard,
     configuration::Configuration,
-    link::redis::wire::{self, Peer, Wire},
+    link::redis::wire::{self, RemoteProcess, Wire},
 };
 use leasehold_core::{
     Drift, Fault, Identity, Instant, Quorum, Refusal, Request, Table, Ttl, Vote, Waiter,
@@ -367,7 +367,7 @@ impl Twice {
     fn put(&mut self, lua: &Interpreter, request: &Request, met: Option<&Identity>, disk: Disk) {
         self.story = format!("disk {disk:?}, met {met:?}: {request:?}");
         let ruled = self.rule(request, met, disk);
-        let peer = Peer::new(met.map_or("", Identity::as_str), disk);
+        let peer = RemoteProcess::new(met.map_or("", Identity::as_str), disk);
         let wire = self.wire.request(request, &peer);
         let reply = self
             .server

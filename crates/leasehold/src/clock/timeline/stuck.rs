@@ -14,7 +14,7 @@ use std::{
 
 /// Whether anything happens, and who waits for it.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct StallWatch {
     /// Counts whatever happens.
     stirs: u64,
     patience: Duration,
@@ -30,7 +30,7 @@ struct Waiting {
     is_stuck: bool,
 }
 
-impl Default for Watch {
+impl Default for StallWatch {
     fn default() -> Self {
         Self {
             stirs: 0,
@@ -42,7 +42,7 @@ impl Default for Watch {
     }
 }
 
-impl Watch {
+impl StallWatch {
     /// Something happens.
     pub(super) const fn stir(&mut self) {
         self.stirs = self.stirs.wrapping_add(1);

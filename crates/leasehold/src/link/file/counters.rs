@@ -8,12 +8,12 @@ use std::{io, path::Path};
 /// The grants that were counted, by the number of the counter. Every process reads and writes them inside a write
 /// transaction only, so they take turns, with the ceiling too.
 #[derive(Debug)]
-pub(super) struct Counters {
+pub(super) struct GrantCounters {
     database: Database<Bytes, Bytes>,
     ceiling: Ceiling,
 }
 
-impl Counters {
+impl GrantCounters {
     /// The name of the database.
     pub(super) const NAME: &str = "counters";
 

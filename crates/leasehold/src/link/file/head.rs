@@ -5,7 +5,7 @@
 //! byte that LMDB may use. A file with the mark was made by leasehold, to the end, and has every page
 //! that LMDB can ask for. LMDB never touches the mark.
 
-use super::{error::FileError, holder::Holder};
+use super::{error::FileError, process_identity::ProcessIdentity};
 use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom, Write},
@@ -36,7 +36,7 @@ pub(super) enum Age {
 }
 
 /// Stretches the file to its size and puts the mark at its end.
-pub(super) fn mark(file: &mut File, holder: &Holder) -> io::Result<()> {
+pub(super) fn mark(file: &mut File, holder: &ProcessIdentity) -> io::Result<()> {
     file.seek(SeekFrom::Start(MAP_SIZE))?;
     file.write_all(&[&TEXT[..], &FORMAT.to_le_bytes(), &holder.boot].concat())?;
     // On Linux the only flush there is: the mark must be there after a power cut, so that the next boot knows
@@ -45,7 +45,11 @@ pub(super) fn mark(file: &mut File, holder: &Holder) -> io::Result<()> {
 }
 
 /// Whether the file is a store, and a whole one as far as its ends tell.
-pub(super) fn check(path: &Path, file: &mut File, holder: &Holder) -> Result<Age, FileError> {
+pub(super) fn check(
+    path: &Path,
+    file: &mut File,
+    holder: &ProcessIdentity,
+) -> Result<Age, FileError> {
     let size = file
         .metadata()
         .map_err(|error| FileError::io(path, &error))?

@@ -1,6 +1,6 @@
 //! A step on its way through the thread of a store, and what comes of it.
 
-use super::{holder::Holder, mailbox::Mailbox};
+use super::{inbox::Inbox, process_identity::ProcessIdentity};
 use crate::clock::Clock;
 use leasehold_core::{Request, Tag, Vote};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ pub(super) struct Job {
     pub(super) tag: Tag,
     pub(super) request: Request,
     pub(super) clock: Clock,
-    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) inbox: Arc<Inbox>,
 }
 
 /// What was seen of a key.
@@ -20,12 +20,12 @@ pub(super) struct Sight {
     /// The record, if there is one.
     pub(super) record: Option<Vec<u8>>,
     /// The other process that holds the key.
-    pub(super) holder: Option<Holder>,
+    pub(super) holder: Option<ProcessIdentity>,
 }
 
 /// The answer to a step.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct StepResult {
     pub(super) vote: Vote,
     /// The key after the step, if whoever asked wants to know of the next change.
     pub(super) sight: Sight,

@@ -1,13 +1,13 @@
 //! How a key is written down.
 
-use super::holder::Holder;
+use super::process_identity::ProcessIdentity;
 use leasehold_core::{Instant, Owner, Resource, table::Key};
 use std::{borrow::Cow, time::Duration};
 
 /// What stands in the file under the key of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Record {
-    pub(super) holder: Holder,
+    pub(super) holder: ProcessIdentity,
     pub(super) key: Key,
     /// The resource's whole name: the key of a long one is only a hash.
     pub(super) name: String,
@@ -65,7 +65,7 @@ impl Record {
         let [VERSION] = take(&mut rest)? else {
             return None;
         };
-        let holder = Holder {
+        let holder = ProcessIdentity {
             boot: take(&mut rest)?,
             pid: u32::from_le_bytes(take(&mut rest)?),
             started: u64::from_le_bytes(take(&mut rest)?),
@@ -99,7 +99,7 @@ mod tests {
 
     fn record() -> Record {
         Record {
-            holder: Holder::current().expect("/proc is there"),
+            holder: ProcessIdentity::current().expect("/proc is there"),
             key: Key {
                 owner: Owner::from_bytes(&[0xff; 255]).expect("not too long"),
                 expires_at: Instant::NEVER,

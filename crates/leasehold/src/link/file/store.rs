@@ -4,14 +4,14 @@ mod telling;
 mod trial;
 
 use super::{
-    counters::Counters,
+    counters::GrantCounters,
     descriptor::close_on_exec,
     error::{FileError, words},
     head::{FILE_SIZE, FORMAT, MAP_SIZE},
-    holder::Holder,
-    job::{Answer, Job, Sight},
+    job::{Job, Sight, StepResult},
+    open_lock::OpenLock,
     opening::{FileId, limit_below},
-    presence::Presence,
+    process_identity::ProcessIdentity,
     queue::{self, queue_key_of},
     record::{Record, key_of},
     time_namespace::Notes,
@@ -38,13 +38,13 @@ use std::{
 pub(super) struct Store {
     env: Env<WithoutTls>,
     locks: Database<Bytes, Bytes>,
-    counters: Counters,
-    holder: Holder,
+    counters: GrantCounters,
+    holder: ProcessIdentity,
     data: PathBuf,
     /// The key up to which the keys were swept.
     swept: Vec<u8>,
     /// The last field, so that LMDB has closed the file before others may replace it.
-    presence: Presence,
+    open_lock: OpenLock,
 }
 
 /// How many keys are looked at for each new one: the ended keys cannot pile up to more than about a
@@ -71,19 +71,19 @@ impl Store {
                 env.create_database(&mut txn, Some(FORMAT_NAME))?;
             format.put(&mut txn, FORMAT_NAME.as_bytes(), &FORMAT.to_le_bytes())?;
             let _: Database<Bytes, Bytes> = env.create_database(&mut txn, Some(LOCKS_NAME))?;
-            let counters = env.create_database(&mut txn, Some(Counters::NAME))?;
-            Counters::begin(counters, &mut txn, ceiling)?;
+            let counters = env.create_database(&mut txn, Some(GrantCounters::NAME))?;
+            GrantCounters::begin(counters, &mut txn, ceiling)?;
             txn.commit()
         };
         fill().map_err(failed)
     }
 
-    /// Opens the store in `folder`, whose head was checked in the file of `presence`. Under the folder's lock.
+    /// Opens the store in `folder`, whose head was checked in the file of `open_lock`. Under the folder's lock.
     pub(super) fn open(
         folder: &Path,
         data: PathBuf,
-        holder: Holder,
-        mut presence: Presence,
+        holder: ProcessIdentity,
+        mut open_lock: OpenLock,
     ) -> Result<Self, FileError> {
         let failed = |error: heed::Error| FileError::lmdb(&data, &error);
         let env = environment(folder, &data, EnvFlags::empty()).map_err(failed)?;
@@ -101,7 +101,7 @@ impl Store {
         };
         let locks = env.open_database(&txn, Some(LOCKS_NAME)).map_err(failed)?;
         let counters = env
-            .open_database(&txn, Some(Counters::NAME))
+            .open_database(&txn, Some(GrantCounters::NAME))
             .map_err(failed)?;
         let (Some(FORMAT), Some(notes), Some(locks), Some(counters)) =
             (number, format, locks, counters)
@@ -117,24 +117,24 @@ impl Store {
             notes,
             locks,
         };
-        namespace.agree(&data, &holder, &presence)?;
-        presence
+        namespace.agree(&data, &holder, &open_lock)?;
+        open_lock
             .welcome()
             .map_err(|error| FileError::io(&data, &error))?;
         Ok(Self {
             env,
             locks,
-            counters: Counters::new(counters, folder),
+            counters: GrantCounters::new(counters, folder),
             holder,
             data,
             swept: Vec::new(),
-            presence,
+            open_lock,
         })
     }
 
     /// The file that is open.
     pub(super) const fn id(&self) -> FileId {
-        self.presence.id()
+        self.open_lock.id()
     }
 
     /// Where that file is.
@@ -165,8 +165,8 @@ impl Store {
     }
 
     /// Takes these steps, in this order.
-    pub(super) fn take(&mut self, jobs: &[Job]) -> Vec<Answer> {
-        let unknown = |fault: &Fault| Answer {
+    pub(super) fn take(&mut self, jobs: &[Job]) -> Vec<StepResult> {
+        let unknown = |fault: &Fault| StepResult {
             vote: Vote::Unknown(fault.clone()),
             sight: Sight::default(),
         };
@@ -190,7 +190,7 @@ impl Store {
     }
 
     /// Takes these steps in one transaction: all of them or, if it fails, none.
-    fn transact(&mut self, jobs: &[Job]) -> Result<Vec<Answer>, Fault> {
+    fn transact(&mut self, jobs: &[Job]) -> Result<Vec<StepResult>, Fault> {
         let data = self.data.clone();
         let undone = |error: heed::Error| {
             Fault::new(
@@ -209,7 +209,7 @@ impl Store {
                     true => self.sight(&txn, job.request.resource(), &vote)?,
                     false => Sight::default(),
                 };
-                Ok(Answer { vote, sight })
+                Ok(StepResult { vote, sight })
             })
             .collect::<heed::Result<Vec<_>>>()
             .map_err(undone)?;
@@ -240,7 +240,7 @@ impl Store {
     pub(super) fn look<'a>(
         &self,
         seen: impl Iterator<Item = (&'a Resource, &'a Sight)>,
-        gone: &HashSet<Holder>,
+        gone: &HashSet<ProcessIdentity>,
         locked: impl FnOnce(),
     ) -> Result<Vec<Resource>, Lost> {
         // Reading on in a file that was cut short would kill the process.
@@ -266,7 +266,7 @@ impl Store {
     }
 
     /// Whether the keys of that process are void.
-    pub(super) fn knows_gone(&self, holder: &Holder) -> bool {
+    pub(super) fn knows_gone(&self, holder: &ProcessIdentity) -> bool {
         self.holder.knows_gone(holder)
     }
 
@@ -422,7 +422,7 @@ fn environment(path: &Path, data: &Path, kind: EnvFlags) -> heed::Result<Env<Wit
     // the file is replaced unread. The opening:
     // the file is mapped, so what is read must not be changed but by LMDB, and must be there. It has
     // all its pages (`head`), nobody but LMDB writes to it by the contract of the module's page, and
-    // this process has it open only once (`station`).
+    // this process has it open only once (`worker`).
     #[expect(
         unsafe_code,
         reason = "mapping a file cannot be safe; the comment above says what it stands on"

@@ -11,7 +11,7 @@
 //! A version of leasehold that does not note its namespace may have the store open while this one comes. It is let in,
 //! as that one would let it in.
 
-use super::{error::FileError, holder::Holder, presence::Presence};
+use super::{error::FileError, open_lock::OpenLock, process_identity::ProcessIdentity};
 use heed::{Database, Env, WithoutTls, types::Bytes};
 use std::path::Path;
 
@@ -28,8 +28,8 @@ impl Notes<'_> {
     pub(super) fn agree(
         &self,
         data: &Path,
-        holder: &Holder,
-        presence: &Presence,
+        holder: &ProcessIdentity,
+        open_lock: &OpenLock,
     ) -> Result<(), FileError> {
         let failed = |error: heed::Error| FileError::lmdb(data, &error);
         let ours = holder.time_namespace;
@@ -37,12 +37,12 @@ impl Notes<'_> {
         match theirs {
             Some(theirs) if theirs == ours => Ok(()),
             // Argument S2: neither could tell when a key of the other ends.
-            Some(theirs) if !presence.is_alone() => Err(FileError::OtherTimeNamespace {
+            Some(theirs) if !open_lock.is_alone() => Err(FileError::OtherTimeNamespace {
                 path: data.to_owned(),
                 theirs,
                 ours,
             }),
-            _ => self.note(ours, presence).map_err(failed),
+            _ => self.note(ours, open_lock).map_err(failed),
         }
     }
 
@@ -54,9 +54,9 @@ impl Notes<'_> {
             .map(u64::from_le_bytes))
     }
 
-    fn note(&self, ours: u64, presence: &Presence) -> heed::Result<()> {
+    fn note(&self, ours: u64, open_lock: &OpenLock) -> heed::Result<()> {
         let mut txn = self.env.write_txn()?;
-        if presence.is_alone() {
+        if open_lock.is_alone() {
             // Argument S5: by our clock they might end in years.
             self.locks.clear(&mut txn)?;
         }
@@ -72,8 +72,8 @@ const NAME: &[u8] = b"time namespace";
 mod tests {
     use super::*;
     use crate::link::file::{
-        place::Place,
         store::{Store, tests::Folder},
+        store_directory::StoreDirectory,
     };
     use leasehold_core::Vote;
     use rustix::fs::{FlockOperation, flock};
@@ -81,10 +81,10 @@ mod tests {
 
     /// Opens the store as a process of this time namespace.
     fn open(folder: &Folder, time_namespace: u64) -> Result<Store, FileError> {
-        let place = Place::prepare(&folder.0).expect("a folder of our own");
-        place.open(Holder {
+        let place = StoreDirectory::prepare(&folder.0).expect("a folder of our own");
+        place.open(ProcessIdentity {
             time_namespace,
-            ..Holder::current().expect("/proc is there")
+            ..ProcessIdentity::current().expect("/proc is there")
         })
     }
 

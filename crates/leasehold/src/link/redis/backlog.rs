@@ -1,26 +1,26 @@
 //! The requests that were given to the link and are not answered yet, in their order.
 
 mod locks;
-mod place;
+mod pending;
 
-pub(super) use place::{Aside, Asked, Look, Waiting};
+pub(super) use pending::{Aside, Look, Pending, Waiting};
 
 use super::{
     codec, greeting,
     kind::Kind,
-    look::{self, Said},
+    look::{self, SeenValue},
     native::{Lives, Native},
     recall,
     replicas::Replicas,
     rights,
-    scripts::{Encoder, Met},
+    scripts::{Encoder, ServerInfo},
 };
 use leasehold_core::{
     Fault, FaultKind, Instant, Refusal, Request, Resource, Tag, Vote,
     discovery::{Confirmation, Need},
 };
-use locks::{Lock, Locks};
-use place::Place;
+use locks::{LockedKey, Locks};
+use pending::Due;
 use std::collections::VecDeque;
 
 /// Requests on their way, and their bytes until they are answered.
@@ -29,7 +29,7 @@ use std::collections::VecDeque;
 /// it begins.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
-    asked: VecDeque<Place>,
+    asked: VecDeque<Due>,
     /// Of `asked`, what is no request.
     asides: VecDeque<Aside>,
     /// What was said and is not answered, and some of what is.
@@ -89,7 +89,7 @@ impl Backlog {
         {
             self.locks.push(lock);
         }
-        self.asked.push_back(Place::Request(waiting));
+        self.asked.push_back(Due::Request(waiting));
     }
 
     /// Puts a request behind all others, for a node that runs no scripts.
@@ -178,7 +178,7 @@ impl Backlog {
     }
 
     /// Asks what the key of `resource` is, of which an answer `said` something, and for the next change to it.
-    pub(super) fn look(&mut self, resource: &Resource, said: Said, encoder: &Encoder) {
+    pub(super) fn look(&mut self, resource: &Resource, said: SeenValue, encoder: &Encoder) {
         self.expect_look(said);
         look::encode(&mut self.bytes, encoder.key(resource).as_bytes());
     }
@@ -188,14 +188,14 @@ impl Backlog {
         let at = self.at(waiting.begins_at)?;
         let lock = recall::lock(waiting.kind, &self.bytes[at..])?;
         let key = at + lock.key.start..at + lock.key.end;
-        if let Some(said) = Said::by(vote, waiting.kind, lock.owner) {
+        if let Some(said) = SeenValue::by(vote, waiting.kind, lock.owner) {
             self.expect_look(said);
             look::encode_within(&mut self.bytes, key);
         }
         Some(())
     }
 
-    fn expect_look(&mut self, said: Said) {
+    fn expect_look(&mut self, said: SeenValue) {
         self.watch();
         let begins_at = self.end();
         self.place(Aside::Look(Look { said, begins_at }));
@@ -203,11 +203,11 @@ impl Backlog {
 
     /// Takes the answer that nearly every look gets, if `bytes` begin with it and are to one. Tells how long it is.
     pub(super) fn looked(&mut self, bytes: &[u8]) -> Option<usize> {
-        let Place::Aside { .. } = self.asked.front()? else {
+        let Due::Aside { .. } = self.asked.front()? else {
             return None;
         };
         let rest = match self.asides.front()? {
-            Aside::Watch => bytes.strip_prefix(look::WATCHES)?,
+            Aside::SentinelWatch => bytes.strip_prefix(look::WATCHES)?,
             Aside::Look(look) => look.said.confirmed(bytes)?,
             _ => return None,
         };
@@ -259,7 +259,7 @@ impl Backlog {
 
     /// Asks the node to tell of the next change to what it is asked for next.
     fn watch(&mut self) {
-        self.place(Aside::Watch);
+        self.place(Aside::SentinelWatch);
         self.bytes.extend_from_slice(look::WATCH);
     }
 
@@ -268,7 +268,7 @@ impl Backlog {
     }
 
     fn place_at(&mut self, begins_at: u64, aside: Aside) {
-        self.asked.push_back(Place::Aside { begins_at });
+        self.asked.push_back(Due::Aside { begins_at });
         self.asides.push_back(aside);
     }
 
@@ -331,17 +331,17 @@ impl Backlog {
 
     /// Takes out what the next answer is to. None if nothing has left in full that it could be: whatever
     /// it is to, it is not ours.
-    pub(super) fn answered(&mut self) -> Option<Asked> {
+    pub(super) fn answered(&mut self) -> Option<Pending> {
         let place = *self.asked.front().filter(|_| self.has_left())?;
         self.pop();
         if let Some(waiting) = place.request() {
-            return Some(Asked::Request(waiting));
+            return Some(Pending::Request(waiting));
         }
         let aside = self.asides.pop_front()?;
         if let Aside::Native(waiting, _) = &aside {
             *self.count(waiting.kind) -= 1;
         }
-        Some(Asked::Aside(aside))
+        Some(Pending::Aside(aside))
     }
 
     /// Whether all that was said at the first place has left.
@@ -360,7 +360,7 @@ impl Backlog {
     }
 
     /// The lock that a request is about.
-    fn lock(&self, waiting: &Waiting) -> Option<Lock> {
+    fn lock(&self, waiting: &Waiting) -> Option<LockedKey> {
         let wire = self.command(waiting);
         let lock = recall::lock(waiting.kind, wire)?;
         Some((wire[lock.key].to_vec(), lock.owner.map(<[u8]>::to_vec)))
@@ -379,7 +379,7 @@ impl Backlog {
         &mut self,
         waiting: Waiting,
         encoder: &Encoder,
-        met: &Met,
+        met: &ServerInfo,
     ) -> Result<(), (Tag, Vote)> {
         let lock = self.lock(&waiting);
         let request = self.recall(&waiting, encoder);
@@ -432,8 +432,8 @@ impl Backlog {
         let untold = unconfirmed.abandon(after.clone());
         let lost = lost.into_iter().filter_map(move |place| {
             let waiting = match place {
-                Place::Request(waiting) => waiting,
-                Place::Aside { .. } => match asides.pop_front()? {
+                Due::Request(waiting) => waiting,
+                Due::Aside { .. } => match asides.pop_front()? {
                     Aside::Native(waiting, _) => waiting,
                     // Its request was answered, so it has left.
                     Aside::Replicas { tag, .. } => {
@@ -444,7 +444,7 @@ impl Backlog {
                     Aside::Found(tag, _) => return Some((tag, Vote::Refused(Refusal::default()))),
                     Aside::Change
                     | Aside::Key
-                    | Aside::Watch
+                    | Aside::SentinelWatch
                     | Aside::Look(_)
                     | Aside::Settings => {
                         return None;

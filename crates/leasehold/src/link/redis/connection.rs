@@ -3,11 +3,11 @@
 use super::{
     backlog::Backlog,
     codec::Inbox,
-    failover::Watch,
+    failover::SentinelWatch,
     handshake::Opened,
-    listener::{Listener, Taken},
+    interpreter::{Drained, Interpreter},
     look::Hints,
-    scripts::{Encoder, Met},
+    scripts::{Encoder, ServerInfo},
     socket::{self, Stream},
 };
 use crate::link::LinkEvent;
@@ -29,7 +29,7 @@ pub(super) struct Connection {
     holds_answers: bool,
     /// Bytes were written that the stream may still keep to itself (TLS does).
     flush: bool,
-    listener: Listener,
+    interpreter: Interpreter,
     /// When the node is next asked for its settings; none if nobody wants to know.
     question: Option<Pin<Box<Sleep>>>,
 }
@@ -48,25 +48,25 @@ impl Connection {
             inbox,
             holds_answers: false,
             flush: false,
-            listener: Listener::new(encoder, met, hints),
+            interpreter: Interpreter::new(encoder, met, hints),
             question,
         }
     }
 
     /// The same, to a server that is the node by the word of sentinels. It is of use while they name it.
-    pub(super) fn watched(mut self, watch: Watch) -> Self {
-        self.listener.obey(watch);
+    pub(super) fn watched(mut self, watch: SentinelWatch) -> Self {
+        self.interpreter.obey(watch);
         self
     }
 
     /// Whether the node tells of changes to keys.
     pub(super) const fn hints(&self) -> Hints {
-        self.listener.hints()
+        self.interpreter.hints()
     }
 
     /// Whom the connection was opened to.
-    pub(super) const fn met(&self) -> &Met {
-        self.listener.met()
+    pub(super) const fn met(&self) -> &ServerInfo {
+        self.interpreter.met()
     }
 
     /// Reads and writes all that can be now, until `limit` events are there. Pending when nothing more can be done; ready
@@ -86,7 +86,7 @@ impl Connection {
             // that are still to be read.
             drop(self.write(cx, backlog));
         }
-        if let Poll::Ready(reason) = self.listener.poll_departure(cx, backlog, events) {
+        if let Poll::Ready(reason) = self.interpreter.poll_departure(cx, backlog, events) {
             return Poll::Ready(Err(reason));
         }
         self.question(cx, backlog);
@@ -110,7 +110,7 @@ impl Connection {
             && question.as_mut().poll(cx).is_ready()
         {
             *question = Box::pin(sleep(PERIOD));
-            self.listener.ask_settings(backlog);
+            self.interpreter.ask_settings(backlog);
         }
     }
 
@@ -133,8 +133,10 @@ impl Connection {
             self.inbox.filled(count);
         }
         self.holds_answers = true;
-        let taken = self.listener.take(&mut self.inbox, backlog, events, limit);
-        self.holds_answers = taken? == Taken::Enough;
+        let taken = self
+            .interpreter
+            .take(&mut self.inbox, backlog, events, limit);
+        self.holds_answers = taken? == Drained::Enough;
         Poll::Ready(Ok(()))
     }
 

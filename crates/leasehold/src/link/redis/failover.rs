@@ -29,11 +29,11 @@ use tokio::{
 };
 
 /// The sentinels of one node, all of which are asked again and again.
-pub(super) struct Watch {
+pub(super) struct SentinelWatch {
     sentinels: Sentinels,
     clock: Clock,
     discovery: Discovery<Address>,
-    heard: UnboundedReceiver<Answer>,
+    heard: UnboundedReceiver<SentinelAnswer>,
     /// Why a sentinel does not tell where the master is, each for itself.
     silent: Vec<Option<String>>,
     /// Has each of them asked at once.
@@ -43,13 +43,13 @@ pub(super) struct Watch {
 }
 
 /// What came of asking a sentinel.
-struct Answer {
+struct SentinelAnswer {
     turn: usize,
     asked: Instant,
     said: Result<Word, String>,
 }
 
-impl Watch {
+impl SentinelWatch {
     /// Begins to ask them, each by a task of its own: one that does not answer holds up no other.
     pub(super) fn begin(sentinels: &Sentinels, clock: Clock) -> Self {
         let (tell, heard) = mpsc::unbounded_channel();
@@ -203,7 +203,7 @@ impl Watch {
         .collect()
     }
 
-    fn note(&mut self, Answer { turn, asked, said }: Answer) {
+    fn note(&mut self, SentinelAnswer { turn, asked, said }: SentinelAnswer) {
         let silent = match said {
             Ok(Word::Named(naming)) => {
                 self.discovery.hear(turn, asked, Some(naming));
@@ -230,7 +230,7 @@ async fn ask_on(
     turn: usize,
     clock: Clock,
     hurry: Arc<Notify>,
-    tell: UnboundedSender<Answer>,
+    tell: UnboundedSender<SentinelAnswer>,
 ) {
     while !tell.is_closed() {
         match Sentinel::meet(&sentinels, turn).await {
@@ -239,7 +239,7 @@ async fn ask_on(
                 let asked = clock.now();
                 let said = sentinel.ask(&sentinels.master).await;
                 let is_last = said.is_err();
-                let answer = Answer { turn, asked, said };
+                let answer = SentinelAnswer { turn, asked, said };
                 if tell.send(answer).is_err() || is_last {
                     break;
                 }
@@ -248,7 +248,7 @@ async fn ask_on(
             Err(reason) => {
                 let (asked, said) = (clock.now(), Err(reason));
                 // Nobody listens any more: the next look at that ends this.
-                drop(tell.send(Answer { turn, asked, said }));
+                drop(tell.send(SentinelAnswer { turn, asked, said }));
             }
         }
         sleep(PERIOD).await;

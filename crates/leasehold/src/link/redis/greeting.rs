@@ -11,7 +11,7 @@ use leasehold_core::quarantine::Disk;
 
 /// A node, as it told of itself: what INFO says.
 #[derive(Debug, PartialEq)]
-pub(super) struct Node {
+pub(super) struct NodeInfo {
     info: String,
 }
 
@@ -31,11 +31,11 @@ pub(super) fn early(target: &Target, encoder: &Encoder) -> Option<Vec<u8>> {
 }
 
 /// Reads the answer to the greeting; an error of the node's as it came.
-pub(super) fn read(frame: &Frame<'_>) -> Result<Node, Vec<u8>> {
+pub(super) fn read(frame: &Frame<'_>) -> Result<NodeInfo, Vec<u8>> {
     match frame {
         Frame::Error(error) => Err(error.to_vec()),
         Frame::List(parts) => match parts.first() {
-            Some(Frame::Text(info)) => Ok(Node {
+            Some(Frame::Text(info)) => Ok(NodeInfo {
                 info: String::from_utf8_lossy(info).into_owned(),
             }),
             _ => Err(ODD.to_vec()),
@@ -90,7 +90,7 @@ pub(super) fn durability_not_told(why: &str) -> String {
 
 const ODD: &[u8] = b"gave an answer that our greeting never gives";
 
-impl Node {
+impl NodeInfo {
     /// Of this answer to INFO.
     pub(super) const fn of(info: String) -> Self {
         Self { info }
@@ -150,7 +150,7 @@ mod tests {
     use leasehold_core::{Quorum, Ttl};
     use std::time::Duration;
 
-    fn node(info: &str) -> Node {
+    fn node(info: &str) -> NodeInfo {
         read(&Frame::List(vec![Frame::Text(info.as_bytes())])).expect("an answer")
     }
 

@@ -7,7 +7,7 @@ use super::{
     native::{Command, Native, Trial},
     reply::words,
     rights::{self, Needs, is_about_rights},
-    scripts::{Encoder, Met},
+    scripts::{Encoder, ServerInfo},
     socket::{self, Stream, Target},
     talk::{Halt, hear, send},
     url::RedisUrl,
@@ -20,7 +20,7 @@ use tokio::time::timeout;
 pub(super) struct Opened {
     pub(super) stream: Stream,
     pub(super) inbox: Inbox,
-    pub(super) met: Met,
+    pub(super) met: ServerInfo,
     pub(super) hints: Hints,
 }
 
@@ -56,7 +56,7 @@ async fn meet_with(target: &Target, encoder: &Encoder, manners: Manners) -> Resu
             Some(error) => {
                 let words = explain(Step::Call, error, url);
                 let native = try_without(&mut stream, &mut inbox, encoder, &words).await?;
-                let mut met = Met::nobody(Disk::Ignored);
+                let mut met = ServerInfo::nobody(Disk::Ignored);
                 met.native = Some(native);
                 met
             }
@@ -133,7 +133,7 @@ enum Step {
 }
 
 /// What the answers to an introduction said.
-struct Heard {
+struct IntroductionReplies {
     hints: Hints,
     /// Whether the greeting is said already, and its answer comes next.
     is_greeted: bool,
@@ -153,7 +153,7 @@ impl Step {
     }
 }
 
-impl Heard {
+impl IntroductionReplies {
     /// Why scripts cannot be run, if they cannot: by their hash, or at all. One that goes along is needed only where
     /// none can be loaded.
     fn no_scripts(&self) -> Option<&[u8]> {
@@ -173,7 +173,7 @@ async fn introduce(
     needs: &Needs,
     manners: Manners,
     early: Option<Vec<u8>>,
-) -> Result<(Stream, Heard), Halt> {
+) -> Result<(Stream, IntroductionReplies), Halt> {
     let early = early.filter(|_| manners == Manners::Full);
     // All in one write: after the first answer we may be done but for the reading.
     let steps = match manners {
@@ -191,7 +191,7 @@ async fn introduce(
         true => Hints::Given,
         false => Hints::Refused,
     };
-    let mut heard = Heard {
+    let mut heard = IntroductionReplies {
         hints,
         is_greeted: early.is_some(),
         refused: Vec::new(),
@@ -224,7 +224,7 @@ async fn introduce_again(
     inbox: &mut Inbox,
     url: &RedisUrl,
     needs: &Needs,
-    heard: &mut Heard,
+    heard: &mut IntroductionReplies,
 ) -> Result<(), Halt> {
     heard.hints = Hints::Refused;
     if heard.is_greeted {
@@ -266,9 +266,9 @@ async fn greet(
     url: &RedisUrl,
     encoder: &Encoder,
     is_greeted: bool,
-) -> Result<Met, Halt> {
+) -> Result<ServerInfo, Halt> {
     if !encoder.is_fenced() {
-        return Ok(Met::nobody(Disk::Ignored));
+        return Ok(ServerInfo::nobody(Disk::Ignored));
     }
     let mut is_durable = false;
     if encoder.trusts_disk() {
@@ -288,7 +288,7 @@ async fn greet(
     let id = node
         .map_err(|error| explain(Step::Greeting, &error, url))
         .and_then(|node| node.suits(encoder.is_guarded(), is_durable))?;
-    Ok(Met::new(id, disk))
+    Ok(ServerInfo::new(id, disk))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

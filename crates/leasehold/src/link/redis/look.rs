@@ -29,14 +29,14 @@ use std::ops::Range;
 
 /// What an answer said of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum SeenValue {
     /// There is none.
     Free,
     /// It is there; whose, if that could be told. Two owners of one fingerprint cost a hint, at worst.
     Held(Option<u64>),
 }
 
-impl Said {
+impl SeenValue {
     /// Whether a vote that answers a request of this kind may say something of the key after which the next change matters.
     pub(super) const fn may_be_by(vote: &Vote, kind: Kind) -> bool {
         match vote {
@@ -214,8 +214,8 @@ mod tests {
     #[test]
     fn who_waits_for_others_to_take_what_is_free_is_told_when_they_do() {
         for (barrier, said) in [
-            (Barrier::Queue, Said::Free),
-            (Barrier::Key, Said::Held(None)),
+            (Barrier::Queue, SeenValue::Free),
+            (Barrier::Key, SeenValue::Held(None)),
         ] {
             let ticket = leasehold_core::Ticket::LAST;
             let queued = leasehold_core::Queued {
@@ -227,7 +227,7 @@ mod tests {
                 queued: Some(queued),
                 ..Default::default()
             });
-            assert_eq!(Said::by(&vote, Kind::Acquire, Some(b"o")), Some(said));
+            assert_eq!(SeenValue::by(&vote, Kind::Acquire, Some(b"o")), Some(said));
         }
     }
 
@@ -235,19 +235,23 @@ mod tests {
     fn a_look_that_shows_what_was_said_is_no_news() {
         let wrong_type = Frame::Error(b"WRONGTYPE");
         for (said, look, is_outdated) in [
-            (Said::Free, Frame::Null, false),
-            (Said::Free, Frame::Text(b"x"), true),
-            (Said::Held(None), Frame::Text(b"x"), false),
-            (Said::Held(None), wrong_type.clone(), false),
-            (Said::Held(None), Frame::Null, true),
+            (SeenValue::Free, Frame::Null, false),
+            (SeenValue::Free, Frame::Text(b"x"), true),
+            (SeenValue::Held(None), Frame::Text(b"x"), false),
+            (SeenValue::Held(None), wrong_type.clone(), false),
+            (SeenValue::Held(None), Frame::Null, true),
             (
-                Said::Held(Some(fingerprint(b"x"))),
+                SeenValue::Held(Some(fingerprint(b"x"))),
                 Frame::Text(b"x"),
                 false,
             ),
-            (Said::Held(Some(fingerprint(b"x"))), Frame::Text(b"y"), true),
-            (Said::Held(Some(fingerprint(b"x"))), Frame::Null, true),
-            (Said::Held(Some(fingerprint(b"x"))), wrong_type, false),
+            (
+                SeenValue::Held(Some(fingerprint(b"x"))),
+                Frame::Text(b"y"),
+                true,
+            ),
+            (SeenValue::Held(Some(fingerprint(b"x"))), Frame::Null, true),
+            (SeenValue::Held(Some(fingerprint(b"x"))), wrong_type, false),
         ] {
             assert_eq!(said.is_outdated(&look), is_outdated, "{said:?} {look:?}");
         }

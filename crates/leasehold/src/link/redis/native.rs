@@ -91,14 +91,14 @@ fn set_if(wire: &mut Vec<u8>, key: &[u8], now: &Owner, then: &Owner, px: &[u8]) 
 
 /// What a node has answered so far to the commands of one request.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
-    change: Option<Change>,
-    key: Option<Key>,
+pub(super) struct NativeReplies {
+    change: Option<KeyChange>,
+    key: Option<KeyAfter>,
 }
 
 /// What became of the change.
 #[derive(Debug)]
-enum Change {
+enum KeyChange {
     Done,
     NotDone,
     Failed(Verdict),
@@ -106,7 +106,7 @@ enum Change {
 
 /// What the key was just after that.
 #[derive(Debug)]
-enum Key {
+enum KeyAfter {
     Absent,
     Of(Vec<u8>),
     /// Of another type: another program's lock.
@@ -114,7 +114,7 @@ enum Key {
     Failed(Verdict),
 }
 
-impl Heard {
+impl NativeReplies {
     pub(super) const NOTHING: Self = Self {
         change: None,
         key: None,
@@ -123,10 +123,10 @@ impl Heard {
     /// Takes the answer to the change; none if it is no answer to one.
     pub(super) fn change(&mut self, frame: &Frame<'_>) -> Option<()> {
         self.change = Some(match frame {
-            Frame::Text(b"OK") | Frame::Integer(1) => Change::Done,
-            Frame::Null | Frame::Integer(0) => Change::NotDone,
-            Frame::Error(error) if is_of_other_type(error) => Change::NotDone,
-            frame => Change::Failed(failure(frame)?),
+            Frame::Text(b"OK") | Frame::Integer(1) => KeyChange::Done,
+            Frame::Null | Frame::Integer(0) => KeyChange::NotDone,
+            Frame::Error(error) if is_of_other_type(error) => KeyChange::NotDone,
+            frame => KeyChange::Failed(failure(frame)?),
         });
         Some(())
     }
@@ -134,10 +134,10 @@ impl Heard {
     /// Takes the answer to `GET`; none if it is no answer to that.
     pub(super) fn key(&mut self, frame: &Frame<'_>) -> Option<()> {
         self.key = Some(match frame {
-            Frame::Text(value) => Key::Of(value.to_vec()),
-            Frame::Null => Key::Absent,
-            Frame::Error(error) if is_of_other_type(error) => Key::Foreign,
-            frame => Key::Failed(failure(frame)?),
+            Frame::Text(value) => KeyAfter::Of(value.to_vec()),
+            Frame::Null => KeyAfter::Absent,
+            Frame::Error(error) if is_of_other_type(error) => KeyAfter::Foreign,
+            frame => KeyAfter::Failed(failure(frame)?),
         });
         Some(())
     }
@@ -146,9 +146,9 @@ impl Heard {
     pub(super) fn reply(&mut self, request: &Request, life: &Frame<'_>) -> Option<Reply> {
         let heard = std::mem::take(self);
         let verdict = match (heard.change, heard.key?) {
-            (Some(Change::Done), _) => Verdict::Vote(Vote::GRANTED),
-            (Some(Change::Failed(verdict)), _) | (_, Key::Failed(verdict)) => verdict,
-            (Some(Change::NotDone) | None, key) => refused(request, key, life)?,
+            (Some(KeyChange::Done), _) => Verdict::Vote(Vote::GRANTED),
+            (Some(KeyChange::Failed(verdict)), _) | (_, KeyAfter::Failed(verdict)) => verdict,
+            (Some(KeyChange::NotDone) | None, key) => refused(request, key, life)?,
         };
         Some(Reply {
             verdict,
@@ -158,21 +158,21 @@ impl Heard {
 }
 
 /// The vote of a node that has changed nothing.
-fn refused(request: &Request, key: Key, life: &Frame<'_>) -> Option<Verdict> {
+fn refused(request: &Request, key: KeyAfter, life: &Frame<'_>) -> Option<Verdict> {
     let remaining = match life {
         Frame::Integer(-2) => return Some(absent(request)),
         Frame::Integer(millis) => u64::try_from(*millis).ok().map(Duration::from_millis),
         frame => return failure(frame),
     };
     let vote = match (request, key) {
-        (_, Key::Absent) => return Some(absent(request)),
-        (_, Key::Of(value)) if has_found_its_own(request, &value) => own(request),
-        (_, Key::Of(value)) => Vote::Refused(Refusal {
+        (_, KeyAfter::Absent) => return Some(absent(request)),
+        (_, KeyAfter::Of(value)) if has_found_its_own(request, &value) => own(request),
+        (_, KeyAfter::Of(value)) => Vote::Refused(Refusal {
             holder: Owner::from_bytes(&value),
             remaining,
             queued: None,
         }),
-        (_, Key::Foreign | Key::Failed(_)) => Vote::Refused(Refusal {
+        (_, KeyAfter::Foreign | KeyAfter::Failed(_)) => Vote::Refused(Refusal {
             holder: None,
             remaining,
             queued: None,
@@ -223,7 +223,7 @@ fn failure(frame: &Frame<'_>) -> Option<Verdict> {
 
 /// Redis says it in one way for `SET` and `GET` and in another for `DELEX`.
 fn is_of_other_type(error: &[u8]) -> bool {
-    [&b"WRONGTYPE"[..], b"ERR Key should be of string type"]
+    [&b"WRONGTYPE"[..], b"ERR KeyAfter should be of string type"]
         .iter()
         .any(|words| error.starts_with(words))
 }

@@ -10,24 +10,24 @@ use std::{ops::Range, time::Duration};
 
 /// What two requests have in common if they act on one key of ours: the key, and the owner if there is one.
 #[derive(Debug)]
-pub(super) struct Lock<'a> {
+pub(super) struct KeyAndOwner<'a> {
     /// Where the key stands in the bytes of the request.
     pub(super) key: Range<usize>,
     pub(super) owner: Option<&'a [u8]>,
 }
 
 /// The lock that a request of this kind is about, which `wire` begins with; none if it does not.
-pub(super) fn lock(kind: Kind, wire: &[u8]) -> Option<Lock<'_>> {
-    let command = Command::of(wire)?;
+pub(super) fn lock(kind: Kind, wire: &[u8]) -> Option<KeyAndOwner<'_>> {
+    let command = CommandWords::of(wire)?;
     let has_owner = !matches!(kind, Kind::Inspect | Kind::Leave);
     let owner = has_owner.then(|| command.argument(0)).flatten();
     let key = command.key;
-    Some(Lock { key, owner })
+    Some(KeyAndOwner { key, owner })
 }
 
 /// Where the key stands in the look at one, which `wire` begins with.
 pub(super) fn looked_at(wire: &[u8]) -> Option<Range<usize>> {
-    let mut parts = Parts::of(wire)?;
+    let mut parts = Words::of(wire)?;
     parts.next()?;
     parts.place(wire)
 }
@@ -35,7 +35,7 @@ pub(super) fn looked_at(wire: &[u8]) -> Option<Range<usize>> {
 impl Encoder {
     /// The request of this kind that `wire` begins with, as this encoder has written it; none if it does not.
     pub(super) fn recall(&self, kind: Kind, wire: &[u8]) -> Option<Request> {
-        let command = Command::of(wire).filter(Command::is_whole)?;
+        let command = CommandWords::of(wire).filter(CommandWords::is_whole)?;
         let key = &wire[command.key.clone()];
         let key = match kind {
             Kind::Leave => key.strip_prefix(self.queues().as_bytes())?,
@@ -94,17 +94,17 @@ impl Encoder {
 }
 
 /// A request in the words of a command, as they lie in its bytes.
-struct Command<'a> {
+struct CommandWords<'a> {
     key: Range<usize>,
     /// What stands behind the keys.
-    arguments: Parts<'a>,
+    arguments: Words<'a>,
     /// Whether it is Redlock's own command, which has words between owner and TTL.
     is_set: bool,
 }
 
-impl<'a> Command<'a> {
+impl<'a> CommandWords<'a> {
     fn of(wire: &'a [u8]) -> Option<Self> {
-        let mut parts = Parts::of(wire)?;
+        let mut parts = Words::of(wire)?;
         let is_set = parts.next()? == b"SET";
         let further = match is_set {
             true => 0,
@@ -180,13 +180,13 @@ impl<'a> Command<'a> {
 
 /// The words of a command, one after the other.
 #[derive(Clone)]
-struct Parts<'a> {
+struct Words<'a> {
     rest: &'a [u8],
     /// How many there are; none once one of them is not there.
     left: Option<usize>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> Words<'a> {
     /// The words of the command that `wire` begins with.
     fn of(wire: &'a [u8]) -> Option<Self> {
         let (left, rest) = digits(wire.strip_prefix(b"*")?)?;
@@ -202,7 +202,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-impl<'a> Iterator for Parts<'a> {
+impl<'a> Iterator for Words<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
@@ -220,7 +220,7 @@ pub(super) mod tests {
     use super::*;
     use crate::{
         configuration::{Configuration, KeyFormat, RestartGuard},
-        link::redis::scripts::Met,
+        link::redis::scripts::ServerInfo,
     };
     use leasehold_core::{Quorum, Resource, quarantine::Disk};
 
@@ -343,7 +343,7 @@ pub(super) mod tests {
         let (guard, skew) = (RestartGuard::Off, Duration::ZERO);
         let fenced = Configuration::new("leasehold", "n", quorum, guard, Ttl::DEFAULT, skew);
         let plain = Configuration::plain().with_key_format(KeyFormat::php_lock_2());
-        let met = Met::new("id".to_owned(), Disk::Trusted);
+        let met = ServerInfo::new("id".to_owned(), Disk::Trusted);
         for configuration in [&fenced, &plain] {
             let encoder = Encoder::new(configuration);
             for request in requests() {

@@ -102,7 +102,7 @@ fn trial_key(format: &KeyFormat) -> String {
 const SCRIPT: &str = concat!(
     "#!lua flags=no-writes\n",
     include_str!("rights_of_leases.lua"),
-    include_str!("steward/rights.lua")
+    include_str!("admin_client/rights.lua")
 );
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ pub(crate) struct Encoder {
 
 /// What one connection adds to the commands that all links have in common.
 #[derive(Clone, Debug)]
-pub(super) struct Met {
+pub(super) struct ServerInfo {
     id: String,
     /// What takes the place of scripts, if they cannot be run.
     pub(super) native: Option<Native>,
@@ -58,7 +58,7 @@ pub(super) struct Met {
     attested: Vec<u8>,
 }
 
-impl Met {
+impl ServerInfo {
     /// Of a connection to the process `id`, which is empty if it is not known. `disk` is what clients rely on the disk of
     /// that process for, and whether its settings let them.
     pub(super) fn new(id: String, disk: Disk) -> Self {
@@ -214,7 +214,7 @@ impl Encoder {
     }
 
     /// Appends what `message` asks to `wire`, by the hash of a script that the node should know.
-    pub(super) fn say(&self, wire: &mut Vec<u8>, message: &mut Message<'_>, met: &Met) {
+    pub(super) fn say(&self, wire: &mut Vec<u8>, message: &mut Message<'_>, met: &ServerInfo) {
         let write = |request: &Request, words: &mut Vec<u8>| {
             words.extend_from_slice(self.heads.of(Call::of(request, self.is_fenced)));
             self.end(words, request)
@@ -229,7 +229,7 @@ impl Encoder {
 
     /// What is said for a request that goes to one node alone.
     #[cfg(any(test, feature = "wire"))]
-    pub(super) fn said(&self, request: &Request, met: &Met) -> Vec<u8> {
+    pub(super) fn said(&self, request: &Request, met: &ServerInfo) -> Vec<u8> {
         let attempt = AttemptId {
             operation: OperationId::new(0),
             number: 0,
@@ -242,7 +242,7 @@ impl Encoder {
     }
 
     /// Appends `request` to `wire`, and brings the script along.
-    pub(super) fn say_in_full(&self, wire: &mut Vec<u8>, request: &Request, met: &Met) {
+    pub(super) fn say_in_full(&self, wire: &mut Vec<u8>, request: &Request, met: &ServerInfo) {
         let call = Call::of(request, self.is_fenced);
         call.begin(wire, self.is_fenced, true);
         if let Some(gap) = self.end(wire, request) {
@@ -257,7 +257,7 @@ impl Encoder {
         !self.is_fenced && matches!(kind, Kind::Acquire | Kind::Repair)
     }
 
-    /// Ends the command with its keys and arguments, and tells where a connection adds what it has [`Met`], if it does.
+    /// Ends the command with its keys and arguments, and tells where a connection adds what it has [`ServerInfo`], if it does.
     fn end(&self, wire: &mut Vec<u8>, request: &Request) -> Option<usize> {
         match request {
             Request::Acquire { .. } | Request::Repair { .. } | Request::Transfer { .. } => {

@@ -3,12 +3,12 @@
 use super::{
     codec::Inbox,
     connection::Connection,
-    failover::Watch,
+    failover::SentinelWatch,
     handshake::{self, Manners},
     scripts::Encoder,
     socket::{Stream, Target},
     talk::Halt,
-    url::{Place, RedisUrl},
+    url::{Endpoint, RedisUrl},
 };
 use crate::clock::Clock;
 
@@ -39,17 +39,17 @@ pub(super) async fn visit(url: &RedisUrl) -> Result<(Stream, Inbox), String> {
 }
 
 /// Where the node is now, and who goes on asking for that.
-async fn find(url: &RedisUrl, clock: Clock) -> Result<(Target, Option<Watch>), String> {
-    let Place::Named(sentinels) = &url.place else {
+async fn find(url: &RedisUrl, clock: Clock) -> Result<(Target, Option<SentinelWatch>), String> {
+    let Endpoint::Named(sentinels) = &url.place else {
         let target = Target {
             url: url.clone(),
             is_named: false,
         };
         return Ok((target, None));
     };
-    let mut watch = Watch::begin(sentinels, clock);
+    let mut watch = SentinelWatch::begin(sentinels, clock);
     let (host, port) = watch.find().await?;
-    let place = Place::Tcp {
+    let place = Endpoint::Tcp {
         host,
         port,
         tls: sentinels.tls.clone(),
@@ -63,7 +63,7 @@ async fn find(url: &RedisUrl, clock: Clock) -> Result<(Target, Option<Watch>), S
 }
 
 /// Why the server could not be used, with whose word it is that it is the node.
-fn refusal(halt: Halt, watch: Option<Watch>) -> String {
+fn refusal(halt: Halt, watch: Option<SentinelWatch>) -> String {
     let reason = String::from(halt);
     watch.map_or_else(|| reason.clone(), |watch| watch.refused(&reason))
 }

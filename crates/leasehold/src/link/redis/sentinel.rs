@@ -6,7 +6,7 @@ use super::{
     reply::words,
     socket::{Stream, Target},
     talk::{Halt, hear, send},
-    url::{Place, RedisUrl, Sentinels},
+    url::{Endpoint, RedisUrl, Sentinels},
 };
 use leasehold_core::{Identity, discovery::Naming};
 use std::time::Duration;
@@ -29,7 +29,7 @@ impl Sentinel {
         let (host, port) = sentinels.hosts.get(turn).ok_or("is not in the list")?;
         let target = Target {
             url: RedisUrl {
-                place: Place::Tcp {
+                place: Endpoint::Tcp {
                     host: host.clone(),
                     port: *port,
                     tls: sentinels.tls.clone(),
@@ -72,12 +72,14 @@ impl Sentinel {
         let by = self.id.clone();
         let (epoch, address) = within(answer).await?.map_err(String::from)?;
         match (address?, epoch) {
-            (Said::Unknown, _) => Ok(Word::NoMaster(self.unknown(master).await)),
-            (Said::This(server), Ok(Some(epoch))) => Ok(Word::Named(Naming { server, epoch, by })),
-            (Said::This(_), Err(words)) => Err(format!(
+            (SentinelReply::Unknown, _) => Ok(Word::NoMaster(self.unknown(master).await)),
+            (SentinelReply::This(server), Ok(Some(epoch))) => {
+                Ok(Word::Named(Naming { server, epoch, by }))
+            }
+            (SentinelReply::This(_), Err(words)) => Err(format!(
                 "does not tell of the last failover (+sentinel|master): {words}"
             )),
-            (Said::This(_), Ok(None)) | (Said::Odd, _) => {
+            (SentinelReply::This(_), Ok(None)) | (SentinelReply::Odd, _) => {
                 Err("gave an answer that sentinels never give".to_owned())
             }
         }
@@ -121,7 +123,7 @@ pub(super) enum Word {
 
 /// What a sentinel says about the address of a master.
 #[derive(Debug, PartialEq)]
-enum Said {
+enum SentinelReply {
     This(Address),
     Unknown,
     Odd,
@@ -160,14 +162,14 @@ fn epoch(frame: &Frame<'_>) -> Result<Option<u64>, String> {
     Ok(epoch.and_then(|epoch| str::from_utf8(epoch).ok()?.parse().ok()))
 }
 
-fn address(frame: &Frame<'_>) -> Said {
+fn address(frame: &Frame<'_>) -> SentinelReply {
     let parts = match frame {
-        Frame::Null => return Said::Unknown,
+        Frame::Null => return SentinelReply::Unknown,
         Frame::List(parts) => parts,
-        _ => return Said::Odd,
+        _ => return SentinelReply::Odd,
     };
     let [Frame::Text(host), Frame::Text(port)] = parts[..] else {
-        return Said::Odd;
+        return SentinelReply::Odd;
     };
     let port = str::from_utf8(port)
         .ok()
@@ -175,9 +177,9 @@ fn address(frame: &Frame<'_>) -> Said {
         .filter(|port| *port != 0);
     match (str::from_utf8(host), port) {
         (Ok(host), Some(port)) if !host.is_empty() && !host.contains(char::is_control) => {
-            Said::This((host.to_owned(), port))
+            SentinelReply::This((host.to_owned(), port))
         }
-        _ => Said::Odd,
+        _ => SentinelReply::Odd,
     }
 }
 
@@ -216,13 +218,13 @@ mod tests {
 
     #[test]
     fn a_master_is_somewhere_or_unknown_and_anything_else_is_odd() {
-        let found = |host: &str, port| Said::This((host.to_owned(), port));
+        let found = |host: &str, port| SentinelReply::This((host.to_owned(), port));
         assert_eq!(
             address(&list(&["10.0.0.1", "6380"])),
             found("10.0.0.1", 6380)
         );
         assert_eq!(address(&list(&["::1", "1"])), found("::1", 1));
-        assert_eq!(address(&Frame::Null), Said::Unknown);
+        assert_eq!(address(&Frame::Null), SentinelReply::Unknown);
         for odd in [
             &["", "1"][..],
             &["h", "0"],
@@ -230,9 +232,9 @@ mod tests {
             &["h\n", "1"],
             &["h"],
         ] {
-            assert_eq!(address(&list(odd)), Said::Odd, "{odd:?}");
+            assert_eq!(address(&list(odd)), SentinelReply::Odd, "{odd:?}");
         }
-        assert_eq!(address(&Frame::Integer(1)), Said::Odd);
+        assert_eq!(address(&Frame::Integer(1)), SentinelReply::Odd);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 #[cfg(feature = "tls")]
 mod tls;
 
-use super::url::{Place, RedisUrl};
+use super::url::{Endpoint, RedisUrl};
 use socket2::{SockRef, TcpKeepalive};
 use std::{io, net::SocketAddr, time::Duration};
 use tokio::{
@@ -30,15 +30,15 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 /// much again for TLS. The error is a fragment for people.
 pub(super) async fn connect(url: &RedisUrl) -> Result<Stream, String> {
     match &url.place {
-        Place::Unix(path) => match UnixStream::connect(path).await {
+        Endpoint::Unix(path) => match UnixStream::connect(path).await {
             Ok(stream) => Ok(Box::new(stream)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(format!("no socket at {}", path.display()))
             }
             Err(error) => Err(reason(&error)),
         },
-        Place::Named(sentinels) => Err(format!("{sentinels} was not asked for")),
-        Place::Tcp { host, port, tls } => {
+        Endpoint::Named(sentinels) => Err(format!("{sentinels} was not asked for")),
+        Endpoint::Tcp { host, port, tls } => {
             let stream = connect_tcp(host, *port).await?;
             match tls {
                 None => Ok(Box::new(stream)),

@@ -23,7 +23,7 @@ pub(crate) struct StampNode {
 
 /// What the node said to one who wants the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub(crate) enum StampVerdict {
     Granted,
     /// Until this second, by the clock of whoever wrote it.
     Held(u64),
@@ -77,11 +77,11 @@ impl StampNode {
         key: &[u8],
         now: u64,
         end: u64,
-    ) -> Result<Taken, Silence> {
+    ) -> Result<StampVerdict, Silence> {
         self.call(ACQUIRE, key, &[now, end], |parts| match parts {
-            [Frame::Integer(1)] => Some(Taken::Granted),
-            [Frame::Integer(0), value] => text(value)?.parse().ok().map(Taken::Held),
-            [Frame::Integer(-1), found] => text(found).map(Taken::Foreign),
+            [Frame::Integer(1)] => Some(StampVerdict::Granted),
+            [Frame::Integer(0), value] => text(value)?.parse().ok().map(StampVerdict::Held),
+            [Frame::Integer(-1), found] => text(found).map(StampVerdict::Foreign),
             _ => None,
         })
         .await
@@ -124,7 +124,7 @@ impl StampNode {
         numbers: &[u64],
         read: impl Fn(&[Frame<'_>]) -> Option<T>,
     ) -> Result<T, Silence> {
-        // Taken, so that a request that is given up takes its connection along, and its answer is nobody else's.
+        // StampVerdict, so that a request that is given up takes its connection along, and its answer is nobody else's.
         let Some((mut stream, mut inbox)) = self.connection.take() else {
             return Err(Silence::Untouched("there is no connection".to_owned()));
         };

@@ -38,14 +38,14 @@ use std::{fmt, net::Ipv6Addr, path::PathBuf, str::FromStr};
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RedisUrl {
-    pub(super) place: Place,
+    pub(super) place: Endpoint,
     pub(super) login: Option<Login>,
     pub(super) database: u32,
 }
 
 /// How the node is reached.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) enum Place {
+pub(super) enum Endpoint {
     Tcp {
         host: String,
         port: u16,
@@ -81,7 +81,7 @@ impl RedisUrl {
 
     /// Whether the node is whichever server sentinels name.
     pub(crate) const fn is_named(&self) -> bool {
-        matches!(self.place, Place::Named(_))
+        matches!(self.place, Endpoint::Named(_))
     }
 }
 
@@ -108,7 +108,7 @@ impl FromStr for RedisUrl {
 }
 
 /// What an address has between its scheme and its end.
-struct Parts<'a> {
+struct AddressParts<'a> {
     login: Option<Login>,
     hosts: &'a str,
     /// Without the slash in front.
@@ -116,7 +116,7 @@ struct Parts<'a> {
     query: &'a str,
 }
 
-fn split<'a>(text: &str, rest: &'a str) -> Result<Parts<'a>, RedisUrlError> {
+fn split<'a>(text: &str, rest: &'a str) -> Result<AddressParts<'a>, RedisUrlError> {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, tail) = rest.split_at(end);
     // A `/` or `?` in a password ends the authority early, and what follows would be shown as a path.
@@ -132,7 +132,7 @@ fn split<'a>(text: &str, rest: &'a str) -> Result<Parts<'a>, RedisUrlError> {
     };
     let (path, query) = tail.split_once('?').unwrap_or((tail, ""));
     let path = path.strip_prefix('/').unwrap_or(path);
-    Ok(Parts {
+    Ok(AddressParts {
         login,
         hosts,
         path,
@@ -151,7 +151,7 @@ fn parse_tcp(text: &str, rest: &str, tls: bool) -> Result<RedisUrl, RedisUrlErro
         }
     }
     Ok(RedisUrl {
-        place: Place::Tcp {
+        place: Endpoint::Tcp {
             host,
             port,
             tls: roots,
@@ -176,7 +176,7 @@ fn parse_unix(text: &str, rest: &str) -> Result<RedisUrl, RedisUrlError> {
         }
     }
     Ok(RedisUrl {
-        place: Place::Unix(decode(text, path)?.into()),
+        place: Endpoint::Unix(decode(text, path)?.into()),
         login: login(user.unwrap_or_default(), password),
         database,
     })
@@ -382,12 +382,12 @@ const LONGEST_NUMBER: usize = 5;
 impl fmt::Display for RedisUrl {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.place, self.database) {
-            (Place::Unix(path), 0) => write!(out, "unix://{}", path.display()),
-            (Place::Unix(path), database) => {
+            (Endpoint::Unix(path), 0) => write!(out, "unix://{}", path.display()),
+            (Endpoint::Unix(path), database) => {
                 write!(out, "unix://{}?db={database}", path.display())
             }
-            (Place::Named(sentinels), database) => sentinels.write_address(out, database),
-            (Place::Tcp { tls, .. }, database) => {
+            (Endpoint::Named(sentinels), database) => sentinels.write_address(out, database),
+            (Endpoint::Tcp { tls, .. }, database) => {
                 let scheme = if tls.is_some() { "rediss" } else { "redis" };
                 write!(out, "{scheme}://{}", self.place)?;
                 match database {
@@ -405,7 +405,7 @@ impl fmt::Debug for RedisUrl {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Endpoint {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp { host, port, .. } => out.write_str(&host_port(host, *port)),

@@ -2,13 +2,14 @@
 //! something else at the other end. Not for users: it changes with the link.
 
 use super::{
+    admin_client,
     codec::{self, Frame},
     glance::{Glance, at_a_glance},
     greeting,
     kind::Kind,
     reply::{self, Verdict},
-    scripts::{Encoder, Met},
-    stamp, steward,
+    scripts::{Encoder, ServerInfo},
+    stamp,
     texts::{FAIR, LEAVE, REPAIR, SCRIPTS},
 };
 use crate::configuration::Configuration;
@@ -23,15 +24,15 @@ pub struct Wire {
 
 /// What one connection knows of the process at its other end.
 #[derive(Clone, Debug)]
-pub struct Peer {
-    met: Met,
+pub struct RemoteProcess {
+    met: ServerInfo,
 }
 
-impl Peer {
+impl RemoteProcess {
     /// The process that was met, or nothing, and what is relied upon of its disk.
     #[must_use]
     pub fn new(id: &str, disk: Disk) -> Self {
-        let met = Met::new(id.to_owned(), disk);
+        let met = ServerInfo::new(id.to_owned(), disk);
         Self { met }
     }
 }
@@ -63,7 +64,7 @@ impl Wire {
 
     /// `request` as it leaves over a connection to `peer`.
     #[must_use]
-    pub fn request(&self, request: &Request, peer: &Peer) -> Vec<u8> {
+    pub fn request(&self, request: &Request, peer: &RemoteProcess) -> Vec<u8> {
         self.encoder.said(request, &peer.met)
     }
 
@@ -92,7 +93,7 @@ impl Wire {
     }
 }
 
-impl Default for Peer {
+impl Default for RemoteProcess {
     fn default() -> Self {
         Self::new("", Disk::Ignored)
     }
@@ -113,5 +114,5 @@ pub fn scripts() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// The scripts that are sent in full, by what they do: name and text.
 #[must_use]
 pub fn texts() -> Vec<(&'static str, &'static str)> {
-    [&steward::TEXTS[..], &stamp::TEXTS].concat()
+    [&admin_client::TEXTS[..], &stamp::TEXTS].concat()
 }

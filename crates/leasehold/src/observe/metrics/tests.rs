@@ -17,9 +17,9 @@ use std::{
 
 /// What was recorded: kinds and labels by name.
 #[derive(Default)]
-struct Heard(Mutex<BTreeMap<String, (MetricKind, BTreeSet<String>)>>);
+struct Recorded(Mutex<BTreeMap<String, (MetricKind, BTreeSet<String>)>>);
 
-impl Heard {
+impl Recorded {
     fn hear(&self, key: &Key, kind: MetricKind) {
         let labels = key.labels().map(|label| label.key().to_owned()).collect();
         let mut heard = self.0.lock().expect("nothing panics here");
@@ -27,7 +27,7 @@ impl Heard {
     }
 }
 
-impl Recorder for Heard {
+impl Recorder for Recorded {
     fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
     fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
     fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
@@ -145,7 +145,7 @@ fn nodes(observer: &Metrics, node: &NodeName) {
 
 #[test]
 fn what_is_recorded_is_the_table_no_more_and_no_less() {
-    let heard = Heard::default();
+    let heard = Recorded::default();
     with_local_recorder(&heard, || {
         let observer = Metrics::new();
         let resource = Resource::new("r").expect("a name");

@@ -1,6 +1,6 @@
 //! When a shell that is to end does: behind what it gave to the links and what these have in.
 
-use super::{Node, told};
+use super::{SlowNode, told};
 use crate::{LeaseGuard, LockManager, Plain, link::NodeName};
 use std::time::Duration;
 use tokio::runtime::{self, Runtime};
@@ -27,7 +27,7 @@ fn on_one_thread() -> Runtime {
 fn a_manager_that_gave_its_releases_slowly_waits_for_their_answers() {
     let runtime = on_one_thread();
     let (clock, timeline) = told();
-    let node = Node::new(timeline, Duration::ZERO, false);
+    let node = SlowNode::new(timeline, Duration::ZERO, false);
     let builder = LockManager::builder().clock(clock);
     let manager = node.built(builder.on_runtime(runtime.handle().clone()));
     let guards = runtime.block_on(async {
@@ -51,8 +51,8 @@ fn an_answer_that_comes_in_while_another_is_taken_is_not_late_at_the_end() {
     let runtime = on_one_thread();
     let (clock, timeline) = told();
     let (first, second) = (
-        Node::new(timeline, Duration::ZERO, false),
-        Node::new(timeline, Duration::ZERO, false),
+        SlowNode::new(timeline, Duration::ZERO, false),
+        SlowNode::new(timeline, Duration::ZERO, false),
     );
     let node = first.clone();
     let builder = LockManager::builder().clock(clock);

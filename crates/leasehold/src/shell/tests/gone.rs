@@ -1,15 +1,15 @@
 //! What becomes of a lease that is won while its caller goes.
 
-use super::{Node, told};
+use super::{SlowNode, told};
 use std::{
     task::{Context, Waker},
     time::Duration,
 };
 
 /// A caller that waits for the only node, which has been asked and does not answer yet.
-fn waiting() -> (Node, impl FnOnce(), Box<dyn Send>) {
+fn waiting() -> (SlowNode, impl FnOnce(), Box<dyn Send>) {
     let (clock, timeline) = told();
-    let node = Node::new(timeline, Duration::ZERO, true);
+    let node = SlowNode::new(timeline, Duration::ZERO, true);
     let manager = node.manager(clock);
     let mutex = manager.mutex("r").expect("a name");
     let mut tried = Box::pin(async move { mutex.try_acquire().await.map(drop) });

@@ -1,4 +1,7 @@
-use super::super::{error::FileError, holder::Holder, place::Place, store::tests::Folder};
+use super::super::{
+    error::FileError, process_identity::ProcessIdentity, store::tests::Folder,
+    store_directory::StoreDirectory,
+};
 use leasehold_core::{FaultKind, FencingToken, Vote};
 use std::{fs, os::unix::fs::MetadataExt};
 
@@ -17,10 +20,10 @@ fn written(folder: &Folder) -> u64 {
     found.expect("a ceiling was written").ino()
 }
 
-fn another_boot() -> Holder {
-    Holder {
+fn another_boot() -> ProcessIdentity {
+    ProcessIdentity {
         boot: [7; 16],
-        ..Holder::current().expect("/proc is there")
+        ..ProcessIdentity::current().expect("/proc is there")
     }
 }
 
@@ -28,15 +31,15 @@ fn another_boot() -> Holder {
 fn a_store_of_an_earlier_boot_is_replaced_and_tokens_go_on() {
     // Argument S4.
     let folder = Folder::new("tokens-reboot");
-    let place = Place::prepare(&folder.0).expect("a folder of our own");
+    let directory = StoreDirectory::prepare(&folder.0).expect("a folder of our own");
     let mut last = Vec::new();
     for (boot, proposal) in [(false, 1_000), (true, 1), (false, 1), (true, 5_000)] {
         let holder = if boot {
             another_boot()
         } else {
-            Holder::current().expect("/proc is there")
+            ProcessIdentity::current().expect("/proc is there")
         };
-        let mut store = place.open(holder).expect("a new store");
+        let mut store = directory.open(holder).expect("a new store");
         for name in ["r", "s"] {
             let Vote::Granted { counter } = store.count(name, proposal) else {
                 panic!("a new store has no keys");
@@ -72,7 +75,7 @@ fn without_room_for_the_ceiling_nothing_is_granted_and_nothing_lost() {
     let folder = Folder::new("tokens-full");
     let mut store = folder.store();
     assert_eq!(store.count("r", 1_000), counted(1_000));
-    // Nobody can write a file in the place of a folder.
+    // Nobody can write a file in the directory of a folder.
     let draft = folder.0.join("tokens.new");
     fs::create_dir(&draft).expect("it is ours");
     let Vote::Unknown(fault) = store.count("s", 1 << 50) else {
@@ -94,11 +97,13 @@ fn a_damaged_ceiling_is_in_the_way_of_a_new_store_only() {
     drop(store);
     fs::write(folder.0.join("tokens"), "leasehold tok").expect("it is ours");
     drop(folder.store());
-    let place = Place::prepare(&folder.0).expect("a folder of our own");
-    let error = place.open(another_boot()).expect_err("tokens may go back");
+    let directory = StoreDirectory::prepare(&folder.0).expect("a folder of our own");
+    let error = directory
+        .open(another_boot())
+        .expect_err("tokens may go back");
     assert!(matches!(error, FileError::TokensDamaged { .. }), "{error}");
     fs::remove_file(folder.0.join("tokens")).expect("it is ours");
-    let mut store = place.open(another_boot()).expect("a new store");
+    let mut store = directory.open(another_boot()).expect("a new store");
     assert_eq!(store.count("r", 7), counted(7));
 }
 

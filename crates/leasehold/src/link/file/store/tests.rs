@@ -1,7 +1,7 @@
 use super::*;
 use crate::link::file::{
     FileNode,
-    mailbox::{Mailbox, Reach},
+    inbox::{Inbox, Reach},
 };
 use leasehold_core::{
     AttemptId, OperationId, Owner, Request, Resource, Table, Tag, Ttl, table::Key,
@@ -25,9 +25,10 @@ impl Folder {
     }
 
     pub(crate) fn store(&self) -> Store {
-        let place = super::super::place::Place::prepare(&self.0).expect("a folder of our own");
-        place
-            .open(Holder::current().expect("/proc is there"))
+        let directory = super::super::store_directory::StoreDirectory::prepare(&self.0)
+            .expect("a folder of our own");
+        directory
+            .open(ProcessIdentity::current().expect("/proc is there"))
             .expect("a new store")
     }
 }
@@ -51,7 +52,7 @@ pub(crate) fn job(request: Request) -> Job {
         },
         request,
         clock: Clock::system(),
-        mailbox: Arc::new(Mailbox::new(Reach::Process)),
+        inbox: Arc::new(Inbox::new(Reach::Process)),
     }
 }
 
@@ -143,7 +144,7 @@ impl Store {
         let mut txn = self.env.write_txn().expect("nobody else writes");
         let counters: Database<Bytes, Bytes> = self
             .env
-            .open_database(&txn, Some(Counters::NAME))
+            .open_database(&txn, Some(GrantCounters::NAME))
             .expect("a whole file")
             .expect("it was made");
         let place = counter_of(&resource(name)).to_be_bytes();
@@ -157,7 +158,7 @@ impl Store {
     }
 }
 
-fn record(name: &str, holder: Holder) -> Record {
+fn record(name: &str, holder: ProcessIdentity) -> Record {
     Record {
         holder,
         key: Key {
@@ -172,7 +173,7 @@ fn record(name: &str, holder: Holder) -> Record {
 fn a_record_of_another_boot_id_lives_until_its_ttl_ends() {
     let folder = Folder::new("boot");
     let mut store = folder.store();
-    let holder = Holder {
+    let holder = ProcessIdentity {
         boot: [7; 16],
         started: 1,
         ..store.holder
@@ -188,7 +189,7 @@ fn a_record_of_another_boot_id_lives_until_its_ttl_ends() {
 fn a_record_of_a_dead_process_is_no_key_even_if_its_number_lives() {
     let folder = Folder::new("dead");
     let mut store = folder.store();
-    let holder = Holder {
+    let holder = ProcessIdentity {
         started: store.holder.started - 1,
         ..store.holder
     };
@@ -200,7 +201,7 @@ fn a_record_of_a_dead_process_is_no_key_even_if_its_number_lives() {
 fn a_record_of_another_namespace_lives_until_its_ttl_ends() {
     let folder = Folder::new("namespace");
     let mut store = folder.store();
-    let holder = Holder {
+    let holder = ProcessIdentity {
         started: 1,
         pid_namespace: 1,
         ..store.holder
@@ -294,12 +295,13 @@ fn a_full_store_refuses_new_keys_and_still_releases() {
 #[test]
 fn a_store_of_an_earlier_boot_is_replaced() {
     let folder = Folder::new("reboot");
-    let place = super::super::place::Place::prepare(&folder.0).expect("a folder of our own");
-    let before = Holder {
+    let directory = super::super::store_directory::StoreDirectory::prepare(&folder.0)
+        .expect("a folder of our own");
+    let before = ProcessIdentity {
         boot: [7; 16],
-        ..Holder::current().expect("/proc is there")
+        ..ProcessIdentity::current().expect("/proc is there")
     };
-    let mut store = place.open(before).expect("a new store");
+    let mut store = directory.open(before).expect("a new store");
     assert_eq!(store.one(acquire("r", "a")), Vote::GRANTED);
     drop(store);
     let mut store = folder.store();

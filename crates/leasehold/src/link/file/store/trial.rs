@@ -4,8 +4,8 @@ use super::Store;
 use crate::{
     clock::Clock,
     link::file::{
+        inbox::{Inbox, Reach},
         job::Job,
-        mailbox::{Mailbox, Reach},
     },
 };
 use leasehold_core::{
@@ -58,6 +58,6 @@ fn job(request: Request, clock: Clock) -> Job {
         },
         request,
         clock,
-        mailbox: Arc::new(Mailbox::new(Reach::Process)),
+        inbox: Arc::new(Inbox::new(Reach::Process)),
     }
 }

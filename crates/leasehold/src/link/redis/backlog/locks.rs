@@ -7,11 +7,11 @@
 use std::collections::{HashMap, hash_map::Entry};
 
 /// A key, and the owner if there is one.
-pub(super) type Lock = (Vec<u8>, Option<Vec<u8>>);
+pub(super) type LockedKey = (Vec<u8>, Option<Vec<u8>>);
 
 /// The counts, as long as they are needed.
 #[derive(Debug, Default)]
-pub(super) struct Locks(Option<HashMap<Lock, usize>>);
+pub(super) struct Locks(Option<HashMap<LockedKey, usize>>);
 
 impl Locks {
     /// Whether the requests of each lock are counted.
@@ -20,7 +20,7 @@ impl Locks {
     }
 
     /// From now on they are. These wait.
-    pub(super) fn begin(&mut self, waiting: Vec<Lock>) {
+    pub(super) fn begin(&mut self, waiting: Vec<LockedKey>) {
         self.0 = Some(HashMap::new());
         for lock in waiting {
             self.push(lock);
@@ -28,18 +28,18 @@ impl Locks {
     }
 
     /// Whether a request for the same lock is among those that wait.
-    pub(super) fn has(&self, lock: &Lock) -> bool {
+    pub(super) fn has(&self, lock: &LockedKey) -> bool {
         let counts = self.0.as_ref();
         counts.is_some_and(|counts| counts.contains_key(lock))
     }
 
-    pub(super) fn push(&mut self, lock: Lock) {
+    pub(super) fn push(&mut self, lock: LockedKey) {
         if let Some(counts) = &mut self.0 {
             *counts.entry(lock).or_default() += 1;
         }
     }
 
-    pub(super) fn pop(&mut self, lock: Lock) {
+    pub(super) fn pop(&mut self, lock: LockedKey) {
         let Some(counts) = &mut self.0 else {
             return;
         };

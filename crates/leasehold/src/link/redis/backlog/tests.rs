@@ -59,7 +59,7 @@ fn encoded(backlog: &mut Backlog, tag: Tag, request: &Request) {
     let mut draft = Draft::default();
     let mut message = Message::new(tag, request, Instant::ORIGIN, &mut draft);
     backlog.push(tag, Kind::of(request), Instant::ORIGIN, |wire| {
-        encoder.say(wire, &mut message, &Met::nobody(Disk::Ignored));
+        encoder.say(wire, &mut message, &ServerInfo::nobody(Disk::Ignored));
     });
 }
 
@@ -108,7 +108,7 @@ fn a_lost_request_is_disconnected_if_a_byte_of_it_has_left_and_down_otherwise() 
 #[test]
 fn a_grant_that_replicas_have_not_confirmed_is_in_doubt_when_the_connection_is_lost() {
     let mut backlog = sent(&[acquire("me")]);
-    let Some(Asked::Request(waiting)) = backlog.answered() else {
+    let Some(Pending::Request(waiting)) = backlog.answered() else {
         panic!("it has left");
     };
     let replicas = Replicas::new(1, std::time::Duration::from_millis(7));
@@ -156,7 +156,7 @@ fn a_request_of_several_commands_is_in_doubt_from_its_first_byte_to_its_last_ans
         for _ in 0..answers {
             assert!(matches!(
                 backlog.answered(),
-                Some(Asked::Aside(Aside::Change | Aside::Key))
+                Some(Pending::Aside(Aside::Change | Aside::Key))
             ));
         }
         if sent < length {
@@ -247,7 +247,7 @@ fn the_room_that_a_rush_has_needed_is_given_back_when_all_is_answered() {
             backlog.rest();
             assert!(backlog.bytes.capacity() > WINDOW, "not all is answered");
             backlog.sent(backlog.ready().len());
-            let Some(Asked::Request(waiting)) = backlog.answered() else {
+            let Some(Pending::Request(waiting)) = backlog.answered() else {
                 panic!("it was sent");
             };
             assert_eq!(waiting.tag, tag(number));
@@ -292,13 +292,13 @@ fn a_request_without_a_script_is_given_again_unless_another_of_its_owner_is_behi
     ] {
         let requests: Vec<_> = [first.clone()].into_iter().chain(behind.clone()).collect();
         let mut backlog = sent(&requests);
-        let Some(Asked::Request(waiting)) = backlog.answered() else {
+        let Some(Pending::Request(waiting)) = backlog.answered() else {
             panic!("it has left");
         };
         let outcome = backlog.repeat(
             waiting,
             &Encoder::new(&Configuration::plain()),
-            &Met::nobody(Disk::Ignored),
+            &ServerInfo::nobody(Disk::Ignored),
         );
         assert_eq!(outcome.is_ok(), again, "{first:?}, then {behind:?}");
         assert_eq!(backlog.ready().starts_with(b"*"), again);
@@ -332,12 +332,12 @@ fn locks_are_counted_from_the_first_lack_of_a_script_until_none_waits() {
     let mut backlog = sent(&[acquire("me"), extend("me"), release("you"), release("her")]);
     let encoder = Encoder::new(&Configuration::plain());
     assert_eq!(backlog.locks.len(), None);
-    let Some(Asked::Request(first)) = backlog.answered() else {
+    let Some(Pending::Request(first)) = backlog.answered() else {
         panic!("it was sent");
     };
     assert!(
         backlog
-            .repeat(first, &encoder, &Met::nobody(Disk::Ignored))
+            .repeat(first, &encoder, &ServerInfo::nobody(Disk::Ignored))
             .is_err()
     );
     assert_eq!(backlog.locks.len(), Some(3));

@@ -49,7 +49,7 @@ fn answers_that_are_in_are_told_before_a_connection_that_takes_nothing_is_given_
     let opened = Opened {
         stream: Box::new(Deaf(b"$7\r\ngranted\r\n$7\r\ngranted\r\n")),
         inbox: Inbox::default(),
-        met: Met::nobody(Disk::Ignored),
+        met: ServerInfo::nobody(Disk::Ignored),
         hints: Hints::Refused,
     };
     let mut connection = Connection::new(opened, Encoder::new(&configuration));

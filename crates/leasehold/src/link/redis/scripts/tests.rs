@@ -3,7 +3,7 @@ use crate::link::redis::{codec::Frame, texts::EXTEND};
 use leasehold_core::Waiter;
 
 fn encoded(encoder: &Encoder, request: &Request) -> String {
-    let wire = encoder.said(request, &Met::nobody(Disk::Ignored));
+    let wire = encoder.said(request, &ServerInfo::nobody(Disk::Ignored));
     let whole = codec::decode(&wire).expect("it is the protocol");
     assert!(
         matches!(whole, Some((Frame::List(_), length)) if length == wire.len()),
@@ -80,7 +80,7 @@ fn a_plain_acquire_is_redlocks_own_command() {
     let expected = "*6\r\n$3\r\nSET\r\n$1\r\nr\r\n$2\r\nme\r\n$2\r\nNX\r\n$2\r\nPX\r\n$2\r\n10\r\n";
     assert_eq!(encoded(&plain, &request), expected);
     let mut in_full = Vec::new();
-    plain.say_in_full(&mut in_full, &request, &Met::nobody(Disk::Ignored));
+    plain.say_in_full(&mut in_full, &request, &ServerInfo::nobody(Disk::Ignored));
     assert_eq!(in_full, expected.as_bytes());
 }
 #[test]
@@ -89,7 +89,7 @@ fn a_node_is_told_of_what_was_met_there_in_words_that_were_written_for_another()
     let (guard, skew) = (RestartGuard::Off, std::time::Duration::ZERO);
     let fenced = Configuration::new("leasehold", "n", quorum, guard, Ttl::DEFAULT, skew);
     let encoder = Encoder::new(&fenced);
-    let mets = ["one", "another"].map(|id| Met::new(id.to_owned(), Disk::Trusted));
+    let mets = ["one", "another"].map(|id| ServerInfo::new(id.to_owned(), Disk::Trusted));
     let attempt = AttemptId {
         operation: OperationId::new(0),
         number: 0,

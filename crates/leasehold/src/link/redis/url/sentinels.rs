@@ -1,7 +1,7 @@
 //! The address of a node that sentinels know.
 
 use super::{
-    Login, Place, RedisUrl, RedisUrlError, Roots, host_port, login, options, parse_database,
+    Endpoint, Login, RedisUrl, RedisUrlError, Roots, host_port, login, options, parse_database,
     parse_host_port, redact, split,
 };
 use leasehold_core::discovery::Rule;
@@ -54,7 +54,7 @@ pub(super) fn parse(text: &str, rest: &str, tls: bool) -> Result<RedisUrl, Redis
         }
     }
     Ok(RedisUrl {
-        place: Place::Named(Sentinels {
+        place: Endpoint::Named(Sentinels {
             hosts: distinct,
             master: master.to_owned(),
             login: login(user.unwrap_or_default(), password),

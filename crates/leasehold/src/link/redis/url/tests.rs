@@ -77,7 +77,7 @@ fn two_spellings_of_a_node_have_one_name() {
 #[test]
 fn sentinels_have_a_login_of_their_own() {
     let url = parse("redis+sentinel://u:p@s2,s1:7/m/4?sentinel_user=v&sentinel_password=q%26");
-    let Place::Named(sentinels) = url.place else {
+    let Endpoint::Named(sentinels) = url.place else {
         panic!("not by sentinels");
     };
     let hosts: Vec<_> = (0..2).map(|turn| sentinels.name(turn)).collect();
@@ -88,7 +88,7 @@ fn sentinels_have_a_login_of_their_own() {
     assert_eq!(of_node.password, "p");
     assert_eq!(of_sentinels.user.as_deref(), Some("v"));
     assert_eq!(of_sentinels.password, "q&");
-    let Place::Named(sentinels) = parse("redis+sentinel://u:p@s/m").place else {
+    let Endpoint::Named(sentinels) = parse("redis+sentinel://u:p@s/m").place else {
         panic!("not by sentinels");
     };
     assert!(
@@ -100,7 +100,7 @@ fn sentinels_have_a_login_of_their_own() {
 #[test]
 fn a_majority_of_distinct_sentinels_is_needed_unless_the_address_says_otherwise() {
     let sentinels = |text: &str| match parse(text).place {
-        Place::Named(sentinels) => sentinels,
+        Endpoint::Named(sentinels) => sentinels,
         _ => panic!("not by sentinels"),
     };
     let usual = sentinels("redis+sentinel://s,t,S:26379/m");
@@ -193,7 +193,7 @@ fn an_error_shows_only_what_certainly_is_no_password() {
 #[cfg(feature = "tls")]
 #[test]
 fn the_roots_of_a_tls_node_may_come_from_a_file() {
-    let Place::Tcp { tls, .. } = parse("rediss://h?ca=/etc/my%20ca.pem").place else {
+    let Endpoint::Tcp { tls, .. } = parse("rediss://h?ca=/etc/my%20ca.pem").place else {
         panic!("not TCP");
     };
     assert!(tls == Some(Roots::File("/etc/my ca.pem".into())));

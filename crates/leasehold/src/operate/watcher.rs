@@ -9,7 +9,7 @@ use crate::{
     inspection::{Inspection, Key, NodeKey},
     link::{
         NodeName,
-        redis::{RedisUrl, steward::Steward},
+        redis::{RedisUrl, admin_client::AdminClient},
     },
 };
 use leasehold_core::{FencingToken, Quorum, Resource};
@@ -39,9 +39,9 @@ struct Seen {
 /// Somebody who looks on while a lock changes hands; see [`look_on`](super::Operator::look_on). Ends when it is
 /// dropped.
 #[derive(Debug)]
-pub struct Vigil(watch::Receiver<Inspection>);
+pub struct Watcher(watch::Receiver<Inspection>);
 
-impl Vigil {
+impl Watcher {
     /// What the nodes have under the lock's name, when any of them has told something that was not told before, if only
     /// for how long. The last state counts: what was over before anybody asked is left out.
     ///
@@ -196,11 +196,12 @@ impl Sentry {
     async fn before_server(&self, url: &RedisUrl) -> Result<(), String> {
         let format = self.configuration.key_format();
         let name = format.key(self.resource.as_str());
-        let mut steward = Steward::visit(url.clone(), self.configuration.node_key()).await?;
+        let mut admin_client =
+            AdminClient::visit(url.clone(), self.configuration.node_key()).await?;
         loop {
             // Asked first and looked then: a change between the two is told.
-            let is_told = steward.watch(&name).await;
-            let stored = steward
+            let is_told = admin_client.watch(&name).await;
+            let stored = admin_client
                 .read(format, std::slice::from_ref(&self.resource))
                 .await?;
             let Some(stored) = stored.into_iter().next() else {
@@ -216,11 +217,12 @@ impl Sentry {
                 _ => AGAIN,
             };
             // Read behind the key: counters only grow.
-            let counter = steward.counter(&self.resource).await?;
+            let counter = admin_client.counter(&self.resource).await?;
             self.tell(Ok(key), counter);
             match is_told {
                 true => {
-                    if let Ok(news) = timeout(ends.min(AGAIN), steward.hear_of_change()).await {
+                    if let Ok(news) = timeout(ends.min(AGAIN), admin_client.hear_of_change()).await
+                    {
                         news?;
                     }
                 }

@@ -1,25 +1,25 @@
 //! How a store hears of what other processes do to the keys that links wait for.
 //!
-//! The bell rings for a commit, and then the thread looks at the watched keys. Two things could go wrong.
+//! The notifier fires for a commit, and then the thread looks at the watched keys. Two things could go wrong.
 //!
-//! * **The bell rings too early.** The last write of a commit is the head page, but a reader sees the commit by a
+//! * **The notifier fires too early.** The last write of a commit is the head page, but a reader sees the commit by a
 //!   number in shared memory that its writer sets only after that; a look in between would see the keys as they
-//!   were, and nothing would ring again. So the look is within a *write* transaction, though it writes nothing. The
-//!   lock for it is free when the commit that rang is over and visible, or its writer is dead, and then LMDB has
-//!   settled whether it counts. Nobody else can write during the look, so whatever rings after it is for a commit
-//!   that it has not seen, and whatever rang before can be forgotten.
-//! * **The bell was mute.** It rings only while keys are watched, and a key is watched from the moment of an answer.
-//!   So after it was unmuted there is one look without a ring.
+//!   were, and nothing would fire again. So the look is within a *write* transaction, though it writes nothing. The
+//!   lock for it is free when the commit that fired is over and visible, or its writer is dead, and then LMDB has
+//!   settled whether it counts. Nobody else can write during the look, so whatever fires after it is for a commit
+//!   that it has not seen, and whatever fired before can be forgotten.
+//! * **The notifier was mute.** It fires only while keys are watched, and a key is watched from the moment of an answer.
+//!   So after it was unmuted there is one look without a notification.
 //!
-//! A process that dies rings no bell: its keys are free without a commit. So while links wait for keys of other
+//! A process that dies fires no notifier: its keys are free without a commit. So while links wait for keys of other
 //! processes, the thread looks every [`ROLL_CALL`] whether those live, and at the keys as well: where a write to the
-//! file rings no bell, against all that is promised, that is how late they are told.
+//! file fires no notifier, against all that is promised, that is how late they are told.
 
 use super::{
-    bell::Bell,
-    holder::Holder,
-    job::{Answer, Job, Sight},
-    mailbox::Mailbox,
+    inbox::Inbox,
+    job::{Job, Sight, StepResult},
+    notifier::Notifier,
+    process_identity::ProcessIdentity,
     store::Store,
 };
 use crate::{clock::Clock, link::watch::Watchers};
@@ -35,20 +35,20 @@ const REST: Duration = Duration::from_millis(1);
 
 /// Who is told of what, by the thread of a store.
 #[derive(Debug)]
-pub(super) struct Listener<'a> {
-    watchers: Watchers<Mailbox, Sight>,
-    bell: Option<&'a Bell>,
+pub(super) struct Subscriptions<'a> {
+    watchers: Watchers<Inbox, Sight>,
+    notifier: Option<&'a Notifier>,
     is_mute: bool,
     rests_until: Instant,
     /// When it is to be looked whether the holders live, if any of them is another process.
     roll_call: Option<Instant>,
 }
 
-impl<'a> Listener<'a> {
-    pub(super) fn new(bell: Option<&'a Bell>) -> Self {
+impl<'a> Subscriptions<'a> {
+    pub(super) fn new(notifier: Option<&'a Notifier>) -> Self {
         Self {
             watchers: Watchers::default(),
-            bell,
+            notifier,
             is_mute: true,
             rests_until: Instant::ORIGIN,
             roll_call: None,
@@ -56,25 +56,25 @@ impl<'a> Listener<'a> {
     }
 
     /// Takes note of an answer, and tells other links of this process.
-    pub(super) fn note(&mut self, job: &Job, answer: &Answer) {
+    pub(super) fn note(&mut self, job: &Job, answer: &StepResult) {
         let (vote, sight) = (&answer.vote, answer.sight.clone());
         if sight.holder.is_some() && self.roll_call.is_none() {
             // At once, and only then again and again: it was alive in the step.
             self.roll_call = Some(now().saturating_add(ROLL_CALL));
         }
-        self.watchers.note(&job.mailbox, &job.request, vote, sight);
+        self.watchers.note(&job.inbox, &job.request, vote, sight);
     }
 
-    /// The bell, while there is something to listen for.
-    pub(super) fn bell(&self) -> Option<&'a Bell> {
-        self.bell.filter(|_| !self.watchers.is_empty())
+    /// The notifier, while there is something to listen for.
+    pub(super) fn notifier(&self) -> Option<&'a Notifier> {
+        self.notifier.filter(|_| !self.watchers.is_empty())
     }
 
     /// Whether it is time to look. Unless keys are watched, it costs nothing.
     pub(super) fn is_due(&mut self) -> bool {
-        let Some(bell) = self.bell() else {
-            if let Some(bell) = self.bell.filter(|_| !self.is_mute) {
-                bell.mute();
+        let Some(notifier) = self.notifier() else {
+            if let Some(notifier) = self.notifier.filter(|_| !self.is_mute) {
+                notifier.mute();
                 self.is_mute = true;
             }
             self.roll_call = None;
@@ -82,28 +82,28 @@ impl<'a> Listener<'a> {
         };
         let was_mute = std::mem::replace(&mut self.is_mute, false);
         if was_mute {
-            bell.unmute();
+            notifier.unmute();
         }
         let now = now();
         let is_rested = now >= self.rests_until;
         let is_called = self.roll_call.is_some_and(|at| now >= at);
-        // Argument S10: a key may have changed after it was seen and before the bell could ring.
-        was_mute || is_rested && (is_called || bell.has_rung())
+        // Argument S10: a key may have changed after it was seen and before the notifier could fire.
+        was_mute || is_rested && (is_called || notifier.has_rung())
     }
 
-    /// Waits until it may be time to look, or the bell is called.
-    pub(super) fn wait(&self, bell: &Bell) {
+    /// Waits until it may be time to look, or the notifier is called.
+    pub(super) fn wait(&self, notifier: &Notifier) {
         let now = now();
         if now < self.rests_until {
-            bell.wait_for_call(Some(self.rests_until.saturating_since(now)));
+            notifier.wait_for_call(Some(self.rests_until.saturating_since(now)));
         } else {
-            bell.wait_for_any(self.roll_call.map(|at| at.saturating_since(now)));
+            notifier.wait_for_any(self.roll_call.map(|at| at.saturating_since(now)));
         }
     }
 
     /// Looks at the watched keys, and tells who watches those that have changed.
     pub(super) fn look(&mut self, store: &Store) {
-        let Some(bell) = self.bell() else {
+        let Some(notifier) = self.notifier() else {
             return;
         };
         let began = now();
@@ -113,7 +113,7 @@ impl<'a> Listener<'a> {
             _ => HashSet::new(),
         };
         let seen = self.watchers.seen();
-        let Ok(changed) = store.look(seen, &gone, || bell.silence()) else {
+        let Ok(changed) = store.look(seen, &gone, || notifier.silence()) else {
             // They will be told the reason when they ask.
             self.watchers.tell_all();
             return;
@@ -138,9 +138,9 @@ impl<'a> Listener<'a> {
     }
 
     /// The processes that hold watched keys and do not live any more.
-    fn gone(&self, store: &Store) -> HashSet<Holder> {
+    fn gone(&self, store: &Store) -> HashSet<ProcessIdentity> {
         let holders = self.watchers.seen().filter_map(|(_, sight)| sight.holder);
-        let mut holders: HashSet<Holder> = holders.collect();
+        let mut holders: HashSet<ProcessIdentity> = holders.collect();
         holders.retain(|holder| store.knows_gone(holder));
         holders
     }

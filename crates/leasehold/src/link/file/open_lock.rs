@@ -20,7 +20,7 @@ use std::{fs::File, io, os::unix::fs::MetadataExt, path::Path};
 /// The standard library opens files close-on-exec, so programs that this process starts do not hold
 /// it. A child of `fork` without `exec` does, and then a store is refused rather than replaced.
 #[derive(Debug)]
-pub(super) struct Presence {
+pub(super) struct OpenLock {
     file: File,
     id: FileId,
     company: Company,
@@ -35,7 +35,7 @@ enum Company {
     Welcome,
 }
 
-impl Presence {
+impl OpenLock {
     /// Says that this process has the store open, alone if it can be. Does not wait: under the folder's lock nobody
     /// of ours has it alone.
     pub(super) fn enter(path: &Path, file: File) -> Result<Self, FileError> {
@@ -87,7 +87,7 @@ impl Presence {
     }
 }
 
-impl Drop for Presence {
+impl Drop for OpenLock {
     fn drop(&mut self) {
         // Not left to the closing: a child that was forked and has not come to its `exec` yet has the
         // same opening, and would keep the lock for that moment.

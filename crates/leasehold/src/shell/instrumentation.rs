@@ -20,29 +20,29 @@ use std::{
 /// Whoever observes a manager.
 pub(crate) struct Observers(pub(crate) Vec<Arc<dyn Observer>>);
 
-pub(super) struct Witness {
-    audience: Vec<Listener>,
+pub(super) struct Instrumentation {
+    audience: Vec<Subscriber>,
     nodes: Vec<NodeName>,
-    wishes: ByNumber<OperationId, Wished>,
+    wishes: ByNumber<OperationId, UnderWay>,
     /// By the acquisitions that won them.
-    leases: ByNumber<OperationId, Held>,
-    ending: ByNumber<OperationId, Ending>,
+    leases: ByNumber<OperationId, HeldLease>,
+    ending: ByNumber<OperationId, EndingLease>,
     asked: ByNumber<(NodeId, Tag), (RequestKind, Instant)>,
 }
 
-struct Listener {
+struct Subscriber {
     observer: Arc<dyn Observer>,
     has_panicked: bool,
 }
 
 /// An acquisition that is under way.
-struct Wished {
+struct UnderWay {
     resource: Resource,
     begun: Instant,
     attempts: u32,
 }
 
-struct Held {
+struct HeldLease {
     resource: Resource,
     owner: Owner,
     since: Instant,
@@ -51,8 +51,8 @@ struct Held {
 }
 
 /// A lease that is being given back.
-struct Ending {
-    held: Held,
+struct EndingLease {
+    held: HeldLease,
     begun: Instant,
 }
 
@@ -74,10 +74,10 @@ impl Note {
     }
 }
 
-impl Witness {
+impl Instrumentation {
     /// None if nobody observes.
     pub(super) fn new(observers: Observers, nodes: &[NodeName]) -> Option<Box<Self>> {
-        let listeners = observers.0.into_iter().map(|observer| Listener {
+        let listeners = observers.0.into_iter().map(|observer| Subscriber {
             observer,
             has_panicked: false,
         });
@@ -98,7 +98,7 @@ impl Witness {
     pub(super) fn begun(&mut self, now: Instant, id: OperationId, note: Note) {
         match note {
             Note::AcquireRequest(resource) => {
-                let wished = Wished {
+                let wished = UnderWay {
                     resource,
                     begun: now,
                     attempts: 0,
@@ -107,7 +107,7 @@ impl Witness {
             }
             Note::End(lease) => {
                 if let Some(held) = self.leases.remove(&lease) {
-                    self.ending.insert(id, Ending { held, begun: now });
+                    self.ending.insert(id, EndingLease { held, begun: now });
                 }
             }
             Note::Other => {}
@@ -229,7 +229,7 @@ impl Witness {
             valid_for: lease.valid_until.saturating_since(now),
         };
         tell(&mut self.audience, &acquired);
-        let held = Held {
+        let held = HeldLease {
             resource: wished.resource,
             owner: lease.owner.clone(),
             since: now,
@@ -256,7 +256,7 @@ impl Witness {
         id: OperationId,
         outcome: Option<leasehold_core::ReleaseOutcome>,
     ) {
-        if let Some(Ending { held, begun }) = self.ending.remove(&id) {
+        if let Some(EndingLease { held, begun }) = self.ending.remove(&id) {
             let released = Observation::Released {
                 resource: &held.resource,
                 owner: &held.owner,
@@ -315,7 +315,7 @@ impl Witness {
 }
 
 /// An observer that panics must not take the leases with it, and is not asked again.
-fn tell(audience: &mut [Listener], observation: &Observation<'_>) {
+fn tell(audience: &mut [Subscriber], observation: &Observation<'_>) {
     for listener in audience {
         if !listener.has_panicked {
             let told = catch_unwind(AssertUnwindSafe(|| listener.observer.observe(observation)));

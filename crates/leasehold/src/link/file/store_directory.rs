@@ -4,9 +4,9 @@ use super::{
     ceiling::Ceiling,
     error::FileError,
     head,
-    holder::Holder,
+    open_lock::OpenLock,
     opening::{FileId, limit_below, open_if_there, remove},
-    presence::Presence,
+    process_identity::ProcessIdentity,
     store::Store,
 };
 use std::{
@@ -18,12 +18,12 @@ use std::{
 
 /// A folder that is there, on a disk of this machine.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct StoreDirectory {
     path: PathBuf,
     folder: File,
 }
 
-impl Place {
+impl StoreDirectory {
     /// Makes the folder if it is missing.
     pub(super) fn prepare(path: &Path) -> Result<Self, FileError> {
         let failed = |error: io::Error| FileError::io(path, &error);
@@ -66,7 +66,7 @@ impl Place {
     /// process does the same. This process must not have it open.
     ///
     /// A store of another boot id that somebody has open is not of an earlier boot, and is refused.
-    pub(super) fn open(&self, holder: Holder) -> Result<Store, FileError> {
+    pub(super) fn open(&self, holder: ProcessIdentity) -> Result<Store, FileError> {
         // One at a time: nobody meets a store that is half made, and two cannot make one each. The
         // kernel gives the lock back when the folder is closed, or its process killed.
         let _lock = FolderLock::take(&self.path)?;
@@ -86,19 +86,19 @@ impl Place {
                 head::Age::OtherBoot => {
                     // Held until the new store is in the old one's place: nobody can begin to use
                     // what is about to be replaced.
-                    let _alone = Presence::alone(&data, file)?;
+                    let _alone = OpenLock::alone(&data, file)?;
                     self.create(&holder)?
                 }
             },
             None => self.create(&holder)?,
         };
         // Before LMDB opens it, and before the folder's lock ends.
-        let presence = Presence::enter(&data, file)?;
-        Store::open(&self.path, data, holder, presence)
+        let open_lock = OpenLock::enter(&data, file)?;
+        Store::open(&self.path, data, holder, open_lock)
     }
 
     /// Makes a store beside its place and moves it there when it is whole.
-    fn create(&self, holder: &Holder) -> Result<File, FileError> {
+    fn create(&self, holder: &ProcessIdentity) -> Result<File, FileError> {
         let draft = self.path.join("data.mdb.new");
         let draft_lock = self.path.join("data.mdb.new-lock");
         let failed = |error: io::Error| FileError::io(&draft, &error);

@@ -24,8 +24,8 @@ fn tag(step: u32) -> Tag {
 }
 
 /// Something that has all of its bytes left.
-fn pushed(backlog: &mut Backlog, listener: &Listener, step: u32, request: &Request) {
-    let (encoder, met) = (&listener.encoder, &listener.met);
+fn pushed(backlog: &mut Backlog, interpreter: &Interpreter, step: u32, request: &Request) {
+    let (encoder, met) = (&interpreter.encoder, &interpreter.met);
     let mut draft = Draft::default();
     let mut message = Message::new(tag(step), request, Instant::ORIGIN, &mut draft);
     backlog.push(tag(step), Kind::of(request), Instant::ORIGIN, |wire| {
@@ -60,13 +60,16 @@ fn acquire() -> Request {
     }
 }
 
-fn listener(configuration: &Configuration) -> Listener {
-    let (encoder, met) = (Encoder::new(configuration), Met::nobody(Disk::Ignored));
-    Listener::new(encoder, met, Hints::Refused)
+fn interpreter(configuration: &Configuration) -> Interpreter {
+    let (encoder, met) = (
+        Encoder::new(configuration),
+        ServerInfo::nobody(Disk::Ignored),
+    );
+    Interpreter::new(encoder, met, Hints::Refused)
 }
 
 /// Of locks with a restart guard, behind sentinels that have said nothing yet.
-fn watching() -> Listener {
+fn watching() -> Interpreter {
     let sentinels = Sentinels {
         hosts: Vec::new(),
         master: "locks".to_owned(),
@@ -77,22 +80,22 @@ fn watching() -> Listener {
     let quorum = Quorum::majority(1).expect("one node");
     let guard = RestartGuard::Quarantine;
     let guarded = Configuration::new("ns", "db1", quorum, guard, Ttl::DEFAULT, Duration::ZERO);
-    let mut listener = listener(&guarded);
-    listener.obey(Watch::begin(&sentinels, Clock::system()));
-    listener
+    let mut interpreter = interpreter(&guarded);
+    interpreter.obey(SentinelWatch::begin(&sentinels, Clock::system()));
+    interpreter
 }
 
 #[test]
 fn an_extension_that_replicas_have_heard_of_waits_for_no_later_word_of_sentinels() {
-    let mut listener = watching();
+    let mut interpreter = watching();
     let replicas = Replicas::new(1, Duration::from_millis(1));
-    listener.encoder = listener.encoder.replicated(replicas);
+    interpreter.encoder = interpreter.encoder.replicated(replicas);
     let mut events = Vec::new();
     for (step, need) in [(0, Need::Later), (1, Need::Recent(None))] {
         let mut backlog = Backlog::default();
         backlog.wait(tag(step), Vote::GRANTED, need, replicas);
         backlog.sent(backlog.ready().len());
-        let heard = listener.hear(&Frame::Integer(1), &mut backlog, &mut events);
+        let heard = interpreter.hear(&Frame::Integer(1), &mut backlog, &mut events);
         heard.expect("it is what was asked");
     }
     assert_eq!(events.len(), 1, "{events:?}");
@@ -105,13 +108,13 @@ fn an_extension_that_replicas_have_heard_of_waits_for_no_later_word_of_sentinels
 
 #[test]
 fn the_release_of_a_grant_that_is_not_confirmed_is_told_behind_it() {
-    let mut listener = watching();
+    let mut interpreter = watching();
     let (mut backlog, mut events) = (Backlog::default(), Vec::new());
     for (step, request) in [(0, acquire()), (1, release())] {
-        pushed(&mut backlog, &listener, step, &request);
+        pushed(&mut backlog, &interpreter, step, &request);
     }
     for answer in [&b"granted - 1 1"[..], b"granted"] {
-        let heard = listener.hear(&Frame::Text(answer), &mut backlog, &mut events);
+        let heard = interpreter.hear(&Frame::Text(answer), &mut backlog, &mut events);
         heard.expect("it is an answer");
     }
     let is_reply = |event: &LinkEvent| matches!(event, LinkEvent::Reply(..));
@@ -126,11 +129,11 @@ fn the_release_of_a_grant_that_is_not_confirmed_is_told_behind_it() {
 
 #[test]
 fn a_grant_that_later_word_will_confirm_is_not_refused_for_the_age_of_the_last() {
-    let mut listener = watching();
+    let mut interpreter = watching();
     let (mut backlog, mut events) = (Backlog::default(), Vec::new());
-    pushed(&mut backlog, &listener, 0, &acquire());
+    pushed(&mut backlog, &interpreter, 0, &acquire());
     let grant = Frame::Text(b"granted - 1 1");
-    let heard = listener.hear(&grant, &mut backlog, &mut events);
+    let heard = interpreter.hear(&grant, &mut backlog, &mut events);
     heard.expect("it is an answer");
     let is_reply = |event: &LinkEvent| matches!(event, LinkEvent::Reply(..));
     assert!(!events.iter().any(is_reply), "{events:?}");
@@ -141,10 +144,10 @@ fn an_error_that_a_proxy_may_give_ends_the_connection_and_leaves_the_request_in_
     let mut backlog = Backlog::default();
     let mut events = Vec::new();
     let words = "ERR upstream closed the connection";
-    let mut listener = listener(&Configuration::plain());
-    pushed(&mut backlog, &listener, 0, &release());
+    let mut interpreter = interpreter(&Configuration::plain());
+    pushed(&mut backlog, &interpreter, 0, &release());
     let frame = Frame::Error(words.as_bytes());
-    let ended = listener.hear(&frame, &mut backlog, &mut events);
+    let ended = interpreter.hear(&frame, &mut backlog, &mut events);
     assert_eq!(ended, Err(words.to_owned()));
     let Some(LinkEvent::Reply(answered, Vote::Unknown(fault))) = events.pop() else {
         panic!("not in doubt");
@@ -156,7 +159,7 @@ fn an_error_that_a_proxy_may_give_ends_the_connection_and_leaves_the_request_in_
 
 /// Takes these answers, all of them.
 fn taken(
-    listener: &mut Listener,
+    interpreter: &mut Interpreter,
     bytes: &[u8],
     backlog: &mut Backlog,
     events: &mut Vec<LinkEvent>,
@@ -164,8 +167,8 @@ fn taken(
     let mut inbox = Inbox::default();
     inbox.space()[..bytes.len()].copy_from_slice(bytes);
     inbox.filled(bytes.len());
-    let taken = listener.take(&mut inbox, backlog, events, usize::MAX);
-    assert_eq!(taken, Ok(Taken::All));
+    let taken = interpreter.take(&mut inbox, backlog, events, usize::MAX);
+    assert_eq!(taken, Ok(Drained::All));
     assert!(inbox.bytes().is_empty(), "{bytes:?}");
 }
 
@@ -176,8 +179,8 @@ fn behind_an_extension_the_key_is_looked_at_and_what_has_changed_is_told() {
         owner: owner(),
         ttl: Ttl::DEFAULT,
     };
-    let mut listener = listener(&Configuration::plain());
-    listener.hints = Hints::Given;
+    let mut interpreter = interpreter(&Configuration::plain());
+    interpreter.hints = Hints::Given;
     for (value, is_told) in [
         ("$2\r\nme\r\n", false),
         ("$3\r\nyou\r\n", true),
@@ -187,9 +190,9 @@ fn behind_an_extension_the_key_is_looked_at_and_what_has_changed_is_told() {
         let (mut backlog, mut events) = (Backlog::default(), Vec::new());
         // Asked twice, so that the look is found behind what was answered before.
         for step in 0..2 {
-            pushed(&mut backlog, &listener, step, &extend);
+            pushed(&mut backlog, &interpreter, step, &extend);
             let grant = b"$7\r\ngranted\r\n";
-            taken(&mut listener, grant, &mut backlog, &mut events);
+            taken(&mut interpreter, grant, &mut backlog, &mut events);
             assert_eq!(
                 backlog.ready(),
                 [look::WATCH, b"*2\r\n$3\r\nGET\r\n$1\r\nr\r\n"].concat()
@@ -197,7 +200,12 @@ fn behind_an_extension_the_key_is_looked_at_and_what_has_changed_is_told() {
             backlog.sent(backlog.ready().len());
             events.clear();
             for answer in ["+OK\r\n", value] {
-                taken(&mut listener, answer.as_bytes(), &mut backlog, &mut events);
+                taken(
+                    &mut interpreter,
+                    answer.as_bytes(),
+                    &mut backlog,
+                    &mut events,
+                );
             }
             let told = format!("{events:?}");
             assert_eq!(

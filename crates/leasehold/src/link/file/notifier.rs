@@ -11,9 +11,9 @@
 //! learn of a change as late as without a hint.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) use linux::Bell;
+pub(super) use linux::Notifier;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) use none::Bell;
+pub(super) use none::Notifier;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux {
@@ -30,15 +30,15 @@ mod linux {
 
     /// Rings when any process commits, while it is not muted, and when it is called.
     #[derive(Debug)]
-    pub(in super::super) struct Bell {
+    pub(in super::super) struct Notifier {
         data: PathBuf,
         commits: OwnedFd,
         calls: OwnedFd,
     }
 
-    impl Bell {
-        /// A muted bell for this file; none if the kernel has none to give.
-        pub(in super::super) fn hang(data: &Path) -> Option<Self> {
+    impl Notifier {
+        /// A muted notifier for this file; none if the kernel has none to give.
+        pub(in super::super) fn new(data: &Path) -> Option<Self> {
             let commits = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
             let calls = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok()?;
             Some(Self {
@@ -54,7 +54,7 @@ mod linux {
             let _ = self.tell_of(WatchFlags::MODIFY);
         }
 
-        /// Does not ring for commits any more.
+        /// Does not fire for commits any more.
         pub(in super::super) fn mute(&self) {
             // Its place is kept: whoever waited once may wait again.
             let _ = self.tell_of(WatchFlags::DELETE_SELF);
@@ -70,16 +70,16 @@ mod linux {
             let _ = write(&self.calls, &1_u64.to_ne_bytes());
         }
 
-        /// Whether it has rung for a commit.
+        /// Whether it has fired for a commit.
         pub(in super::super) fn has_rung(&self) -> bool {
             let mut commits = [PollFd::new(&self.commits, PollFlags::IN)];
             poll(&mut commits, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
         }
 
-        /// Forgets the commits for which it has rung.
+        /// Forgets the commits for which it has fired.
         pub(in super::super) fn silence(&self) {
             // What is the same as the event before it is not queued, so there is little to read; and what is
-            // left over rings again.
+            // left over fires again.
             let mut events = [0; 1024];
             while read(&self.commits, &mut events) == Err(Errno::INTR) {}
         }
@@ -114,10 +114,10 @@ mod none {
 
     /// There is none here.
     #[derive(Debug)]
-    pub(in super::super) enum Bell {}
+    pub(in super::super) enum Notifier {}
 
-    impl Bell {
-        pub(in super::super) const fn hang(_: &Path) -> Option<Self> {
+    impl Notifier {
+        pub(in super::super) const fn new(_: &Path) -> Option<Self> {
             None
         }
 

@@ -6,7 +6,7 @@
 //! out the other way round, by a script that may write and does not: a server whose memory is full, whose disk fails or whose
 //! replicas are away refuses it as it refuses a vote, before its first line.
 
-use super::{Steward, clean, text_of};
+use super::{AdminClient, clean, text_of};
 use crate::{clock::Clock, link::redis::codec::Frame};
 use leasehold_core::Instant;
 use std::{collections::HashMap, time::Duration};
@@ -33,14 +33,14 @@ pub(crate) struct Checkup {
 
 /// The lock about which a node is asked, by its key.
 #[derive(Clone, Debug)]
-pub(crate) enum Subject {
+pub(crate) enum CheckedLock {
     /// The one that somebody has in mind.
     Named(String),
     /// One that nobody has. A user may be kept to the keys of those that there are.
     Nobodys(String),
 }
 
-impl Subject {
+impl CheckedLock {
     fn key(&self) -> &str {
         match self {
             Self::Named(key) | Self::Nobodys(key) => key,
@@ -57,12 +57,12 @@ pub(crate) struct Offset {
     pub(crate) uncertainty: Duration,
 }
 
-impl Steward {
+impl AdminClient {
     /// Looks at everything. `queues` is what the keys of queues begin with.
     pub(crate) async fn check_up(
         &mut self,
         clock: Clock,
-        lock: &Subject,
+        lock: &CheckedLock,
         queues: &str,
     ) -> Result<Checkup, String> {
         let mut round_trips = Vec::new();
@@ -95,7 +95,7 @@ impl Steward {
     }
 
     /// Looks at what decides whether the node votes, and at nothing else: in four round trips, where nothing is wrong.
-    pub(crate) async fn check_vote(&mut self, lock: &Subject) -> Checkup {
+    pub(crate) async fn check_vote(&mut self, lock: &CheckedLock) -> Checkup {
         let info = self.ask(&[b"INFO"], info).await.ok();
         let mut lacking = self.lacking(lock.key()).await;
         let key = format!("~{}", lock.key());
@@ -106,7 +106,7 @@ impl Steward {
         };
         let refuses_writes = self.refuses_writes(&in_reach).await;
         let mut out_of_reach = None;
-        if let (Subject::Nobodys(key_of_nobody), true) = (lock, is_out_of_reach) {
+        if let (CheckedLock::Nobodys(key_of_nobody), true) = (lock, is_out_of_reach) {
             // Which keys locks have is not known here.
             lacking
                 .iter_mut()
@@ -309,7 +309,7 @@ mod tests {
     async fn found(answers: &[u8]) -> Checkup {
         let (mut node, stream) = duplex(16_384);
         node.write_all(answers).await.expect("there is room");
-        let mut steward = Steward {
+        let mut admin_client = AdminClient {
             stream: Box::new(stream),
             inbox: Inbox::default(),
             was_told: false,
@@ -317,7 +317,9 @@ mod tests {
             node_key: "leasehold:node".to_owned(),
             limit: Duration::from_millis(10),
         };
-        steward.check_vote(&Subject::Nobodys("r".to_owned())).await
+        admin_client
+            .check_vote(&CheckedLock::Nobodys("r".to_owned()))
+            .await
     }
 
     #[tokio::test]

@@ -2,7 +2,7 @@ use super::*;
 use crate::link::{
     LinkEvent,
     file::{
-        mailbox::Reach,
+        inbox::Reach,
         store::tests::{Folder, job},
     },
 };
@@ -18,10 +18,10 @@ fn name(text: &str) -> Resource {
 }
 
 /// Looks at a key that nobody has, as a link does that wants to know when that changes.
-fn look(listener: &mut Listener<'_>, store: &mut Store) -> Job {
+fn look(listener: &mut Subscriptions<'_>, store: &mut Store) -> Job {
     let resource = name("half");
     let mut job = job(Request::Inspect { resource });
-    job.mailbox = Mailbox::new(Reach::Machine).into();
+    job.inbox = Inbox::new(Reach::Machine).into();
     while next(&job).is_some() {}
     let answers = store.take(std::slice::from_ref(&job));
     assert_eq!(answers[0].vote, Vote::GRANTED);
@@ -29,12 +29,12 @@ fn look(listener: &mut Listener<'_>, store: &mut Store) -> Job {
     job
 }
 
-/// A bell for the store. The kernel gives a user 128 inotify instances, and for a moment other programs of this user,
+/// A notifier for the store. The kernel gives a user 128 inotify instances, and for a moment other programs of this user,
 /// such as another run of these tests, may have all of them.
-fn bell_of(store: &Store) -> Bell {
+fn bell_of(store: &Store) -> Notifier {
     for _ in 0..600 {
-        if let Some(bell) = Bell::hang(store.data()) {
-            return bell;
+        if let Some(notifier) = Notifier::new(store.data()) {
+            return notifier;
         }
         thread::park_timeout(Duration::from_millis(100));
     }
@@ -44,7 +44,7 @@ fn bell_of(store: &Store) -> Bell {
 /// What the link was told.
 fn next(job: &Job) -> Option<LinkEvent> {
     let (mut cx, mut events) = (Context::from_waker(Waker::noop()), Vec::new());
-    let _ = job.mailbox.poll(&mut cx, &mut events, 1);
+    let _ = job.inbox.poll(&mut cx, &mut events, 1);
     events.pop()
 }
 
@@ -54,7 +54,7 @@ fn is_told(job: &Job) -> bool {
 
 #[test]
 fn a_look_sees_the_commit_that_is_under_way() {
-    // Argument S10: the bell has rung, and rings no more for this commit, but it is not visible yet.
+    // Argument S10: the notifier has fired, and fires no more for this commit, but it is not visible yet.
     let folder = Folder::new("under-way");
     let store = folder.store();
     let (resource, sight, nobody) = (name("half"), Sight::default(), HashSet::new());
@@ -76,44 +76,44 @@ fn a_look_sees_the_commit_that_is_under_way() {
 }
 
 #[test]
-fn the_bell_rings_for_a_commit_unless_it_is_mute() {
-    let folder = Folder::new("bell");
+fn the_notifier_fires_for_a_commit_unless_it_is_mute() {
+    let folder = Folder::new("notifier");
     let store = folder.store();
-    let bell = bell_of(&store);
+    let notifier = bell_of(&store);
     store.finish_after(|| {});
-    assert!(!bell.has_rung());
-    bell.unmute();
-    assert!(!bell.has_rung());
+    assert!(!notifier.has_rung());
+    notifier.unmute();
+    assert!(!notifier.has_rung());
     store.finish_after(|| {});
-    assert!(bell.has_rung());
-    bell.silence();
-    assert!(!bell.has_rung());
-    bell.mute();
+    assert!(notifier.has_rung());
+    notifier.silence();
+    assert!(!notifier.has_rung());
+    notifier.mute();
     store.finish_after(|| {});
-    assert!(!bell.has_rung());
+    assert!(!notifier.has_rung());
 }
 
 #[test]
 fn a_change_between_the_answer_and_the_unmuting_is_found() {
     let folder = Folder::new("unmuting");
     let mut store = folder.store();
-    let bell = bell_of(&store);
-    let mut listener = Listener::new(Some(&bell));
+    let notifier = bell_of(&store);
+    let mut listener = Subscriptions::new(Some(&notifier));
     assert!(!listener.is_due(), "there is nothing to listen for");
     let job = look(&mut listener, &mut store);
     store.finish_after(|| {});
     assert!(listener.is_due());
     listener.look(&store);
     assert!(is_told(&job));
-    assert!(listener.bell().is_none(), "a change is told once");
+    assert!(listener.notifier().is_none(), "a change is told once");
 }
 
 #[test]
 fn a_change_is_found_when_the_bell_rings_and_not_looked_for_before() {
     let folder = Folder::new("rings");
     let mut store = folder.store();
-    let bell = bell_of(&store);
-    let mut listener = Listener::new(Some(&bell));
+    let notifier = bell_of(&store);
+    let mut listener = Subscriptions::new(Some(&notifier));
     let job = look(&mut listener, &mut store);
     assert!(listener.is_due());
     listener.look(&store);
@@ -121,7 +121,7 @@ fn a_change_is_found_when_the_bell_rings_and_not_looked_for_before() {
     assert!(!listener.is_due());
     store.finish_after(|| {});
     while !listener.is_due() {
-        listener.wait(&bell);
+        listener.wait(&notifier);
     }
     listener.look(&store);
     assert!(is_told(&job));
@@ -131,8 +131,8 @@ fn a_change_is_found_when_the_bell_rings_and_not_looked_for_before() {
 fn who_watches_is_told_to_ask_when_the_store_is_not_in_its_place_any_more() {
     let folder = Folder::new("moved");
     let mut store = folder.store();
-    let bell = bell_of(&store);
-    let mut listener = Listener::new(Some(&bell));
+    let notifier = bell_of(&store);
+    let mut listener = Subscriptions::new(Some(&notifier));
     let job = look(&mut listener, &mut store);
     std::fs::remove_file(store.data()).expect("it is ours");
     assert!(listener.is_due());

@@ -7,7 +7,7 @@ pub(crate) mod keys;
 
 use super::{
     codec::{self, Frame, Inbox},
-    greeting::{self, Node},
+    greeting::{self, NodeInfo},
     reply::words,
     scripts::flag,
     search,
@@ -21,7 +21,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 /// A visit that goes on.
-pub(crate) struct Steward {
+pub(crate) struct AdminClient {
     stream: Stream,
     inbox: Inbox,
     /// Whether the node told of a change while it was asked for something else.
@@ -57,11 +57,11 @@ pub(crate) struct Look {
 }
 
 /// The counters of a node, by their numbers.
-pub(crate) type Counters = Vec<u64>;
+pub(crate) type CounterValues = Vec<u64>;
 
 /// What a node did with a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Change<T> {
+pub(crate) enum NodeChange<T> {
     Done(T),
     /// Nothing: it is of this configuration.
     Other(String),
@@ -85,10 +85,10 @@ pub(crate) struct Settlement {
     pub(crate) quarantine: Duration,
     /// Whether clients ask the node for how long it abstains.
     pub(crate) is_guarded: bool,
-    pub(crate) counters: Counters,
+    pub(crate) counters: CounterValues,
 }
 
-impl Steward {
+impl AdminClient {
     /// Connects. The error is a fragment for people, without the password.
     pub(crate) async fn visit(url: RedisUrl, node_key: String) -> Result<Self, String> {
         let (stream, inbox) = search::visit(&url).await?;
@@ -130,10 +130,10 @@ impl Steward {
         fingerprint: &str,
         text: &str,
         guard: &str,
-    ) -> Result<Change<(AbstentionCause, Duration)>, String> {
+    ) -> Result<NodeChange<(AbstentionCause, Duration)>, String> {
         self.call(ADMIT, &[fingerprint, text, guard], |frame| match frame {
             Frame::List(parts) => match &parts[..] {
-                [Frame::Integer(1), why, Frame::Integer(left)] => Some(Change::Done((
+                [Frame::Integer(1), why, Frame::Integer(left)] => Some(NodeChange::Done((
                     cause(text_of(why).as_deref()),
                     millis(*left)?,
                 ))),
@@ -151,7 +151,7 @@ impl Steward {
         mark: &str,
         text: &str,
         text_before: &str,
-    ) -> Result<Change<Counters>, String> {
+    ) -> Result<NodeChange<CounterValues>, String> {
         // Argument S9: a disk that is not known to keep the mark does not. The node says whether that matters.
         let told = self.is_durable().await;
         let disk = match told {
@@ -161,7 +161,7 @@ impl Steward {
         let arguments = [seen, mark, text, text_before, flag(disk)];
         let marked = self.call(BLOCK, &arguments, |frame| match frame {
             Frame::List(parts) => match &parts[..] {
-                [Frame::Integer(1), Frame::List(found)] => Some(Change::Done(
+                [Frame::Integer(1), Frame::List(found)] => Some(NodeChange::Done(
                     found.iter().map(number).collect::<Option<_>>()?,
                 )),
                 _ => other(parts),
@@ -178,7 +178,7 @@ impl Steward {
     pub(crate) async fn settle(
         &mut self,
         settlement: &Settlement,
-    ) -> Result<Change<Settled>, String> {
+    ) -> Result<NodeChange<Settled>, String> {
         let quarantine = settlement.quarantine.as_millis().to_string();
         let mut arguments = vec![
             settlement.mark.clone(),
@@ -195,10 +195,10 @@ impl Steward {
         self.call(SETTLE, &arguments, |frame| match frame {
             Frame::List(parts) => match &parts[..] {
                 [Frame::Integer(1), Frame::Integer(left)] => {
-                    Some(Change::Done(Settled::Votes(millis(*left)?)))
+                    Some(NodeChange::Done(Settled::Votes(millis(*left)?)))
                 }
                 [Frame::Integer(0), Frame::Integer(left)] => {
-                    Some(Change::Done(Settled::Waits(millis(*left)?)))
+                    Some(NodeChange::Done(Settled::Waits(millis(*left)?)))
                 }
                 _ => other(parts),
             },
@@ -321,7 +321,7 @@ fn look(
     else {
         return None;
     };
-    let node = Node::of(text_of(info)?);
+    let node = NodeInfo::of(text_of(info)?);
     let said = |name| clean(node.says(name).unwrap_or_default().to_owned());
     let until: u64 = match text_of(until) {
         Some(until) => until.parse().ok()?,
@@ -355,7 +355,7 @@ fn look(
 
 /// Why a node whose disk is trusted does not vote for want of its log, as `guard.lua` will find at the next vote. `logged` is
 /// what it found at the last.
-fn lost_log(node: &Node, is_durable: bool, logged: Option<&str>) -> Option<String> {
+fn lost_log(node: &NodeInfo, is_durable: bool, logged: Option<&str>) -> Option<String> {
     let is_kept = is_durable && node.says("aof_enabled") == Some("1");
     let is_over = |name| node.says(name) == Some("0");
     let is_whole = is_over("aof_rewrite_in_progress") && is_over("aof_rewrite_scheduled");
@@ -374,11 +374,11 @@ fn fsync(frame: &Frame<'_>) -> Option<String> {
     }
 }
 
-fn other<T>(parts: &[Frame<'_>]) -> Option<Change<T>> {
+fn other<T>(parts: &[Frame<'_>]) -> Option<NodeChange<T>> {
     match parts {
         [Frame::Integer(-2), cfg, text @ ..] => {
             let known = text.first().and_then(text_of).or_else(|| text_of(cfg));
-            Some(Change::Other(
+            Some(NodeChange::Other(
                 known.map_or_else(|| "none".to_owned(), clean),
             ))
         }
@@ -464,7 +464,7 @@ mod tests {
     fn a_node_whose_disk_is_trusted_votes_when_it_has_a_whole_log() {
         let lost = |info: &str, is_durable, logged: Option<&str>| {
             let info = info.replace(' ', "\r\n");
-            lost_log(&Node::of(info), is_durable, logged)
+            lost_log(&NodeInfo::of(info), is_durable, logged)
         };
         let whole = "aof_enabled:1 aof_rewrite_in_progress:0 aof_rewrite_scheduled:0 ";
         // After a flush it does not know that it ever had one.
@@ -489,7 +489,7 @@ mod tests {
         assert!(look(&Frame::List(vec![Frame::Null]), false, None).is_none());
         assert!(look(&Frame::Null, false, None).is_none());
         assert_eq!(other::<()>(&[Frame::Integer(3)]), None);
-        let none = Change::<()>::Other("none".to_owned());
+        let none = NodeChange::<()>::Other("none".to_owned());
         assert_eq!(other(&[Frame::Integer(-2), Frame::Null]), Some(none));
     }
 }

@@ -1,11 +1,11 @@
 //! What answers are to that are due.
 
-use super::super::{kind::Kind, look::Said};
+use super::super::{kind::Kind, look::SeenValue};
 use leasehold_core::{Fault, Instant, Request, Tag, Vote, discovery::Need};
 
 /// One answer that is due.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum Due {
     Request(Waiting),
     /// To the first of the asides.
     Aside {
@@ -13,7 +13,7 @@ pub(super) enum Place {
     },
 }
 
-impl Place {
+impl Due {
     pub(super) const fn begins_at(self) -> u64 {
         match self {
             Self::Request(Waiting { begins_at, .. }) | Self::Aside { begins_at } => begins_at,
@@ -30,7 +30,7 @@ impl Place {
 
 /// What an answer is to.
 #[derive(Debug)]
-pub(in super::super) enum Asked {
+pub(in super::super) enum Pending {
     /// A request, all of it.
     Request(Waiting),
     Aside(Aside),
@@ -46,7 +46,7 @@ pub(in super::super) enum Aside {
     /// And what the key was then.
     Key,
     /// That the node watch what it is asked next.
-    Watch,
+    SentinelWatch,
     /// What a key is.
     Look(Look),
     /// How the node writes to its disk.
@@ -78,6 +78,6 @@ pub(in super::super) struct Waiting {
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Look {
     /// What was said of the key before.
-    pub(in super::super) said: Said,
+    pub(in super::super) said: SeenValue,
     pub(super) begins_at: u64,
 }

@@ -2,7 +2,7 @@
 
 /// A process of this machine, told from every other one that there ever was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Holder {
+pub(super) struct ProcessIdentity {
     /// The boot in which it runs.
     pub(super) boot: [u8; 16],
     /// Its number in its pid namespace.
@@ -15,7 +15,7 @@ pub(super) struct Holder {
     pub(super) time_namespace: u64,
 }
 
-impl Holder {
+impl ProcessIdentity {
     /// This process. If the boot cannot be told, says why: a made-up id would void the keys of others.
     pub(super) fn current() -> Result<Self, String> {
         imp::current()
@@ -40,14 +40,14 @@ impl Holder {
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod imp {
-    use super::Holder;
+    use super::ProcessIdentity;
     use rustix::{
         io::Errno,
         process::{Pid, test_kill_process},
     };
     use std::{fs, os::unix::fs::MetadataExt};
 
-    pub(super) fn current() -> Result<Holder, String> {
+    pub(super) fn current() -> Result<ProcessIdentity, String> {
         let pid = std::process::id();
         let inode = |name| fs::metadata(name).map_or(0, |found| found.ino());
         let stat = Stat::read("self");
@@ -58,7 +58,7 @@ mod imp {
             Some(_) if at_home => inode("/proc/self/ns/pid"),
             _ => 0,
         };
-        Ok(Holder {
+        Ok(ProcessIdentity {
             boot: boot()?,
             pid,
             started: stat.map_or(0, |stat| stat.started),
@@ -68,7 +68,7 @@ mod imp {
     }
 
     /// Whether the process is gone for certain; its numbers must be of this namespace.
-    pub(super) fn gone(holder: &Holder) -> bool {
+    pub(super) fn gone(holder: &ProcessIdentity) -> bool {
         let Some(pid) = i32::try_from(holder.pid).ok().and_then(Pid::from_raw) else {
             return false;
         };
@@ -126,10 +126,10 @@ mod imp {
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 mod imp {
-    use super::Holder;
+    use super::ProcessIdentity;
 
-    pub(super) fn current() -> Result<Holder, String> {
-        Ok(Holder {
+    pub(super) fn current() -> Result<ProcessIdentity, String> {
+        Ok(ProcessIdentity {
             boot: [0; 16],
             pid: std::process::id(),
             started: 0,
@@ -138,7 +138,7 @@ mod imp {
         })
     }
 
-    pub(super) fn gone(_: &Holder) -> bool {
+    pub(super) fn gone(_: &ProcessIdentity) -> bool {
         false
     }
 }
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn this_process_and_its_parent_live() {
-        let this = Holder::current().expect("/proc is there");
+        let this = ProcessIdentity::current().expect("/proc is there");
         assert_ne!((this.pid_namespace, this.started), (0, 0));
         assert_ne!(this.boot, [0; 16]);
         assert!(!this.knows_gone(&this));
@@ -157,8 +157,8 @@ mod tests {
 
     #[test]
     fn a_number_that_was_given_to_another_process_is_told_by_its_start() {
-        let this = Holder::current().expect("/proc is there");
-        let earlier = Holder {
+        let this = ProcessIdentity::current().expect("/proc is there");
+        let earlier = ProcessIdentity {
             started: this.started - 1,
             ..this
         };
@@ -171,7 +171,7 @@ mod tests {
             .arg("60")
             .spawn()
             .expect("there is a sleep command");
-        let this = Holder::current().expect("/proc is there");
+        let this = ProcessIdentity::current().expect("/proc is there");
         let text = std::fs::read_to_string(format!("/proc/{}/stat", child.id()))
             .expect("the child is there");
         let started = text
@@ -180,7 +180,7 @@ mod tests {
             .expect("22 fields")
             .parse()
             .expect("a number");
-        let holder = Holder {
+        let holder = ProcessIdentity {
             pid: child.id(),
             started,
             ..this
@@ -196,14 +196,14 @@ mod tests {
 
     #[test]
     fn processes_of_other_namespaces_are_not_judged() {
-        let this = Holder::current().expect("/proc is there");
-        let stranger = Holder {
+        let this = ProcessIdentity::current().expect("/proc is there");
+        let stranger = ProcessIdentity {
             started: 1,
             pid_namespace: 1,
             ..this
         };
         assert!(!this.knows_gone(&stranger));
-        let shifted = Holder {
+        let shifted = ProcessIdentity {
             started: 1,
             time_namespace: 1,
             ..this
@@ -213,9 +213,9 @@ mod tests {
 
     #[test]
     fn a_process_with_another_boot_id_is_not_judged() {
-        let this = Holder::current().expect("/proc is there");
+        let this = ProcessIdentity::current().expect("/proc is there");
         // Its start is a wrong one, by which it would be gone if it were of this boot.
-        let other = Holder {
+        let other = ProcessIdentity {
             boot: [1; 16],
             started: this.started - 1,
             ..this

@@ -30,7 +30,7 @@ fn a_process_in_the_middle_of_a_transaction() {
 
 /// Starts a process that waits in the middle of a transaction.
 fn holding(folder: &Folder) -> Child {
-    let name = "link::file::station::tests::a_process_in_the_middle_of_a_transaction";
+    let name = "link::file::worker::tests::a_process_in_the_middle_of_a_transaction";
     let mut child = Command::new(std::env::current_exe().expect("the test runs"))
         .args(["--exact", name, "--nocapture"])
         .env("LEASEHOLD_STORE", &folder.0)
@@ -122,7 +122,7 @@ fn a_process_that_stands_in_a_transaction_blocks_no_link_and_killed_there_nobody
 
     // The first step is with the thread, which waits for the other process, and the rest queue.
     send(&mut link, 0, false);
-    while !lock(&node.0.station().queue).jobs.is_empty() {
+    while !lock(&node.0.worker().queue).jobs.is_empty() {
         thread::yield_now();
     }
     let queued = LONGEST_QUEUE as u64;

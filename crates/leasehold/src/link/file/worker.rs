@@ -1,15 +1,15 @@
 //! The thread that waits for the file, and who waits for the thread.
 
 use super::{
-    bell::Bell,
     error::FileError,
-    holder::Holder,
+    inbox::{Reach, lock},
     job::Job,
-    listener::Listener,
-    mailbox::{Reach, lock},
+    notifier::Notifier,
     opening::{FileId, file_id},
-    place::Place,
+    process_identity::ProcessIdentity,
     store::Store,
+    store_directory::StoreDirectory,
+    subscriptions::Subscriptions,
 };
 use leasehold_core::{Fault, FaultKind, Request, Vote};
 use std::{
@@ -26,26 +26,26 @@ use std::{
 
 /// An open store of this process, with its thread.
 #[derive(Debug)]
-pub(super) struct Station {
+pub(super) struct Worker {
     /// The file that it has open.
     file: FileId,
     /// Where that is.
     data: PathBuf,
     /// Whether somebody has waited for the thread in vain, and it has not come back since.
     pub(super) is_held_up: AtomicBool,
-    queue: Mutex<Queue>,
-    /// There is a job, or the last tenant has left. Who waits for it waits for the bell instead while keys are
+    queue: Mutex<JobQueue>,
+    /// There is a job, or the last tenant has left. Who waits for it waits for the notifier instead while keys are
     /// watched.
     news: Condvar,
     /// None where the kernel has none; then this process does not hear of the others.
-    bell: Option<Bell>,
+    notifier: Option<Notifier>,
 }
 
-struct Queue {
+struct JobQueue {
     jobs: VecDeque<Job>,
     errands: VecDeque<Errand>,
     tenants: usize,
-    /// Whether the thread waits for the bell.
+    /// Whether the thread waits for the notifier.
     listens: bool,
     /// Why nothing is carried out any more.
     dead: Option<String>,
@@ -64,34 +64,34 @@ const BATCH: usize = 256;
 
 /// The stores that this process has open. LMDB must not open a file twice in one process: closing it
 /// once would drop the locks of both.
-static OPEN: Mutex<Option<HashMap<FileId, Arc<Station>>>> = Mutex::new(None);
+static OPEN: Mutex<Option<HashMap<FileId, Arc<Worker>>>> = Mutex::new(None);
 
-impl Station {
+impl Worker {
     /// Opens the store in a folder, or moves in with those who have it open in this process.
     pub(super) fn open(path: &Path) -> Result<Tenancy, FileError> {
-        let place = Place::prepare(path)?;
+        let place = StoreDirectory::prepare(path)?;
         let id = place.id()?;
         let mut open = lock(&OPEN);
-        let stations = open.get_or_insert_default();
-        if let Some(station) = stations.get(&id) {
-            let station = station.clone();
-            if file_id(&place.data()).ok() != Some(station.file) {
+        let workers = open.get_or_insert_default();
+        if let Some(worker) = workers.get(&id) {
+            let worker = worker.clone();
+            if file_id(&place.data()).ok() != Some(worker.file) {
                 return Err(FileError::Replaced { path: place.data() });
             }
-            lock(&station.queue).tenants += 1;
-            return Ok(Tenancy(station));
+            lock(&worker.queue).tenants += 1;
+            return Ok(Tenancy(worker));
         }
-        let holder = Holder::current().map_err(|reason| FileError::NoBootId {
+        let holder = ProcessIdentity::current().map_err(|reason| FileError::NoBootId {
             path: path.to_owned(),
             reason,
         })?;
         let store = place.open(holder)?;
-        let station = Arc::new(Self {
-            bell: Bell::hang(store.data()),
+        let worker = Arc::new(Self {
+            notifier: Notifier::new(store.data()),
             file: store.id(),
             data: store.data().to_owned(),
             is_held_up: AtomicBool::new(false),
-            queue: Mutex::new(Queue {
+            queue: Mutex::new(JobQueue {
                 jobs: VecDeque::new(),
                 errands: VecDeque::new(),
                 tenants: 1,
@@ -100,13 +100,13 @@ impl Station {
             }),
             news: Condvar::new(),
         });
-        let worker = station.clone();
+        let its_thread = worker.clone();
         thread::Builder::new()
             .name("leasehold-file".to_owned())
-            .spawn(move || worker.run(id, store))
+            .spawn(move || its_thread.run(id, store))
             .map_err(|error| FileError::io(path, &error))?;
-        stations.insert(id, station.clone());
-        Ok(Tenancy(station))
+        workers.insert(id, worker.clone());
+        Ok(Tenancy(worker))
     }
 
     /// Queues a step. Does not wait.
@@ -129,7 +129,7 @@ impl Station {
             return;
         };
         drop(queue);
-        job.mailbox.put([(job.tag, Vote::Unknown(fault))]);
+        job.inbox.put([(job.tag, Vote::Unknown(fault))]);
     }
 
     /// Has the thread do something else than steps. If the thread has died, it is dropped undone.
@@ -142,11 +142,11 @@ impl Station {
     }
 
     /// Tells the thread that there is news in the queue.
-    fn wake(&self, mut queue: MutexGuard<'_, Queue>) {
+    fn wake(&self, mut queue: MutexGuard<'_, JobQueue>) {
         let listens = std::mem::take(&mut queue.listens);
         drop(queue);
-        match &self.bell {
-            Some(bell) if listens => bell.call(),
+        match &self.notifier {
+            Some(notifier) if listens => notifier.call(),
             _ => self.news.notify_one(),
         }
     }
@@ -158,14 +158,14 @@ impl Station {
 
     /// Whose changes its links are told of.
     pub(super) const fn reach(&self) -> Reach {
-        match self.bell {
+        match self.notifier {
             Some(_) => Reach::Machine,
             None => Reach::Process,
         }
     }
 
     fn run(&self, id: FileId, mut store: Store) {
-        let mut listener = Listener::new(self.bell.as_ref());
+        let mut listener = Subscriptions::new(self.notifier.as_ref());
         loop {
             let turn = self.next(&mut listener);
             let (jobs, done) = match turn {
@@ -212,23 +212,23 @@ impl Station {
     }
 
     /// Waits for something to do.
-    fn next(&self, listener: &mut Listener<'_>) -> Turn {
+    fn next(&self, listener: &mut Subscriptions<'_>) -> Turn {
         loop {
             if listener.is_due() {
                 return Turn::Look;
             }
             let mut queue = lock(&self.queue);
-            match listener.bell() {
-                Some(bell) if queue.is_quiet() => {
+            match listener.notifier() {
+                Some(notifier) if queue.is_quiet() => {
                     queue.listens = true;
                     drop(queue);
-                    listener.wait(bell);
+                    listener.wait(notifier);
                     lock(&self.queue).listens = false;
                     continue;
                 }
                 Some(_) => {}
                 None => {
-                    let quiet = |queue: &mut Queue| queue.is_quiet();
+                    let quiet = |queue: &mut JobQueue| queue.is_quiet();
                     queue = self
                         .news
                         .wait_while(queue, quiet)
@@ -269,7 +269,7 @@ enum Turn {
     Over,
 }
 
-impl Queue {
+impl JobQueue {
     /// Whether there is nothing to do, but somebody is left who may ask.
     fn is_quiet(&self) -> bool {
         self.is_empty() && self.tenants > 0
@@ -280,9 +280,9 @@ impl Queue {
     }
 }
 
-impl fmt::Debug for Queue {
+impl fmt::Debug for JobQueue {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Queue")
+        out.debug_struct("JobQueue")
             .field("jobs", &self.jobs.len())
             .field("tenants", &self.tenants)
             .field("dead", &self.dead)
@@ -290,12 +290,12 @@ impl fmt::Debug for Queue {
     }
 }
 
-/// The right to ask a station; it ends its thread with the last one.
+/// The right to ask a worker; it ends its thread with the last one.
 #[derive(Debug)]
-pub(super) struct Tenancy(Arc<Station>);
+pub(super) struct Tenancy(Arc<Worker>);
 
 impl Tenancy {
-    pub(super) fn station(&self) -> &Station {
+    pub(super) fn worker(&self) -> &Worker {
         &self.0
     }
 }
@@ -310,9 +310,9 @@ impl Drop for Tenancy {
 
 /// Hands the votes out, and wakes each link once for what is in a row for it.
 fn deliver(jobs: &[Job], mut votes: impl Iterator<Item = Vote>) {
-    for row in jobs.chunk_by(|one, next| Arc::ptr_eq(&one.mailbox, &next.mailbox)) {
+    for row in jobs.chunk_by(|one, next| Arc::ptr_eq(&one.inbox, &next.inbox)) {
         let tags = row.iter().map(|job| job.tag);
-        row[0].mailbox.put(tags.zip(votes.by_ref()));
+        row[0].inbox.put(tags.zip(votes.by_ref()));
     }
 }
 

@@ -10,9 +10,9 @@ use std::{
 
 /// What a link has to tell, and whom to wake.
 #[derive(Debug)]
-pub(super) struct Mailbox {
+pub(super) struct Inbox {
     reach: Reach,
-    letters: Mutex<Letters>,
+    contents: Mutex<Contents>,
 }
 
 /// Whose changes a link is told of.
@@ -25,51 +25,51 @@ pub(super) enum Reach {
 }
 
 #[derive(Debug, Default)]
-struct Letters {
+struct Contents {
     events: VecDeque<LinkEvent>,
     waker: Option<Waker>,
-    state: State,
+    state: Reported,
 }
 
 /// What the link was told of the node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum Reported {
     #[default]
     New,
     Up,
     Down,
 }
 
-impl Mailbox {
+impl Inbox {
     /// An empty one.
     pub(super) fn new(reach: Reach) -> Self {
         Self {
             reach,
-            letters: Mutex::default(),
+            contents: Mutex::default(),
         }
     }
 
     /// Puts answers in, and *up* and *down* where they tell of one.
     pub(super) fn put(&self, answers: impl IntoIterator<Item = (Tag, Vote)>) {
-        let mut letters = lock(&self.letters);
+        let mut contents = lock(&self.contents);
         for (tag, vote) in answers {
             let reason = match &vote {
                 Vote::Unknown(fault) if fault.kind() == FaultKind::Down => Some(fault.to_string()),
                 _ => None,
             };
-            if reason.is_none() && letters.state != State::Up {
-                letters.state = State::Up;
-                letters.events.push_back(LinkEvent::Up(None));
-                letters.events.extend(self.promise());
+            if reason.is_none() && contents.state != Reported::Up {
+                contents.state = Reported::Up;
+                contents.events.push_back(LinkEvent::Up(None));
+                contents.events.extend(self.promise());
             }
-            letters.events.push_back(LinkEvent::Reply(tag, vote));
-            if let Some(reason) = reason.filter(|_| letters.state != State::Down) {
-                letters.state = State::Down;
-                letters.events.push_back(LinkEvent::Down(reason));
+            contents.events.push_back(LinkEvent::Reply(tag, vote));
+            if let Some(reason) = reason.filter(|_| contents.state != Reported::Down) {
+                contents.state = Reported::Down;
+                contents.events.push_back(LinkEvent::Down(reason));
             }
         }
-        let waker = letters.waker.take();
-        drop(letters);
+        let waker = contents.waker.take();
+        drop(contents);
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -91,35 +91,35 @@ impl Mailbox {
         events: &mut Vec<LinkEvent>,
         most: usize,
     ) -> Poll<()> {
-        let mut letters = lock(&self.letters);
-        if letters.state == State::New {
-            letters.state = State::Up;
+        let mut contents = lock(&self.contents);
+        if contents.state == Reported::New {
+            contents.state = Reported::Up;
             if let Some(promise) = self.promise() {
-                letters.events.push_front(promise);
+                contents.events.push_front(promise);
             }
-            letters.events.push_front(LinkEvent::Up(None));
+            contents.events.push_front(LinkEvent::Up(None));
         }
-        let count = letters.events.len().min(most);
-        events.extend(letters.events.drain(..count));
-        if letters.events.is_empty() {
-            wake_later(&mut letters.waker, cx);
+        let count = contents.events.len().min(most);
+        events.extend(contents.events.drain(..count));
+        if contents.events.is_empty() {
+            wake_later(&mut contents.waker, cx);
             return Poll::Pending;
         }
         Poll::Ready(())
     }
 }
 
-impl Watch for Mailbox {
+impl Watch for Inbox {
     fn tell(&self, resource: Option<&Resource>) {
         if resource.is_none() && self.promise().is_none() {
             return;
         }
-        let mut letters = lock(&self.letters);
-        letters
+        let mut contents = lock(&self.contents);
+        contents
             .events
             .push_back(LinkEvent::Changed(resource.cloned()));
-        let waker = letters.waker.take();
-        drop(letters);
+        let waker = contents.waker.take();
+        drop(contents);
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -137,19 +137,19 @@ mod tests {
 
     #[test]
     fn who_does_not_hear_of_other_processes_is_never_told_of_all_keys() {
-        let mailbox = Mailbox::new(Reach::Process);
+        let inbox = Inbox::new(Reach::Process);
         let mut cx = Context::from_waker(Waker::noop());
         let mut told = || {
             let mut events = Vec::new();
-            let polled = mailbox.poll(&mut cx, &mut events, usize::MAX);
+            let polled = inbox.poll(&mut cx, &mut events, usize::MAX);
             assert!(polled.is_pending());
             events
         };
         assert!(matches!(told()[..], [LinkEvent::Up(None)]));
-        mailbox.tell(None);
+        inbox.tell(None);
         assert!(told().is_empty());
         let resource = Resource::new("r").expect("a plain name");
-        mailbox.tell(Some(&resource));
+        inbox.tell(Some(&resource));
         assert!(matches!(told()[..], [LinkEvent::Changed(Some(_))]));
     }
 }

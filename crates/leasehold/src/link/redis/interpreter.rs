@@ -1,18 +1,18 @@
 //! What a node's answers mean, each to what was asked.
 
 use super::{
-    backlog::{Aside, Asked, Backlog, Waiting},
+    backlog::{Aside, Backlog, Pending, Waiting},
     codec::{self, Frame, Inbox},
-    failover::Watch,
+    failover::SentinelWatch,
     glance::{Glance, at_a_glance},
     greeting,
     kind::Kind,
-    look::{self, Hints, Said},
+    look::{self, Hints, SeenValue},
     native,
     replicas::Replicas,
     reply::{self, Reply, Verdict},
     rights::{self, is_about_rights},
-    scripts::{Encoder, Met},
+    scripts::{Encoder, ServerInfo},
 };
 use crate::link::LinkEvent;
 use leasehold_core::{
@@ -22,44 +22,44 @@ use leasehold_core::{
 use std::task::{Context, Poll};
 
 /// What it takes to understand the node's answers.
-pub(super) struct Listener {
+pub(super) struct Interpreter {
     encoder: Encoder,
     /// Whom the connection was opened to.
-    met: Met,
+    met: ServerInfo,
     /// Whether the node tells of changes to keys.
     hints: Hints,
     /// The answers to the first commands of a request that is made of several.
-    heard: native::Heard,
+    heard: native::NativeReplies,
     /// Whether the node was asked for its settings and has not answered.
     asked: bool,
     /// Who says that this is the node; none if its own address does.
-    watch: Option<Box<Watch>>,
+    watch: Option<Box<SentinelWatch>>,
 }
 
 /// Why no more answers were taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum Drained {
     /// All that have come in are.
     All,
     /// There may be more.
     Enough,
 }
 
-impl Listener {
+impl Interpreter {
     /// Of a connection to whom was `met`, which says whether it gives hints.
-    pub(super) const fn new(encoder: Encoder, met: Met, hints: Hints) -> Self {
+    pub(super) const fn new(encoder: Encoder, met: ServerInfo, hints: Hints) -> Self {
         Self {
             encoder,
             met,
             hints,
-            heard: native::Heard::NOTHING,
+            heard: native::NativeReplies::NOTHING,
             asked: false,
             watch: None,
         }
     }
 
     /// From now on this says whether the server is the node.
-    pub(super) fn obey(&mut self, watch: Watch) {
+    pub(super) fn obey(&mut self, watch: SentinelWatch) {
         self.watch = Some(Box::new(watch));
     }
 
@@ -69,7 +69,7 @@ impl Listener {
     }
 
     /// Whom the connection was opened to.
-    pub(super) const fn met(&self) -> &Met {
+    pub(super) const fn met(&self) -> &ServerInfo {
         &self.met
     }
 
@@ -106,11 +106,11 @@ impl Listener {
         backlog: &mut Backlog,
         events: &mut Vec<LinkEvent>,
         limit: usize,
-    ) -> Result<Taken, String> {
+    ) -> Result<Drained, String> {
         while events.len() < limit {
             let bytes = inbox.bytes();
             if bytes.is_empty() {
-                return Ok(Taken::All);
+                return Ok(Drained::All);
             }
             let length = if let Some(waiting) = backlog.first()
                 && let Some((glance, length)) = at_a_glance(bytes, self.is_set(waiting.kind))
@@ -123,14 +123,14 @@ impl Listener {
             } else {
                 let decoded = codec::decode(bytes).map_err(|odd| odd.to_string())?;
                 let Some((frame, length)) = decoded else {
-                    return Ok(Taken::All);
+                    return Ok(Drained::All);
                 };
                 self.hear(&frame, backlog, events)?;
                 length
             };
             inbox.taken(length);
         }
-        Ok(Taken::Enough)
+        Ok(Drained::Enough)
     }
 
     /// Takes a vote that was read at a glance.
@@ -172,14 +172,14 @@ impl Listener {
         // From here on no answer could be laid at the right request's door.
         match backlog.answered() {
             None => Err(reply::unasked(frame)),
-            Some(Asked::Request(waiting)) => {
+            Some(Pending::Request(waiting)) => {
                 let reply = match self.is_set(waiting.kind) {
                     true => reply::of_set(frame),
                     false => reply::of_script(frame),
                 };
                 self.weigh(reply, waiting, None, backlog, events)
             }
-            Some(Asked::Aside(aside)) => self.hear_aside(frame, aside, backlog, events),
+            Some(Pending::Aside(aside)) => self.hear_aside(frame, aside, backlog, events),
         }
     }
 
@@ -198,7 +198,7 @@ impl Listener {
             }
             Aside::Change => self.heard.change(frame),
             Aside::Key => self.heard.key(frame),
-            Aside::Watch => Some(()),
+            Aside::SentinelWatch => Some(()),
             Aside::Settings => {
                 self.asked = false;
                 // Who does not tell any more may have been changed.
@@ -241,7 +241,7 @@ impl Listener {
         events: &mut Vec<LinkEvent>,
     ) -> Option<()> {
         let vote = native::found(request, frame)?;
-        let said = Said::of(&vote, request).filter(|_| self.hints == Hints::Given);
+        let said = SeenValue::of(&vote, request).filter(|_| self.hints == Hints::Given);
         events.push(LinkEvent::Reply(tag, vote));
         if let Some(said) = said
             && said.is_outdated(frame)
@@ -282,7 +282,7 @@ impl Listener {
                 let Some(request) = backlog.recall(&waiting, &self.encoder) else {
                     return Err(doubt(waiting.tag, UNREADABLE.to_owned(), events));
                 };
-                let watches = Said::of(&Vote::Refused(Refusal::default()), &request);
+                let watches = SeenValue::of(&Vote::Refused(Refusal::default()), &request);
                 let watches = watches.is_some() && self.hints == Hints::Given;
                 backlog.ask_whose(waiting.tag, request, watches, &self.encoder);
                 return Ok(());
@@ -322,7 +322,7 @@ impl Listener {
 
     /// Whether a vote may lead to a look at the key.
     fn looks(&self, vote: &Vote, kind: Kind) -> bool {
-        self.hints == Hints::Given && Said::may_be_by(vote, kind)
+        self.hints == Hints::Given && SeenValue::may_be_by(vote, kind)
     }
 
     /// Whether others must have heard of votes, or confirm that this is the node, before they count.
@@ -340,7 +340,7 @@ impl Listener {
         events: &mut Vec<LinkEvent>,
     ) {
         if self.hints == Hints::Given
-            && let Some(said) = Said::of(&vote, request)
+            && let Some(said) = SeenValue::of(&vote, request)
         {
             backlog.look(request.resource(), said, &self.encoder);
         }

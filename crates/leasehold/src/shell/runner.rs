@@ -1,6 +1,9 @@
 //! Where a shell runs.
 
-use super::{Answering, ByNumber, Ending, MakeLink, Observers, Shell, witness::Witness};
+use super::{
+    Answering, ByNumber, MakeLink, Observers, Shell, ShutdownState,
+    instrumentation::Instrumentation,
+};
 use crate::{
     alarm::Alarm,
     deadline::Deadlines,
@@ -13,7 +16,7 @@ use tokio::{runtime, sync::mpsc, task::unconstrained};
 
 /// One of the two.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Place {
+pub(crate) enum Runner {
     /// On a thread of its own.
     #[default]
     Thread,
@@ -27,16 +30,16 @@ pub(crate) fn spawn(
     commands: mpsc::UnboundedReceiver<Command>,
     links: Vec<MakeLink>,
     observers: Observers,
-    place: &Place,
+    runner: &Runner,
 ) -> io::Result<()> {
     let (engine, deadlines) = (engine(handle), Deadlines::start()?);
-    let witness = Witness::new(observers, handle.nodes());
+    let instrumentation = Instrumentation::new(observers, handle.nodes());
     let operations = Arc::clone(handle.operations());
     let (clock, healths, handle) = (handle.clock(), handle.healths().clone(), handle.downgrade());
-    let is_guest = matches!(place, Place::Runtime(_));
-    let (runtime, own) = match place {
-        Place::Runtime(runtime) => (runtime.clone(), None),
-        Place::Thread => {
+    let is_guest = matches!(runner, Runner::Runtime(_));
+    let (runtime, own) = match runner {
+        Runner::Runtime(runtime) => (runtime.clone(), None),
+        Runner::Thread => {
             let own = own_runtime()?;
             (own.handle().clone(), Some(own))
         }
@@ -62,10 +65,10 @@ pub(crate) fn spawn(
             held: 0,
             operations,
             alarm,
-            ending: Ending::NotYet,
+            ending: ShutdownState::NotYet,
             is_guest,
             epoch_at: Instant::ORIGIN,
-            witness,
+            instrumentation,
         };
         // It lets others have their turn by itself. If the runtime made it, what has come would seem not to have, and be late.
         unconstrained(poll_fn(|cx| shell.poll(cx))).await;

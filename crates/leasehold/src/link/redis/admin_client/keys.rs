@@ -1,6 +1,6 @@
 //! The locks' keys on a node, all of them.
 
-use super::{Steward, number, text_of};
+use super::{AdminClient, number, text_of};
 use crate::{
     configuration::KeyFormat,
     link::redis::{
@@ -35,7 +35,7 @@ pub(crate) enum Sort {
     Hashes,
 }
 
-impl Steward {
+impl AdminClient {
     /// The resources whose names begin with `prefix` and whose keys may be locks: of this sort, that have a TTL or not.
     /// Stops when there are `most`, which the second value tells.
     pub(crate) async fn scan(
@@ -104,7 +104,7 @@ impl Steward {
     }
 }
 
-impl Steward {
+impl AdminClient {
     /// How far the node has counted grants of this resource; none if it has no counter, or tells us none.
     pub(crate) async fn counter(
         &mut self,
@@ -206,7 +206,7 @@ const AT_ONCE: usize = 200;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::redis::{codec::Inbox, steward::LIMIT};
+    use crate::link::redis::{admin_client::LIMIT, codec::Inbox};
     use std::time::Duration;
     use tokio::{
         io::{AsyncWriteExt, DuplexStream, duplex},
@@ -221,14 +221,14 @@ mod tests {
     }
 
     /// The next thing that the node tells; none if there is nothing to hear.
-    async fn told(steward: &mut Steward) -> Option<Result<(), String>> {
+    async fn told(admin_client: &mut AdminClient) -> Option<Result<(), String>> {
         let soon = Duration::from_millis(10);
-        timeout(soon, steward.hear_of_change()).await.ok()
+        timeout(soon, admin_client.hear_of_change()).await.ok()
     }
 
     /// One on a connection whose other end the test holds.
-    fn steward(stream: DuplexStream) -> Steward {
-        Steward {
+    fn admin_client(stream: DuplexStream) -> AdminClient {
+        AdminClient {
             stream: Box::new(stream),
             inbox: Inbox::default(),
             was_told: false,
@@ -241,26 +241,26 @@ mod tests {
     #[tokio::test]
     async fn a_change_that_is_told_before_another_answer_is_not_lost() {
         let (mut node, stream) = duplex(1_024);
-        let mut steward = steward(stream);
+        let mut admin_client = admin_client(stream);
         let push = b">2\r\n+invalidate\r\n*1\r\n+r\r\n";
         let answers = [&push[..], b"+OK\r\n"].concat();
         node.write_all(&answers).await.expect("there is room");
-        let answer = steward.ask(&[b"PING"], |_| Some(())).await;
+        let answer = admin_client.ask(&[b"PING"], |_| Some(())).await;
         assert_eq!(answer, Ok(()));
-        assert_eq!(told(&mut steward).await, Some(Ok(())));
-        assert_eq!(told(&mut steward).await, None, "it is told once");
+        assert_eq!(told(&mut admin_client).await, Some(Ok(())));
+        assert_eq!(told(&mut admin_client).await, None, "it is told once");
     }
 
     #[tokio::test]
     async fn an_answer_that_comes_too_late_is_not_taken_for_the_next() {
         let (mut node, stream) = duplex(1_024);
-        let mut steward = steward(stream);
+        let mut admin_client = admin_client(stream);
         let text = |frame: &Frame<'_>| text_of(frame);
         let soon = Duration::from_millis(10);
-        let first = timeout(soon, steward.ask(&[b"GET", b"a"], text)).await;
+        let first = timeout(soon, admin_client.ask(&[b"GET", b"a"], text)).await;
         assert!(first.is_err(), "{first:?}");
         node.write_all(b"+late\r\n").await.expect("there is room");
-        let next = steward.ask(&[b"GET", b"b"], text).await;
+        let next = admin_client.ask(&[b"GET", b"b"], text).await;
         let owed = Err("the node has not answered an earlier question".to_owned());
         assert_eq!(next, owed);
     }
