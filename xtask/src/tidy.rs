@@ -7,6 +7,7 @@ mod floors;
 mod policy;
 mod size;
 mod source;
+mod type_names;
 mod wording;
 
 use crate::mutants;
@@ -18,6 +19,7 @@ use std::{
     fmt, fs,
     path::{Path, PathBuf},
 };
+use type_names::TypeNames;
 
 /// A place that breaks a rule: what it is, and what to do instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +45,7 @@ pub(crate) fn run(root: &Path) -> Vec<Finding> {
     files.sort();
     let mut findings = Vec::new();
     let (mut citations, mut evidence) = (Citations::default(), Evidence::default());
+    let mut type_names = TypeNames::default();
     for path in &files {
         // Files that are no text have no rules.
         if let Ok(text) = fs::read_to_string(root.join(path)) {
@@ -52,6 +55,9 @@ pub(crate) fn run(root: &Path) -> Vec<Finding> {
             }
             citations.add(path, &text);
             evidence.add(path, &text);
+            if path.ends_with(".rs") {
+                type_names.add(&Source::new(path, &text));
+            }
         }
     }
     if let Ok(safety) = fs::read_to_string(root.join("docs/SAFETY.md")) {
@@ -61,6 +67,7 @@ pub(crate) fn run(root: &Path) -> Vec<Finding> {
         findings.extend(citations.check(&safety, &attacked));
     }
     findings.extend(evidence.check());
+    findings.extend(type_names.check());
     exempt(findings)
 }
 

@@ -1,23 +1,23 @@
 //! What the command understands. Parsing touches nothing: no file, no server, no clock.
 //!
-//! The arguments of each command have a room below; [`terms`] has what several of them ask for.
+//! The arguments of each command have a room below; [`values`] has what several of them ask for.
 
 pub(crate) mod elect;
 pub(crate) mod hold;
 pub(crate) mod lock;
+pub(crate) mod nodes;
 pub(crate) mod operator;
-pub(crate) mod place;
 pub(crate) mod run;
 pub(crate) mod servers;
-mod terms;
+mod values;
 pub(crate) mod views;
-pub(crate) mod warden;
+pub(crate) mod watchdog;
 
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use elect::ElectArguments;
 use hold::{AcquireArguments, ExtendArguments, HoldArguments, ReleaseArguments};
+use nodes::NodesArguments;
 use operator::{AdmitArguments, ReconfigureArguments};
-use place::Place;
 use run::RunArguments;
 use servers::ServersCommand;
 use std::ffi::OsString;
@@ -25,7 +25,7 @@ use views::{
     BenchArguments, CompletionsArguments, DoctorArguments, ForceReleaseArguments, ListArguments,
     ManArguments, StatusArguments, WaitArguments, WatchArguments,
 };
-use warden::WardenArguments;
+use watchdog::WatchdogArguments;
 
 /// Run a program while holding a lock.
 ///
@@ -91,7 +91,7 @@ pub(crate) enum Command {
     Completions(CompletionsArguments),
     Man(ManArguments),
     #[command(hide = true)]
-    Warden(WardenArguments),
+    Watchdog(WatchdogArguments),
 }
 
 /// `leasehold run` and nothing else: what cron and scripts say again and again, without the description of all other
@@ -162,7 +162,7 @@ impl Command {
     }
 
     /// Where it locks or looks, for the configuration file to fill in. None for what is not about such a place.
-    pub(crate) fn place(&mut self) -> Option<&mut Place> {
+    pub(crate) fn place(&mut self) -> Option<&mut NodesArguments> {
         Some(match self {
             Self::Run(run) => &mut run.lock.place,
             Self::Hold(hold) => &mut hold.lock.place,
@@ -179,7 +179,7 @@ impl Command {
             Self::Doctor(doctor) => &mut doctor.place,
             Self::Bench(bench) => &mut bench.place,
             Self::ForceRelease(release) => &mut release.place,
-            Self::Servers(_) | Self::Completions(_) | Self::Man(_) | Self::Warden(_) => {
+            Self::Servers(_) | Self::Completions(_) | Self::Man(_) | Self::Watchdog(_) => {
                 return None;
             }
         })

@@ -16,5 +16,5 @@ pub(crate) mod run;
 pub(crate) mod servers;
 pub(crate) mod status;
 pub(crate) mod wait;
-pub(crate) mod warden;
 pub(crate) mod watch;
+pub(crate) mod watchdog;

@@ -1,12 +1,12 @@
 //! The manager and the options of one verb that acquires a lock.
 
 use crate::{
-    args::lock::{LockArguments, SpanArguments, WaitArguments},
+    args::lock::{LockArguments, SpanArguments, WaitFlags},
     duration::Shown,
     exit_code,
     failure::Failure,
+    hold_policy::HoldPolicy,
     nodes::Nodes,
-    upkeep::Upkeep,
 };
 use leasehold::{Holder, LockManager, LockOptions};
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub(crate) enum Patience {
 
 impl Patience {
     /// The patience that these arguments ask for.
-    pub(crate) fn of(wait: &WaitArguments) -> Self {
+    pub(crate) fn of(wait: &WaitFlags) -> Self {
         match (wait.no_wait, wait.wait) {
             (true, _) => Self::Once,
             (false, Some(wait)) => Self::Within(wait),
@@ -56,7 +56,7 @@ pub(crate) fn options(lock: &LockArguments, span: Option<&SpanArguments>) -> Loc
     let mut options = LockOptions::new()
         .ttl(lock.ttl)
         .tries_unlimited()
-        .warn_before(Upkeep::new(lock.ttl, max_hold).warn_before())
+        .warn_before(HoldPolicy::new(lock.ttl, max_hold).warn_before())
         .owner_source(Holder::owner_source(lock.label.as_deref()));
     options = match max_hold {
         Some(most) => options.max_hold(most),

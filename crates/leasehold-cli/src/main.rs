@@ -1,7 +1,7 @@
 //! The `leasehold` command: run a program while holding a lock.
 //!
 //! [`args`] says what can be asked for and touches nothing; the rooms below [`command`] do it. One run
-//! goes [`nodes`] → [`patience`] → [`tenure`] ([`child`] and [`watch`], with a [`warden`] behind them) →
+//! goes [`nodes`] → [`wait`] → [`supervised_run`] ([`child`] and [`watch`], with a [`watchdog`] behind them) →
 //! [`giving_back`], and ends in an [`exit`] or a [`failure`] that carries a code of [`exit_code`].
 
 mod agreement;
@@ -19,6 +19,7 @@ mod failure;
 mod folder;
 mod giving_back;
 mod hint;
+mod hold_policy;
 mod json;
 mod judgement;
 mod launch;
@@ -30,24 +31,23 @@ mod nesting;
 mod node_list;
 mod nodes;
 mod output;
-mod patience;
 mod peer;
 mod picture;
 #[cfg(test)]
 mod pictures_in_docs;
 mod question;
-mod settle;
+mod resolve;
 mod signals;
-mod tenure;
+mod supervised_run;
 mod terminal;
 mod told_lease;
-mod upkeep;
 mod usable;
 mod usage_error;
 mod variables;
+mod wait;
 mod waiting;
-mod warden;
 mod watch;
+mod watchdog;
 mod whose;
 
 use args::{Arguments, Command};
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
     if arguments.command.is_quiet() {
         output::be_quiet();
     }
-    let settled = settle::settle(&mut arguments, &matches);
+    let settled = resolve::resolve(&mut arguments, &matches);
     ended(settled.and_then(|()| run(&arguments.command)))
 }
 
@@ -99,7 +99,7 @@ fn run(command: &Command) -> Result<Exit, Failure> {
         Command::ForceRelease(arguments) => command::force_release::run(arguments),
         Command::Completions(arguments) => command::completions::run(arguments.shell),
         Command::Man(arguments) => command::completions::man(arguments),
-        Command::Warden(arguments) => Ok(command::warden::run(arguments)),
+        Command::Watchdog(arguments) => Ok(command::watchdog::run(arguments)),
     };
     code.map(Exit::Code)
 }

@@ -8,11 +8,11 @@ use crate::{
     args::run::OnLoss,
     child::{Change, Child},
     exit::Exit,
+    hold_policy::{HoldPolicy, Stage},
     output,
     signals::{KEYS, Signals},
     terminal::Terminal,
-    upkeep::{Stage, Upkeep},
-    warden::Post,
+    watchdog::Post,
 };
 use leasehold::LeaseGuard;
 use rustix::process::{Signal, kill_current_process_group};
@@ -27,7 +27,7 @@ use tokio::{
 #[derive(Debug)]
 pub(crate) struct Watch<'a> {
     guard: &'a LeaseGuard,
-    upkeep: Upkeep,
+    policy: HoldPolicy,
     on_loss: OnLoss,
     signals: &'a mut Signals,
     terminal: Option<Terminal>,
@@ -52,7 +52,7 @@ pub(crate) struct Watch<'a> {
 /// How a command is to be looked after.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    pub(crate) upkeep: Upkeep,
+    pub(crate) policy: HoldPolicy,
     pub(crate) max_hold: Option<Duration>,
     pub(crate) on_loss: OnLoss,
     pub(crate) verbose: bool,
@@ -80,10 +80,10 @@ impl<'a> Watch<'a> {
             OnLoss::Term | OnLoss::Kill => "the command was ended",
             OnLoss::Warn => "the command ran on without it, as --on-loss warn says",
         };
-        let story = Story::new(guard, rules.upkeep, rules.max_hold, rules.verbose, ending);
+        let story = Story::new(guard, rules.policy, rules.max_hold, rules.verbose, ending);
         Self {
             guard,
-            upkeep: rules.upkeep,
+            policy: rules.policy,
             on_loss: rules.on_loss,
             signals,
             terminal: Terminal::controlling(),
@@ -138,7 +138,7 @@ impl<'a> Watch<'a> {
         if let Some(terminal) = &self.terminal {
             self.had_keys = terminal.take_back_from(self.child.group());
         }
-        // What has ended is not to be ended by the warden: its number may be another's by then.
+        // What has ended is not to be ended by the watchdog: its number may be another's by then.
         self.post.dismiss();
         end
     }
@@ -228,19 +228,19 @@ impl<'a> Watch<'a> {
         let by_the_clock = if self.story.is_gone() {
             Stage::Leaving
         } else {
-            self.upkeep.stage(self.guard.remaining())
+            self.policy.stage(self.guard.remaining())
         };
         let mut stage = by_the_clock.max(self.stage);
-        if self.stage == Stage::Leaving && self.stage_since.elapsed() >= self.upkeep.grace() {
+        if self.stage == Stage::Leaving && self.stage_since.elapsed() >= self.policy.grace() {
             stage = Stage::Over;
         }
         self.advance_to(stage);
     }
 
-    /// Whether the command was killed when it was time to: the warden was faster than we.
+    /// Whether the command was killed when it was time to: the watchdog was faster than we.
     fn was_overtaken(&self) -> bool {
         let signal = self.ended.and_then(|status| status.signal());
-        let stage = self.upkeep.stage(self.guard.remaining());
+        let stage = self.policy.stage(self.guard.remaining());
         signal == Some(Signal::KILL.as_raw()) && stage == Stage::Over
     }
 
@@ -286,7 +286,7 @@ impl<'a> Watch<'a> {
             }
             Stage::Over => {
                 self.child.signal(Signal::KILL);
-                // What does not die of it does not die of the warden's either, who would call it our silence.
+                // What does not die of it does not die of the watchdog's either, who would call it our silence.
                 self.post.dismiss();
             }
         }
@@ -320,13 +320,13 @@ impl<'a> Watch<'a> {
         self.stage == Stage::Over && self.stage_since.elapsed() >= UNKILLABLE_AFTER
     }
 
-    /// Takes note of how safe the lease is, tells the user what is new, and the warden by when the command must
+    /// Takes note of how safe the lease is, tells the user what is new, and the watchdog by when the command must
     /// be gone.
     fn note(&mut self) {
         let is_lost = self.story.note(self.guard);
         if self.ended.is_none() {
             // A little later than our own SIGKILL: as long as we can, we act ourselves.
-            let before = self.upkeep.kill_before() * 3 / 4;
+            let before = self.policy.kill_before() * 3 / 4;
             self.post.report(self.child.group(), self.guard, before);
         }
         // What is lost does not come back: so many nodes have no such key any more, or its time is up.
@@ -341,7 +341,7 @@ impl<'a> Watch<'a> {
             // The end of a process that is not our child is told by nobody.
             return TURN;
         }
-        let rest = self.upkeep.rest(self.guard.remaining());
+        let rest = self.policy.rest(self.guard.remaining());
         self.post.due().map_or(rest, |due| due.min(rest))
     }
 

@@ -3,7 +3,7 @@
 use crate::Fallible;
 use leasehold::{
     AcquireError, ExtendError, Fenced, Inspection, LeaseGuard, LockManager, LockOptions, Owner,
-    Plain, ReleaseOutcome, operate::Answer,
+    Plain, ReleaseOutcome, operate::NodeAnswer,
 };
 use std::{
     env,
@@ -122,7 +122,7 @@ impl Lease {
 /// The nodes are new: nobody can hold what they may have forgotten, and nobody has to wait.
 pub(crate) fn admit(urls: &[String]) -> Fallible<()> {
     for told in block_on(LockManager::builder().nodes(urls).operator()?.admit())? {
-        let Answer::Told(_) = told.answer else {
+        let NodeAnswer::Told(_) = told.answer else {
             return Err(format!("{} was not admitted", told.node).into());
         };
     }

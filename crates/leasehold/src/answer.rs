@@ -10,7 +10,7 @@ use std::{
 
 /// A place for one answer.
 #[derive(Debug)]
-pub(crate) struct Answer<T>(Mutex<AnswerState<T>>);
+pub(crate) struct Awaited<T>(Mutex<AnswerState<T>>);
 
 #[derive(Debug)]
 enum AnswerState<T> {
@@ -35,7 +35,7 @@ pub(crate) enum Leftover<T> {
     Nothing,
 }
 
-impl<T> Answer<T> {
+impl<T> Awaited<T> {
     pub(crate) fn new() -> Self {
         Self(Mutex::new(AnswerState::Owed(None)))
     }
@@ -112,13 +112,13 @@ impl<T> AnswerState<T> {
 
 /// A place for the answer to something that one caller asks once: the shell's side and the caller's.
 pub(crate) fn promise<T>() -> (Promise<T>, Promised<T>) {
-    let answer = Arc::new(Answer::new());
+    let answer = Arc::new(Awaited::new());
     (Promise(Arc::clone(&answer)), Promised(answer))
 }
 
 /// The shell's side. If it is dropped, the answer does not come any more.
 #[derive(Debug)]
-pub(crate) struct Promise<T>(Arc<Answer<T>>);
+pub(crate) struct Promise<T>(Arc<Awaited<T>>);
 
 impl<T> Promise<T> {
     /// Gives the answer, if anybody waits for it.
@@ -135,7 +135,7 @@ impl<T> Drop for Promise<T> {
 
 /// The caller's side: the answer; none if it cannot come any more.
 #[derive(Debug)]
-pub(crate) struct Promised<T>(Arc<Answer<T>>);
+pub(crate) struct Promised<T>(Arc<Awaited<T>>);
 
 impl<T> Future for Promised<T> {
     type Output = Option<T>;

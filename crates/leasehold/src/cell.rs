@@ -4,7 +4,7 @@
 //! Several threads are here at once, so `tests/orders` tries the orders in which they can come.
 
 use crate::{
-    answer::Answer,
+    answer::Awaited,
     clock::Clock,
     error::{Danger, LeaseLost, LossCause},
     state::LeaseState,
@@ -23,9 +23,9 @@ pub(crate) struct Cell {
     /// The acquisition.
     operation: OperationId,
     /// What the caller waits for.
-    pub(crate) acquired: Answer<Acquired>,
+    pub(crate) acquired: Awaited<Acquired>,
     /// What the holder waits for that has let go.
-    pub(crate) ended: Answer<Ended>,
+    pub(crate) ended: Awaited<Ended>,
     resource: Resource,
     clock: Clock,
     /// In nanoseconds since the clock's origin: 0 before there is a lease. Moves forward only, until it is 0: lost.
@@ -90,8 +90,8 @@ impl Cell {
     pub(crate) fn new(operation: OperationId, resource: Resource, clock: Clock) -> Self {
         Self {
             operation,
-            acquired: Answer::new(),
-            ended: Answer::new(),
+            acquired: Awaited::new(),
+            ended: Awaited::new(),
             resource,
             clock,
             valid_until_ns: AtomicU64::new(0),

@@ -18,7 +18,7 @@ mod message;
 pub mod redis;
 mod watch;
 
-pub use message::{Dialect, Draft, Message};
+pub use message::{Draft, Message, Wording};
 
 /// A connection to one node, driven by the manager's thread.
 ///

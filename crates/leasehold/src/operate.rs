@@ -6,7 +6,7 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use leasehold::{LockManager, operate::Answer};
+//! use leasehold::{LockManager, operate::NodeAnswer};
 //!
 //! let nodes = ["redis://db1", "redis://db2", "redis://db3"];
 //! for surveyed in LockManager::builder().nodes(nodes).operator()?.survey().await? {
@@ -14,7 +14,7 @@
 //! }
 //! // Nodes in memory and in files have no past that they could forget.
 //! let told = LockManager::builder().memory(1).operator()?.admit().await?;
-//! assert_eq!(told[0].answer, Answer::NeedsNone);
+//! assert_eq!(told[0].answer, NodeAnswer::NeedsNone);
 //! # Ok(())
 //! # }
 //! ```
@@ -55,13 +55,13 @@ pub struct Told<T> {
     /// The node.
     pub node: NodeName,
     /// What came of it.
-    pub answer: Answer<T>,
+    pub answer: NodeAnswer<T>,
 }
 
 /// What came of asking a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Answer<T> {
+pub enum NodeAnswer<T> {
     /// It answered.
     Told(T),
     /// It is no server: it has no past to forget, and no configuration to agree on.
@@ -73,7 +73,7 @@ pub enum Answer<T> {
     Silent(String),
 }
 
-impl<T: fmt::Display> fmt::Display for Answer<T> {
+impl<T: fmt::Display> fmt::Display for NodeAnswer<T> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Told(told) => told.fmt(out),
@@ -121,10 +121,10 @@ where
         let (node_key, ask) = (node_key.clone(), ask.clone());
         async move {
             let answer = match spot.url() {
-                None => Answer::NeedsNone,
+                None => NodeAnswer::NeedsNone,
                 Some(url) => {
                     let visit = in_time(limit, visit(url, node_key, ask)).await;
-                    visit.map_or_else(Answer::Silent, Answer::Told)
+                    visit.map_or_else(NodeAnswer::Silent, NodeAnswer::Told)
                 }
             };
             Told { node, answer }

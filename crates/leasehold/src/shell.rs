@@ -66,7 +66,7 @@ pub(crate) struct Shell {
     /// What was heard of a link and not looked at yet; empty between two looks, and kept for its room.
     heard: Vec<LinkEvent>,
     /// What is under way for somebody, by its operation.
-    pending: ByNumber<OperationId, Pending>,
+    pending: ByNumber<OperationId, Underway>,
     /// How many of these are leases that somebody holds.
     held: usize,
     /// Draws the numbers of operations.
@@ -83,7 +83,7 @@ pub(crate) struct Shell {
 }
 
 /// What is under way for somebody, and whom to tell of it.
-enum Pending {
+enum Underway {
     /// An acquisition, or the lease that it has won.
     Lease {
         side: ShellSide,
@@ -96,7 +96,7 @@ enum Pending {
     Inspect(Promise<Inspected>),
 }
 
-impl Pending {
+impl Underway {
     const fn is_held(&self) -> bool {
         matches!(self, Self::Lease { is_held: true, .. })
     }
@@ -191,7 +191,7 @@ impl Shell {
             Command::Cancel(acquisition) => self.cancel(now, acquisition),
             Command::Extend { lease, ttl, answer } => {
                 let operation = Operation::Extend { lease, ttl };
-                self.submit_for(now, operation, Pending::Extend(answer));
+                self.submit_for(now, operation, Underway::Extend(answer));
             }
             Command::Heartbeat(lease) => {
                 self.submit(now, Operation::Heartbeat(lease));
@@ -203,7 +203,7 @@ impl Shell {
                 answer,
             } => {
                 let operation = Operation::Inspect { resource, limit };
-                self.submit_for(now, operation, Pending::Inspect(answer));
+                self.submit_for(now, operation, Underway::Inspect(answer));
             }
             Command::Evict {
                 resource,
@@ -216,7 +216,7 @@ impl Shell {
                     owner,
                     timing: *timing,
                 };
-                self.submit_for(now, operation, Pending::Evict(answer));
+                self.submit_for(now, operation, Underway::Evict(answer));
             }
             Command::Prolong {
                 resource,
@@ -229,7 +229,7 @@ impl Shell {
                     owner,
                     timing: *timing,
                 };
-                self.submit_for(now, operation, Pending::Extend(answer));
+                self.submit_for(now, operation, Underway::Extend(answer));
             }
             Command::Release(lease) => self.let_go(now, lease, Operation::Release(lease)),
             Command::ShutDown(answer) => self.shut_down(now, answer),
@@ -239,13 +239,13 @@ impl Shell {
     fn acquire(&mut self, now: Instant, acquire: AcquireRequest, side: ShellSide) {
         let id = side.0.operation();
         let is_held = false;
-        self.pending.insert(id, Pending::Lease { side, is_held });
+        self.pending.insert(id, Underway::Lease { side, is_held });
         self.begin(now, id, Operation::Acquire(acquire));
     }
 
     /// A lease that is on its way to a caller who has gone was released by that caller.
     fn cancel(&mut self, now: Instant, id: OperationId) {
-        if let Some(Pending::Lease { is_held: false, .. }) = self.pending.get(&id) {
+        if let Some(Underway::Lease { is_held: false, .. }) = self.pending.get(&id) {
             self.pending.remove(&id);
             self.submit(now, Operation::Cancel(id));
         }
@@ -254,17 +254,17 @@ impl Shell {
     /// A holder lets its lease go, and may wait for what becomes of it.
     fn let_go(&mut self, now: Instant, lease: OperationId, end: Operation) {
         let pending = self.pending.remove(&lease);
-        self.held -= usize::from(pending.as_ref().is_some_and(Pending::is_held));
+        self.held -= usize::from(pending.as_ref().is_some_and(Underway::is_held));
         match pending {
-            Some(Pending::Lease { side, .. }) if side.0.ended.is_owed() => {
-                self.submit_for(now, end, Pending::End(side));
+            Some(Underway::Lease { side, .. }) if side.0.ended.is_owed() => {
+                self.submit_for(now, end, Underway::End(side));
             }
             // Nobody waits: neither for the outcome, nor for the text of a lease that is handed over.
             _ => drop(self.submit(now, Operation::Release(lease))),
         }
     }
 
-    fn submit_for(&mut self, now: Instant, operation: Operation, pending: Pending) {
+    fn submit_for(&mut self, now: Instant, operation: Operation, pending: Underway) {
         let id = self.submit(now, operation);
         self.pending.insert(id, pending);
     }
@@ -462,7 +462,7 @@ impl Shell {
 impl Drop for Shell {
     fn drop(&mut self) {
         for (id, pending) in &self.pending {
-            let Pending::Lease {
+            let Underway::Lease {
                 side,
                 is_held: true,
             } = pending

@@ -21,7 +21,7 @@
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! # let server = leasehold_servers::Server::start()?;
 //! # let url = server.url();
-//! use leasehold::timestamp::{ReleaseOutcome, TimestampLock, TimestampOptions};
+//! use leasehold::timestamp::{TimestampReleaseOutcome, TimestampLock, TimestampOptions};
 //! use std::time::Duration;
 //!
 //! // `url` is "redis://127.0.0.1:6379" or alike; the other programs have `LOCK_TIMEOUT = 3`.
@@ -30,7 +30,7 @@
 //! let guard = lock.acquire().await?;
 //! assert!(guard.is_valid()); // for the next three seconds
 //! assert!(lock.try_acquire().await.unwrap_err().is_contention());
-//! assert_eq!(guard.release().await, ReleaseOutcome::Released);
+//! assert_eq!(guard.release().await, TimestampReleaseOutcome::Released);
 //! # Ok(())
 //! # }
 //! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
@@ -53,11 +53,11 @@
 //!   end before it finds out that it has lost. Mostly it writes the same second, or one that differs by one.
 //!   [`is_valid`](TimestampGuard::is_valid) holds by the second above; [`release`](TimestampGuard::release) and
 //!   [`extend`](TimestampGuard::extend) find a value that is not ours, cannot know whose it is, and leave it. Then
-//!   nobody has the lock until that end has passed ([`Overwritten`](ReleaseOutcome::Overwritten)).
+//!   nobody has the lock until that end has passed ([`Overwritten`](TimestampReleaseOutcome::Overwritten)).
 //! * *A loser moves it back*, if it has a shorter timeout, or was stopped for more than a second between its clock and
 //!   its `GETSET`. Others then take the lock while the guard is valid.
 //! * *A late `DEL`.* A program looks at its clock, is stopped until another has taken the lock over, and deletes the
-//!   key of that one. Then the lock is free while the guard is valid ([`Gone`](ReleaseOutcome::Gone)).
+//!   key of that one. Then the lock is free while the guard is valid ([`Gone`](TimestampReleaseOutcome::Gone)).
 //! * *A clock that is ahead* takes a lock over that is held.
 //!
 //! All but the first need one of the conditions above to be broken.
@@ -66,7 +66,7 @@
 //! The value is a time: who acquires a lock in the second in which another has released it writes the same. So nothing
 //! here takes the value as a proof that the lock is ours. An acquisition counts only if the node said so; if that answer
 //! is lost the lock is not held, even if its key carries what would have been ours
-//! ([`Unclear`](AcquireError::Unclear)). A release is sent once, since a second one could delete the key of whoever came
+//! ([`Unclear`](TimestampAcquireError::Unclear)). A release is sent once, since a second one could delete the key of whoever came
 //! next. It remains that, after a late `DEL` of another program, the next may write our value in the same second; then
 //! neither `release` nor `extend` sees a difference.
 //!
@@ -97,10 +97,10 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
-pub use error::{AcquireError, ExtendError, Held, LossCause};
+pub use error::{TimestampAcquireError, TimestampExtendError, TimestampHeld, TimestampLossCause};
 pub use guard::TimestampGuard;
 pub use options::TimestampOptions;
-pub use outcome::ReleaseOutcome;
+pub use outcome::TimestampReleaseOutcome;
 
 use crate::{error::ConfigError, link::redis::RedisUrl};
 use desk::{Desk, Order};
@@ -194,10 +194,10 @@ impl TimestampLock {
     /// Nobody is told when the lock becomes free, and there is no queue.
     ///
     /// # Errors
-    /// [`TimedOut`](AcquireError::TimedOut) if the patience ran out, with what the last attempt failed of: held, node
-    /// not reachable, wrong password, answer lost. [`NotATimestamp`](AcquireError::NotATimestamp) and
-    /// [`ClockNotSet`](AcquireError::ClockNotSet) at once, if the key holds something else, which is left as it is, or
-    /// this machine's clock is from before 2001. [`TooLate`](AcquireError::TooLate) if it was won, but this task
+    /// [`TimedOut`](TimestampAcquireError::TimedOut) if the patience ran out, with what the last attempt failed of: held, node
+    /// not reachable, wrong password, answer lost. [`NotATimestamp`](TimestampAcquireError::NotATimestamp) and
+    /// [`ClockNotSet`](TimestampAcquireError::ClockNotSet) at once, if the key holds something else, which is left as it is, or
+    /// this machine's clock is from before 2001. [`TooLate`](TimestampAcquireError::TooLate) if it was won, but this task
     /// ran again only when nothing was left of the timeout.
     ///
     /// # Cancel safety
@@ -205,7 +205,7 @@ impl TimestampLock {
     ///
     /// # Source
     /// Arguments T1, T2 and T4.
-    pub async fn acquire(&self) -> Result<TimestampGuard, AcquireError> {
+    pub async fn acquire(&self) -> Result<TimestampGuard, TimestampAcquireError> {
         self.acquire_within(self.subject.options.patience).await
     }
 
@@ -217,7 +217,10 @@ impl TimestampLock {
     ///
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
-    pub async fn acquire_within(&self, patience: Duration) -> Result<TimestampGuard, AcquireError> {
+    pub async fn acquire_within(
+        &self,
+        patience: Duration,
+    ) -> Result<TimestampGuard, TimestampAcquireError> {
         self.acquire_request(Some(patience).filter(|patience| !patience.is_zero()))
             .await
     }
@@ -226,22 +229,22 @@ impl TimestampLock {
     /// about ten more where it has to connect.
     ///
     /// # Errors
-    /// [`Held`](AcquireError::Held) if somebody else has it, [`NotATimestamp`](AcquireError::NotATimestamp) if the key
-    /// holds something else, [`ClockNotSet`](AcquireError::ClockNotSet) if this machine's clock is from before 2001,
-    /// [`Unreachable`](AcquireError::Unreachable) if the node cannot be asked or refuses,
-    /// [`Unclear`](AcquireError::Unclear) if its answer was lost, [`TooLate`](AcquireError::TooLate) if it came when
+    /// [`Held`](TimestampAcquireError::Held) if somebody else has it, [`NotATimestamp`](TimestampAcquireError::NotATimestamp) if the key
+    /// holds something else, [`ClockNotSet`](TimestampAcquireError::ClockNotSet) if this machine's clock is from before 2001,
+    /// [`Unreachable`](TimestampAcquireError::Unreachable) if the node cannot be asked or refuses,
+    /// [`Unclear`](TimestampAcquireError::Unclear) if its answer was lost, [`TooLate`](TimestampAcquireError::TooLate) if it came when
     /// the timeout was over.
     ///
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
-    pub async fn try_acquire(&self) -> Result<TimestampGuard, AcquireError> {
+    pub async fn try_acquire(&self) -> Result<TimestampGuard, TimestampAcquireError> {
         self.acquire_request(None).await
     }
 
     async fn acquire_request(
         &self,
         patience: Option<Duration>,
-    ) -> Result<TimestampGuard, AcquireError> {
+    ) -> Result<TimestampGuard, TimestampAcquireError> {
         let started = self.subject.clocks.now();
         let (answer, told) = oneshot::channel();
         self.desk.post(Order::Acquire {
@@ -252,7 +255,7 @@ impl TimestampLock {
         });
         let guard = told.await.unwrap_or_else(|_| {
             let resource = self.subject.resource.clone();
-            Err(AcquireError::ShutDown { resource })
+            Err(TimestampAcquireError::ShutDown { resource })
         })?;
         // Argument T2: the clock is read last, after every wait, this task's own included. Dropping the guard releases.
         if guard.is_valid() {

@@ -57,6 +57,15 @@ impl<'a> Source<'a> {
             .collect()
     }
 
+    /// Whether the line of this byte begins with a space.
+    pub(super) fn is_indented(&self, at: usize) -> bool {
+        let before = self.code.get(..at).unwrap_or_default();
+        let line = before.rfind('\n').map_or(0, |end| end + 1);
+        self.code
+            .get(line..)
+            .is_some_and(|line| line.starts_with(' '))
+    }
+
     /// The line of a byte, from 1.
     pub(super) fn line(&self, at: usize) -> usize {
         let before = self.code.as_bytes().get(..at).unwrap_or_default();

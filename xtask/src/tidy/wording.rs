@@ -1,4 +1,4 @@
-//! The avoided words of the glossary, and what the docs of an asynchronous function must say.
+//! The avoided words of the glossary, in names; and what the docs of an asynchronous function must say.
 
 use super::{
     Finding,
@@ -9,6 +9,9 @@ pub(super) fn check(source: &Source<'_>) -> Vec<Finding> {
     let mut found = cancel_safety(source);
     if LIBRARY.iter().any(|start| source.path.starts_with(start)) {
         found.extend(avoided(source));
+    }
+    if SHIPPED.iter().any(|start| source.path.starts_with(start)) {
+        found.extend(replaced(source));
     }
     found
 }
@@ -53,6 +56,24 @@ fn avoided(source: &Source<'_>) -> Vec<Finding> {
     found
 }
 
+/// Types and modules that are called by a word that another has replaced.
+fn replaced(source: &Source<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for kind in ["struct", "enum", "trait", "mod"] {
+        for at in source.words(kind) {
+            let name = name_at(&source.code, at + kind.len() + 1);
+            let words = words_of(name);
+            for (old, new) in REPLACED {
+                if words == format!("_{old}_") {
+                    let what = format!("`{name}`: the glossary says {new}");
+                    found.push(source.finding(at, what));
+                }
+            }
+        }
+    }
+    found
+}
+
 /// `LockId` and `lock_id` as `_lock_id_`.
 fn words_of(name: &str) -> String {
     let mut words = String::from("_");
@@ -67,6 +88,38 @@ fn words_of(name: &str) -> String {
 }
 
 const LIBRARY: [&str; 2] = ["crates/leasehold/src/", "crates/leasehold-core/src/"];
+
+/// The crates that are shipped.
+const SHIPPED: [&str; 3] = [
+    "crates/leasehold/src/",
+    "crates/leasehold-core/src/",
+    "crates/leasehold-cli/src/",
+];
+
+/// The word, and the one that has replaced it.
+const REPLACED: [(&str, &str); 21] = [
+    ("claim", "attempt"),
+    ("withdrawal", "releasing"),
+    ("upkeep", "renewal policy"),
+    ("contend", "local queue"),
+    ("streaks", "yield rule"),
+    ("lookout", "blockers"),
+    ("rivals", "contention"),
+    ("knocking", "probe"),
+    ("standing", "confirmed nodes"),
+    ("wish", "acquire request"),
+    ("station", "worker"),
+    ("bell", "notifier"),
+    ("mailbox", "inbox"),
+    ("presence", "open lock"),
+    ("said", "seen value, or reply"),
+    ("met", "server info"),
+    ("steward", "admin client"),
+    ("vigil", "watcher"),
+    ("witness", "instrumentation"),
+    ("tenure", "supervised run"),
+    ("warden", "watchdog"),
+];
 
 const KEYWORDS: [&str; 15] = [
     "crate", "super", "in", "async", "const", "unsafe", "extern", "fn", "struct", "enum", "trait",
@@ -109,6 +162,16 @@ mod tests {
             "// pub secret",
             "pub owner: u8,",
         ] {
+            assert_eq!(found(good), [0; 0], "{good}");
+        }
+    }
+
+    #[test]
+    fn a_word_that_was_replaced_does_not_come_back() {
+        for bad in ["struct Claim;", "pub(crate) enum Vigil {}", "mod warden;"] {
+            assert_eq!(found(bad), [1], "{bad}");
+        }
+        for good in ["struct Claimed;", "fn claim() {}", "// struct Claim"] {
             assert_eq!(found(good), [0; 0], "{good}");
         }
     }

@@ -1,9 +1,9 @@
 //! The arguments of the verbs for scripts: `leasehold hold`, `acquire`, `extend` and `release`.
 
 use super::{
-    lock::{LockArguments, SpanArguments, WaitArguments},
-    place::Place,
-    terms,
+    lock::{LockArguments, SpanArguments, WaitFlags},
+    nodes::NodesArguments,
+    values,
 };
 use clap::Args;
 use leasehold::Owner;
@@ -20,7 +20,7 @@ pub(crate) struct HoldArguments {
     pub(crate) lock: LockArguments,
 
     #[command(flatten)]
-    pub(crate) wait: WaitArguments,
+    pub(crate) wait: WaitFlags,
 
     #[command(flatten)]
     pub(crate) span: SpanArguments,
@@ -42,7 +42,7 @@ pub(crate) struct AcquireArguments {
     pub(crate) lock: LockArguments,
 
     #[command(flatten)]
-    pub(crate) wait: WaitArguments,
+    pub(crate) wait: WaitFlags,
 
     /// Print one JSON object instead of lines for the shell
     #[arg(long)]
@@ -54,7 +54,7 @@ pub(crate) struct AcquireArguments {
 #[command(after_long_help = EXTEND_HELP)]
 pub(crate) struct ExtendArguments {
     /// How long the lock lasts from now on; a lock that lasts longer is not shortened
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = terms::ttl)]
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::ttl)]
     pub(crate) ttl: Duration,
 
     #[command(flatten)]
@@ -74,7 +74,7 @@ pub(crate) struct ReleaseArguments {
 #[command(mut_arg("nodes", |nodes| nodes.help(HELD_NODES).long_help(None)))]
 pub(crate) struct HeldArguments {
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: NodesArguments,
 
     /// The owner that `leasehold acquire` printed
     #[arg(long, value_name = "OWNER", value_parser = owner)]
@@ -85,7 +85,7 @@ pub(crate) struct HeldArguments {
     pub(crate) json: bool,
 
     /// The name of the lock
-    #[arg(value_parser = terms::resource)]
+    #[arg(value_parser = values::resource)]
     pub(crate) resource: String,
 }
 

@@ -1,6 +1,6 @@
 //! What every verb asks for that acquires a lock.
 
-use super::{place::Place, terms};
+use super::{nodes::NodesArguments, values};
 use clap::Args;
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 pub(crate) struct LockArguments {
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: NodesArguments,
 
     /// How long the lock stays on servers if its holder dies; at least 200ms
     ///
     /// While the lock is held, the lease is extended every third of this time. If that fails, the command that runs
     /// under the lock is ended within this time. A lock in a file on this machine is free as soon as its holder dies.
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = terms::ttl)]
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::ttl)]
     pub(crate) ttl: Duration,
 
     /// Text that is shown beside the holder's machine and process: up to 64 letters, digits, spaces, ._-:/@+
-    #[arg(long, value_name = "TEXT", value_parser = terms::label)]
+    #[arg(long, value_name = "TEXT", value_parser = values::label)]
     pub(crate) label: Option<String>,
 
     /// Serve the processes that use --fair first come, first served. Costs requests, and up to 3s if a waiter
@@ -40,20 +40,20 @@ pub(crate) struct LockArguments {
     pub(crate) quiet: bool,
 
     /// The name of the lock: the same for all processes that share it
-    #[arg(value_parser = terms::resource)]
+    #[arg(value_parser = values::resource)]
     pub(crate) resource: String,
 }
 
 /// How long to wait for it.
 #[derive(Debug, Args)]
-pub(crate) struct WaitArguments {
+pub(crate) struct WaitFlags {
     /// Wait at most this long for the lock, then exit with 124 [default: no limit]
     #[arg(
         short,
         long,
         value_name = "DURATION",
         conflicts_with = "no_wait",
-        value_parser = terms::wait,
+        value_parser = values::wait,
     )]
     pub(crate) wait: Option<Duration>,
 
@@ -73,7 +73,7 @@ pub(crate) struct SpanArguments {
     ///
     /// The command is asked to end earlier, by the grace and the time that is kept for SIGKILL, so that it has ended
     /// when the time is over. With 12s and the default --ttl it runs for 9.5s.
-    #[arg(long, value_name = "DURATION", value_parser = terms::max_hold)]
+    #[arg(long, value_name = "DURATION", value_parser = values::max_hold)]
     pub(crate) max_hold: Option<Duration>,
 
     /// Keep the lock for at least this long, even if it is released earlier, so that a short job does not run
@@ -81,6 +81,6 @@ pub(crate) struct SpanArguments {
     ///
     /// Servers do this by themselves. A lock in a file on this machine ends with its process, so leasehold stays until
     /// the time is over; a signal ends that.
-    #[arg(long, value_name = "DURATION", value_parser = terms::min_hold)]
+    #[arg(long, value_name = "DURATION", value_parser = values::min_hold)]
     pub(crate) min_hold: Option<Duration>,
 }

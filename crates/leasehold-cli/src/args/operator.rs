@@ -1,6 +1,6 @@
 //! The arguments of those who operate the servers: `leasehold admit` and `leasehold reconfigure`.
 
-use super::place::Place;
+use super::nodes::NodesArguments;
 use crate::node_list::{NodeList, NodeListParser};
 use clap::Args;
 
@@ -16,7 +16,7 @@ use clap::Args;
 )]
 pub(crate) struct AdmitArguments {
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: NodesArguments,
 
     /// Do not ask
     #[arg(long)]
@@ -35,7 +35,7 @@ pub(crate) struct AdmitArguments {
 )]
 pub(crate) struct ReconfigureArguments {
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: NodesArguments,
 
     /// The servers before the change, all of them; without it, the same
     #[arg(long, value_name = "URL,URL…", value_parser = NodeListParser)]

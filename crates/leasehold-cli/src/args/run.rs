@@ -1,8 +1,8 @@
 //! The arguments of `leasehold run`.
 
 use super::{
-    lock::{LockArguments, SpanArguments, WaitArguments},
-    terms,
+    lock::{LockArguments, SpanArguments, WaitFlags},
+    values,
 };
 use clap::{Args, ValueEnum};
 use std::{ffi::OsString, time::Duration};
@@ -19,7 +19,7 @@ pub(crate) struct RunArguments {
     pub(crate) lock: LockArguments,
 
     #[command(flatten)]
-    pub(crate) wait: WaitArguments,
+    pub(crate) wait: WaitFlags,
 
     #[command(flatten)]
     pub(crate) span: SpanArguments,
@@ -40,7 +40,7 @@ pub(crate) struct LossArguments {
     pub(crate) on_loss: OnLoss,
 
     /// Time between SIGTERM and SIGKILL, at most 40% of --ttl [default: 15% of --ttl, at most 4s]
-    #[arg(long, value_name = "DURATION", value_parser = terms::grace)]
+    #[arg(long, value_name = "DURATION", value_parser = values::grace)]
     pub(crate) grace: Option<Duration>,
 }
 

@@ -15,7 +15,7 @@ pub(crate) enum ServersCommand {
         count: u8,
 
         #[command(flatten)]
-        place: Place,
+        place: FolderArguments,
 
         #[command(flatten)]
         agreement: Agreement,
@@ -23,7 +23,7 @@ pub(crate) enum ServersCommand {
     /// Stop the servers that were started
     Stop {
         #[command(flatten)]
-        place: Place,
+        place: FolderArguments,
     },
     /// Say which of the servers are up, one a line
     Status {
@@ -36,12 +36,12 @@ pub(crate) enum ServersCommand {
         json: bool,
 
         #[command(flatten)]
-        place: Place,
+        place: FolderArguments,
     },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Place {
+pub(crate) struct FolderArguments {
     /// The folder that the servers live in [default: servers in this user's state folder]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) dir: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! The arguments of the commands that look: `status`, `list`, `wait`, `watch`, `doctor`; and of `force-release`.
 
-use super::{place::Place, terms};
+use super::{nodes::NodesArguments, values};
 use clap::Args;
 use std::{path::PathBuf, time::Duration};
 
@@ -13,7 +13,7 @@ use std::{path::PathBuf, time::Duration};
 #[command(after_long_help = STATUS_HELP)]
 pub(crate) struct StatusArguments {
     /// The name of the lock
-    #[arg(value_parser = terms::resource)]
+    #[arg(value_parser = values::resource)]
     pub(crate) resource: String,
 
     /// Show the holder of another library's lock, too: the beginning of what that has written
@@ -25,7 +25,7 @@ pub(crate) struct StatusArguments {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: NodesArguments,
 }
 
 /// List all locks, who holds them, and what was left over on a few nodes.
@@ -55,7 +55,7 @@ pub(crate) struct ListArguments {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: NodesArguments,
 }
 
 /// Wait until a lock is free, without taking it.
@@ -68,11 +68,11 @@ pub(crate) struct ListArguments {
 #[command(after_long_help = WAIT_HELP)]
 pub(crate) struct WaitArguments {
     /// The name of the lock
-    #[arg(value_parser = terms::resource)]
+    #[arg(value_parser = values::resource)]
     pub(crate) resource: String,
 
     /// Wait at most this long, then exit with 124 [default: no limit]
-    #[arg(long, value_name = "DURATION", value_parser = terms::limit)]
+    #[arg(long, value_name = "DURATION", value_parser = values::limit)]
     pub(crate) wait: Option<Duration>,
 
     /// Print one JSON object at the end
@@ -84,7 +84,7 @@ pub(crate) struct WaitArguments {
     pub(crate) quiet: bool,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: NodesArguments,
 }
 
 /// Show nodes and locks, again and again, until Ctrl-C.
@@ -98,7 +98,7 @@ pub(crate) struct WatchArguments {
     pub(crate) prefix: String,
 
     /// How often to look
-    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = terms::interval)]
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = values::interval)]
     pub(crate) every: Duration,
 
     /// Show one picture and end
@@ -110,7 +110,7 @@ pub(crate) struct WatchArguments {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: NodesArguments,
 }
 
 /// Examine the nodes, say what is wrong, why it matters, and what to do. Changes nothing on servers.
@@ -126,7 +126,7 @@ pub(crate) struct DoctorArguments {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: NodesArguments,
 }
 
 /// Measure how long a lock takes on these nodes, one after the other.
@@ -137,7 +137,7 @@ pub(crate) struct DoctorArguments {
 #[command(after_long_help = BENCH_HELP)]
 pub(crate) struct BenchArguments {
     /// How long to measure
-    #[arg(long = "for", value_name = "DURATION", default_value = "3s", value_parser = terms::interval)]
+    #[arg(long = "for", value_name = "DURATION", default_value = "3s", value_parser = values::interval)]
     pub(crate) span: Duration,
 
     /// Print one JSON object
@@ -145,7 +145,7 @@ pub(crate) struct BenchArguments {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: NodesArguments,
 }
 
 /// Take a lock away from whoever holds it. Two may hold it afterwards.
@@ -157,7 +157,7 @@ pub(crate) struct BenchArguments {
 #[command(after_long_help = FORCE_HELP)]
 pub(crate) struct ForceReleaseArguments {
     /// The name of the lock
-    #[arg(value_parser = terms::resource)]
+    #[arg(value_parser = values::resource)]
     pub(crate) resource: String,
 
     /// Do not ask
@@ -169,7 +169,7 @@ pub(crate) struct ForceReleaseArguments {
     pub(crate) foreign: bool,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: NodesArguments,
 }
 
 /// Print what a shell needs to complete the words of this command.

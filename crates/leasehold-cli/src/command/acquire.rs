@@ -2,7 +2,7 @@
 
 use crate::{
     args::hold::AcquireArguments, exit::Exit, exit_code, failure::Failure, giving_back, lock,
-    nodes::Nodes, output, patience::Wait, signals::Signals, told_lease::ToldLease,
+    nodes::Nodes, output, signals::Signals, told_lease::ToldLease, wait::Wait,
 };
 use leasehold::LockManager;
 use std::time::Duration;

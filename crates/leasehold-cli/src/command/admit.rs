@@ -10,7 +10,7 @@ use crate::{
 };
 use leasehold::{
     AbstentionCause,
-    operate::{Admission, Answer},
+    operate::{Admission, NodeAnswer},
 };
 
 /// Looks, asks, admits, and tells the code to exit with.
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &AdmitArguments) -> Result<u8, Failure> {
     for told in &survey {
         output::talk(format_args!("{}: {}", told.node, told.answer));
         let abstention = match &told.answer {
-            Answer::Told(survey) => survey.abstains,
+            NodeAnswer::Told(survey) => survey.abstains,
             _ => None,
         };
         abstaining += usize::from(abstention.is_some());
@@ -49,8 +49,8 @@ pub(crate) fn run(arguments: &AdmitArguments) -> Result<u8, Failure> {
     for told in &told {
         lines.push(format!("{}\t{}", told.node, told.answer));
         match &told.answer {
-            Answer::Silent(_) => silent += 1,
-            Answer::Told(Admission::Disagrees { .. }) => disagree += 1,
+            NodeAnswer::Silent(_) => silent += 1,
+            NodeAnswer::Told(Admission::Disagrees { .. }) => disagree += 1,
             _ => {}
         }
     }

@@ -9,7 +9,7 @@ use crate::{
     nodes::{Nodes, misused},
     output,
 };
-use leasehold::{LockManager, Mutex, clock::Clock, operate::Answer};
+use leasehold::{LockManager, Mutex, clock::Clock, operate::NodeAnswer};
 use std::time::Duration;
 use tokio::runtime;
 
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<u8, Failure> {
         let told = nodes.operator(&place.agreement)?.examine().await;
         let told = told.map_err(|error| nodes.wrong(&error))?;
         let round_trips = told.iter().filter_map(|told| match &told.answer {
-            Answer::Told(seen) => seen.round_trip(),
+            NodeAnswer::Told(seen) => seen.round_trip(),
             _ => None,
         });
         let mut round_trips: Vec<_> = round_trips.collect();

@@ -17,7 +17,7 @@ use crate::{
 };
 use leasehold::{
     ConfigError,
-    operate::{Answer, Examination, Operator, Told},
+    operate::{Examination, NodeAnswer, Operator, Told},
 };
 use std::time::Duration;
 
@@ -54,11 +54,13 @@ async fn examine(operator: &Operator) -> Result<Vec<Told<Examination>>, ConfigEr
     operator.answer_within(PATIENCE).examine().await
 }
 
-fn hangs(answer: &Answer<Examination>) -> bool {
+fn hangs(answer: &NodeAnswer<Examination>) -> bool {
     let is_late = |why: &String| findings::hangs(why);
     match answer {
-        Answer::Silent(why) => is_late(why),
-        Answer::Told(seen) => matches!(&seen.survey, Some(Answer::Silent(why)) if is_late(why)),
+        NodeAnswer::Silent(why) => is_late(why),
+        NodeAnswer::Told(seen) => {
+            matches!(&seen.survey, Some(NodeAnswer::Silent(why)) if is_late(why))
+        }
         _ => false,
     }
 }

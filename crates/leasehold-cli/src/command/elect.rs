@@ -10,9 +10,9 @@ use crate::{
     lock,
     nodes::Nodes,
     output,
-    patience::Wait,
     signals::Signals,
-    tenure::{Ended, Tenure},
+    supervised_run::{Ended, SupervisedRun},
+    wait::Wait,
 };
 use leasehold::LockManager;
 
@@ -26,14 +26,14 @@ pub(crate) fn run(arguments: &ElectArguments) -> Result<Exit, Failure> {
         ..
     } = arguments;
     let nodes = Nodes::choose(lock.place.nodes.as_ref())?;
-    let tenure = Tenure::new(&nodes, lock, span, loss, command)?.of_leader();
+    let supervised_run = SupervisedRun::new(&nodes, lock, span, loss, command)?.of_leader();
     if arguments.observe {
         return lock::runtime()?.block_on(observation::run(&nodes, arguments));
     }
     let manager = lock::manager(lock, &nodes)?;
     lock::runtime()?.block_on(async {
         let mut signals = Signals::listen()?;
-        campaign(&manager, &nodes, arguments, &tenure, &mut signals).await
+        campaign(&manager, &nodes, arguments, &supervised_run, &mut signals).await
     })
 }
 
@@ -41,7 +41,7 @@ async fn campaign(
     manager: &LockManager,
     nodes: &Nodes,
     arguments: &ElectArguments,
-    tenure: &Tenure<'_>,
+    supervised_run: &SupervisedRun<'_>,
     signals: &mut Signals,
 ) -> Result<Exit, Failure> {
     let options = lock::options(&arguments.lock, Some(&arguments.span));
@@ -55,7 +55,10 @@ async fn campaign(
             let (resource, term) = (&arguments.lock.resource, guard.fencing_token());
             output::talk(format_args!("leading {resource:?}: term {term}"));
         }
-        match tenure.serve(guard, manager.clock(), signals).await? {
+        match supervised_run
+            .serve(guard, manager.clock(), signals)
+            .await?
+        {
             Ended::Free(exit) => return Ok(exit),
             Ended::Lost(why, _) if arguments.once => {
                 return Err(Failure::new(exit_code::LEASE_LOST, why));

@@ -1,9 +1,9 @@
 //! `leasehold hold`: a lock for as long as somebody keeps our standard input open.
 
 use crate::{
-    args::hold::HoldArguments, exit::Exit, exit_code, failure::Failure, giving_back, lock,
-    nodes::Nodes, output, patience::Wait, signals::Signals, told_lease::ToldLease, upkeep::Upkeep,
-    watch::Story,
+    args::hold::HoldArguments, exit::Exit, exit_code, failure::Failure, giving_back,
+    hold_policy::HoldPolicy, lock, nodes::Nodes, output, signals::Signals, told_lease::ToldLease,
+    wait::Wait, watch::Story,
 };
 use leasehold::{LeaseGuard, LockManager};
 use std::io::{self, stdin};
@@ -41,13 +41,13 @@ async fn hold(
         giving_back::release(guard, lock.verbose).await;
         return Err(unread);
     }
-    let upkeep = Upkeep::new(lock.ttl, span.max_hold);
+    let policy = HoldPolicy::new(lock.ttl, span.max_hold);
     let ending = "stop whatever relies on it";
-    let mut story = Story::new(&guard, upkeep, span.max_hold, lock.verbose, ending);
+    let mut story = Story::new(&guard, policy, span.max_hold, lock.verbose, ending);
     let mut exit = select! {
         biased;
         signal = signals.next_end() => Exit::by(signal),
-        why = until_lost(&guard, &mut story, upkeep) => {
+        why = until_lost(&guard, &mut story, policy) => {
             giving_back::give_up(guard).await;
             return Err(Failure::new(exit_code::LEASE_LOST, why));
         }
@@ -63,14 +63,14 @@ async fn hold(
 }
 
 /// Waits for the loss, and tells the user of whatever comes before it.
-async fn until_lost(guard: &LeaseGuard, story: &mut Story, upkeep: Upkeep) -> String {
+async fn until_lost(guard: &LeaseGuard, story: &mut Story, policy: HoldPolicy) -> String {
     loop {
         if story.note(guard) {
             return story.why_held(guard);
         }
         select! {
             _ = guard.changed() => {}
-            () = sleep(upkeep.rest(guard.remaining())) => {}
+            () = sleep(policy.rest(guard.remaining())) => {}
         }
     }
 }

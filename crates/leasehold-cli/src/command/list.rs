@@ -10,7 +10,7 @@ use crate::{
     output, usable, waiting,
     whose::Whose,
 };
-use leasehold::operate::{Answer, Listing, Search};
+use leasehold::operate::{Listing, NodeAnswer, Search};
 use std::time::Duration;
 
 /// Lists, and tells the code to exit with.
@@ -57,11 +57,11 @@ fn tell_nodes(listing: &Listing, arguments: &ListArguments) -> Result<bool, Fail
     let (mut silent, mut has_more) = (0, false);
     for told in &listing.nodes {
         match &told.answer {
-            Answer::Silent(why) => {
+            NodeAnswer::Silent(why) => {
                 silent += 1;
                 output::talk(format_args!("{}: {why}", told.node));
             }
-            Answer::Told(scanned) if scanned.has_more => {
+            NodeAnswer::Told(scanned) if scanned.has_more => {
                 has_more = true;
                 let most = arguments.most;
                 output::talk(format_args!(

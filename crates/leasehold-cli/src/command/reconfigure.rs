@@ -2,7 +2,7 @@
 
 use crate::{
     args::operator::ReconfigureArguments, duration::Shown, exit_code, failure::Failure, nodes,
-    output, question, settle::warn_of_password, waiting,
+    output, question, resolve::warn_of_password, waiting,
 };
 use leasehold::{
     ReconfigureError,

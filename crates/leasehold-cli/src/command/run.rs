@@ -7,9 +7,9 @@ use crate::{
     failure::Failure,
     lock,
     nodes::Nodes,
-    patience::Wait,
     signals::Signals,
-    tenure::{Ended, Tenure},
+    supervised_run::{Ended, SupervisedRun},
+    wait::Wait,
 };
 use leasehold::LockManager;
 
@@ -23,16 +23,16 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
         ..
     } = arguments;
     let nodes = Nodes::choose(lock.place.nodes.as_ref())?;
-    let tenure = Tenure::new(&nodes, lock, span, loss, command)?;
+    let supervised_run = SupervisedRun::new(&nodes, lock, span, loss, command)?;
     let manager = lock::manager(lock, &nodes)?;
-    lock::runtime()?.block_on(under_lock(&manager, &nodes, arguments, &tenure))
+    lock::runtime()?.block_on(under_lock(&manager, &nodes, arguments, &supervised_run))
 }
 
 async fn under_lock(
     manager: &LockManager,
     nodes: &Nodes,
     arguments: &RunArguments,
-    tenure: &Tenure<'_>,
+    supervised_run: &SupervisedRun<'_>,
 ) -> Result<Exit, Failure> {
     let mut signals = Signals::listen()?;
     let options = lock::options(&arguments.lock, Some(&arguments.span));
@@ -47,7 +47,10 @@ async fn under_lock(
         Ok(guard) => guard,
         Err(end) => return end,
     };
-    match tenure.serve(guard, manager.clock(), &mut signals).await? {
+    match supervised_run
+        .serve(guard, manager.clock(), &mut signals)
+        .await?
+    {
         Ended::Free(exit) => Ok(exit),
         Ended::Lost(why, _) => Err(Failure::new(exit_code::LEASE_LOST, why)),
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     agreement::Agreement,
-    args::servers::{Place, ServersCommand},
+    args::servers::{FolderArguments, ServersCommand},
     exit_code,
     failure::Failure,
     folder,
@@ -10,7 +10,7 @@ use crate::{
     node_list::NodeList,
     output, waiting,
 };
-use leasehold::operate::{Admission, Answer, Told};
+use leasehold::operate::{Admission, NodeAnswer, Told};
 use leasehold_servers::{Fleet, FleetError, Member, ServerBinary};
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ pub(crate) fn run(command: &ServersCommand) -> Result<u8, Failure> {
     Ok(exit_code::SUCCESS)
 }
 
-fn start(count: u8, place: &Place, agreement: &Agreement) -> Result<(), Failure> {
+fn start(count: u8, place: &FolderArguments, agreement: &Agreement) -> Result<(), Failure> {
     let folder = folder_of(place)?;
     if place.dir.is_none() {
         folder::prepare(&folder)?;
@@ -50,8 +50,9 @@ fn admit(fleet: &Fleet, agreement: &Agreement) {
     let nodes = NodeList::parse(&fleet.nodes()).expect("a server that was started has an address");
     let operator = agreement.builder(&nodes).operator();
     let told = operator.map(|operator| waiting::for_it(operator.admit()));
-    let is_admitted =
-        |told: &Told<Admission>| matches!(told.answer, Answer::Told(Admission::Admitted { .. }));
+    let is_admitted = |told: &Told<Admission>| {
+        matches!(told.answer, NodeAnswer::Told(Admission::Admitted { .. }))
+    };
     if !matches!(told, Ok(Ok(Ok(told))) if told.iter().all(is_admitted)) {
         output::talk(
             "warning: the servers could not be told that they are new; the first lock waits for them",
@@ -59,7 +60,7 @@ fn admit(fleet: &Fleet, agreement: &Agreement) {
     }
 }
 
-fn stop(place: &Place) -> Result<(), Failure> {
+fn stop(place: &FolderArguments) -> Result<(), Failure> {
     let fleet = load("stop", place)?;
     let stopped = fleet.stop().map_err(|error| failure("stop", &error))?;
     let plural = if stopped == 1 { "" } else { "s" };
@@ -67,7 +68,7 @@ fn stop(place: &Place) -> Result<(), Failure> {
     Ok(())
 }
 
-fn status(nodes: bool, json: bool, place: &Place) -> Result<(), Failure> {
+fn status(nodes: bool, json: bool, place: &FolderArguments) -> Result<(), Failure> {
     let fleet = load("list", place)?;
     if nodes {
         return output::data(fleet.nodes());
@@ -99,11 +100,11 @@ fn line(member: &Member) -> String {
     format!("{}\tpid {}\t{state}", member.url(), member.pid)
 }
 
-fn load(what: &str, place: &Place) -> Result<Fleet, Failure> {
+fn load(what: &str, place: &FolderArguments) -> Result<Fleet, Failure> {
     Fleet::load(&folder_of(place)?).map_err(|error| failure(what, &error))
 }
 
-fn folder_of(place: &Place) -> Result<PathBuf, Failure> {
+fn folder_of(place: &FolderArguments) -> Result<PathBuf, Failure> {
     match &place.dir {
         Some(folder) => Ok(folder.clone()),
         None => Ok(folder::of_user()?.join("servers")),

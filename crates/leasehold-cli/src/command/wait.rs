@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &WaitArguments) -> Result<u8, Failure> {
 }
 
 /// What was seen last.
-struct End {
+struct WaitEnd {
     seen: Inspection,
     view: LockView,
     /// The nodes, where nobody holds the lock as far as they know.
@@ -48,7 +48,7 @@ struct End {
 }
 
 /// Waits until the lock is free, or will not be in time.
-fn wait(arguments: &WaitArguments, nodes: &Nodes) -> Result<End, Failure> {
+fn wait(arguments: &WaitArguments, nodes: &Nodes) -> Result<WaitEnd, Failure> {
     let (name, agreement) = (&arguments.resource, &arguments.place.agreement);
     let operator = nodes.operator(agreement)?;
     let clock = Clock::system();
@@ -78,7 +78,7 @@ fn wait(arguments: &WaitArguments, nodes: &Nodes) -> Result<End, Failure> {
             }
             patient = Some(examined);
         }
-        return Ok(End {
+        return Ok(WaitEnd {
             seen,
             view,
             patient,
@@ -99,7 +99,7 @@ fn wait_for_votes(arguments: &WaitArguments, nodes: &Nodes, time: Duration) -> R
 }
 
 /// Why the lock is not known to be free.
-fn not_free(arguments: &WaitArguments, end: &End) -> Failure {
+fn not_free(arguments: &WaitArguments, end: &WaitEnd) -> Failure {
     let (view, name) = (&end.view, &arguments.resource);
     if let State::OtherType(kind) = &view.state {
         return lock_view::no_lock(name, kind);

@@ -10,7 +10,7 @@ use crate::{
     picture::{Frame, Picture},
     whose::Whose,
 };
-use leasehold::{ConfigError, clock::Clock, operate::Answer};
+use leasehold::{ConfigError, clock::Clock, operate::NodeAnswer};
 use std::io::{IsTerminal, stdout};
 use tokio::{join, runtime, time::sleep};
 
@@ -62,8 +62,8 @@ async fn picture(
     let has_more = listing
         .nodes
         .iter()
-        .any(|told| matches!(&told.answer, Answer::Told(scanned) if scanned.has_more));
-    let silent = |answer: &Answer<_>| matches!(answer, Answer::Silent(_));
+        .any(|told| matches!(&told.answer, NodeAnswer::Told(scanned) if scanned.has_more));
+    let silent = |answer: &NodeAnswer<_>| matches!(answer, NodeAnswer::Silent(_));
     let unlisted = listing.nodes.iter();
     let unlisted = unlisted.filter(|told| silent(&told.answer)).count();
     let (now, patient) = (Clock::system().wall(), patient(agreement, quorum, &told));

@@ -2,7 +2,7 @@
 
 use leasehold::{
     Abstention,
-    operate::{Answer, Examination, FileExamination, Membership, Survey, Told},
+    operate::{Examination, FileExamination, Membership, NodeAnswer, Survey, Told},
 };
 use std::{collections::BTreeMap, time::Duration};
 
@@ -112,8 +112,8 @@ pub(crate) fn count_once(nodes: &mut [NodeFacts]) {
 impl NodeFacts {
     pub(crate) fn of(told: &Told<Examination>) -> Self {
         let state = match &told.answer {
-            Answer::Silent(why) => NodeState::Silent(without_advice(why).to_owned()),
-            Answer::Told(seen) => match &seen.file {
+            NodeAnswer::Silent(why) => NodeState::Silent(without_advice(why).to_owned()),
+            NodeAnswer::Told(seen) => match &seen.file {
                 Some(file) => NodeState::File(FileFacts::of(file)),
                 None => NodeState::Server(Box::new(ServerFacts::of(seen))),
             },
@@ -174,8 +174,8 @@ impl ServerFacts {
 impl VoteFacts {
     fn of(seen: &Examination) -> Self {
         let by_survey = match &seen.survey {
-            Some(Answer::Told(survey)) => Self::of_survey(survey),
-            Some(Answer::Silent(why)) => Self::NotTold(why.clone()),
+            Some(NodeAnswer::Told(survey)) => Self::of_survey(survey),
+            Some(NodeAnswer::Silent(why)) => Self::NotTold(why.clone()),
             _ => Self::Votes,
         };
         match (by_survey, &seen.refuses_writes) {

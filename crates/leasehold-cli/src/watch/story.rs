@@ -1,6 +1,6 @@
 //! What the user was told of the lease, and what there is to tell of its end.
 
-use crate::{duration::Shown, output, upkeep::Upkeep};
+use crate::{duration::Shown, hold_policy::HoldPolicy, output};
 use leasehold::{Danger, Instant, LeaseGuard, LeaseState, LossCause};
 use std::time::Duration;
 use tokio::time;
@@ -11,7 +11,7 @@ pub(crate) struct Story {
     /// What is said of each new end of the lease, if anything is.
     verbose: bool,
     max_hold: Option<Duration>,
-    upkeep: Upkeep,
+    policy: HoldPolicy,
     /// When the command began.
     begun: time::Instant,
     told: LeaseState,
@@ -32,7 +32,7 @@ impl Story {
     /// A story that begins now. `ending` completes "lost the lock …; ".
     pub(crate) fn new(
         guard: &LeaseGuard,
-        upkeep: Upkeep,
+        policy: HoldPolicy,
         max_hold: Option<Duration>,
         verbose: bool,
         ending: &'static str,
@@ -40,7 +40,7 @@ impl Story {
         Self {
             verbose,
             max_hold,
-            upkeep,
+            policy,
             begun: time::Instant::now(),
             told: LeaseState::Held,
             trouble: None,
@@ -145,7 +145,7 @@ impl Story {
         };
         // The time to leave begins before the limit is reached, and the hold began before the command. A
         // suspended machine's time does not count here.
-        let held = self.begun.elapsed() + 2 * self.upkeep.terminate_before();
+        let held = self.begun.elapsed() + 2 * self.policy.terminate_before();
         match (cause, self.max_hold.filter(|most| held >= *most)) {
             (Some(cause @ LossCause::Gone { .. }), _) => {
                 format!("lost the lock {resource:?} while the command ran: {cause}; {ending}")

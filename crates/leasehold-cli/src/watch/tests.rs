@@ -13,7 +13,7 @@ fn runtime() -> Runtime {
 
 fn rules(on_loss: OnLoss) -> Rules {
     Rules {
-        upkeep: Upkeep::new(TTL, None),
+        policy: HoldPolicy::new(TTL, None),
         max_hold: None,
         on_loss,
         verbose: false,

@@ -131,7 +131,7 @@ fn a_run_that_ended_well_leaves_no_process_behind() {
     let group = run.process();
     run.close_stdin();
     assert_eq!(run.end().code, 0);
-    // The warden has a group of its own; with stderr closed, as `end` has seen, it is gone as well.
+    // The watchdog has a group of its own; with stderr closed, as `end` has seen, it is gone as well.
     assert!(!lives(group));
 }
 
@@ -243,32 +243,32 @@ fn a_job_of_which_only_the_shell_would_be_killed_is_killed_whole() {
 }
 
 #[test]
-fn a_warden_that_was_stopped_itself_hears_all_before_it_judges() {
+fn a_watchdog_that_was_stopped_itself_hears_all_before_it_judges() {
     let user = User::new();
     let script = "sleep 0.3; echo up; sleep 2.5; echo still; sleep 0.7; echo done";
     let words = ["run", "--ttl", "1s", "demo", "--", "sh", "-c", script];
     let mut run = user.run(&words).start();
     assert_eq!(run.line(), "up");
-    let warden = warden_of(run.process());
-    kill_process(warden, Signal::STOP).expect("it is there");
+    let watchdog = watchdog_of(run.process());
+    kill_process(watchdog, Signal::STOP).expect("it is there");
     // By all that it has heard, the lease ends meanwhile.
     assert_eq!(run.line(), "still");
-    kill_process(warden, Signal::CONT).expect("it is there");
+    kill_process(watchdog, Signal::CONT).expect("it is there");
     run.end().assert(0, "done\n", &user.local());
 }
 
 /// The small second process of a run.
-fn warden_of(run: Pid) -> Pid {
+fn watchdog_of(run: Pid) -> Pid {
     let run = run.as_raw_nonzero();
     let children = fs::read_to_string(format!("/proc/{run}/task/{run}/children"));
     let children = children.expect("this is Linux");
-    let is_warden = |pid: &&str| {
+    let is_watchdog = |pid: &&str| {
         let words = fs::read_to_string(format!("/proc/{pid}/cmdline"));
-        words.is_ok_and(|words| words.contains("warden"))
+        words.is_ok_and(|words| words.contains("watchdog"))
     };
-    let warden = children.split_whitespace().find(is_warden);
-    let warden = warden.and_then(|pid| pid.parse().ok());
-    warden
+    let watchdog = children.split_whitespace().find(is_watchdog);
+    let watchdog = watchdog.and_then(|pid| pid.parse().ok());
+    watchdog
         .and_then(Pid::from_raw)
         .expect("it came after a moment")
 }
@@ -343,22 +343,22 @@ fn a_watchdog_that_is_killed_is_replaced_and_the_user_is_told() {
     let group = run.pid();
     let notice = [run.error_line(), run.error_line(), String::new()].join("\n");
     assert_eq!(notice, user.local());
-    let first = warden_of(run.process());
+    let first = watchdog_of(run.process());
     kill_process(first, Signal::KILL).expect("it is there");
     let said = run.error_line();
     assert!(said.ends_with("starting another"), "{said}");
     // The second does what the first would have done, also if that one's end came at a bad time.
-    wait_until(|| warden_is_there(run.process(), first));
+    wait_until(|| watchdog_is_there(run.process(), first));
     run.signal(Signal::KILL);
     wait_until(|| !lives(group));
     run.end_alone();
 }
 
-fn warden_is_there(run: Pid, but: Pid) -> bool {
-    let wardens = processes_with("warden", but);
+fn watchdog_is_there(run: Pid, but: Pid) -> bool {
+    let watchdogs = processes_with("watchdog", but);
     let path = format!("/proc/{0}/task/{0}/children", run.as_raw_nonzero());
     let children = fs::read_to_string(path).expect("this is Linux");
-    !wardens.is_empty() && children.split_whitespace().count() >= 2
+    !watchdogs.is_empty() && children.split_whitespace().count() >= 2
 }
 
 #[test]

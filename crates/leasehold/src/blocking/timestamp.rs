@@ -3,7 +3,10 @@
 use super::wait::wait;
 use crate::{
     error::ConfigError,
-    timestamp::{self, AcquireError, ExtendError, ReleaseOutcome, TimestampOptions},
+    timestamp::{
+        self, TimestampAcquireError, TimestampExtendError, TimestampOptions,
+        TimestampReleaseOutcome,
+    },
 };
 use leasehold_core::{Instant, Resource};
 use std::time::Duration;
@@ -16,13 +19,13 @@ use std::time::Duration;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let server = leasehold_servers::Server::start()?;
 /// # let url = server.url();
-/// use leasehold::{blocking::TimestampLock, timestamp::ReleaseOutcome};
+/// use leasehold::{blocking::TimestampLock, timestamp::TimestampReleaseOutcome};
 ///
 /// let lock = TimestampLock::new(&url, "lock.foo")?;
 /// let guard = lock.acquire()?;
 /// assert!(guard.is_valid());
 /// assert!(lock.try_acquire().unwrap_err().is_contention());
-/// assert_eq!(guard.release(), ReleaseOutcome::Released);
+/// assert_eq!(guard.release(), TimestampReleaseOutcome::Released);
 /// # Ok(())
 /// # }
 /// ```
@@ -80,7 +83,7 @@ impl TimestampLock {
     ///
     /// # Errors
     /// As [`TimestampLock::acquire`](crate::timestamp::TimestampLock::acquire).
-    pub fn acquire(&self) -> Result<TimestampGuard, AcquireError> {
+    pub fn acquire(&self) -> Result<TimestampGuard, TimestampAcquireError> {
         wait(self.0.acquire()).map(TimestampGuard)
     }
 
@@ -88,7 +91,10 @@ impl TimestampLock {
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire).
-    pub fn acquire_within(&self, patience: Duration) -> Result<TimestampGuard, AcquireError> {
+    pub fn acquire_within(
+        &self,
+        patience: Duration,
+    ) -> Result<TimestampGuard, TimestampAcquireError> {
         wait(self.0.acquire_within(patience)).map(TimestampGuard)
     }
 
@@ -96,7 +102,7 @@ impl TimestampLock {
     ///
     /// # Errors
     /// As [`TimestampLock::try_acquire`](crate::timestamp::TimestampLock::try_acquire).
-    pub fn try_acquire(&self) -> Result<TimestampGuard, AcquireError> {
+    pub fn try_acquire(&self) -> Result<TimestampGuard, TimestampAcquireError> {
         wait(self.0.try_acquire()).map(TimestampGuard)
     }
 }
@@ -137,13 +143,13 @@ impl TimestampGuard {
     ///
     /// # Errors
     /// As [`TimestampGuard::extend`](crate::timestamp::TimestampGuard::extend).
-    pub fn extend(&self) -> Result<(), ExtendError> {
+    pub fn extend(&self) -> Result<(), TimestampExtendError> {
         wait(self.0.extend())
     }
 
     /// Gives the lock back if its key still carries our value and its time is not up, and tells what became of it. Waits as
     /// [`extend`](Self::extend) does.
-    pub fn release(self) -> ReleaseOutcome {
+    pub fn release(self) -> TimestampReleaseOutcome {
         wait(self.0.release())
     }
 }

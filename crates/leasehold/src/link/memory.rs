@@ -44,7 +44,7 @@ impl MemoryNode {
         MemoryLink {
             node: self.clone(),
             clock,
-            inbox: Arc::new(MemoryInbox(Mutex::new(InboxState {
+            inbox: Arc::new(MemoryInbox(Mutex::new(MemoryInboxState {
                 events: VecDeque::from([LinkEvent::Up(None), LinkEvent::Changed(None)]),
                 waker: None,
             }))),
@@ -62,10 +62,10 @@ pub struct MemoryLink {
 
 /// What a link has to tell, and whom to wake.
 #[derive(Debug)]
-struct MemoryInbox(Mutex<InboxState>);
+struct MemoryInbox(Mutex<MemoryInboxState>);
 
 #[derive(Debug)]
-struct InboxState {
+struct MemoryInboxState {
     events: VecDeque<LinkEvent>,
     waker: Option<Waker>,
 }

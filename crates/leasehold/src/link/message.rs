@@ -18,7 +18,7 @@ pub struct Message<'a> {
 #[derive(Debug, Default)]
 pub struct Draft {
     /// Whose words they are; none if nobody has written any.
-    dialect: Option<Dialect>,
+    wording: Option<Wording>,
     words: Vec<u8>,
     /// Where each link adds something of its own, if it does.
     gap: Option<usize>,
@@ -27,9 +27,9 @@ pub struct Draft {
 /// A way to put requests into words. Links have one in common if, and only if, each says every request as the other does,
 /// but for what it adds of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dialect(u64);
+pub struct Wording(u64);
 
-impl Dialect {
+impl Wording {
     /// One that is like no other.
     #[expect(clippy::new_without_default, reason = "no two are the same")]
     #[must_use]
@@ -43,7 +43,7 @@ impl<'a> Message<'a> {
     /// A request that is given to the first link at the time `given`, by the manager's clock. Its answers carry the tag.
     pub const fn new(tag: Tag, request: &'a Request, given: Instant, draft: &'a mut Draft) -> Self {
         // Argument S3: whatever it says is of another request, for another lock or owner.
-        draft.dialect = None;
+        draft.wording = None;
         Self {
             tag,
             request,
@@ -70,22 +70,22 @@ impl<'a> Message<'a> {
         self.given
     }
 
-    /// The request in the words of a dialect: as another link wrote them before, or as `write` does now, which also tells
+    /// The request in one wording: as another link wrote them before, or as `write` does now, which also tells
     /// where each link adds something of its own, if it does. Gives what stands before that, and what behind it.
     pub fn words(
         &mut self,
-        dialect: Dialect,
+        wording: Wording,
         write: impl FnOnce(&Request, &mut Vec<u8>) -> Option<usize>,
     ) -> (&[u8], Option<&[u8]>) {
         let Draft {
-            dialect: written,
+            wording: written,
             words,
             gap,
         } = &mut *self.draft;
-        if *written != Some(dialect) {
+        if *written != Some(wording) {
             words.clear();
             *gap = write(self.request, words);
-            *written = Some(dialect);
+            *written = Some(wording);
         }
         match gap.and_then(|gap| words.split_at_checked(gap)) {
             Some((before, behind)) => (before, Some(behind)),
@@ -105,8 +105,8 @@ mod tests {
         }
     }
 
-    fn said(message: &mut Message<'_>, dialect: Dialect, times: &mut usize) -> String {
-        let (before, behind) = message.words(dialect, |request, words| {
+    fn said(message: &mut Message<'_>, wording: Wording, times: &mut usize) -> String {
+        let (before, behind) = message.words(wording, |request, words| {
             *times += 1;
             words.extend_from_slice(request.resource().as_bytes());
             None
@@ -123,12 +123,12 @@ mod tests {
         };
         // Of the same tag, which says nothing about what is asked.
         let tag = Tag { attempt, step: 0 };
-        let (ours, theirs, mut draft) = (Dialect::new(), Dialect::new(), Draft::default());
+        let (ours, theirs, mut draft) = (Wording::new(), Wording::new(), Draft::default());
         for name in ["a", "b"] {
             let (request, mut times) = (look(name), 0);
             let mut message = Message::new(tag, &request, Instant::ORIGIN, &mut draft);
-            for (dialect, expected) in [(ours, 1), (ours, 1), (theirs, 2), (theirs, 2), (ours, 3)] {
-                assert_eq!(said(&mut message, dialect, &mut times), name);
+            for (wording, expected) in [(ours, 1), (ours, 1), (theirs, 2), (theirs, 2), (ours, 3)] {
+                assert_eq!(said(&mut message, wording, &mut times), name);
                 assert_eq!(times, expected);
             }
         }

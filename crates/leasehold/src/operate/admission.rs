@@ -1,7 +1,7 @@
 //! What became of a node that was to vote again.
 
 #[cfg(doc)]
-use super::Answer;
+use super::NodeAnswer;
 use super::{Membership, Operator, Survey, Told};
 use crate::{
     configuration::Configuration,
@@ -54,7 +54,7 @@ impl Operator {
     /// Waits for all nodes at once, for about half a minute at most. Doing it again changes nothing.
     ///
     /// # Errors
-    /// [`ConfigError::Thread`] if there is no thread to be had. What a single node said is in its [`Answer`].
+    /// [`ConfigError::Thread`] if there is no thread to be had. What a single node said is in its [`NodeAnswer`].
     ///
     /// # Cancel safety
     /// Dropping the future loses the answers; the nodes are told all the same.
@@ -62,10 +62,10 @@ impl Operator {
     /// # Examples
     /// ```
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use leasehold::{LockManager, operate::Answer};
+    /// use leasehold::{LockManager, operate::NodeAnswer};
     ///
     /// for told in LockManager::builder().memory(3).operator()?.admit().await? {
-    ///     assert_eq!(told.answer, Answer::NeedsNone);
+    ///     assert_eq!(told.answer, NodeAnswer::NeedsNone);
     /// }
     /// # Ok(())
     /// # }

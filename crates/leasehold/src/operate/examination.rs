@@ -1,6 +1,6 @@
 //! Everything that a node tells of itself and that matters to locks.
 
-use super::{Answer, Survey, Told, at_once, survey_of};
+use super::{NodeAnswer, Survey, Told, at_once, survey_of};
 use crate::{
     builder::{Operated, Spot},
     clock::Clock,
@@ -50,7 +50,7 @@ pub struct Examination {
     /// away. None if it takes writes, which was tried without writing anything.
     pub refuses_writes: Option<String>,
     /// Whether it votes, and for which configuration; or why that could not be told.
-    pub survey: Option<Answer<Survey>>,
+    pub survey: Option<NodeAnswer<Survey>>,
     /// Of a node that is a file: what is in it.
     pub file: Option<FileExamination>,
 }
@@ -118,7 +118,7 @@ impl Examination {
         self.round_trips.get(self.round_trips.len() / 2).copied()
     }
 
-    fn of(checkup: Checkup, survey: Answer<Survey>) -> Self {
+    fn of(checkup: Checkup, survey: NodeAnswer<Survey>) -> Self {
         let config = checkup.config.unwrap_or_default();
         let info = checkup.info.unwrap_or_default();
         let said = |name: &str| info.get(name).filter(|value| !value.is_empty()).cloned();
@@ -220,7 +220,7 @@ pub(super) async fn examine(
             let answer = match limits.whole {
                 None => looking.await,
                 Some(limit) => timeout(limit, looking).await.unwrap_or_else(|_| {
-                    Answer::Silent(format!("the node did not answer within {limit:?}"))
+                    NodeAnswer::Silent(format!("the node did not answer within {limit:?}"))
                 }),
             };
             Told { node, answer }
@@ -235,10 +235,10 @@ async fn one(
     lock: &CheckedLock,
     limit: Option<Duration>,
     configuration: &Configuration,
-) -> Answer<Examination> {
+) -> NodeAnswer<Examination> {
     let node_key = configuration.node_key();
     match spot {
-        Spot::Elsewhere => Answer::NeedsNone,
+        Spot::Elsewhere => NodeAnswer::NeedsNone,
         Spot::Server(url) => {
             let visit = match limit {
                 Some(limit) => AdminClient::visit_briefly(url, node_key, limit).await,
@@ -246,16 +246,16 @@ async fn one(
             };
             match visit {
                 Ok(admin_client) => server(admin_client, extent, lock, configuration).await,
-                Err(why) => Answer::Silent(why),
+                Err(why) => NodeAnswer::Silent(why),
             }
         }
         #[cfg(all(feature = "file", unix))]
         Spot::File(file) => match file.contents(Clock::system()) {
             Ok(contents) => {
                 let trial = file.try_out(Clock::system());
-                Answer::Told(of_file(contents, trial.err()))
+                NodeAnswer::Told(of_file(contents, trial.err()))
             }
-            Err(why) => Answer::Silent(why),
+            Err(why) => NodeAnswer::Silent(why),
         },
     }
 }
@@ -265,7 +265,7 @@ async fn server(
     extent: Extent,
     lock: &CheckedLock,
     configuration: &Configuration,
-) -> Answer<Examination> {
+) -> NodeAnswer<Examination> {
     let queues = configuration.queues();
     let checkup = match extent {
         Extent::Everything => admin_client.check_up(Clock::system(), lock, &queues).await,
@@ -273,11 +273,11 @@ async fn server(
     };
     let checkup = match checkup {
         Ok(checkup) => checkup,
-        Err(why) => return Answer::Silent(why),
+        Err(why) => return NodeAnswer::Silent(why),
     };
     let survey = survey_of(&mut admin_client, configuration).await;
-    let survey = survey.map_or_else(Answer::Silent, Answer::Told);
-    Answer::Told(Examination::of(checkup, survey))
+    let survey = survey.map_or_else(NodeAnswer::Silent, NodeAnswer::Told);
+    NodeAnswer::Told(Examination::of(checkup, survey))
 }
 
 #[cfg(all(feature = "file", unix))]
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn what_a_server_does_not_tell_is_none() {
-        let silent = Answer::Silent("x".to_owned());
+        let silent = NodeAnswer::Silent("x".to_owned());
         let told = Examination::of(Checkup::default(), silent.clone());
         let expected = Examination {
             survey: Some(silent),
@@ -335,7 +335,7 @@ mod tests {
             info: Some(HashMap::from(pairs)),
             ..Checkup::default()
         };
-        let told = Examination::of(checkup, Answer::NeedsNone);
+        let told = Examination::of(checkup, NodeAnswer::NeedsNone);
         assert_eq!(told.round_trip(), Some(Duration::from_millis(2)));
         assert_eq!(told.version.as_deref(), Some("Valkey 8.1.3"));
         assert_eq!(told.memory.map(|memory| memory.limit), Some(None));

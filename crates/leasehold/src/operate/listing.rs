@@ -1,6 +1,6 @@
 //! All locks on the nodes.
 
-use super::{Answer, Told, UNLISTED, at_once, in_time};
+use super::{NodeAnswer, Told, UNLISTED, at_once, in_time};
 use crate::{
     builder::{Operated, Spot},
     clock::Clock,
@@ -90,7 +90,7 @@ impl Search {
         self
     }
 
-    /// A node that leaves anything unanswered for so long is [`Silent`](Answer::Silent). A large number of keys is gone
+    /// A node that leaves anything unanswered for so long is [`Silent`](NodeAnswer::Silent). A large number of keys is gone
     /// through in many small steps, each of which has this time.
     pub fn answer_within(mut self, limit: Duration) -> Self {
         self.answer_within = Some(limit);
@@ -225,11 +225,14 @@ pub(super) async fn list(operated: Operated, search: Search, limit: Option<Durat
     }
 }
 
-fn answer(read: &Result<Vec<Key>, Option<String>>, scanned: Option<Scanned>) -> Answer<Scanned> {
+fn answer(
+    read: &Result<Vec<Key>, Option<String>>,
+    scanned: Option<Scanned>,
+) -> NodeAnswer<Scanned> {
     match (read, scanned) {
-        (Err(Some(why)), _) => Answer::Silent(why.clone()),
-        (Err(None), _) | (Ok(_), None) => Answer::CannotBeListed,
-        (Ok(_), Some(scanned)) => Answer::Told(scanned),
+        (Err(Some(why)), _) => NodeAnswer::Silent(why.clone()),
+        (Err(None), _) | (Ok(_), None) => NodeAnswer::CannotBeListed,
+        (Ok(_), Some(scanned)) => NodeAnswer::Told(scanned),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What an operator of the nodes can do.
 
 #[cfg(doc)]
-use super::Answer;
+use super::NodeAnswer;
 use super::{
     Examination, Former, Listing, Reconfiguration, Search, Survey, Told, Watcher, ask_all, begin,
     elsewhere,
@@ -40,7 +40,7 @@ impl Operator {
     }
 
     /// The same nodes, with this time limit for each call: what a node has not told by then is
-    /// [`Silent`](Answer::Silent). Without one, a call ends when the connections give up, after half a minute or a whole.
+    /// [`Silent`](NodeAnswer::Silent). Without one, a call ends when the connections give up, after half a minute or a whole.
     ///
     /// A node that is silent for this reason may have done what it was asked, or do it later. The limit counts for
     /// [`survey`](Self::survey), [`examine`](Self::examine), [`examine_votes`](Self::examine_votes), [`list`](Self::list),
@@ -50,13 +50,13 @@ impl Operator {
     /// # Examples
     /// ```
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use leasehold::{LockManager, operate::Answer};
+    /// use leasehold::{LockManager, operate::NodeAnswer};
     /// use std::time::Duration;
     ///
     /// // Nobody listens there.
     /// let operator = LockManager::builder().nodes(["redis://127.0.0.1:1"]).operator()?;
     /// let told = operator.within(Duration::from_secs(2)).survey().await?;
-    /// assert!(matches!(told[0].answer, Answer::Silent(_)));
+    /// assert!(matches!(told[0].answer, NodeAnswer::Silent(_)));
     /// # Ok(())
     /// # }
     /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
@@ -74,7 +74,7 @@ impl Operator {
     }
 
     /// The same nodes, with this time limit for each answer of a node: one that leaves anything unanswered for so long is
-    /// [`Silent`](Answer::Silent), and one that is far away is heard to the end. Without one it is five seconds. The
+    /// [`Silent`](NodeAnswer::Silent), and one that is far away is heard to the end. Without one it is five seconds. The
     /// limit counts for [`examine`](Self::examine) and [`examine_votes`](Self::examine_votes), beside that of
     /// [`within`](Self::within); [`Search`] has one of its own.
     #[must_use]
@@ -111,7 +111,7 @@ impl Operator {
 
     /// What each server says of itself: whether it can be reached, what runs there, whether it votes, and for which
     /// configuration. Changes nothing. Other nodes are not asked, whatever state they are in:
-    /// [`NeedsNone`](Answer::NeedsNone).
+    /// [`NeedsNone`](NodeAnswer::NeedsNone).
     ///
     /// Waits for all nodes at once, for about half a minute at most.
     ///
@@ -145,10 +145,10 @@ impl Operator {
     /// # Examples
     /// ```no_run
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use leasehold::{LockManager, operate::Answer};
+    /// use leasehold::{LockManager, operate::NodeAnswer};
     ///
     /// for told in LockManager::builder().nodes(["redis://db1"]).operator()?.examine().await? {
-    ///     if let Answer::Told(examination) = told.answer {
+    ///     if let NodeAnswer::Told(examination) = told.answer {
     ///         println!("{}: {:?} away", told.node, examination.round_trip());
     ///     }
     /// }
@@ -186,7 +186,7 @@ impl Operator {
     /// locks' names are read first and then what stands under them, which is over already when it is told.
     ///
     /// Nodes in memory, those of a test's `World` among them, have no list, and say so:
-    /// [`CannotBeListed`](Answer::CannotBeListed).
+    /// [`CannotBeListed`](NodeAnswer::CannotBeListed).
     ///
     /// Waits for all nodes at once. Servers go through all their keys for it (`SCAN`), which takes them a second or so
     /// per million, in small steps.

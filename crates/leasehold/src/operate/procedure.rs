@@ -325,7 +325,7 @@ impl Plan {
                     site.visit = Ok((admin_client, look));
                 }
                 Ok(NodeChange::Other(now)) => {
-                    site.missed(format!("it has changed meanwhile: {now}"))
+                    site.missed(format!("it has changed meanwhile: {now}"));
                 }
                 Err(why) => site.missed(why),
             }
@@ -372,7 +372,7 @@ impl Plan {
                     site.outcome = Outcome::Waits { left }
                 }
                 Ok(NodeChange::Other(now)) => {
-                    site.missed(format!("it has changed meanwhile: {now}"))
+                    site.missed(format!("it has changed meanwhile: {now}"));
                 }
                 Err(why) => site.missed(why),
             }

@@ -25,7 +25,7 @@ pub(super) struct Instrumentation {
     nodes: Vec<NodeName>,
     wishes: ByNumber<OperationId, UnderWay>,
     /// By the acquisitions that won them.
-    leases: ByNumber<OperationId, HeldLease>,
+    leases: ByNumber<OperationId, ObservedLease>,
     ending: ByNumber<OperationId, EndingLease>,
     asked: ByNumber<(NodeId, Tag), (RequestKind, Instant)>,
 }
@@ -42,7 +42,7 @@ struct UnderWay {
     attempts: u32,
 }
 
-struct HeldLease {
+struct ObservedLease {
     resource: Resource,
     owner: Owner,
     since: Instant,
@@ -52,7 +52,7 @@ struct HeldLease {
 
 /// A lease that is being given back.
 struct EndingLease {
-    held: HeldLease,
+    held: ObservedLease,
     begun: Instant,
 }
 
@@ -229,7 +229,7 @@ impl Instrumentation {
             valid_for: lease.valid_until.saturating_since(now),
         };
         tell(&mut self.audience, &acquired);
-        let held = HeldLease {
+        let held = ObservedLease {
             resource: wished.resource,
             owner: lease.owner.clone(),
             since: now,

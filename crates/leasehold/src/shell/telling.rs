@@ -1,6 +1,6 @@
 //! Telling callers and holders, and whoever observes, what became of what they wanted.
 
-use super::{Pending, Shell};
+use super::{Shell, Underway};
 use crate::{
     cell::Ended,
     error::{Danger, LossCause},
@@ -27,7 +27,7 @@ impl Shell {
 
     /// Gives a lease to whoever waits for it. If that caller has gone, even in the same moment, it is released.
     fn win(&mut self, id: OperationId, lease: Lease) {
-        if let Some(Pending::Lease { side, is_held }) = self.pending.get_mut(&id) {
+        if let Some(Underway::Lease { side, is_held }) = self.pending.get_mut(&id) {
             *is_held = side.0.win(lease);
             if *is_held {
                 self.held += 1;
@@ -41,21 +41,21 @@ impl Shell {
     /// Tells whoever waits what became of an operation.
     fn end(&mut self, id: OperationId, event: Event) {
         match (self.pending.remove(&id), event) {
-            (Some(Pending::Lease { side, .. }), Event::NotAcquired(failure)) => {
+            (Some(Underway::Lease { side, .. }), Event::NotAcquired(failure)) => {
                 drop(side.0.acquired.give(Err(Box::new(failure))));
             }
-            (Some(Pending::End(side)), Event::Released(outcome)) => {
+            (Some(Underway::End(side)), Event::Released(outcome)) => {
                 drop(side.0.ended.give(Ended::Released(outcome)));
             }
-            (Some(Pending::End(side)), Event::HandedOver(in_time)) => {
+            (Some(Underway::End(side)), Event::HandedOver(in_time)) => {
                 drop(side.0.ended.give(Ended::HandedOver(in_time)));
             }
-            (Some(Pending::Extend(answer)), Event::Extended(until)) => answer.give(Ok(until)),
-            (Some(Pending::Extend(answer)), Event::NotExtended(failure)) => {
+            (Some(Underway::Extend(answer)), Event::Extended(until)) => answer.give(Ok(until)),
+            (Some(Underway::Extend(answer)), Event::NotExtended(failure)) => {
                 answer.give(Err(failure));
             }
-            (Some(Pending::Evict(answer)), Event::Released(outcome)) => answer.give(outcome),
-            (Some(Pending::Inspect(answer)), Event::Inspected(votes)) => answer.give(votes),
+            (Some(Underway::Evict(answer)), Event::Released(outcome)) => answer.give(outcome),
+            (Some(Underway::Inspect(answer)), Event::Inspected(votes)) => answer.give(votes),
             // Whoever asked has gone, or did not want to know.
             (None, _) => {}
             (Some(_), event) => unreachable!("an operation ended as {event:?}"),
@@ -64,7 +64,7 @@ impl Shell {
 
     /// Tells the holder what became of the lease.
     fn change(&mut self, id: OperationId, change: LeaseChange) {
-        let (Some(Pending::Lease { side, .. }), Some(handle)) =
+        let (Some(Underway::Lease { side, .. }), Some(handle)) =
             (self.pending.get(&id), self.handle.upgrade())
         else {
             return;

@@ -2,7 +2,7 @@
 
 use super::{
     desk::{Desk, SharedNode},
-    error::{AcquireError, Held},
+    error::{TimestampAcquireError, TimestampHeld},
     guard::TimestampGuard,
     lease::Lease,
     subject::Subject,
@@ -12,7 +12,7 @@ use leasehold_core::Instant;
 use std::{sync::Arc, time::Duration};
 use tokio::{sync::oneshot, time::timeout};
 
-type AcquireResult = Result<TimestampGuard, AcquireError>;
+type AcquireResult = Result<TimestampGuard, TimestampAcquireError>;
 
 /// Tries until the answer can be given, or nobody waits for it any more.
 pub(super) async fn run(
@@ -46,7 +46,7 @@ struct Acquisition {
     started: Instant,
     attempts: u32,
     /// What the last attempt failed of.
-    last: Option<AcquireError>,
+    last: Option<TimestampAcquireError>,
 }
 
 impl Acquisition {
@@ -71,7 +71,7 @@ impl Acquisition {
                 None
             }
             Some(Ok(Err(error))) => Some(Err(error)),
-            Some(Err(_)) => Some(Err(AcquireError::ShutDown {
+            Some(Err(_)) => Some(Err(TimestampAcquireError::ShutDown {
                 resource: self.subject.resource.clone(),
             })),
             None => Some(Err(self.timed_out())),
@@ -87,9 +87,9 @@ impl Acquisition {
     /// Between half and all of the pause, so that those who wait together do not try together.
     fn pause(&self) -> Duration {
         let pause = match &self.last {
-            Some(AcquireError::Unreachable { .. } | AcquireError::Unclear { .. }) => {
-                self.subject.options.pause.max(AWAY)
-            }
+            Some(
+                TimestampAcquireError::Unreachable { .. } | TimestampAcquireError::Unclear { .. },
+            ) => self.subject.options.pause.max(AWAY),
             _ => self.subject.options.pause,
         };
         let half = pause / 2;
@@ -98,16 +98,16 @@ impl Acquisition {
         self.left().map_or(pause, |left| left.min(pause))
     }
 
-    fn timed_out(&mut self) -> AcquireError {
+    fn timed_out(&mut self) -> TimestampAcquireError {
         let last = self.last.take().unwrap_or_else(|| {
             let reason = "it has not answered yet".to_owned();
-            AcquireError::Unreachable {
+            TimestampAcquireError::Unreachable {
                 resource: self.subject.resource.clone(),
                 node: self.subject.node.clone(),
                 reason,
             }
         });
-        AcquireError::TimedOut {
+        TimestampAcquireError::TimedOut {
             resource: self.subject.resource.clone(),
             attempts: self.attempts,
             waited: self.subject.clocks.now().saturating_since(self.started),
@@ -145,7 +145,7 @@ async fn take(subject: &Arc<Subject>, desk: Desk, node: &mut StampNode) -> Acqui
     let (resource, name) = (subject.resource.clone(), subject.node.clone());
     if !reading.is_set() {
         let now = reading.now;
-        return Err(AcquireError::ClockNotSet { resource, now });
+        return Err(TimestampAcquireError::ClockNotSet { resource, now });
     }
     match node.acquire(resource.as_bytes(), reading.now, end).await {
         Ok(StampVerdict::Granted) => {
@@ -158,13 +158,13 @@ async fn take(subject: &Arc<Subject>, desk: Desk, node: &mut StampNode) -> Acqui
                 false => Err(subject.too_late(reading.started)),
             }
         }
-        Ok(StampVerdict::Held(until)) => Err(AcquireError::Held(Held {
+        Ok(StampVerdict::Held(until)) => Err(TimestampAcquireError::Held(TimestampHeld {
             resource,
             node: name,
             until,
             remaining: reading.until_free(until),
         })),
-        Ok(StampVerdict::Foreign(found)) => Err(AcquireError::NotATimestamp {
+        Ok(StampVerdict::Foreign(found)) => Err(TimestampAcquireError::NotATimestamp {
             resource,
             node: name,
             found,

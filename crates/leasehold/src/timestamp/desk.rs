@@ -2,10 +2,10 @@
 
 use super::{
     acquisition,
-    error::{AcquireError, ExtendError, LossCause},
+    error::{TimestampAcquireError, TimestampExtendError, TimestampLossCause},
     guard::TimestampGuard,
     lease::Lease,
-    outcome::ReleaseOutcome,
+    outcome::TimestampReleaseOutcome,
     subject::Subject,
 };
 use crate::{
@@ -34,15 +34,15 @@ pub(super) enum Order {
         patience: Option<Duration>,
         /// The guard releases by it, and until there is one it keeps the thread.
         desk: Desk,
-        answer: oneshot::Sender<Result<TimestampGuard, AcquireError>>,
+        answer: oneshot::Sender<Result<TimestampGuard, TimestampAcquireError>>,
     },
     Extend {
         lease: Arc<Lease>,
-        answer: oneshot::Sender<Result<(), ExtendError>>,
+        answer: oneshot::Sender<Result<(), TimestampExtendError>>,
     },
     Release {
         lease: Arc<Lease>,
-        answer: Option<oneshot::Sender<ReleaseOutcome>>,
+        answer: Option<oneshot::Sender<TimestampReleaseOutcome>>,
     },
 }
 
@@ -96,9 +96,9 @@ async fn carry_out(order: Order, node: SharedNode) {
     }
 }
 
-async fn extend(lease: &Lease, node: &SharedNode) -> Result<(), ExtendError> {
+async fn extend(lease: &Lease, node: &SharedNode) -> Result<(), TimestampExtendError> {
     let subject = &lease.subject;
-    let lost = |cause| ExtendError::Lost {
+    let lost = |cause| TimestampExtendError::Lost {
         resource: subject.resource.clone(),
         cause,
     };
@@ -123,13 +123,13 @@ async fn extend(lease: &Lease, node: &SharedNode) -> Result<(), ExtendError> {
         Ok(Kept::Done(written)) if written > end => {
             lease.carries_only(vec![written]);
             let resource = subject.resource.clone();
-            return Err(ExtendError::ClockSetBack { resource });
+            return Err(TimestampExtendError::ClockSetBack { resource });
         }
         Ok(Kept::Done(_)) => lease.confirm(end, reading.valid_until(timeout)),
-        Ok(Kept::Over) => return Err(lost(lease.lose(LossCause::TimedOut))),
-        Ok(Kept::Gone) => return Err(lost(lease.lose(LossCause::Gone))),
+        Ok(Kept::Over) => return Err(lost(lease.lose(TimestampLossCause::TimedOut))),
+        Ok(Kept::Gone) => return Err(lost(lease.lose(TimestampLossCause::Gone))),
         Ok(Kept::Other(found)) => {
-            return Err(lost(lease.lose(LossCause::Overwritten { found })));
+            return Err(lost(lease.lose(TimestampLossCause::Overwritten { found })));
         }
         Err(silence) => {
             if matches!(silence, Silence::Untouched(_)) {
@@ -142,23 +142,23 @@ async fn extend(lease: &Lease, node: &SharedNode) -> Result<(), ExtendError> {
     lease.lost().map_or(Ok(()), |cause| Err(lost(cause)))
 }
 
-async fn release(lease: &Lease, node: &SharedNode) -> ReleaseOutcome {
+async fn release(lease: &Lease, node: &SharedNode) -> TimestampReleaseOutcome {
     let subject = &lease.subject;
     let mut node = node.lock().await;
     if let Err(Silence::Untouched(reason) | Silence::Unclear(reason)) = node.connect().await {
-        return ReleaseOutcome::Unknown { reason };
+        return TimestampReleaseOutcome::Unknown { reason };
     }
     let now = subject.clocks.read().now;
     // Argument T4: once. If it was carried out and said again, it could delete the key of somebody who has acquired the
     // lock in the same second, since that one's value is the same.
     let key = subject.resource.as_bytes();
     match node.release(key, now, &lease.ours()).await {
-        Ok(Kept::Done(())) => ReleaseOutcome::Released,
-        Ok(Kept::Over) => ReleaseOutcome::AlreadyExpired,
-        Ok(Kept::Gone) => ReleaseOutcome::Gone,
-        Ok(Kept::Other(found)) => ReleaseOutcome::Overwritten { found },
+        Ok(Kept::Done(())) => TimestampReleaseOutcome::Released,
+        Ok(Kept::Over) => TimestampReleaseOutcome::AlreadyExpired,
+        Ok(Kept::Gone) => TimestampReleaseOutcome::Gone,
+        Ok(Kept::Other(found)) => TimestampReleaseOutcome::Overwritten { found },
         Err(Silence::Untouched(reason) | Silence::Unclear(reason)) => {
-            ReleaseOutcome::Unknown { reason }
+            TimestampReleaseOutcome::Unknown { reason }
         }
     }
 }

@@ -7,9 +7,9 @@ use std::{error::Error, fmt, time::Duration};
 /// Why a timestamp lock was not acquired.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum AcquireError {
+pub enum TimestampAcquireError {
     /// Somebody else holds it. Trying again later helps.
-    Held(Held),
+    Held(TimestampHeld),
     /// The key is there, but is no time in whole Unix seconds: another type, another text, milliseconds, or a number
     /// from before 2001. It was left as it is; trying again does not help. Choose another name, or delete the key if
     /// nobody needs it.
@@ -77,7 +77,7 @@ pub enum AcquireError {
 /// The facts about a timestamp lock that is held by somebody else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Held {
+pub struct TimestampHeld {
     /// What was to be locked.
     pub resource: Resource,
     /// The node.
@@ -88,7 +88,7 @@ pub struct Held {
     pub remaining: Duration,
 }
 
-impl AcquireError {
+impl TimestampAcquireError {
     /// What was to be locked.
     #[must_use]
     pub const fn resource(&self) -> &Resource {
@@ -180,16 +180,16 @@ impl AcquireError {
     }
 }
 
-impl fmt::Display for AcquireError {
+impl fmt::Display for TimestampAcquireError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "timestamp lock {:?}: ", self.resource().as_str())?;
         self.write_reason(out)
     }
 }
 
-impl Error for AcquireError {}
+impl Error for TimestampAcquireError {}
 
-leasehold_core::debug_by_sentence!(AcquireError {
+leasehold_core::debug_by_sentence!(TimestampAcquireError {
     Held(inner),
     NotATimestamp { resource, node, found },
     Unreachable { resource, node, reason },
@@ -203,13 +203,13 @@ leasehold_core::debug_by_sentence!(AcquireError {
 /// Why the lease of a timestamp lock was not extended.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ExtendError {
+pub enum TimestampExtendError {
     /// The lease is over and does not come back.
     Lost {
         /// What was held.
         resource: Resource,
         /// Why.
-        cause: LossCause,
+        cause: TimestampLossCause,
     },
     /// The node could not be asked, or refused as a whole. The lease is as valid as it was.
     Unreachable {
@@ -245,7 +245,7 @@ pub enum ExtendError {
 /// What ended the lease of a timestamp lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum LossCause {
+pub enum TimestampLossCause {
     /// Its time was up.
     TimedOut,
     /// Its key is gone: somebody deleted it, or the node has lost it.
@@ -258,7 +258,7 @@ pub enum LossCause {
     },
 }
 
-impl fmt::Display for LossCause {
+impl fmt::Display for TimestampLossCause {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TimedOut => out.write_str("its time was up"),
@@ -271,7 +271,7 @@ impl fmt::Display for LossCause {
     }
 }
 
-impl fmt::Display for ExtendError {
+impl fmt::Display for TimestampExtendError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let resource = match self {
             Self::Lost { resource, .. }
@@ -297,9 +297,9 @@ impl fmt::Display for ExtendError {
     }
 }
 
-impl Error for ExtendError {}
+impl Error for TimestampExtendError {}
 
-leasehold_core::debug_by_sentence!(ExtendError {
+leasehold_core::debug_by_sentence!(TimestampExtendError {
     Lost { resource, cause },
     Unreachable { resource, node, reason },
     Unclear { resource, node, reason },

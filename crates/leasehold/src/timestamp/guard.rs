@@ -2,9 +2,9 @@
 
 use super::{
     desk::{Desk, Order},
-    error::ExtendError,
+    error::TimestampExtendError,
     lease::Lease,
-    outcome::ReleaseOutcome,
+    outcome::TimestampReleaseOutcome,
 };
 use leasehold_core::{Instant, Resource};
 use std::{sync::Arc, time::Duration};
@@ -75,25 +75,25 @@ impl TimestampGuard {
     /// written it cannot be told.
     ///
     /// # Errors
-    /// [`Lost`](ExtendError::Lost) if the lease was over, or was found to be;
-    /// [`Unreachable`](ExtendError::Unreachable) and [`Unclear`](ExtendError::Unclear) if the node could not be asked
-    /// or did not answer, and [`ClockSetBack`](ExtendError::ClockSetBack) if this machine's clock was, each of which
+    /// [`Lost`](TimestampExtendError::Lost) if the lease was over, or was found to be;
+    /// [`Unreachable`](TimestampExtendError::Unreachable) and [`Unclear`](TimestampExtendError::Unclear) if the node could not be asked
+    /// or did not answer, and [`ClockSetBack`](TimestampExtendError::ClockSetBack) if this machine's clock was, each of which
     /// leaves the lease as valid as it was.
     ///
     /// # Cancel safety
     /// Dropping the future loses the answer; the lease is extended all the same, or lost.
-    pub async fn extend(&self) -> Result<(), ExtendError> {
+    pub async fn extend(&self) -> Result<(), TimestampExtendError> {
         let (answer, told) = oneshot::channel();
         let lease = Arc::clone(&self.lease);
         self.desk.post(Order::Extend { lease, answer });
-        let shut_down = || ExtendError::ShutDown {
+        let shut_down = || TimestampExtendError::ShutDown {
             resource: self.resource().clone(),
         };
         told.await.unwrap_or_else(|_| Err(shut_down()))?;
         // Argument T2: the confirmation may have come long before this task ran again.
         match self.lease.lost() {
             None => Ok(()),
-            Some(cause) => Err(ExtendError::Lost {
+            Some(cause) => Err(TimestampExtendError::Lost {
                 resource: self.resource().clone(),
                 cause,
             }),
@@ -103,19 +103,20 @@ impl TimestampGuard {
     /// Gives the lock back if its key still carries our value and its time is not up, and tells what became of it.
     ///
     /// Waits for its turn and for the node's answer, for two seconds at most, and about ten more where it has to connect.
-    /// It is tried once: see [`Unknown`](ReleaseOutcome::Unknown).
+    /// It is tried once: see [`Unknown`](TimestampReleaseOutcome::Unknown).
     ///
     /// # Cancel safety
     /// The release goes on in the background when the future is dropped.
-    pub async fn release(mut self) -> ReleaseOutcome {
+    pub async fn release(mut self) -> TimestampReleaseOutcome {
         let (answer, told) = oneshot::channel();
         self.hand_back(Some(answer));
-        told.await.unwrap_or_else(|_| ReleaseOutcome::Unknown {
-            reason: "the lock's thread has ended".to_owned(),
-        })
+        told.await
+            .unwrap_or_else(|_| TimestampReleaseOutcome::Unknown {
+                reason: "the lock's thread has ended".to_owned(),
+            })
     }
 
-    fn hand_back(&mut self, answer: Option<oneshot::Sender<ReleaseOutcome>>) {
+    fn hand_back(&mut self, answer: Option<oneshot::Sender<TimestampReleaseOutcome>>) {
         if !std::mem::replace(&mut self.is_released, true) {
             let lease = Arc::clone(&self.lease);
             self.desk.post(Order::Release { lease, answer });

@@ -1,6 +1,6 @@
 //! What is held, by its values and by the clock.
 
-use super::{error::LossCause, subject::Subject};
+use super::{error::TimestampLossCause, subject::Subject};
 use leasehold_core::Instant;
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -20,7 +20,7 @@ struct State {
     /// was lost.
     ours: Vec<u64>,
     valid_until: Instant,
-    lost: Option<LossCause>,
+    lost: Option<TimestampLossCause>,
 }
 
 impl Lease {
@@ -51,9 +51,13 @@ impl Lease {
     }
 
     /// Why it is over, if it is.
-    pub(super) fn lost(&self) -> Option<LossCause> {
+    pub(super) fn lost(&self) -> Option<TimestampLossCause> {
         let lost = self.state().lost.clone();
-        lost.or_else(|| self.remaining().is_zero().then_some(LossCause::TimedOut))
+        lost.or_else(|| {
+            self.remaining()
+                .is_zero()
+                .then_some(TimestampLossCause::TimedOut)
+        })
     }
 
     pub(super) fn ours(&self) -> Vec<u64> {
@@ -81,7 +85,7 @@ impl Lease {
     }
 
     /// What was found out on the node ends the lease, whatever the clock says.
-    pub(super) fn lose(&self, cause: LossCause) -> LossCause {
+    pub(super) fn lose(&self, cause: TimestampLossCause) -> TimestampLossCause {
         self.state().lost = Some(cause.clone());
         cause
     }

@@ -6,7 +6,7 @@ use std::fmt;
 /// a line in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ReleaseOutcome {
+pub enum TimestampReleaseOutcome {
     /// The key carried our value, whose time was not up, and is deleted.
     Released,
     /// The key carries our value still, and its time is up: the lock is free as it is, and whoever wants it overwrites
@@ -30,7 +30,7 @@ pub enum ReleaseOutcome {
     },
 }
 
-impl ReleaseOutcome {
+impl TimestampReleaseOutcome {
     /// Whether the lock was ours by its value to the end, and is known to be given back.
     #[must_use]
     pub const fn is_released(&self) -> bool {
@@ -38,7 +38,7 @@ impl ReleaseOutcome {
     }
 }
 
-impl fmt::Display for ReleaseOutcome {
+impl fmt::Display for TimestampReleaseOutcome {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Released => out.write_str("released"),

@@ -1,7 +1,7 @@
 //! One lock on one node, with all that an attempt has to know.
 
 use super::{
-    error::{AcquireError, ExtendError},
+    error::{TimestampAcquireError, TimestampExtendError},
     options::Checked,
     terms::Clocks,
 };
@@ -18,15 +18,15 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    pub(super) fn not_acquired(&self, silence: Silence) -> AcquireError {
+    pub(super) fn not_acquired(&self, silence: Silence) -> TimestampAcquireError {
         let (resource, node) = (self.resource.clone(), self.node.clone());
         match silence {
-            Silence::Untouched(reason) => AcquireError::Unreachable {
+            Silence::Untouched(reason) => TimestampAcquireError::Unreachable {
                 resource,
                 node,
                 reason,
             },
-            Silence::Unclear(reason) => AcquireError::Unclear {
+            Silence::Unclear(reason) => TimestampAcquireError::Unclear {
                 resource,
                 node,
                 reason,
@@ -35,23 +35,23 @@ impl Subject {
     }
 
     /// It was granted, and has no validity left.
-    pub(super) fn too_late(&self, started: Instant) -> AcquireError {
-        AcquireError::TooLate {
+    pub(super) fn too_late(&self, started: Instant) -> TimestampAcquireError {
+        TimestampAcquireError::TooLate {
             resource: self.resource.clone(),
             elapsed: self.clocks.now().saturating_since(started),
             timeout: self.options.timeout.as_duration(),
         }
     }
 
-    pub(super) fn not_extended(&self, silence: Silence) -> ExtendError {
+    pub(super) fn not_extended(&self, silence: Silence) -> TimestampExtendError {
         let (resource, node) = (self.resource.clone(), self.node.clone());
         match silence {
-            Silence::Untouched(reason) => ExtendError::Unreachable {
+            Silence::Untouched(reason) => TimestampExtendError::Unreachable {
                 resource,
                 node,
                 reason,
             },
-            Silence::Unclear(reason) => ExtendError::Unclear {
+            Silence::Unclear(reason) => TimestampExtendError::Unclear {
                 resource,
                 node,
                 reason,

@@ -1,8 +1,8 @@
 //! What needs a clock that goes wrong, or the node's answer at a given second.
 
 use super::{
-    AcquireError, ExtendError, LossCause, ReleaseOutcome, TimestampGuard, TimestampLock,
-    TimestampOptions, lease::Lease,
+    TimestampAcquireError, TimestampExtendError, TimestampGuard, TimestampLock, TimestampLossCause,
+    TimestampOptions, TimestampReleaseOutcome, lease::Lease,
 };
 use crate::link::redis::stamp::{Kept, StampNode, StampVerdict};
 use leasehold_servers::{Server, require_server};
@@ -133,18 +133,22 @@ async fn a_program_whose_clock_is_ahead_takes_a_lock_that_is_held() {
     let thief = lock(&server, 63).try_acquire().await.expect("it is over");
     assert!(held.is_valid() && thief.is_valid(), "two have it");
     // It does no further harm: what is not ours is left, and who looks learns that it is lost.
-    let ExtendError::Lost { cause, .. } = held.extend().await.expect_err("it is not ours") else {
+    let TimestampExtendError::Lost { cause, .. } = held.extend().await.expect_err("it is not ours")
+    else {
         panic!("the lease is lost")
     };
     let found = thief.value().to_string();
     assert_eq!(
         cause,
-        LossCause::Overwritten {
+        TimestampLossCause::Overwritten {
             found: found.clone()
         }
     );
     assert!(!held.is_valid());
-    assert_eq!(held.release().await, ReleaseOutcome::Overwritten { found });
+    assert_eq!(
+        held.release().await,
+        TimestampReleaseOutcome::Overwritten { found }
+    );
     assert_eq!(value(&server), Some(thief.value()));
 }
 
@@ -171,7 +175,10 @@ async fn a_lock_whose_time_is_up_is_left_to_whoever_wants_it() {
     let late = lock(&server, -70).try_acquire().await.expect("it is free");
     let guard = seen_by(late, &server, 0);
     let written = guard.value();
-    assert_eq!(guard.release().await, ReleaseOutcome::AlreadyExpired);
+    assert_eq!(
+        guard.release().await,
+        TimestampReleaseOutcome::AlreadyExpired
+    );
     assert_eq!(value(&server), Some(written));
     let next = lock(&server, 0).try_acquire().await.expect("it is over");
     assert!(next.value() > written);
@@ -185,10 +192,13 @@ async fn a_clock_that_was_set_back_extends_nothing() {
     let guard = seen_by(guard, &server, 0);
     let (written, until) = (guard.value(), guard.valid_until());
     let error = guard.extend().await.expect_err("there is no later end");
-    assert!(matches!(error, ExtendError::ClockSetBack { .. }), "{error}");
+    assert!(
+        matches!(error, TimestampExtendError::ClockSetBack { .. }),
+        "{error}"
+    );
     assert_eq!((guard.value(), guard.valid_until()), (written, until));
     assert_eq!(value(&server), Some(written));
-    assert_eq!(guard.release().await, ReleaseOutcome::Released);
+    assert_eq!(guard.release().await, TimestampReleaseOutcome::Released);
 }
 
 #[tokio::test]
@@ -196,7 +206,10 @@ async fn a_clock_that_is_not_set_writes_nothing() {
     let server = server();
     let error = lock(&server, -1_700_000_000).acquire().await;
     let error = error.expect_err("it is 1971 or so");
-    assert!(matches!(error, AcquireError::ClockNotSet { .. }), "{error}");
+    assert!(
+        matches!(error, TimestampAcquireError::ClockNotSet { .. }),
+        "{error}"
+    );
     assert!(
         error.to_string().ends_with("before 2001; set it"),
         "{error}"

@@ -88,7 +88,7 @@ mod state {
     }
 }
 
-use answer::{Answer, Leftover};
+use answer::{Awaited, Leftover};
 use cell::{Cell, MOMENT};
 use clock::{Clock, at};
 use error::LossCause;
@@ -106,7 +106,7 @@ use std::{
 fn an_answer_is_had_by_the_caller_or_known_to_be_nobodys() {
     // Argument S5: of a lease that is won while its caller goes, exactly one knows that it must be released.
     model(|| {
-        let answer = Arc::new(Answer::new());
+        let answer = Arc::new(Awaited::new());
         let shell = thread::spawn({
             let answer = Arc::clone(&answer);
             move || answer.give("a lease")
@@ -119,7 +119,7 @@ fn an_answer_is_had_by_the_caller_or_known_to_be_nobodys() {
                 assert_eq!((had, given), (Some("a lease"), Ok(())));
             }
             (Poll::Pending, Leftover::Come(lease)) => {
-                assert_eq!((lease, given), ("a lease", Ok(())))
+                assert_eq!((lease, given), ("a lease", Ok(())));
             }
             (Poll::Pending, Leftover::Owed) => assert_eq!(given, Err("a lease")),
             other => panic!("the caller was told {other:?}"),
@@ -132,7 +132,7 @@ fn an_answer_is_had_by_the_caller_or_known_to_be_nobodys() {
 fn a_caller_is_woken_by_the_answer_or_by_the_end_of_the_shell() {
     for comes in [true, false] {
         model(move || {
-            let answer = Arc::new(Answer::new());
+            let answer = Arc::new(Awaited::new());
             let shell = thread::spawn({
                 let answer = Arc::clone(&answer);
                 move || {

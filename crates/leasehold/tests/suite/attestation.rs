@@ -4,7 +4,7 @@ use crate::support::{block_on, eventually};
 use leasehold::{
     AbstentionCause, AcquireError, LeaseGuard, LockManager, LockOptions, ManagerBuilder,
     ReconfigureError, RestartGuard,
-    operate::{Answer, Former},
+    operate::{Former, NodeAnswer},
 };
 use leasehold_servers::{Server, ServerSet, require_server};
 use std::{
@@ -234,7 +234,7 @@ fn a_server_that_stops_to_write_what_its_disk_is_trusted_with_does_not_vote() {
 fn unsuitable(builder: &ManagerBuilder) -> String {
     let operator = builder.operator().expect("good addresses");
     let told = block_on(operator.survey()).expect("good addresses");
-    let Answer::Told(survey) = &told[0].answer else {
+    let NodeAnswer::Told(survey) = &told[0].answer else {
         panic!("{told:?}");
     };
     survey.unsuitable.clone().unwrap_or_default()

@@ -2,7 +2,7 @@
 
 use crate::support::{block_on, eventually};
 use leasehold::{
-    AcquireError, LeaseGuard, LockManager, LockOptions, ManagerBuilder, operate::Answer,
+    AcquireError, LeaseGuard, LockManager, LockOptions, ManagerBuilder, operate::NodeAnswer,
 };
 use leasehold_servers::{Mode, Proxy, Sentinel, Server, require_server};
 use std::time::Duration;
@@ -183,7 +183,7 @@ fn admit(split: &Split) {
     )
     .expect("a good address")
     {
-        assert!(matches!(told.answer, Answer::Told(_)), "{told:?}");
+        assert!(matches!(told.answer, NodeAnswer::Told(_)), "{told:?}");
     }
 }
 

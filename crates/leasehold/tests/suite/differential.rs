@@ -5,7 +5,7 @@ mod disturbed;
 
 use crate::support::{
     dice::Dice,
-    real::{Answer, Kept, Real, encoded, pairs},
+    real::{Kept, NodeAnswer, Real, encoded, pairs},
 };
 use leasehold::{
     RestartGuard,
@@ -261,7 +261,7 @@ impl Both {
     }
 
     /// The model takes over what the server has.
-    fn adopt(&mut self, real: &Answer) {
+    fn adopt(&mut self, real: &NodeAnswer) {
         self.data = Data::default();
         let now_ms = real.after_us / 1_000;
         let mut put = |words: &[&[u8]]| {
@@ -291,7 +291,7 @@ impl Both {
 }
 
 /// When it may have been: what `TIME` told, and the millisecond by which keys expire.
-fn moments(real: &Answer) -> Vec<Time> {
+fn moments(real: &NodeAnswer) -> Vec<Time> {
     let (first, last) = (real.before_us / 1_000, real.after_us / 1_000);
     let clocks = match told_us(&real.reply) {
         Some(us) => vec![us],
@@ -326,7 +326,7 @@ fn told_us(reply: &Reply) -> Option<u64> {
 }
 
 /// A key that ended while the server was read is there in one of the two only.
-fn forgive_the_end(model: &mut Kept, real: &Answer) {
+fn forgive_the_end(model: &mut Kept, real: &NodeAnswer) {
     let last = real.after_us / 1_000;
     for (ours, theirs) in model.keys.iter_mut().zip(&real.kept.keys) {
         let is_over = u64::try_from(ours.1).is_ok_and(|ends| ends <= last);

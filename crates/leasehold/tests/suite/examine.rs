@@ -3,7 +3,7 @@
 use crate::support::{block_on, eventually};
 use leasehold::{
     Inspection, Key, KeyFormat, LockManager, ManagerBuilder, RestartGuard,
-    operate::{Answer, Examination, Listing, Search},
+    operate::{Examination, Listing, NodeAnswer, Search},
 };
 use leasehold_servers::{Server, ServerSet, require_server};
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub(crate) fn builder(urls: &[String]) -> ManagerBuilder {
         .nodes(urls)
 }
 
-pub(crate) fn examine(builder: &ManagerBuilder) -> Vec<Answer<Examination>> {
+pub(crate) fn examine(builder: &ManagerBuilder) -> Vec<NodeAnswer<Examination>> {
     let told =
         block_on(builder.operator().expect("good addresses").examine()).expect("good addresses");
     told.into_iter().map(|told| told.answer).collect()
@@ -52,9 +52,9 @@ fn a_server_is_told_with_everything_that_matters_to_locks() {
     ];
     let told = examine(&builder(&urls));
     let [
-        Answer::Told(seen),
-        Answer::Silent(why),
-        Answer::Told(of_replica),
+        NodeAnswer::Told(seen),
+        NodeAnswer::Silent(why),
+        NodeAnswer::Told(of_replica),
     ] = &told[..]
     else {
         panic!("{told:?}");
@@ -78,7 +78,7 @@ fn a_server_is_told_with_everything_that_matters_to_locks() {
     assert_eq!(seen.persistence.fsync.as_deref(), Some("everysec"));
     assert_eq!(seen.lacking, Some(Vec::new()));
     assert_eq!(seen.lacking_for_fair, Some(Vec::new()));
-    let Some(Answer::Told(survey)) = &seen.survey else {
+    let Some(NodeAnswer::Told(survey)) = &seen.survey else {
         panic!("{seen:?}");
     };
     assert_eq!(survey.unsuitable, None);
@@ -121,7 +121,7 @@ fn all_locks_are_listed_node_by_node_and_leftovers_with_them() {
     // No more than were asked for, and it is told that there are more.
     let few = list(&builder(&urls), "orders/", 1);
     assert!(few.locks.len() < 3, "{few:?}");
-    let Answer::Told(scanned) = &few.nodes[0].answer else {
+    let NodeAnswer::Told(scanned) = &few.nodes[0].answer else {
         panic!("{few:?}");
     };
     assert!(scanned.has_more);
@@ -206,7 +206,7 @@ fn a_node_that_cannot_be_listed_is_not_taken_for_an_empty_one() {
     assert!(!listing.locks[0].is_free());
     let forbidden = [format!("redis://u:p@127.0.0.1:{}", server.port())];
     let listing = list(&builder(&forbidden), "", 9);
-    let Answer::Silent(why) = &listing.nodes[0].answer else {
+    let NodeAnswer::Silent(why) = &listing.nodes[0].answer else {
         panic!("{listing:?}");
     };
     assert!(why.contains("+scan"), "{why}");
@@ -222,7 +222,7 @@ fn a_file_tells_what_is_held_in_it_and_by_which_process() {
     let gone = lock("b").expect("it is free");
     assert!(block_on(gone.release()).is_released());
     let told = examine(&builder());
-    let [Answer::Told(seen)] = &told[..] else {
+    let [NodeAnswer::Told(seen)] = &told[..] else {
         panic!("{told:?}");
     };
     let file = seen.file.as_ref().expect("it is one");

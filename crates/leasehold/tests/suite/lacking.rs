@@ -4,7 +4,7 @@ use crate::{
     examine::{builder, examine},
     support::block_on,
 };
-use leasehold::operate::Answer;
+use leasehold::operate::NodeAnswer;
 use leasehold_servers::{Server, require_server};
 
 /// What docs/OPERATING.md asks for.
@@ -40,7 +40,7 @@ fn rights_that_are_missing_are_told_as_they_would_be_given() {
             .command(&[&words, rights].concat())
             .expect("it is taken");
         match &examine(&builder(std::slice::from_ref(&url)))[..] {
-            [Answer::Told(seen)] => seen.lacking.clone(),
+            [NodeAnswer::Told(seen)] => seen.lacking.clone(),
             other => panic!("{other:?}"),
         }
     };
@@ -90,7 +90,7 @@ fn a_key_is_lacking_where_the_lock_that_was_asked_about_needs_it() {
         }
         let told = block_on(operator.examine_votes()).expect("good addresses");
         match &told[0].answer {
-            Answer::Told(seen) => seen.clone(),
+            NodeAnswer::Told(seen) => seen.clone(),
             other => panic!("{other:?}"),
         }
     };
@@ -138,7 +138,7 @@ fn rights_that_fair_locks_alone_need_are_told_apart() {
         let words = [&words, keys, &ALL].concat();
         server.command(&words).expect("it is taken");
         match &examine(&builder(std::slice::from_ref(&url)))[..] {
-            [Answer::Told(seen)] => (seen.lacking.clone(), seen.lacking_for_fair.clone()),
+            [NodeAnswer::Told(seen)] => (seen.lacking.clone(), seen.lacking_for_fair.clone()),
             other => panic!("{other:?}"),
         }
     };

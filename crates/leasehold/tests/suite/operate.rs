@@ -4,7 +4,7 @@ use crate::support::{block_on, eventually, rivals::Rivals};
 use leasehold::{
     AcquireError, LockManager, LockOptions, ManagerBuilder, NodeList, ReconfigureError,
     RestartGuard,
-    operate::{Admission, Answer, Former, Membership, Outcome, Reconfiguration, Survey, Told},
+    operate::{Admission, Former, Membership, NodeAnswer, Outcome, Reconfiguration, Survey, Told},
 };
 use leasehold_servers::{Server, ServerSet, require_server};
 use std::{sync::atomic::Ordering::SeqCst, time::Duration};
@@ -20,7 +20,7 @@ fn builder(urls: &[String], max_ttl_ms: u32) -> ManagerBuilder {
         .defaults(LockOptions::new().ttl(max_ttl_ms * MS).node_limit(200 * MS))
 }
 
-fn admit(builder: &ManagerBuilder) -> Vec<Answer<Admission>> {
+fn admit(builder: &ManagerBuilder) -> Vec<NodeAnswer<Admission>> {
     let told =
         block_on(builder.operator().expect("good addresses").admit()).expect("good addresses");
     told.into_iter().map(|told| told.answer).collect()
@@ -214,7 +214,7 @@ fn a_change_that_was_begun_lets_nobody_in_until_it_is_made() {
     let survey = survey(&builder(&urls, 800));
     assert!(matches!(
         &survey[0].answer,
-        Answer::Told(told) if matches!(told.membership, Membership::Others { .. })
+        NodeAnswer::Told(told) if matches!(told.membership, Membership::Others { .. })
     ));
     let about = |server: &Server| {
         let kept = server.command(&["HGET", "leasehold:node", "about"]);
@@ -245,7 +245,10 @@ fn a_change_that_was_begun_lets_nobody_in_until_it_is_made() {
             "{error}"
         );
         let told = admit(&builder(&urls, max_ttl));
-        assert!(matches!(told[0], Answer::Told(Admission::Disagrees { .. })));
+        assert!(matches!(
+            told[0],
+            NodeAnswer::Told(Admission::Disagrees { .. })
+        ));
     }
     // It can be taken back as well as finished.
     let done = change(&builder(&urls, 400), Former::same()).expect("all are there");
@@ -357,7 +360,7 @@ fn a_restart_does_not_shorten_what_is_to_be_waited_for() {
     server.restart().expect("it starts again");
     drop(tries(builder(&urls, 400)));
     let survey = survey(&builder(&urls, 400));
-    let Answer::Told(told) = &survey[0].answer else {
+    let NodeAnswer::Told(told) = &survey[0].answer else {
         panic!("{survey:?}");
     };
     let left = told.abstains.as_ref().expect("a minute is not over").left;
@@ -369,7 +372,7 @@ fn a_new_node_votes_at_once_when_the_operator_says_so() {
     let (servers, urls) = servers(3);
     let look = || survey(&builder(&urls, 30_000));
     for told in look() {
-        let Answer::Told(told) = told.answer else {
+        let NodeAnswer::Told(told) = told.answer else {
             panic!("{told:?}");
         };
         assert_eq!(told.membership, Membership::Nobodys);
@@ -382,7 +385,7 @@ fn a_new_node_votes_at_once_when_the_operator_says_so() {
         "a look changes nothing"
     );
     for answer in admit(&builder(&urls, 30_000)) {
-        let Answer::Told(Admission::Admitted { was: Some(was) }) = answer else {
+        let NodeAnswer::Told(Admission::Admitted { was: Some(was) }) = answer else {
             panic!("{answer:?}");
         };
         assert_eq!(was.left, 30_302 * MS);
@@ -391,9 +394,9 @@ fn a_new_node_votes_at_once_when_the_operator_says_so() {
     let again = admit(&builder(&urls, 30_000));
     assert!(matches!(
         again[0],
-        Answer::Told(Admission::Admitted { was: None })
+        NodeAnswer::Told(Admission::Admitted { was: None })
     ));
-    let Answer::Told(told) = look().remove(0).answer else {
+    let NodeAnswer::Told(told) = look().remove(0).answer else {
         panic!("it is there");
     };
     assert_eq!(told.membership, Membership::Ours);
@@ -402,19 +405,19 @@ fn a_new_node_votes_at_once_when_the_operator_says_so() {
     let told = admit(&builder(&urls, 400));
     assert!(matches!(
         &told[0],
-        Answer::Told(Admission::Disagrees { .. })
+        NodeAnswer::Told(Admission::Disagrees { .. })
     ));
     servers[0].kill().expect("it runs");
     let told = admit(&builder(&urls, 30_000));
-    assert!(matches!(&told[0], Answer::Silent(_)), "{told:?}");
+    assert!(matches!(&told[0], NodeAnswer::Silent(_)), "{told:?}");
 }
 
 #[test]
 fn nodes_in_memory_need_no_operator() {
     let told = admit(&LockManager::builder().memory(3));
-    assert_eq!(told, vec![Answer::NeedsNone; 3]);
+    assert_eq!(told, vec![NodeAnswer::NeedsNone; 3]);
     let survey = survey(&LockManager::builder().memory(1));
-    assert_eq!(survey[0].answer, Answer::NeedsNone);
+    assert_eq!(survey[0].answer, NodeAnswer::NeedsNone);
 }
 
 /// Lets a node's clock be set back by three days, as far as its own hash shows that: all that was written is as far ahead.

@@ -4,7 +4,7 @@ use crate::support::block_on;
 use leasehold::{
     AcquireError, Key, LockManager, ManagerBuilder,
     blocking::LeaseGuard,
-    operate::{Admission, Answer},
+    operate::{Admission, NodeAnswer},
 };
 use leasehold_servers::{ServerSet, require_server};
 use std::time::Duration;
@@ -37,7 +37,7 @@ fn only_what_is_nobodys_is_admitted_where_only_that_is_meant() {
         assert!(
             matches!(
                 told.answer,
-                Answer::Told(Admission::NotNew { abstains: Some(_) })
+                NodeAnswer::Told(Admission::NotNew { abstains: Some(_) })
             ),
             "{}",
             told.answer
@@ -51,7 +51,7 @@ fn only_what_is_nobodys_is_admitted_where_only_that_is_meant() {
     for told in block_on(operator.admit_new()).expect("good addresses") {
         assert!(matches!(
             told.answer,
-            Answer::Told(Admission::Admitted { was: Some(_) })
+            NodeAnswer::Told(Admission::Admitted { was: Some(_) })
         ));
     }
     tries(builder(&urls, 30_000)).expect("they vote");
@@ -59,7 +59,7 @@ fn only_what_is_nobodys_is_admitted_where_only_that_is_meant() {
     for told in block_on(other.admit_new()).expect("good addresses") {
         assert!(matches!(
             told.answer,
-            Answer::Told(Admission::Disagrees { .. })
+            NodeAnswer::Told(Admission::Disagrees { .. })
         ));
     }
 }
@@ -74,7 +74,7 @@ fn a_node_that_hangs_is_silent_when_the_limit_is_over() {
     let told = told[0].answer.to_string();
     assert_eq!(told, "did not answer within the time limit");
     let listing = block_on(operator.list("", 10)).expect("a good address");
-    assert_eq!(listing.nodes[0].answer, Answer::Silent(told));
+    assert_eq!(listing.nodes[0].answer, NodeAnswer::Silent(told));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn nodes_in_memory_say_that_they_cannot_be_listed() {
     let guard = manager.mutex("orders/1").expect("a name").acquire();
     let listing = block_on(operator.list("orders/", 100)).expect("a thread");
     for told in listing.nodes {
-        assert_eq!(told.answer, Answer::CannotBeListed);
+        assert_eq!(told.answer, NodeAnswer::CannotBeListed);
     }
     let seen = block_on(operator.look("orders/1")).expect("a thread");
     assert!(seen.is_unclear() && seen.holder().is_none());

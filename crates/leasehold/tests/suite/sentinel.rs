@@ -3,7 +3,7 @@
 use crate::support::{block_on, eventually};
 use leasehold::{
     AcquireError, LeaseGuard, LockManager, LockOptions, ManagerBuilder, Mode as Kind,
-    operate::Answer,
+    operate::NodeAnswer,
 };
 use leasehold_servers::{Mode, Proxy, Sentinel, Server, require_server};
 use std::time::Duration;
@@ -180,7 +180,7 @@ fn a_guarded_lock_is_held_once_after_a_replica_that_lagged_was_promoted() {
     for told in
         block_on(guarded().operator().expect("good addresses").admit()).expect("a good address")
     {
-        assert!(matches!(told.answer, Answer::Told(_)), "{told:?}");
+        assert!(matches!(told.answer, NodeAnswer::Told(_)), "{told:?}");
     }
     let one = guarded().build().expect("a good address");
     let two = guarded().build().expect("a good address");

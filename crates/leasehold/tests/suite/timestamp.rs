@@ -6,7 +6,8 @@ mod weaknesses;
 
 use crate::support::{begin, block_on, eventually};
 use leasehold::timestamp::{
-    AcquireError, ExtendError, LossCause, ReleaseOutcome, TimestampLock, TimestampOptions,
+    TimestampAcquireError, TimestampExtendError, TimestampLock, TimestampLossCause,
+    TimestampOptions, TimestampReleaseOutcome,
 };
 use leasehold_servers::{Server, require_server};
 use std::{
@@ -67,7 +68,7 @@ fn a_key_says_in_whole_seconds_when_the_lease_ends_and_has_no_ttl() {
     assert_eq!(ttl.integer(), Some(-1));
     assert!(guard.is_valid());
     assert!(guard.remaining() <= Duration::from_secs(60));
-    assert_eq!(block_on(guard.release()), ReleaseOutcome::Released);
+    assert_eq!(block_on(guard.release()), TimestampReleaseOutcome::Released);
     assert_eq!(value(&server), None);
 }
 
@@ -96,14 +97,14 @@ fn patience_ends_with_what_the_last_attempt_found() {
     let lock = lock(&server, 3);
     let error = block_on(lock.acquire_within(Duration::from_millis(30)));
     let error = error.expect_err("it is held");
-    let AcquireError::TimedOut { attempts, last, .. } = &error else {
+    let TimestampAcquireError::TimedOut { attempts, last, .. } = &error else {
         panic!("{error}")
     };
     assert!(*attempts > 1);
-    assert!(matches!(&**last, AcquireError::Held(_)), "{last}");
+    assert!(matches!(&**last, TimestampAcquireError::Held(_)), "{last}");
     assert!(error.is_contention() && error.remaining().is_some());
     let once = block_on(lock.acquire_within(Duration::ZERO)).expect_err("it is held");
-    assert!(matches!(once, AcquireError::Held(_)), "{once}");
+    assert!(matches!(once, TimestampAcquireError::Held(_)), "{once}");
 }
 
 #[test]
@@ -133,8 +134,8 @@ fn siblings_are_locks_of_their_own() {
     let guard = block_on(lock.try_acquire()).expect("it is free");
     let other = block_on(sibling.try_acquire()).expect("it is free");
     assert_eq!(other.resource().as_str(), "lock.bar");
-    assert_eq!(block_on(guard.release()), ReleaseOutcome::Released);
-    assert_eq!(block_on(other.release()), ReleaseOutcome::Released);
+    assert_eq!(block_on(guard.release()), TimestampReleaseOutcome::Released);
+    assert_eq!(block_on(other.release()), TimestampReleaseOutcome::Released);
 }
 
 #[test]
@@ -147,7 +148,7 @@ fn an_extension_writes_a_later_second() {
     assert!(guard.value() > written);
     assert!(guard.valid_until() > until);
     assert_eq!(value(&server), Some(guard.value()));
-    assert_eq!(block_on(guard.release()), ReleaseOutcome::Released);
+    assert_eq!(block_on(guard.release()), TimestampReleaseOutcome::Released);
 }
 
 #[test]
@@ -155,7 +156,7 @@ fn an_extension_that_finds_something_else_ends_the_lease() {
     let server = server();
     let lock = lock(&server, 60);
     let cause = |error| match error {
-        ExtendError::Lost { cause, .. } => cause,
+        TimestampExtendError::Lost { cause, .. } => cause,
         other => panic!("{other}"),
     };
     let guard = block_on(lock.acquire()).expect("it is free");
@@ -166,27 +167,27 @@ fn an_extension_that_finds_something_else_ends_the_lease() {
         error.to_string(),
         r#"extend the timestamp lock "lock.foo": it is lost: its key is gone"#
     );
-    assert_eq!(cause(error), LossCause::Gone);
+    assert_eq!(cause(error), TimestampLossCause::Gone);
     assert!(!guard.is_valid() && guard.remaining().is_zero());
     // It does not come back.
     set(&server, guard.value());
     let again = block_on(guard.extend()).expect_err("it is lost");
-    assert_eq!(cause(again), LossCause::Gone);
+    assert_eq!(cause(again), TimestampLossCause::Gone);
     server.command(&["DEL", KEY]).expect("it answers");
-    assert_eq!(block_on(guard.release()), ReleaseOutcome::Gone);
+    assert_eq!(block_on(guard.release()), TimestampReleaseOutcome::Gone);
 
     let guard = block_on(lock.acquire()).expect("it is free");
     server.command(&["DEL", KEY]).expect("it answers");
     server.command(&["SADD", KEY, "x"]).expect("it answers");
     let found = "a set".to_owned();
     let error = block_on(guard.extend()).expect_err("it is a set");
-    let overwritten = LossCause::Overwritten {
+    let overwritten = TimestampLossCause::Overwritten {
         found: found.clone(),
     };
     assert_eq!(cause(error), overwritten);
     assert!(!guard.is_valid() && guard.remaining().is_zero());
     let outcome = block_on(guard.release());
-    assert_eq!(outcome, ReleaseOutcome::Overwritten { found });
+    assert_eq!(outcome, TimestampReleaseOutcome::Overwritten { found });
 }
 
 #[test]
@@ -199,7 +200,10 @@ fn a_lease_whose_time_is_up_is_not_extended_and_not_deleted() {
     assert!(error.to_string().ends_with("it is lost: its time was up"));
     let written = guard.value();
     eventually("the second of its key is over", || seconds() > written);
-    assert_eq!(block_on(guard.release()), ReleaseOutcome::AlreadyExpired);
+    assert_eq!(
+        block_on(guard.release()),
+        TimestampReleaseOutcome::AlreadyExpired
+    );
     assert_eq!(value(&server), Some(written), "free as it is");
     let next = block_on(lock.try_acquire()).expect("it is free");
     assert!(next.value() > written);

@@ -12,7 +12,7 @@ use std::{
 #[derive(Debug)]
 pub(super) struct Inbox {
     reach: Reach,
-    contents: Mutex<Contents>,
+    state: Mutex<InboxState>,
 }
 
 /// Whose changes a link is told of.
@@ -25,7 +25,7 @@ pub(super) enum Reach {
 }
 
 #[derive(Debug, Default)]
-struct Contents {
+struct InboxState {
     events: VecDeque<LinkEvent>,
     waker: Option<Waker>,
     state: Reported,
@@ -45,31 +45,31 @@ impl Inbox {
     pub(super) fn new(reach: Reach) -> Self {
         Self {
             reach,
-            contents: Mutex::default(),
+            state: Mutex::default(),
         }
     }
 
     /// Puts answers in, and *up* and *down* where they tell of one.
     pub(super) fn put(&self, answers: impl IntoIterator<Item = (Tag, Vote)>) {
-        let mut contents = lock(&self.contents);
+        let mut state = lock(&self.state);
         for (tag, vote) in answers {
             let reason = match &vote {
                 Vote::Unknown(fault) if fault.kind() == FaultKind::Down => Some(fault.to_string()),
                 _ => None,
             };
-            if reason.is_none() && contents.state != Reported::Up {
-                contents.state = Reported::Up;
-                contents.events.push_back(LinkEvent::Up(None));
-                contents.events.extend(self.promise());
+            if reason.is_none() && state.state != Reported::Up {
+                state.state = Reported::Up;
+                state.events.push_back(LinkEvent::Up(None));
+                state.events.extend(self.promise());
             }
-            contents.events.push_back(LinkEvent::Reply(tag, vote));
-            if let Some(reason) = reason.filter(|_| contents.state != Reported::Down) {
-                contents.state = Reported::Down;
-                contents.events.push_back(LinkEvent::Down(reason));
+            state.events.push_back(LinkEvent::Reply(tag, vote));
+            if let Some(reason) = reason.filter(|_| state.state != Reported::Down) {
+                state.state = Reported::Down;
+                state.events.push_back(LinkEvent::Down(reason));
             }
         }
-        let waker = contents.waker.take();
-        drop(contents);
+        let waker = state.waker.take();
+        drop(state);
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -91,18 +91,18 @@ impl Inbox {
         events: &mut Vec<LinkEvent>,
         most: usize,
     ) -> Poll<()> {
-        let mut contents = lock(&self.contents);
-        if contents.state == Reported::New {
-            contents.state = Reported::Up;
+        let mut state = lock(&self.state);
+        if state.state == Reported::New {
+            state.state = Reported::Up;
             if let Some(promise) = self.promise() {
-                contents.events.push_front(promise);
+                state.events.push_front(promise);
             }
-            contents.events.push_front(LinkEvent::Up(None));
+            state.events.push_front(LinkEvent::Up(None));
         }
-        let count = contents.events.len().min(most);
-        events.extend(contents.events.drain(..count));
-        if contents.events.is_empty() {
-            wake_later(&mut contents.waker, cx);
+        let count = state.events.len().min(most);
+        events.extend(state.events.drain(..count));
+        if state.events.is_empty() {
+            wake_later(&mut state.waker, cx);
             return Poll::Pending;
         }
         Poll::Ready(())
@@ -114,12 +114,12 @@ impl Watch for Inbox {
         if resource.is_none() && self.promise().is_none() {
             return;
         }
-        let mut contents = lock(&self.contents);
-        contents
+        let mut state = lock(&self.state);
+        state
             .events
             .push_back(LinkEvent::Changed(resource.cloned()));
-        let waker = contents.waker.take();
-        drop(contents);
+        let waker = state.waker.take();
+        drop(state);
         if let Some(waker) = waker {
             waker.wake();
         }

@@ -249,7 +249,7 @@ impl Store {
         }
         let (mut seen, mut locked, mut changed) = (seen.peekable(), Some(locked), Vec::new());
         while seen.peek().is_some() {
-            // Argument S10: it waits for the commit that is under way, though it only reads (`listener`).
+            // Argument S10: it waits for the commit that is under way, though it only reads (`subscriptions`).
             let txn = self.env.write_txn().map_err(|_| Lost)?;
             if let Some(locked) = locked.take() {
                 locked();

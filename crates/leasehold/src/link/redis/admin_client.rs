@@ -6,7 +6,7 @@ pub(crate) mod checkup;
 pub(crate) mod keys;
 
 use super::{
-    codec::{self, Frame, Inbox},
+    codec::{self, Frame, ReceiveBuffer},
     greeting::{self, NodeInfo},
     reply::words,
     scripts::flag,
@@ -23,7 +23,7 @@ use tokio::time::timeout;
 /// A visit that goes on.
 pub(crate) struct AdminClient {
     stream: Stream,
-    inbox: Inbox,
+    received: ReceiveBuffer,
     /// Whether the node told of a change while it was asked for something else.
     was_told: bool,
     /// Whether answers may still come that nobody waits for any more.
@@ -91,10 +91,10 @@ pub(crate) struct Settlement {
 impl AdminClient {
     /// Connects. The error is a fragment for people, without the password.
     pub(crate) async fn visit(url: RedisUrl, node_key: String) -> Result<Self, String> {
-        let (stream, inbox) = search::visit(&url).await?;
+        let (stream, received) = search::visit(&url).await?;
         Ok(Self {
             stream,
-            inbox,
+            received,
             was_told: false,
             owes: false,
             node_key,
@@ -261,12 +261,13 @@ impl AdminClient {
             codec::encode(&mut wire, parts);
         }
         self.owes = true;
-        let (stream, inbox, was_told) = (&mut self.stream, &mut self.inbox, &mut self.was_told);
+        let (stream, received, was_told) =
+            (&mut self.stream, &mut self.received, &mut self.was_told);
         let answers = async {
             send(stream, &wire).await?;
             let mut told = Vec::new();
             for _ in questions {
-                told.push(hear_beside(stream, inbox, was_told, &read).await?);
+                told.push(hear_beside(stream, received, was_told, &read).await?);
             }
             Ok::<_, String>(told)
         };

@@ -3,7 +3,7 @@
 mod locks;
 mod pending;
 
-pub(super) use pending::{Aside, Look, Pending, Waiting};
+pub(super) use pending::{Aside, Pending, PendingLook, PendingRequest};
 
 use super::{
     codec, greeting,
@@ -138,13 +138,13 @@ impl Backlog {
     }
 
     /// An answer to this request will come, of which nothing is said yet.
-    fn expect(&mut self, tag: Tag, kind: Kind, given: Instant) -> Waiting {
+    fn expect(&mut self, tag: Tag, kind: Kind, given: Instant) -> PendingRequest {
         if self.asked.is_empty() {
             self.forget(self.bytes.len());
         }
         *self.count(kind) += 1;
         let begins_at = self.end();
-        Waiting {
+        PendingRequest {
             tag,
             kind,
             given,
@@ -153,7 +153,7 @@ impl Backlog {
     }
 
     /// The bytes of a request that was just answered or is not yet, and whatever is behind them.
-    fn command(&self, waiting: &Waiting) -> &[u8] {
+    fn command(&self, waiting: &PendingRequest) -> &[u8] {
         self.at(waiting.begins_at)
             .map_or(&[], |at| &self.bytes[at..])
     }
@@ -165,7 +165,7 @@ impl Backlog {
     }
 
     /// What was asked by a request that was just answered or is not yet; none if its bytes do not tell.
-    pub(super) fn recall(&self, waiting: &Waiting, encoder: &Encoder) -> Option<Request> {
+    pub(super) fn recall(&self, waiting: &PendingRequest, encoder: &Encoder) -> Option<Request> {
         encoder.recall(waiting.kind, self.command(waiting))
     }
 
@@ -184,7 +184,7 @@ impl Backlog {
     }
 
     /// The same of a key that a request was about which was just answered by this `vote`. None if its bytes do not tell.
-    pub(super) fn look_behind(&mut self, waiting: &Waiting, vote: &Vote) -> Option<()> {
+    pub(super) fn look_behind(&mut self, waiting: &PendingRequest, vote: &Vote) -> Option<()> {
         let at = self.at(waiting.begins_at)?;
         let lock = recall::lock(waiting.kind, &self.bytes[at..])?;
         let key = at + lock.key.start..at + lock.key.end;
@@ -198,7 +198,7 @@ impl Backlog {
     fn expect_look(&mut self, said: SeenValue) {
         self.watch();
         let begins_at = self.end();
-        self.place(Aside::Look(Look { said, begins_at }));
+        self.place(Aside::Look(PendingLook { said, begins_at }));
     }
 
     /// Takes the answer that nearly every look gets, if `bytes` begin with it and are to one. Tells how long it is.
@@ -215,7 +215,7 @@ impl Backlog {
     }
 
     /// Whose key was looked at by a look that was just answered; none if that is no resource's.
-    pub(super) fn looked_at(&self, look: &Look, encoder: &Encoder) -> Option<Resource> {
+    pub(super) fn looked_at(&self, look: &PendingLook, encoder: &Encoder) -> Option<Resource> {
         let wire = &self.bytes[self.at(look.begins_at)?..];
         let key = recall::looked_at(wire)?;
         encoder.key_format().resource(&wire[key])
@@ -303,7 +303,7 @@ impl Backlog {
 
     /// The request that the next answer is to, if it is to one and all of it has left.
     #[inline]
-    pub(super) fn first(&self) -> Option<Waiting> {
+    pub(super) fn first(&self) -> Option<PendingRequest> {
         let place = self.asked.front().filter(|_| self.has_left())?;
         place.request()
     }
@@ -360,7 +360,7 @@ impl Backlog {
     }
 
     /// The lock that a request is about.
-    fn lock(&self, waiting: &Waiting) -> Option<LockedKey> {
+    fn lock(&self, waiting: &PendingRequest) -> Option<LockedKey> {
         let wire = self.command(waiting);
         let lock = recall::lock(waiting.kind, wire)?;
         Some((wire[lock.key].to_vec(), lock.owner.map(<[u8]>::to_vec)))
@@ -377,7 +377,7 @@ impl Backlog {
     /// each other's keys; for them, either order is one in which two clients might have come.
     pub(super) fn repeat(
         &mut self,
-        waiting: Waiting,
+        waiting: PendingRequest,
         encoder: &Encoder,
         met: &ServerInfo,
     ) -> Result<(), (Tag, Vote)> {

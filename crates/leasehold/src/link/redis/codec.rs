@@ -279,13 +279,13 @@ fn number(line: &[u8]) -> Result<i64, Stop> {
 
 /// The bytes that have come in and were not understood yet, in a buffer that is used again.
 #[derive(Debug, Default)]
-pub(super) struct Inbox {
+pub(super) struct ReceiveBuffer {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
 }
 
-impl Inbox {
+impl ReceiveBuffer {
     /// Where the next bytes go.
     pub(super) fn space(&mut self) -> &mut [u8] {
         if self.start > 0 {

@@ -2,7 +2,7 @@
 
 use super::{
     backlog::Backlog,
-    codec::Inbox,
+    codec::ReceiveBuffer,
     failover::SentinelWatch,
     handshake::Opened,
     interpreter::{Drained, Interpreter},
@@ -24,7 +24,7 @@ use tokio::{
 /// The stream to a node, and what came over it in part.
 pub(super) struct Connection {
     stream: Stream,
-    inbox: Inbox,
+    received: ReceiveBuffer,
     /// Whether answers may have come in that were not looked at, since enough were told.
     holds_answers: bool,
     /// Bytes were written that the stream may still keep to itself (TLS does).
@@ -38,14 +38,14 @@ impl Connection {
     pub(super) fn new(opened: Opened, encoder: Encoder) -> Self {
         let Opened {
             stream,
-            inbox,
+            received,
             met,
             hints,
         } = opened;
         let question = encoder.trusts_disk().then(|| Box::pin(sleep(PERIOD)));
         Self {
             stream,
-            inbox,
+            received,
             holds_answers: false,
             flush: false,
             interpreter: Interpreter::new(encoder, met, hints),
@@ -123,19 +123,19 @@ impl Connection {
         limit: usize,
     ) -> Poll<Result<(), String>> {
         if !self.holds_answers {
-            let mut space = ReadBuf::new(self.inbox.space());
+            let mut space = ReadBuf::new(self.received.space());
             let read = Pin::new(&mut self.stream).poll_read(cx, &mut space);
             ready!(read).map_err(|error| socket::reason(&error))?;
             let count = space.filled().len();
             if count == 0 {
                 return Poll::Ready(Err("the node closed the connection".to_owned()));
             }
-            self.inbox.filled(count);
+            self.received.filled(count);
         }
         self.holds_answers = true;
         let taken = self
             .interpreter
-            .take(&mut self.inbox, backlog, events, limit);
+            .take(&mut self.received, backlog, events, limit);
         self.holds_answers = taken? == Drained::Enough;
         Poll::Ready(Ok(()))
     }

@@ -1,7 +1,7 @@
 //! What a node tells about itself when it is greeted, and whether it is one to keep locks on.
 
 use super::{
-    codec::{self, Frame, Inbox},
+    codec::{self, Frame, ReceiveBuffer},
     reply::words,
     scripts::Encoder,
     socket::{Stream, Target},
@@ -46,7 +46,7 @@ pub(super) fn read(frame: &Frame<'_>) -> Result<NodeInfo, Vec<u8>> {
 
 /// Asks a server that somebody else named as a master whether it is one: a sentinel may have missed that it is
 /// none any more, and to a plain lock nothing else would tell.
-pub(super) async fn confirm(stream: &mut Stream, inbox: &mut Inbox) -> Result<(), Halt> {
+pub(super) async fn confirm(stream: &mut Stream, received: &mut ReceiveBuffer) -> Result<(), Halt> {
     let mut wire = Vec::new();
     codec::encode(&mut wire, &[b"ROLE"]);
     send(stream, &wire).await?;
@@ -58,7 +58,7 @@ pub(super) async fn confirm(stream: &mut Stream, inbox: &mut Inbox) -> Result<()
         Frame::List(parts) if parts.first() == Some(&Frame::Text(b"master")) => Ok(()),
         _ => Err("is a replica, and locks need a master".to_owned()),
     };
-    Ok(hear(stream, inbox, role).await??)
+    Ok(hear(stream, received, role).await??)
 }
 
 /// The question whether a node writes every change to its disk before it answers.

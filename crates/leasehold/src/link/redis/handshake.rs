@@ -1,10 +1,10 @@
 //! From an address to a connection that is ready for requests.
 
 use super::{
-    codec::{self, Frame, Inbox},
+    codec::{self, Frame, ReceiveBuffer},
     greeting,
     look::{self, Hints},
-    native::{Command, Native, Trial},
+    native::{Native, SentCommand, Trial},
     reply::words,
     rights::{self, Needs, is_about_rights},
     scripts::{Encoder, ServerInfo},
@@ -19,7 +19,7 @@ use tokio::time::timeout;
 /// A connection over which nothing was asked yet.
 pub(super) struct Opened {
     pub(super) stream: Stream,
-    pub(super) inbox: Inbox,
+    pub(super) received: ReceiveBuffer,
     pub(super) met: ServerInfo,
     pub(super) hints: Hints,
 }
@@ -39,23 +39,23 @@ pub(super) async fn meet(target: &Target, encoder: &Encoder) -> Result<Opened, H
 async fn meet_with(target: &Target, encoder: &Encoder, manners: Manners) -> Result<Opened, Halt> {
     let url = &target.url;
     let stream = socket::connect(url).await?;
-    let mut inbox = Inbox::default();
+    let mut received = ReceiveBuffer::default();
     let needs = Needs::of(encoder);
     let early = greeting::early(target, encoder);
     let introduction = async {
         let (mut stream, heard) =
-            introduce(stream, &mut inbox, url, &needs, manners, early).await?;
+            introduce(stream, &mut received, url, &needs, manners, early).await?;
         if target.is_named {
-            greeting::confirm(&mut stream, &mut inbox).await?;
+            greeting::confirm(&mut stream, &mut received).await?;
         }
         let met = match heard.no_scripts() {
-            None => greet(&mut stream, &mut inbox, url, encoder, heard.is_greeted).await?,
+            None => greet(&mut stream, &mut received, url, encoder, heard.is_greeted).await?,
             Some(error) if encoder.is_fenced() => {
                 return Err(explain(Step::Greeting, error, url).into());
             }
             Some(error) => {
                 let words = explain(Step::Call, error, url);
-                let native = try_without(&mut stream, &mut inbox, encoder, &words).await?;
+                let native = try_without(&mut stream, &mut received, encoder, &words).await?;
                 let mut met = ServerInfo::nobody(Disk::Ignored);
                 met.native = Some(native);
                 met
@@ -68,7 +68,7 @@ async fn meet_with(target: &Target, encoder: &Encoder, manners: Manners) -> Resu
             let (stream, met, hints) = outcome?;
             Ok(Opened {
                 stream,
-                inbox,
+                received,
                 met,
                 hints,
             })
@@ -89,13 +89,16 @@ pub(super) enum Manners {
 }
 
 /// Connects and logs in, for somebody who does not come for locks: nothing is loaded, and nothing greeted.
-pub(super) async fn log_in(target: &Target, manners: Manners) -> Result<(Stream, Inbox), Halt> {
+pub(super) async fn log_in(
+    target: &Target,
+    manners: Manners,
+) -> Result<(Stream, ReceiveBuffer), Halt> {
     let stream = socket::connect(&target.url).await?;
-    let mut inbox = Inbox::default();
+    let mut received = ReceiveBuffer::default();
     let introduction = async {
         let (mut stream, _) = introduce(
             stream,
-            &mut inbox,
+            &mut received,
             &target.url,
             &Needs::default(),
             manners,
@@ -103,12 +106,12 @@ pub(super) async fn log_in(target: &Target, manners: Manners) -> Result<(Stream,
         )
         .await?;
         if target.is_named {
-            greeting::confirm(&mut stream, &mut inbox).await?;
+            greeting::confirm(&mut stream, &mut received).await?;
         }
         Ok::<_, Halt>(stream)
     };
     match timeout(LIMIT, introduction).await {
-        Ok(stream) => Ok((stream?, inbox)),
+        Ok(stream) => Ok((stream?, received)),
         Err(_) => Err(format!("the node did not answer within {LIMIT:?}").into()),
     }
 }
@@ -168,7 +171,7 @@ impl IntroductionReplies {
 
 async fn introduce(
     mut stream: Stream,
-    inbox: &mut Inbox,
+    received: &mut ReceiveBuffer,
     url: &RedisUrl,
     needs: &Needs,
     manners: Manners,
@@ -198,7 +201,7 @@ async fn introduce(
     };
     let mut old_node = false;
     for step in steps {
-        let answer = hear(&mut stream, inbox, |frame| refusal(step, frame)).await?;
+        let answer = hear(&mut stream, received, |frame| refusal(step, frame)).await?;
         match answer {
             // What was said behind it may have failed for want of a login; its answers mean nothing.
             _ if old_node => {}
@@ -213,7 +216,7 @@ async fn introduce(
         }
     }
     if old_node {
-        introduce_again(&mut stream, inbox, url, needs, &mut heard).await?;
+        introduce_again(&mut stream, received, url, needs, &mut heard).await?;
     }
     Ok((stream, heard))
 }
@@ -221,7 +224,7 @@ async fn introduce(
 /// As [`introduce`], in the older protocol, behind answers that mean nothing.
 async fn introduce_again(
     stream: &mut Stream,
-    inbox: &mut Inbox,
+    received: &mut ReceiveBuffer,
     url: &RedisUrl,
     needs: &Needs,
     heard: &mut IntroductionReplies,
@@ -230,10 +233,10 @@ async fn introduce_again(
     if heard.is_greeted {
         // Said without a login, like all the rest of it, and to be said again.
         heard.is_greeted = false;
-        hear(stream, inbox, |_| ()).await?;
+        hear(stream, received, |_| ()).await?;
     }
     for step in say(stream, url, needs, Protocol::Resp2, heard.hints, &[]).await? {
-        match hear(stream, inbox, |frame| refusal(step, frame)).await? {
+        match hear(stream, received, |frame| refusal(step, frame)).await? {
             Some(error) if step.is_about_scripts() && forbids(&error) => {
                 heard.refused.push((step, error));
             }
@@ -247,14 +250,14 @@ async fn introduce_again(
 /// Tries what takes the place of scripts, of which the node said `words`.
 async fn try_without(
     stream: &mut Stream,
-    inbox: &mut Inbox,
+    received: &mut ReceiveBuffer,
     encoder: &Encoder,
     words: &str,
 ) -> Result<Native, Halt> {
     send(stream, &Trial::commands(encoder.key_format())).await?;
     let mut trial = Trial::default();
-    for command in Command::ALL {
-        hear(stream, inbox, |answer| trial.hear(command, answer)).await??;
+    for command in SentCommand::ALL {
+        hear(stream, received, |answer| trial.hear(command, answer)).await??;
     }
     Ok(trial.outcome(words)?)
 }
@@ -262,7 +265,7 @@ async fn try_without(
 /// Lets the node look at its own past, and looks at the node: whether it is one to keep locks on.
 async fn greet(
     stream: &mut Stream,
-    inbox: &mut Inbox,
+    received: &mut ReceiveBuffer,
     url: &RedisUrl,
     encoder: &Encoder,
     is_greeted: bool,
@@ -276,7 +279,7 @@ async fn greet(
         codec::encode(&mut wire, &greeting::DURABILITY);
         send(stream, &wire).await?;
         let durable = |frame: &Frame<'_>| greeting::is_durable(frame);
-        is_durable = hear(stream, inbox, durable)
+        is_durable = hear(stream, received, durable)
             .await?
             .map_err(|error| explain(Step::Durability, &error, url))?;
     }
@@ -284,7 +287,7 @@ async fn greet(
     if !is_greeted {
         send(stream, &encoder.greeting(disk)).await?;
     }
-    let node = hear(stream, inbox, greeting::read).await?;
+    let node = hear(stream, received, greeting::read).await?;
     let id = node
         .map_err(|error| explain(Step::Greeting, &error, url))
         .and_then(|node| node.suits(encoder.is_guarded(), is_durable))?;

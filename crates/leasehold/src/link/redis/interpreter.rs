@@ -1,8 +1,8 @@
 //! What a node's answers mean, each to what was asked.
 
 use super::{
-    backlog::{Aside, Backlog, Pending, Waiting},
-    codec::{self, Frame, Inbox},
+    backlog::{Aside, Backlog, Pending, PendingRequest},
+    codec::{self, Frame, ReceiveBuffer},
     failover::SentinelWatch,
     glance::{Glance, at_a_glance},
     greeting,
@@ -102,13 +102,13 @@ impl Interpreter {
     /// Takes the answers that have come in, until `limit` events are there.
     pub(super) fn take(
         &mut self,
-        inbox: &mut Inbox,
+        received: &mut ReceiveBuffer,
         backlog: &mut Backlog,
         events: &mut Vec<LinkEvent>,
         limit: usize,
     ) -> Result<Drained, String> {
         while events.len() < limit {
-            let bytes = inbox.bytes();
+            let bytes = received.bytes();
             if bytes.is_empty() {
                 return Ok(Drained::All);
             }
@@ -128,7 +128,7 @@ impl Interpreter {
                 self.hear(&frame, backlog, events)?;
                 length
             };
-            inbox.taken(length);
+            received.taken(length);
         }
         Ok(Drained::Enough)
     }
@@ -137,7 +137,7 @@ impl Interpreter {
     fn take_vote(
         &mut self,
         Glance { vote, time }: Glance,
-        waiting: Waiting,
+        waiting: PendingRequest,
         backlog: &mut Backlog,
         events: &mut Vec<LinkEvent>,
     ) -> Result<(), String> {
@@ -267,7 +267,7 @@ impl Interpreter {
     fn weigh(
         &mut self,
         reply: Option<Reply>,
-        waiting: Waiting,
+        waiting: PendingRequest,
         request: Option<Request>,
         backlog: &mut Backlog,
         events: &mut Vec<LinkEvent>,

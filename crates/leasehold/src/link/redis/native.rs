@@ -19,7 +19,7 @@ mod lives;
 mod trial;
 
 pub(super) use lives::Lives;
-pub(super) use trial::{Command, Trial};
+pub(super) use trial::{SentCommand, Trial};
 
 use super::{
     codec::{self, Frame},

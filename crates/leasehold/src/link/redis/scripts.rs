@@ -12,7 +12,7 @@ use super::{
 use crate::link::Draft;
 use crate::{
     configuration::{Configuration, KeyFormat, RestartGuard},
-    link::{Dialect, Message},
+    link::{Message, Wording},
 };
 #[cfg(any(test, feature = "wire"))]
 use leasehold_core::{AttemptId, Instant, OperationId, Tag};
@@ -39,7 +39,7 @@ pub(crate) struct Encoder {
     /// Who must have heard of a vote before it counts.
     replicas: Option<Replicas>,
     /// Of all that is said but what a connection adds to it. Clones have it in common: nothing that is said changes.
-    dialect: Dialect,
+    wording: Wording,
     heads: Heads,
     /// Parts of commands, as they leave: the key of the node's own hash; what a vote and what an extension say of the
     /// configuration.
@@ -101,7 +101,7 @@ impl Encoder {
             wire
         };
         Self {
-            dialect: Dialect::new(),
+            wording: Wording::new(),
             heads: Heads::new(configuration.is_fenced()),
             node: parts(&[&node_key]),
             of_votes: parts(&[&guard, &fingerprint]),
@@ -219,7 +219,7 @@ impl Encoder {
             words.extend_from_slice(self.heads.of(Call::of(request, self.is_fenced)));
             self.end(words, request)
         };
-        let (before, behind) = message.words(self.dialect, write);
+        let (before, behind) = message.words(self.wording, write);
         wire.extend_from_slice(before);
         if let Some(behind) = behind {
             wire.extend_from_slice(&met.attested);

@@ -1,7 +1,7 @@
 //! From a node's address to the server that it is.
 
 use super::{
-    codec::Inbox,
+    codec::ReceiveBuffer,
     connection::Connection,
     failover::SentinelWatch,
     handshake::{self, Manners},
@@ -32,7 +32,7 @@ pub(super) async fn dial(
 }
 
 /// Goes to the node, for somebody who does not come for locks.
-pub(super) async fn visit(url: &RedisUrl) -> Result<(Stream, Inbox), String> {
+pub(super) async fn visit(url: &RedisUrl) -> Result<(Stream, ReceiveBuffer), String> {
     let (target, watch) = find(url, Clock::system()).await?;
     let visit = handshake::log_in(&target, Manners::Visit).await;
     visit.map_err(|halt| refusal(halt, watch))

@@ -1,7 +1,7 @@
 //! A talk with one sentinel.
 
 use super::{
-    codec::{self, Frame, Inbox},
+    codec::{self, Frame, ReceiveBuffer},
     handshake::{Manners, log_in},
     reply::words,
     socket::{Stream, Target},
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 /// A connection to a sentinel.
 pub(super) struct Sentinel {
     stream: Stream,
-    inbox: Inbox,
+    received: ReceiveBuffer,
     /// Which sentinel it is, whatever its address; none if it does not tell.
     id: Option<Identity>,
 }
@@ -41,15 +41,19 @@ impl Sentinel {
         };
         // They know few commands.
         let talk = within(log_in(&target, Manners::Bare)).await?;
-        let (mut stream, mut inbox) = talk.map_err(String::from)?;
+        let (mut stream, mut received) = talk.map_err(String::from)?;
         let mut wire = Vec::new();
         codec::encode(&mut wire, &[b"SENTINEL", b"MYID"]);
         let answer = async {
             send(&mut stream, &wire).await?;
-            hear(&mut stream, &mut inbox, id).await
+            hear(&mut stream, &mut received, id).await
         };
         let id = within(answer).await?.map_err(String::from)?;
-        Ok(Self { stream, inbox, id })
+        Ok(Self {
+            stream,
+            received,
+            id,
+        })
     }
 
     /// Asks where the master of this name is, and by which failover it came to be that.
@@ -62,9 +66,9 @@ impl Sentinel {
         codec::encode(&mut wire, &[b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", name]);
         let answer = async {
             send(&mut self.stream, &wire).await?;
-            let (stream, inbox) = (&mut self.stream, &mut self.inbox);
-            let epoch = hear(stream, inbox, epoch).await?;
-            let address = hear(stream, inbox, |frame| {
+            let (stream, received) = (&mut self.stream, &mut self.received);
+            let epoch = hear(stream, received, epoch).await?;
+            let address = hear(stream, received, |frame| {
                 failure(frame).map_or_else(|| Ok(address(frame)), Err)
             });
             Ok::<_, Halt>((epoch, address.await?))
@@ -108,7 +112,7 @@ impl Sentinel {
         let read = |frame: &Frame<'_>| failure(frame).map_or_else(|| Ok(read(frame)), Err);
         let answer = async {
             send(&mut self.stream, &wire).await?;
-            hear(&mut self.stream, &mut self.inbox, read).await
+            hear(&mut self.stream, &mut self.received, read).await
         };
         within(answer).await?.map_err(String::from)?
     }

@@ -1,7 +1,7 @@
 //! A node that keeps timestamp locks: three scripts, over one connection, one at a time and none of them twice.
 
 use super::{
-    codec::{self, Frame, Inbox},
+    codec::{self, Frame, ReceiveBuffer},
     reply::words,
     rights::is_about_rights,
     search,
@@ -18,7 +18,7 @@ use tokio::{
 /// The node, and the connection to it while there is one.
 pub(crate) struct StampNode {
     url: RedisUrl,
-    connection: Option<(Stream, Inbox)>,
+    connection: Option<(Stream, ReceiveBuffer)>,
 }
 
 /// What the node said to one who wants the lock.
@@ -125,7 +125,7 @@ impl StampNode {
         read: impl Fn(&[Frame<'_>]) -> Option<T>,
     ) -> Result<T, Silence> {
         // StampVerdict, so that a request that is given up takes its connection along, and its answer is nobody else's.
-        let Some((mut stream, mut inbox)) = self.connection.take() else {
+        let Some((mut stream, mut received)) = self.connection.take() else {
             return Err(Silence::Untouched("there is no connection".to_owned()));
         };
         let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
@@ -141,11 +141,11 @@ impl StampNode {
         };
         let answer = async {
             send(&mut stream, &wire).await?;
-            hear(&mut stream, &mut inbox, read).await
+            hear(&mut stream, &mut received, read).await
         };
         match timeout(LIMIT, answer).await {
             Ok(Ok(answer)) => {
-                self.connection = Some((stream, inbox));
+                self.connection = Some((stream, received));
                 answer
             }
             Ok(Err(halt)) => Err(Silence::Unclear(halt.into())),

@@ -2,7 +2,7 @@
 //! backlog.
 
 use super::{
-    codec::{Frame, Inbox},
+    codec::{Frame, ReceiveBuffer},
     socket::{self, Stream},
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -40,50 +40,53 @@ pub(super) async fn send(stream: &mut Stream, wire: &[u8]) -> Result<(), Halt> {
 /// Reads the next answer; pushes are skipped.
 pub(super) async fn hear<T>(
     stream: &mut Stream,
-    inbox: &mut Inbox,
+    received: &mut ReceiveBuffer,
     read: impl FnOnce(&Frame<'_>) -> T,
 ) -> Result<T, Halt> {
-    hear_beside(stream, inbox, &mut false, read).await
+    hear_beside(stream, received, &mut false, read).await
 }
 
 /// The same, and notes whether there were pushes before it.
 pub(super) async fn hear_beside<T>(
     stream: &mut Stream,
-    inbox: &mut Inbox,
+    received: &mut ReceiveBuffer,
     was_told: &mut bool,
     read: impl FnOnce(&Frame<'_>) -> T,
 ) -> Result<T, Halt> {
     loop {
-        while let Some(frame) = inbox.take().map_err(|malformed| malformed.to_string())? {
+        while let Some(frame) = received.take().map_err(|malformed| malformed.to_string())? {
             if !matches!(frame, Frame::Push(_)) {
                 return Ok(read(&frame));
             }
             *was_told = true;
         }
-        fill(stream, inbox).await?;
+        fill(stream, received).await?;
     }
 }
 
 /// Waits for the next push; there are no answers to wait for.
-pub(super) async fn hear_push(stream: &mut Stream, inbox: &mut Inbox) -> Result<(), Halt> {
+pub(super) async fn hear_push(
+    stream: &mut Stream,
+    received: &mut ReceiveBuffer,
+) -> Result<(), Halt> {
     loop {
-        while let Some(frame) = inbox.take().map_err(|malformed| malformed.to_string())? {
+        while let Some(frame) = received.take().map_err(|malformed| malformed.to_string())? {
             if matches!(frame, Frame::Push(_)) {
                 return Ok(());
             }
         }
-        fill(stream, inbox).await?;
+        fill(stream, received).await?;
     }
 }
 
-async fn fill(stream: &mut Stream, inbox: &mut Inbox) -> Result<(), Halt> {
-    match stream.read(inbox.space()).await {
+async fn fill(stream: &mut Stream, received: &mut ReceiveBuffer) -> Result<(), Halt> {
+    match stream.read(received.space()).await {
         Ok(0) => {
             let reason = "the node closed the connection".to_owned();
             Err(Halt::HungUp(reason))
         }
         Ok(count) => {
-            inbox.filled(count);
+            received.filled(count);
             Ok(())
         }
         Err(error) => Err(Halt::HungUp(socket::reason(&error))),

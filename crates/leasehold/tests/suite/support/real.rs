@@ -18,7 +18,7 @@ pub(crate) struct Real {
 
 /// What a server answered, and what it has afterwards.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct NodeAnswer {
     pub(crate) reply: Reply,
     /// What its clock showed before and after, in microseconds.
     pub(crate) before_us: u64,
@@ -71,7 +71,7 @@ impl Real {
     }
 
     /// Carries out the command that `wire` is, and reads everything, in one write: nobody else is there to come between.
-    pub(crate) fn answer(&mut self, wire: &[u8]) -> Answer {
+    pub(crate) fn answer(&mut self, wire: &[u8]) -> NodeAnswer {
         let time = encoded(&[b"TIME"]);
         let mut all = [&time[..], wire].concat();
         all.extend(encoded(&[b"HGETALL", self.node_key.as_bytes()]));
@@ -88,7 +88,7 @@ impl Real {
         let (before_us, reply, hash) = (micros(&next()), next(), next());
         let keys = self.keys.iter().map(|_| (next(), integer(&next())));
         let keys = keys.collect();
-        Answer {
+        NodeAnswer {
             reply,
             before_us,
             after_us: micros(&next()),

@@ -2,7 +2,7 @@
 
 use super::{KEY, lock, seconds, server, value};
 use crate::support::{block_on, eventually};
-use leasehold::timestamp::ReleaseOutcome;
+use leasehold::timestamp::TimestampReleaseOutcome;
 use leasehold_servers::{Server, skip};
 use std::{
     fs,
@@ -100,7 +100,7 @@ fn each_excludes_the_other_until_it_releases() {
         tried.is_some_and(|tried| tried > 20)
     });
     assert_eq!(value(&server), Some(ours), "the program waits");
-    assert_eq!(block_on(guard.release()), ReleaseOutcome::Released);
+    assert_eq!(block_on(guard.release()), TimestampReleaseOutcome::Released);
     program.says("acquired");
     let error = block_on(lock.try_acquire()).expect_err("the program has it");
     assert!(error.is_contention(), "{error}");

@@ -5,7 +5,10 @@ use crate::support::{begin, block_on, eventually};
 use leasehold::{
     ConfigError,
     clock::Clock,
-    timestamp::{AcquireError, ExtendError, ReleaseOutcome, TimestampLock, TimestampOptions},
+    timestamp::{
+        TimestampAcquireError, TimestampExtendError, TimestampLock, TimestampOptions,
+        TimestampReleaseOutcome,
+    },
 };
 use leasehold_servers::{Connection, Server};
 use std::time::Duration;
@@ -67,7 +70,7 @@ fn a_key_that_is_no_timestamp_is_never_overwritten() {
     ] {
         server.command(&["SET", KEY, found]).expect("it answers");
         let error = block_on(lock.acquire()).expect_err("it is no timestamp");
-        let AcquireError::NotATimestamp { found: told, .. } = &error else {
+        let TimestampAcquireError::NotATimestamp { found: told, .. } = &error else {
             panic!("{found:?}: {error}")
         };
         let shown: String = found.replace('\n', " ").chars().take(32).collect();
@@ -93,10 +96,10 @@ fn a_key_that_is_no_timestamp_is_never_overwritten() {
     }
 }
 
-fn reason(error: AcquireError) -> String {
+fn reason(error: TimestampAcquireError) -> String {
     match error {
-        AcquireError::TimedOut { last, .. } => reason(*last),
-        AcquireError::Unreachable { reason, .. } => reason,
+        TimestampAcquireError::TimedOut { last, .. } => reason(*last),
+        TimestampAcquireError::Unreachable { reason, .. } => reason,
         other => panic!("{other}"),
     }
 }
@@ -149,13 +152,16 @@ fn a_node_that_refuses_is_told_with_its_reason() {
     let error = block_on(lock.try_acquire()).expect_err("it is a replica");
     assert_eq!(reason(error), "is a replica, and locks need a master");
     let error = block_on(guard.extend()).expect_err("it is a replica");
-    assert!(matches!(error, ExtendError::Unreachable { .. }), "{error}");
+    assert!(
+        matches!(error, TimestampExtendError::Unreachable { .. }),
+        "{error}"
+    );
     assert!(guard.is_valid(), "as it was");
     server
         .command(&["REPLICAOF", "NO", "ONE"])
         .expect("it answers");
     block_on(guard.extend()).expect("it is ours");
-    assert_eq!(block_on(guard.release()), ReleaseOutcome::Released);
+    assert_eq!(block_on(guard.release()), TimestampReleaseOutcome::Released);
 }
 
 #[test]
@@ -169,7 +175,7 @@ fn the_rights_that_are_documented_are_enough() {
     let lock = TimestampLock::new(&url, KEY).expect("an address");
     let guard = block_on(lock.acquire()).expect("it is free");
     block_on(guard.extend()).expect("it is ours");
-    assert_eq!(block_on(guard.release()), ReleaseOutcome::Released);
+    assert_eq!(block_on(guard.release()), TimestampReleaseOutcome::Released);
     // Who may not ask for the type still learns that it is another.
     server.command(&["SADD", KEY, "x"]).expect("it answers");
     let error = block_on(lock.acquire()).expect_err("it is a set");
@@ -190,7 +196,7 @@ fn a_connection_that_ended_while_nothing_was_said_costs_nothing() {
     assert_eq!(killed.integer(), Some(1));
     // That it has ended is known when its thread has been told by the kernel.
     eventually("it is extended", || block_on(guard.extend()).is_ok());
-    assert_eq!(block_on(guard.release()), ReleaseOutcome::Released);
+    assert_eq!(block_on(guard.release()), TimestampReleaseOutcome::Released);
 }
 
 #[test]
@@ -201,7 +207,7 @@ fn an_answer_that_is_lost_is_no_grant_and_its_release_is_not_said_twice() {
     let guard = block_on(lock.acquire()).expect("it is free");
     server.pause().expect("it can be stopped");
     let outcome = block_on(guard.release());
-    let ReleaseOutcome::Unknown { reason } = outcome else {
+    let TimestampReleaseOutcome::Unknown { reason } = outcome else {
         panic!("{outcome}")
     };
     assert!(reason.contains("did not answer within"), "{reason}");
@@ -217,7 +223,10 @@ fn an_answer_that_is_lost_is_no_grant_and_its_release_is_not_said_twice() {
     server.command(&["DEL", KEY]).expect("it answers");
     server.pause().expect("it can be stopped");
     let error = block_on(lock.try_acquire()).expect_err("it does not answer");
-    assert!(matches!(error, AcquireError::Unclear { .. }), "{error}");
+    assert!(
+        matches!(error, TimestampAcquireError::Unclear { .. }),
+        "{error}"
+    );
     assert!(error.to_string().contains("may be taken until"), "{error}");
     server.resume().expect("it goes on");
     eventually("the request has arrived", || value(&server).is_some());
@@ -231,7 +240,7 @@ fn a_grant_that_comes_too_late_is_none() {
     let lock = lock(&server, 1);
     // Connected, and nothing under way.
     let guard = block_on(lock.try_acquire()).expect("it is free");
-    assert_eq!(block_on(guard.release()), ReleaseOutcome::Released);
+    assert_eq!(block_on(guard.release()), TimestampReleaseOutcome::Released);
     let clock = Clock::system();
     let length = Duration::from_millis(1_500);
     // On a busy machine the request may leave late, or be answered late, though not every time.
@@ -244,7 +253,7 @@ fn a_grant_that_comes_too_late_is_none() {
             clock.now().saturating_since(paused) > length
         });
         server.resume().expect("it goes on");
-        let Err(error @ AcquireError::TooLate { .. }) = block_on(late) else {
+        let Err(error @ TimestampAcquireError::TooLate { .. }) = block_on(late) else {
             return false;
         };
         let text = error.to_string();

@@ -2,7 +2,9 @@
 
 use super::{KEY, lock, seconds, server, set, value};
 use crate::support::block_on;
-use leasehold::timestamp::{ExtendError, LossCause, ReleaseOutcome, TimestampGuard};
+use leasehold::timestamp::{
+    TimestampExtendError, TimestampGuard, TimestampLossCause, TimestampReleaseOutcome,
+};
 use leasehold_servers::{Connection, Reply, Server};
 use std::time::Duration;
 
@@ -93,7 +95,7 @@ fn whoever_deletes_what_it_found_over_may_delete_the_lock_of_another() {
     let (first, second) = (lock(&server, 60), lock(&server, 60));
     let guard = block_on(first.try_acquire()).expect("it is over");
     assert!(block_on(second.try_acquire()).is_err());
-    assert_eq!(block_on(guard.release()), ReleaseOutcome::Released);
+    assert_eq!(block_on(guard.release()), TimestampReleaseOutcome::Released);
 }
 
 #[test]
@@ -113,7 +115,7 @@ fn a_loser_moves_the_end_and_the_winner_leaves_it_there() {
     // The value may be of somebody who took it over, for all that we can see, so nothing is deleted.
     let found = moved.to_string();
     let outcome = block_on(guard.release());
-    assert_eq!(outcome, ReleaseOutcome::Overwritten { found });
+    assert_eq!(outcome, TimestampReleaseOutcome::Overwritten { found });
     let error = block_on(lock(&server, 60).try_acquire()).expect_err("nobody has it");
     assert!(error.is_contention());
     assert_eq!(value(&server), Some(moved));
@@ -130,7 +132,7 @@ fn a_loser_of_the_same_second_moves_nothing() {
         let guard = take_over(&server, 60);
         assert!(!loser.getset(), "it has lost");
         let is_same = loser.end() == guard.value();
-        is_same && block_on(guard.release()) == ReleaseOutcome::Released
+        is_same && block_on(guard.release()) == TimestampReleaseOutcome::Released
     });
     assert!(is_same);
 }
@@ -144,10 +146,10 @@ fn an_extension_does_not_trust_an_end_that_a_loser_has_moved() {
     let guard = take_over(&server, 60);
     assert!(!loser.getset(), "it has lost");
     let found = loser.end().to_string();
-    let Err(ExtendError::Lost { cause, .. }) = block_on(guard.extend()) else {
+    let Err(TimestampExtendError::Lost { cause, .. }) = block_on(guard.extend()) else {
         panic!("the lease is lost")
     };
-    assert_eq!(cause, LossCause::Overwritten { found });
+    assert_eq!(cause, TimestampLossCause::Overwritten { found });
     assert!(!guard.is_valid(), "what was found out counts");
 }
 
@@ -218,7 +220,7 @@ fn a_late_delete_is_noticed_by_whoever_looks() {
     let server = server();
     let guard = take_over(&server, 60);
     Plain::new(&server, 60).del();
-    assert_eq!(block_on(guard.release()), ReleaseOutcome::Gone);
+    assert_eq!(block_on(guard.release()), TimestampReleaseOutcome::Gone);
 }
 
 #[test]
@@ -235,9 +237,9 @@ fn two_holders_of_one_second_cannot_be_told_apart() {
             server.command(&["DEL", KEY]).expect("it answers");
             return false;
         }
-        assert_eq!(block_on(guard.release()), ReleaseOutcome::Released);
+        assert_eq!(block_on(guard.release()), TimestampReleaseOutcome::Released);
         assert_eq!(value(&server), None, "the thief's");
-        assert_eq!(block_on(thief.release()), ReleaseOutcome::Gone);
+        assert_eq!(block_on(thief.release()), TimestampReleaseOutcome::Gone);
         true
     });
     assert!(is_same);
@@ -249,9 +251,9 @@ fn who_acquires_in_the_second_of_a_release_is_not_disturbed_by_it() {
     // Argument T4.
     for _ in 0..5 {
         let guard = take_over(&server, 60);
-        assert_eq!(block_on(guard.release()), ReleaseOutcome::Released);
+        assert_eq!(block_on(guard.release()), TimestampReleaseOutcome::Released);
         let next = take_over(&server, 60);
         assert_eq!(value(&server), Some(next.value()));
-        assert_eq!(block_on(next.release()), ReleaseOutcome::Released);
+        assert_eq!(block_on(next.release()), TimestampReleaseOutcome::Released);
     }
 }

@@ -302,7 +302,7 @@ fn time(frame: &Frame<'_>) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::redis::codec::Inbox;
+    use crate::link::redis::codec::ReceiveBuffer;
     use tokio::io::{AsyncWriteExt as _, duplex};
 
     /// What is found out of a node that gives these answers and then no more.
@@ -311,7 +311,7 @@ mod tests {
         node.write_all(answers).await.expect("there is room");
         let mut admin_client = AdminClient {
             stream: Box::new(stream),
-            inbox: Inbox::default(),
+            received: ReceiveBuffer::default(),
             was_told: false,
             owes: false,
             node_key: "leasehold:node".to_owned(),

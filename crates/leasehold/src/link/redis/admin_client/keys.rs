@@ -136,7 +136,7 @@ impl AdminClient {
         if std::mem::take(&mut self.was_told) {
             return Ok(());
         }
-        Ok(hear_push(&mut self.stream, &mut self.inbox).await?)
+        Ok(hear_push(&mut self.stream, &mut self.received).await?)
     }
 }
 
@@ -206,7 +206,7 @@ const AT_ONCE: usize = 200;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::redis::{admin_client::LIMIT, codec::Inbox};
+    use crate::link::redis::{admin_client::LIMIT, codec::ReceiveBuffer};
     use std::time::Duration;
     use tokio::{
         io::{AsyncWriteExt, DuplexStream, duplex},
@@ -230,7 +230,7 @@ mod tests {
     fn admin_client(stream: DuplexStream) -> AdminClient {
         AdminClient {
             stream: Box::new(stream),
-            inbox: Inbox::default(),
+            received: ReceiveBuffer::default(),
             was_told: false,
             owes: false,
             node_key: "leasehold:node".to_owned(),

@@ -6,7 +6,7 @@ use leasehold_core::{Fault, Instant, Request, Tag, Vote, discovery::Need};
 /// One answer that is due.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Due {
-    Request(Waiting),
+    Request(PendingRequest),
     /// To the first of the asides.
     Aside {
         begins_at: u64,
@@ -16,11 +16,13 @@ pub(super) enum Due {
 impl Due {
     pub(super) const fn begins_at(self) -> u64 {
         match self {
-            Self::Request(Waiting { begins_at, .. }) | Self::Aside { begins_at } => begins_at,
+            Self::Request(PendingRequest { begins_at, .. }) | Self::Aside { begins_at } => {
+                begins_at
+            }
         }
     }
 
-    pub(super) const fn request(self) -> Option<Waiting> {
+    pub(super) const fn request(self) -> Option<PendingRequest> {
         match self {
             Self::Request(waiting) => Some(waiting),
             Self::Aside { .. } => None,
@@ -32,7 +34,7 @@ impl Due {
 #[derive(Debug)]
 pub(in super::super) enum Pending {
     /// A request, all of it.
-    Request(Waiting),
+    Request(PendingRequest),
     Aside(Aside),
 }
 
@@ -40,7 +42,7 @@ pub(in super::super) enum Pending {
 #[derive(Debug)]
 pub(in super::super) enum Aside {
     /// The last of what was said for a request without scripts.
-    Native(Waiting, Box<Request>),
+    Native(PendingRequest, Box<Request>),
     /// Of such a request, before that: the change of its key.
     Change,
     /// And what the key was then.
@@ -48,7 +50,7 @@ pub(in super::super) enum Aside {
     /// That the node watch what it is asked next.
     SentinelWatch,
     /// What a key is.
-    Look(Look),
+    Look(PendingLook),
     /// How the node writes to its disk.
     Settings,
     /// How many replicas have this vote.
@@ -66,7 +68,7 @@ pub(in super::super) enum Aside {
 
 /// A request without an answer.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Waiting {
+pub(in super::super) struct PendingRequest {
     pub(in super::super) tag: Tag,
     pub(in super::super) kind: Kind,
     /// When it was given to the link.
@@ -76,7 +78,7 @@ pub(in super::super) struct Waiting {
 
 /// A look at a key without an answer.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Look {
+pub(in super::super) struct PendingLook {
     /// What was said of the key before.
     pub(in super::super) said: SeenValue,
     pub(super) begins_at: u64,

@@ -126,12 +126,12 @@ proptest! {
         let mut ends: Vec<_> = cuts.iter().map(|cut| cut.index(wire.len())).collect();
         ends.push(wire.len());
 
-        let (mut inbox, mut start, mut left) = (Inbox::default(), 0, samples.iter());
+        let (mut received, mut start, mut left) = (ReceiveBuffer::default(), 0, samples.iter());
         for end in ends {
-            inbox.space()[..end - start].copy_from_slice(&wire[start..end]);
-            inbox.filled(end - start);
+            received.space()[..end - start].copy_from_slice(&wire[start..end]);
+            received.filled(end - start);
             start = end;
-            while let Some(frame) = inbox.take().expect("well formed") {
+            while let Some(frame) = received.take().expect("well formed") {
                 prop_assert_eq!(Some(frame), left.next().map(Sample::frame));
             }
         }
@@ -198,17 +198,17 @@ fn sizes_and_depth_are_bounded_before_the_bytes_arrive() {
 fn a_frame_as_large_as_its_limits_is_read_through() {
     let mut wire = Vec::new();
     encode(&mut wire, &[&vec![b'x'; LARGEST_BULK]]);
-    let mut inbox = Inbox::default();
+    let mut received = ReceiveBuffer::default();
     let mut rest = &wire[..];
     while !rest.is_empty() {
-        assert_eq!(inbox.take(), Ok(None));
-        let space = inbox.space();
+        assert_eq!(received.take(), Ok(None));
+        let space = received.space();
         let count = space.len().min(rest.len());
         space[..count].copy_from_slice(&rest[..count]);
-        inbox.filled(count);
+        received.filled(count);
         rest = &rest[count..];
     }
-    assert!(matches!(inbox.take(), Ok(Some(Frame::List(parts))) if parts.len() == 1));
+    assert!(matches!(received.take(), Ok(Some(Frame::List(parts))) if parts.len() == 1));
 }
 
 #[test]

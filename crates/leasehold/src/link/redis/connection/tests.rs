@@ -48,7 +48,7 @@ fn answers_that_are_in_are_told_before_a_connection_that_takes_nothing_is_given_
     let configuration = Configuration::plain();
     let opened = Opened {
         stream: Box::new(Deaf(b"$7\r\ngranted\r\n$7\r\ngranted\r\n")),
-        inbox: Inbox::default(),
+        received: ReceiveBuffer::default(),
         met: ServerInfo::nobody(Disk::Ignored),
         hints: Hints::Refused,
     };

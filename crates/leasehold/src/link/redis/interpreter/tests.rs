@@ -164,12 +164,12 @@ fn taken(
     backlog: &mut Backlog,
     events: &mut Vec<LinkEvent>,
 ) {
-    let mut inbox = Inbox::default();
-    inbox.space()[..bytes.len()].copy_from_slice(bytes);
-    inbox.filled(bytes.len());
-    let taken = interpreter.take(&mut inbox, backlog, events, usize::MAX);
+    let mut received = ReceiveBuffer::default();
+    received.space()[..bytes.len()].copy_from_slice(bytes);
+    received.filled(bytes.len());
+    let taken = interpreter.take(&mut received, backlog, events, usize::MAX);
     assert_eq!(taken, Ok(Drained::All));
-    assert!(inbox.bytes().is_empty(), "{bytes:?}");
+    assert!(received.bytes().is_empty(), "{bytes:?}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::configuration::KeyFormat;
 
 /// A command that is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Command {
+pub(in super::super) enum SentCommand {
     SetIfEq,
     DelIfEq,
     DelEx,
@@ -25,7 +25,7 @@ pub(in super::super) enum Command {
 /// What became of the commands that cannot be used.
 #[derive(Debug, Default)]
 pub(in super::super) struct Trial {
-    failed: Vec<(Command, Why)>,
+    failed: Vec<(SentCommand, Why)>,
 }
 
 /// Why a command cannot be used.
@@ -35,7 +35,7 @@ enum Why {
     Forbidden,
 }
 
-impl Command {
+impl SentCommand {
     /// In the order in which they are tried.
     pub(in super::super) const ALL: [Self; 5] = [
         Self::SetIfEq,
@@ -63,7 +63,7 @@ impl Trial {
     pub(in super::super) fn commands(format: &KeyFormat) -> Vec<u8> {
         let key = format.key(NAME);
         let mut wire = Vec::new();
-        for command in Command::ALL {
+        for command in SentCommand::ALL {
             command.encode(&mut wire, key.as_bytes());
         }
         wire
@@ -75,7 +75,7 @@ impl Trial {
     /// The node's words, if it cannot be asked anything yet.
     pub(in super::super) fn hear(
         &mut self,
-        command: Command,
+        command: SentCommand,
         answer: &Frame<'_>,
     ) -> Result<(), String> {
         if let Frame::Error(error) = answer {
@@ -96,7 +96,7 @@ impl Trial {
             let found = self.failed.iter().find(|(other, _)| *other == command);
             found.map(|(_, why)| *why)
         };
-        let [set, del_if_eq, del_ex, get, pttl] = Command::ALL.map(why);
+        let [set, del_if_eq, del_ex, get, pttl] = SentCommand::ALL.map(why);
         let native = match (del_if_eq, del_ex) {
             (None, _) => Some(Native::DelIfEq),
             (_, None) => Some(Native::DelEx),
@@ -160,7 +160,7 @@ mod tests {
 
     fn outcome(answers: [&str; 5]) -> Result<Native, String> {
         let mut trial = Trial::default();
-        for (command, answer) in Command::ALL.into_iter().zip(answers) {
+        for (command, answer) in SentCommand::ALL.into_iter().zip(answers) {
             let frame = match answer {
                 "" => Frame::Null,
                 error => Frame::Error(error.as_bytes()),
@@ -216,7 +216,7 @@ mod tests {
         let wire = Trial::commands(&KeyFormat::pottery());
         let text = String::from_utf8(wire).expect("only text");
         let key = "\r\n$23\r\nredlock:leasehold:trial\r\n";
-        assert_eq!(text.matches(key).count(), Command::ALL.len());
+        assert_eq!(text.matches(key).count(), SentCommand::ALL.len());
         assert!(text.starts_with("*7\r\n$3\r\nSET\r\n"));
     }
 }

@@ -8,7 +8,7 @@ use rustix::{
 };
 use std::time::Duration;
 
-/// The pipe's end at which the warden listens.
+/// The pipe's end at which the watchdog listens.
 #[derive(Debug)]
 pub(super) struct Words<P> {
     pipe: P,

@@ -5,7 +5,7 @@ mod other_data;
 mod spent;
 
 use crate::{
-    args::lock::{LockArguments, WaitArguments},
+    args::lock::{LockArguments, WaitFlags},
     difference::{self, Difference},
     duration::Shown,
     exit::Exit,
@@ -42,7 +42,7 @@ impl<'a> Wait<'a> {
         nodes: &'a Nodes,
         lock: &'a LockArguments,
         options: LockOptions,
-        wait: Option<&WaitArguments>,
+        wait: Option<&WaitFlags>,
     ) -> Self {
         Self {
             manager,

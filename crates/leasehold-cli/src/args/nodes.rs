@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, builder::FalseyValueParser};
 
 /// The nodes, and what all who use them agree on.
 #[derive(Debug, Args)]
-pub(crate) struct Place {
+pub(crate) struct NodesArguments {
     /// The URLs of the servers, separated by commas [default: this user's file on this machine]
     #[arg(
         long,

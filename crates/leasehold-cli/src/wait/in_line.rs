@@ -7,7 +7,7 @@ use super::{UNREACHABLE_FOR, Wait, held_by};
 use crate::{failure::Failure, hint, lock::Patience, output};
 use leasehold::{
     AbstentionCause, AcquireError, Inspection, Key, LeaseGuard,
-    operate::{Answer, Survey, Told},
+    operate::{NodeAnswer, Survey, Told},
 };
 use std::future::pending;
 use tokio::{select, time::sleep};
@@ -89,7 +89,7 @@ fn silent(seen: &Inspection) -> Vec<String> {
 /// The nodes that do not vote for a while, why, and whether that is because they were reconfigured.
 fn abstaining(told: &[Told<Survey>]) -> Vec<(String, bool)> {
     let abstaining = told.iter().filter_map(|told| match &told.answer {
-        Answer::Told(survey) => {
+        NodeAnswer::Told(survey) => {
             let abstention = survey.abstains?;
             let is_reconfigured = abstention.cause == AbstentionCause::Reconfigured;
             Some((format!("{}: {abstention}", told.node), is_reconfigured))

@@ -5,7 +5,7 @@
 //! `LEASEHOLD_NODES` names others. Two that are said in the same way contradict each other.
 
 use crate::{
-    args::{Arguments, place::Place},
+    args::{Arguments, nodes::NodesArguments},
     exit_code,
     failure::Failure,
     folder,
@@ -17,28 +17,28 @@ use leasehold::{SettingsError, config::Config};
 use std::env;
 
 /// Fills in where to lock.
-pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<(), Failure> {
+pub(crate) fn resolve(arguments: &mut Arguments, matches: &ArgMatches) -> Result<(), Failure> {
     let inner = matches.subcommand().map_or(matches, |(_, inner)| inner);
     let Some(place) = arguments.command.place() else {
         return not_about_servers(inner);
     };
     variables::check(env::vars_os().map(|(name, _)| name))?;
     let matches = inner;
-    let (nodes, cluster) = (Said::of(matches, "nodes"), Said::of(matches, "use"));
-    if nodes != Said::Nowhere && nodes == cluster {
+    let (nodes, cluster) = (Given::of(matches, "nodes"), Given::of(matches, "use"));
+    if nodes != Given::Nowhere && nodes == cluster {
         return Err(twice("--nodes and --use"));
     }
-    if nodes == Said::Flag && Said::of(matches, "config") == Said::Flag {
+    if nodes == Given::Flag && Given::of(matches, "config") == Given::Flag {
         return Err(twice("--nodes and --config"));
     }
-    if place.local && (nodes == Said::Flag || cluster == Said::Flag) {
+    if place.local && (nodes == Given::Flag || cluster == Given::Flag) {
         return Err(twice(match nodes {
-            Said::Flag => "--local and --nodes",
+            Given::Flag => "--local and --nodes",
             _ => "--local and --use",
         }));
     }
     if nodes > cluster && !place.local {
-        if nodes == Said::Flag {
+        if nodes == Given::Flag {
             warn_of_password("--nodes", place.nodes.as_ref());
         }
         return Ok(());
@@ -46,9 +46,9 @@ pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<
     let name = arguments.file.cluster.as_deref();
     let config = Config::find(arguments.file.config.as_deref()).map_err(|error| wrong(&error))?;
     let of_file = config.as_ref().and_then(Config::requires_nodes);
-    let required = match Said::of(matches, "require_nodes") {
+    let required = match Given::of(matches, "require_nodes") {
         _ if !place.require_nodes => of_file,
-        Said::Flag => Some("--require-nodes".to_owned()),
+        Given::Flag => Some("--require-nodes".to_owned()),
         _ => Some("LEASEHOLD_REQUIRE_NODES".to_owned()),
     };
     if place.local {
@@ -73,7 +73,7 @@ pub(crate) fn settle(arguments: &mut Arguments, matches: &ArgMatches) -> Result<
 }
 
 /// Takes what the file says, and tells what is doubtful about it.
-fn take(place: &mut Place, config: &Config, name: Option<&str>) -> Result<(), Failure> {
+fn take(place: &mut NodesArguments, config: &Config, name: Option<&str>) -> Result<(), Failure> {
     let settings = config.cluster(name).map_err(|error| wrong(&error))?;
     let settings = settings.map(|cluster| config.open(cluster)).transpose();
     let settings = settings.map_err(|error| wrong(&error))?;
@@ -144,7 +144,7 @@ fn not_about_servers(matches: &ArgMatches) -> Result<(), Failure> {
     let flags = [("use", "--use"), ("config", "--config")];
     let said = flags
         .iter()
-        .find(|(name, _)| Said::of(matches, name) == Said::Flag);
+        .find(|(name, _)| Given::of(matches, name) == Given::Flag);
     said.map_or(Ok(()), |(_, flag)| {
         let text = format!("{flag} says nothing here: this command takes no servers from a file");
         Err(Failure::new(exit_code::USAGE, text))
@@ -153,13 +153,13 @@ fn not_about_servers(matches: &ArgMatches) -> Result<(), Failure> {
 
 /// Where something was said; what is further down counts for more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Said {
+enum Given {
     Nowhere,
     Variable,
     Flag,
 }
 
-impl Said {
+impl Given {
     fn of(matches: &ArgMatches, name: &str) -> Self {
         match matches.value_source(name) {
             Some(ValueSource::CommandLine) => Self::Flag,

@@ -1,4 +1,4 @@
-//! The warden: a small process that ends the command when leasehold itself cannot.
+//! The watchdog: a small process that ends the command when leasehold itself cannot.
 //!
 //! The command must not outlive its lease. leasehold sees to that, unless it is killed by SIGKILL, which nobody can
 //! catch, or stopped. So it starts a second process of its own, which does nothing but read from a pipe. Through it
@@ -39,7 +39,7 @@ use std::{
 use tokio::time;
 use words::{Heard, Words};
 
-/// The warden's post, beside one command.
+/// The watchdog's post, beside one command.
 #[derive(Debug)]
 pub(crate) enum Post {
     /// Nobody comes: the command may run on by itself.
@@ -48,8 +48,8 @@ pub(crate) enum Post {
     Vacant(time::Instant, Duration),
     /// The same, after one could not be started. The user knows.
     Missed(time::Instant, Duration),
-    /// The warden is there.
-    Manned(Warden),
+    /// The watchdog is there.
+    Manned(Watchdog),
 }
 
 impl Post {
@@ -62,10 +62,10 @@ impl Post {
     ///
     /// One that ended by itself has ended the command, and has said so: it is the user's news only if it was killed.
     fn note_end(&mut self) {
-        let Self::Manned(warden) = self else {
+        let Self::Manned(watchdog) = self else {
             return;
         };
-        let Ok(Some(status)) = warden.process.try_wait() else {
+        let Ok(Some(status)) = watchdog.process.try_wait() else {
             return;
         };
         if !status.success() {
@@ -73,8 +73,8 @@ impl Post {
                 "warning: the process that ends the command if leasehold is killed has ended ({status}); starting another"
             ));
         }
-        let due = time::Instant::now().max(warden.begun + REPLACED_AFTER);
-        *self = Self::Vacant(due, warden.grace);
+        let due = time::Instant::now().max(watchdog.begun + REPLACED_AFTER);
+        *self = Self::Vacant(due, watchdog.grace);
     }
 
     /// When there will be something to do that does not happen by itself.
@@ -88,7 +88,7 @@ impl Post {
         }
     }
 
-    /// Tells the warden whom to end, and by when: so long before the lease's end. Starts one if it is time.
+    /// Tells the watchdog whom to end, and by when: so long before the lease's end. Starts one if it is time.
     pub(crate) fn report(&mut self, group: Pid, guard: &LeaseGuard, before: Duration) {
         self.note_end();
         if let Self::Vacant(due, grace) | Self::Missed(due, grace) = self
@@ -96,27 +96,27 @@ impl Post {
         {
             let grace = *grace;
             self.fill(
-                Warden::start(grace, group, guard.resource().as_str()),
+                Watchdog::start(grace, group, guard.resource().as_str()),
                 grace,
             );
         }
-        if let Self::Manned(warden) = self {
-            warden.tell_end(guard, before);
+        if let Self::Manned(watchdog) = self {
+            watchdog.tell_end(guard, before);
         }
     }
 
     /// Takes note of whether one could be started. If not, another one is tried for soon: what the system lacks, most
     /// often a process, it may have again.
-    fn fill(&mut self, started: io::Result<Warden>, grace: Duration) {
+    fn fill(&mut self, started: io::Result<Watchdog>, grace: Duration) {
         let is_known = matches!(self, Self::Missed(..));
         *self = match started {
-            Ok(warden) => {
+            Ok(watchdog) => {
                 if is_known {
                     output::talk(
                         "the process that ends the command if leasehold is killed is there again",
                     );
                 }
-                Self::Manned(warden)
+                Self::Manned(watchdog)
             }
             Err(error) => {
                 if !is_known {
@@ -131,16 +131,16 @@ impl Post {
 
     /// The command has ended, or runs on by its own right.
     pub(crate) fn dismiss(&mut self) {
-        if let Self::Manned(warden) = self {
-            warden.say(Word::Farewell);
+        if let Self::Manned(watchdog) = self {
+            watchdog.say(Word::Farewell);
         }
         *self = Self::Unmanned;
     }
 }
 
-/// The warden, as leasehold sees it. Dropping it without a farewell makes it act.
+/// The watchdog, as leasehold sees it. Dropping it without a farewell makes it act.
 #[derive(Debug)]
-pub(crate) struct Warden {
+pub(crate) struct Watchdog {
     process: Child,
     pipe: ChildStdin,
     grace: Duration,
@@ -148,16 +148,16 @@ pub(crate) struct Warden {
     told: Option<Instant>,
 }
 
-impl Warden {
+impl Watchdog {
     /// Starts one, for the command of this process group, which gets this grace if leasehold dies.
     ///
     /// The group is an argument and is not told through the pipe: leasehold may be killed at any moment, and there is none
-    /// in which the warden is there and does not know whom to end.
+    /// in which the watchdog is there and does not know whom to end.
     fn start(grace: Duration, group: Pid, resource: &str) -> io::Result<Self> {
         let (grace_ms, number) = (grace.as_millis().to_string(), group.to_string());
         let mut process = Command::new(this_program())
             .arg0("leasehold")
-            .args(["warden", "--grace-ms", &grace_ms, "--group", &number])
+            .args(["watchdog", "--grace-ms", &grace_ms, "--group", &number])
             .arg(format!("--of={}", std::process::id()))
             .arg(format!("--resource={resource}"))
             .stdin(Stdio::piped())
@@ -167,7 +167,7 @@ impl Warden {
             .spawn()?;
         let pipe = process.stdin.take();
         let pipe = pipe.ok_or_else(|| io::Error::other("its pipe is gone"))?;
-        // Whatever becomes of the warden, nobody waits for it to read.
+        // Whatever becomes of the watchdog, nobody waits for it to read.
         fcntl_setfl(&pipe, OFlags::NONBLOCK)?;
         Ok(Self {
             process,
@@ -181,10 +181,10 @@ impl Warden {
     /// Tells by when the command must be gone, if that is news: so long before the lease's end.
     fn tell_end(&mut self, guard: &LeaseGuard, before: Duration) {
         let valid_until = guard.valid_until();
-        // The warden's clock is read first: what passes until the guard is asked makes the sum earlier.
+        // The watchdog's clock is read first: what passes until the guard is asked makes the sum earlier.
         let (now, remaining) = (now(), guard.remaining());
         // A lease that is over before its time, since its keys are gone, leaves the command its grace: we see to that,
-        // and the warden goes by what it knows.
+        // and the watchdog goes by what it knows.
         if self.told == Some(valid_until) || remaining.is_zero() {
             return;
         }
@@ -226,7 +226,7 @@ impl Word {
     }
 }
 
-/// Why the warden has to act.
+/// Why the watchdog has to act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alarm {
     /// leasehold is dead, and so long is left.
@@ -242,7 +242,7 @@ pub(crate) fn watch(pipe: impl AsFd) -> Option<Alarm> {
     loop {
         let left = left(end);
         // Not long at a time: timers stand still while the machine is suspended. All that was said is heard before the time
-        // is judged: it may be the warden that was away.
+        // is judged: it may be the watchdog that was away.
         match words.next(left.min(TURN)) {
             Heard::Word(Word::End(at)) => end = Some(at),
             Heard::Word(Word::Farewell) => return None,

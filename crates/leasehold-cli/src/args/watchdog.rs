@@ -1,11 +1,11 @@
-//! The arguments of `leasehold warden`, which nobody types.
+//! The arguments of `leasehold watchdog`, which nobody types.
 
 use clap::Args;
 use rustix::process::Pid;
 
 /// Ends a command whose leasehold was killed or stopped. Started by leasehold itself.
 #[derive(Debug, Args)]
-pub(crate) struct WardenArguments {
+pub(crate) struct WatchdogArguments {
     /// How long the command has between SIGTERM and SIGKILL, in milliseconds; none at all is SIGKILL at once
     #[arg(long, default_value_t = 0)]
     pub(crate) grace_ms: u64,

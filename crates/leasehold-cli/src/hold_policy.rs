@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// The rules for leases of one TTL.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Upkeep {
+pub(crate) struct HoldPolicy {
     ttl: Duration,
     /// How long the command has between SIGTERM and SIGKILL.
     grace: Duration,
@@ -24,7 +24,7 @@ pub(crate) enum Stage {
     Over,
 }
 
-impl Upkeep {
+impl HoldPolicy {
     /// The rules for this TTL, or for a hold that may not even last so long.
     pub(crate) fn new(ttl: Duration, max_hold: Option<Duration>) -> Self {
         let ttl = max_hold.map_or(ttl, |most| most.min(ttl));
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_command_is_asked_first_and_killed_before_the_lease_ends() {
-        let upkeep = Upkeep::new(millis(2000), None);
+        let policy = HoldPolicy::new(millis(2000), None);
         let stages = [
             (1980, Stage::Held),
             (501, Stage::Held),
@@ -113,43 +113,43 @@ mod tests {
             (0, Stage::Over),
         ];
         for (remaining, stage) in stages {
-            assert_eq!(upkeep.stage(millis(remaining)), stage, "{remaining}");
+            assert_eq!(policy.stage(millis(remaining)), stage, "{remaining}");
         }
     }
 
     #[test]
     fn long_leases_do_not_give_up_early() {
-        let upkeep = Upkeep::new(Duration::from_secs(3600), None);
-        assert_eq!(upkeep.stage(millis(5001)), Stage::Held);
-        assert_eq!(upkeep.stage(millis(1001)), Stage::Leaving);
+        let policy = HoldPolicy::new(Duration::from_secs(3600), None);
+        assert_eq!(policy.stage(millis(5001)), Stage::Held);
+        assert_eq!(policy.stage(millis(1001)), Stage::Leaving);
     }
 
     #[test]
     fn a_hold_that_is_shorter_than_the_ttl_leaves_time_to_work() {
-        let upkeep = Upkeep::new(millis(10_000), Some(millis(1_000)));
-        assert_eq!(upkeep.stage(millis(1_000)), Stage::Held);
-        assert_eq!(upkeep.stage(millis(250)), Stage::Leaving);
-        assert_eq!(upkeep.stage(millis(100)), Stage::Over);
+        let policy = HoldPolicy::new(millis(10_000), Some(millis(1_000)));
+        assert_eq!(policy.stage(millis(1_000)), Stage::Held);
+        assert_eq!(policy.stage(millis(250)), Stage::Leaving);
+        assert_eq!(policy.stage(millis(100)), Stage::Over);
     }
 
     #[test]
     fn a_grace_ends_before_the_lease_and_leaves_time_to_extend() {
-        let upkeep = Upkeep::new(millis(10_000), None);
-        assert_eq!(upkeep.grace(), millis(1_500));
-        assert_eq!(upkeep.with_grace(millis(4_001)).err(), Some(millis(4_000)));
-        let upkeep = upkeep.with_grace(millis(4_000)).expect("it fits");
-        assert_eq!(upkeep.stage(millis(5_001)), Stage::Held);
-        assert_eq!(upkeep.stage(millis(5_000)), Stage::Leaving);
-        assert_eq!(upkeep.stage(millis(1_000)), Stage::Over);
-        assert!(upkeep.terminate_before() < upkeep.warn_before());
+        let policy = HoldPolicy::new(millis(10_000), None);
+        assert_eq!(policy.grace(), millis(1_500));
+        assert_eq!(policy.with_grace(millis(4_001)).err(), Some(millis(4_000)));
+        let policy = policy.with_grace(millis(4_000)).expect("it fits");
+        assert_eq!(policy.stage(millis(5_001)), Stage::Held);
+        assert_eq!(policy.stage(millis(5_000)), Stage::Leaving);
+        assert_eq!(policy.stage(millis(1_000)), Stage::Over);
+        assert!(policy.terminate_before() < policy.warn_before());
     }
 
     #[test]
     fn rest_ends_at_the_next_mark_and_never_spins() {
-        let upkeep = Upkeep::new(millis(1200), None);
+        let policy = HoldPolicy::new(millis(1200), None);
         let rests = [(1180, 200), (310, 10), (300, 180), (120, 120), (0, 1)];
         for (remaining, rest) in rests {
-            assert_eq!(upkeep.rest(millis(remaining)), millis(rest), "{remaining}");
+            assert_eq!(policy.rest(millis(remaining)), millis(rest), "{remaining}");
         }
     }
 }

@@ -11,13 +11,13 @@ use crate::{
     exit_code,
     failure::Failure,
     giving_back,
+    hold_policy::HoldPolicy,
     nesting::Nesting,
     nodes::Nodes,
     signals::Signals,
     told_lease::{seconds, wall_time},
-    upkeep::Upkeep,
-    warden::Post,
     watch::{End, Rules, Watch},
+    watchdog::Post,
 };
 use leasehold::{LeaseGuard, clock::Clock};
 use rustix::process::Signal;
@@ -26,7 +26,7 @@ use tokio::time::Instant;
 
 /// How commands are run under leases.
 #[derive(Debug)]
-pub(crate) struct Tenure<'a> {
+pub(crate) struct SupervisedRun<'a> {
     nodes: &'a Nodes,
     command: &'a [OsString],
     rules: Rules,
@@ -44,7 +44,7 @@ pub(crate) enum Ended {
     Lost(String, Option<Signal>),
 }
 
-impl<'a> Tenure<'a> {
+impl<'a> SupervisedRun<'a> {
     /// What these arguments ask for, checked. Touches nothing.
     pub(crate) fn new(
         nodes: &'a Nodes,
@@ -53,9 +53,9 @@ impl<'a> Tenure<'a> {
         loss: &LossArguments,
         command: &'a [OsString],
     ) -> Result<Self, Failure> {
-        let mut upkeep = Upkeep::new(lock.ttl, span.max_hold);
+        let mut policy = HoldPolicy::new(lock.ttl, span.max_hold);
         if let Some(grace) = loss.grace {
-            upkeep = upkeep.with_grace(grace).map_err(|most| {
+            policy = policy.with_grace(grace).map_err(|most| {
                 let text = format!(
                     "a --grace of {} does not fit into the lease: at most {}, so that a failed extension can be tried \
                      again and SIGKILL comes in time",
@@ -67,7 +67,7 @@ impl<'a> Tenure<'a> {
             })?;
         }
         let rules = Rules {
-            upkeep,
+            policy,
             max_hold: span.max_hold,
             on_loss: loss.on_loss,
             verbose: lock.verbose,
@@ -151,7 +151,7 @@ impl<'a> Tenure<'a> {
             (OnLoss::Warn, _) => Post::Unmanned,
             // A file is free as soon as its holder is dead: there is no time.
             (OnLoss::Kill, _) | (_, Nodes::ThisMachine(_)) => Post::for_command(Duration::ZERO),
-            (OnLoss::Term, Nodes::Servers(_)) => Post::for_command(self.rules.upkeep.grace()),
+            (OnLoss::Term, Nodes::Servers(_)) => Post::for_command(self.rules.policy.grace()),
         }
     }
 
