@@ -431,9 +431,9 @@ impl Acquisition {
                 self.contention.bypass();
             }
         }
-        let turn = self.fail(now, Some(attempt), cause);
-        self.wait(now, rest, &turn);
-        turn
+        let progress = self.fail(now, Some(attempt), cause);
+        self.wait(now, rest, &progress);
+        progress
     }
 
     /// The reason to tell instead of the silence of nodes that were `given` so much time, if that is no evidence: what an
@@ -453,10 +453,11 @@ impl Acquisition {
         self.last_cause = Some(cause.clone());
         let pace = Pace::of(&self.config, &self.seed);
         let ended = self.tries.failed(now, &cause, pace);
-        let mut turn = ended.map_or_else(Progress::default, |ended| self.end(now, cause, ended));
+        let mut progress =
+            ended.map_or_else(Progress::default, |ended| self.end(now, cause, ended));
         // Whoever goes on waiting keeps its places.
-        turn.abandoned = attempt.map(|attempt| attempt.queueing(None));
-        turn
+        progress.abandoned = attempt.map(|attempt| attempt.queueing(None));
+        progress
     }
 
     fn end(&mut self, now: Instant, cause: Cause, ended: Ended) -> Progress {

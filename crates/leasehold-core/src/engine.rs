@@ -311,8 +311,8 @@ impl Engine {
         };
         let resource = renewal.resource().clone();
         let mut ended = renewal.end(now);
-        let turn = core::mem::take(&mut ended.turn);
-        self.tell(lease, turn);
+        let effects = core::mem::take(&mut ended.effects);
+        self.tell(lease, effects);
         Some((place, resource, ended))
     }
 
@@ -355,13 +355,13 @@ impl Engine {
         let Some(Work::Held(renewal)) = self.slots.work_mut(place) else {
             return;
         };
-        let turn = run(renewal, &mut self.outbox);
+        let effects = run(renewal, &mut self.outbox);
         let (wake_at, id) = (renewal.wake_at(), renewal.attempt_id().operation);
         let is_lost = |change: &LeaseChange| matches!(change, LeaseChange::Lost(_));
-        let is_lost = turn.changes.iter().any(is_lost);
+        let is_lost = effects.changes.iter().any(is_lost);
         let lost = is_lost.then(|| renewal.resource().clone());
         self.slots.wake(place, wake_at);
-        self.tell(id, turn);
+        self.tell(id, effects);
         if let Some(resource) = lost {
             self.leave(now, &resource, id);
         }
@@ -376,15 +376,15 @@ impl Engine {
         }
     }
 
-    fn tell(&mut self, id: OperationId, turn: renewal::Effects) {
+    fn tell(&mut self, id: OperationId, effects: renewal::Effects) {
         // Most answers change nothing.
-        if turn.changes.is_empty() && turn.extended.is_empty() {
+        if effects.changes.is_empty() && effects.extended.is_empty() {
             return;
         }
-        for change in turn.changes {
+        for change in effects.changes {
             self.events.push_back((id, Event::Changed(change)));
         }
-        for (caller, result) in turn.extended {
+        for (caller, result) in effects.extended {
             let event = match result {
                 Ok(valid_until) => Event::Extended(valid_until),
                 Err(failure) => Event::NotExtended(failure),

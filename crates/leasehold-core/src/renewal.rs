@@ -97,7 +97,7 @@ pub(crate) struct EndedLease {
     /// Whether the lease was valid to the end.
     pub(crate) in_time: bool,
     /// The extensions that ended with it.
-    pub(crate) turn: Effects,
+    pub(crate) effects: Effects,
 }
 
 impl Renewal {
@@ -156,8 +156,8 @@ impl Renewal {
         ttl: Option<Ttl>,
         outbox: &mut Outbox,
     ) -> Effects {
-        let mut turn = Effects::default();
-        self.look_at_the_end(now, &mut turn);
+        let mut effects = Effects::default();
+        self.look_at_the_end(now, &mut effects);
         self.heard = now;
         // From the options' own time limit, which a shorter TTL before may have cut.
         let timing = ttl.map_or(Ok(*self.timing()), |ttl| self.config.timing.with_ttl(ttl));
@@ -169,9 +169,10 @@ impl Renewal {
             None
         };
         match (refused, timing) {
-            (Some(failure), _) => turn.extended.push((caller, Err(failure))),
+            (Some(failure), _) => effects.extended.push((caller, Err(failure))),
             (None, Err(wrong)) => {
-                turn.extended
+                effects
+                    .extended
                     .push((caller, Err(ExtendFailure::Timing(wrong))));
             }
             (None, Ok(timing)) => match &mut self.extension {
@@ -186,7 +187,7 @@ impl Renewal {
                 }
             },
         }
-        turn
+        effects
     }
 
     /// The holder reports progress.
@@ -207,7 +208,7 @@ impl Renewal {
         vote: Vote,
         outbox: &mut Outbox,
     ) -> Effects {
-        let mut turn = Effects::default();
+        let mut effects = Effects::default();
         self.attempt.settle(now, node, tag.step, &vote);
         if let Some((tag, leave)) = self.attempt.leaving(&vote) {
             outbox.send(NodeSet::of(node), tag, leave);
@@ -227,11 +228,11 @@ impl Renewal {
         // The round counts the answers to its own request only.
         if let Some(extension) = &mut self.extension {
             extension.round.handle_from(node, tag.step, vote, server);
-            self.decide(now, &mut turn, outbox);
+            self.decide(now, &mut effects, outbox);
         }
         let valid = self.is_valid(now);
         self.repair.send(now, valid, &mut self.attempt, outbox);
-        turn
+        effects
     }
 
     /// Whether it may be relied upon at `now`.
@@ -255,24 +256,24 @@ impl Renewal {
         telling: NodeSet,
         outbox: &mut Outbox,
     ) -> Effects {
-        let mut turn = Effects::default();
-        self.look_at_the_end(now, &mut turn);
-        self.look_at_silence(now, &mut turn);
-        self.decide(now, &mut turn, outbox);
+        let mut effects = Effects::default();
+        self.look_at_the_end(now, &mut effects);
+        self.look_at_silence(now, &mut effects);
+        self.decide(now, &mut effects, outbox);
         let is_due = self.next.is_some_and(|next| now >= next);
         if is_due && self.extension.is_none() && self.state != LeaseState::Lost {
             self.next = None;
             self.renew(now, outbox);
         }
         self.watch(now, telling, outbox);
-        turn
+        effects
     }
 
     /// The end of the lease.
     pub(crate) fn end(mut self, now: Instant) -> EndedLease {
-        let mut turn = Effects::default();
+        let mut effects = Effects::default();
         let in_time = self.state != LeaseState::Lost && self.is_valid(now);
-        self.fail_callers(&ExtendFailure::Released, &mut turn);
+        self.fail_callers(&ExtendFailure::Released, &mut effects);
         let policy = &self.config.policy;
         let keep = policy.keep(self.begun, now);
         let keep = keep
@@ -284,7 +285,7 @@ impl Renewal {
             attempt: Some(self.attempt).filter(|_| !is_left),
             keep,
             in_time,
-            turn,
+            effects,
         }
     }
 
@@ -346,29 +347,29 @@ impl Renewal {
         self.extension = Some(Box::new(Extension::new(round, timing, callers)));
     }
 
-    fn decide(&mut self, now: Instant, turn: &mut Effects, outbox: &mut Outbox) {
+    fn decide(&mut self, now: Instant, effects: &mut Effects, outbox: &mut Outbox) {
         // Argument S6: past the old end the lease is lost for good, even if every key is still there,
         // since somebody may have been told so.
-        self.look_at_the_end(now, turn);
+        self.look_at_the_end(now, effects);
         let decided =
             |extension: &mut Box<Extension>| extension.round.decision() != Decision::Pending;
         let Some(mut extension) = self.extension.take_if(decided) else {
             return;
         };
         let result = if extension.round.decision() == Decision::Won {
-            Ok(self.won(now, &mut extension, turn))
+            Ok(self.won(now, &mut extension, effects))
         } else {
             let (started, step) = (extension.round.started(), extension.round.step());
             let failure = ExtendFailure::of_lost(self.quorum, extension.round);
-            self.failed(now, (started, step), &failure, turn);
+            self.failed(now, (started, step), &failure, effects);
             Err(failure)
         };
         for caller in extension.callers {
-            turn.extended.push((caller, result.clone()));
+            effects.extended.push((caller, result.clone()));
         }
         // The extension that was just won may have been the last one.
         if self.is_at_a_limit() {
-            self.fail_callers(&ExtendFailure::Limit, turn);
+            self.fail_callers(&ExtendFailure::Limit, effects);
         }
         if self.state != LeaseState::Lost
             && let Some((_, timing)) = self.queued.first().copied()
@@ -384,7 +385,7 @@ impl Renewal {
         }
     }
 
-    fn won(&mut self, now: Instant, extension: &mut Extension, turn: &mut Effects) -> Instant {
+    fn won(&mut self, now: Instant, extension: &mut Extension, effects: &mut Effects) -> Instant {
         let steps = mem::take(&mut extension.steps);
         let Extension { round, timing, .. } = extension;
         assert!(
@@ -412,30 +413,30 @@ impl Renewal {
         self.state = LeaseState::Held;
         self.plan_next(now, round.started());
         let valid_until = self.valid_until;
-        turn.changes.push(LeaseChange::Confirmed { valid_until });
+        effects.changes.push(LeaseChange::Confirmed { valid_until });
         valid_until
     }
 
     /// Tells that the lease is in danger or lost, if it is.
-    fn look_at_the_end(&mut self, now: Instant, turn: &mut Effects) {
+    fn look_at_the_end(&mut self, now: Instant, effects: &mut Effects) {
         if self.state == LeaseState::Lost {
             return;
         }
         if !self.is_valid(now) {
             let loss = self.why_over();
-            self.lose(loss, turn);
+            self.lose(loss, effects);
         } else if self.state == LeaseState::Held && now >= self.in_danger_at() {
             self.state = LeaseState::InDanger;
-            self.warn(turn);
+            self.warn(effects);
         }
     }
 
-    fn lose(&mut self, loss: Loss, turn: &mut Effects) {
+    fn lose(&mut self, loss: Loss, effects: &mut Effects) {
         self.state = LeaseState::Lost;
         self.next = None;
         self.repair = Repair::default();
-        self.fail_callers(&ExtendFailure::Lost, turn);
-        turn.changes.push(LeaseChange::Lost(loss));
+        self.fail_callers(&ExtendFailure::Lost, effects);
+        effects.changes.push(LeaseChange::Lost(loss));
     }
 
     fn why_over(&self) -> Loss {
@@ -456,11 +457,11 @@ impl Renewal {
         }
     }
 
-    fn fail_callers(&mut self, failure: &ExtendFailure, turn: &mut Effects) {
+    fn fail_callers(&mut self, failure: &ExtendFailure, effects: &mut Effects) {
         let callers = self.extension.take().map(|extension| extension.callers);
         let queued = self.queued.drain(..).map(|(caller, _)| caller);
         for caller in callers.into_iter().flatten().chain(queued) {
-            turn.extended.push((caller, Err(failure.clone())));
+            effects.extended.push((caller, Err(failure.clone())));
         }
     }
 

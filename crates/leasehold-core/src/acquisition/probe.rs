@@ -46,9 +46,9 @@ impl Acquisition {
         let rest = self.look_round(now, &round, 0);
         self.contention
             .turn_away(now.saturating_since(round.started()));
-        let turn = self.fail(now, None, Cause::of_refusal(round));
-        self.wait(now, rest, &turn);
-        turn
+        let progress = self.fail(now, None, Cause::of_refusal(round));
+        self.wait(now, rest, &progress);
+        progress
     }
 }
 

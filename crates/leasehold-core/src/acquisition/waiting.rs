@@ -150,8 +150,8 @@ impl Acquisition {
     }
 
     /// Waits for what stands in the way, unless it is all over.
-    pub(super) fn wait(&mut self, now: Instant, rest: Rest, turn: &Progress) {
-        if turn.has_ended {
+    pub(super) fn wait(&mut self, now: Instant, rest: Rest, progress: &Progress) {
+        if progress.has_ended {
             return;
         }
         self.phase = Phase::Resting(rest);

@@ -137,16 +137,16 @@ impl Engine {
         let Some(Work::Acquiring(acquisition)) = self.slots.work_mut(place) else {
             return;
         };
-        let turn = run(acquisition, &mut Around { epoch, nodes }, outbox);
+        let progress = run(acquisition, &mut Around { epoch, nodes }, outbox);
         // What has ended is woken for what follows from it, or not at all.
-        if !turn.has_ended {
+        if !progress.has_ended {
             let wake_at = acquisition.wake_at();
             self.slots.wake(place, Some(wake_at));
         }
-        if let Some(attempt) = turn.abandoned {
+        if let Some(attempt) = progress.abandoned {
             self.release_abandoned(now, attempt);
         }
-        if turn.has_ended {
+        if progress.has_ended {
             self.end_acquisition(now, place);
         }
     }

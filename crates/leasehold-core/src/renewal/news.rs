@@ -13,10 +13,10 @@ impl Renewal {
         step: Duration,
         outbox: &mut Outbox,
     ) -> Effects {
-        let mut turn = Effects::default();
-        self.look_at_the_end(now, &mut turn);
+        let mut effects = Effects::default();
+        self.look_at_the_end(now, &mut effects);
         if self.state == LeaseState::Lost {
-            return turn;
+            return effects;
         }
         self.confirmed.set_forward(node, step);
         let valid_until = self
@@ -31,18 +31,18 @@ impl Renewal {
             if step >= MUCH {
                 self.next = self.next.map(|_| now);
             }
-            turn.changes.push(LeaseChange::Cut {
+            effects.changes.push(LeaseChange::Cut {
                 valid_until,
                 node,
                 step,
             });
-            self.look_at_the_end(now, &mut turn);
+            self.look_at_the_end(now, &mut effects);
         }
         if let Some(extension) = &mut self.extension {
             extension.set_forward(node, step);
-            self.decide(now, &mut turn, outbox);
+            self.decide(now, &mut effects, outbox);
         }
-        turn
+        effects
     }
 
     /// A node that could not be asked can be asked again.

@@ -10,7 +10,7 @@ use alloc::boxed::Box;
 
 impl Renewal {
     /// Looks whether the nodes have had enough time for the extension.
-    pub(super) fn look_at_silence(&mut self, now: Instant, turn: &mut Effects) {
+    pub(super) fn look_at_silence(&mut self, now: Instant, effects: &mut Effects) {
         let Some(extension) = &mut self.extension else {
             return;
         };
@@ -29,7 +29,7 @@ impl Renewal {
         let closes = extension.round.closes().saturating_add(patience);
         extension.round.put_off(closes);
         let failure = ExtendFailure::of_lost(self.quorum, silent);
-        self.note_trouble(now, failure, turn);
+        self.note_trouble(now, failure, effects);
     }
 
     pub(super) fn failed(
@@ -37,29 +37,29 @@ impl Renewal {
         now: Instant,
         (started, step): (Instant, u32),
         failure: &ExtendFailure,
-        turn: &mut Effects,
+        effects: &mut Effects,
     ) {
         if let ExtendFailure::Gone(opposition) = failure {
             // Fewer nodes than a quorum carry the key, and none of them gets it back by itself: others
             // may hold the resource already.
-            return self.lose(Loss::Gone(opposition.clone()), turn);
+            return self.lose(Loss::Gone(opposition.clone()), effects);
         }
         let random = self.seed.jitter(JITTER.wrapping_sub(step));
         let times = (started, now, self.valid_until);
         self.next = self.config.policy.next_try(self.timing(), times, random);
-        self.note_trouble(now, failure.clone(), turn);
+        self.note_trouble(now, failure.clone(), effects);
     }
 
-    fn note_trouble(&mut self, now: Instant, failure: ExtendFailure, turn: &mut Effects) {
+    fn note_trouble(&mut self, now: Instant, failure: ExtendFailure, effects: &mut Effects) {
         let since = self.trouble.as_ref().map_or(now, |trouble| trouble.since);
         self.trouble = Some(Box::new(Trouble { since, failure }));
         if self.state == LeaseState::InDanger {
-            self.warn(turn);
+            self.warn(effects);
         }
     }
 
-    pub(super) fn warn(&self, turn: &mut Effects) {
-        turn.changes.push(LeaseChange::InDanger(Danger {
+    pub(super) fn warn(&self, effects: &mut Effects) {
+        effects.changes.push(LeaseChange::InDanger(Danger {
             valid_until: self.valid_until,
             trouble: self.trouble.as_deref().cloned(),
         }));

@@ -58,7 +58,7 @@ struct EndingLease {
 
 /// What is to be known of an operation when the engine has given it its number.
 pub(super) enum Note {
-    AcquireRequest(Resource),
+    Acquire(Resource),
     /// The end of this lease.
     End(OperationId),
     Other,
@@ -67,7 +67,7 @@ pub(super) enum Note {
 impl Note {
     pub(super) fn of(operation: &Operation) -> Self {
         match operation {
-            Operation::Acquire(acquire) => Self::AcquireRequest(acquire.resource.clone()),
+            Operation::Acquire(acquire) => Self::Acquire(acquire.resource.clone()),
             Operation::Release(lease) | Operation::HandOver(lease) => Self::End(*lease),
             _ => Self::Other,
         }
@@ -97,7 +97,7 @@ impl Instrumentation {
     /// An operation was begun.
     pub(super) fn begun(&mut self, now: Instant, id: OperationId, note: Note) {
         match note {
-            Note::AcquireRequest(resource) => {
+            Note::Acquire(resource) => {
                 let wished = UnderWay {
                     resource,
                     begun: now,

@@ -207,7 +207,7 @@ impl Backlog {
             return None;
         };
         let rest = match self.asides.front()? {
-            Aside::SentinelWatch => bytes.strip_prefix(look::WATCHES)?,
+            Aside::Watch => bytes.strip_prefix(look::WATCHES)?,
             Aside::Look(look) => look.said.confirmed(bytes)?,
             _ => return None,
         };
@@ -259,7 +259,7 @@ impl Backlog {
 
     /// Asks the node to tell of the next change to what it is asked for next.
     fn watch(&mut self) {
-        self.place(Aside::SentinelWatch);
+        self.place(Aside::Watch);
         self.bytes.extend_from_slice(look::WATCH);
     }
 
@@ -444,7 +444,7 @@ impl Backlog {
                     Aside::Found(tag, _) => return Some((tag, Vote::Refused(Refusal::default()))),
                     Aside::Change
                     | Aside::Key
-                    | Aside::SentinelWatch
+                    | Aside::Watch
                     | Aside::Look(_)
                     | Aside::Settings => {
                         return None;

@@ -198,7 +198,7 @@ impl Interpreter {
             }
             Aside::Change => self.heard.change(frame),
             Aside::Key => self.heard.key(frame),
-            Aside::SentinelWatch => Some(()),
+            Aside::Watch => Some(()),
             Aside::Settings => {
                 self.asked = false;
                 // Who does not tell any more may have been changed.

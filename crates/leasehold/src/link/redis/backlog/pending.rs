@@ -48,7 +48,7 @@ pub(in super::super) enum Aside {
     /// And what the key was then.
     Key,
     /// That the node watch what it is asked next.
-    SentinelWatch,
+    Watch,
     /// What a key is.
     Look(PendingLook),
     /// How the node writes to its disk.
