@@ -53,6 +53,7 @@ pub(crate) fn run(root: &Path) -> Vec<Finding> {
             if path.ends_with(".md") {
                 findings.extend(documents::missing_files(path, &text, &files));
             }
+            findings.extend(documents::licence(path, &text, root));
             citations.add(path, &text);
             evidence.add(path, &text);
             if path.ends_with(".rs") {

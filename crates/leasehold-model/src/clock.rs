@@ -1,6 +1,6 @@
 //! Time in ticks, and what each clock shows.
 //!
-//! A tick is the least that happens between two moments that differ. Timing are chosen so that the TTL is three
+//! A tick is the least that happens between two moments that differ. Timings are chosen so that the TTL is three
 //! ticks, the allowance one, and validity therefore two: small numbers in which every order of the moments that
 //! matter occurs.
 

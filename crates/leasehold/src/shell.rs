@@ -2,7 +2,7 @@
 //!
 //! It is one task: whatever wakes it, it moves what can be moved, some of it at a time so that the nodes work meanwhile, and
 //! goes to sleep again. So requests that are ready at the same time leave in one write for each node, one timer serves all
-//! operations, and a caller is woken once, when its operation has ended. `place` is where it runs: on a thread of its own, where a caller's executor
+//! operations, and a caller is woken once, when its operation has ended. `runner` is where it runs: on a thread of its own, where a caller's executor
 //! that is stuck costs no lease anything, or on a runtime of the user's.
 
 mod by_number;

@@ -1,6 +1,8 @@
-//! Markdown files have one title and name source files that exist; no file knows the machine it was written on.
+//! Markdown files have one title and name source files that exist; crates have the licences of the workspace; no file knows
+//! the machine it was written on.
 
 use super::Finding;
+use std::{fs, path::Path};
 
 pub(super) fn one_title(path: &str, text: &str) -> Vec<Finding> {
     let mut is_code = false;
@@ -74,6 +76,18 @@ pub(super) fn missing_files(path: &str, text: &str, files: &[String]) -> Vec<Fin
     found
 }
 
+/// A licence of a crate, `text`, that says something else than that of the workspace.
+pub(super) fn licence(path: &str, text: &str, root: &Path) -> Option<Finding> {
+    let name = path.rsplit_once('/')?.1;
+    let is_other = name.starts_with("LICENSE-")
+        && fs::read_to_string(root.join(name)).is_ok_and(|whole| whole != text);
+    is_other.then(|| Finding {
+        path: path.to_owned(),
+        line: 1,
+        what: format!("says something else than {name} of the workspace; link to that"),
+    })
+}
+
 /// `a/{b,c}.rs` as `a/b.rs` and `a/c.rs`.
 fn alternatives(name: &str) -> Vec<String> {
     let braces = name.split_once('{').and_then(|(before, rest)| {
@@ -120,6 +134,17 @@ mod tests {
         let good = "`b.rs`, `a/src/{b,b}.rs`\n`src/c.lua`, `*.rs`, x.rs and `cat x.rs`\n";
         assert_eq!(lines(good), [0; 0]);
         assert_eq!(lines("a\n`d.rs`, `a/src/{b,e}.rs`\n`xb.rs`\n"), [2, 2, 3]);
+    }
+
+    #[test]
+    fn a_licence_is_that_of_the_workspace() {
+        let root = crate::root();
+        let path = "crates/leasehold/LICENSE-MIT";
+        let text = fs::read_to_string(root.join(path)).expect("it is there");
+        assert_eq!(licence(path, &text, &root), None);
+        let other = text.replace("WITHOUT WARRANTY", "WITH WARRANTY");
+        assert!(licence(path, &other, &root).is_some());
+        assert_eq!(licence("crates/leasehold/src/lib.rs", "", &root), None);
     }
 
     #[test]

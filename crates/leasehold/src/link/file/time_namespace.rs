@@ -81,8 +81,8 @@ mod tests {
 
     /// Opens the store as a process of this time namespace.
     fn open(folder: &Folder, time_namespace: u64) -> Result<Store, FileError> {
-        let place = StoreDirectory::prepare(&folder.0).expect("a folder of our own");
-        place.open(ProcessIdentity {
+        let directory = StoreDirectory::prepare(&folder.0).expect("a folder of our own");
+        directory.open(ProcessIdentity {
             time_namespace,
             ..ProcessIdentity::current().expect("/proc is there")
         })

@@ -69,14 +69,16 @@ static OPEN: Mutex<Option<HashMap<FileId, Arc<Worker>>>> = Mutex::new(None);
 impl Worker {
     /// Opens the store in a folder, or moves in with those who have it open in this process.
     pub(super) fn open(path: &Path) -> Result<Tenancy, FileError> {
-        let place = StoreDirectory::prepare(path)?;
-        let id = place.id()?;
+        let directory = StoreDirectory::prepare(path)?;
+        let id = directory.id()?;
         let mut open = lock(&OPEN);
         let workers = open.get_or_insert_default();
         if let Some(worker) = workers.get(&id) {
             let worker = worker.clone();
-            if file_id(&place.data()).ok() != Some(worker.file) {
-                return Err(FileError::Replaced { path: place.data() });
+            if file_id(&directory.data()).ok() != Some(worker.file) {
+                return Err(FileError::Replaced {
+                    path: directory.data(),
+                });
             }
             lock(&worker.queue).tenants += 1;
             return Ok(Tenancy(worker));
@@ -85,7 +87,7 @@ impl Worker {
             path: path.to_owned(),
             reason,
         })?;
-        let store = place.open(holder)?;
+        let store = directory.open(holder)?;
         let worker = Arc::new(Self {
             notifier: Notifier::new(store.data()),
             file: store.id(),
@@ -165,9 +167,9 @@ impl Worker {
     }
 
     fn run(&self, id: FileId, mut store: Store) {
-        let mut listener = Subscriptions::new(self.notifier.as_ref());
+        let mut subscriptions = Subscriptions::new(self.notifier.as_ref());
         loop {
-            let turn = self.next(&mut listener);
+            let turn = self.next(&mut subscriptions);
             let (jobs, done) = match turn {
                 Turn::Over => {
                     // The register is locked before the queue, everywhere; so somebody may have moved in.
@@ -182,7 +184,7 @@ impl Worker {
                     return;
                 }
                 Turn::Look => {
-                    let look = AssertUnwindSafe(|| listener.look(&store));
+                    let look = AssertUnwindSafe(|| subscriptions.look(&store));
                     (Vec::new(), catch_unwind(look).map(|()| Vec::new()))
                 }
                 Turn::Errand(errand) => {
@@ -205,24 +207,24 @@ impl Worker {
                 return self.die(&jobs);
             };
             for (job, answer) in jobs.iter().zip(&answers) {
-                listener.note(job, answer);
+                subscriptions.note(job, answer);
             }
             deliver(&jobs, answers.into_iter().map(|answer| answer.vote));
         }
     }
 
     /// Waits for something to do.
-    fn next(&self, listener: &mut Subscriptions<'_>) -> Turn {
+    fn next(&self, subscriptions: &mut Subscriptions<'_>) -> Turn {
         loop {
-            if listener.is_due() {
+            if subscriptions.is_due() {
                 return Turn::Look;
             }
             let mut queue = lock(&self.queue);
-            match listener.notifier() {
+            match subscriptions.notifier() {
                 Some(notifier) if queue.is_quiet() => {
                     queue.listens = true;
                     drop(queue);
-                    listener.wait(notifier);
+                    subscriptions.wait(notifier);
                     lock(&self.queue).listens = false;
                     continue;
                 }

@@ -257,7 +257,7 @@ impl Encoder {
         !self.is_fenced && matches!(kind, Kind::Acquire | Kind::Repair)
     }
 
-    /// Ends the command with its keys and arguments, and tells where a connection adds what it has [`ServerInfo`], if it does.
+    /// Ends the command with its keys and arguments, and tells where a connection adds its [`ServerInfo`], if it does.
     fn end(&self, wire: &mut Vec<u8>, request: &Request) -> Option<usize> {
         match request {
             Request::Acquire { .. } | Request::Repair { .. } | Request::Transfer { .. } => {

@@ -124,7 +124,7 @@ impl StampNode {
         numbers: &[u64],
         read: impl Fn(&[Frame<'_>]) -> Option<T>,
     ) -> Result<T, Silence> {
-        // StampVerdict, so that a request that is given up takes its connection along, and its answer is nobody else's.
+        // Taken, so that a request that is given up takes its connection along, and its answer is nobody else's.
         let Some((mut stream, mut received)) = self.connection.take() else {
             return Err(Silence::Untouched("there is no connection".to_owned()));
         };

@@ -18,14 +18,14 @@ fn name(text: &str) -> Resource {
 }
 
 /// Looks at a key that nobody has, as a link does that wants to know when that changes.
-fn look(listener: &mut Subscriptions<'_>, store: &mut Store) -> Job {
+fn look(subscriptions: &mut Subscriptions<'_>, store: &mut Store) -> Job {
     let resource = name("half");
     let mut job = job(Request::Inspect { resource });
     job.inbox = Inbox::new(Reach::Machine).into();
     while next(&job).is_some() {}
     let answers = store.take(std::slice::from_ref(&job));
     assert_eq!(answers[0].vote, Vote::GRANTED);
-    listener.note(&job, &answers[0]);
+    subscriptions.note(&job, &answers[0]);
     job
 }
 
@@ -98,14 +98,14 @@ fn a_change_between_the_answer_and_the_unmuting_is_found() {
     let folder = Folder::new("unmuting");
     let mut store = folder.store();
     let notifier = bell_of(&store);
-    let mut listener = Subscriptions::new(Some(&notifier));
-    assert!(!listener.is_due(), "there is nothing to listen for");
-    let job = look(&mut listener, &mut store);
+    let mut subscriptions = Subscriptions::new(Some(&notifier));
+    assert!(!subscriptions.is_due(), "there is nothing to listen for");
+    let job = look(&mut subscriptions, &mut store);
     store.finish_after(|| {});
-    assert!(listener.is_due());
-    listener.look(&store);
+    assert!(subscriptions.is_due());
+    subscriptions.look(&store);
     assert!(is_told(&job));
-    assert!(listener.notifier().is_none(), "a change is told once");
+    assert!(subscriptions.notifier().is_none(), "a change is told once");
 }
 
 #[test]
@@ -113,17 +113,17 @@ fn a_change_is_found_when_the_bell_rings_and_not_looked_for_before() {
     let folder = Folder::new("rings");
     let mut store = folder.store();
     let notifier = bell_of(&store);
-    let mut listener = Subscriptions::new(Some(&notifier));
-    let job = look(&mut listener, &mut store);
-    assert!(listener.is_due());
-    listener.look(&store);
+    let mut subscriptions = Subscriptions::new(Some(&notifier));
+    let job = look(&mut subscriptions, &mut store);
+    assert!(subscriptions.is_due());
+    subscriptions.look(&store);
     assert!(next(&job).is_none());
-    assert!(!listener.is_due());
+    assert!(!subscriptions.is_due());
     store.finish_after(|| {});
-    while !listener.is_due() {
-        listener.wait(&notifier);
+    while !subscriptions.is_due() {
+        subscriptions.wait(&notifier);
     }
-    listener.look(&store);
+    subscriptions.look(&store);
     assert!(is_told(&job));
 }
 
@@ -132,10 +132,10 @@ fn who_watches_is_told_to_ask_when_the_store_is_not_in_its_place_any_more() {
     let folder = Folder::new("moved");
     let mut store = folder.store();
     let notifier = bell_of(&store);
-    let mut listener = Subscriptions::new(Some(&notifier));
-    let job = look(&mut listener, &mut store);
+    let mut subscriptions = Subscriptions::new(Some(&notifier));
+    let job = look(&mut subscriptions, &mut store);
     std::fs::remove_file(store.data()).expect("it is ours");
-    assert!(listener.is_due());
-    listener.look(&store);
+    assert!(subscriptions.is_due());
+    subscriptions.look(&store);
     assert!(matches!(next(&job), Some(LinkEvent::Changed(None))));
 }
