@@ -148,7 +148,7 @@ impl Child {
 
     /// Makes this process the parent of whatever the group leaves behind, where the system can.
     ///
-    /// Whoever has no parent left goes to the first process of the machine or container, which may take
+    /// A process without a parent goes to the first process of the machine or container, which may take
     /// its time to notice that they are dead, or never do.
     pub(crate) fn adopt_orphans(&self) {
         #[cfg(target_os = "linux")]

@@ -158,7 +158,7 @@ mod tests {
         }
         // By another clock skew, whose word nobody knows.
         assert_eq!(between(OURS, &OURS.replace("62602ms", "99999ms")), []);
-        // Whoever does not know the nodes' words tells of the others.
+        // If the nodes' words are not known, the others are told of.
         assert_eq!(
             between("version=1 max-ttl=60000ms guard=quarantine", OURS),
             []

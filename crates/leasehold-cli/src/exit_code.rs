@@ -13,7 +13,7 @@ pub(crate) const USAGE: u8 = 2;
 /// Locks work, but less well than they should: `doctor` says why.
 pub(crate) const WEAKENED: u8 = 120;
 
-/// The lock is held: elsewhere, and `--no-wait` was given; or by whomever, and `status` was asked.
+/// The lock is held: elsewhere, and `--no-wait` was given; or by anyone, and `status` was asked.
 pub(crate) const HELD: u8 = 121;
 
 /// Too few nodes answered to decide anything.

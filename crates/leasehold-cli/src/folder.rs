@@ -68,7 +68,7 @@ fn home(user: u32) -> io::Result<Option<PathBuf>> {
 
 /// Makes the folder if it is not there, for this user alone, and refuses one that others could write.
 ///
-/// Whoever can write the store can take every lock away; and in `/tmp` anybody can be there first.
+/// Anyone who can write the store can take every lock away; and in `/tmp` anybody can be there first.
 pub(crate) fn prepare(folder: &Path) -> Result<(), Failure> {
     let failed = |error: io::Error| {
         Failure::own(format!("cannot use {}: {error}", folder.display()))

@@ -51,7 +51,7 @@ pub(crate) fn by_fault(faults: &[NodeFault], nodes: &Nodes) -> Option<String> {
         let is_here = LOOPBACK.iter().any(|host| name.starts_with(host));
         is_here && fault.to_string().ends_with("connection refused")
     };
-    // Whoever has all servers on this machine, and none of them runs, tries leasehold. An attempt that has given up before
+    // A user whose servers are all on this machine, and do not run, is trying leasehold out. An attempt that has given up before
     // all have answered does not know.
     let all_down = faults.len() == list.urls().len() && faults.iter().all(is_down_here);
     let unknown = match all_down {

@@ -61,7 +61,7 @@ impl HoldPolicy {
 
     /// How long nothing has to be done about the lease.
     ///
-    /// Never more than a sixth of the TTL, so that whoever watches over us hears of every extension long before it
+    /// Never more than a sixth of the TTL, so that the watchdog hears of every extension long before it
     /// matters; and never more than half a second: timers stand still while the machine is suspended and the lease
     /// does not, so after waking up this bounds how long a lost lease goes unnoticed.
     pub(crate) fn rest(self, remaining: Duration) -> Duration {

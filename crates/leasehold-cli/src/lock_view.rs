@@ -316,7 +316,7 @@ fn left_json(lock: Option<&Signature>) -> Json {
         .map_or(Json::Null, Json::millis)
 }
 
-/// The end of whoever wants a lock under a name where something else stands.
+/// The end of a command that wants a lock under a name where something else stands.
 pub(crate) fn no_lock(resource: &str, kind: &str) -> Failure {
     let hint = "it belongs to another program: choose another name for the lock";
     Failure::new(exit_code::USAGE, other(resource, kind)).hint(hint.to_owned())

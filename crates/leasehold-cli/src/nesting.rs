@@ -1,7 +1,7 @@
 //! Commands that run under a lock and ask for locks themselves.
 //!
 //! A lock is not given twice, not even to a command that runs under it: it would wait for its own end. So every
-//! command is told of the owners that it runs under, and whoever meets one of them as the holder says so at once.
+//! command is told of the owners that it runs under, and a leasehold that finds one of them to be the holder says so at once.
 
 use crate::{exit_code, failure::Failure};
 use leasehold::{LeaseGuard, Owner};

@@ -1,7 +1,7 @@
 //! What the command line left open, from the configuration file: flags before variables before the file.
 //!
-//! Which *servers* are meant is decided as a whole, since the file's options are about the file's servers: whoever
-//! names nodes by `--nodes` gets nothing from it, and whoever names a cluster by `--use` gets its nodes even where
+//! Which *servers* are meant is decided as a whole, since the file's options are about the file's servers: a user who
+//! names nodes by `--nodes` gets nothing from it, and one who names a cluster by `--use` gets its nodes even where
 //! `LEASEHOLD_NODES` names others. Two that are said in the same way contradict each other.
 
 use crate::{

@@ -25,7 +25,7 @@ pub(crate) struct Signals {
 impl Signals {
     /// Listens. Made before the lock is asked for, so that no signal leaves a lock behind.
     ///
-    /// A signal that whoever started leasehold had it ignore, as `nohup` does, stays ignored: by leasehold and by the
+    /// A signal that leasehold's parent had it ignore, as `nohup` does, stays ignored: by leasehold and by the
     /// command, which inherits that.
     pub(crate) fn listen() -> Result<Self, Failure> {
         let stream = |signal: Signal| {

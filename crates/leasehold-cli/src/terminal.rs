@@ -59,7 +59,7 @@ impl Terminal {
 
     /// Whether a shell would continue this process, if it stopped.
     pub(crate) fn has_job_control() -> bool {
-        // A group that its session began with has nobody above it who could: whoever stops there
+        // A group that its session began with has nobody above it who could: a process that stops there
         // stops for good, and the kernel would not stop it either.
         getsid(None) != Ok(getpgrp())
     }

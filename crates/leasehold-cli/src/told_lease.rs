@@ -26,7 +26,7 @@ impl ToldLease {
         }
     }
 
-    /// Prints it, all at once, so that whoever reads the first line finds the last. Says whether anybody can read it:
+    /// Prints it, all at once, so that a reader of the first line finds the last. Says whether anybody can read it:
     /// a lock of which nobody knows the owner is of no use.
     pub(crate) fn print(&self, json: bool) -> Result<(), Failure> {
         let mut text = if json { self.json() } else { self.lines() };

@@ -94,7 +94,7 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Whoever runs under a lock tries once before it waits: it may be that lock.
+    /// A command that runs under a lock tries once before it waits: it may be that lock.
     async fn look_around(&self) -> Result<Option<LeaseGuard>, Failure> {
         let around = Nesting::of_this_process();
         if around.is_none() {
@@ -243,7 +243,7 @@ impl<'a> Wait<'a> {
 }
 
 impl Wait<'_> {
-    /// The end of whoever set an option otherwise than those who use the nodes, if it is known which one.
+    /// The end of a command that set an option otherwise than the other users of the nodes, if it is known which one.
     fn disagreement(&self, error: &AcquireError) -> Option<Failure> {
         let (ours, faults) = match error {
             AcquireError::TimedOut { last, .. } => return self.disagreement(last),
@@ -261,7 +261,7 @@ impl Wait<'_> {
     }
 }
 
-/// What stands in the way: whoever holds the lock, and those who come first.
+/// What stands in the way: the holder of the lock, and the waiters that come first.
 fn barrier(error: &AcquireError) -> String {
     let held = held_by(error.holder(), error.remaining());
     let facts = error.held();

@@ -223,7 +223,7 @@ impl<'a> Watch<'a> {
             self.let_run_on();
             return;
         }
-        // Keys that are gone leave no time to count; the command still gets its grace, since whoever has
+        // Keys that are gone leave no time to count; the command still gets its grace, since the holder that has
         // them now may be waiting for what it does last.
         let by_the_clock = if self.story.is_gone() {
             Stage::Leaving

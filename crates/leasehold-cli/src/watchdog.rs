@@ -12,7 +12,7 @@
 //!
 //! One that is ended itself is replaced, and the user is told.
 //!
-//! What it does not cover: processes that left the group; and whoever kills both at once, as the end of a container or of
+//! What it does not cover: processes that left the group; and anything that kills both at once, as the end of a container or of
 //! a control group does, which ends the command as well.
 
 mod words;

@@ -26,14 +26,14 @@ impl Whose {
 /// Who has signed a key, as messages name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Signer {
-    /// One of ours, or somebody of whom nothing is shown.
+    /// One of ours, or another program's, of which nothing is shown.
     Holder(Holder),
     /// A program that locks with another library, by the beginning of what that has written.
     Peer { beginning: String },
 }
 
 impl Signer {
-    /// Whoever signs with these bytes, if its locks are shown.
+    /// The owner that signs with these bytes, if its locks are shown.
     pub(crate) fn of(owner: &[u8], whose: Whose) -> Self {
         let holder = Owner::from_bytes(owner).map_or(Holder::Stranger, |owner| Holder::of(&owner));
         match (&holder, whose) {
@@ -48,7 +48,7 @@ impl Signer {
         *self != Self::Holder(Holder::Stranger)
     }
 
-    /// Whether somebody who asks for other libraries' locks is told more of whoever signs with these bytes.
+    /// Whether somebody who asks for other libraries' locks is told more of the owner that signs with these bytes.
     pub(crate) fn has_more(owner: &[u8]) -> bool {
         !Self::of(owner, Whose::Ours).is_shown() && Self::of(owner, Whose::Foreign).is_shown()
     }

@@ -120,7 +120,7 @@ impl Acquisition {
         quorum: Quorum,
         seed: Seed,
     ) -> Self {
-        // Whoever takes over what it was given waits for nobody.
+        // A caller that takes over what it was given waits for nobody.
         let is_fair = acquire.config.is_fair && acquire.from.is_none();
         Self {
             operation,
@@ -262,7 +262,7 @@ impl Acquisition {
         match &mut self.phase {
             Phase::Probing(attempt, asked) => {
                 if now >= attempt.round.closes() {
-                    // Whoever had no time to wait says nothing about the node.
+                    // A caller that had no time to wait says nothing about the node.
                     if now >= attempt.round.started().saturating_add(PROBE_TIME) {
                         around.nodes.missed(*asked);
                     }
@@ -455,7 +455,7 @@ impl Acquisition {
         let ended = self.tries.failed(now, &cause, pace);
         let mut progress =
             ended.map_or_else(Progress::default, |ended| self.end(now, cause, ended));
-        // Whoever goes on waiting keeps its places.
+        // A caller that goes on waiting keeps its places.
         progress.abandoned = attempt.map(|attempt| attempt.queueing(None));
         progress
     }

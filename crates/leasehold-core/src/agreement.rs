@@ -65,7 +65,7 @@ impl Agreement {
         outbox: &mut Outbox,
     ) {
         if step == self.round.step() {
-            // Whoever was not asked, or has answered, or is doubted since, has nothing to say.
+            // A node that was not asked, or has answered, or is doubted since, has nothing to say.
             if !self.settling.below().contains(node) {
                 return;
             }

@@ -298,7 +298,7 @@ impl Attempt {
     }
 
     /// What tells a node that nobody waits any more, if it tells with this vote that it has put us into its queue: of an
-    /// attempt that was won before that was heard. Whoever had a ticket has told it already.
+    /// attempt that was won before that was heard. A caller that had a ticket has told it already.
     pub(crate) fn leaving(&self, vote: &Vote) -> Option<(Tag, Request)> {
         let place = self
             .place

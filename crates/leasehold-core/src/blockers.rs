@@ -9,7 +9,7 @@ use core::time::Duration;
 
 /// Which nodes stand in the way, and until when at most.
 ///
-/// No safety rests on it: whoever is told too early asks in vain, and whoever is not told asks at the next pause's
+/// No safety rests on it: a waiter that is told too early asks in vain, and one that is not told asks at the next pause's
 /// end (argument S10).
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Blockers {

@@ -59,7 +59,7 @@ impl<T: Copy> Few<T> {
         }
     }
 
-    /// Keeps only those of whom this holds.
+    /// Keeps only those for which this holds.
     pub(crate) fn retain(&mut self, is_kept: impl Fn(&T) -> bool) {
         let before = core::mem::replace(self, Self::NONE);
         for entry in before.as_slice().iter().filter(|entry| is_kept(entry)) {

@@ -9,10 +9,7 @@ use core::time::Duration;
 
 /// A change in how safe a lease is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "whoever holds a lease must know them all"
-)]
+#[expect(clippy::exhaustive_enums, reason = "a holder must know them all")]
 pub enum LeaseChange {
     /// No quorum has confirmed the lease for long, and it ends soon. It is still valid. Told again with each
     /// extension that fails.

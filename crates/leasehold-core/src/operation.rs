@@ -21,7 +21,7 @@ use core::time::Duration;
 #[derive(Clone, Debug)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "whoever drives the engine submits them all"
+    reason = "what drives the engine submits them all"
 )]
 pub enum Operation {
     /// Acquire a resource. Ends with [`Event::Acquired`] or [`Event::NotAcquired`].
@@ -49,7 +49,7 @@ pub enum Operation {
     /// Release the lease that this acquisition won. Ends with [`Event::Released`], and goes on in the
     /// background where nodes did not answer.
     Release(OperationId),
-    /// End the lease that this acquisition won, but leave its keys to whoever takes them over. Ends with
+    /// End the lease that this acquisition won, but leave its keys to the next holder, which takes them over. Ends with
     /// [`Event::HandedOver`].
     HandOver(OperationId),
     /// Ask all nodes about a key. Ends with [`Event::Inspected`].
@@ -77,7 +77,7 @@ pub enum Operation {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "whoever drives the engine must know them all"
+    reason = "what drives the engine must know them all"
 )]
 pub enum Event {
     /// The resource is ours until the lease's end.

@@ -242,7 +242,7 @@ impl Quarantine {
             until,
             cause,
             wait: marker.as_ref().and_then(|marker| marker.wait),
-            // Whoever comes next has to look for itself.
+            // The next caller has to look for itself.
             seen_ms: unfit.is_none().then_some(now_ms),
             evictions: Some(match process.may_evict {
                 true => Evictions::Possible,

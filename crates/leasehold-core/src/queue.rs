@@ -1,11 +1,11 @@
 //! Who waits for a resource, in the order of their tickets: what a node knows of those who want a fair lock.
 //!
 //! A ticket is drawn once and stays the same on all nodes, so that they agree on who is next. It only adds reasons to
-//! refuse: whoever is not next gets nothing, and whoever is next gets what it would have got without a queue. So no
+//! refuse: a waiter that is not next gets nothing, and the next gets what it would have got without a queue. So no
 //! safety rests on any of this, and a queue that is lost, late or wrong costs order and time and nothing else.
 //!
-//! Whoever stands in the queue and dies would keep all others waiting. So a place is kept for [`Queue::LIFE`] by the
-//! node's own clock, and whoever still waits asks again before that: nobody's clock is compared with another's.
+//! A waiter that dies in the queue would keep all others waiting. So a place is kept for [`Queue::LIFE`] by the
+//! node's own clock, and a waiter that is still there asks again before that: nobody's clock is compared with another's.
 
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -19,7 +19,7 @@ pub(crate) const LEAVING: u32 = u32::MAX;
 pub struct Waiter(u64);
 
 impl Waiter {
-    /// Whoever has this number.
+    /// The waiter with this number.
     #[must_use]
     pub const fn new(number: u64) -> Self {
         Self(number)
@@ -63,7 +63,7 @@ impl Ticket {
         self.0
     }
 
-    /// The ticket of whoever comes behind `largest` and proposes `proposal`: the rule by which counters grow. A clock
+    /// The ticket of a waiter that comes behind `largest` and proposes `proposal`: the rule by which counters grow. A clock
     /// that is slow does not come before those who wait already.
     fn behind(largest: Option<Self>, proposal: u64) -> Self {
         let next = largest.map_or(0, |largest| largest.0.saturating_add(1));
@@ -77,7 +77,7 @@ impl fmt::Display for Ticket {
     }
 }
 
-/// What whoever asks for a fair lock says of itself.
+/// What a caller that asks for a fair lock says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "a link carries both fields")]
 pub struct Place {
@@ -87,7 +87,7 @@ pub struct Place {
     pub ticket: Option<Ticket>,
 }
 
-/// What a node tells whoever it puts into the queue.
+/// What a node tells a caller that it puts into the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "links make it, field by field")]
 pub struct Queued {
@@ -144,7 +144,7 @@ impl Queue {
     /// For how long a place is kept unless its waiter asks again.
     pub const LIFE: Duration = Duration::from_secs(3);
 
-    /// How many have a place. Whoever comes when all are taken draws a ticket all the same, and gets a place by it when
+    /// How many have a place. A caller that comes when all are taken draws a ticket all the same, and gets a place by it when
     /// there is one.
     pub const MOST: usize = 128;
 

@@ -100,7 +100,7 @@ impl Tally {
         self.refused
     }
 
-    /// The nodes of whom nothing certain is known.
+    /// The nodes about which nothing certain is known.
     #[must_use]
     pub const fn unknown(&self) -> NodeSet {
         self.unknown

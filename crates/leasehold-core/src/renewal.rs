@@ -374,7 +374,7 @@ impl Renewal {
         if self.state != LeaseState::Lost
             && let Some((_, timing)) = self.queued.first().copied()
         {
-            // Whoever comes later and wants yet another TTL waits for the next one.
+            // A caller that comes later and wants yet another TTL waits for the next one.
             let acquire = |queued: &mut (OperationId, Timing)| queued.1 == timing;
             let callers = self
                 .queued

@@ -223,7 +223,7 @@ impl AttemptId {
     }
 }
 
-/// One thing that an engine was asked to do. Whoever asks draws the number, and none twice for one engine.
+/// One thing that an engine was asked to do. The caller draws the number, and none twice for one engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OperationId(u64);
 
@@ -278,7 +278,7 @@ pub struct Refusal {
     pub holder: Option<Owner>,
     /// How long the key lives at most; none if there is no key, or if it lives for ever.
     pub remaining: Option<Duration>,
-    /// Where whoever asked stands in the queue, if it asked for a fair lock.
+    /// Where the caller stands in the queue, if it asked for a fair lock.
     pub queued: Option<Queued>,
 }
 

@@ -172,7 +172,7 @@ impl Ruling {
 }
 
 /// The answer to `request` at `now` when `stored` is what the node has, and what becomes of that: the rule that every
-/// store follows. It knows no wall clock, so whoever asks has bounded the request's proposal, for the counter and for the
+/// store follows. It knows no wall clock, so its caller has bounded the request's proposal, for the counter and for the
 /// ticket alike, by [`Request::as_seen_at`].
 #[must_use]
 pub fn decide(stored: Stored<'_>, now: Instant, request: &Request) -> Ruling {
@@ -210,7 +210,7 @@ fn decide_place(
     let position = queue.position(now, place, proposal);
     let (refusal, barrier, change) = match ruling.vote {
         Vote::Refused(refusal) => (refusal, Barrier::Key, ruling.change),
-        // It would take what is free, even if there is no number left to count it with. Whoever is not next is not counted,
+        // It would take what is free, even if there is no number left to count it with. A waiter that is not next is not counted,
         // so a counter that has come to its end is told to the next alone, and costs nobody else its place.
         Vote::Granted { .. } | Vote::Unknown(_) if position.ahead > 0 => {
             let refusal = Refusal {
@@ -410,7 +410,7 @@ fn refuse(stored: Option<&Key>, live: Option<&Key>, now: Instant) -> Ruling {
         remaining: live.map(|key| key.expires_at.saturating_since(now)),
         queued: None,
     };
-    // What is over need not be kept: whoever held it has come to clean up.
+    // What is over need not be kept: its holder has come to clean up.
     let over = stored.is_some() && live.is_none();
     Ruling {
         vote: Vote::Refused(refusal),

@@ -135,7 +135,7 @@ impl Tries {
         if cause.is_unreachable() && retry.gives_up_unreachable(unreachable) {
             return Some(Ended::Unreachable);
         }
-        // Whoever was called goes on with the pause that was running.
+        // A caller that was notified goes on with the pause that was running.
         if now >= self.next {
             self.pause(now, least, pace);
         }

@@ -32,7 +32,7 @@ and the table says so. [TESTING.md](TESTING.md) says what each column stands for
 What sharing does not give: a lock of another library has no fencing token, and a node that restarts waits for the maximum
 TTL of leasehold's locks only, so let others set no longer ones. Some put something before the name: `redlock:NAME`
 (pottery, RedLock.net), `lock:NAME` (python-redis-lock), `mutex:NAME` (redis-semaphore), `php-malkusch-lock:NAME`
-(php-lock). `ManagerBuilder::key_format` does as they do; in the runs below leasehold locks the whole key instead. Whoever
+(php-lock). `ManagerBuilder::key_format` does as they do; in the runs below leasehold locks the whole key instead. A client that
 waits for a signal of its own kind, as python-redis-lock does, is not woken by a release of leasehold's, and has the lock
 when it looks again.
 

@@ -93,7 +93,7 @@ impl Timer {
         }
     }
 
-    /// Wakes whoever polls after `left`, and not after what was set before.
+    /// Wakes its poller after `left`, and not after what was set before.
     fn set(&mut self, left: Duration) {
         let fine = self.fine.as_mut().filter(|_| left < COARSE);
         self.is_fine = fine.is_some_and(|timer| timer.set(left));
@@ -218,7 +218,7 @@ mod tests {
         Instant::from_origin(MINUTE).saturating_add(time)
     }
 
-    /// Whether it wakes whoever sleeps at `now`, and not only after minutes.
+    /// Whether it wakes a sleeper at `now`, and not only after minutes.
     async fn wakes(alarm: &mut Alarm, now: Instant, until: Instant, most: Duration) -> bool {
         let woken = poll_fn(|cx| alarm.poll(cx, now, Some(until), most));
         tokio::time::timeout(MINUTE / 6, woken).await.is_ok()

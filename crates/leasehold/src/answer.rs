@@ -14,7 +14,7 @@ pub(crate) struct Awaited<T>(Mutex<AnswerState<T>>);
 
 #[derive(Debug)]
 enum AnswerState<T> {
-    /// The shell owes it, and whoever is here waits for it.
+    /// The shell owes it, and a caller may wait for it.
     Owed(Option<Waker>),
     /// It has come, and nobody has taken it.
     Come(T),
@@ -102,7 +102,7 @@ impl<T> Awaited<T> {
 }
 
 impl<T> AnswerState<T> {
-    /// Only when nothing is locked any more: whoever is woken may be dropped by it, and leave.
+    /// Only when nothing is locked any more: a caller that is woken may be dropped by it, and leave.
     fn wake(self) {
         if let Self::Owed(Some(waker)) = self {
             waker.wake();

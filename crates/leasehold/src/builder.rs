@@ -311,7 +311,7 @@ impl ManagerBuilder {
     }
 
     /// What the set of nodes is called in the configuration that all agree on, instead of the addresses. For clients
-    /// that reach the same nodes under different addresses. Whoever gives the same name must mean the same nodes.
+    /// that reach the same nodes under different addresses. Managers with the same name must mean the same nodes.
     pub fn cluster(mut self, name: &str) -> Self {
         if name.is_empty() || name.len() > 256 || name.contains(char::is_control) {
             let wrong = ConfigError::Cluster(name.to_owned());

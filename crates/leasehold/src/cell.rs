@@ -181,7 +181,7 @@ impl Cell {
         self.look(MOMENT);
         match self.told() {
             LeaseState::Lost(lost) => {
-                // Whoever hears of the loss here finds the token cancelled, also if another is about to do it.
+                // A holder that hears of the loss here finds the token cancelled, also if another thread is about to do it.
                 self.cancel();
                 Some(lost)
             }
@@ -307,7 +307,7 @@ impl Cell {
         told.changes += 1;
         let (waiting, is_lost) = (std::mem::take(&mut told.waiting), told.state.is_lost());
         drop(told);
-        // Whoever is woken may ask for the state: only when nothing is locked any more.
+        // A waiter that is woken may ask for the state: only when nothing is locked any more.
         for (_, waker) in waiting {
             waker.wake();
         }
@@ -339,7 +339,7 @@ impl Cell {
         if is_lost {
             self.cancel();
         }
-        // A child: whoever cancels theirs must not cancel everybody's.
+        // A child: a holder that cancels its own must not cancel everybody's.
         token.child_token()
     }
 

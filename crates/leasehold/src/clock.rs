@@ -188,7 +188,7 @@ impl Pauses {
 
     /// Takes note of how far the wall clock is ahead now.
     fn notice(&self, ahead_ns: i64) {
-        // The jump is counted first and noted then: whoever finds it noted finds it counted. Two threads
+        // The jump is counted first and noted then: a thread that finds it noted finds it counted. Two threads
         // that look at the same moment may count one jump twice, which is safe as well.
         let before_ns = self.ahead_ns.load(Ordering::Acquire);
         let gained_ns = ahead_ns.saturating_sub(before_ns);

@@ -31,7 +31,7 @@
 //! # The file
 //! One file, and no merging of several: what holds must be seen in one place. Without `LEASEHOLD_CONFIG` it is the first
 //! that is there of `$XDG_CONFIG_HOME/leasehold/leasehold.toml` (or `~/.config/…`) and `/etc/leasehold/leasehold.toml`, and
-//! *not* one in the working directory: a cron job and a shell would lock on different servers, and whoever can write a
+//! *not* one in the working directory: a cron job and a shell would lock on different servers, and anyone who can write a
 //! folder could choose the servers of all who work in it. `docs/COMMAND.md` of the repository shows one.
 
 mod duration;
@@ -246,7 +246,7 @@ pub struct Warning {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "whoever reads options elsewhere makes one"
+    reason = "a program that reads options elsewhere makes one"
 )]
 pub struct Agreement {
     /// [`ManagerBuilder::max_ttl`].

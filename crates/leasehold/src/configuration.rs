@@ -122,7 +122,7 @@ impl Configuration {
     /// The same, with the locks under other keys than the resources' names.
     #[must_use]
     pub fn with_key_format(mut self, format: KeyFormat) -> Self {
-        // Argument S1: whoever keeps the same locks under other keys shares no node with us. Not said of names as they
+        // Argument S1: a client that keeps the same locks under other keys shares no node with us. Not said of names as they
         // are, so that those who never heard of formats agree; and in one word, since the others are found by theirs.
         if self.is_fenced && !format.is_raw() {
             let pattern = format.to_string().replace('%', "%25").replace(' ', "%20");

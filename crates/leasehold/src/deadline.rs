@@ -117,7 +117,7 @@ impl Deadlines {
         let mut queue = self.lock();
         loop {
             while let Some(lease) = queue.take_due(clock.now()) {
-                // Whoever is told may take its time, ask for a lease, or panic: nobody else waits for that.
+                // A holder that is told may take its time, ask for a lease, or panic: nobody else waits for that.
                 drop(queue);
                 let next = look(&lease);
                 queue = self.lock();

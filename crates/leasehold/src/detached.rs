@@ -89,7 +89,7 @@ impl LeaseGuard {
 }
 
 impl LockManager {
-    /// The lease of this owner, whoever acquired it, with the manager's default options. Sends nothing: whether there
+    /// The lease of this owner, no matter which process acquired it, with the manager's default options. Sends nothing: whether there
     /// is such a lease is known when it is extended or released. The nodes must be the same.
     ///
     /// # Errors

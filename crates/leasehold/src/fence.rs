@@ -10,7 +10,7 @@
 //! holder 2              token 34 ── write, token 34 ──►  the resource has seen 34
 //! ```
 //!
-//! Each lease has a [`FencingToken`], larger than those of all leases before it. Whoever writes sends it along, and
+//! Each lease has a [`FencingToken`], larger than those of all leases before it. A writer sends it along, and
 //! **the resource accepts a write if its token is not smaller than the newest that it has seen, and remembers it,
 //! in the same atomic step as the write**. Not smaller, rather than larger: a holder writes more than once.
 //!
@@ -38,7 +38,7 @@
 //! token while it keeps the data.
 //!
 //! It orders writes, and does not order what was read before them: a late write is accepted if nobody has written with
-//! a newer token *yet*, also if somebody has read. So whoever writes what it makes of something that it read raises the
+//! a newer token *yet*, also if somebody has read. So a holder that writes what it makes of something that it read raises the
 //! fence first, and then reads: by [`Fence::admit`], by a [fenced script](redis::FencedScript) that reads, by an
 //! [update](sql::RowFence::update) of no columns, or in the transaction that writes, behind its fence.
 //!
@@ -144,7 +144,7 @@ impl Fence {
 
 /// A write was refused: its token is smaller than one that the resource has seen.
 ///
-/// Whoever wrote is not the holder any more, whatever the guard says. Trying again with the same token is of no use,
+/// The writer is not the holder any more, whatever the guard says. Trying again with the same token is of no use,
 /// and with a newer one only after reading anew.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

@@ -15,7 +15,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// [`LockManager::adopt`]. The lock stays held meanwhile, and nobody extends it: the other process has
     /// what is left of the TTL, so the lease is extended once more before.
     ///
-    /// **The text names the owner, and whoever knows an owner can take its lease over**, also one that nobody
+    /// **The text names the owner, and anyone who knows an owner can take its lease over**, also one that nobody
     /// handed over: then two hold the lock until the first extension of the former. Owners are told to those who
     /// are refused, and by [`inspect`](LockManager::inspect), so among programs that share a lock this is a
     /// matter of trust, as [`force_release`](LockManager::force_release) is.
@@ -42,7 +42,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// // … in another process, with a manager of the same nodes
     /// let guard = manager.adopt(&text).await?;
     /// assert!(guard.is_valid());
-    /// // Whoever comes second with the same text gets nothing.
+    /// // The second to come with the same text gets nothing.
     /// assert!(manager.adopt(&text).await.is_err());
     /// # Ok(())
     /// # }

@@ -374,7 +374,7 @@ impl HeldLease {
         self.release_in_place().await
     }
 
-    /// As [`release`](Self::release). Whoever asks again waits for the same outcome, or is told it again.
+    /// As [`release`](Self::release). A caller that asks again waits for the same outcome, or is told it again.
     pub(crate) async fn release_in_place(&mut self) -> Option<ReleaseOutcome> {
         if !self.released {
             self.let_go();

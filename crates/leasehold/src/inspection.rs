@@ -119,7 +119,7 @@ impl Inspection {
             .find(|holder| self.count(|key| key.holder() == Some(*holder)) >= needed)
     }
 
-    /// Whether a quorum of nodes has nothing under the name: whoever tries now may win.
+    /// Whether a quorum of nodes has nothing under the name: a caller that tries now may win.
     #[must_use]
     pub fn is_free(&self) -> bool {
         self.count(|key| *key == Key::Free) >= self.quorum.needed()
@@ -333,7 +333,7 @@ impl<M: Mode> LockManager<M> {
     }
 
     /// As [`force_release`](Self::force_release), but only those are put out who were seen: an operator who was asked
-    /// about them has said nothing about whoever came meanwhile.
+    /// about them has said nothing about holders that came meanwhile.
     ///
     /// Waits for the nodes' time limit, for each owner that was seen.
     ///

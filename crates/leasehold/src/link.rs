@@ -66,7 +66,7 @@ pub enum LinkEvent {
     /// What the node's clock showed while it had a request. Told before the answer to that request, by links to
     /// nodes that have a clock of their own.
     Clock(Reading),
-    /// A hint that the key of this resource may have changed on the node, whoever changed it; any key, if none is
+    /// A hint that the key of this resource may have changed on the node, no matter by whom; any key, if none is
     /// named. After it has refused an acquire, has extended a key or was asked to inspect one, the node tells of the next
     /// change to it, once; also for no reason, and not of one that came by the same connection. Not after a grant:
     /// on a server it would cost every uncontended vote, so a lease that has been held for 100 ms inspects its keys.

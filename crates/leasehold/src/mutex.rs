@@ -20,7 +20,7 @@ use std::{marker::PhantomData, sync::Arc, time::Duration};
 /// Callers of one manager have their turns in the order in which they came. Between managers there is no order, but one
 /// whose callers wait for each other does not keep the others out: after 32 turns in a row it lets others try first for
 /// 2 ms. Once it has met others, it does so after as many turns as callers wait there, 16 at most, for 5 ms, and a caller
-/// who comes back at once makes room as well. Whoever is called and comes too late asks the sooner the next time.
+/// who comes back at once makes room as well. A waiter that is notified and comes too late asks the sooner the next time.
 /// That is fair on the average and no guarantee; docs/PERFORMANCE.md has what was measured. With
 /// [`fair`](crate::LockOptions::fair) nodes keep a queue, and those who wait are served in the order of their coming.
 ///
@@ -112,7 +112,7 @@ impl<M: Mode> Mutex<M> {
     /// [`tries_unlimited`](LockOptions::tries_unlimited) to wait for ever.
     ///
     /// It does not poll: the nodes tell when the lock may
-    /// be free, whoever freed it, and the clock tells when the holder's keys will have ended. Where a node cannot tell,
+    /// be free, no matter by whom, and the clock tells when the holder's keys will have ended. Where a node cannot tell,
     /// it is asked again after random pauses, and at least once in a second anyway.
     ///
     /// [Who is next](Self#who-is-next) stands above.

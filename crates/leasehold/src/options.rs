@@ -163,14 +163,14 @@ impl LockOptions {
 
     /// Those who wait for this lock are served in the order in which they came, across processes. Off by default.
     ///
-    /// Whoever is refused draws a ticket, the same on all nodes, and stands in the nodes' queues with it; nodes refuse
-    /// whoever is not next, also one who never waited; [`Held`](crate::AcquireError::Held) then tells how many come first.
+    /// A caller that is refused draws a ticket, the same on all nodes, and stands in the nodes' queues with it; nodes refuse
+    /// every caller that is not next, also one that never waited; [`Held`](crate::AcquireError::Held) then tells how many come first.
     /// A manager stands there once at a time, for the first of its callers, so managers have their turns one after the
     /// other, however many callers each has; with [`no_local_queue`](Self::no_local_queue) each caller stands there
-    /// itself. Whoever gives up, gives its place up with it, also one whose tries or patience are used up: the next call
+    /// itself. A caller that gives up loses its place, also one whose tries or patience are used up: the next call
     /// begins at the end.
     ///
-    /// It is the order as well as nodes agree on it, and no guarantee: whoever draws its ticket while another does may
+    /// It is the order as well as nodes agree on it, and no guarantee: a caller that draws its ticket while another does may
     /// overtake it, and so may anybody overtake a waiter that too few nodes hear. Exclusion does not depend on it.
     ///
     /// Who waits shows itself to the nodes once a second. If it dies or is cut off, its place is kept for three seconds,
@@ -178,7 +178,7 @@ impl LockOptions {
     ///
     /// Only those wait in order who ask for it: programs of other libraries, managers without this option and
     /// [`adopt`](crate::LockManager::adopt) take what is free. A lock that is free costs no request more. One that is
-    /// not costs whoever wins it one more to some nodes.
+    /// not costs the winner one more to some nodes.
     ///
     /// A manager of plain locks refuses it ([`Unfair`](crate::ConfigError::Unfair)): its nodes keep no queue.
     ///
@@ -366,7 +366,7 @@ impl LockOptions {
         }
     }
 
-    /// Puts `label` behind the random part of the owner, with a dot between: whoever looks at the nodes, or
+    /// Puts `label` behind the random part of the owner, with a dot between: anyone who looks at the nodes, or
     /// is refused, sees who has the lock. It stands in place of host and process, which are told by default, and
     /// replaces an [`owner_source`](Self::owner_source); for a label beside host and process see
     /// [`Holder::owner_source`](crate::Holder::owner_source).

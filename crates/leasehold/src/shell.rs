@@ -451,7 +451,7 @@ impl Shell {
             self.held,
             self.pending.values().filter(|it| it.is_held()).count()
         );
-        // The timer stands still while the machine sleeps, and the leases do not. Whoever waits for one asks once in a second
+        // The timer stands still while the machine sleeps, and the leases do not. A waiter asks once in a second
         // anyway.
         let most = if self.held == 0 { Duration::MAX } else { LOOK };
         self.alarm.poll(cx, now, until, most)

@@ -49,7 +49,7 @@
 //! lives through any number of hours, and one that they do not is lost, at the same moment in every run.
 //!
 //! It is the time of the managers alone. What the program itself does with timers is up to the runtime's; tokio has a
-//! paused time of its own, which can be advanced beside this one. And whoever waits is woken by `advance`, but runs when
+//! paused time of its own, which can be advanced beside this one. And a waiter is woken by `advance`, but runs when
 //! the runtime lets it: in a test on one thread, that is at the next `await`.
 //!
 //! A test that waits for what cannot come, since nobody lets time pass while it waits, or since its task never runs, fails

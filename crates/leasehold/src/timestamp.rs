@@ -66,7 +66,7 @@
 //! The value is a time: who acquires a lock in the second in which another has released it writes the same. So nothing
 //! here takes the value as a proof that the lock is ours. An acquisition counts only if the node said so; if that answer
 //! is lost the lock is not held, even if its key carries what would have been ours
-//! ([`Unclear`](TimestampAcquireError::Unclear)). A release is sent once, since a second one could delete the key of whoever came
+//! ([`Unclear`](TimestampAcquireError::Unclear)). A release is sent once, since a second one could delete the key of the holder that came
 //! next. It remains that, after a late `DEL` of another program, the next may write our value in the same second; then
 //! neither `release` nor `extend` sees a difference.
 //!
@@ -117,7 +117,7 @@ use tokio::sync::oneshot;
 /// that are under way, and ends. A program that ends earlier leaves what it did not release to its timeout.
 ///
 /// The futures run on any runtime. There is no reentrancy, and no order: who waits tries again after a pause, and
-/// whoever comes at the right moment wins.
+/// the waiter that comes at the right moment wins.
 #[derive(Clone, Debug)]
 pub struct TimestampLock {
     desk: Desk,

@@ -130,7 +130,7 @@ fn not_ours(seen: &Inspection, whose: Whose) -> Failure {
 fn told(outcome: &ReleaseOutcome) -> String {
     match outcome {
         ReleaseOutcome::Released => "released by force".to_owned(),
-        // Of leftovers, and of whoever was just ending, there is no quorum to take away.
+        // Leftovers, and a lease that was just ending, have no quorum that could be taken away.
         ReleaseOutcome::AlreadyExpired => "deleted; it held no quorum any more".to_owned(),
         other => other.to_string(),
     }

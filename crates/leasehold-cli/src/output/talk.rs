@@ -1,7 +1,7 @@
 //! What is told to people, on standard error, by a thread of its own.
 //!
 //! Nobody may read there: a pipe is full, or a terminal was stopped by Ctrl-S. A run that waited for a reader would hold
-//! its lock and do nothing, and nobody would watch over its lease. So whoever talks waits for the thread for a moment,
+//! its lock and do nothing, and nobody would watch over its lease. So a caller that prints waits for the thread for a moment,
 //! which keeps the order of what several processes say on one terminal, and then goes on. What is more than the thread
 //! keeps is dropped and counted.
 

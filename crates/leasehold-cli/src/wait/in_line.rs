@@ -1,6 +1,6 @@
 //! The wait for a fair lock.
 //!
-//! Whoever gives up gives up its place. So this wait is one call of the library from its begin to its end, and what is
+//! A waiter that gives up loses its place. So this wait is one call of the library from its begin to its end, and what is
 //! told on the way comes of looking at the nodes beside it.
 
 use super::{UNREACHABLE_FOR, Wait, held_by};

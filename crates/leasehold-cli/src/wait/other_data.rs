@@ -1,6 +1,6 @@
 //! A name under which something else stands than a lock.
 //!
-//! A hash or a list does not end as a lock does: whoever waited for it would wait for ever, and most likely has mistaken the
+//! A hash or a list does not end as a lock does: a user who waited for it would wait for ever, and most likely has mistaken the
 //! name. So the wait looks once, beside its attempts, what it is that refuses them. A text may be any library's lock, and is
 //! waited for.
 

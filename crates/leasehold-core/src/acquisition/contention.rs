@@ -33,7 +33,7 @@ impl Contention {
 
     /// We were called, and ask.
     pub(super) const fn call(&mut self) {
-        // Until we have won: whoever was often too late does not wait for long.
+        // Until we have won: a caller that was often too late does not wait for long.
         self.calls = self.calls.saturating_add(1);
     }
 
@@ -86,8 +86,8 @@ impl Contention {
         }
     }
 
-    /// Within which time to ask when we are called. Whoever is called with others does not ask at the same time, and the
-    /// sooner the longer it has waited. But what is much shorter than the way to the nodes is lost on the way, and whoever
+    /// Within which time to ask when we are called. Callers that are notified together do not ask at the same time, and one asks the
+    /// sooner the longer it has waited. But what is much shorter than the way to the nodes is lost on the way, and a caller that
     /// has the longest would always be last: so half of the way and back is added to it.
     ///
     /// If the nodes were divided among several, nobody has the resource, and what each takes back calls all others: they
@@ -113,7 +113,7 @@ const MOST_BYPASSES: u32 = 2;
 /// How often the time within which to ask is doubled: up to 64 ms.
 const MOST_DOUBLINGS: u32 = 7;
 
-/// How long whoever was called waits at most, so that not all who were called ask at once.
+/// How long a notified caller waits at most, so that not all that were notified ask at once.
 pub(super) const LONGEST_WINDOW: Duration = Duration::from_micros(500);
 
 #[cfg(test)]

@@ -64,6 +64,6 @@ pub(super) fn skip_others(now: Instant, attempt: &mut Attempt, asked: NodeId, qu
 /// How long a node that is asked alone may take until the others are asked as well.
 ///
 /// A node that hangs costs this once: until it answers again, all meet on another. One that always takes longer costs it at
-/// each call. One that is only busy must not be taken for either: whoever asks the others meanwhile divides their votes, what it takes back calls all who wait, and that keeps the
+/// each call. One that is only busy must not be taken for either: a caller that asks the others meanwhile divides their votes, what it takes back notifies all waiters, and that keeps the
 /// node busy.
 pub(super) const PROBE_TIME: Duration = Duration::from_millis(50);

@@ -134,7 +134,7 @@ impl Acquisition {
             _ => None,
         };
         let nodes = match (won, queueing.ticket) {
-            // Whoever has won at once is in the queues of those that refused, and of nobody else.
+            // A caller that has won at once is in the queues of the nodes that refused, and of no others.
             (Some((attempt, _)), None) => attempt.queued(),
             (Some((_, confirmed)), Some(_)) => all.without(confirmed.nodes),
             (None, _) if self.tries.attempts() == 0 => NodeSet::EMPTY,
@@ -166,7 +166,7 @@ const _: () = assert!(Queue::LIFE.as_millis() >= 3 * HEARTBEAT.as_millis());
 const SOON: Duration = Duration::from_millis(5);
 const MOST_DOUBLINGS: u32 = 6;
 
-/// For how long whoever is not next lets the next ask before, on top of its own way to the nodes.
+/// For how long a waiter that is not next lets the next ask before, on top of its own way to the nodes.
 const WAY: Duration = Duration::from_millis(1);
 const LONGEST_WAY: Duration = Duration::from_millis(10);
 

@@ -115,7 +115,7 @@ impl Acquisition {
         if now < self.tries.next() {
             return Progress::default();
         }
-        // Whoever is told of changes need not ask without reason, but does so now and then: not all are told.
+        // A waiter that is told of changes need not ask without reason, but does so now and then: not all changes are told.
         let telling = around.nodes.telling();
         let is_told = rest.blockers.as_ref().is_some_and(|blockers| {
             let blocked = blockers.blocked();
@@ -138,7 +138,7 @@ impl Acquisition {
             blockers.block(now, *node, self.stays(refusal));
         }
         // Where the votes were split, or too few answered, no single change will do.
-        // Whoever takes over what it was given gains nothing if that has gone.
+        // A caller that takes over what it was given gains nothing if that has gone.
         let known = !blockers.is_free(now) && self.from.is_none();
         for node in self.changed.iter() {
             blockers.clear(node);

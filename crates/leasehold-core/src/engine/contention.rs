@@ -34,7 +34,7 @@ impl Engine {
                 }
             }
             None => {
-                // It begins with this whoever goes on telling.
+                // A node that goes on telling begins with this.
                 self.nodes.told(node);
                 self.hint_all(now, node);
                 for place in self.slots.all(Work::is_held) {
@@ -82,7 +82,7 @@ impl Engine {
         acquire: AcquireRequest,
     ) {
         self.drift = self.drift.or_wider(acquire.config.timing.drift());
-        // Whoever does not wait, or takes over what it was given, waits for nobody here either.
+        // A caller that does not wait, or takes over what it was given, waits for nobody here either.
         let queues =
             acquire.config.queues && acquire.from.is_none() && !acquire.config.retry.tries_once();
         let resource = acquire.resource.clone();
@@ -110,7 +110,7 @@ impl Engine {
         });
     }
 
-    /// An acquisition or a lease is over: whoever waited for it here has its turn.
+    /// An acquisition or a lease is over: the next waiter here has its turn.
     pub(super) fn leave(&mut self, now: Instant, resource: &Resource, id: OperationId) {
         let next = self.queue.leave(resource, id);
         if let Some(place) = next.and_then(|next| self.slots.find(next, Work::is_acquiring)) {

@@ -20,7 +20,7 @@ use crate::{
 use alloc::vec::Vec;
 
 impl Engine {
-    /// One vote on the keys of an owner of whom nothing else is known: neither until when its lease was valid, nor
+    /// One vote on the keys of an owner about which nothing else is known: neither until when its lease was valid, nor
     /// with whom it is.
     pub(super) fn prolong(
         &mut self,

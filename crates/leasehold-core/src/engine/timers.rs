@@ -52,7 +52,7 @@ impl<K: Copy + Ord> Timers<K> {
         self.first().map(|(at, _, _)| at)
     }
 
-    /// Who is to be woken now. Whoever is taken has no time any more.
+    /// The slot that is to be woken now. It has no time any more then.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<u32> {
         let (_, _, own) = self.first().filter(|(at, _, _)| *at <= now)?;
         self.unlink(own);

@@ -4,7 +4,7 @@ use crate::{fence::counter_of, resource::Resource, time::Instant};
 use alloc::{vec, vec::Vec};
 use core::time::Duration;
 
-/// What is remembered of resources that were held lately: a few of them, since whoever comes back at once is who may
+/// What is remembered of resources that were held lately: a few of them, since a caller that comes back at once is the one that may
 /// keep others out.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct YieldRule(Vec<Option<RecentWinner>>);
@@ -63,7 +63,7 @@ impl YieldRule {
         winner.is_some_and(|winner| winner.resource == *resource && now < winner.contended_until)
     }
 
-    /// Whether others shall have their turn before the next of ours, of whom `waiting` wait. Asked once before each.
+    /// Whether others shall have their turn before the next of our `waiting` callers. Asked once before each.
     pub(super) fn is_over(&mut self, now: Instant, resource: &Resource, waiting: usize) -> bool {
         let winner = self.0.get_mut(slot_of(resource)).and_then(Option::as_mut);
         let Some(winner) = winner.filter(|winner| winner.resource == *resource) else {
@@ -97,7 +97,7 @@ const MEMORY: Duration = Duration::from_secs(1);
 /// How many of those who wait here have their turns in a row while others wait elsewhere.
 const MOST_OF_MANY: u32 = 16;
 
-/// After how many turns in a row others get a chance of whom nothing is known.
+/// After how many turns in a row others get a chance, though nothing is known of any.
 const MOST_ALONE: u32 = 32;
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ impl Renewal {
 
     /// Somebody may have touched the keys: the next extension tells, and comes within this time.
     pub(crate) fn handle_hint(&mut self, now: Instant, within: Duration) {
-        // Whoever may extend so often only needs them all.
+        // A holder that may extend only so often needs them all.
         if self.config.policy.most_extensions.is_some() {
             return;
         }

@@ -40,7 +40,7 @@ impl Watching {
 }
 
 impl Renewal {
-    /// Plans to look at the keys, unless nobody would tell, or nobody would listen: whoever may extend so often only is not
+    /// Plans to look at the keys, unless nobody would tell, or nobody would listen: a holder that may extend only so often is not
     /// hurried by what is told.
     pub(super) fn watch_later(&mut self, now: Instant, telling: NodeSet) {
         let is_hurried = self.config.policy.most_extensions.is_none();

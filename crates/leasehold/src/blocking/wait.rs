@@ -51,7 +51,7 @@ fn wait_until<F: Future>(until: Instant, future: F) -> Option<F::Output> {
     }
 }
 
-/// Whether the future wants to be polled again. Not the thread's own `park`: whoever wakes this thread for another reason
+/// Whether the future wants to be polled again. Not the thread's own `park`: a wake of this thread for another reason
 /// must find it as it was.
 #[derive(Debug, Default)]
 struct Signal {

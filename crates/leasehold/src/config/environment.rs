@@ -119,7 +119,7 @@ mod tests {
 
     fn settings(variables: &[(&str, &str)]) -> Result<Settings, SettingsError> {
         Settings::from_variables(|name| {
-            // No file of whoever runs the tests.
+            // No file of the user who runs the tests.
             let said = variables.iter().find(|(known, _)| *known == name);
             said.map(|(_, value)| (*value).into())
                 .or_else(|| (name == "HOME").then(|| "/nowhere".into()))

@@ -12,7 +12,7 @@ use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
 /// Whether what the file says can be believed. Warns where that is in doubt.
 pub(super) fn check(path: &Path, warnings: &mut Vec<Warning>) -> Result<(), SettingsError> {
-    // What is not a file with a mode (a pipe, say) was made by whoever named it.
+    // What is not a file with a mode (a pipe, say) was made by the user who named it.
     let Some(found) = fs::metadata(path).ok().filter(fs::Metadata::is_file) else {
         return Ok(());
     };

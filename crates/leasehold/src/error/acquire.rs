@@ -89,7 +89,7 @@ pub struct Held {
     pub kept_on: Vec<NodeName>,
     /// The nodes that granted, before the others made it pointless; it was given back there.
     pub granted_on: Vec<NodeName>,
-    /// How many who wait for it come first, as far as the nodes that refused know; none if the lock is not fair. Whoever
+    /// How many who wait for it come first, as far as the nodes that refused know; none if the lock is not fair. A waiter that
     /// tries once is told how many would come before it if it waited. A node keeps 128 places; 255 stands for more.
     pub ahead: Option<u8>,
     /// The nodes that did not vote.

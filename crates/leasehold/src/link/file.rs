@@ -46,7 +46,7 @@
 //! none of this costs a commit anything.
 //!
 //! A process that cannot get inotify when it opens the store is told of its own changes alone, and so is every
-//! process outside Linux and Android: its links do not promise hints, so whoever waits there looks by the clock,
+//! process outside Linux and Android: its links do not promise hints, so a waiter there looks by the clock,
 //! often. Each open store takes one of the user's instances (`fs.inotify.max_user_instances`, often 128).
 //!
 //! # Limits

@@ -136,7 +136,7 @@ const fn changes(request: &Request, vote: &Vote) -> bool {
     )
 }
 
-/// Whether whoever got this answer wants to know of the next change.
+/// Whether the caller that got this answer wants to know of the next change.
 pub(super) const fn is_watched(request: &Request, vote: &Vote) -> bool {
     matches!(
         (request, vote),

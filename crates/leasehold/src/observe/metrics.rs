@@ -13,8 +13,8 @@ use ::metrics::{counter, describe_counter, describe_gauge, describe_histogram, g
 use leasehold_core::Resource;
 use std::fmt;
 
-/// An [`Observer`] that counts and measures through the `metrics` facade, under the names of [`METRICS`]. Whoever
-/// installs a recorder, for Prometheus or something else, has them; docs/OBSERVING.md says what they mean, and a dashboard
+/// An [`Observer`] that counts and measures through the `metrics` facade, under the names of [`METRICS`]. A
+/// program that installs a recorder, for Prometheus or something else, has them; docs/OBSERVING.md says what they mean, and a dashboard
 /// for Grafana lies beside it.
 ///
 /// # Examples

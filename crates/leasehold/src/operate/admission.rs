@@ -135,7 +135,7 @@ impl Admission {
         if let Whom::New = whom {
             let seen = Survey::of(look, configuration);
             match seen.membership {
-                // Argument S9: it carries nothing. Whoever comes between this look and the word is of the configuration that
+                // Argument S9: it carries nothing. A client that comes between this look and the word is of the configuration that
                 // the word is about, or it is refused.
                 Membership::Nobodys => {}
                 Membership::Ours => {

@@ -46,7 +46,7 @@ pub struct Examination {
     /// The rights that its user lacks, beside those, for [fair](crate::LockOptions::fair) locks; none if that could not be
     /// found out.
     pub lacking_for_fair: Option<Vec<String>>,
-    /// Why it refuses every vote whoever asks, in its own words: its memory is full, its disk fails, or its replicas are
+    /// Why it refuses the votes of all clients, in its own words: its memory is full, its disk fails, or its replicas are
     /// away. None if it takes writes, which was tried without writing anything.
     pub refuses_writes: Option<String>,
     /// Whether it votes, and for which configuration; or why that could not be told.

@@ -275,7 +275,7 @@ impl Operator {
         elsewhere(listing::look(self.operated.clone(), resource)).await
     }
 
-    /// Waits until nobody holds the lock on `resource`, for `limit` at most, and takes nothing: whoever wants the lock
+    /// Waits until nobody holds the lock on `resource`, for `limit` at most, and takes nothing: a caller that wants the lock
     /// acquires it. It may be held again before this returns. Tells what the nodes had at the end:
     /// [`is_free`](crate::Inspection::is_free) says which end it was.
     ///
@@ -323,7 +323,7 @@ impl Operator {
         seen
     }
 
-    /// Looks on at the lock on `resource` while it changes hands, and takes nothing: for whoever wants to know who has it.
+    /// Looks on at the lock on `resource` while it changes hands, and takes nothing: for programs that want to know who has it.
     /// Sends nothing before it returns; what is seen is told by [`Watcher::next`].
     ///
     /// It learns of changes as [`until_free`](Self::until_free) does: servers push them, and are looked at once a second

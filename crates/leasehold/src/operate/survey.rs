@@ -48,7 +48,7 @@ pub enum Log {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Membership {
-    /// For none yet: for that of whoever comes first.
+    /// For none yet: for that of the first client that comes.
     Nobodys,
     /// For ours.
     Ours,

@@ -17,7 +17,7 @@ use std::{
     sync::Arc,
 };
 
-/// Whoever observes a manager.
+/// The observers of a manager.
 pub(crate) struct Observers(pub(crate) Vec<Arc<dyn Observer>>);
 
 pub(super) struct Instrumentation {

@@ -1,4 +1,4 @@
-//! Telling callers and holders, and whoever observes, what became of what they wanted.
+//! Telling callers, holders and observers what became of what they wanted.
 
 use super::{Shell, Underway};
 use crate::{
@@ -25,7 +25,7 @@ impl Shell {
         told
     }
 
-    /// Gives a lease to whoever waits for it. If that caller has gone, even in the same moment, it is released.
+    /// Gives a lease to the caller that waits for it. If that caller has gone, even in the same moment, it is released.
     fn win(&mut self, id: OperationId, lease: Lease) {
         if let Some(Underway::Lease { side, is_held }) = self.pending.get_mut(&id) {
             *is_held = side.0.win(lease);
@@ -38,7 +38,7 @@ impl Shell {
         self.submit(self.clock.now(), Operation::Release(id));
     }
 
-    /// Tells whoever waits what became of an operation.
+    /// Tells the caller that waits what became of an operation.
     fn end(&mut self, id: OperationId, event: Event) {
         match (self.pending.remove(&id), event) {
             (Some(Underway::Lease { side, .. }), Event::NotAcquired(failure)) => {
@@ -56,7 +56,7 @@ impl Shell {
             }
             (Some(Underway::Evict(answer)), Event::Released(outcome)) => answer.give(outcome),
             (Some(Underway::Inspect(answer)), Event::Inspected(votes)) => answer.give(votes),
-            // Whoever asked has gone, or did not want to know.
+            // The caller has gone, or did not want to know.
             (None, _) => {}
             (Some(_), event) => unreachable!("an operation ended as {event:?}"),
         }

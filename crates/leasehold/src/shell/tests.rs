@@ -164,7 +164,7 @@ fn told() -> (Clock, &'static Timeline) {
 
 #[test]
 fn an_answer_is_not_taken_for_earlier_than_it_is() {
-    // Argument S2: the machine stands still between the answer and whoever takes it, and the key is over by then.
+    // Argument S2: the machine stands still between the answer and the caller that takes it, and the key is over by then.
     let (clock, timeline) = told();
     let node = SlowNode::new(timeline, Duration::from_secs(10), false);
     let (tells, told) = std::sync::mpsc::channel();

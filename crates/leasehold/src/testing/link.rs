@@ -59,7 +59,7 @@ impl NodeLink {
             let Some(asked) = wire.asked.pop_front() else {
                 return;
             };
-            // Whoever is told of a change may be woken by it.
+            // A waiter that is told of a change may be woken by it.
             drop(wire);
             let vote = node.carry_out(self.clock, &self.wire, &asked.request);
             let reading = Reading {

@@ -86,7 +86,7 @@ impl World {
         self.clock
     }
 
-    /// Waits until the managers of this world have done all that is to be done at this moment, and told whoever waits for
+    /// Waits until the managers of this world have done all that is to be done at this moment, and told those who wait for
     /// it. Never call it on a manager's thread, nor on the runtime of one that was built
     /// [`on_runtime`](ManagerBuilder::on_runtime), since it waits for that.
     ///
@@ -111,7 +111,7 @@ impl World {
     }
 
     /// How long a test may wait for something of this world while nothing happens in it: 10 s of the machine's time by
-    /// default. Then whoever waits panics, with a sentence that names what it waits for. Give more if the test does slow
+    /// default. Then a waiter panics, with a sentence that names what it waits for. Give more if the test does slow
     /// work of its own while it waits.
     ///
     /// # Examples
@@ -131,7 +131,7 @@ impl World {
         self.timeline().give_up_after(patience);
     }
 
-    /// Who holds the lock now, by the keys of a quorum of nodes, those that cannot be reached included. Whoever
+    /// Who holds the lock now, by the keys of a quorum of nodes, those that cannot be reached included. A task that
     /// waits for the lock may not have been given its guard yet: wait for something that the holder does before you take it
     /// away again.
     ///
@@ -212,7 +212,7 @@ impl World {
         owner
     }
 
-    /// Whoever holds the lock loses it now: its keys are gone from all nodes, which say so. A lease that extends itself finds
+    /// The holder of the lock loses it now: its keys are gone from all nodes, which say so. A lease that extends itself finds
     /// out before this returns. One with [`no_renewal`](crate::LockOptions::no_renewal) or
     /// [`max_extensions`](crate::LockOptions::max_extensions) finds out with its next extension, or at its end; so
     /// does any that cannot reach a quorum.
@@ -236,7 +236,7 @@ impl World {
             "this World has {}",
             nothing(&resource, &self.locked())
         );
-        // All of them before any tells: whoever looks too early finds a quorum, and does not look again so soon.
+        // All of them before any tells: a waiter that looks too early finds a quorum, and does not look again so soon.
         for node in &self.nodes {
             node.forget(&resource);
         }

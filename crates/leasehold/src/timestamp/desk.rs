@@ -59,7 +59,7 @@ impl Desk {
         Ok(Self(orders))
     }
 
-    /// If the thread has ended, the order is dropped, and whoever waits for its answer learns that there is none.
+    /// If the thread has ended, the order is dropped, and a caller that waits for its answer learns that there is none.
     pub(super) fn post(&self, order: Order) {
         drop(self.0.send(order));
     }
@@ -87,7 +87,7 @@ async fn carry_out(order: Order, node: SharedNode) {
             desk,
             answer,
         } => acquisition::run(subject, patience, desk, node, answer).await,
-        // Whoever has gone away loses the answer, and nothing else.
+        // A caller that has gone away loses the answer, and nothing else.
         Order::Extend { lease, answer } => drop(answer.send(extend(&lease, &node).await)),
         Order::Release { lease, answer } => {
             let outcome = release(&lease, &node).await;

@@ -9,7 +9,7 @@ use std::fmt;
 pub enum TimestampReleaseOutcome {
     /// The key carried our value, whose time was not up, and is deleted.
     Released,
-    /// The key carries our value still, and its time is up: the lock is free as it is, and whoever wants it overwrites
+    /// The key carries our value still, and its time is up: the lock is free as it is, and the next holder overwrites
     /// the value. Nothing was deleted, as the published program does it.
     AlreadyExpired,
     /// There is no key: a program deleted it that had held the lock before us, or somebody else, or the node has lost

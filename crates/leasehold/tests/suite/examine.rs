@@ -309,14 +309,14 @@ fn whoever_looks_on_is_told_of_every_holder_by_the_servers_word() {
     let urls = servers.urls();
     let manager = builder(&urls).build().expect("good addresses");
     let mutex = manager.mutex("r").expect("a plain name");
-    let mut vigil = builder(&urls)
+    let mut watcher = builder(&urls)
         .operator()
         .expect("good addresses")
         .look_on("r")
         .expect("good addresses");
     let mut until = |is_so: &dyn Fn(&Inspection) -> bool| {
         let began = manager.clock().now();
-        while !is_so(&block_on(vigil.next()).expect("it goes on")) {}
+        while !is_so(&block_on(watcher.next()).expect("it goes on")) {}
         manager.clock().now().saturating_since(began)
     };
     until(&Inspection::is_free);

@@ -26,14 +26,14 @@ enum Leader {
 pub(super) async fn run(nodes: &Nodes, arguments: &ElectArguments) -> Result<Exit, Failure> {
     let lock = &arguments.lock;
     let builder = nodes.to_look_at(&lock.place.agreement)?;
-    let vigil = builder.operator();
-    let vigil = vigil.and_then(|operator| operator.look_on(&lock.resource));
-    let mut vigil = vigil.map_err(|error| nodes.wrong(&error))?;
+    let watcher = builder.operator();
+    let watcher = watcher.and_then(|operator| operator.look_on(&lock.resource));
+    let mut watcher = watcher.map_err(|error| nodes.wrong(&error))?;
     let (mut told, mut sight) = (None, Sight::begin(Instant::now()));
     loop {
         select! {
             biased;
-            seen = vigil.next() => {
+            seen = watcher.next() => {
                 let seen = seen.ok_or_else(|| Failure::own("cannot look on: the thread behind it has ended"))?;
                 sight.see(Leader::of(&seen), Instant::now());
             }
@@ -97,7 +97,7 @@ impl Sight {
     /// When it is to be told.
     fn settles(&self) -> Instant {
         match self.leader {
-            // Whoever takes over is on some nodes before the others, and that is no news.
+            // A new holder is on some nodes before the others, and that is no news.
             Leader::Unknown => self.since + DOUBT,
             _ => self.since,
         }

@@ -57,7 +57,7 @@ fn whoever_has_the_smallest_ticket_is_next() {
         (20, b("b1"), behind("x", 80, 1, 1)),
         (30, release("x"), Vote::GRANTED),
         (31, b("b2"), not_yet(2_979, 1, 1)),
-        // Whoever asks again has its place for as long again, and the same ticket.
+        // A waiter that asks again has its place for as long again, and the same ticket.
         (32, a("a2"), Vote::GRANTED),
         (40, b("b3"), behind("a2", 92, 1, 0)),
         (41, release("a2"), Vote::GRANTED),
@@ -135,7 +135,7 @@ fn a_queue_takes_nothing_from_who_has_the_key_and_binds_nobody_else() {
         ),
         (3, extend("a", 100), Vote::GRANTED),
         (4, release("a"), Vote::GRANTED),
-        // Whoever does not ask for a fair lock takes what is free.
+        // A caller that does not ask for a fair lock takes what is free.
         (5, acquire("barges", 100), Vote::GRANTED),
         (6, transfer("barges", "next", 100), Vote::GRANTED),
     ]);
@@ -183,7 +183,7 @@ fn a_counter_that_has_come_to_its_end_costs_nobody_its_place() {
     assert_eq!(table.apply(at(1), &head("a1")), behind("x", 99, 10, 0));
     assert_eq!(table.apply(at(2), &next("b1")), behind("x", 98, 20, 1));
     table.apply(at(3), &release("x"));
-    // Whoever is not next is refused, and asks for no number.
+    // A waiter that is not next is refused, and asks for no number.
     assert_eq!(table.apply(at(4), &next("b2")), not_yet(2_997, 20, 1));
     let told = table.apply(at(5), &head("a2"));
     assert!(matches!(told, Vote::Unknown(_)), "{told:?}");

@@ -1,6 +1,6 @@
 //! What is remembered of the counters when their store is thrown away.
 //!
-//! A store goes with its boot, and its counters with it. But whoever has once seen a token must never see a smaller
+//! A store goes with its boot, and its counters with it. But a resource that has once seen a token must never see a smaller
 //! one of a later holder (argument S4). So beside the store there is a number that outlives it, the *ceiling*: no
 //! counter is ever beyond it. A new store begins to count there.
 //!

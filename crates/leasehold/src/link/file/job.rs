@@ -27,6 +27,6 @@ pub(super) struct Sight {
 #[derive(Debug)]
 pub(super) struct StepResult {
     pub(super) vote: Vote,
-    /// The key after the step, if whoever asked wants to know of the next change.
+    /// The key after the step, if the caller wants to know of the next change.
     pub(super) sight: Sight,
 }

@@ -56,7 +56,7 @@ mod linux {
 
         /// Does not fire for commits any more.
         pub(in super::super) fn mute(&self) {
-            // Its place is kept: whoever waited once may wait again.
+            // Its place is kept: a process that waited once may wait again.
             let _ = self.tell_of(WatchFlags::DELETE_SELF);
         }
 
@@ -100,7 +100,7 @@ mod linux {
             let limit = limit.map(|limit| {
                 Timespec::try_from(limit).expect("nobody waits for more than seconds")
             });
-            // Whoever was woken for nothing looks and waits again.
+            // A thread that was woken for nothing looks and waits again.
             let _ = poll(what, limit.as_ref());
             let mut count = [0; 8];
             let _ = read(&self.calls, &mut count);

@@ -2,8 +2,8 @@
 //!
 //! A boot id alone does not tell a store that is left over from an earlier boot: some containers have
 //! boot ids of their own and share a folder. What is certain is that nobody of an earlier boot has
-//! anything open. So whoever has a store open holds a shared `flock` on its data file, and whoever
-//! replaces one must get the exclusive one first. The lock belongs to the file in the kernel, so it
+//! anything open. So a process that has a store open holds a shared `flock` on its data file, and a process that
+//! replaces a store must get the exclusive one first. The lock belongs to the file in the kernel, so it
 //! counts across namespaces of all kinds, and it ends with its process, however that ends.
 //!
 //! LMDB is not disturbed by it: its own locks are of another kind (`fcntl`), and in `lock.mdb`.

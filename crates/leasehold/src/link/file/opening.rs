@@ -1,6 +1,6 @@
 //! How the files of a store are opened: only if they are files, and without waiting.
 //!
-//! To open a FIFO waits for whoever opens its other end, which may be nobody, and to open some devices does something.
+//! To open a FIFO waits until its other end is opened, which may never be, and to open some devices does something.
 //! A link, symbolic or hard, would give one data file two lock files, in two folders, and with them two writers at a
 //! time.
 

@@ -56,7 +56,7 @@ const LONG_SWEEP: usize = 1024;
 /// How many watched keys are looked at in one transaction, so that others get their turn.
 const LOOKS: usize = 256;
 
-/// The store cannot be read; whoever asks it for a step is told the reason.
+/// The store cannot be read; each step is answered with the reason.
 #[derive(Debug)]
 pub(super) struct Lost;
 
@@ -225,7 +225,7 @@ impl Store {
     /// What a key is after a step. Within the step's transaction: no change can come between the two.
     fn sight(&self, txn: &RwTxn<'_>, resource: &Resource, vote: &Vote) -> heed::Result<Sight> {
         let record = self.locks.get(txn, &key_of(resource))?;
-        // Whoever is in the way of a refused step has just been found alive, as far as that can be told.
+        // The holder in the way of a refused step has just been found alive, as far as that can be told.
         let holder = record
             .filter(|_| matches!(vote, Vote::Refused(_)))
             .and_then(Record::decode)

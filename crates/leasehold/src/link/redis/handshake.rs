@@ -380,7 +380,7 @@ fn add_select(url: &RedisUrl, add: &mut impl FnMut(Step, &[&[u8]])) {
 /// The error in an answer, if it is one that ends the handshake.
 fn refusal(step: Step, frame: &Frame<'_>) -> Option<Vec<u8>> {
     match frame {
-        // Whoever may run no scripts is told so by the steps before.
+        // A user who may run no scripts is told so by the steps before.
         frame if step == Step::Rights => rights::lacking(frame).map(String::into_bytes),
         // There is no such script: that is the answer which says that there could be.
         Frame::Error(error) if step.is_call() && !forbids(error) => None,

@@ -1,7 +1,7 @@
 //! How a node is brought to tell that a key has changed.
 //!
 //! Servers do it for client-side caches: to a connection that said `CLIENT TRACKING ON` they push, once for each key that
-//! it has read, that somebody changed it. Nothing has to be done by whoever changes the key, so it works for a plain
+//! it has read, that somebody changed it. Nothing has to be done by the client that changes the key, so it works for a plain
 //! `DEL`, for other programs' releases, for expiry and for `FLUSHALL`.
 //!
 //! The obvious way, to have everything tracked, taxes those who need no hints. Every vote reads the node's own

@@ -10,7 +10,7 @@
 //! * `PTTL`, which says how long it is.
 //!
 //! Another client may come between them, so a refusal describes the key a moment after it was refused. Nothing
-//! depends on that: whoever is refused hears of it later still.
+//! depends on that: a client that is refused hears of it later still.
 //!
 //! What no command can do is to compare how long the key lives: see `lives`. And a server without memory refuses `SET`,
 //! where a script may be allowed to extend.

@@ -223,7 +223,7 @@ fn refusal(holder: &Frame<'_>, pttl_ms: i64) -> Option<Refusal> {
     })
 }
 
-/// What a node says of the place of whoever asked.
+/// What a node says of the caller's place.
 fn queued(ticket: &Frame<'_>, ahead: &Frame<'_>, barrier: Barrier) -> Option<Queued> {
     let (Frame::Text(digits), Frame::Integer(ahead)) = (ticket, ahead) else {
         return None;

@@ -1,6 +1,6 @@
 //! What the user of a connection must be allowed to do before its first vote counts.
 //!
-//! A vote needs less than the lease that it wins: whoever may not extend or release would have the lock, and lose it in the
+//! A vote needs less than the lease that it wins: a user who may not extend or release would have the lock, and lose it in the
 //! middle of the work. So each command is tried when the connection is opened, by a script that is declared to write
 //! nothing: the server looks at rights first, so a command that is allowed is refused for that, and nothing is done. It
 //! needs no right but the `EVAL` that scripts need in any case.

@@ -25,7 +25,7 @@ pub(crate) struct StampNode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StampVerdict {
     Granted,
-    /// Until this second, by the clock of whoever wrote it.
+    /// Until this second, by the clock of the client that wrote it.
     Held(u64),
     /// What is there is no timestamp.
     Foreign(String),

@@ -106,7 +106,7 @@ impl Trial {
         if let Some(native) = native.filter(|_| can_set) {
             return Ok(native);
         }
-        // Whoever is not let do something is helped by the name of the right, and nobody else is.
+        // The name of the right helps a user who lacks it, and nobody else.
         let delete = match (del_if_eq, del_ex) {
             (Some(Why::Missing), Some(Why::Missing)) => None,
             (Some(Why::Missing), _) => Some("+delex"),
