@@ -8,11 +8,10 @@ pub(crate) mod findings;
 mod report;
 
 use crate::{
-    exit_code,
+    exit_code, hint,
     judgement::{Judgement, Prospect},
 };
 use facts::{NodeFacts, NodeState, ServerFacts, VoteFacts};
-use leasehold::AbstentionCause;
 use std::time::Duration;
 
 /// Everything that the rules look at.
@@ -124,13 +123,11 @@ impl Patient {
         }
     }
 
-    /// Whether a node waits for the end of leases that nobody has forgotten: nobody's word can shorten that.
-    pub(crate) fn is_reconfigured(&self) -> bool {
+    /// Whether a node waits for the end of leases that there may well be: nobody's word may shorten that.
+    pub(crate) fn must_wait(&self) -> bool {
         self.nodes.iter().any(|node| match &node.state {
             NodeState::Server(server) => match server.vote {
-                VoteFacts::Abstains(abstention) => {
-                    abstention.cause == AbstentionCause::Reconfigured
-                }
+                VoteFacts::Abstains(abstention) => hint::is_for_leases(abstention.cause),
                 _ => false,
             },
             _ => false,

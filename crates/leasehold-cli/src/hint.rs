@@ -8,7 +8,7 @@ pub(crate) fn not_acquired(error: &AcquireError, nodes: &Nodes, waited: bool) ->
     let hint = match (error, nodes) {
         (AcquireError::TooLate { .. }, _) => "a longer --ttl leaves the nodes more time to answer",
         (AcquireError::Disagreement { .. }, _) => SAY_THE_SAME,
-        (error, _) if error.abstains().is_some() && is_reconfigured(error) => return None,
+        (error, _) if error.abstains().is_some() && must_wait(error) => return None,
         (error, _) if error.abstains().is_some() => ADMIT,
         (error, nodes) if error.is_unreachable() => return by_fault(error.faults(), nodes),
         (error, _) if error.is_contention() && !waited => {
@@ -22,7 +22,7 @@ pub(crate) fn not_acquired(error: &AcquireError, nodes: &Nodes, waited: bool) ->
 /// A way out for somebody who asked nodes on which nobody can have a lock.
 pub(crate) fn not_usable(patient: &Patient) -> Option<String> {
     let hint = match patient.judgement() {
-        Judgement::Later(_) if patient.is_reconfigured() => return None,
+        Judgement::Later(_) if patient.must_wait() => return None,
         Judgement::Later(_) => ADMIT,
         Judgement::OtherConfiguration => SAY_THE_SAME,
         Judgement::Now { .. } | Judgement::No => DOCTOR,
@@ -30,12 +30,19 @@ pub(crate) fn not_usable(patient: &Patient) -> Option<String> {
     Some(hint.to_owned())
 }
 
-/// Whether a node waits for the end of leases that nobody has forgotten: nobody's word can shorten that.
-pub(crate) fn is_reconfigured(error: &AcquireError) -> bool {
-    let abstentions = error.faults().iter().filter_map(NodeFault::abstention);
-    abstentions
-        .into_iter()
-        .any(|abstention| abstention.cause == AbstentionCause::Reconfigured)
+/// Whether a node waits for the end of leases that are known to be held, or that it has evicted: nobody's word may shorten
+/// that.
+pub(crate) fn must_wait(error: &AcquireError) -> bool {
+    let mut abstentions = error.faults().iter().filter_map(NodeFault::abstention);
+    abstentions.any(|abstention| is_for_leases(abstention.cause))
+}
+
+/// Whether a node abstains for leases that there may well be.
+pub(crate) const fn is_for_leases(cause: AbstentionCause) -> bool {
+    matches!(
+        cause,
+        AbstentionCause::Reconfigured | AbstentionCause::Evicted
+    )
 }
 
 /// A way out by what the first of the silent nodes said. None for a file on this machine.

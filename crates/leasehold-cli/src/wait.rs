@@ -201,7 +201,9 @@ impl<'a> Wait<'a> {
         };
         if error.abstains().is_some() {
             output::talk(format_args!("waiting to {why}"));
-            output::hint(hint::ADMIT);
+            if !hint::must_wait(error) {
+                output::hint(hint::ADMIT);
+            }
         } else {
             output::talk(format_args!("still trying to {why}"));
         }

@@ -102,7 +102,9 @@ async fn survey_of(
     admin_client: &mut AdminClient,
     configuration: &Configuration,
 ) -> Result<Survey, String> {
-    let look = admin_client.look(configuration.guard()).await?;
+    let look = admin_client
+        .look(configuration.guard(), &configuration.quarantine_text())
+        .await?;
     Ok(Survey::of(look, configuration))
 }
 

@@ -6,8 +6,7 @@ use super::{
     Finding, Options, Patient, Weight,
     facts::{FileFacts, NodeState, ServerFacts, VoteFacts},
 };
-use crate::{agreement::Guard, duration::Shown, judgement::Judgement};
-use leasehold::AbstentionCause;
+use crate::{agreement::Guard, duration::Shown, hint, judgement::Judgement};
 use std::{collections::BTreeMap, time::Duration};
 
 /// Everything that the rules find, the worst first.
@@ -124,9 +123,9 @@ fn vote(server: &ServerFacts, patient: &Patient) -> Option<Finding> {
                 }
                 _ => "until then it does not vote, and too few others do: no lock can be acquired",
             },
-            &match abstention.cause {
-                AbstentionCause::Reconfigured => format!("wait {}", Shown(abstention.left)),
-                _ => format!(
+            &match hint::is_for_leases(abstention.cause) {
+                true => format!("wait {}", Shown(abstention.left)),
+                false => format!(
                     "wait {}; or, if it has forgotten no lock that is still held, run `leasehold admit`",
                     Shown(abstention.left)
                 ),

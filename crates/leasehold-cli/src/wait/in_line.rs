@@ -6,7 +6,7 @@
 use super::{UNREACHABLE_FOR, Wait, held_by};
 use crate::{failure::Failure, hint, lock::Patience, output};
 use leasehold::{
-    AbstentionCause, AcquireError, Inspection, Key, LeaseGuard,
+    AcquireError, Inspection, Key, LeaseGuard,
     operate::{NodeAnswer, Survey, Told},
 };
 use std::future::pending;
@@ -69,10 +69,10 @@ impl Wait<'_> {
             ));
             return;
         }
-        let (whys, is_reconfigured): (Vec<_>, Vec<_>) = abstaining.into_iter().unzip();
+        let (whys, must_wait): (Vec<_>, Vec<_>) = abstaining.into_iter().unzip();
         let whys = whys.join("; ");
         output::talk(format_args!("waiting to lock {resource:?}: {whys}"));
-        if !is_reconfigured.contains(&true) {
+        if !must_wait.contains(&true) {
             output::hint(hint::ADMIT);
         }
     }
@@ -86,13 +86,13 @@ fn silent(seen: &Inspection) -> Vec<String> {
     faults.collect()
 }
 
-/// The nodes that do not vote for a while, why, and whether that is because they were reconfigured.
+/// The nodes that do not vote for a while, why, and whether that is for leases that there may well be.
 fn abstaining(told: &[Told<Survey>]) -> Vec<(String, bool)> {
     let abstaining = told.iter().filter_map(|told| match &told.answer {
         NodeAnswer::Told(survey) => {
             let abstention = survey.abstains?;
-            let is_reconfigured = abstention.cause == AbstentionCause::Reconfigured;
-            Some((format!("{}: {abstention}", told.node), is_reconfigured))
+            let must_wait = hint::is_for_leases(abstention.cause);
+            Some((format!("{}: {abstention}", told.node), must_wait))
         }
         _ => None,
     });

@@ -128,7 +128,9 @@ impl Admission {
         whom: Whom,
     ) -> Result<Self, String> {
         // What no lock can be kept on is not to vote.
-        let look = admin_client.look(configuration.guard()).await?;
+        let look = admin_client
+            .look(configuration.guard(), &configuration.quarantine_text())
+            .await?;
         if let Some(why) = look.unsuitable.clone() {
             return Err(why);
         }

@@ -128,7 +128,7 @@ async fn look(sites: Vec<(RedisUrl, [bool; 2])>, target: &Configuration) -> Vec<
         async move {
             let look = async {
                 let mut admin_client = AdminClient::visit(url, node_key).await?;
-                let look = admin_client.look(guard).await?;
+                let look = admin_client.look(guard, "off").await?;
                 match look.unsuitable.clone() {
                     Some(why) => Err(why),
                     None => Ok((admin_client, look)),

@@ -432,6 +432,14 @@ fn set_back(server: &Server) {
     done.expect("it answers");
 }
 
+/// For how long the only node does not vote, by what an operator is told.
+fn surveyed_wait(builder: &ManagerBuilder) -> Duration {
+    match &survey(builder)[0].answer {
+        NodeAnswer::Told(survey) => survey.abstains.as_ref().expect("it waits").left,
+        other => panic!("it must tell: {other:?}"),
+    }
+}
+
 /// For how long the only node does not vote.
 fn waits(builder: ManagerBuilder) -> Duration {
     match tries(builder) {
@@ -452,8 +460,13 @@ fn a_clock_that_is_set_back_lengthens_no_reconfiguration_by_more_than_its_wait()
             .is_complete()
     );
     set_back(&servers[0]);
+    let surveyed = surveyed_wait(&new());
     let left = waits(new());
     assert!((55_000 * MS..=60_602 * MS).contains(&left), "{left:?}");
+    assert!(
+        (left..=left + 5_000 * MS).contains(&surveyed),
+        "{surveyed:?}"
+    );
     // Before the next one: what it finds is cut as well, but not what the node waits for already.
     set_back(&servers[0]);
     let next = || builder(&urls, 20_000);

@@ -1,12 +1,9 @@
 use super::*;
-use crate::{
-    diagnosis::{
-        Diagnosis, Verdict,
-        facts::{FileFacts, NodeFacts, count_once},
-    },
-    hint,
+use crate::diagnosis::{
+    Diagnosis, Verdict,
+    facts::{FileFacts, NodeFacts, count_once},
 };
-use leasehold::Abstention;
+use leasehold::{Abstention, AbstentionCause};
 
 fn server() -> ServerFacts {
     ServerFacts {
@@ -273,9 +270,10 @@ fn without_a_quorum_of_votes_it_is_broken() {
 }
 
 #[test]
-fn nobody_is_told_to_admit_a_server_that_waits_for_the_end_of_leases_which_it_remembers() {
+fn nobody_is_told_to_admit_a_server_that_waits_for_the_end_of_leases_which_there_may_well_be() {
     for (cause, expected) in [
         (AbstentionCause::Changed, true),
+        (AbstentionCause::Evicted, false),
         (AbstentionCause::Reconfigured, false),
     ] {
         let waiting = || ServerFacts {

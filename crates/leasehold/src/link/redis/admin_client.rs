@@ -102,16 +102,19 @@ impl AdminClient {
         })
     }
 
-    /// Looks, and changes nothing. Whether locks can be kept here is judged as clients with this `guard` do when they
-    /// connect.
-    pub(crate) async fn look(&mut self, guard: RestartGuard) -> Result<Look, String> {
+    /// Looks, and changes nothing. Whether locks can be kept here is judged as clients with this `guard` and `quarantine` do.
+    pub(crate) async fn look(
+        &mut self,
+        guard: RestartGuard,
+        quarantine: &str,
+    ) -> Result<Look, String> {
         let is_guarded = guard != RestartGuard::Off;
         let is_durable = match guard {
             RestartGuard::TrustAof => Some(self.is_durable().await),
             _ => None,
         };
         let read = |frame: &Frame<'_>| look(frame, is_guarded, is_durable.as_ref());
-        let mut look = self.call(SURVEY, &[], read).await?;
+        let mut look = self.call(SURVEY, &[quarantine], read).await?;
         // Who may not ask this still learns the rest.
         let asked = self.ask(&[b"CONFIG", b"GET", b"appendfsync"], fsync).await;
         look.fsync = asked.ok().filter(|_| look.has_log == Some(true));
@@ -430,6 +433,7 @@ pub(super) const TEXTS: [(&str, &str); 4] = [
 
 const SURVEY: &str = concat!(
     "#!lua flags=no-writes\n",
+    include_str!("wait.lua"),
     include_str!("counters.lua"),
     include_str!("survey.lua")
 );
