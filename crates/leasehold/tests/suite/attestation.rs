@@ -342,17 +342,18 @@ fn a_server_whose_log_is_trusted_and_may_lose_the_mark_is_not_marked() {
     assert!(done.expect("it may be marked").is_complete());
 }
 
-/// Writes what clients of the version before write with each greeting and each look, for as long as `meanwhile` lasts.
-fn beside_an_older_client<T>(server: &Server, meanwhile: impl FnOnce() -> T) -> T {
+/// Writes what clients of the version before write with each greeting and each look, for as long as `meanwhile` lasts:
+/// also what they found of the log, '1' if it was whole.
+fn beside_an_older_client<T>(server: &Server, log: &str, meanwhile: impl FnOnce() -> T) -> T {
     let write = "local clock = redis.call('TIME') \
                  local now = string.format('%.0f', clock[1] * 1000 + math.floor(clock[2] / 1000)) \
-                 return redis.call('HSET', 'leasehold:node', 'seen', now, 'durable', '0')";
+                 return redis.call('HSET', 'leasehold:node', 'seen', now, 'durable', ARGV[1])";
     let (is_over, has_begun) = (AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut connection = server.connect().expect("it listens");
             while !is_over.load(SeqCst) {
-                let told = connection.command(&["EVAL", write, "0"]);
+                let told = connection.command(&["EVAL", write, "0", log]);
                 told.expect("it answers");
                 has_begun.store(true, SeqCst);
             }
@@ -374,7 +375,7 @@ fn a_client_of_the_version_before_makes_no_server_fit_that_may_evict() {
         &["maxmemory-policy", "allkeys-lru", "maxmemory", "1gb"],
     );
     let all = || (0..100).map(|_| try_once(&manager)).collect::<Vec<_>>();
-    let tried = beside_an_older_client(&server, all);
+    let tried = beside_an_older_client(&server, "0", all);
     assert!(tried.iter().all(Result::is_err), "it voted");
     assert_eq!(abstention(&manager).0, Some(AbstentionCause::MayEvict));
 }
@@ -386,9 +387,23 @@ fn a_client_of_the_version_before_makes_no_server_fit_whose_log_was_turned_off()
     let manager = admitted(trusting(&server));
     set(&server, &["appendonly", "no"]);
     assert_eq!(abstention(&manager).0, Some(AbstentionCause::NotDurable));
-    let tried = beside_an_older_client(&server, || try_once(&manager).map(drop));
+    let try_one = || try_once(&manager).map(drop);
+    let tried = beside_an_older_client(&server, "0", try_one);
     tried.expect_err("a restart would find the old log, and trust it");
     assert_eq!(abstention(&manager).0, Some(AbstentionCause::NotDurable));
+    // The new log is not whole yet, whatever an older client has found of the log before.
+    write_the_log_anew(&server);
+    let tried = beside_an_older_client(&server, "1", try_one);
+    tried.expect_err("a restart would find the old log, and trust it");
+    assert_eq!(abstention(&manager).0, Some(AbstentionCause::NotDurable));
+}
+
+/// Turns the log on again. It takes the server 2 s to write it, and until then a restart would find the old one.
+fn write_the_log_anew(server: &Server) {
+    let fill = "for i = 1, 400 do redis.call('SET', 'filler' .. i, 'x') end";
+    server.command(&["EVAL", fill, "0"]).expect("it answers");
+    set(server, &["rdb-key-save-delay", "5000"]);
+    set(server, &["appendonly", "yes"]);
 }
 
 #[test]
@@ -400,11 +415,7 @@ fn a_server_that_writes_everything_again_votes_again() {
     set(&server, &["appendonly", "no"]);
     let error = block_on(held.extend()).expect_err("a restart would cut it short");
     assert!(error.to_string().contains("appendonly yes"), "{error}");
-    // It takes 2 s to write the log anew, and until then a restart would find the old one.
-    let fill = "for i = 1, 400 do redis.call('SET', 'filler' .. i, 'x') end";
-    server.command(&["EVAL", fill, "0"]).expect("it answers");
-    set(&server, &["rdb-key-save-delay", "5000"]);
-    set(&server, &["appendonly", "yes"]);
+    write_the_log_anew(&server);
     block_on(held.extend()).expect_err("its log is not whole");
     eventually("its log is whole", || block_on(held.extend()).is_ok());
     assert!(block_on(held.release()).is_released());
