@@ -173,7 +173,8 @@ fn a_counter_misses_nothing_whoever_counts() {
     assert_eq!(counter, (4 * SECTIONS).to_string());
     let log = fs::read_to_string(folder.join("log")).expect("it is there");
     let turns = log.as_bytes().windows(2).filter(|two| two[0] != two[1]);
-    assert!(turns.count() > 10, "both make progress: {log}");
+    // Nobody promises an order: it is enough that each has it between two turns of the other.
+    assert!(turns.count() >= 3, "both make progress: {log}");
 }
 
 /// As the program does it.
