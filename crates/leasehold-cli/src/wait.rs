@@ -135,6 +135,21 @@ impl<'a> Wait<'a> {
             }
             (Err(error), _) => error,
         };
+        self.last_word(error).await
+    }
+
+    /// How a wait that ended with this error ends. One that is too short to reach a node is one try: nodes that were given no
+    /// time have said nothing.
+    async fn last_word(&self, error: AcquireError) -> Result<LeaseGuard, Failure> {
+        let error = match self.patience {
+            Patience::Within(wait) if wait < ONE_TRY && spent::is_silence(&error) => {
+                match self.mutex(None)?.try_acquire().await {
+                    Ok(guard) => return Ok(guard),
+                    Err(error) => error,
+                }
+            }
+            _ => error,
+        };
         Err(self.failure(&error).await)
     }
 
@@ -297,6 +312,9 @@ const SILENCE: Duration = Duration::from_secs(1);
 
 /// The same for somebody who wants to be told everything: other than that, longer than a wait for nothing.
 const SHORT_SILENCE: Duration = Duration::from_millis(50);
+
+/// How long nodes that are near take to be connected and to answer, with much to spare.
+const ONE_TRY: Duration = Duration::from_millis(50);
 
 /// How long a wait that has no limit goes on while too few nodes can be reached. Longer than a server
 /// takes to restart, shorter than it takes somebody to wonder.

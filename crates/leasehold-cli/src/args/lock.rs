@@ -47,7 +47,7 @@ pub(crate) struct LockArguments {
 /// How long to wait for it.
 #[derive(Debug, Args)]
 pub(crate) struct WaitFlags {
-    /// Wait at most this long for the lock, then exit with 124 [default: no limit]
+    /// Wait at most this long for the lock, or for one try if that takes longer, then exit with 124 [default: no limit]
     #[arg(
         short,
         long,

@@ -27,7 +27,7 @@ impl Wait<'_> {
         };
         match won {
             Ok(guard) => Ok(guard),
-            Err(error) => Err(self.failure(&error).await),
+            Err(error) => self.last_word(error).await,
         }
     }
 

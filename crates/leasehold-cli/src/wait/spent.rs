@@ -26,7 +26,15 @@ pub(super) fn with_before(
 /// Whether a call ended in the silence of nodes that it gave less time than they may take: that is no evidence. What it was
 /// given counts, and not how long it took on a busy machine.
 fn is_cut_short(error: &AcquireError, rest: Patience, ttl: Duration) -> bool {
-    let (AcquireError::TimedOut { last, .. }, Patience::Within(rest)) = (error, rest) else {
+    let Patience::Within(rest) = rest else {
+        return false;
+    };
+    rest < node_limit(ttl) && is_silence(error)
+}
+
+/// Whether time was up before nodes enough had said anything.
+pub(super) fn is_silence(error: &AcquireError) -> bool {
+    let AcquireError::TimedOut { last, .. } = error else {
         return false;
     };
     let AcquireError::Unreachable(unreachable) = &**last else {
@@ -34,8 +42,7 @@ fn is_cut_short(error: &AcquireError, rest: Patience, ttl: Duration) -> bool {
     };
     let faults = unreachable.faults.iter();
     let told = faults.filter(|fault| fault.kind() != FaultKind::TimedOut);
-    let spare = unreachable.nodes - unreachable.quorum;
-    rest < node_limit(ttl) && told.count() <= spare
+    told.count() <= unreachable.nodes - unreachable.quorum
 }
 
 /// How long one node may take to answer, as in the library, which does not tell. Half of what can be held, its other

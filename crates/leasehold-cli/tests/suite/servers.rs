@@ -75,6 +75,26 @@ fn nodes_come_from_the_environment_too() {
 }
 
 #[test]
+fn a_wait_too_short_to_reach_a_server_is_one_try() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let (nodes, user) = (servers.nodes(), User::new());
+    let run = |words: &[&str]| user.run(words).env("LEASEHOLD_NODES", &nodes);
+    let mut holder = run(&["run", "demo", "--", "sh", "-c", "echo ready; sleep 2"]).start();
+    assert_eq!(holder.line(), "ready");
+    for words in [
+        &["run", "-w", "1ms", "demo", "--", "true"][..],
+        &["run", "-w", "1ms", "--fair", "demo", "--", "true"],
+    ] {
+        let says = ["still held after 1 ms by pid"];
+        run(words).end().assert_says(124, &says);
+    }
+    holder.end().assert(0, "", "");
+    let free = run(&["run", "-w", "1ms", "demo", "--", "echo", "mine"]);
+    free.end().assert(0, "mine\n", "");
+}
+
+#[test]
 fn a_key_format_is_the_servers_affair_and_all_must_have_the_same() {
     require_server();
     let servers = ServerSet::start(1).expect("they start");
