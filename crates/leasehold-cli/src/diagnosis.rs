@@ -102,6 +102,15 @@ impl Patient {
         findings::votes(server, self.options.guard)
     }
 
+    /// The store on this machine, if there is one in which no lock can be set, and why.
+    pub(crate) fn unusable_store(&self) -> Option<(&str, &str)> {
+        let mut nodes = self.nodes.iter();
+        nodes.find_map(|node| match &node.state {
+            NodeState::File(file) => Some((&*node.name, file.unusable.as_deref()?)),
+            _ => None,
+        })
+    }
+
     /// How many nodes would vote for us now.
     pub(crate) fn voting(&self) -> usize {
         let votes_now = |node: &&NodeFacts| self.prospect(node) == Prospect::After(Duration::ZERO);

@@ -78,7 +78,7 @@ pub(crate) fn prepare(folder: &Path) -> Result<(), Failure> {
         .recursive(true)
         .mode(0o700)
         .create(folder)
-        .map_err(failed)?;
+        .map_err(|error| failed(in_the_way(folder).map_or(error, io::Error::other)))?;
     // Not following a link: it would be its target that was checked.
     let found = symlink_metadata(folder).map_err(failed)?;
     let open_to = Mode::from_raw_mode(found.mode()) & (Mode::WGRP | Mode::WOTH);
@@ -92,6 +92,21 @@ pub(crate) fn prepare(folder: &Path) -> Result<(), Failure> {
         return Ok(());
     };
     Err(failed(io::Error::other(why)))
+}
+
+/// What stands where the folder was to be made or one above it, which the system calls a file that exists.
+fn in_the_way(folder: &Path) -> Option<String> {
+    let mut above = folder.ancestors();
+    let (path, found) = above.find_map(|path| Some((path, symlink_metadata(path).ok()?)))?;
+    let what = match found.file_type() {
+        kind if kind.is_dir() => return None,
+        kind if kind.is_symlink() && path == folder => "it is a symbolic link".to_owned(),
+        _ if path.is_dir() => return None,
+        kind if kind.is_symlink() => format!("{} is a symbolic link to no folder", path.display()),
+        _ if path == folder => "it is a file, and a folder is needed".to_owned(),
+        _ => format!("{} is a file, and a folder is needed", path.display()),
+    };
+    Some(what)
 }
 
 /// What to say instead, by who chose the folder.
@@ -108,7 +123,7 @@ fn way_out(folder: &Path) -> &'static str {
 mod tests {
     use super::*;
     use std::{
-        fs::{Permissions, create_dir, remove_dir_all, set_permissions},
+        fs::{Permissions, create_dir, remove_dir_all, set_permissions, write},
         os::unix::fs::{PermissionsExt, symlink},
     };
 
@@ -153,6 +168,32 @@ mod tests {
             refused.text.ends_with("it is a symbolic link"),
             "{refused:?}"
         );
+        remove_dir_all(base).expect("it is ours");
+    }
+
+    #[test]
+    fn a_file_where_a_folder_is_needed_is_called_one() {
+        let base = env::temp_dir().join(format!("leasehold-no-folder-{}", std::process::id()));
+        create_dir(&base).expect("it is new");
+        let (file, dangling) = (base.join("file"), base.join("dangling"));
+        write(&file, "hi").expect("it is new");
+        symlink(base.join("nothing"), &dangling).expect("it is new");
+        let shown = file.display();
+        for (path, said) in [
+            (
+                file.clone(),
+                "it is a file, and a folder is needed".to_owned(),
+            ),
+            (
+                file.join("a/b"),
+                format!("{shown} is a file, and a folder is needed"),
+            ),
+            (dangling, "it is a symbolic link".to_owned()),
+        ] {
+            let refused = prepare(&path).expect_err("no folder can be there");
+            let text = format!("cannot use {}: {said}", path.display());
+            assert_eq!(refused.text, text);
+        }
         remove_dir_all(base).expect("it is ours");
     }
 }

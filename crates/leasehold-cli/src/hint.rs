@@ -21,6 +21,9 @@ pub(crate) fn not_acquired(error: &AcquireError, nodes: &Nodes, waited: bool) ->
 
 /// A way out for somebody who asked nodes on which nobody can have a lock.
 pub(crate) fn not_usable(patient: &Patient) -> Option<String> {
+    if let Some((_, why)) = patient.unusable_store() {
+        return by_store(why).map(str::to_owned);
+    }
     let hint = match patient.judgement() {
         Judgement::Later(_) if patient.must_wait() => return None,
         Judgement::Later(_) => ADMIT,
@@ -45,12 +48,21 @@ pub(crate) const fn is_for_leases(cause: AbstentionCause) -> bool {
     )
 }
 
-/// A way out by what the first of the silent nodes said. None for a file on this machine.
+/// A way out by what a store on this machine said. None where its words have it, or there is none.
+pub(crate) fn by_store(said: &str) -> Option<&'static str> {
+    let is_late = said.contains("no answer within") && !said.contains("(stopped; ");
+    match said.contains("the disk is full") {
+        true => Some(MAKE_ROOM),
+        false => is_late.then_some(WRITER),
+    }
+}
+
+/// A way out by what the first of the silent nodes said.
 pub(crate) fn by_fault(faults: &[NodeFault], nodes: &Nodes) -> Option<String> {
-    let Nodes::Servers(list) = nodes else {
-        return None;
-    };
     let said = faults.first().map(ToString::to_string).unwrap_or_default();
+    let Nodes::Servers(list) = nodes else {
+        return by_store(&said).map(str::to_owned);
+    };
     let knows = |(words, _): &&(&str, &str)| said.contains(words);
     let known = REMEDIES.iter().find(knows).map(|(_, remedy)| *remedy);
     let is_down_here = |fault: &NodeFault| {
@@ -124,6 +136,10 @@ const REMEDIES: [(&str, &str); 16] = [
 ];
 
 const DOCTOR: &str = "`leasehold doctor` says what is wrong with each node";
+
+const WRITER: &str = "`leasehold doctor` tells which process keeps the store from the others: one that was stopped, most likely";
+
+const MAKE_ROOM: &str = "make room on the disk: a store takes 100 kB at first, and 64 MiB with as many locks as it can have";
 
 const HANGS: &str = "`leasehold doctor` tells which nodes hang or are too far away; a longer --ttl leaves them more time";
 

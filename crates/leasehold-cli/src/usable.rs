@@ -87,7 +87,11 @@ pub(crate) fn state(patient: &Patient) -> State {
     }
 }
 
-/// The failure of a command on nodes where no lock can be acquired.
+/// The failure of a command on nodes where no lock can be acquired. A store has one reason for it, which is told here.
 pub(crate) fn failure(patient: &Patient, text: String) -> Failure {
+    let text = match patient.unusable_store() {
+        Some((store, why)) => format!("{text}: {store}: {why}"),
+        None => text,
+    };
     Failure::new(patient.judgement().code(), text).hint(hint::not_usable(patient))
 }

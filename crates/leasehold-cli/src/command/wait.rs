@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &WaitArguments) -> Result<u8, Failure> {
         output::data(end.view.json())?;
     }
     match &end.patient {
-        None => Err(not_free(arguments, &end)),
+        None => Err(not_free(arguments, &nodes, &end)),
         Some(patient) => match &end.view.state {
             State::Unusable { judgement, count } => {
                 let why = end.view.unusable(*judgement, count);
@@ -99,7 +99,7 @@ fn wait_for_votes(arguments: &WaitArguments, nodes: &Nodes, time: Duration) -> R
 }
 
 /// Why the lock is not known to be free.
-fn not_free(arguments: &WaitArguments, end: &WaitEnd) -> Failure {
+fn not_free(arguments: &WaitArguments, nodes: &Nodes, end: &WaitEnd) -> Failure {
     let (view, name) = (&end.view, &arguments.resource);
     if let State::OtherType(kind) = &view.state {
         return lock_view::no_lock(name, kind);
@@ -114,7 +114,11 @@ fn not_free(arguments: &WaitArguments, end: &WaitEnd) -> Failure {
             "cannot tell whether {name:?} is free: too few nodes answer: {}",
             silent.join("; ")
         );
-        return Failure::new(exit_code::NO_QUORUM, text);
+        let hint = match nodes {
+            Nodes::Servers(_) => None,
+            Nodes::ThisMachine(_) => hint::by_store(&text).map(str::to_owned),
+        };
+        return Failure::new(exit_code::NO_QUORUM, text).hint(hint);
     }
     let by = match &view.state {
         State::Held(held) => format!("held by {}", held.holder),

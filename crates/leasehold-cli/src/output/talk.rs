@@ -105,8 +105,9 @@ fn lock() -> MutexGuard<'static, Talk> {
 /// How long a line may hold up the one who says it.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// How long the end of the process waits for somebody to read.
-const LAST_WAIT: Duration = Duration::from_secs(2);
+/// How long the end of the process waits for somebody to read. A reader that is behind by a whole pipe, and reads on, needs
+/// less; for one that does not read, a script would wait for nothing.
+const LAST_WAIT: Duration = Duration::from_millis(200);
 
 /// How many lines wait for a reader.
 const MOST: usize = 1000;

@@ -3,8 +3,8 @@
 use crate::support::{Seen, User};
 use rustix::process::{getegid, geteuid};
 use std::{
-    fs::{Permissions, set_permissions, write},
-    os::unix::fs::{PermissionsExt, chown},
+    fs::{Permissions, create_dir, set_permissions, write},
+    os::unix::fs::{PermissionsExt, chown, symlink},
 };
 
 fn put(user: &User, name: &str, text: &str, mode: u32) -> String {
@@ -74,6 +74,40 @@ fn a_file_that_others_than_everybody_can_write_is_believed_with_a_warning() {
         let path = put(&user, "l.toml", &text, 0o644);
         chown(&path, Some(65_534), None).expect("root may");
         run(&user, &path).assert_says(0, &["belongs to user 65534, who can change it"]);
+    }
+}
+
+#[test]
+fn a_file_in_a_folder_where_everybody_can_replace_it_says_nothing_about_where_to_lock() {
+    let user = User::new();
+    let (folder, link) = (user.path("open"), user.path("link.toml"));
+    create_dir(&folder).expect("it is new");
+    let text = format!("[clusters.a]\nnodes = ['file://{}']\n", user.path("store"));
+    let path = put(&user, "open/l.toml", &text, 0o600);
+    symlink(&path, &link).expect("it is new");
+    let set = |mode| set_permissions(&folder, Permissions::from_mode(mode)).expect("it is ours");
+    for mode in [0o777, 0o703] {
+        set(mode);
+        let said =
+            format!("everybody on this machine can replace {path}, which says where to lock");
+        let hint = format!("the mode of {folder} is {mode:04o}\nhint: chmod go-w {folder}");
+        run(&user, &path).assert_says(2, &[&said, &hint]);
+        // What a link leads to can be replaced as well.
+        run(&user, &link).assert_says(2, &["can replace", &hint]);
+    }
+    // As /tmp is: nobody but its owner can replace the file.
+    for mode in [0o1777, 0o755] {
+        set(mode);
+        assert_eq!(run(&user, &path).stderr, "", "{mode:o}");
+    }
+    if geteuid().is_root() {
+        set(0o775);
+        chown(&folder, None, Some(65_534)).expect("root may");
+        let warning = format!("warning: its folder's group can replace {path}");
+        run(&user, &path).assert_says(0, &[&warning, "is 0775\nhint: chmod go-w "]);
+        set(0o755);
+        chown(&folder, Some(65_534), None).expect("root may");
+        run(&user, &path).assert_says(0, &["belongs to user 65534, who can replace it"]);
     }
 }
 

@@ -329,7 +329,18 @@ fn a_store_on_a_full_disk_is_usable_to_nobody() {
         );
         test.end()
     };
-    assert_unusable(ask, "No space left on device");
+    assert_unusable(ask, "the disk is full: No space left on device");
+    for words in [
+        &["run", "-n", "demo", "--", "true"][..],
+        &["wait", "--wait", "1s", "demo"],
+        &["list"],
+    ] {
+        let said = [
+            "the disk is full",
+            "hint: make room on the disk: a store takes ",
+        ];
+        ask(words).assert_says(122, &said);
+    }
 }
 
 #[test]
@@ -343,6 +354,14 @@ fn a_store_whose_writer_was_stopped_in_the_middle_is_usable_to_nobody_and_its_wr
         ask,
         &format!("process {} ", writer.process().as_raw_nonzero()),
     );
+    let named = format!(
+        "process {} (stopped; continue",
+        writer.process().as_raw_nonzero()
+    );
+    ask(&["wait", "--wait", "5s", "demo"]).assert_says(122, &["no lock can", &named]);
+    ask(&["list"]).assert_says(122, &["no lock can", &named]);
+    let run = ask(&["run", "-w", "400ms", "demo", "--", "true"]);
+    run.assert_says(122, &["hint: `leasehold doctor` tells which process"]);
     // What is drawn again and again is drawn again.
     let mut watching = test(&["watch", "--every", "200ms"]).start();
     let lines = (0..30).map(|_| watching.line());

@@ -160,7 +160,7 @@ fn folders_that_cannot_be_used_are_told() {
     let damaged = make("damaged", 0o700);
     fs::write(damaged.join("data.mdb"), "not a store").expect("it is ours");
     let cases = [
-        local(path("file"), "Not a directory"),
+        local(path("file"), "file is a file, and a folder is needed"),
         local("/proc/nowhere".to_owned(), "No such file or directory"),
         local(path("open"), "others may write it"),
         local(path("linked"), "it is a symbolic link"),

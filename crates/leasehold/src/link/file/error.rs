@@ -143,7 +143,10 @@ impl FileError {
             Kind::PermissionDenied | Kind::ReadOnlyFilesystem => {
                 Self::NoPermission { path, reason }
             }
-            Kind::StorageFull | Kind::QuotaExceeded => Self::DiskFull { path, reason },
+            _ if is_full(error) => Self::DiskFull {
+                path,
+                reason: full(error),
+            },
             Kind::NotADirectory => Self::NotAFolder { path },
             Kind::InvalidFilename => Self::PathTooLong { path },
             _ => Self::Failed { path, reason },
@@ -287,8 +290,20 @@ leasehold_core::debug_by_sentence!(FileError {
 pub(super) fn words(path: &Path, error: &heed::Error) -> String {
     match error {
         heed::Error::Io(error) if is_cut_short(path, error) => NO_SPACE.to_owned(),
+        heed::Error::Io(error) if is_full(error) => full(error),
         error => error.to_string(),
     }
+}
+
+/// Whether the system says that there is no room.
+fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(error.kind(), Kind::StorageFull | Kind::QuotaExceeded)
+}
+
+/// The system's words, which differ, behind ours, which are always the same.
+fn full(error: &io::Error) -> String {
+    format!("{NO_SPACE}: {error}")
 }
 
 /// Whether there was room for a part of a write only, which LMDB calls an input/output error.
