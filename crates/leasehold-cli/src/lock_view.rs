@@ -10,7 +10,7 @@ use crate::{
     moment::Moment,
     whose::{Signer, Whose},
 };
-use leasehold::{Inspection, Key, NodeKey};
+use leasehold::{FaultKind, Inspection, Key, NodeKey};
 use std::time::Duration;
 
 /// A lock, by the word of all nodes.
@@ -47,6 +47,8 @@ pub(crate) enum KeyView {
     Other(Option<String>),
     /// It does not say, for this reason.
     Silent(String),
+    /// It is a server that has said it under another address.
+    Twin,
 }
 
 /// Who signed, and for how long.
@@ -57,6 +59,12 @@ pub(crate) struct Signature {
     pub(crate) holder: Signer,
     /// None if for ever.
     pub(crate) left: Option<Duration>,
+}
+
+impl KeyView {
+    fn is_there(&self) -> bool {
+        matches!(self, Self::Lock(_) | Self::Other(_))
+    }
 }
 
 impl Signature {
@@ -187,11 +195,33 @@ impl LockView {
         lines.join("\n")
     }
 
+    /// Whether it is not told only because servers are listed more than once: nobody holds it then, since all nodes that
+    /// are silent, together with those that have the same lock, are no quorum.
+    pub(crate) fn is_unheld_by_twins(&self) -> bool {
+        let locks = self.keys.iter().map(|(_, key)| match key {
+            KeyView::Lock(lock) => self.count(lock),
+            KeyView::Other(_) => self.keys.len(),
+            KeyView::Nothing | KeyView::Silent(_) | KeyView::Twin => 0,
+        });
+        let most = locks.max().unwrap_or_default() + self.silent();
+        self.state == State::Unclear && self.twins() > 0 && most < self.quorum
+    }
+
+    fn silent(&self) -> usize {
+        let is_silent = |key: &KeyView| matches!(key, KeyView::Silent(_));
+        self.keys.iter().filter(|(_, key)| is_silent(key)).count()
+    }
+
+    fn twins(&self) -> usize {
+        let twins = self.keys.iter().filter(|(_, key)| *key == KeyView::Twin);
+        twins.count()
+    }
+
     /// Why nobody can have it, although nodes have no key of it: they may have forgotten who holds it.
     pub(crate) fn unusable(&self, judgement: Judgement, count: &str) -> String {
         let (name, nodes) = (&self.resource, self.keys.len());
-        let is_lock = |(_, key): &(String, KeyView)| matches!(key, KeyView::Lock(_));
-        let found = match self.keys.iter().any(is_lock) {
+        let has_key = |(_, key): &(String, KeyView)| key.is_there();
+        let found = match self.keys.iter().any(has_key) {
             true => format!("no quorum of nodes has a key of {name:?}"),
             false => format!("no key of {name:?} was found"),
         };
@@ -201,12 +231,15 @@ impl LockView {
     /// Why it is not known who holds it.
     pub(crate) fn doubt(&self) -> String {
         let (name, quorum, nodes) = (&self.resource, self.quorum, self.keys.len());
-        let is_silent = |key: &KeyView| matches!(key, KeyView::Silent(_));
-        let silent = self.keys.iter().filter(|(_, key)| is_silent(key)).count();
-        let answer = nodes - silent;
+        let twins = self.twins();
+        let answer = nodes - self.silent() - twins;
         if answer < quorum {
+            let what = match twins {
+                0 => "answer",
+                _ => "answer and count",
+            };
             return format!(
-                "{name:?} may be held or free: {answer} of {nodes} nodes answer, {quorum} must"
+                "{name:?} may be held or free: {answer} of {nodes} nodes {what}, {quorum} must"
             );
         }
         format!(
@@ -236,6 +269,7 @@ impl LockView {
             KeyView::Other(Some(kind)) => row([node, &format!("{}, not a lock", named(kind))]),
             KeyView::Silent(why) if why.starts_with("no answer") => row([node, why]),
             KeyView::Silent(why) => row([node, &format!("no answer: {why}")]),
+            KeyView::Twin => row([node, &format!("not counted: {TWIN}")]),
             KeyView::Lock(lock) => {
                 let whose = match holder {
                     Some(owner) if *owner == lock.value => "the holder's".to_owned(),
@@ -260,6 +294,7 @@ impl LockView {
                 KeyView::Nothing => ("none", None, None, None),
                 KeyView::Other(kind) => ("other", kind.as_deref(), None, None),
                 KeyView::Silent(why) => ("unknown", None, None, Some(why.as_str())),
+                KeyView::Twin => ("unknown", None, None, Some(TWIN)),
                 KeyView::Lock(lock) if lock.is_shown() => ("lock", None, Some(lock), None),
                 KeyView::Lock(lock) => ("other", Some("string"), Some(lock), None),
             };
@@ -364,6 +399,7 @@ fn key_view(node: &NodeKey, whose: Whose) -> (String, KeyView) {
             ..
         } => sign(thread.as_bytes(), *remaining),
         Key::Foreign { kind, .. } => KeyView::Other(kind.clone()),
+        Key::Unknown(fault) if fault.kind() == FaultKind::SameNode => KeyView::Twin,
         Key::Unknown(fault) => {
             let said = fault.to_string();
             let why = said.strip_prefix(&format!("{name}: ")).unwrap_or(&said);
@@ -373,3 +409,6 @@ fn key_view(node: &NodeKey, whose: Whose) -> (String, KeyView) {
     };
     (name, key)
 }
+
+/// Why a node is not counted.
+const TWIN: &str = "the same server as another address of the list";

@@ -6,9 +6,10 @@ use std::{path::PathBuf, time::Duration};
 
 /// Say who holds a lock, since when, and for how long, node by node.
 ///
-/// Changes nothing on servers. Without servers, while the lock is free, it tries to set a lock of its own in the file on
-/// this machine, and takes it back at once. The answer is about a moment that is over when you read it: to do something
-/// only if the lock is free, acquire it.
+/// Changes nothing on servers, but for the mark by which a new one takes this configuration and begins its quarantine.
+/// Without servers, while the lock is free, it tries to set a lock of its own in the file on this machine, and takes it
+/// back at once. The answer is about a moment that is over when you read it: to do something only if the lock is free,
+/// acquire it.
 #[derive(Debug, Args)]
 #[command(after_long_help = STATUS_HELP)]
 pub(crate) struct StatusArguments {

@@ -23,14 +23,18 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
         nodes.look_closer(&place.agreement, seen).await
     })??;
     let mut view = LockView::of(&seen, Whose::with(arguments.foreign));
-    if view.state == State::Free {
+    if view.state == State::Free || view.is_unheld_by_twins() {
         let patient = usable::examined(&nodes, &place.agreement, Some(&arguments.resource), None)?;
         for (node, why) in usable::hanging(&patient) {
             output::talk(format_args!(
                 "{node}: does not tell whether it votes: {why}"
             ));
         }
-        view.state = usable::state(&patient);
+        match usable::state(&patient) {
+            // Its nodes vote, and are not at one: who is under way may win.
+            State::Free if view.state != State::Free => {}
+            state => view.state = state,
+        }
     }
     let longest = place.agreement.longest_ttl().unwrap_or(Duration::MAX);
     match arguments.json {

@@ -106,6 +106,8 @@ fn vote(server: &ServerFacts, patient: &Patient) -> Option<Finding> {
     Some(match &server.vote {
         // One server under two names is a finding of its own, of all its names.
         VoteFacts::Votes | VoteFacts::SameAs(_) => return None,
+        // So is what keeps a disk from being trusted.
+        VoteFacts::Unsuitable(why) if is_of_trust(why, server, &patient.options) => return None,
         // Its lack of rights is a finding of its own, if there is one.
         VoteFacts::NotTold(_) if votes(server, patient.options.guard) => return None,
         VoteFacts::Unsuitable(why) => finding(
@@ -240,6 +242,20 @@ fn keys(server: &ServerFacts) -> Option<Finding> {
     ))
 }
 
+/// Whether another rule tells why it does not vote, in the words of the vote.
+fn is_of_trust(why: &str, server: &ServerFacts, options: &Options) -> bool {
+    let rules = [persistence(server, options), replicas(server, options)];
+    rules.iter().flatten().any(|finding| finding.what == why)
+}
+
+/// Why it does not vote, if that is about this; else the words of the rule.
+fn in_words_of_vote(server: &ServerFacts, about: &str, otherwise: &str) -> String {
+    match &server.vote {
+        VoteFacts::Unsuitable(why) if why.contains(about) => why.clone(),
+        _ => otherwise.to_owned(),
+    }
+}
+
 fn persistence(server: &ServerFacts, options: &Options) -> Option<Finding> {
     if let Some(what) = &server.failed_write {
         return Some(finding(
@@ -255,7 +271,11 @@ fn persistence(server: &ServerFacts, options: &Options) -> Option<Finding> {
     match (options.guard, server.has_log) {
         (Guard::TrustAof, Some(_)) if !is_durable && server.fsync.is_some() => Some(finding(
             Weight::Problem,
-            "does not write every vote to its disk before it answers",
+            in_words_of_vote(
+                server,
+                "on its disk before it answers",
+                "does not write every vote to its disk before it answers",
+            ),
             "under restart guard trust-aof it does not vote: after a restart it would vote at once, having forgotten locks",
             "on the server: appendonly yes, appendfsync always, no-appendfsync-on-rewrite no; or use the restart guard quarantine",
         )),
@@ -318,7 +338,7 @@ fn replicas(server: &ServerFacts, options: &Options) -> Option<Finding> {
     if options.guard == Guard::TrustAof {
         return Some(finding(
             Weight::Problem,
-            what,
+            in_words_of_vote(server, "has replicas", &what),
             "restart guard trust-aof is not for servers whose place another may take, and refuses them",
             "use the restart guard quarantine, or a server without replicas",
         ));

@@ -67,3 +67,35 @@ fn doctor_finds_one_server_under_two_names_a_replica_and_rights_that_are_missing
         );
     }
 }
+
+#[test]
+fn a_new_server_is_marked_by_status_as_its_help_says_and_by_nobody_who_examines() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let user = User::new();
+    let ask = |words: &[&str]| {
+        let test = user.run(words).guarded();
+        test.env("LEASEHOLD_NODES", server.url()).end()
+    };
+    let keys = || {
+        let told = server.command(&["KEYS", "*"]).expect("it answers");
+        format!("{told:?}")
+    };
+    let none = keys();
+    for words in [
+        &["doctor"][..],
+        &["watch", "--once"],
+        &["list"],
+        &["wait", "--wait", "100ms", "demo"],
+    ] {
+        ask(words);
+        assert_eq!(keys(), none, "{words:?}");
+    }
+    ask(&["status", "demo"]);
+    assert!(keys().contains("leasehold:node"), "{}", keys());
+    let help = ask(&["status", "--help"]).stdout;
+    let help: Vec<_> = help.split_whitespace().collect();
+    let mark =
+        "but for the mark by which a new one takes this configuration and begins its quarantine";
+    assert!(help.join(" ").contains(mark), "{help:?}");
+}

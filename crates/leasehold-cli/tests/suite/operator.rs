@@ -31,6 +31,29 @@ impl Site {
 const TRY: [&str; 5] = ["run", "--no-wait", "demo", "--", "true"];
 
 #[test]
+fn a_server_is_admitted_once_whatever_its_addresses() {
+    let site = Site::new(1);
+    let port = site.servers[0].port();
+    let nodes = format!("redis://127.0.0.1:{port},redis://localhost:{port},redis://127.1:{port}/1");
+    let test = site.user.run(&["admit", "--yes"]).guarded();
+    let seen = test.env("LEASEHOLD_NODES", &nodes).end();
+    let twins = ["localhost", "127.1"]
+        .map(|host| format!("{host}:{port}\tthe same server as 127.0.0.1:{port}\n"));
+    let first = format!("127.0.0.1:{port}\tvotes now, and not only in 3");
+    assert_eq!((seen.code, seen.stdout.lines().count()), (0, 3), "{seen:?}");
+    assert!(seen.stdout.starts_with(&first), "{seen:?}");
+    assert!(seen.stdout.ends_with(&twins.concat()), "{seen:?}");
+    let warning = "leasehold: warning: 3 addresses lead to 1 server, and each server has one vote\n\
+                   hint: list each server once\n";
+    seen.assert_says(0, &[warning]);
+    assert_eq!(
+        seen.stderr.matches("new to these locks").count(),
+        1,
+        "{seen:?}"
+    );
+}
+
+#[test]
 fn new_servers_vote_when_they_are_admitted() {
     let site = Site::new(3);
     let seen = site.run(3, &TRY);

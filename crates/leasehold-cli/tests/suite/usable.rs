@@ -82,6 +82,45 @@ fn one_server_under_three_names_is_one_node_to_all_who_ask() {
         let why = format!("\"why\":\"the same server as 127.0.0.1:{port}\"");
         assert!(json.contains(&why), "no {why} in {json}");
     }
+    let status = |key: &str| {
+        let seen = ask(&["status", "demo"]);
+        let why = format!("{key}; no lock can be acquired: 1 of 3 nodes vote, 2 must\n");
+        assert!(seen.stdout.starts_with(&why), "no {why} in {seen:?}");
+        assert!(!seen.stdout.contains("no answer"), "{seen:?}");
+        let row = "the same server as another address";
+        assert!(seen.stdout.contains(row), "no {row} in {seen:?}");
+        let json = ask(&["status", "demo", "--json"]);
+        assert!(json.stdout.contains("\"state\":\"unusable\""), "{json:?}");
+        assert_eq!((seen.code, json.code), (122, 122));
+    };
+    status("no key of \"demo\" was found");
+    let set = server.command(&["SET", "demo", "aa11.db1.7.nightly", "PX", "60000"]);
+    assert_eq!(set.expect("it runs").text(), Some("OK"));
+    status("no quorum of nodes has a key of \"demo\"");
+}
+
+#[test]
+fn a_server_that_is_away_may_have_a_lock_although_another_is_listed_twice() {
+    require_server();
+    let [server, away] = [0, 1].map(|_| Server::start().expect("it starts"));
+    let (user, port) = (User::new(), server.port());
+    let nodes = format!(
+        "redis://127.0.0.1:{port},redis://localhost:{port},{}",
+        away.url()
+    );
+    let ask = |words: &[&str]| user.run(words).env("LEASEHOLD_NODES", &nodes).end();
+    assert_usable(ask);
+    away.kill().expect("it runs");
+    let unusable = "no key of \"demo\" was found; no lock can be acquired: 1 of 3 nodes vote";
+    let seen = ask(&["status", "demo"]);
+    assert!(seen.stdout.starts_with(unusable), "{seen:?}");
+    assert_eq!(seen.code, 122, "{seen:?}");
+    let set = server.command(&["SET", "demo", "aa11.db1.7.nightly", "PX", "60000"]);
+    assert_eq!(set.expect("it runs").text(), Some("OK"));
+    let seen = ask(&["status", "demo"]);
+    let unclear = "\"demo\" may be held or free: 1 of 3 nodes answer and count, 2 must\n";
+    assert!(seen.stdout.starts_with(unclear), "{seen:?}");
+    assert_eq!(seen.code, 122, "{seen:?}");
 }
 
 #[test]

@@ -344,6 +344,35 @@ fn what_is_about_all_nodes_is_found() {
 }
 
 #[test]
+fn what_keeps_a_trusted_disk_from_voting_is_told_once() {
+    let log = "does not vote, since it does not have every vote on its disk before it answers";
+    let replicas =
+        "has replicas, and restart guard trust-aof is not for nodes whose place another may take";
+    let found = |why: &str, replicas| {
+        let mut patient = patient(vec![server(), server(), server()]);
+        patient.options.guard = Guard::TrustAof;
+        if let NodeState::Server(server) = &mut patient.nodes[0].state {
+            server.vote = VoteFacts::Unsuitable(why.to_owned());
+            server.has_log = Some(true);
+            server.fsync = Some("everysec".to_owned());
+            server.replicas = Some(replicas);
+        }
+        Diagnosis::of(patient).findings
+    };
+    let [of_log] = &found(log, 0)[..] else {
+        panic!("{:?}", found(log, 0));
+    };
+    assert_eq!(of_log.what, log);
+    assert!(of_log.remedy.contains("appendfsync always"), "{of_log:?}");
+    // What is another matter is told beside it.
+    for (why, count) in [(log, 2), (replicas, 2), ("is a replica", 3)] {
+        let found = found(why, 1);
+        assert_eq!(found.len(), count, "{found:?}");
+        assert!(found.iter().any(|found| found.what == why), "{found:?}");
+    }
+}
+
+#[test]
 fn a_file_is_sound_unless_it_is_full() {
     let with = |used| {
         let state = NodeState::File(FileFacts {
