@@ -10,6 +10,7 @@ mod child;
 mod clock_steps;
 mod columns;
 mod command;
+mod departure;
 mod diagnosis;
 mod difference;
 mod duration;

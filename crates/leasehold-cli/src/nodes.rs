@@ -1,7 +1,8 @@
 //! Where the lock lives: on servers, or on this machine alone.
 
 use crate::{
-    agreement::Agreement, exit_code, failure::Failure, folder, node_list::NodeList, output,
+    agreement::Agreement, departure, exit_code, failure::Failure, folder, node_list::NodeList,
+    output,
 };
 use leasehold::{
     ConfigError, Inspection, Key, LockManager, ManagerBuilder, NodeKey, operate::Operator,
@@ -103,6 +104,7 @@ impl Nodes {
         match self {
             Self::Servers(list) => agreement
                 .builder(list)
+                .observer(departure::note)
                 .build()
                 .map_err(|error| misused(&error)),
             Self::ThisMachine(folder) => {

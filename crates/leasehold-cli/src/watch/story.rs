@@ -1,6 +1,6 @@
 //! What the user was told of the lease, and what there is to tell of its end.
 
-use crate::{duration::Shown, hold_policy::HoldPolicy, output};
+use crate::{departure, duration::Shown, hold_policy::HoldPolicy, output};
 use leasehold::{Danger, Instant, LeaseGuard, LeaseState, LossCause};
 use std::time::Duration;
 use tokio::time;
@@ -98,10 +98,16 @@ impl Story {
         self.valid_until = valid_until;
     }
 
+    /// Why the keys are gone, as the rest of a line, if a node was replaced meanwhile.
+    fn departure(&self) -> String {
+        let departure = departure::since(self.begun).filter(|_| self.is_gone());
+        departure.map_or_else(String::new, |words| format!("; {words}"))
+    }
+
     /// Why the lease is lost, where no command ran under it.
     pub(crate) fn why_held(&self, guard: &LeaseGuard) -> String {
         let why = match &self.told {
-            LeaseState::Lost(lost) => lost.to_string(),
+            LeaseState::Lost(lost) => format!("{lost}{}", self.departure()),
             _ => format!("lost the lock {:?}", guard.resource().as_str()),
         };
         format!("{why}; {}", self.ending)
@@ -121,7 +127,9 @@ impl Story {
     pub(crate) fn why_not_begun(&self, guard: &LeaseGuard) -> String {
         let resource = guard.resource().as_str();
         let cause = match &self.told {
-            LeaseState::Lost(lost) if self.is_gone() => lost.cause.to_string(),
+            LeaseState::Lost(lost) if self.is_gone() => {
+                format!("{}{}", lost.cause, self.departure())
+            }
             _ => "too little of the lease is left (was this machine suspended, or leasehold stopped?)".to_owned(),
         };
         format!(
@@ -148,7 +156,10 @@ impl Story {
         let held = self.begun.elapsed() + 2 * self.policy.terminate_before();
         match (cause, self.max_hold.filter(|most| held >= *most)) {
             (Some(cause @ LossCause::Gone { .. }), _) => {
-                format!("lost the lock {resource:?} while the command ran: {cause}; {ending}")
+                let departure = self.departure();
+                format!(
+                    "lost the lock {resource:?} while the command ran: {cause}{departure}; {ending}"
+                )
             }
             (_, Some(most)) => format!(
                 "the lock {resource:?} may be held for {} (--max-hold), and the command has to be gone before that: \

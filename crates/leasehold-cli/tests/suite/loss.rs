@@ -1,7 +1,7 @@
 //! A lease that is lost while the command runs.
 
 use crate::support::{User, end_group, lives, now, wait_until};
-use leasehold_servers::{Mode, Proxy, ServerSet, require_server};
+use leasehold_servers::{Mode, Proxy, Sentinel, Server, ServerSet, require_server};
 use rustix::process::Signal;
 use std::time::Duration;
 
@@ -242,4 +242,41 @@ fn nodes_that_fall_silent_during_a_wait_are_told_of() {
     holder.end();
     assert!(first.contains("waiting for"), "{first}");
     seen.assert_says(122, &["gave up after 4 s", "no answer within"]);
+}
+
+#[test]
+fn who_loses_a_lease_by_a_failover_is_told_that_sentinels_name_another_master() {
+    require_server();
+    let master = Server::start().expect("it starts");
+    let port = master.port().to_string();
+    let replica = Server::builder().option("replicaof", &["127.0.0.1", &port]);
+    let replica = replica.start().expect("it starts");
+    let sentinel = Sentinel::start("locks", &master, 1, Duration::from_secs(60));
+    let sentinel = sentinel.expect("it starts");
+    wait_until(|| {
+        let replicas = sentinel.command(&["SENTINEL", "REPLICAS", "locks"]);
+        replicas.is_ok_and(|replicas| {
+            format!("{replicas:?}").contains("\"master-link-status\"), Text(\"ok\")")
+        })
+    });
+    let nodes = format!("redis+sentinel://127.0.0.1:{}/locks", sentinel.port());
+    let user = User::new();
+    let test = |words: &[&str]| {
+        let test = user.run(words).guarded();
+        test.env("LEASEHOLD_NODES", &nodes)
+    };
+    assert_eq!(test(&["admit", "--yes"]).end().code, 0);
+    let script = "echo $$; exec sleep 30";
+    let mut run = test(&["run", "--ttl", "6s", "demo", "--", "sh", "-c", script]).start();
+    run.pid();
+    let told = sentinel.command(&["SENTINEL", "FAILOVER", "locks"]);
+    assert_eq!(told.expect("it answers").text(), Some("OK"));
+    wait_until(|| matches!(sentinel.master("locks"), Ok(Some(port)) if port == replica.port()));
+    // As a replica has it that had not heard of the lock.
+    replica.command(&["DEL", "demo"]).expect("it answers");
+    let reason = "names another server as the master \"locks\" now; the command was ended\n";
+    run.end().assert_says(
+        123,
+        &["lost the lock \"demo\"", "no longer have it", reason],
+    );
 }
