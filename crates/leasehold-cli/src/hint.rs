@@ -143,7 +143,7 @@ const MAKE_ROOM: &str = "make room on the disk: a store takes 100 kB at first, a
 
 const HANGS: &str = "`leasehold doctor` tells which nodes hang or are too far away; a longer --ttl leaves them more time";
 
-const PERMISSIONS: &str = "the server's user needs the keys, evalsha, eval, script|load, info, time, and set, get, del, \
+const PERMISSIONS: &str = "the server's user needs the keys, evalsha, eval, script|load, info, time, and set, get, mget, del, \
                            pexpire, pttl, hget, hmget, hset; behind sentinels role as well, and with --fair the keys \
                            leasehold:queue:* (of the namespace leasehold); `leasehold doctor` tells what is missing";
 

@@ -124,8 +124,9 @@ const fn grows(name: &'static str, least: usize, run: fn(&mut Step<'_>) -> Reply
     clippy::redundant_closure_for_method_calls,
     reason = "a method of `Step<'_>` is of one lifetime, and these are called for any"
 )]
-const COMMANDS: [Command; 15] = [
+const COMMANDS: [Command; 16] = [
     reads("GET", 2, |step| step.get()),
+    reads("MGET", 2, |step| step.mget()),
     reads("PTTL", 2, |step| step.pttl()),
     reads("HGET", 3, |step| step.hget()),
     reads("HMGET", 3, |step| step.hmget()),
@@ -167,6 +168,20 @@ impl Step<'_> {
             Some(Value::Text(text)) => Reply::Bulk(text.clone()),
             Some(_) => Reply::error(WRONGTYPE),
         }
+    }
+
+    fn mget(&mut self) -> Reply {
+        for key in &self.words[1..] {
+            self.data.touch(key, self.call.time.expiry_ms);
+        }
+        let text = |key: &Vec<u8>| {
+            let entry = self.data.live(key, self.call.time.expiry_ms);
+            match entry.map(|entry| &entry.value) {
+                Some(Value::Text(text)) => Reply::Bulk(text.clone()),
+                _ => Reply::Nil,
+            }
+        };
+        Reply::List(self.words[1..].iter().map(text).collect())
     }
 
     fn pttl(&mut self) -> Reply {
@@ -298,9 +313,13 @@ impl Step<'_> {
     }
 
     fn del(&mut self) -> Reply {
-        let was_there = self.entry().is_some();
-        self.put(None);
-        Reply::Integer(i64::from(was_there))
+        let mut gone = 0;
+        for key in &self.words[1..] {
+            let entry = self.data.live(key, self.call.time.expiry_ms);
+            gone += i64::from(entry.is_some());
+            self.data.put(key, None, self.call.is_replicated);
+        }
+        Reply::Integer(gone)
     }
 
     fn pexpire(&mut self) -> Reply {

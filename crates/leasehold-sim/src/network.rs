@@ -262,17 +262,19 @@ impl World {
         let Some(parcel) = connection.requests.pop_front() else {
             return;
         };
-        let (vote, reading) = self.ask(link, &parcel);
+        let parcels = self.in_one_call(link, parcel);
+        let answers = self.ask_together(link, &parcels);
         if self.rng.chance(self.network.law.lost_replies) {
             let now = self.now;
             self.trace
                 .tell(now, || format!("n{node} → c{client}  the answer is lost"));
             return self.break_connection(link);
         }
-        let connection = &mut self.network.connections[link];
-        let reply = Message::Reply(parcel.tag, vote, reading);
-        connection.replies.push_back(reply);
-        self.return_later(link);
+        for (parcel, (vote, reading)) in parcels.iter().zip(answers) {
+            let reply = Message::Reply(parcel.tag, vote, reading);
+            self.network.connections[link].replies.push_back(reply);
+            self.return_later(link);
+        }
     }
 
     /// Something sets out for the client, behind what is on its way.

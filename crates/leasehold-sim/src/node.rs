@@ -197,6 +197,36 @@ impl Node {
         (self.rule(now, request, met), Some(told))
     }
 
+    /// Whether these requests can come in one call.
+    pub(crate) fn takes_together(&self, requests: &[Request]) -> bool {
+        #[cfg(feature = "lua")]
+        if let Some(scripted) = &self.scripted {
+            return scripted.takes_together(requests);
+        }
+        requests.len() == 1
+    }
+
+    /// Carries out a call of several requests in one step, as [`vote`](Self::vote) does with one.
+    pub(crate) fn vote_together(
+        &mut self,
+        now: Moment,
+        requests: &[Request],
+        met: Option<&Identity>,
+    ) -> Vec<(Vote, Option<Duration>)> {
+        #[cfg(feature = "lua")]
+        let is_starved = now < self.rejects_until;
+        #[cfg(feature = "lua")]
+        let (may_evict, evicted) = self.limit(now);
+        #[cfg(feature = "lua")]
+        if let Some((scripted, data, us)) = self.served(now) {
+            scripted.limit(may_evict, evicted);
+            scripted.starve(is_starved);
+            return scripted.vote_together(data, us, requests, met);
+        }
+        let votes = requests.iter().map(|request| self.vote(now, request, met));
+        votes.collect()
+    }
+
     /// Carries out a request as the script should.
     fn rule(&mut self, now: Moment, request: &Request, met: Option<&Identity>) -> Vote {
         let time = self.time(now);

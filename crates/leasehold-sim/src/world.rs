@@ -23,6 +23,7 @@ use leasehold_core::{
     Drift, Identity, LockConfig, NodeSet, Owner, OwnerSource, Pause, Quorum, Request, Resource,
     Retry, Timing, Ttl, Vote,
     quarantine::{Disk, Quarantine},
+    table::Key,
 };
 use std::{num::NonZeroU32, rc::Rc, sync::Arc, time::Duration};
 
@@ -260,22 +261,50 @@ impl World {
         let grants_again = self.setting.twin == Twin::GrantsAgain;
         let again = grants_again.then(|| granting_again(request)).flatten();
         let (vote, told) = this.vote(now, again.as_ref().unwrap_or(request), met);
+        self.executed(node, parcel, before.as_ref(), &vote);
+        (vote, told)
+    }
+
+    /// A node carries out a call of several requests in one step.
+    pub(crate) fn execute_call(
+        &mut self,
+        node: usize,
+        parcels: &[Rc<Parcel>],
+        met: Option<&Identity>,
+    ) -> Vec<(Vote, Option<Duration>)> {
+        let now = self.now;
+        let this = &mut self.nodes[node];
+        let requests: Vec<_> = { parcels.iter() }
+            .map(|parcel| parcel.request.clone())
+            .collect();
+        let before: Vec<_> = { requests.iter() }
+            .map(|request| this.key(now, request.resource()))
+            .collect();
+        let answers = this.vote_together(now, &requests, met);
+        for ((parcel, before), (vote, _)) in parcels.iter().zip(before).zip(&answers) {
+            self.executed(node, parcel, before.as_ref(), vote);
+        }
+        answers
+    }
+
+    /// A node has carried out a request, and the key was `before` what it was.
+    fn executed(&mut self, node: usize, parcel: &Parcel, before: Option<&Key>, vote: &Vote) {
+        let (now, request) = (self.now, &parcel.request);
         self.trace.tell(now, || {
             format!(
                 "c{} → n{node}  {} {}: {}",
                 parcel.client,
                 name(parcel.tag),
                 asked(request),
-                answer(&vote)
+                answer(vote)
             )
         });
-        if leftovers::acts(&vote) {
-            let checked = leftovers::after_grant(now, &self.nodes[node], before.as_ref(), request);
+        if leftovers::acts(vote) {
+            let checked = leftovers::after_grant(now, &self.nodes[node], before, request);
             self.note(checked);
             self.check_guard(node, parcel);
             self.check_promises(parcel.request.resource());
         }
-        (vote, told)
     }
 
     fn ghost(&mut self, node: usize, parcel: Rc<Parcel>, met: Option<Identity>) {

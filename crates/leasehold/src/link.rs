@@ -28,8 +28,8 @@ pub use message::{Draft, Message, Wording};
 ///   exactly once unless it is still in the hands of a node that does not answer. What is never answered
 ///   is never forgotten: a release stays with the manager until the link has said what became of it, so
 ///   a link must bound how much it lets wait.
-/// * Requests of one connection take effect on the node in the order in which they were given, or not at all. In
-///   particular a release that was given after an acquire never takes effect before it, so that one release is enough
+/// * Requests of one connection for one lock take effect on the node in the order in which they were given, or not at all.
+///   In particular a release that was given after an acquire never takes effect before it, so that one release is enough
 ///   whenever the acquire is answered. A request that was lost with its connection has no order any more: it is answered
 ///   as [`Disconnected`](leasehold_core::FaultKind::Disconnected) when the connection is given up, and never as granted
 ///   after that.

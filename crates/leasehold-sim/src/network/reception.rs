@@ -1,9 +1,13 @@
 //! The node's end of a connection: whom the client meets there, and who answers.
 
 use super::Parcel;
-use crate::{setting::Guard, time::Moment, world::World};
+use crate::{
+    setting::{Guard, Twin},
+    time::Moment,
+    world::World,
+};
 use leasehold_core::{Abstention, AbstentionCause, Fault, Reading, Refusal, Request, Vote};
-use std::time::Duration;
+use std::{rc::Rc, time::Duration};
 
 impl World {
     /// Every link knows the process that serves its node now.
@@ -40,6 +44,49 @@ impl World {
             }
             vote => vote,
         }
+    }
+
+    /// The request, and those behind it that have come in the same call. Whether a client had them ready together is up to
+    /// chance.
+    pub(super) fn in_one_call(&mut self, link: usize, first: Rc<Parcel>) -> Vec<Rc<Parcel>> {
+        let (_, node) = self.network.ends(link);
+        let mut parcels = vec![first];
+        let this = &self.nodes[node];
+        if !this.is_scripted() || !this.is_up || self.setting.twin == Twin::GrantsAgain {
+            return parcels;
+        }
+        let mut requests = vec![parcels[0].request.clone()];
+        while let Some(next) = self.network.connections[link].requests.front() {
+            let resource = next.request.resource();
+            let is_new = requests.iter().all(|other| other.resource() != resource);
+            requests.push(next.request.clone());
+            if !is_new || !self.nodes[node].takes_together(&requests) || self.rng.coin() {
+                break;
+            }
+            parcels.extend(self.network.connections[link].requests.pop_front());
+        }
+        parcels
+    }
+
+    /// Lets the node at the end of the link carry out a call of one request or of several.
+    pub(super) fn ask_together(
+        &mut self,
+        link: usize,
+        parcels: &[Rc<Parcel>],
+    ) -> Vec<(Vote, Option<Reading>)> {
+        if let [parcel] = parcels {
+            return vec![self.ask(link, parcel)];
+        }
+        let (_, node) = self.network.ends(link);
+        let met = self.network.connections[link].met.clone();
+        let answers = self.execute_call(node, parcels, met.as_ref());
+        let asked = parcels[0].asked;
+        let answers = parcels.iter().zip(answers).map(|(parcel, (vote, told))| {
+            self.touch(node, Some(link), parcel.request.resource());
+            self.watch(link, &parcel.request, &vote);
+            (vote, told.map(|node| Reading { node, asked }))
+        });
+        answers.collect()
     }
 
     /// Lets the node at the end of the link carry out a request, as far as that is there.

@@ -179,6 +179,28 @@ impl Scripted {
         self.fleet.wire.vote(request, &reply)
     }
 
+    /// Whether these requests leave in one call.
+    pub(crate) fn takes_together(&self, requests: &[Request]) -> bool {
+        let peer = RemoteProcess::default();
+        self.fleet.wire.call(requests, &peer).is_some()
+    }
+
+    /// Carries out requests that came in one call, likewise.
+    pub(crate) fn vote_together(
+        &mut self,
+        data: &mut Data,
+        us: u64,
+        requests: &[Request],
+        met: Option<&Identity>,
+    ) -> Vec<(Vote, Option<Duration>)> {
+        let met = met.map_or("", Identity::as_str);
+        let peer = RemoteProcess::new(met, self.disk());
+        let wire = self.fleet.wire.call(requests, &peer);
+        let wire = wire.expect("they leave together");
+        let reply = self.answer(data, us, &wire);
+        self.fleet.wire.votes(requests, &reply)
+    }
+
     /// A connection begins.
     pub(crate) fn greet(&mut self, data: &mut Data, us: u64) {
         let disk = self.disk();

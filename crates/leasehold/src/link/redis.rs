@@ -1,7 +1,8 @@
 //! A node that is a Redis or Valkey server.
 //!
-//! One connection, and on it the requests in the order in which they were given. Three things no client
-//! library does, and a lock needs:
+//! One connection, and on it the requests for each lock in the order in which they were given. Votes and releases that are
+//! ready together leave in one call each, the releases first: a script costs a server less for many locks than for one. Three
+//! things no client library does, and a lock needs:
 //!
 //! * A request that ran out of time keeps its place. If it were dropped before it left, or its connection
 //!   closed, its release would not be behind it any more, and a node that had only stopped would set a
@@ -13,8 +14,8 @@
 //!   what all operations have given and reads what all of them get.
 //!
 //! The way of a request: `scripts` makes words of it, on `heads` that are made once, for all links that say it so; or
-//! `native` does where no scripts can be run. `backlog` keeps it until its answer comes, of which `kind` is enough to
-//! remember, and `recall` reads the rest back where it is wanted. `connection` moves the bytes, and `interpreter`
+//! `native` does where no scripts can be run. `backlog` gathers it with others, and keeps it until its answer comes, of which `kind`
+//! is enough to remember, and `recall` reads the rest back where it is wanted. `connection` moves the bytes, and `interpreter`
 //! understands them: `glance` reads the usual answers where they lie, `codec` reads every other and `reply` makes a vote
 //! of it, which counts when `replicas` have it, if that is wanted. `look` is how hints come. `url`, `socket`, `talk`,
 //! `handshake` and `greeting` are the way to a connection, and `leasehold_core::backoff` spaces the tries; where
@@ -59,6 +60,7 @@ use super::{Link, LinkEvent, Message};
 use crate::{clock::Clock, configuration::Configuration};
 use backlog::{Backlog, Loss};
 use connection::Connection;
+use heads::Call;
 use kind::Kind;
 use leasehold_core::{Fault, FaultKind, Identity, Tag, Vote, backoff::Backoff};
 use look::Hints;
@@ -196,6 +198,15 @@ impl RedisLink {
         };
         if let Some(native) = met.native {
             return backlog.push_native(tag, request.clone(), given, encoder, native);
+        }
+        match encoder.call_of(request) {
+            Call::Vote | Call::Release => {
+                let (asked, words) = ((tag, kind, given), encoder.words(message));
+                backlog.gather(asked, request.resource(), words, encoder, met);
+                return Ok(());
+            }
+            Call::Set => backlog.make_way(request.resource(), encoder, met),
+            _ => backlog.say_gathered(encoder, met),
         }
         backlog.push(tag, kind, given, |wire| encoder.say(wire, message, met));
         Ok(())

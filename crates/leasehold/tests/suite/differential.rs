@@ -2,6 +2,7 @@
 //! keys from both. What the simulator proves on the model holds on servers as far as this is so.
 
 mod disturbed;
+mod together;
 
 use crate::support::{
     dice::Dice,
@@ -129,7 +130,12 @@ impl Both {
         let met = self.dice.pick(&met);
         let disk = self.disk(link);
         let peer = RemoteProcess::new(met, disk);
-        self.links[link].1.request(&request, &peer)
+        let together = self.together(request);
+        let (_, wire) = &self.links[link];
+        match wire.call(&together, &peer) {
+            Some(call) => call,
+            None => wire.request(&together[0], &peer),
+        }
     }
 
     /// What is relied upon of the disk over this link: the second one trusts it, if it is told that it may.
@@ -317,6 +323,7 @@ fn told_us(reply: &Reply) -> Option<u64> {
             Some(words.next()?? * 1_000_000 + words.next()??)
         }
         Reply::List(parts) => parts.iter().find_map(|part| match part {
+            Reply::Bulk(_) | Reply::List(_) => told_us(part),
             Reply::Integer(us @ 1_000_000_000_000_000..) => u64::try_from(*us).ok(),
             Reply::Integer(ms @ 1_000_000_000_000..) => u64::try_from(*ms * 1_000).ok(),
             _ => None,

@@ -34,9 +34,12 @@ const GREETING: &str = "+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n
 /// Two grants in one write.
 const GRANTED_TWICE: &str = "$7\r\ngranted\r\n$7\r\ngranted\r\n";
 
+/// The reply to a call of two votes.
+const GRANTED_BOTH: &str = "*2\r\n$7\r\ngranted\r\n$7\r\ngranted\r\n";
+
 #[test]
 fn what_was_given_leaves_before_the_next_answer_is_taken() {
-    let (address, heard) = overheard(&[GREETING, GRANTED_TWICE, ""]);
+    let (address, heard) = overheard(&[GREETING, GRANTED_BOTH, ""]);
     let mut link = Driven::up(&address);
     for resource in ["a", "b"] {
         link.send(&acquire(resource, "us", MINUTE));

@@ -3,6 +3,7 @@
 mod attestation;
 mod blocking;
 mod callers;
+mod calls;
 mod cost;
 mod critical_sections;
 mod deposed;

@@ -275,7 +275,7 @@ fn a_server_that_may_evict_locks_is_refused() {
 }
 
 /// The rights that OPERATING.md names.
-const RIGHTS: [&str; 18] = [
+const RIGHTS: [&str; 19] = [
     "+hello",
     "+auth",
     "+select",
@@ -287,6 +287,7 @@ const RIGHTS: [&str; 18] = [
     "+info",
     "+time",
     "+get",
+    "+mget",
     "+set",
     "+del",
     "+pttl",

@@ -71,7 +71,7 @@ fn a_right_that_a_lease_will_need_is_missed_before_it_is_granted() {
     require_server();
     let site = Site::new();
     for right in [
-        "+get", "+set", "+del", "+pttl", "+pexpire", "+time", "+hget", "+hmget", "+hset",
+        "+get", "+mget", "+set", "+del", "+pttl", "+pexpire", "+time", "+hget", "+hmget", "+hset",
     ] {
         let manager = site.user(Some(right)).build().expect("a good address");
         let mutex = manager.mutex("r").expect("a plain name");
@@ -94,7 +94,9 @@ fn a_right_that_a_lease_will_need_is_missed_before_it_is_granted() {
 fn a_right_that_a_plain_lease_will_need_is_missed_before_it_is_granted() {
     require_server();
     let site = Site::new();
-    for right in ["+get", "+set", "+del", "+pttl", "+pexpire", "+time"] {
+    for right in [
+        "+get", "+mget", "+set", "+del", "+pttl", "+pexpire", "+time",
+    ] {
         let manager = site
             .user(Some(right))
             .build_plain()

@@ -3,6 +3,7 @@
 //! and times that no test could wait for.
 
 mod kept;
+mod together;
 
 use crate::support::{dice::Dice, driven::name};
 use kept::{millis, noted};
@@ -219,7 +220,7 @@ impl Twice {
             let key = self.ruled.table.key(before, &name(of));
             key.is_some_and(|key| key.expires_at == now)
         };
-        while ["r", "s"].into_iter().any(|of| ends_at(self.now(), of)) {
+        while NAMES.into_iter().any(|of| ends_at(self.now(), of)) {
             self.us += 1_000;
         }
     }
@@ -228,7 +229,7 @@ impl Twice {
     /// that is.
     fn bury(&mut self, lua: &Interpreter) {
         self.leave_last_milliseconds();
-        for (of, waiter) in ["r", "s"]
+        for (of, waiter) in NAMES
             .into_iter()
             .flat_map(|of| (0..4).map(move |it| (of, it)))
         {
@@ -236,7 +237,7 @@ impl Twice {
             let resource = name(of);
             let request = self.possible(Request::Leave { resource, waiter });
             if let Some(request) = request {
-                self.put(lua, &request, None, Disk::Ignored);
+                self.put(lua, std::slice::from_ref(&request), None, Disk::Ignored);
             }
         }
         self.ruled.table.sweep(self.now());
@@ -311,7 +312,8 @@ impl Twice {
             _ => Some(self.process.id.clone()),
         };
         let disk = self.disk();
-        self.put(lua, &request, met.as_ref(), disk);
+        let together = self.together(&request);
+        self.put(lua, &together, met.as_ref(), disk);
     }
 
     /// The request as a manager of these locks may make it: of plain ones there are neither counters nor queues.
@@ -364,33 +366,26 @@ impl Twice {
     }
 
     /// Puts a request to both, and compares what they answer.
-    fn put(&mut self, lua: &Interpreter, request: &Request, met: Option<&Identity>, disk: Disk) {
-        self.story = format!("disk {disk:?}, met {met:?}: {request:?}");
-        let ruled = self.rule(request, met, disk);
+    fn put(&mut self, lua: &Interpreter, requests: &[Request], met: Option<&Identity>, disk: Disk) {
         let peer = RemoteProcess::new(met.map_or("", Identity::as_str), disk);
-        let wire = self.wire.request(request, &peer);
-        let reply = self
-            .server
-            .answer(&mut self.data, lua, Time::at(self.us), &wire);
-        let (told, time) = self.wire.vote(request, &reply);
-        assert_eq!(
-            wordless(told),
-            wordless(ruled),
-            "{}: {}",
-            self.place,
-            self.story
-        );
-        let time = time.unwrap_or(Duration::from_micros(self.us));
-        assert_eq!(
-            time,
-            Duration::from_micros(self.us),
-            "{}: {}",
-            self.place,
-            self.story
-        );
+        // What leaves by itself is put to both one after the other.
+        let Some(wire) = self.wire.call(requests, &peer) else {
+            for request in requests {
+                let wire = self.wire.request(request, &peer);
+                self.hear(lua, std::slice::from_ref(request), &wire, (met, disk));
+            }
+            return;
+        };
+        self.hear(lua, requests, &wire, (met, disk));
     }
 
-    fn rule(&mut self, request: &Request, met: Option<&Identity>, disk: Disk) -> Vote {
+    /// Whether the node votes at all, or extends.
+    fn attest(
+        &mut self,
+        request: &Request,
+        met: Option<&Identity>,
+        disk: Disk,
+    ) -> Result<(), Vote> {
         let now = self.now();
         if self.is_guarded() {
             let (span, process) = (SPAN, self.process.clone());
@@ -401,10 +396,14 @@ impl Twice {
                 Request::Extend { .. } => rule.attest(marker, now, met, || process),
                 _ => Ok(()),
             };
-            if let Err(abstention) = attested {
-                return Vote::Unknown(Fault::abstained(&abstention));
-            }
+            return attested.map_err(|abstention| Vote::Unknown(Fault::abstained(&abstention)));
         }
+        Ok(())
+    }
+
+    /// What a node does that votes.
+    fn apply(&mut self, request: &Request) -> Vote {
+        let now = self.now();
         // `SET … NX` says of a key that is there nothing but that.
         let is_set = matches!(request, Request::Acquire { .. } | Request::Repair { .. });
         let is_held = self.ruled.table.key(now, request.resource()).is_some();
@@ -423,7 +422,7 @@ impl Twice {
             let value = self.data.field(node_key.as_bytes(), name.as_bytes());
             value.map(|value| String::from_utf8_lossy(value).into_owned())
         };
-        for of in ["r", "s"] {
+        for of in NAMES {
             let key = self.ruled.table.key(now, &name(of));
             let key = key.map(|key| (key.owner.as_bytes(), Some(millis(key.expires_at))));
             let text = self.data.text(of.as_bytes(), now_ms);
@@ -450,6 +449,9 @@ impl Twice {
         );
     }
 }
+
+/// The locks. The first and the last share a counter.
+const NAMES: [&str; 3] = ["r", "s", "e1x"];
 
 fn process(number: u32, was_replica: bool) -> Process {
     let id = Identity::new(&format!("a{number:06x}/b{number:06x}"));

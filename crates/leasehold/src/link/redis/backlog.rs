@@ -1,8 +1,11 @@
 //! The requests that were given to the link and are not answered yet, in their order.
 
+mod calls;
+mod gathered;
 mod locks;
 mod pending;
 
+pub(super) use calls::Again;
 pub(super) use pending::{Aside, Pending, PendingLook, PendingRequest};
 
 use super::{
@@ -15,6 +18,7 @@ use super::{
     rights,
     scripts::{Encoder, ServerInfo},
 };
+use gathered::Gathered;
 use leasehold_core::{
     Fault, FaultKind, Instant, Refusal, Request, Resource, Tag, Vote,
     discovery::{Confirmation, Need},
@@ -38,6 +42,10 @@ pub(super) struct Backlog {
     left: usize,
     /// The position of the first of `bytes`.
     base: u64,
+    /// What was given and is not said: it leaves with what is given until something can be written. The releases before the
+    /// votes, among which may be those for the same locks.
+    releases_to_say: Gathered,
+    votes_to_say: Gathered,
     votes: usize,
     releases: usize,
     locks: Locks,
@@ -74,7 +82,17 @@ impl Backlog {
         })
     }
 
-    /// Puts a request behind all others, as `encode` writes it.
+    /// An answer to this request will come, which stands in the bytes.
+    fn said(&mut self, waiting: PendingRequest) {
+        if self.locks.are_counted()
+            && let Some(lock) = self.lock(&waiting)
+        {
+            self.locks.push(lock);
+        }
+        self.asked.push_back(Due::Request(waiting));
+    }
+
+    /// Puts a request behind all others, as `encode` writes it. Nothing must be gathered.
     pub(super) fn push(
         &mut self,
         tag: Tag,
@@ -84,12 +102,7 @@ impl Backlog {
     ) {
         let waiting = self.expect(tag, kind, given);
         encode(&mut self.bytes);
-        if self.locks.are_counted()
-            && let Some(lock) = self.lock(&waiting)
-        {
-            self.locks.push(lock);
-        }
-        self.asked.push_back(Due::Request(waiting));
+        self.said(waiting);
     }
 
     /// Puts a request behind all others, for a node that runs no scripts.
@@ -119,6 +132,7 @@ impl Backlog {
 
     /// Says all that waits in another way, since the node runs no scripts. Nothing of it has left.
     pub(super) fn say_natively(&mut self, encoder: &Encoder, native: Native) -> Vec<(Tag, Fault)> {
+        self.say_gathered(encoder, &ServerInfo::nobody(encoder.disk(None)));
         let lives = std::mem::take(&mut self.lives);
         let mut before = std::mem::take(self);
         self.lives = lives;
@@ -128,7 +142,7 @@ impl Backlog {
                 continue;
             };
             let (tag, given) = (waiting.tag, waiting.given);
-            let said = match encoder.recall(waiting.kind, before.command(&waiting)) {
+            let said = match before.recall(&waiting, encoder) {
                 Some(request) => self.push_native(tag, request, given, encoder, native),
                 None => Err(Fault::new(FaultKind::Down, NO_COMMAND)),
             };
@@ -149,6 +163,7 @@ impl Backlog {
             kind,
             given,
             begins_at,
+            behind: 0,
         }
     }
 
@@ -166,7 +181,7 @@ impl Backlog {
 
     /// What was asked by a request that was just answered or is not yet; none if its bytes do not tell.
     pub(super) fn recall(&self, waiting: &PendingRequest, encoder: &Encoder) -> Option<Request> {
-        encoder.recall(waiting.kind, self.command(waiting))
+        encoder.recall((waiting.kind, waiting.behind), self.command(waiting))
     }
 
     /// The first `count` of the bytes, which were answered, are not needed any more.
@@ -186,7 +201,7 @@ impl Backlog {
     /// The same of a key that a request was about which was just answered by this `vote`. None if its bytes do not tell.
     pub(super) fn look_behind(&mut self, waiting: &PendingRequest, vote: &Vote) -> Option<()> {
         let at = self.at(waiting.begins_at)?;
-        let lock = recall::lock(waiting.kind, &self.bytes[at..])?;
+        let lock = recall::lock((waiting.kind, waiting.behind), &self.bytes[at..])?;
         let key = at + lock.key.start..at + lock.key.end;
         if let Some(said) = SeenValue::by(vote, waiting.kind, lock.owner) {
             self.expect_look(said);
@@ -278,13 +293,17 @@ impl Backlog {
     /// a node that has stopped, so its connection is never seen as jammed and cut by the time limit that is
     /// there for vanished hosts; and what is behind them certainly has not left if the connection is lost.
     pub(super) fn ready(&self) -> &[u8] {
+        let bytes = &self.bytes[self.left..];
+        &bytes[..bytes.len().min(WINDOW.saturating_sub(self.on_their_way()))]
+    }
+
+    /// How many bytes have left that are not answered.
+    fn on_their_way(&self) -> usize {
         let answered = self
             .asked
             .front()
             .map_or(self.left_at(), |first| first.begins_at());
-        let on_their_way = usize::try_from(self.left_at() - answered).unwrap_or(usize::MAX);
-        let bytes = &self.bytes[self.left..];
-        &bytes[..bytes.len().min(WINDOW.saturating_sub(on_their_way))]
+        usize::try_from(self.left_at() - answered).unwrap_or(usize::MAX)
     }
 
     /// `count` of the bytes that were [`ready`](Self::ready) have left.
@@ -306,6 +325,12 @@ impl Backlog {
     pub(super) fn first(&self) -> Option<PendingRequest> {
         let place = self.asked.front().filter(|_| self.has_left())?;
         place.request()
+    }
+
+    /// The request that the next answer of a call is to, some of whose answers have come.
+    #[inline]
+    pub(super) fn next_of_call(&self) -> Option<PendingRequest> {
+        self.asked.front().and_then(|first| first.request())
     }
 
     /// Takes out the first place, whose request is answered if it is one of a request.
@@ -347,9 +372,10 @@ impl Backlog {
     /// Whether all that was said at the first place has left.
     #[inline]
     fn has_left(&self) -> bool {
+        let behind = self.asked.front().map_or(0, |first| first.behind());
         let next_begins_at = self
             .asked
-            .get(1)
+            .get(1 + behind)
             .map_or(self.end(), |next| next.begins_at());
         next_begins_at <= self.left_at()
     }
@@ -362,47 +388,8 @@ impl Backlog {
     /// The lock that a request is about.
     fn lock(&self, waiting: &PendingRequest) -> Option<LockedKey> {
         let wire = self.command(waiting);
-        let lock = recall::lock(waiting.kind, wire)?;
+        let lock = recall::lock((waiting.kind, waiting.behind), wire)?;
         Some((wire[lock.key].to_vec(), lock.owner.map(<[u8]>::to_vec)))
-    }
-
-    /// Deals with a request that the node has no script for: gives it again with the script, behind
-    /// all others, or tells why not.
-    ///
-    /// The request certainly did not take effect, so this is not the sending twice that the link
-    /// must not do. But it does change the order, and what was given behind the request may act before it now.
-    /// A release that does leaves a ghost: the key is set when its release has been and gone. An extension
-    /// to a shorter TTL would be the last word over one to a longer. So a request stays where it is, undone,
-    /// if another for the same resource and owner is behind it. Requests of other owners cannot act on
-    /// each other's keys; for them, either order is one in which two clients might have come.
-    pub(super) fn repeat(
-        &mut self,
-        waiting: PendingRequest,
-        encoder: &Encoder,
-        met: &ServerInfo,
-    ) -> Result<(), (Tag, Vote)> {
-        let lock = self.lock(&waiting);
-        let request = self.recall(&waiting, encoder);
-        let (Some(lock), Some(request)) = (lock, request) else {
-            let fault = Fault::new(FaultKind::Rejected, NO_COMMAND);
-            return Err((waiting.tag, Vote::Unknown(fault)));
-        };
-        if !self.locks.are_counted() {
-            let waiting = self.asked.iter().filter_map(|place| place.request());
-            let locks: Vec<_> = waiting.filter_map(|waiting| self.lock(&waiting)).collect();
-            self.locks.begin(locks);
-        }
-        if self.locks.has(&lock) {
-            let fault = Fault::new(
-                FaultKind::Rejected,
-                "the node had forgotten the script, and a later request for the same lock is under way",
-            );
-            return Err((waiting.tag, Vote::Unknown(fault)));
-        }
-        self.push(waiting.tag, waiting.kind, waiting.given, |wire| {
-            encoder.say_in_full(wire, &request, met);
-        });
-        Ok(())
     }
 
     /// Gives up all requests because the connection is gone, and begins anew.
@@ -420,12 +407,15 @@ impl Backlog {
                 &format_args!("lost the connection before the request was sent: {reason}"),
             ),
         };
+        let never = before.clone();
         let mut lives = std::mem::take(&mut self.lives);
         lives.lose();
         let Self {
             asked: lost,
             mut asides,
             unconfirmed,
+            mut releases_to_say,
+            mut votes_to_say,
             ..
         } = std::mem::take(self);
         self.lives = lives;
@@ -457,7 +447,11 @@ impl Backlog {
             let fault = if has_begun { &after } else { &before };
             Some((waiting.tag, Vote::Unknown(fault.clone())))
         });
-        untold.chain(lost)
+        let unsaid: Vec<_> = { releases_to_say.drain() }
+            .chain(votes_to_say.drain())
+            .map(|waiting| (waiting.tag, Vote::Unknown(never.clone())))
+            .collect();
+        untold.chain(lost).chain(unsaid)
     }
 
     /// The position behind the last byte.

@@ -147,7 +147,12 @@ impl Connection {
         backlog: &mut Backlog,
     ) -> Poll<Result<(), String>> {
         let mut stream = Pin::new(&mut self.stream);
-        while !backlog.ready().is_empty() {
+        loop {
+            let (encoder, met) = self.interpreter.speaker();
+            backlog.say_if_room(encoder, met);
+            if backlog.ready().is_empty() {
+                break;
+            }
             match stream.as_mut().poll_write(cx, backlog.ready()) {
                 Poll::Ready(Ok(0)) => {
                     return Poll::Ready(Err("the node takes no more bytes".to_owned()));

@@ -34,6 +34,17 @@ pub(super) fn at_a_glance(bytes: &[u8], is_set: bool) -> Option<(Glance, usize)>
     Some((glance, bytes.len() - rest.len()))
 }
 
+/// Reads what the replies to a call for `several` locks begin with, each of which stands for itself: how long it is. None if
+/// one reply is for all of them, and that one begins with a number.
+#[inline]
+pub(super) fn opens(bytes: &[u8], several: usize) -> Option<usize> {
+    let (count, rest) = digits(bytes.strip_prefix(b"*")?)?;
+    let rest = rest.strip_prefix(b"\r\n")?;
+    let is_of_each = rest.first().is_some_and(|byte| *byte != b':');
+    let is_all = usize::try_from(count).is_ok_and(|count| count == several);
+    (is_of_each && is_all).then_some(bytes.len() - rest.len())
+}
+
 /// Reads the refusal by a key that has an owner and a TTL.
 fn refused(bytes: &[u8]) -> Option<(Glance, &[u8])> {
     let ([b'*', count @ (b'3' | b'4')], rest) = bytes.split_at_checked(2)? else {

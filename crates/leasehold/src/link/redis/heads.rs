@@ -2,7 +2,9 @@
 
 use super::{
     codec,
-    texts::{EXTEND, FAIR, INSPECT, LEAVE, RAISE, RELEASE, REPAIR, Script, TRANSFER, VOTE},
+    texts::{
+        EXTEND, FAIR, INSPECT, LEAVE, RAISE, RELEASE, REPAIR, Script, TAKEOVER, TRANSFER, VOTE,
+    },
 };
 use leasehold_core::Request;
 use std::sync::Arc;
@@ -12,7 +14,9 @@ use std::sync::Arc;
 pub(super) enum Call {
     /// Redlock's own command.
     Set,
+    /// First votes, of one lock or of several.
     Vote,
+    Takeover,
     Fair,
     Repair,
     Transfer,
@@ -26,9 +30,10 @@ pub(super) enum Call {
 }
 
 impl Call {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Set,
         Self::Vote,
+        Self::Takeover,
         Self::Fair,
         Self::Repair,
         Self::Transfer,
@@ -43,7 +48,8 @@ impl Call {
     pub(super) const fn of(request: &Request, is_fenced: bool) -> Self {
         match request {
             Request::Acquire { place: Some(_), .. } if is_fenced => Self::Fair,
-            Request::Acquire { .. } | Request::Transfer { .. } if is_fenced => Self::Vote,
+            Request::Acquire { .. } if is_fenced => Self::Vote,
+            Request::Transfer { .. } if is_fenced => Self::Takeover,
             Request::Repair { .. } if is_fenced => Self::Repair,
             Request::Acquire { .. } | Request::Repair { .. } => Self::Set,
             Request::Transfer { .. } => Self::Transfer,
@@ -56,11 +62,17 @@ impl Call {
         }
     }
 
+    /// Whether one call can be for several locks.
+    pub(super) const fn is_for_several(self) -> bool {
+        matches!(self, Self::Vote | Self::Release)
+    }
+
     /// None where a command of the node's does it.
     const fn script(self) -> Option<&'static Script> {
         match self {
             Self::Set => None,
             Self::Vote => Some(&VOTE),
+            Self::Takeover => Some(&TAKEOVER),
             Self::Fair => Some(&FAIR),
             Self::Repair => Some(&REPAIR),
             Self::Transfer => Some(&TRANSFER),
@@ -72,35 +84,36 @@ impl Call {
         }
     }
 
-    /// How many keys a call has, and how many arguments behind them.
-    const fn size(self, is_fenced: bool) -> (u8, u8) {
+    /// How many keys a call for so many locks has, and how many arguments behind them.
+    const fn size(self, is_fenced: bool, locks: usize) -> (usize, usize) {
         match self {
             Self::Set => (1, 4),
-            Self::Vote | Self::Repair => (2, 9),
+            Self::Vote => (locks + 1, 4 * locks + 4),
+            Self::Release => (locks, locks),
+            Self::Takeover | Self::Repair => (2, 9),
             Self::Fair => (3, 11),
             Self::Transfer => (1, 3),
             Self::Raise => (2, 4),
             Self::Extend if is_fenced => (2, 6),
             Self::Extend | Self::Keep => (1, 2),
             Self::Inspect => (1, 0),
-            Self::Release | Self::Leave => (1, 1),
+            Self::Leave => (1, 1),
         }
     }
 
-    /// Begins the command in `wire`, up to its first key; with the script's text instead of its hash if it goes along
-    /// `in_full`.
-    pub(super) fn begin(self, wire: &mut Vec<u8>, is_fenced: bool, in_full: bool) {
-        let (keys, arguments) = self.size(is_fenced);
-        let rest = usize::from(keys + arguments);
+    /// Begins the command in `wire`, up to its first key, for so many locks; with the script's text instead of its hash if
+    /// it goes along `in_full`.
+    pub(super) fn begin(self, wire: &mut Vec<u8>, is_fenced: bool, locks: usize, in_full: bool) {
+        let (keys, arguments) = self.size(is_fenced, locks);
         let Some(script) = self.script() else {
-            return codec::encode_with(wire, &[b"SET"], rest);
+            return codec::encode_with(wire, &[b"SET"], keys + arguments);
         };
-        let keys = [b'0' + keys];
-        let parts: [&[u8]; 3] = match in_full {
-            true => [b"EVAL", script.text.as_bytes(), &keys],
-            false => [b"EVALSHA", script.sha1.as_bytes(), &keys],
+        let parts: [&[u8]; 2] = match in_full {
+            true => [b"EVAL", script.text.as_bytes()],
+            false => [b"EVALSHA", script.sha1.as_bytes()],
         };
-        codec::encode_with(wire, &parts, rest);
+        codec::encode_with(wire, &parts, 1 + keys + arguments);
+        codec::encode_number(wire, u64::try_from(keys).unwrap_or(u64::MAX));
     }
 }
 
@@ -112,7 +125,7 @@ impl Heads {
     pub(super) fn new(is_fenced: bool) -> Self {
         Self(Arc::new(Call::ALL.map(|call| {
             let mut wire = Vec::new();
-            call.begin(&mut wire, is_fenced, false);
+            call.begin(&mut wire, is_fenced, 1, false);
             wire
         })))
     }

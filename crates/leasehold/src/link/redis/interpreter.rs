@@ -1,10 +1,10 @@
 //! What a node's answers mean, each to what was asked.
 
 use super::{
-    backlog::{Aside, Backlog, Pending, PendingRequest},
+    backlog::{Again, Aside, Backlog, Pending, PendingRequest},
     codec::{self, Frame, ReceiveBuffer},
     failover::SentinelWatch,
-    glance::{Glance, at_a_glance},
+    glance::{self, Glance, at_a_glance},
     greeting,
     kind::Kind,
     look::{self, Hints, SeenValue},
@@ -19,7 +19,10 @@ use leasehold_core::{
     Fault, FaultKind, Reading, Refusal, Request, Tag, Vote,
     discovery::{Heard, Need},
 };
-use std::task::{Context, Poll};
+use std::{
+    task::{Context, Poll},
+    time::Duration,
+};
 
 /// What it takes to understand the node's answers.
 pub(super) struct Interpreter {
@@ -32,6 +35,10 @@ pub(super) struct Interpreter {
     heard: native::NativeReplies,
     /// Whether the node was asked for its settings and has not answered.
     asked: bool,
+    /// How many answers of a call are still to come, of which some have.
+    due: usize,
+    /// What the node's clock showed when it answered the last call, if that was told. All its answers show the same.
+    told: Option<Duration>,
     /// Who says that this is the node; none if its own address does.
     watch: Option<Box<SentinelWatch>>,
 }
@@ -54,6 +61,8 @@ impl Interpreter {
             hints,
             heard: native::NativeReplies::NOTHING,
             asked: false,
+            due: 0,
+            told: None,
             watch: None,
         }
     }
@@ -71,6 +80,11 @@ impl Interpreter {
     /// Whom the connection was opened to.
     pub(super) const fn met(&self) -> &ServerInfo {
         &self.met
+    }
+
+    /// What puts requests into words, and whom the connection was opened to.
+    pub(super) const fn speaker(&self) -> (&Encoder, &ServerInfo) {
+        (&self.encoder, &self.met)
     }
 
     /// Ready when another server is the node now, with a fragment for people. Tells of the answers that can be told by the
@@ -112,11 +126,26 @@ impl Interpreter {
             if bytes.is_empty() {
                 return Ok(Drained::All);
             }
-            let length = if let Some(waiting) = backlog.first()
+            let first = match self.due {
+                0 => backlog.first(),
+                _ => backlog.next_of_call(),
+            };
+            let several = match self.due {
+                0 => first.map_or(0, |first| usize::from(first.behind) + 1),
+                _ => 1,
+            };
+            let length = if several > 1
+                && let Some(length) = glance::opens(bytes, several)
+            {
+                (self.due, self.told) = (several, None);
+                length
+            } else if let Some(waiting) = first
+                && several == 1
                 && let Some((glance, length)) = at_a_glance(bytes, self.is_set(waiting.kind))
             {
                 backlog.pop();
                 self.take_vote(glance, waiting, backlog, events)?;
+                self.due = self.due.saturating_sub(1);
                 length
             } else if let Some(length) = backlog.looked(bytes) {
                 length
@@ -149,9 +178,12 @@ impl Interpreter {
         if self.looks(&vote, waiting.kind) && backlog.look_behind(&waiting, &vote).is_none() {
             return Err(doubt(waiting.tag, UNREADABLE.to_owned(), events));
         }
-        if let Some(node) = time {
+        if let Some(node) = time
+            && (self.due == 0 || self.told != time)
+        {
             let asked = waiting.given;
             events.push(LinkEvent::Clock(Reading { node, asked }));
+            self.told = time;
         }
         events.push(LinkEvent::Reply(waiting.tag, vote));
         Ok(())
@@ -173,14 +205,59 @@ impl Interpreter {
         match backlog.answered() {
             None => Err(reply::unasked(frame)),
             Some(Pending::Request(waiting)) => {
-                let reply = match self.is_set(waiting.kind) {
-                    true => reply::of_set(frame),
-                    false => reply::of_script(frame),
+                let several = if self.due > 0 {
+                    1
+                } else {
+                    usize::from(waiting.behind) + 1
                 };
-                self.weigh(reply, waiting, None, backlog, events)
+                self.due = self.due.saturating_sub(1);
+                self.hear_reply(frame, waiting, several, backlog, events)
             }
             Some(Pending::Aside(aside)) => self.hear_aside(frame, aside, backlog, events),
         }
+    }
+
+    /// Takes the reply to a request, which is that to all others of its call as well if there are `several`.
+    fn hear_reply(
+        &mut self,
+        frame: &Frame<'_>,
+        first: PendingRequest,
+        several: usize,
+        backlog: &mut Backlog,
+        events: &mut Vec<LinkEvent>,
+    ) -> Result<(), String> {
+        let is_set = self.is_set(first.kind);
+        let read = || match is_set {
+            true => reply::of_set(frame),
+            false => reply::of_script(frame),
+        };
+        let again = match read().map(|reply| reply.verdict) {
+            Some(Verdict::ScriptMissing) => Some(Again::WithScript),
+            Some(Verdict::Vote(Vote::Unknown(fault))) if self.lacks_a_right(&fault) => {
+                // One key among them may be out of reach.
+                (several > 1).then_some(Again::Alone)
+            }
+            _ => None,
+        };
+        if again.is_some() {
+            // It counts as behind what is given again.
+            backlog.say_gathered(&self.encoder, &self.met);
+        }
+        let mut next = Some(Pending::Request(first));
+        for behind in (0..several).rev() {
+            let Some(Pending::Request(waiting)) = next else {
+                return Err(reply::unasked(frame));
+            };
+            match again {
+                Some(again) => {
+                    let said = backlog.repeat(waiting, again, &self.encoder, &self.met);
+                    events.extend(said.err().map(|(tag, vote)| LinkEvent::Reply(tag, vote)));
+                }
+                None => self.weigh(read(), waiting, None, backlog, events)?,
+            }
+            next = if behind > 0 { backlog.answered() } else { None };
+        }
+        Ok(())
     }
 
     /// Takes the answer to what was asked beside requests, or for one without scripts.
@@ -276,7 +353,7 @@ impl Interpreter {
             let asked = waiting.given;
             events.push(LinkEvent::Clock(Reading { node, asked }));
         }
-        let (tag, vote) = match reply.map(|reply| reply.verdict) {
+        match reply.map(|reply| reply.verdict) {
             Some(Verdict::Vote(Vote::Refused(_))) if self.is_set(waiting.kind) => {
                 // `SET … NX` does not say whose the key is, and it may be our own.
                 let Some(request) = backlog.recall(&waiting, &self.encoder) else {
@@ -285,11 +362,11 @@ impl Interpreter {
                 let watches = SeenValue::of(&Vote::Refused(Refusal::default()), &request);
                 let watches = watches.is_some() && self.hints == Hints::Given;
                 backlog.ask_whose(waiting.tag, request, watches, &self.encoder);
-                return Ok(());
+                Ok(())
             }
             Some(Verdict::Vote(Vote::Unknown(fault))) if self.lacks_a_right(&fault) => {
                 backlog.ask_rights(waiting.tag, fault, &self.encoder);
-                return Ok(());
+                Ok(())
             }
             Some(Verdict::Vote(vote)) => {
                 if let Some(request) = &request {
@@ -304,20 +381,13 @@ impl Interpreter {
                     return Err(doubt(waiting.tag, UNREADABLE.to_owned(), events));
                 };
                 self.count(vote, waiting.tag, &request, backlog, events);
-                return Ok(());
-            }
-            Some(Verdict::ScriptMissing) => {
-                match backlog.repeat(waiting, &self.encoder, &self.met) {
-                    Ok(()) => return Ok(()),
-                    Err(undone) => undone,
-                }
+                Ok(())
             }
             // Nothing tells when a node that has failed can be asked again, but a new connection does.
-            Some(Verdict::Unclear(words)) => return Err(doubt(waiting.tag, words, events)),
-            None => return Err(doubt(waiting.tag, ODD.to_owned(), events)),
-        };
-        events.push(LinkEvent::Reply(tag, vote));
-        Ok(())
+            Some(Verdict::Unclear(words)) => Err(doubt(waiting.tag, words, events)),
+            // Of scripts that are missing it was told before.
+            Some(Verdict::ScriptMissing) | None => Err(doubt(waiting.tag, ODD.to_owned(), events)),
+        }
     }
 
     /// Whether a vote may lead to a look at the key.

@@ -4,7 +4,13 @@
 //! needs to understand that word, and keeps the bytes until then. Where more is wanted, because somebody waits for the
 //! key, say, or because the node has forgotten its scripts, they tell it.
 
-use super::{glance::bulk, kind::Kind, reply::digits, scripts::Encoder};
+use super::{
+    glance::bulk,
+    kind::Kind,
+    reply::digits,
+    scripts::Encoder,
+    texts::{RELEASE, Script, VOTE},
+};
 use leasehold_core::{FencingToken, Owner, Place, Request, Ticket, Ttl, Waiter};
 use std::{ops::Range, time::Duration};
 
@@ -16,9 +22,12 @@ pub(super) struct KeyAndOwner<'a> {
     pub(super) owner: Option<&'a [u8]>,
 }
 
-/// The lock that a request of this kind is about, which `wire` begins with; none if it does not.
-pub(super) fn lock(kind: Kind, wire: &[u8]) -> Option<KeyAndOwner<'_>> {
-    let command = CommandWords::of(wire)?;
+/// What a request wants, and how many others are behind it in the call that it is in.
+pub(super) type CallMember = (Kind, u16);
+
+/// The lock that a request is about, whose command `wire` begins with; none if it does not.
+pub(super) fn lock((kind, behind): CallMember, wire: &[u8]) -> Option<KeyAndOwner<'_>> {
+    let command = CommandWords::of(wire, behind)?;
     let has_owner = !matches!(kind, Kind::Inspect | Kind::Leave);
     let owner = has_owner.then(|| command.argument(0)).flatten();
     let key = command.key;
@@ -33,9 +42,9 @@ pub(super) fn looked_at(wire: &[u8]) -> Option<Range<usize>> {
 }
 
 impl Encoder {
-    /// The request of this kind that `wire` begins with, as this encoder has written it; none if it does not.
-    pub(super) fn recall(&self, kind: Kind, wire: &[u8]) -> Option<Request> {
-        let command = CommandWords::of(wire).filter(CommandWords::is_whole)?;
+    /// The request whose command `wire` begins with, as this encoder has written it; none if it does not.
+    pub(super) fn recall(&self, (kind, behind): CallMember, wire: &[u8]) -> Option<Request> {
+        let command = CommandWords::of(wire, behind).filter(CommandWords::is_whole)?;
         let key = &wire[command.key.clone()];
         let key = match kind {
             Kind::Leave => key.strip_prefix(self.queues().as_bytes())?,
@@ -96,31 +105,54 @@ impl Encoder {
 /// A request in the words of a command, as they lie in its bytes.
 struct CommandWords<'a> {
     key: Range<usize>,
-    /// What stands behind the keys.
+    /// What stands behind the keys, from the first word on that is about the request.
     arguments: Words<'a>,
+    /// How many of these are about it.
+    own: usize,
     /// Whether it is Redlock's own command, which has words between owner and TTL.
     is_set: bool,
 }
 
 impl<'a> CommandWords<'a> {
-    fn of(wire: &'a [u8]) -> Option<Self> {
+    /// Of the request with so many others behind it in the same call.
+    fn of(wire: &'a [u8], behind: u16) -> Option<Self> {
         let mut parts = Words::of(wire)?;
-        let is_set = parts.next()? == b"SET";
-        let further = match is_set {
-            true => 0,
-            false => match parts.nth(1)? {
-                [keys @ b'1'..=b'3'] => usize::from(keys - b'1'),
-                _ => return None,
-            },
+        if parts.next()? == b"SET" {
+            return Some(Self {
+                key: parts.place(wire)?,
+                arguments: parts,
+                own: usize::MAX,
+                is_set: true,
+            });
+        }
+        let (script, keys) = (parts.next()?, digits(parts.next()?)?.0);
+        let keys = usize::try_from(keys).ok()?;
+        let is = |other: &Script| {
+            [other.sha1, other.text]
+                .map(str::as_bytes)
+                .contains(&script)
         };
+        // How many keys are none of a lock, and how many arguments are about all locks together, and about each.
+        let (further, common, own) = match () {
+            () if is(&VOTE) => (1, 4, 4),
+            () if is(&RELEASE) && keys > 1 => (0, 0, 1),
+            () => (keys.checked_sub(1)?, 0, usize::MAX),
+        };
+        let locks = keys.checked_sub(further)?;
+        let before = locks.checked_sub(1 + usize::from(behind))?;
+        for _ in 0..before {
+            parts.next()?;
+        }
         let key = parts.place(wire)?;
-        for _ in 0..further {
+        let to_skip = keys - before - 1 + common + own.saturating_mul(before);
+        for _ in 0..to_skip {
             parts.next()?;
         }
         Some(Self {
             key,
             arguments: parts,
-            is_set,
+            own,
+            is_set: false,
         })
     }
 
@@ -133,7 +165,7 @@ impl<'a> CommandWords<'a> {
 
     fn argument(&self, at: usize) -> Option<&'a [u8]> {
         let at = if self.is_set { at * 3 } else { at };
-        self.arguments.clone().nth(at)
+        self.arguments.clone().nth(at).filter(|_| at < self.own)
     }
 
     fn text(&self, at: usize) -> Option<&'a str> {
@@ -356,10 +388,10 @@ pub(super) mod tests {
                 encoder.say_in_full(&mut in_full, &request, &met);
                 for mut wire in [by_hash, in_full] {
                     let length = wire.len();
-                    assert_eq!(encoder.recall(kind, &wire[..length - 1]), None);
+                    assert_eq!(encoder.recall((kind, 0), &wire[..length - 1]), None);
                     wire.extend_from_slice(b"*1\r\n$4\r\nPING\r\n");
-                    assert_eq!(encoder.recall(kind, &wire), expected, "{request:?}");
-                    let lock = lock(kind, &wire).expect("it has a key");
+                    assert_eq!(encoder.recall((kind, 0), &wire), expected, "{request:?}");
+                    let lock = lock((kind, 0), &wire).expect("it has a key");
                     let owner = request.owner().map(Owner::as_bytes);
                     assert_eq!(lock.owner, owner, "{request:?}");
                     let key = wire[lock.key].strip_prefix(prefix(kind, &encoder));

@@ -1,14 +1,22 @@
--- KEYS[1] the lock, ARGV[1] owner, ARGV[2] how long the key shall still live in ms, or nothing.
--- 'granted'; {0, holder, PTTL}: refused.
--- Nothing can fail behind a write, so an error means that the key was not touched.
-local holder = redis.pcall('GET', KEYS[1])
--- Argument S3: the comparison and the change are one step.
-if holder == ARGV[1] then
-  if ARGV[2] then
-    redis.call('PEXPIRE', KEYS[1], ARGV[2])
-  else
-    redis.call('DEL', KEYS[1])
+-- KEYS[1…n] the locks, ARGV[1…n] their owners, ARGV[n + 1] how long the keys shall still live in ms, or nothing.
+-- For each lock 'granted'; {0, holder, PTTL}: refused. One lock's answer stands alone.
+-- Nothing can fail behind a write, so an error means that no key was touched.
+-- Nothing for a key of another type, too, which is another program's lock.
+local holders, keep, ours = redis.call('MGET', unpack(KEYS)), ARGV[#KEYS + 1], {}
+for lock, key in ipairs(KEYS) do
+  -- Argument S3: the comparison and the change are one step.
+  if holders[lock] == ARGV[lock] then
+    ours[#ours + 1] = key
+    if keep then
+      redis.call('PEXPIRE', key, keep)
+    end
   end
-  return 'granted'
 end
-return refuse(holder)
+if ours[1] and not keep then
+  redis.call('DEL', unpack(ours))
+end
+local answers = {}
+for lock, key in ipairs(KEYS) do
+  answers[lock] = holders[lock] == ARGV[lock] and 'granted' or {0, holders[lock], redis.call('PTTL', key)}
+end
+return #KEYS == 1 and answers[1] or answers

@@ -171,9 +171,12 @@ pub(super) fn digits(text: &[u8]) -> Option<(u64, &[u8])> {
     let mut number: u64 = 0;
     let mut length = 0;
     while let Some(digit @ b'0'..=b'9') = text.get(length) {
-        number = number
-            .checked_mul(10)?
-            .checked_add(u64::from(digit - b'0'))?;
+        let digit = u64::from(digit - b'0');
+        // No number of so many digits is too large.
+        number = match length < 19 {
+            true => number * 10 + digit,
+            false => number.checked_mul(10)?.checked_add(digit)?,
+        };
         length += 1;
     }
     (length > 0).then(|| (number, &text[length..]))

@@ -2,7 +2,7 @@
 -- lock has, ARGV[2] whether the restart guard is on.
 local key = KEYS[1] or ARGV[1]
 local tries = {
-  {'get', key}, {'set', key, ''}, {'del', key}, {'pttl', key}, {'pexpire', key, 1}, {'time'},
+  {'get', key}, {'mget', key}, {'set', key, ''}, {'del', key}, {'pttl', key}, {'pexpire', key, 1}, {'time'},
 }
 if KEYS[1] then
   for _, try in ipairs({{'hget', key, 'id'}, {'hmget', key, 'id'}, {'hset', key, 'id', ''}}) do

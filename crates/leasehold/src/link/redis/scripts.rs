@@ -8,14 +8,10 @@ use super::{
     replicas::Replicas,
     texts::{GREET, RAISE, SCRIPTS, Script, TRANSFER, VOTE},
 };
-#[cfg(any(test, feature = "wire"))]
-use crate::link::Draft;
 use crate::{
     configuration::{Configuration, KeyFormat, RestartGuard},
     link::{Message, Wording},
 };
-#[cfg(any(test, feature = "wire"))]
-use leasehold_core::{AttemptId, Instant, OperationId, Tag};
 use leasehold_core::{
     FencingToken, Owner, Place, Request, Resource, Ttl, fence::counter_of, quarantine::Disk,
 };
@@ -213,41 +209,105 @@ impl Encoder {
         wire
     }
 
+    /// The command that `request` becomes.
+    pub(super) const fn call_of(&self, request: &Request) -> Call {
+        Call::of(request, self.is_fenced)
+    }
+
+    /// What `message` asks, in words that all links have in common. Behind the first of them a connection adds something
+    /// of its own, if there are others. A call that can be for several locks has no head yet: first come its keys.
+    pub(super) fn words<'a>(&self, message: &'a mut Message<'_>) -> (&'a [u8], Option<&'a [u8]>) {
+        message.words(self.wording, |request, words| self.write(request, words))
+    }
+
+    /// Appends these words, and tells where a connection adds something of its own, if it does.
+    pub(super) fn write(&self, request: &Request, words: &mut Vec<u8>) -> Option<usize> {
+        let call = self.call_of(request);
+        if !call.is_for_several() {
+            words.extend_from_slice(self.heads.of(call));
+        }
+        self.end(words, request)
+    }
+
     /// Appends what `message` asks to `wire`, by the hash of a script that the node should know.
     pub(super) fn say(&self, wire: &mut Vec<u8>, message: &mut Message<'_>, met: &ServerInfo) {
-        let write = |request: &Request, words: &mut Vec<u8>| {
-            words.extend_from_slice(self.heads.of(Call::of(request, self.is_fenced)));
-            self.end(words, request)
+        let call = self.call_of(message.request());
+        self.say_words(wire, call, self.words(message), met);
+    }
+
+    /// Appends `request` to `wire`, likewise.
+    pub(super) fn say_request(&self, wire: &mut Vec<u8>, request: &Request, met: &ServerInfo) {
+        let mut words = Vec::new();
+        let gap = self.write(request, &mut words);
+        let parts = match gap.and_then(|gap| words.split_at_checked(gap)) {
+            Some((before, behind)) => (before, Some(behind)),
+            None => (&*words, None),
         };
-        let (before, behind) = message.words(self.wording, write);
+        self.say_words(wire, self.call_of(request), parts, met);
+    }
+
+    fn say_words(
+        &self,
+        wire: &mut Vec<u8>,
+        call: Call,
+        (before, behind): (&[u8], Option<&[u8]>),
+        met: &ServerInfo,
+    ) {
+        if call.is_for_several() {
+            return self.call(wire, (call, 1), (before, behind.unwrap_or_default()), met);
+        }
         wire.extend_from_slice(before);
         if let Some(behind) = behind {
-            wire.extend_from_slice(&met.attested);
+            self.add_own(wire, call, met);
             wire.extend_from_slice(behind);
+        }
+    }
+
+    /// Appends a call for so many locks to `wire`, of which these are the keys and the arguments.
+    pub(super) fn call(
+        &self,
+        wire: &mut Vec<u8>,
+        (call, locks): (Call, usize),
+        (keys, arguments): (&[u8], &[u8]),
+        met: &ServerInfo,
+    ) {
+        match locks {
+            1 => wire.extend_from_slice(self.heads.of(call)),
+            _ => call.begin(wire, self.is_fenced, locks, false),
+        }
+        wire.extend_from_slice(keys);
+        self.add_own(wire, call, met);
+        wire.extend_from_slice(arguments);
+    }
+
+    /// Adds what stands in the midst of a call: what a connection knows, and of votes what they have in common.
+    fn add_own(&self, wire: &mut Vec<u8>, call: Call, met: &ServerInfo) {
+        match call {
+            Call::Vote => {
+                wire.extend_from_slice(&self.node);
+                wire.extend_from_slice(&self.of_votes);
+                wire.extend_from_slice(&met.attested);
+            }
+            Call::Release => {}
+            _ => wire.extend_from_slice(&met.attested),
         }
     }
 
     /// What is said for a request that goes to one node alone.
     #[cfg(any(test, feature = "wire"))]
     pub(super) fn said(&self, request: &Request, met: &ServerInfo) -> Vec<u8> {
-        let attempt = AttemptId {
-            operation: OperationId::new(0),
-            number: 0,
-        };
-        let (tag, mut draft) = (Tag { attempt, step: 0 }, Draft::default());
-        let mut message = Message::new(tag, request, Instant::ORIGIN, &mut draft);
         let mut wire = Vec::new();
-        self.say(&mut wire, &mut message, met);
+        self.say_request(&mut wire, request, met);
         wire
     }
 
     /// Appends `request` to `wire`, and brings the script along.
     pub(super) fn say_in_full(&self, wire: &mut Vec<u8>, request: &Request, met: &ServerInfo) {
-        let call = Call::of(request, self.is_fenced);
-        call.begin(wire, self.is_fenced, true);
+        let call = self.call_of(request);
+        call.begin(wire, self.is_fenced, 1, true);
         if let Some(gap) = self.end(wire, request) {
             let behind = wire.split_off(gap);
-            wire.extend_from_slice(&met.attested);
+            self.add_own(wire, call, met);
             wire.extend_from_slice(&behind);
         }
     }
@@ -302,10 +362,12 @@ impl Encoder {
                 keep,
             } => {
                 self.encode_key(wire, resource);
+                let gap = wire.len();
                 codec::encode_part(wire, owner.as_bytes());
-                if let Some(keep) = keep {
-                    encode_ttl(wire, *keep);
-                }
+                let Some(keep) = keep else {
+                    return Some(gap);
+                };
+                encode_ttl(wire, *keep);
             }
         }
         None
@@ -333,8 +395,12 @@ impl Encoder {
             }
             return None;
         }
-        wire.extend_from_slice(&self.node);
         let place = request.place();
+        let is_first = self.call_of(request) == Call::Vote;
+        let mut gap = wire.len();
+        if !is_first {
+            wire.extend_from_slice(&self.node);
+        }
         if place.is_some() {
             self.encode_queue(wire, resource);
         }
@@ -342,9 +408,12 @@ impl Encoder {
         encode_ttl(wire, ttl);
         self.encode_proposal(wire, proposal);
         self.encode_counter(wire, resource);
+        if is_first {
+            return Some(gap);
+        }
         wire.extend_from_slice(&self.of_votes);
         codec::encode_part(wire, from.map(Owner::as_bytes).unwrap_or_default());
-        let gap = wire.len();
+        gap = wire.len();
         if let Some(Place { waiter, ticket }) = place {
             codec::encode_part(wire, waiter.to_string().as_bytes());
             let ticket = ticket.map(|ticket| ticket.to_string());

@@ -12,11 +12,22 @@ pub(super) struct Script {
     pub(super) sha1: &'static str,
 }
 
-/// Those that are loaded into a node before it is first used. Those of fair locks and of repairs are not: most have none,
-/// and a node that does not know a script is sent its text.
+/// Those that are loaded into a node before it is first used. Those of fair locks, of takeovers and of repairs are not: most
+/// have none, and a node that does not know a script is sent its text.
 pub(super) const SCRIPTS: [Script; 6] = [VOTE, RAISE, EXTEND, TRANSFER, INSPECT, RELEASE];
 
+/// First votes, for as many locks as there are.
 pub(super) const VOTE: Script = Script {
+    text: concat!(
+        "#!lua\n",
+        include_str!("wait.lua"),
+        include_str!("guard.lua"),
+        include_str!("votes.lua")
+    ),
+    sha1: "a6de9b412a39509f7fe18b4136cb361847639155",
+};
+/// A vote for a key that somebody else has.
+pub(super) const TAKEOVER: Script = Script {
     text: concat!(
         "#!lua\n",
         include_str!("wait.lua"),
@@ -97,12 +108,8 @@ pub(super) const INSPECT: Script = Script {
     sha1: "0942c548fb60adb6b62f415003638aadc7580c14",
 };
 pub(super) const RELEASE: Script = Script {
-    text: concat!(
-        "#!lua flags=allow-oom\n",
-        include_str!("refuse.lua"),
-        include_str!("release.lua")
-    ),
-    sha1: "9137b41967bff40bc5b54ca8ea01966ec2268a0f",
+    text: concat!("#!lua flags=allow-oom\n", include_str!("release.lua")),
+    sha1: "ac4a5787e274cd161d11ac354474a04ac02c1a6a",
 };
 
 /// Said once for each connection, so it goes along in full. Also to a node without memory: it still releases.
@@ -124,7 +131,7 @@ mod tests {
             hexadecimal(&sha1(b"abc")),
             "a9993e364706816aba3e25717850c26c9cd0d89d"
         );
-        for script in SCRIPTS.into_iter().chain([FAIR, LEAVE, REPAIR]) {
+        for script in SCRIPTS.into_iter().chain([FAIR, LEAVE, REPAIR, TAKEOVER]) {
             let hash = hexadecimal(&sha1(script.text.as_bytes()));
             assert_eq!(script.sha1, hash, "{}", script.text);
         }

@@ -4,13 +4,13 @@
 use super::{
     admin_client,
     codec::{self, Frame},
-    glance::{Glance, at_a_glance},
+    glance::{Glance, at_a_glance, opens},
     greeting,
     kind::Kind,
     reply::{self, Verdict},
     scripts::{Encoder, ServerInfo},
     stamp,
-    texts::{FAIR, LEAVE, REPAIR, SCRIPTS},
+    texts::{FAIR, LEAVE, REPAIR, SCRIPTS, TAKEOVER},
 };
 use crate::configuration::Configuration;
 use leasehold_core::{Fault, FaultKind, Request, Vote, quarantine::Disk};
@@ -68,28 +68,51 @@ impl Wire {
         self.encoder.said(request, &peer.met)
     }
 
+    /// Requests as they leave in one call over a connection to `peer`: first votes, or releases, each for another lock. None
+    /// if they do not leave together.
+    #[must_use]
+    pub fn call(&self, requests: &[Request], peer: &RemoteProcess) -> Option<Vec<u8>> {
+        let encoder = &self.encoder;
+        let call = encoder.call_of(requests.first()?);
+        let (mut keys, mut arguments) = (Vec::new(), Vec::new());
+        for request in requests {
+            let mut words = Vec::new();
+            let gap = encoder.write(request, &mut words);
+            let is_one_of_them = call.is_for_several() && encoder.call_of(request) == call;
+            let (key, own) = words.split_at(gap.filter(|_| is_one_of_them)?);
+            keys.extend_from_slice(key);
+            arguments.extend_from_slice(own);
+        }
+        let mut wire = Vec::new();
+        let words = (&*keys, &*arguments);
+        encoder.call(&mut wire, (call, requests.len()), words, &peer.met);
+        Some(wire)
+    }
+
     /// What the reply to `request` says, and the node's clock, if it tells that.
     #[must_use]
     pub fn vote(&self, request: &Request, reply: &[u8]) -> (Vote, Option<Duration>) {
         let is_set = self.encoder.is_native(Kind::of(request));
-        let read = match is_set {
-            true => reply::of_set,
-            false => reply::of_script,
-        };
-        let doubt = |words: &str| Vote::Unknown(Fault::new(FaultKind::Disconnected, words));
         let seen = at_a_glance(reply, is_set).filter(|(_, length)| *length == reply.len());
-        if let Some((Glance { vote, time }, _)) = seen {
-            return (vote, time);
+        match seen {
+            Some((Glance { vote, time }, _)) => (vote, time),
+            None => said(frame(reply).as_ref(), is_set),
         }
-        let Some(reply) = frame(reply).as_ref().and_then(read) else {
-            return (doubt("no reply that is known"), None);
+    }
+
+    /// What the reply to a call of several requests says to each, likewise.
+    #[must_use]
+    pub fn votes(&self, requests: &[Request], reply: &[u8]) -> Vec<(Vote, Option<Duration>)> {
+        if requests.len() == 1 || opens(reply, requests.len()).is_none() {
+            let each = requests.iter().map(|request| self.vote(request, reply));
+            return each.collect();
+        }
+        let Some(Frame::List(replies)) = frame(reply) else {
+            let nothing = requests.iter().map(|_| said(None, false));
+            return nothing.collect();
         };
-        let vote = match reply.verdict {
-            Verdict::Vote(vote) => vote,
-            Verdict::ScriptMissing => doubt("the script is missing"),
-            Verdict::Unclear(words) => doubt(&words),
-        };
-        (vote, reply.time)
+        let each = replies.iter().map(|reply| said(Some(reply), false));
+        each.collect()
     }
 }
 
@@ -97,6 +120,24 @@ impl Default for RemoteProcess {
     fn default() -> Self {
         Self::new("", Disk::Ignored)
     }
+}
+
+/// What a reply says, and the node's clock, if it tells that.
+fn said(reply: Option<&Frame<'_>>, is_set: bool) -> (Vote, Option<Duration>) {
+    let read = match is_set {
+        true => reply::of_set,
+        false => reply::of_script,
+    };
+    let doubt = |words: &str| Vote::Unknown(Fault::new(FaultKind::Disconnected, words));
+    let Some(reply) = reply.and_then(read) else {
+        return (doubt("no reply that is known"), None);
+    };
+    let vote = match reply.verdict {
+        Verdict::Vote(vote) => vote,
+        Verdict::ScriptMissing => doubt("the script is missing"),
+        Verdict::Unclear(words) => doubt(&words),
+    };
+    (vote, reply.time)
 }
 
 /// The one frame that these bytes are.
@@ -107,7 +148,7 @@ fn frame(bytes: &[u8]) -> Option<Frame<'_>> {
 
 /// The scripts that are called by their hash: hash and text.
 pub fn scripts() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let scripts = SCRIPTS.iter().chain([&FAIR, &LEAVE, &REPAIR]);
+    let scripts = SCRIPTS.iter().chain([&FAIR, &LEAVE, &REPAIR, &TAKEOVER]);
     scripts.map(|script| (script.sha1, script.text))
 }
 

@@ -81,7 +81,11 @@ impl Both {
         }
         let sync = self.dice.pick(&["always", "no"]);
         self.set("appendfsync", sync);
-        let how = self.dice.roll(3);
+        // A server without memory takes no key at which a child could sleep, and may have no other.
+        let how = match self.model.is_out_of_memory {
+            true => 0,
+            false => self.dice.roll(3),
+        };
         if how > 0 {
             // A child that writes a snapshot or the log sleeps for so many microseconds at each key.
             self.real.command(&["SET", "kept", "x"]);

@@ -22,6 +22,14 @@ impl Due {
         }
     }
 
+    /// How many others are answered by the same reply, behind it.
+    pub(super) fn behind(self) -> usize {
+        match self {
+            Self::Request(PendingRequest { behind, .. }) => usize::from(behind),
+            Self::Aside { .. } => 0,
+        }
+    }
+
     pub(super) const fn request(self) -> Option<PendingRequest> {
         match self {
             Self::Request(waiting) => Some(waiting),
@@ -73,7 +81,10 @@ pub(in super::super) struct PendingRequest {
     pub(in super::super) kind: Kind,
     /// When it was given to the link.
     pub(in super::super) given: Instant,
+    /// Where the command begins that it leaves in.
     pub(super) begins_at: u64,
+    /// How many others are behind it in the same call.
+    pub(in super::super) behind: u16,
 }
 
 /// A look at a key without an answer.

@@ -297,6 +297,7 @@ fn a_request_without_a_script_is_given_again_unless_another_of_its_owner_is_behi
         };
         let outcome = backlog.repeat(
             waiting,
+            Again::WithScript,
             &Encoder::new(&Configuration::plain()),
             &ServerInfo::nobody(Disk::Ignored),
         );
@@ -337,7 +338,12 @@ fn locks_are_counted_from_the_first_lack_of_a_script_until_none_waits() {
     };
     assert!(
         backlog
-            .repeat(first, &encoder, &ServerInfo::nobody(Disk::Ignored))
+            .repeat(
+                first,
+                Again::WithScript,
+                &encoder,
+                &ServerInfo::nobody(Disk::Ignored)
+            )
             .is_err()
     );
     assert_eq!(backlog.locks.len(), Some(3));
@@ -359,3 +365,5 @@ fn what_is_answered_and_not_told_counts_against_the_limit() {
     assert!(backlog.refuse(Kind::Acquire).is_some());
     assert!(backlog.refuse(Kind::Release).is_none(), "it is a reserve");
 }
+
+mod calls;

@@ -216,3 +216,5 @@ fn behind_an_extension_the_key_is_looked_at_and_what_has_changed_is_told() {
         }
     }
 }
+
+mod calls;

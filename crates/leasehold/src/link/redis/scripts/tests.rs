@@ -1,6 +1,9 @@
 use super::*;
-use crate::link::redis::{codec::Frame, texts::EXTEND};
-use leasehold_core::Waiter;
+use crate::link::{
+    Draft,
+    redis::{codec::Frame, texts::EXTEND},
+};
+use leasehold_core::{AttemptId, Instant, OperationId, Tag, Waiter};
 
 fn encoded(encoder: &Encoder, request: &Request) -> String {
     let wire = encoder.said(request, &ServerInfo::nobody(Disk::Ignored));
@@ -47,7 +50,7 @@ fn only_a_fair_vote_names_a_queue_and_who_waits() {
         encoded(&Encoder::new(&fenced), &request)
     };
     let usual = wire(None);
-    assert!(usual.starts_with("*14\r\n"), "{usual}");
+    assert!(usual.starts_with("*13\r\n"), "{usual}");
     assert!(!usual.contains("queue"), "{usual}");
     let place = |ticket| {
         let waiter = Waiter::new(0xab);

@@ -1,0 +1,158 @@
+//! Requests that leave in one call, and those that are given again.
+
+use super::{
+    Backlog, NO_COMMAND, WINDOW,
+    gathered::{Gathered, Mark},
+    pending::PendingRequest,
+};
+use crate::link::redis::{
+    heads::Call,
+    kind::Kind,
+    scripts::{Encoder, ServerInfo},
+};
+use leasehold_core::{Fault, FaultKind, Instant, Resource, Tag, Vote};
+
+/// How a request is given again that certainly did not take effect.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) enum Again {
+    /// With the script that the node has forgotten.
+    WithScript,
+    /// And not in a call with others, since the node refuses the call as a whole for what one of them asks.
+    Alone,
+}
+
+impl Backlog {
+    /// Puts a vote or a release behind all others of its sort, with which it leaves: its key, and its arguments. Requests for
+    /// one lock keep their order.
+    #[inline]
+    pub(in super::super) fn gather(
+        &mut self,
+        (tag, kind, given): (Tag, Kind, Instant),
+        resource: &Resource,
+        (key, arguments): (&[u8], Option<&[u8]>),
+        encoder: &Encoder,
+        met: &ServerInfo,
+    ) {
+        let lock = Mark::of(resource);
+        let is_release = kind == Kind::Release;
+        // No two in one call are for the same lock. Argument S5: nor does a release overtake the vote that it takes back.
+        if self.votes_to_say.may_have(lock) || is_release && self.releases_to_say.may_have(lock) {
+            self.say_gathered(encoder, met);
+        }
+        let waiting = self.expect(tag, kind, given);
+        let gathered = match is_release {
+            true => &mut self.releases_to_say,
+            false => &mut self.votes_to_say,
+        };
+        gathered.push(waiting, lock, key, arguments.unwrap_or_default());
+        if gathered.is_full() {
+            self.say_gathered(encoder, met);
+        }
+    }
+
+    /// Makes sure that a vote which is no call comes behind the releases for the same lock.
+    pub(in super::super) fn make_way(
+        &mut self,
+        resource: &Resource,
+        encoder: &Encoder,
+        met: &ServerInfo,
+    ) {
+        if self.releases_to_say.may_have(Mark::of(resource)) {
+            self.say_gathered(encoder, met);
+        }
+    }
+
+    /// Says what was gathered, if it could leave now.
+    pub(in super::super) fn say_if_room(&mut self, encoder: &Encoder, met: &ServerInfo) {
+        if self.left == self.bytes.len() && self.on_their_way() < WINDOW {
+            self.say_gathered(encoder, met);
+        }
+    }
+
+    /// Says what was gathered: the releases in one call, and the votes in another.
+    pub(in super::super) fn say_gathered(&mut self, encoder: &Encoder, met: &ServerInfo) {
+        if !self.releases_to_say.is_empty() {
+            let mut releases = std::mem::take(&mut self.releases_to_say);
+            self.say_call(Call::Release, &mut releases, encoder, met);
+            self.releases_to_say = releases;
+        }
+        if !self.votes_to_say.is_empty() {
+            let mut votes = std::mem::take(&mut self.votes_to_say);
+            self.say_call(Call::Vote, &mut votes, encoder, met);
+            self.votes_to_say = votes;
+        }
+    }
+
+    fn say_call(
+        &mut self,
+        call: Call,
+        gathered: &mut Gathered,
+        encoder: &Encoder,
+        met: &ServerInfo,
+    ) {
+        let (begins_at, locks) = (self.end(), gathered.len());
+        encoder.call(&mut self.bytes, (call, locks), gathered.words(), met);
+        for (waiting, behind) in gathered.drain().zip((0..locks).rev()) {
+            self.said(PendingRequest {
+                begins_at,
+                behind: u16::try_from(behind).unwrap_or_default(),
+                ..waiting
+            });
+        }
+    }
+
+    /// Deals with a request that the node has refused before it did anything, since it does not know the script, say: gives
+    /// it again, behind all others, or tells why not. What was gathered before must be said.
+    ///
+    /// The request certainly did not take effect, so this is not the sending twice that the link
+    /// must not do. But it does change the order, and what was given behind the request may act before it now.
+    /// A release that does leaves a ghost: the key is set when its release has been and gone. An extension
+    /// to a shorter TTL would be the last word over one to a longer. So a request stays where it is, undone,
+    /// if another for the same resource and owner is behind it. Requests of other owners cannot act on
+    /// each other's keys; for them, either order is one in which two clients might have come.
+    pub(in super::super) fn repeat(
+        &mut self,
+        waiting: PendingRequest,
+        again: Again,
+        encoder: &Encoder,
+        met: &ServerInfo,
+    ) -> Result<(), (Tag, Vote)> {
+        let lock = self.lock(&waiting);
+        let request = self.recall(&waiting, encoder);
+        let (Some(lock), Some(request)) = (lock, request) else {
+            let fault = Fault::new(FaultKind::Rejected, NO_COMMAND);
+            return Err((waiting.tag, Vote::Unknown(fault)));
+        };
+        if !self.locks.are_counted() {
+            let waiting = self.asked.iter().filter_map(|place| place.request());
+            let locks: Vec<_> = waiting.filter_map(|waiting| self.lock(&waiting)).collect();
+            self.locks.begin(locks);
+        }
+        if self.locks.has(&lock) {
+            let fault = Fault::new(
+                FaultKind::Rejected,
+                "the node had forgotten the script, and a later request for the same lock is under way",
+            );
+            return Err((waiting.tag, Vote::Unknown(fault)));
+        }
+        let (tag, kind, given, behind) = (waiting.tag, waiting.kind, waiting.given, waiting.behind);
+        match again {
+            // The last of a call brings the script along; the others leave together once more, behind it.
+            Again::WithScript if behind > 0 => {
+                let mut words = Vec::new();
+                let at = encoder.write(&request, &mut words).unwrap_or(words.len());
+                let (before, behind) = words.split_at(at);
+                let asked = (tag, kind, given);
+                let words = (before, Some(behind));
+                self.gather(asked, request.resource(), words, encoder, met);
+            }
+            Again::WithScript => self.push(tag, kind, given, |wire| {
+                encoder.say_in_full(wire, &request, met);
+            }),
+            Again::Alone => self.push(tag, kind, given, |wire| {
+                encoder.say_request(wire, &request, met);
+            }),
+        }
+        Ok(())
+    }
+}

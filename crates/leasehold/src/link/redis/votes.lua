@@ -1,0 +1,72 @@
+-- KEYS[1…n] the locks, KEYS[n + 1] the node's own hash. ARGV[1] quarantine in ms or 'off', ARGV[2] configuration; of the
+-- connection: ARGV[3] what clients rely on the disk for, ARGV[4] the process that the client met; and for each lock: owner,
+-- TTL in ms, the proposal for the counter or nothing, the counter.
+-- For each lock 'granted', the counter or '-', the time in s and us; {0, holder, PTTL, time}: refused; {-3, time}: it has
+-- voted under another address; an error. One lock's answer stands alone. Instead, for all of them: {-1, why, ms, time}:
+-- abstained; {-2, configuration, its text, time}: of another configuration.
+-- Nothing can fail between the counters and the keys, so an error for all means that no key was touched.
+local clock = redis.call('TIME')
+local us = clock[1] * 1000000 + clock[2]
+local now, node, locks = math.floor(us / 1000), KEYS[#KEYS], #KEYS - 1
+local fields = {}
+for lock = 1, locks do
+  fields[lock] = ARGV[4 * lock + 4]
+end
+local kept = redis.call('HMGET', node, 'id', 'until', 'why', 'fit', 'logged', 'cfg', unpack(fields))
+if kept[6] and kept[6] ~= ARGV[2] then
+  return {-2, kept[6], redis.call('HGET', node, 'about'), us}
+end
+-- Argument S9: a node that may have forgotten a vote does not vote.
+if ARGV[1] ~= 'off' then
+  local left, why = abstains(node, kept, now, ARGV[1], ARGV[3], ARGV[4])
+  if left > 0 then
+    return {-1, why, left, us}
+  end
+end
+if not kept[6] then
+  redis.call('HSET', node, 'cfg', ARGV[2])
+end
+-- Nothing for a key of another type, too, which is another program's lock: it is met again below.
+local holders = redis.call('MGET', unpack(KEYS, 1, locks))
+local counters, latest, grown = {}, {}, {}
+for lock = 1, locks do
+  local proposal, field = ARGV[4 * lock + 3], fields[lock]
+  if proposal == '' then
+    counters[lock] = '-'
+  elseif not holders[lock] then
+    -- Argument S4: larger than every grant before it, and not below the proposal, unless that is from far in the future.
+    local before, wanted = latest[field] or kept[lock + 6] or '0', tonumber(proposal)
+    local counter = math.max((tonumber(before) or 9007199254740991) + 1, math.min(wanted, us + 1000000))
+    -- Not the other way round: what is no number is not above it either.
+    if counter <= 9007199254740991 then
+      -- A plain conversion would round to 14 digits.
+      counters[lock] = counter == wanted and proposal or string.format('%.0f', counter)
+      latest[field] = counters[lock]
+      grown[#grown + 1], grown[#grown + 2] = field, counters[lock]
+    end
+  end
+end
+-- Argument S4: the counters before the keys.
+if grown[1] then
+  redis.call('HSET', node, unpack(grown))
+end
+local time, answers = ' ' .. clock[1] .. ' ' .. clock[2], {}
+for lock = 1, locks do
+  local key, owner, holder, set = KEYS[lock], ARGV[4 * lock + 1], holders[lock], false
+  if not holder and counters[lock] then
+    -- Argument S3: none but who finds no key sets it, whatever this call has done before.
+    set = redis.pcall('SET', key, owner, 'NX', 'PX', ARGV[4 * lock + 2])
+  end
+  if set then
+    answers[lock] = set.err and set or 'granted ' .. counters[lock] .. time
+  elseif not holder and not counters[lock] then
+    answers[lock] = redis.error_reply("EXHAUSTED the node's counter has come to its end")
+  elseif holder == owner then
+    -- One server, one vote. Argument S1: nothing is sent twice, so a vote that finds its own owner has come, by another
+    -- address, to a server that has voted already. It counts for nothing, and nothing is changed.
+    answers[lock] = {-3, us}
+  else
+    answers[lock] = {0, holder, redis.call('PTTL', key), us}
+  end
+end
+return locks == 1 and answers[1] or answers

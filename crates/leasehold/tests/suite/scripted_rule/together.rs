@@ -1,0 +1,66 @@
+//! Requests that leave in one call.
+
+use super::{NAMES, Twice, wordless};
+use crate::support::driven::name;
+use leasehold_core::{FencingToken, Identity, Request, quarantine::Disk};
+use leasehold_fake_redis::{Interpreter, Time};
+use std::time::Duration;
+
+impl Twice {
+    /// The request, and now and then another that can leave in the same call.
+    pub(super) fn together(&mut self, request: &Request) -> Vec<Request> {
+        let mut together = vec![request.clone()];
+        if let Request::Acquire { .. } | Request::Release { .. } = request {
+            for of in NAMES {
+                let is_new = together.iter().all(|other| *other.resource() != name(of));
+                if is_new && self.dice.roll(3) == 0 {
+                    together.push(of_another(request, of, self.dice.roll(50)));
+                }
+            }
+        }
+        together
+    }
+
+    /// Compares what the rule says to each of these requests with what the server says that gets these bytes.
+    pub(super) fn hear(
+        &mut self,
+        lua: &Interpreter,
+        requests: &[Request],
+        wire: &[u8],
+        (met, disk): (Option<&Identity>, Disk),
+    ) {
+        self.story = format!("disk {disk:?}, met {met:?}: {requests:?}");
+        // A call is one step: the node looks once, for all of it.
+        let attested = self.attest(&requests[0], met, disk);
+        let ruled = { requests.iter() }.map(|request| match &attested {
+            Ok(()) => wordless(self.apply(request)),
+            Err(abstained) => abstained.clone(),
+        });
+        let ruled: Vec<_> = ruled.collect();
+        let (now, time) = (Duration::from_micros(self.us), Time::at(self.us));
+        let reply = self.server.answer(&mut self.data, lua, time, wire);
+        let told = self.wire.votes(requests, &reply).into_iter();
+        let told = told.map(|(vote, time)| (wordless(vote), time.unwrap_or(now)));
+        let ruled: Vec<_> = ruled.into_iter().map(|vote| (vote, now)).collect();
+        let place = format!("{}: {}", self.place, self.story);
+        assert_eq!(told.collect::<Vec<_>>(), ruled, "{place}");
+    }
+}
+
+/// The request for another lock, with a proposal that differs by this.
+fn of_another(request: &Request, of: &str, less: u64) -> Request {
+    let mut other = request.clone();
+    match &mut other {
+        Request::Acquire {
+            resource, proposal, ..
+        } => {
+            *resource = name(of);
+            let smaller =
+                proposal.and_then(|token| FencingToken::new(token.get().saturating_sub(less)));
+            *proposal = smaller.or(*proposal);
+        }
+        Request::Release { resource, .. } => *resource = name(of),
+        _ => {}
+    }
+    other
+}
