@@ -8,10 +8,12 @@
 use crate::{
     client::Input,
     queue::{Echo, Event},
+    rng::Rng,
     setting::{Links, Setting},
     time::{MILLISECOND, Moment},
     world::World,
 };
+use gathered::{Gathered, Sent};
 use leasehold_core::{
     Fault, FaultKind, Identity, Instant, NodeId, Reading, Request, Resource, Tag, Vote,
     backoff::Backoff,
@@ -19,6 +21,7 @@ use leasehold_core::{
 use std::{collections::VecDeque, rc::Rc};
 
 mod dialling;
+mod gathered;
 pub(crate) mod hints;
 mod reception;
 
@@ -36,6 +39,8 @@ pub(crate) struct Parcel {
 #[derive(Debug)]
 pub(crate) struct Network {
     pub(crate) law: Links,
+    /// Decides what leaves together. Of its own, so that a seed draws the same of everything else.
+    departures: Rng,
     nodes: usize,
     connections: Vec<Connection>,
     down: Fault,
@@ -59,7 +64,9 @@ struct Connection {
     state: State,
     /// Whether requests wait for the first connection of the process.
     is_first: bool,
-    requests: VecDeque<Rc<Parcel>>,
+    requests: VecDeque<Sent>,
+    /// Which of the requests have not left.
+    gathered: Gathered,
     replies: VecDeque<Message>,
     /// The process that the client met when the connection opened.
     met: Option<Identity>,
@@ -93,7 +100,7 @@ enum State {
 }
 
 impl Network {
-    pub(crate) fn new(setting: &Setting) -> Self {
+    pub(crate) fn new(setting: &Setting, departures: Rng) -> Self {
         let (nodes, servers) = (setting.nodes, setting.servers());
         let connection = |home| Connection {
             epoch: 0,
@@ -104,6 +111,7 @@ impl Network {
             state: State::Down,
             is_first: servers < nodes,
             requests: VecDeque::new(),
+            gathered: Gathered::default(),
             replies: VecDeque::new(),
             met: None,
             votes_from: Moment::START,
@@ -116,6 +124,7 @@ impl Network {
         };
         Self {
             law: setting.links.clone(),
+            departures,
             nodes,
             connections: (0..setting.clients * nodes)
                 .map(|link| connection(setting.server(link % nodes)))
@@ -213,9 +222,7 @@ impl World {
         let law = &self.network.law;
         let connection = &mut self.network.connections[link];
         if connection.is_first {
-            let waits = (parcel.tag, is_release(&parcel.request));
-            connection.pending.push_back(waits);
-            return connection.requests.push_back(Rc::clone(parcel));
+            return self.put(link, parcel, Moment::START);
         }
         if connection.state == State::Down || connection.is_full(&parcel.request, law.room) {
             let is_down = connection.state == State::Down;
@@ -228,19 +235,17 @@ impl World {
             self.reply(link, parcel.tag, vote, None);
             return;
         }
-        connection
-            .pending
-            .push_back((parcel.tag, is_release(&parcel.request)));
         if connection.state == State::Dead {
-            return;
+            let waits = (parcel.tag, is_release(&parcel.request));
+            return connection.pending.push_back(waits);
         }
-        connection.requests.push_back(Rc::clone(parcel));
         let (epoch, loss) = (connection.epoch, law.loss);
         let leaves = self.now.max(connection.cut_there);
         let at = leaves
             .after(self.delay_ns())
             .max(self.network.connections[link].last_arrival);
         self.network.connections[link].last_arrival = at;
+        self.put(link, parcel, at);
         self.queue.plan(at, Event::Arrive { link, epoch });
         if self.rng.chance(loss) {
             let at = self.now.after(2 * self.delay_ns());
@@ -259,10 +264,14 @@ impl World {
         if connection.epoch != epoch || connection.state != State::Up {
             return;
         }
-        let Some(parcel) = connection.requests.pop_front() else {
+        let Some(first) = connection.requests.front() else {
             return;
         };
-        let parcels = self.in_one_call(link, parcel);
+        if self.now < first.not_before {
+            let at = first.not_before;
+            return self.queue.plan(at, Event::Arrive { link, epoch });
+        }
+        let parcels = self.in_one_call(link);
         let answers = self.ask_together(link, &parcels);
         if self.rng.chance(self.network.law.lost_replies) {
             let now = self.now;
@@ -319,6 +328,7 @@ impl World {
         let connection = &mut self.network.connections[link];
         let epoch = connection.epoch;
         let requests = std::mem::take(&mut connection.requests);
+        connection.gathered = Gathered::default();
         if self.rng.coin() {
             connection.replies.clear();
         }
@@ -329,7 +339,8 @@ impl World {
             format!("c{client} ⇹ n{node}  the connection breaks: {carried_out} in the buffer, {lost} lost")
         });
         let met = self.network.connections[link].met.clone();
-        self.leave_behind(node, requests.into_iter().take(carried_out), met.as_ref());
+        let there = requests.into_iter().take(carried_out);
+        self.leave_behind(node, there.map(|sent| sent.parcel), met.as_ref());
         let detected = self.rng.between(0, self.network.law.detect_ns);
         let at = self.now.after(detected);
         self.queue.plan(at, Event::Detect { link, epoch });

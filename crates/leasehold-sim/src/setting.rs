@@ -186,6 +186,13 @@ impl Crash {
 }
 
 impl Setting {
+    /// Whether locks are plain: without tokens, queues and a guard, and their nodes keep nothing of their own.
+    pub(crate) fn is_plain(&self) -> bool {
+        let is_guarded = matches!(self.guard, Guard::Marker { .. });
+        let is_fair = (0..self.clients).any(|client| self.waits.is_fair(client));
+        !self.is_fenced && !is_guarded && !is_fair
+    }
+
     /// A calm world. Clocks are off, as all clocks are, up to what the default drift allowance covers.
     pub(crate) fn draw(rng: &mut Rng) -> Self {
         let ttl_ns = rng.pick(&[400, 1_000, 2_000, 3_000, 5_000]) * MILLISECOND;

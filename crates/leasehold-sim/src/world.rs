@@ -87,7 +87,7 @@ impl World {
         let resources: Vec<_> = resources.collect();
         let nodes = nodes(&setting, &resources[0], &mut rng);
         let clients = clients(&setting, quorum, &mut rng);
-        let network = Network::new(&setting);
+        let network = Network::new(&setting, Rng::new(!seed));
         let mut world = Self {
             now: Moment::START,
             queue: Queue::default(),
@@ -412,9 +412,7 @@ fn fleet(setting: &Setting) -> Option<Rc<Fleet>> {
         } => Some((Duration::from_nanos(span_ns), trusts_disk)),
         Guard::Nobody | Guard::Uptime { .. } => None,
     };
-    // Without tokens, queues and a guard a lock is plain, and its nodes keep nothing of their own.
-    let is_fair = (0..setting.clients).any(|client| setting.waits.is_fair(client));
-    let is_fenced = setting.is_fenced || is_fair;
+    let is_fenced = !setting.is_plain();
     Some(Rc::new(Fleet::new(texts, setting.nodes, is_fenced, guard)))
 }
 

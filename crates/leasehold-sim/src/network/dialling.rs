@@ -1,6 +1,6 @@
 //! How connections come about, and what waits for the first one of a process.
 
-use super::State;
+use super::{State, gathered::Gathered};
 use crate::{client::Input, queue::Event, setting::Twin, time::MILLISECOND, world::World};
 use leasehold_core::{Vote, backoff::Backoff};
 
@@ -61,6 +61,7 @@ impl World {
         let connection = &mut self.network.connections[link];
         connection.is_first = false;
         connection.requests.clear();
+        connection.gathered = Gathered::default();
         for (tag, _) in std::mem::take(&mut connection.pending) {
             let vote = Vote::Unknown(self.network.down.clone());
             self.reply(link, tag, vote, None);
@@ -96,6 +97,7 @@ impl World {
         connection.state = State::Down;
         connection.replies.clear();
         connection.requests.clear();
+        connection.gathered = Gathered::default();
         connection.pending.clear();
         connection.backoff = Backoff::NEW;
     }

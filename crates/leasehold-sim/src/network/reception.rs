@@ -1,6 +1,6 @@
 //! The node's end of a connection: whom the client meets there, and who answers.
 
-use super::Parcel;
+use super::{Parcel, gathered::Sent};
 use crate::{
     setting::{Guard, Twin},
     time::Moment,
@@ -46,24 +46,30 @@ impl World {
         }
     }
 
-    /// The request, and those behind it that have come in the same call. Whether a client had them ready together is up to
-    /// chance.
-    pub(super) fn in_one_call(&mut self, link: usize, first: Rc<Parcel>) -> Vec<Rc<Parcel>> {
+    /// The first request, and those behind it that have come in the same call. Whether a client had them ready together is
+    /// up to chance.
+    pub(super) fn in_one_call(&mut self, link: usize) -> Vec<Rc<Parcel>> {
         let (_, node) = self.network.ends(link);
+        let first = self.network.connections[link].requests.pop_front();
+        let first = first.expect("somebody has looked").parcel;
         let mut parcels = vec![first];
         let this = &self.nodes[node];
         if !this.is_scripted() || !this.is_up || self.setting.twin == Twin::GrantsAgain {
             return parcels;
         }
         let mut requests = vec![parcels[0].request.clone()];
-        while let Some(next) = self.network.connections[link].requests.front() {
-            let resource = next.request.resource();
+        while let Some(Sent { parcel, not_before }) =
+            self.network.connections[link].requests.front()
+        {
+            let resource = parcel.request.resource();
             let is_new = requests.iter().all(|other| other.resource() != resource);
-            requests.push(next.request.clone());
-            if !is_new || !self.nodes[node].takes_together(&requests) || self.rng.coin() {
+            let is_here = is_new && *not_before <= self.now;
+            requests.push(parcel.request.clone());
+            if !is_here || !self.nodes[node].takes_together(&requests) || self.rng.coin() {
                 break;
             }
-            parcels.extend(self.network.connections[link].requests.pop_front());
+            let next = self.network.connections[link].requests.pop_front();
+            parcels.extend(next.map(|next| next.parcel));
         }
         parcels
     }

@@ -11,7 +11,7 @@ use leasehold_core::AutoRenewal;
 use std::time::Duration;
 
 /// From the quiet to the worst.
-pub(super) static ALL: [Scenario; 31] = [
+pub(super) static ALL: [Scenario; 32] = [
     lawful("calm", "nothing goes wrong", |_, _| {}),
     lawful("contention", "six clients want the same", contention),
     lawful("loss", "messages break their connections", loss),
@@ -96,6 +96,11 @@ pub(super) static ALL: [Scenario; 31] = [
         "leases without a guard, extended and released by owner alone",
         detached,
     ),
+    lawful(
+        "together",
+        "many locks at once, whose requests leave together",
+        together,
+    ),
     lawful("one-node", "a single node", one_node),
     lawful("even", "four nodes", even),
     lawful(
@@ -125,6 +130,19 @@ pub(super) fn contention(setting: &mut Setting, _rng: &mut Rng) {
     setting.tries = None;
     setting.pause_ns = (setting.ttl_ns / 32, setting.ttl_ns / 4);
     setting.habits.idle_ns = setting.ttl_ns / 32;
+}
+
+/// Some connections break, some nodes stop, and callers give up: then releases wait beside votes for other locks.
+pub(super) fn together(setting: &mut Setting, rng: &mut Rng) {
+    setting.resources = rng.pick(&[3, 6]);
+    setting.slots = rng.pick(&[4, 8]);
+    setting.habits.idle_ns = setting.ttl_ns / 32;
+    setting.habits.hold_ns = (MILLISECOND / 4, setting.ttl_ns / 16);
+    setting.habits.cancels = rng.pick(&[0, 50_000, 300_000]);
+    setting.links.delay_ns.1 = rng.pick(&[2, 20]) * MILLISECOND;
+    setting.links.loss = rng.pick(&[0, 5_000]);
+    setting.links.lost_replies = rng.pick(&[0, 5_000]);
+    setting.links.ghosts = rng.coin();
 }
 
 pub(super) fn loss(setting: &mut Setting, rng: &mut Rng) {

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// First votes, extensions and releases; then queues; then nodes that forget; then everything at once.
-pub(super) static ALL: [Scenario; 20] = [
+pub(super) static ALL: [Scenario; 21] = [
     lawful(
         "lua-contention",
         "contention, by the scripts",
@@ -27,6 +27,13 @@ pub(super) static ALL: [Scenario; 20] = [
     lawful("lua-ttls", "ttls, by the scripts", |setting, rng| {
         served("ttls", setting, rng);
     }),
+    lawful(
+        "lua-together",
+        "together, by the scripts",
+        |setting, rng| {
+            served("together", setting, rng);
+        },
+    ),
     lawful("lua-repair", "repair, by the scripts", |setting, rng| {
         served("repair", setting, rng);
     }),
