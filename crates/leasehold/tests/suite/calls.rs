@@ -46,6 +46,25 @@ async fn acquire_together(
     asking.join_all().await
 }
 
+/// A server, and its address for a user who may have the locks of this file.
+fn with_user() -> (String, Server) {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let rights = [
+        "ACL",
+        "SETUSER",
+        "u",
+        "on",
+        ">pw",
+        "~calls/*",
+        "~leasehold:node",
+        "+@all",
+    ];
+    server.command(&rights).expect("it is taken");
+    let url = format!("redis://u:pw@127.0.0.1:{}", server.port());
+    (url, server)
+}
+
 fn names(count: usize) -> impl Iterator<Item = String> {
     (0..count).map(|number| format!("calls/{number}"))
 }
@@ -128,20 +147,7 @@ fn a_call_whose_script_was_forgotten_is_given_again() {
 
 #[test]
 fn a_lock_that_a_user_may_not_have_is_refused_alone() {
-    require_server();
-    let server = Server::start().expect("it starts");
-    let rights = [
-        "ACL",
-        "SETUSER",
-        "u",
-        "on",
-        ">pw",
-        "~calls/*",
-        "~leasehold:node",
-        "+@all",
-    ];
-    server.command(&rights).expect("it is taken");
-    let url = format!("redis://u:pw@127.0.0.1:{}", server.port());
+    let (url, server) = with_user();
     let manager = cluster::manager([url], options());
     runtime().block_on(async {
         let names = names(MANY).chain(["forbidden".to_owned()]);
@@ -157,5 +163,53 @@ fn a_lock_that_a_user_may_not_have_is_refused_alone() {
         }
         drop(got);
         assert_eq!(manager.shutdown().await, Some(0), "all is confirmed");
+    });
+}
+
+#[test]
+fn what_cannot_be_said_of_one_key_costs_no_other_its_lock() {
+    let (url, server) = with_user();
+    server
+        .command(&["SET", "calls/9", "other", "PX", "60000"])
+        .expect("it answers");
+    let manager = cluster::manager([url], options());
+    runtime().block_on(async {
+        let first = manager.mutex("calls/first").expect("a plain name");
+        drop(first.try_acquire().await.expect("it is free"));
+        // From now on the server cannot say for how long a key is held.
+        server
+            .command(&["ACL", "SETUSER", "u", "-pttl"])
+            .expect("it is taken");
+        let got = acquire_together(&manager, &server, names(MANY), || ()).await;
+        for (name, got) in &got {
+            match &**name {
+                "calls/9" => {
+                    let told = got.as_ref().map(drop).expect_err("it is held").to_string();
+                    assert!(told.contains("PTTL"), "{told}");
+                }
+                _ => assert!(got.is_ok(), "{name}: {got:?}"),
+            }
+        }
+        // Releases likewise, one of which comes to the key of somebody else.
+        server
+            .command(&["SET", "calls/40", "other", "PX", "60000"])
+            .expect("it answers");
+        server.pause().expect("it runs");
+        let mut releasing = JoinSet::new();
+        for (name, lease) in got {
+            if let Ok(lease) = lease {
+                releasing.spawn(async move { (name, lease.release().await) });
+            }
+        }
+        yield_now().await;
+        sleep(Duration::from_millis(300)).await;
+        server.resume().expect("it is there");
+        for (name, outcome) in releasing.join_all().await {
+            assert_eq!(
+                outcome.is_released(),
+                name != "calls/40",
+                "{name}: {outcome}"
+            );
+        }
     });
 }

@@ -24,7 +24,7 @@ pub(super) const VOTE: Script = Script {
         include_str!("guard.lua"),
         include_str!("votes.lua")
     ),
-    sha1: "a6de9b412a39509f7fe18b4136cb361847639155",
+    sha1: "b55068d1b3947427a6a8b526f3f2da5bd6dc0fae",
 };
 /// A vote for a key that somebody else has.
 pub(super) const TAKEOVER: Script = Script {
@@ -109,7 +109,7 @@ pub(super) const INSPECT: Script = Script {
 };
 pub(super) const RELEASE: Script = Script {
     text: concat!("#!lua flags=allow-oom\n", include_str!("release.lua")),
-    sha1: "ac4a5787e274cd161d11ac354474a04ac02c1a6a",
+    sha1: "652b684f4c172ee4228a5ab05de6a72ccf3cfc5d",
 };
 
 /// Said once for each connection, so it goes along in full. Also to a node without memory: it still releases.

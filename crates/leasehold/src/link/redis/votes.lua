@@ -4,7 +4,7 @@
 -- For each lock 'granted', the counter or '-', the time in s and us; {0, holder, PTTL, time}: refused; {-3, time}: it has
 -- voted under another address; an error. One lock's answer stands alone. Instead, for all of them: {-1, why, ms, time}:
 -- abstained; {-2, configuration, its text, time}: of another configuration.
--- Nothing can fail between the counters and the keys, so an error for all means that no key was touched.
+-- Nothing can fail as a whole once a key is set, so an error for all means that no key was touched.
 local clock = redis.call('TIME')
 local us = clock[1] * 1000000 + clock[2]
 local now, node, locks = math.floor(us / 1000), KEYS[#KEYS], #KEYS - 1
@@ -66,7 +66,9 @@ for lock = 1, locks do
     -- address, to a server that has voted already. It counts for nothing, and nothing is changed.
     answers[lock] = {-3, us}
   else
-    answers[lock] = {0, holder, redis.call('PTTL', key), us}
+    -- An error is this lock's alone: the keys of others are set by now.
+    local left = redis.pcall('PTTL', key)
+    answers[lock] = type(left) == 'table' and left or {0, holder, left, us}
   end
 end
 return locks == 1 and answers[1] or answers

@@ -1,9 +1,10 @@
 //! Requests that leave in one call.
 
 use super::{NAMES, Twice, wordless};
-use crate::support::driven::name;
-use leasehold_core::{FencingToken, Identity, Request, quarantine::Disk};
-use leasehold_fake_redis::{Interpreter, Time};
+use crate::support::driven::{self, name};
+use leasehold::link::redis::wire::{self, RemoteProcess, Wire};
+use leasehold_core::{FencingToken, Identity, Request, Vote, quarantine::Disk};
+use leasehold_fake_redis::{Data, Interpreter, Server, Time};
 use std::time::Duration;
 
 impl Twice {
@@ -44,6 +45,41 @@ impl Twice {
         let ruled: Vec<_> = ruled.into_iter().map(|vote| (vote, now)).collect();
         let place = format!("{}: {}", self.place, self.story);
         assert_eq!(told.collect::<Vec<_>>(), ruled, "{place}");
+    }
+}
+
+#[test]
+fn an_error_about_one_key_is_told_to_its_lock_alone() {
+    let lua = Interpreter::new();
+    for (sha1, text) in wire::scripts() {
+        lua.load(sha1, text);
+    }
+    let (wire, peer) = (Wire::new(&driven::unguarded()), RemoteProcess::default());
+    let (mut server, mut data) = (Server::new("run", "history"), Data::default());
+    let mut told = |server: &mut Server, requests: &[Request]| {
+        let call = wire.call(requests, &peer).expect("they leave together");
+        let time = Time::at(1_700_000_000_000_000);
+        let reply = server.answer(&mut data, &lua, time, &call);
+        let votes = wire.votes(requests, &reply).into_iter();
+        votes.map(|(vote, _)| vote).collect::<Vec<_>>()
+    };
+    let ttl = Duration::from_secs(10);
+    let by = |owner: &str| ["a", "b", "c"].map(|key| driven::acquire(key, owner, ttl));
+    let before = told(&mut server, &by("you")[1..2]);
+    assert!(matches!(before[..], [Vote::Granted { .. }]), "{before:?}");
+    server.forbidden.insert("PTTL".to_owned());
+    let releases = ["a", "b", "c"].map(|key| driven::release(key, "me"));
+    for requests in [by("me"), releases] {
+        let votes = told(&mut server, &requests);
+        let [
+            Vote::Granted { .. },
+            Vote::Unknown(fault),
+            Vote::Granted { .. },
+        ] = &votes[..]
+        else {
+            panic!("{votes:?}");
+        };
+        assert!(fault.to_string().contains("this command"), "{fault}");
     }
 }
 
