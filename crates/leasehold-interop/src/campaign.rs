@@ -41,7 +41,8 @@ impl Campaign<'_> {
         for &peer in peers {
             match Installed::get(peer, self.target) {
                 Ok(installed) => {
-                    units.extend(Kind::ALL.map(|kind| (installed.clone(), kind)));
+                    let kinds = { Kind::ALL.into_iter() }.filter(|kind| peer.is_tried_with(*kind));
+                    units.extend(kinds.map(|kind| (installed.clone(), kind)));
                 }
                 Err(why) => {
                     leasehold_servers::skip(&format!("{}: {why}", peer.name));
@@ -113,6 +114,7 @@ impl Campaign<'_> {
     fn nodes(&self, peer: &Peer, is_short: bool) -> &NodeSet {
         match (peer.nodes, is_short) {
             (Nodes::One, _) => &self.ground.one,
+            (Nodes::Five, _) => &self.ground.five,
             (Nodes::Quorum, false) => &self.ground.three,
             (Nodes::Quorum, true) => &self.ground.two_of_three,
         }

@@ -4,11 +4,13 @@ mod exclude;
 mod extend;
 mod late;
 mod take_over;
+mod versions;
 mod wake;
 
 use crate::{
     Fallible,
-    peer::{Nodes, Peer},
+    ours::Kind,
+    peer::{Means, Nodes, Peer},
     scene::Scene,
 };
 
@@ -30,17 +32,19 @@ pub(crate) enum Scenario {
     LateRelease,
     OneDown,
     Extend,
+    Versions,
     Mix,
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Exclude,
         Self::TakeOver,
         Self::Wake,
         Self::LateRelease,
         Self::OneDown,
         Self::Extend,
+        Self::Versions,
         Self::Mix,
     ];
 
@@ -52,6 +56,7 @@ impl Scenario {
             Self::LateRelease => "late-release",
             Self::OneDown => "one-down",
             Self::Extend => "extend",
+            Self::Versions => "versions",
             Self::Mix => "mix",
         }
     }
@@ -77,6 +82,10 @@ impl Scenario {
             Self::Extend => {
                 "an extended lease goes on keeping the other side out, and an extension that comes too late changes nothing"
             }
+            Self::Versions => {
+                "of leasehold's own versions: each is woken by the other's release, goes on with what the other left, and has \
+                 larger tokens than the other had before; many locks at once, by calls of several"
+            }
             Self::Mix => {
                 "two of theirs and two of ours increment a counter by reading and writing it; no increment is lost, and \
                  both sides have their turns"
@@ -95,6 +104,10 @@ impl Check {
     pub(crate) fn is_for(&self, peer: &Peer) -> bool {
         match self.scenario {
             Scenario::OneDown => peer.nodes == Nodes::Quorum,
+            Scenario::Versions => match peer.means {
+                Means::Earlier(kind) => kind == Kind::Fenced || !self.name.starts_with("fenced-"),
+                _ => false,
+            },
             Scenario::Extend => peer.extends || !self.name.starts_with("their-"),
             _ => true,
         }
@@ -169,6 +182,31 @@ pub(crate) const CHECKS: &[Check] = &[
         run: extend::our_late_extension_spares_theirs,
     },
     Check {
+        scenario: Scenario::Versions,
+        name: "our-release-wakes-them",
+        run: versions::our_release_wakes_them,
+    },
+    Check {
+        scenario: Scenario::Versions,
+        name: "each-releases-what-the-other-handed-over",
+        run: versions::each_releases_what_the_other_handed_over,
+    },
+    Check {
+        scenario: Scenario::Versions,
+        name: "fenced-each-releases-what-the-other-left-to-all",
+        run: versions::each_releases_what_the_other_left_to_all,
+    },
+    Check {
+        scenario: Scenario::Versions,
+        name: "fenced-tokens-grow-across-both",
+        run: versions::tokens_grow_across_both,
+    },
+    Check {
+        scenario: Scenario::Versions,
+        name: "many-locks-at-once",
+        run: versions::many_locks_at_once,
+    },
+    Check {
         scenario: Scenario::Mix,
         name: "no-increment-is-lost",
         run: |scene| scene.mix(),
@@ -197,9 +235,13 @@ mod tests {
             let peer = peers.find(|peer| peer.name == name).unwrap();
             CHECKS.iter().filter(|check| check.is_for(peer)).count()
         };
-        assert_eq!(count("node-redlock4"), CHECKS.len());
-        assert_eq!(count("redis-py"), CHECKS.len() - 2);
-        assert_eq!(count("redlock-py"), CHECKS.len() - 2);
-        assert_eq!(count("php-lock"), CHECKS.len() - 4);
+        let of_versions = |check: &&Check| check.scenario == Scenario::Versions;
+        let others = CHECKS.len() - CHECKS.iter().filter(of_versions).count();
+        assert_eq!(count("node-redlock4"), others);
+        assert_eq!(count("redis-py"), others - 2);
+        assert_eq!(count("redlock-py"), others - 2);
+        assert_eq!(count("php-lock"), others - 4);
+        assert_eq!(count("earlier-fenced"), CHECKS.len() - 2);
+        assert_eq!(count("earlier-plain-one"), CHECKS.len() - 4);
     }
 }

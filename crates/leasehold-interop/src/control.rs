@@ -1,7 +1,7 @@
 //! Whether the checks can fail at all: clients that break a rule must be found out.
 
 use crate::{
-    Fallible, campaign::Campaign, install::Installed, mix::TWO_HELD, ours::Kind, peer::CONTROLS,
+    Fallible, campaign::Campaign, crowd::TWO_HELD, install::Installed, ours::Kind, peer::CONTROLS,
 };
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The servers of a run.
 
 use crate::{Fallible, ours};
-use leasehold_servers::{Server, ServerSet};
+use leasehold_servers::{Reply, Server, ServerSet};
 
 /// Everything that is started for a run, and ends with it.
 #[derive(Debug)]
@@ -10,6 +10,8 @@ pub(crate) struct Ground {
     pub(crate) three: NodeSet,
     /// Three nodes, of which one is dead.
     pub(crate) two_of_three: NodeSet,
+    /// Five nodes, for ourselves.
+    pub(crate) five: NodeSet,
     /// One node, for who knows no more.
     pub(crate) one: NodeSet,
     /// Where the counter is.
@@ -28,6 +30,7 @@ impl Ground {
         two_of_three.servers[2].kill()?;
         Ok(Self {
             three: NodeSet::start(3)?,
+            five: NodeSet::start(5)?,
             two_of_three,
             one: NodeSet::start(1)?,
             counter: Server::start()?,
@@ -36,7 +39,7 @@ impl Ground {
 
     /// Ends the servers, for a run that ends before its time.
     pub(crate) fn stop(&self) {
-        let sets = [&self.three, &self.two_of_three, &self.one];
+        let sets = [&self.three, &self.two_of_three, &self.five, &self.one];
         let servers = sets.into_iter().flat_map(|nodes| nodes.servers.iter());
         for server in servers.chain([&self.counter]) {
             // Nobody is left who could be told.
@@ -57,6 +60,36 @@ impl NodeSet {
         self.servers.urls()
     }
 
+    /// From now on each node keeps what it is asked, or does not any more.
+    pub(crate) fn keep_commands(&self, keeps: bool) -> Fallible<()> {
+        for server in self.servers.iter() {
+            let least_us = if keeps { "0" } else { "-1" };
+            server.command(&["CONFIG", "SET", "slowlog-max-len", KEPT])?;
+            server.command(&["CONFIG", "SET", "slowlog-log-slower-than", least_us])?;
+        }
+        Ok(())
+    }
+
+    /// The most keys of a call of a script, among the last commands that a node has kept.
+    pub(crate) fn most_keys_of_a_call(&self) -> Fallible<usize> {
+        let mut most = 0;
+        for server in self.servers.iter() {
+            let Reply::Array(kept) = server.command(&["SLOWLOG", "GET", KEPT])? else {
+                return Err("a node does not tell what it was asked".into());
+            };
+            for entry in kept {
+                let words = match &entry {
+                    Reply::Array(parts) => parts.get(3).map(Reply::texts),
+                    _ => None,
+                };
+                if let Some(["EVALSHA", _, keys, ..]) = words.as_deref() {
+                    most = most.max(keys.parse()?);
+                }
+            }
+        }
+        Ok(most)
+    }
+
     /// What stands under a key on each node that lives.
     pub(crate) fn values(&self, key: &str) -> Fallible<Vec<Option<String>>> {
         let living = self.servers.iter().filter(|server| server.pid().is_some());
@@ -68,3 +101,6 @@ impl NodeSet {
             .collect()
     }
 }
+
+/// How many commands a node keeps.
+const KEPT: &str = "2000";

@@ -1,6 +1,7 @@
 //! Gets the libraries, by their package names, with the clients that everybody uses.
 
 use crate::{
+    earlier::Earlier,
     peer::{Means, Peer},
     shim::Shim,
 };
@@ -18,6 +19,8 @@ pub(crate) struct Installed {
     pub(crate) peer: &'static Peer,
     /// Where its packages, its shim and its logs are.
     folder: PathBuf,
+    /// Of leasehold as it was: its program, or why it cannot be built.
+    earlier: Option<Result<PathBuf, String>>,
 }
 
 impl Installed {
@@ -28,10 +31,21 @@ impl Installed {
     /// Why it cannot be had here: there is no such program, or it failed.
     pub(crate) fn get(peer: &'static Peer, target: &Path) -> Result<Self, String> {
         let folder = target.join("interop").join(peer.name);
-        let installed = Self { peer, folder };
+        let earlier = match peer.means {
+            Means::Earlier(_) => {
+                let earlier = Earlier::get(target)?;
+                Some(earlier.build().map(|()| earlier.program()))
+            }
+            _ => None,
+        };
+        let installed = Self {
+            peer,
+            folder,
+            earlier,
+        };
         let packages = match &peer.means {
             Means::Npm(packages) | Means::Pip(packages) => packages,
-            Means::Rust | Means::Played => &[][..],
+            Means::Rust | Means::Played | Means::Earlier(_) => &[][..],
         };
         let (stamp, wanted) = (installed.folder.join("installed"), packages.join(" "));
         let is_there = fs::read_to_string(&stamp).is_ok_and(|text| text == wanted);
@@ -69,8 +83,13 @@ impl Installed {
         Ok(())
     }
 
-    fn shim(&self) -> io::Result<Command> {
+    fn shim(&self) -> crate::Fallible<Command> {
         let name = self.peer.name;
+        if let (Means::Earlier(kind), Some(program)) = (&self.peer.means, &self.earlier) {
+            let mut command = Command::new(program.as_ref().map_err(Clone::clone)?);
+            command.arg(kind.name());
+            return Ok(command);
+        }
         Ok(match self.peer.means {
             Means::Npm(_) => {
                 let mut command = Command::new("node");
@@ -82,7 +101,7 @@ impl Installed {
                 command.arg(self.folder.join(format!("{name}.shim.py")));
                 command
             }
-            Means::Rust | Means::Played => {
+            Means::Rust | Means::Played | Means::Earlier(_) => {
                 let mut command = Command::new(env::current_exe()?);
                 command.args(["shim", name]);
                 command
@@ -111,7 +130,7 @@ impl Installed {
                     .args(packages);
                 self.run(pip)
             }
-            Means::Rust | Means::Played => Ok(()),
+            Means::Rust | Means::Played | Means::Earlier(_) => Ok(()),
         }
     }
 
@@ -120,7 +139,7 @@ impl Installed {
         let mut command = match self.peer.means {
             Means::Npm(_) => Command::new("node"),
             Means::Pip(_) => Command::new(self.python()),
-            Means::Rust | Means::Played => return Ok(()),
+            Means::Rust | Means::Played | Means::Earlier(_) => return Ok(()),
         };
         command.arg("--version");
         self.run(command)
@@ -157,7 +176,7 @@ impl Installed {
         let ending = match self.peer.means {
             Means::Npm(_) => "mjs",
             Means::Pip(_) => "py",
-            Means::Rust | Means::Played => return Ok(()),
+            Means::Rust | Means::Played | Means::Earlier(_) => return Ok(()),
         };
         for file in [
             format!("line.{ending}"),
@@ -202,6 +221,7 @@ mod tests {
         let installed = Installed {
             peer: &MISSING,
             folder: folder.clone(),
+            earlier: None,
         };
         let mut command = Command::new("sh");
         command.args(["-c", "echo no route >&2; exit 7"]);

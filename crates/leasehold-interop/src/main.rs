@@ -3,8 +3,9 @@
 //!
 //! From the ground up: `moment` is a tool; a `shim` is a process that speaks for a library by the lines of the
 //! `protocol`, and `install` gets the libraries of the table of each `peer`. `serve` is the other end of the protocol,
-//! for a `rust_library`, and for a `recipe` that is `played`. `ours` is our side, and the `ground` is the servers. A
-//! `scene` has both sides on one resource, where a `check` or a `mix` says what must hold. A `campaign` tries everything,
+//! for a `rust_library`, for a `recipe` that is `played`, and for leasehold as it was `earlier`, a `leasehold_library` that
+//! is built from history. `ours` is our side, and the `ground` is the servers. A
+//! `scene` has both sides on one resource, where a `check`, a `mix` or a `crowd` says what must hold. A `campaign` tries everything,
 //! the `control`s as well, and keeps a `record` of each peer, by what is known of its `differences`; the `report` tells it,
 //! and a `page` of the documentation keeps it.
 
@@ -21,9 +22,12 @@ mod args;
 mod campaign;
 mod check;
 mod control;
+mod crowd;
 mod differences;
+mod earlier;
 mod ground;
 mod install;
+mod leasehold_library;
 mod mix;
 mod moment;
 mod ours;
@@ -91,6 +95,11 @@ fn main() -> ExitCode {
 fn serve(name: &str) -> Fallible<()> {
     if let Some(recipe) = recipe::named(name) {
         serve::serve(&mut played::Played::new(recipe));
+        return Ok(());
+    }
+    // This version, as `earlier` is built from another one.
+    if let Some(kind) = ours::Kind::named(name) {
+        serve::serve(&mut leasehold_library::LeaseholdLibrary::new(kind));
         return Ok(());
     }
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -2,6 +2,7 @@
 
 use crate::{
     Fallible,
+    crowd::TWO_HELD,
     ground::NodeSet,
     install::Installed,
     moment::{now, rest, since, uneven},
@@ -239,8 +240,6 @@ fn read(counter: &mut Connection, key: &str) -> Fallible<usize> {
     Ok(value.text().unwrap_or("0").parse()?)
 }
 
-/// How a flaw begins that nothing excuses.
-pub(crate) const TWO_HELD: &str = "TWO HELD AT ONCE";
 /// How many contenders each side has.
 const EACH: usize = 2;
 /// Their tries in one request.

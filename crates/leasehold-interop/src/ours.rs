@@ -2,8 +2,8 @@
 
 use crate::Fallible;
 use leasehold::{
-    AcquireError, ExtendError, Fenced, Inspection, LeaseGuard, LockManager, LockOptions, Owner,
-    Plain, ReleaseOutcome, operate::NodeAnswer,
+    AcquireError, AdoptError, ExtendError, Fenced, Inspection, LeaseGuard, LockManager,
+    LockOptions, Owner, Plain, ReleaseOutcome, operate::NodeAnswer,
 };
 use std::{
     env,
@@ -80,6 +80,23 @@ impl Ours {
         }
     }
 
+    /// Goes on with a lease that another process has handed over.
+    pub(crate) fn adopt(&self, text: &str) -> Result<Lease, AdoptError> {
+        Ok(match self {
+            Self::Plain(manager) => Lease::Plain(block_on(manager.adopt(text))?),
+            Self::Fenced(manager) => Lease::Fenced(block_on(manager.adopt(text))?),
+        })
+    }
+
+    /// Releases a lease that another process has left to all who know its owner. Only with fenced locks.
+    pub(crate) fn finish(&self, resource: &str, owner: &str) -> Fallible<ReleaseOutcome> {
+        let owner = Owner::from_bytes(owner.as_bytes()).ok_or("an owner is no empty text")?;
+        match self {
+            Self::Plain(_) => Err("plain locks are not left to all".into()),
+            Self::Fenced(manager) => Ok(block_on(manager.detached(resource, owner)?.release())),
+        }
+    }
+
     /// What the nodes say.
     pub(crate) fn inspect(&self, resource: &str) -> Fallible<Inspection> {
         Ok(match self {
@@ -101,6 +118,47 @@ impl Lease {
         match self {
             Self::Plain(guard) => guard.is_valid(),
             Self::Fenced(guard) => guard.is_valid(),
+        }
+    }
+
+    pub(crate) fn remaining(&self) -> Duration {
+        match self {
+            Self::Plain(guard) => guard.remaining(),
+            Self::Fenced(guard) => guard.remaining(),
+        }
+    }
+
+    /// The fencing token, if it has one.
+    pub(crate) fn token(&self) -> Option<u64> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Fenced(guard) => Some(guard.fencing_token().get()),
+        }
+    }
+
+    /// Hands it over to the one process that is told this text.
+    pub(crate) fn hand_over(self) -> Fallible<String> {
+        Ok(match self {
+            Self::Plain(guard) => block_on(guard.hand_over())?,
+            Self::Fenced(guard) => block_on(guard.hand_over())?,
+        })
+    }
+
+    /// Leaves it to all who know this owner. Only with fenced locks.
+    pub(crate) fn detach(self) -> Fallible<String> {
+        match self {
+            Self::Plain(_) => Err("plain locks are not left to all".into()),
+            Self::Fenced(guard) => {
+                let owner = block_on(guard.detach())?;
+                Ok(String::from_utf8_lossy(owner.as_bytes()).into_owned())
+            }
+        }
+    }
+
+    pub(crate) fn extend_to(&self, ttl: Duration) -> Result<(), ExtendError> {
+        match self {
+            Self::Plain(guard) => block_on(guard.extend_to(ttl)),
+            Self::Fenced(guard) => block_on(guard.extend_to(ttl)),
         }
     }
 

@@ -4,6 +4,8 @@ mod table;
 
 pub(crate) use table::{CONTROLS, PEERS};
 
+use crate::ours::Kind;
+
 /// A library, or the commands of one.
 #[derive(Debug)]
 pub(crate) struct Peer {
@@ -30,6 +32,8 @@ pub(crate) enum Means {
     Rust,
     /// Not the library: its commands, as a recipe says.
     Played,
+    /// Leasehold of the version before, with locks of this kind.
+    Earlier(Kind),
 }
 
 /// On how many nodes it locks.
@@ -37,6 +41,7 @@ pub(crate) enum Means {
 pub(crate) enum Nodes {
     One,
     Quorum,
+    Five,
 }
 
 impl Peer {
@@ -45,9 +50,12 @@ impl Peer {
         self.key.replace("{}", name)
     }
 
-    /// Whether the library itself is run, and not only its commands are played.
-    pub(crate) fn is_library(&self) -> bool {
-        self.means != Means::Played
+    /// Whether it is tried with this kind of our locks. Versions of leasehold are tried with locks of one kind.
+    pub(crate) fn is_tried_with(&self, kind: Kind) -> bool {
+        match self.means {
+            Means::Earlier(own) => own == kind,
+            _ => true,
+        }
     }
 }
 
@@ -66,7 +74,7 @@ mod tests {
             let is_there = match &peer.means {
                 Means::Npm(_) => folder.join(format!("{}.shim.mjs", peer.name)).is_file(),
                 Means::Pip(_) => folder.join(format!("{}.shim.py", peer.name)).is_file(),
-                Means::Rust => true,
+                Means::Rust | Means::Earlier(_) => true,
                 Means::Played => recipe::named(peer.name).is_some(),
             };
             assert!(is_there, "{}", peer.name);
@@ -88,7 +96,7 @@ mod tests {
             let (packages, mark) = match peer.means {
                 Means::Npm(packages) => (packages, "@"),
                 Means::Pip(packages) => (packages, "=="),
-                Means::Rust | Means::Played => continue,
+                Means::Rust | Means::Played | Means::Earlier(_) => continue,
             };
             let is_pinned = |package: &&str| package.rfind(mark).is_some_and(|at| at > 0);
             assert!(packages.iter().all(is_pinned), "{}", peer.name);

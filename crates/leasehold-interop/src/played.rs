@@ -108,6 +108,7 @@ impl Library for Played {
                 let answer = Answer::Locked {
                     value: Some(value.clone()),
                     validity: Some(left),
+                    token: None,
                 };
                 self.held = Some(Held { key, value });
                 return answer;

@@ -2,8 +2,9 @@
 
 use crate::{
     check::{Check, Scenario},
+    crowd::TWO_HELD,
     differences::{Differences, Expected},
-    mix::{Figures, TWO_HELD},
+    mix::Figures,
     ours::Kind,
     peer::Peer,
 };

@@ -4,7 +4,7 @@ use crate::{
     check::Scenario,
     control::Proof,
     ours::Kind,
-    peer::{CONTROLS, PEERS, Peer},
+    peer::{CONTROLS, Means, PEERS, Peer},
     record::{Record, Verdict},
 };
 use std::{collections::BTreeMap, fmt::Write};
@@ -89,21 +89,24 @@ impl Report {
     pub(crate) fn counts(&self) -> String {
         let count =
             |is_so: fn(&Verdict) -> bool| self.verdicts().filter(|&verdict| is_so(verdict)).count();
-        let tried: BTreeMap<&str, bool> = self
+        let tried: BTreeMap<&str, &Means> = self
             .records
             .iter()
-            .map(|record| (record.peer.name, record.peer.is_library()))
+            .map(|record| (record.peer.name, &record.peer.means))
             .collect();
-        let libraries = tried.values().filter(|&&is_library| is_library).count();
+        let count_of =
+            |is_so: fn(&Means) -> bool| tried.values().filter(|means| is_so(means)).count();
+        let played = count_of(|means| *means == Means::Played);
+        let earlier = count_of(|means| matches!(means, Means::Earlier(_)));
+        let libraries = tried.len() - played - earlier;
         let seen = self
             .proofs
             .iter()
             .filter(|proof| proof.flaw.is_none())
             .count();
         format!(
-            "{libraries} libraries, and the commands of {} more; {} checks: {} ok, {} differ as is known, {} failed; \
+            "{libraries} libraries, and the commands of {played} more; the version before in {earlier} ways; {} checks: {} ok, {} differ as is known, {} failed; \
              {} peers skipped; {seen} of {} controls were found out",
-            tried.len() - libraries,
             self.verdicts().count(),
             count(|verdict| *verdict == Verdict::Ok),
             count(|verdict| matches!(verdict, Verdict::Differs { .. })),

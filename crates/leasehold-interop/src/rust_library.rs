@@ -46,6 +46,7 @@ impl Library for RustLibrary {
                     // Any bytes, which no line can carry.
                     value: None,
                     validity: validity.map(Duration::from_millis),
+                    token: None,
                 }
             }
             Err(error @ rslock::LockError::Unavailable) => Answer::Refused(error.to_string()),

@@ -36,7 +36,10 @@ impl Scene<'_> {
     /// They lock, at the first try. Returns the value that they set, as the nodes tell it.
     pub(crate) fn they_lock(&mut self, ttl: Duration) -> Fallible<String> {
         let answer = self.they.lock(&self.name, ttl, 1)?;
-        let Answer::Locked { value, validity } = &answer else {
+        let Answer::Locked {
+            value, validity, ..
+        } = &answer
+        else {
             return Err(format!("they do not get the free lock: {answer}").into());
         };
         if validity.is_some_and(|validity| validity > ttl) {

@@ -9,6 +9,11 @@ pub(crate) trait Library {
     fn lock(&mut self, key: &str, ttl: Duration, tries: u32) -> Answer;
     fn unlock(&mut self) -> Answer;
     fn extend(&mut self, ttl: Duration) -> Answer;
+
+    /// What few can do: everything else.
+    fn further(&mut self, request: &Request) -> Answer {
+        Answer::Failed(format!("`{request}` is not to be had"))
+    }
 }
 
 /// Answers requests until there are no more.
@@ -21,6 +26,7 @@ pub(crate) fn serve(library: &mut dyn Library) {
             Ok(Request::Lock { key, ttl, tries }) => library.lock(&key, ttl, tries),
             Ok(Request::Unlock) => library.unlock(),
             Ok(Request::Extend { ttl }) => library.extend(ttl),
+            Ok(further) => library.further(&further),
         };
         println!("{answer}");
     }

@@ -62,7 +62,7 @@ impl Shim {
         let started = now();
         let sent = writeln!(self.stdin, "{request}").and_then(|()| self.stdin.flush());
         let line = match sent {
-            Ok(()) => self.lines.recv_timeout(PATIENCE).ok(),
+            Ok(()) => self.lines.recv_timeout(PATIENCE + request.time()).ok(),
             Err(_) => None,
         };
         let Some(line) = line else {
@@ -112,7 +112,7 @@ impl Drop for Shim {
     }
 }
 
-/// Longer than any library waits of its own accord.
+/// Longer than any library waits of its own accord, but for a crowd, which says for how long.
 const PATIENCE: Duration = Duration::from_secs(30);
 const A_MOMENT: Duration = Duration::from_millis(500);
 

@@ -1,9 +1,38 @@
 //! Who is tried.
 
 use super::{Means, Nodes, Peer};
+use crate::ours::Kind;
 
-/// Everybody else.
+/// Everybody else, and ourselves as we were.
 pub(crate) const PEERS: &[Peer] = &[
+    Peer {
+        name: "earlier-plain",
+        about: "plain locks of the version before, on five nodes",
+        means: Means::Earlier(Kind::Plain),
+        nodes: Nodes::Five,
+        ..REDLOCK
+    },
+    Peer {
+        name: "earlier-fenced",
+        about: "fenced locks of the version before, on five nodes",
+        means: Means::Earlier(Kind::Fenced),
+        nodes: Nodes::Five,
+        ..REDLOCK
+    },
+    Peer {
+        name: "earlier-plain-one",
+        about: "the same, plain, on one node",
+        means: Means::Earlier(Kind::Plain),
+        nodes: Nodes::One,
+        ..REDLOCK
+    },
+    Peer {
+        name: "earlier-fenced-one",
+        about: "the same, fenced, on one node",
+        means: Means::Earlier(Kind::Fenced),
+        nodes: Nodes::One,
+        ..REDLOCK
+    },
     Peer {
         name: "node-redlock4",
         about: "redlock 4.2.0 from npm, on ioredis",
