@@ -4,16 +4,15 @@ use crate::{Fallible, effort::Effort};
 use leasehold::{Fenced, LeaseGuard, LockManager, LockOptions, Plain};
 use leasehold_servers::ServerSet;
 use std::time::Duration;
-use tokio::runtime::Handle;
 
 /// Who locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     Plain,
     Fenced,
-    /// As a task of the caller's runtime instead of on a thread of its own.
-    PlainHere,
-    FencedHere,
+    /// On a thread of its own instead of as a task of the runtime.
+    PlainApart,
+    FencedApart,
     /// Callers of one manager do not wait for each other.
     Unqueued,
     /// Nobody asks one node first.
@@ -27,9 +26,9 @@ pub(crate) const LIBRARIES: [Subject; 3] = [Subject::Plain, Subject::Fenced, Sub
 /// The same, and ours in both places that it can run in.
 pub(crate) const PLACES: [Subject; 5] = [
     Subject::Plain,
-    Subject::PlainHere,
+    Subject::PlainApart,
     Subject::Fenced,
-    Subject::FencedHere,
+    Subject::FencedApart,
     Subject::Rslock,
 ];
 
@@ -58,8 +57,8 @@ impl Subject {
         match self {
             Self::Plain => "plain",
             Self::Fenced => "fenced",
-            Self::PlainHere => "plain, on the runtime",
-            Self::FencedHere => "fenced, on the runtime",
+            Self::PlainApart => "plain, own thread",
+            Self::FencedApart => "fenced, own thread",
             Self::Unqueued => "plain, no local queue",
             Self::AllAtOnce => "plain, all asked at once",
             Self::Rslock => "rslock",
@@ -81,12 +80,12 @@ impl Subject {
     pub(crate) fn manager_for(self, urls: &[String], ttl: Duration) -> Fallible<Locker> {
         let options = LockOptions::new().ttl(ttl);
         let ours = |options| LockManager::builder().nodes(urls).defaults(options);
-        let here = |options| ours(options).on_runtime(Handle::current());
+        let apart = |options| ours(options).own_thread();
         Ok(match self {
             Self::Plain => Locker::Plain(ours(options).build_plain()?),
             Self::Fenced => Locker::Fenced(ours(options).build()?),
-            Self::PlainHere => Locker::Plain(here(options).build_plain()?),
-            Self::FencedHere => Locker::Fenced(here(options).build()?),
+            Self::PlainApart => Locker::Plain(apart(options).build_plain()?),
+            Self::FencedApart => Locker::Fenced(apart(options).build()?),
             Self::Unqueued => Locker::Plain(ours(options.no_local_queue()).build_plain()?),
             Self::AllAtOnce => Locker::Plain(ours(options.ask_all_at_once()).build_plain()?),
             Self::Rslock => Locker::Rslock(rslock::LockManager::new(urls.to_vec())),

@@ -38,9 +38,8 @@
 //! * **In functions that the manager's thread calls** ([`pause_function`](crate::LockOptions::pause_function),
 //!   [`owner_source`](crate::LockOptions::owner_source), an [`Observer`](crate::Observer)) a call to the same manager
 //!   never ends: the thread would wait for itself.
-//! * **A manager that works as a task** ([`on_runtime`](crate::ManagerBuilder::on_runtime)) needs a thread of that runtime
-//!   while a call waits. From the runtime's only thread, or from all of them at once, a call never ends: call from other
-//!   threads.
+//! * **A manager that was built within a tokio runtime** works as a task there. The first call that blocks that runtime's
+//!   only thread, or all of them at once, waits some 50 ms longer, until the manager has moved to a thread of its own.
 //!
 //! The rest is the same, word for word: errors, options, guards that release when they are dropped, tokens.
 

@@ -11,6 +11,7 @@ use crate::{
     clock::Clock,
     configuration::{Configuration, KeyFormat, RestartGuard},
     error::ConfigError,
+    guardian::Guardian,
     handle::Handle,
     link::{Link, NodeName, memory::MemoryNode},
     manager::LockManager,
@@ -321,31 +322,33 @@ impl ManagerBuilder {
         self
     }
 
-    /// Does the manager's work as a task of this runtime, and not on a thread of its own.
+    /// Does the manager's work as a task of this runtime, and not of the one in which [`build`](Self::build) is called.
     ///
-    /// A lock costs less then, above all where many are taken at once: nothing crosses from one thread to another but
-    /// what the runtime sends across. The price: leases are extended, and answers heard, only while the runtime has a
-    /// thread to spare. Where tasks block all of its threads, leases are lost; guards still tell it in time. For runtimes
-    /// whose tasks do not block. The runtime needs its I/O and its timers enabled
-    /// ([`enable_all`](tokio::runtime::Builder::enable_all)); when it ends, so do the manager and its leases.
+    /// The runtime needs its I/O and its timers enabled ([`enable_all`](tokio::runtime::Builder::enable_all)).
     ///
     /// # Examples
     /// ```
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// let here = tokio::runtime::Handle::current();
-    /// let manager = leasehold::LockManager::builder().memory(3).on_runtime(here).build()?;
-    /// let guard = manager.mutex("orders/42")?.acquire().await?;
-    /// assert!(guard.is_valid());
-    /// assert!(guard.release().await.is_released());
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let runtime = tokio::runtime::Runtime::new()?;
+    /// let builder = leasehold::LockManager::builder().memory(3);
+    /// let manager = builder.on_runtime(runtime.handle().clone()).build()?.blocking();
+    /// let guard = manager.mutex("orders/42")?.acquire()?;
+    /// assert!(guard.release().is_released());
     /// # Ok(())
     /// # }
-    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
     /// ```
-    pub fn on_runtime(self, runtime: tokio::runtime::Handle) -> Self {
-        Self {
-            runner: Runner::Runtime(runtime),
-            ..self
-        }
+    pub fn on_runtime(mut self, runtime: tokio::runtime::Handle) -> Self {
+        self.runner = Runner::Runtime(runtime);
+        self
+    }
+
+    /// Does the manager's work on a thread of its own from the start, wherever [`build`](Self::build) is called.
+    ///
+    /// A lock costs some wakes of threads more then. For a runtime whose timers are not the machine's, as in a test that pauses
+    /// tokio's time after it has built the manager, and for one whose tasks often block it.
+    pub fn own_thread(mut self) -> Self {
+        self.runner = Runner::Thread;
+        self
     }
 
     /// The options of locks that are made without options of their own.
@@ -355,6 +358,11 @@ impl ManagerBuilder {
 
     /// Starts the manager, which begins to connect. Waits for nothing: nodes that are not there
     /// yet are told by the first lock that needs them.
+    ///
+    /// Where a tokio runtime runs, the manager's work is a task of it, so that a lock wakes no other thread. Nothing depends on
+    /// that task: when it does not get its turn in time, because other tasks block the runtime, or nobody polls it, or it
+    /// was dropped, the work goes on on a thread of its own, over the same connections, and stays there. Elsewhere it has
+    /// such a thread from the start.
     ///
     /// # Errors
     /// A [`ConfigError`] if there are no nodes, too many, or one twice, if the default options do not go
@@ -397,9 +405,13 @@ impl ManagerBuilder {
             })
             .unzip();
         let clock = self.clock;
-        let (handle, commands) = Handle::new(clock, names, quorum, configuration);
+        let runtime = runner.runtime(clock);
+        // In a test's time nothing is late.
+        let is_guarded = runtime.is_some() && clock.passes();
+        let guardian = is_guarded.then(Guardian::start).transpose()?;
+        let (handle, commands) = Handle::new(clock, names, quorum, configuration, guardian);
         let observers = Observers(self.observers);
-        shell::spawn(&handle, commands, links, observers, &runner)?;
+        shell::spawn(&handle, commands, links, observers, runtime)?;
         Ok(LockManager::new(handle, defaults))
     }
 

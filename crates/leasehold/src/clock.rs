@@ -221,6 +221,13 @@ fn wall() -> Duration {
         .unwrap_or_default()
 }
 
+/// Whether the runtime that runs here goes by the machine's time: in tests its own may be paused.
+pub(crate) fn is_time_of_the_runtime() -> bool {
+    let (theirs, ours) = (tokio::time::Instant::now(), since_boot());
+    while since_boot() == ours {}
+    tokio::time::Instant::now() > theirs
+}
+
 /// Draws a seed from the operating system.
 ///
 /// # Panics

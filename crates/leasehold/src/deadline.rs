@@ -8,13 +8,14 @@
 use crate::{
     cell::{Cell, Changes, MOMENT},
     clock::Clock,
+    fork::PerProcess,
 };
 use leasehold_core::Instant;
 use std::{
     collections::BTreeMap,
     io,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak},
     thread,
     time::Duration,
 };
@@ -36,7 +37,7 @@ struct DeadlineQueue {
 }
 
 /// Those of this process, which run from the first manager on.
-static DEADLINES: OnceLock<Deadlines> = OnceLock::new();
+static DEADLINES: PerProcess<Deadlines> = PerProcess::new();
 
 /// So few are worth no sweep.
 const SWEEP: usize = 1_024;
@@ -50,18 +51,15 @@ impl Deadlines {
     /// # Errors
     /// If the system has no thread to give.
     pub(crate) fn start() -> io::Result<&'static Self> {
-        static STARTING: Mutex<()> = Mutex::new(());
-        let _one = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(deadlines) = DEADLINES.get() {
-            return Ok(deadlines);
-        }
-        thread::Builder::new()
-            .name("leasehold-ends".into())
-            .spawn(|| DEADLINES.wait().watch())?;
-        Ok(DEADLINES.get_or_init(|| Self {
+        let new = || Self {
             queue: Mutex::new(DeadlineQueue::default()),
             added: Condvar::new(),
-        }))
+        };
+        let start = |deadlines: &'static Self| {
+            let thread = thread::Builder::new().name("leasehold-ends".into());
+            thread.spawn(|| deadlines.watch()).map(drop)
+        };
+        DEADLINES.get_or_start(new, start)
     }
 
     /// What the holder of this lease will be told. The first who wants to know lets the deadlines watch: nobody has to be
@@ -83,7 +81,7 @@ impl Deadlines {
     /// Somebody waits: the lease is watched from now on, if it was not.
     fn watched(lease: &Arc<Cell>) {
         if lease.is_first_watched()
-            && let Some(deadlines) = DEADLINES.get()
+            && let Ok(deadlines) = Self::start()
         {
             deadlines.add(lease);
         }

@@ -7,6 +7,8 @@ use crate::{
     configuration::Configuration,
     deadline::Deadlines,
     error::{LeaseLost, Nodes},
+    fork::Process,
+    guardian::Guardian,
     health::Healths,
     link::NodeName,
     trace::Hold,
@@ -39,6 +41,9 @@ struct Shared {
     nodes: Vec<NodeName>,
     configuration: Arc<Configuration>,
     healths: Healths,
+    process: Process,
+    /// Looks after the shell, if that has no thread of its own.
+    guardian: Option<&'static Guardian>,
 }
 
 /// What the shell can be asked. It is copied on its way, so what is large and rare is in a box.
@@ -87,6 +92,7 @@ impl Handle {
         nodes: Vec<NodeName>,
         quorum: Quorum,
         configuration: Arc<Configuration>,
+        guardian: Option<&'static Guardian>,
     ) -> (Self, mpsc::UnboundedReceiver<Command>) {
         let (commands, receiver) = mpsc::unbounded_channel();
         let shared = Shared {
@@ -97,6 +103,8 @@ impl Handle {
             healths: Healths::new(&nodes),
             nodes,
             configuration,
+            process: Process::this(),
+            guardian,
         };
         (Self(Arc::new(shared)), receiver)
     }
@@ -234,9 +242,25 @@ impl Handle {
         self.0.clock.wait_for(what, answered).await
     }
 
-    /// A shell that has ended answers nobody: the command is dropped, and with it the way back.
+    /// A shell that has ended answers nobody: the command is dropped, and with it the way back. Nor does one answer a fork.
     fn post(&self, command: Command) {
+        if self.is_inherited() {
+            return;
+        }
         let _ = self.0.commands.send(command);
+        if let Some(guardian) = self.0.guardian {
+            guardian.posted();
+        }
+    }
+
+    /// Whether this process is a fork of the one that has the shell.
+    pub(crate) fn is_inherited(&self) -> bool {
+        !self.0.process.is_this()
+    }
+
+    /// Who looks after the shell, if that has no thread of its own.
+    pub(crate) fn guardian(&self) -> Option<&'static Guardian> {
+        self.0.guardian
     }
 
     /// The handle as the shell keeps it for the leases that it hands out, without keeping itself alive.

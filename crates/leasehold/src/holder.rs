@@ -5,7 +5,7 @@
 //! people, in messages and in `redis-cli get`. The time is that of the attempt, in Unix seconds by the holder's clock:
 //! each attempt has an owner of its own, so it is since when the lock is held.
 
-use crate::clock::Clock;
+use crate::{clock::Clock, fork::Process};
 use leasehold_core::{
     Owner, OwnerSource,
     owner::{DIGITS, digits},
@@ -102,12 +102,11 @@ impl Holder {
     pub fn owner_source(label: Option<&str>) -> OwnerSource {
         let label = label.map(str::to_owned);
         OwnerSource::written(move |random, owner| {
-            let (now, pid) = (Clock::system().wall(), std::process::id());
-            let label = label.as_deref();
-            match HERE.get_or_init(|| (pid, here(pid))) {
-                (same, here) if *same == pid => sign(owner, random, here, now, label),
+            let (now, label) = (Clock::system().wall(), label.as_deref());
+            match HERE.get_or_init(|| (Process::this(), here())) {
+                (process, here) if process.is_this() => sign(owner, random, here, now, label),
                 // It was forked.
-                _ => sign(owner, random, &here(pid), now, label),
+                _ => sign(owner, random, &here(), now, label),
             }
         })
     }
@@ -218,12 +217,12 @@ fn decimal(place: &mut [u8; 20], mut number: u64) -> &[u8] {
     }
 }
 
-/// Number and text of the process that signed first.
-static HERE: OnceLock<(u32, String)> = OnceLock::new();
+/// The process that signed first, and its text.
+static HERE: OnceLock<(Process, String)> = OnceLock::new();
 
 /// The name of this machine, and the number of the process on it.
-fn here(pid: u32) -> String {
-    let uname = rustix::system::uname();
+fn here() -> String {
+    let (uname, pid) = (rustix::system::uname(), std::process::id());
     format!("{}.{pid}", plain(&uname.nodename().to_string_lossy()))
 }
 

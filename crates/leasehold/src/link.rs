@@ -20,7 +20,7 @@ mod watch;
 
 pub use message::{Draft, Message, Wording};
 
-/// A connection to one node, driven by the manager's thread.
+/// A connection to one node, driven by the manager's thread or task.
 ///
 /// A link knows [`Request`](leasehold_core::Request) and [`Vote`] and nothing else of the algorithm. What it promises:
 ///
@@ -55,6 +55,11 @@ pub trait Link: Send + 'static {
     /// The caller also polls after each [`send`](Self::send). It may send between two polls: what it gives then should
     /// leave before further answers are taken, so that the node has something to do meanwhile.
     fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, most: usize) -> Poll<()>;
+
+    /// From now on the link is polled within another tokio runtime, which runs where this is called. The one before may have
+    /// been dropped, or its threads may be blocked: what was registered there, sockets and timers, is to be registered anew.
+    /// Nothing need be done by a link that has nothing of tokio's; by default nothing is.
+    fn change_runtime(&mut self) {}
 }
 
 /// What comes back from a link.

@@ -16,13 +16,14 @@ use std::{marker::PhantomData, sync::Arc};
 
 /// Locks over one set of nodes.
 ///
-/// A manager owns a thread with one connection to each node, shared by all its locks. Cloning it is
-/// cheap, and clones share the thread. Keep one for the life of the program.
+/// A manager owns one connection to each node, shared by all its locks, and a task of the tokio runtime in which it was
+/// built, or a thread; see [`build`](ManagerBuilder::build). Cloning it is cheap, and clones share both. Keep one for the
+/// life of the program.
 ///
-/// When the last clone, mutex and guard is gone, the thread finishes the releases that are under way,
+/// When the last clone, mutex and guard is gone, it finishes the releases that are under way,
 /// as [`shutdown`](Self::shutdown) does, and ends. Nobody waits for that: dropping a value must not block an executor.
 ///
-/// **Call [`shutdown`](Self::shutdown) before the program ends.** When `main` returns, the process takes the thread with
+/// **Call [`shutdown`](Self::shutdown) before the program ends.** When `main` returns, the process takes the manager's work with
 /// it, and a guard that was dropped just before, at the end of `main` or by a `?`, is not released: its lock stays held
 /// until the TTL is over. Let the work be a function of its own, and shut down after it, whatever it returned.
 ///
@@ -168,7 +169,8 @@ impl<M: Mode> LockManager<M> {
     /// that answers nothing for 100 ms is not waited for, or for twice as long as it has ever taken, half a second at
     /// most. The whole takes a second at most and 0.2 ms more for each release. Returns how many releases are not
     /// confirmed by all nodes: their keys end with their TTL, if the node does not carry out what it was sent.
-    /// None means that the manager's thread had ended before, which would be a bug, and nothing is known.
+    /// None means that the manager's work had ended before, which would be a bug, or is the parent's of which this process
+    /// is a fork: nothing is known.
     ///
     /// Acquisitions that are waiting, or that come later, fail with
     /// [`ShutDown`](crate::AcquireError::ShutDown). Guards that are still held keep their leases and can

@@ -190,6 +190,11 @@ impl<M: Mode> Mutex<M> {
         let answer = trace::acquiring(&self.resource, self.handle.acquire(acquire)).await;
         let resource = || self.resource.clone();
         let held = match answer {
+            None if self.handle.is_inherited() => {
+                return Err(AcquireError::Forked {
+                    resource: resource(),
+                });
+            }
             None => {
                 return Err(AcquireError::ShutDown {
                     resource: resource(),

@@ -27,8 +27,7 @@
 //! ```
 //!
 //! # An observer must be quick
-//! It is called on the manager's thread (or, with [`on_runtime`](crate::ManagerBuilder::on_runtime), in its task), which
-//! meanwhile extends no lease and hears no node. An observer that takes
+//! It is called by the manager's thread, or its task, which meanwhile extends no lease and hears no node. An observer that takes
 //! milliseconds makes every lock slower; one that waits makes leases end. None of that is unsafe: a guard tells the end of its
 //! lease by the clock, whatever the manager's thread does. Hand over to a channel what takes time, and never call the same
 //! manager and wait for it.

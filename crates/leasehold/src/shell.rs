@@ -2,11 +2,12 @@
 //!
 //! It is one task: whatever wakes it, it moves what can be moved, some of it at a time so that the nodes work meanwhile, and
 //! goes to sleep again. So requests that are ready at the same time leave in one write for each node, one timer serves all
-//! operations, and a caller is woken once, when its operation has ended. `runner` is where it runs: on a thread of its own, where a caller's executor
-//! that is stuck costs no lease anything, or on a runtime of the user's.
+//! operations, and a caller is woken once, when its operation has ended. `runner` is where it runs: as a task of the caller's runtime, which
+//! `driver` moves to a thread of its own when that stands still, or on such a thread from the start.
 
 mod by_number;
 mod draining;
+mod driver;
 mod instrumentation;
 mod runner;
 mod telling;
@@ -26,7 +27,7 @@ use crate::{
     link::{Draft, Link, LinkEvent, Message},
 };
 use by_number::ByNumber;
-use draining::{Answering, is_drained};
+use draining::Answering;
 use instrumentation::{Instrumentation, Note};
 use leasehold_core::{
     AcquireRequest, Engine, Instant, LinkChange, NodeId, Operation, OperationId, ReleaseOutcome,
@@ -61,6 +62,8 @@ pub(crate) struct Shell {
     engine: Engine,
     answering: Answering,
     links: Vec<Box<dyn Link>>,
+    /// What makes them, where the shell runs; empty from then on.
+    unmade: Vec<MakeLink>,
     /// The words of what is given to links, kept for its room.
     draft: Draft,
     /// What was heard of a link and not looked at yet; empty between two looks, and kept for its room.
@@ -69,6 +72,10 @@ pub(crate) struct Shell {
     pending: ByNumber<OperationId, Underway>,
     /// How many of these are leases that somebody holds.
     held: usize,
+    /// How late it may be turned.
+    patience: Duration,
+    /// When it has something to do next; the origin if it should be turned again at once.
+    rests_until: Instant,
     /// Draws the numbers of operations.
     operations: Arc<AtomicU64>,
     deadlines: &'static Deadlines,
@@ -115,6 +122,11 @@ enum ShutdownState {
 impl Shell {
     /// Moves everything that can be moved; ready when the shell's work is done.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.unmade.is_empty() {
+            let made = self.unmade.drain(..).map(|make| make(self.clock));
+            self.links.extend(made);
+        }
+        self.rests_until = Instant::ORIGIN;
         for _ in 0..MOST_TURNS {
             // Before the links are looked at: an answer that is in is not late. Only one that is to end has to know.
             let looked_at = match self.ending {
@@ -237,6 +249,7 @@ impl Shell {
     }
 
     fn acquire(&mut self, now: Instant, acquire: AcquireRequest, side: ShellSide) {
+        self.patience = self.patience.min(driver::patience(&acquire.config.timing));
         let id = side.0.operation();
         let is_held = false;
         self.pending.insert(id, Underway::Lease { side, is_held });
@@ -287,25 +300,6 @@ impl Shell {
         self.engine.submit(now, id, clock::seed, operation);
         if let (Some(instrumentation), Some(note)) = (&mut self.instrumentation, note) {
             instrumentation.begun(now, id, note);
-        }
-    }
-
-    fn shut_down(&mut self, now: Instant, answer: Promise<usize>) {
-        let all: Vec<_> = self.pending.keys().copied().collect();
-        for id in all {
-            self.cancel(now, id);
-        }
-        let end = self.drains_until(now);
-        match &mut self.ending {
-            ShutdownState::ShutDown(waiting, until) => {
-                if waiting.is_empty() {
-                    *until = end;
-                }
-                waiting.push(answer);
-            }
-            ShutdownState::NotYet | ShutdownState::Deserted(_) => {
-                self.ending = ShutdownState::ShutDown(vec![answer], end);
-            }
         }
     }
 
@@ -410,25 +404,6 @@ impl Shell {
         }
     }
 
-    /// Whether the shell's work is over, as of `now`. Those who wait for its end are told when the clean-up is done.
-    fn is_done(&mut self, now: Instant) -> bool {
-        match &mut self.ending {
-            ShutdownState::NotYet => false,
-            ShutdownState::ShutDown(waiting, until) => {
-                if !waiting.is_empty() && is_drained(&self.engine, &self.answering, now, *until) {
-                    let left = self.engine.releases();
-                    for answer in waiting.drain(..) {
-                        answer.give(left);
-                    }
-                }
-                false
-            }
-            ShutdownState::Deserted(until) => {
-                is_drained(&self.engine, &self.answering, now, *until)
-            }
-        }
-    }
-
     /// Sleeps until the next thing is due. The timer only wakes; what is due, the clock decides.
     fn sleep(&mut self, cx: &mut Context<'_>, now: Instant) -> Poll<()> {
         let drained = match &mut self.ending {
@@ -454,7 +429,23 @@ impl Shell {
         // The timer stands still while the machine sleeps, and the leases do not. A waiter asks once in a second
         // anyway.
         let most = if self.held == 0 { Duration::MAX } else { LOOK };
+        self.rests_until = until.unwrap_or(Instant::NEVER);
         self.alarm.poll(cx, now, until, most)
+    }
+
+    /// Whether something was posted that was not taken yet, or the last who could post has gone.
+    fn is_waited_for(&self) -> bool {
+        let is_deserted = matches!(self.ending, ShutdownState::Deserted(_));
+        !is_deserted && (!self.commands.is_empty() || self.commands.is_closed())
+    }
+
+    /// It is turned on another runtime from now on, and shares that with nobody.
+    fn change_runtime(&mut self) {
+        self.is_guest = false;
+        self.alarm = Alarm::new(self.clock);
+        for link in &mut self.links {
+            link.change_runtime();
+        }
     }
 }
 

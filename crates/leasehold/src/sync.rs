@@ -2,6 +2,6 @@
 //! place, and tries it in every order.
 
 pub(crate) use std::sync::{
-    Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+    Condvar, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, AtomicU64, Ordering, fence},
 };

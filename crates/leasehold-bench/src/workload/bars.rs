@@ -6,13 +6,13 @@ pub(super) fn latency() -> Vec<Bar> {
     let both = ["1 node", "5 nodes"].into_iter();
     both.flat_map(|setting| {
         let bar = |subject| Bar::new(setting, subject, "cycle p50 µs").over("bare");
-        [bar("plain").at_most(1.15), bar("fenced").at_most(1.4)]
+        [bar("plain").at_most(1.2), bar("fenced").at_most(1.6)]
     })
     .collect()
 }
 
 pub(super) fn throughput() -> Vec<Bar> {
-    let limits = [("1 node", 1.5, 1.2), ("5 nodes", 2.5, 1.8)].into_iter();
+    let limits = [("1 node", 1.4, 1.0), ("5 nodes", 2.8, 1.8)].into_iter();
     limits
         .flat_map(|(nodes, plain, fenced)| {
             let setting = format!("{nodes}, 64 tasks");
@@ -33,8 +33,8 @@ pub(super) fn instruction() -> Vec<Bar> {
         ("5 nodes, 64 tasks", "fenced", 14_000.0),
         ("1 node, 64 tasks", "plain", 8_000.0),
         ("1 node, 64 tasks", "fenced", 9_500.0),
-        ("1 node, 1 task", "plain", 20_000.0),
-        ("1 node, 1 task", "plain, on the runtime", 13_000.0),
+        ("1 node, 1 task", "plain, own thread", 20_000.0),
+        ("1 node, 1 task", "plain", 13_000.0),
     ] {
         let bar = |figure| Bar::new(setting, subject, figure);
         bars.push(bar("instructions/cycle").at_most(instructions));

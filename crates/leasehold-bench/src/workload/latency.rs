@@ -85,12 +85,7 @@ mod tests {
         let (ours, others) = subjects.split_at(4);
         assert_eq!(
             ours,
-            [
-                "plain",
-                "plain, on the runtime",
-                "fenced",
-                "fenced, on the runtime"
-            ]
+            ["plain", "plain, own thread", "fenced", "fenced, own thread"]
         );
         assert_eq!(others, ["bare", "rslock"]);
         for subject in subjects {

@@ -60,7 +60,7 @@ pub enum LossCause {
     },
     /// Its holder had released it in place before the work began, which would be a bug of the program.
     Released,
-    /// The manager's thread has ended, which would be a bug, or the runtime that did its work has: nobody extends the lease,
+    /// The manager's thread or task has ended, which would be a bug: nobody extends the lease,
     /// and nobody watches it.
     Stopped,
 }

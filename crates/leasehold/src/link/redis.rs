@@ -247,6 +247,22 @@ impl Link for RedisLink {
             }
         }
     }
+
+    fn change_runtime(&mut self) {
+        match &mut self.state {
+            // Both wait by the runtime before: begin anew.
+            ConnectionState::Resting(_) | ConnectionState::Dialling(_) => {
+                self.state = ConnectionState::Resting(None);
+            }
+            ConnectionState::Up(connection) => {
+                if let Err(reason) = connection.change_runtime() {
+                    let mut events = std::mem::take(&mut self.refused);
+                    self.lose(reason, &mut events);
+                    self.refused = events;
+                }
+            }
+        }
+    }
 }
 
 /// The answer to a request that is not sent.

@@ -3,7 +3,8 @@
 //! Releases that are under way are worth waiting for as long as their node answers, and no longer: one that hangs would
 //! cost the end of every program its time limit, and what it has been sent it carries out when it wakes.
 
-use crate::{link::LinkEvent, shell::Shell};
+use super::{Shell, ShutdownState};
+use crate::{answer::Promise, link::LinkEvent};
 use leasehold_core::{Engine, FaultKind, Instant, NodeId, NodeSet, Vote};
 use std::time::Duration;
 
@@ -99,6 +100,44 @@ const fn is_of_the_node(vote: &Vote) -> bool {
 }
 
 impl Shell {
+    pub(super) fn shut_down(&mut self, now: Instant, answer: Promise<usize>) {
+        let all: Vec<_> = self.pending.keys().copied().collect();
+        for id in all {
+            self.cancel(now, id);
+        }
+        let end = self.drains_until(now);
+        match &mut self.ending {
+            ShutdownState::ShutDown(waiting, until) => {
+                if waiting.is_empty() {
+                    *until = end;
+                }
+                waiting.push(answer);
+            }
+            ShutdownState::NotYet | ShutdownState::Deserted(_) => {
+                self.ending = ShutdownState::ShutDown(vec![answer], end);
+            }
+        }
+    }
+
+    /// Whether the shell's work is over, as of `now`. Those who wait for its end are told when the clean-up is done.
+    pub(super) fn is_done(&mut self, now: Instant) -> bool {
+        match &mut self.ending {
+            ShutdownState::NotYet => false,
+            ShutdownState::ShutDown(waiting, until) => {
+                if !waiting.is_empty() && is_drained(&self.engine, &self.answering, now, *until) {
+                    let left = self.engine.releases();
+                    for answer in waiting.drain(..) {
+                        answer.give(left);
+                    }
+                }
+                false
+            }
+            ShutdownState::Deserted(until) => {
+                is_drained(&self.engine, &self.answering, now, *until)
+            }
+        }
+    }
+
     /// Until when a shell that is to end goes on at most: the longer the more it has to give back.
     pub(super) fn drains_until(&self, now: Instant) -> Instant {
         let releases = u32::try_from(self.engine.releases()).unwrap_or(u32::MAX);
@@ -108,12 +147,7 @@ impl Shell {
 }
 
 /// Whether nothing is left to wait for: every release is confirmed by the nodes that answer.
-pub(super) fn is_drained(
-    engine: &Engine,
-    answering: &Answering,
-    now: Instant,
-    until: Instant,
-) -> bool {
+fn is_drained(engine: &Engine, answering: &Answering, now: Instant, until: Instant) -> bool {
     if now >= until || engine.releases() == 0 {
         return true;
     }

@@ -2,92 +2,128 @@
 
 use super::{
     Answering, ByNumber, MakeLink, Observers, Shell, ShutdownState,
+    driver::{self, Driver},
     instrumentation::Instrumentation,
 };
 use crate::{
     alarm::Alarm,
+    clock::{self, Clock},
     deadline::Deadlines,
     handle::{Command, Handle},
     link::{Draft, NodeName},
 };
 use leasehold_core::{Engine, Instant};
-use std::{future::poll_fn, io, sync::Arc, thread};
+use std::{future::poll_fn, io, panic::catch_unwind, sync::Arc, thread};
 use tokio::{runtime, sync::mpsc, task::unconstrained};
 
-/// One of the two.
+/// Where it is to run.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Runner {
-    /// On a thread of its own.
+    /// As a task of the runtime that runs where it is started; without one, on a thread of its own.
     #[default]
+    Here,
+    /// On a thread of its own.
     Thread,
-    /// As a task of a runtime.
+    /// As a task of this runtime.
     Runtime(runtime::Handle),
 }
 
-/// Starts a shell.
+impl Runner {
+    /// The runtime of the shell's task; none if it is to have a thread.
+    pub(crate) fn runtime(&self, clock: Clock) -> Option<runtime::Handle> {
+        match self {
+            // Whoever lets a test's time pass waits until the shell is at rest, and must not wait for its own thread.
+            Self::Here if clock.passes() => {
+                let here = runtime::Handle::try_current().ok();
+                here.filter(|here| is_fit(here, clock))
+            }
+            Self::Here | Self::Thread => None,
+            Self::Runtime(runtime) => Some(runtime.clone()),
+        }
+    }
+}
+
+/// Whether this runtime has sockets and timers, and timers by the machine's time.
+fn is_fit(runtime: &runtime::Handle, clock: Clock) -> bool {
+    let _here = runtime.enter();
+    // It does not say what it lacks, but panics where that is wanted.
+    catch_unwind(|| Alarm::new(clock)).is_ok() && clock::is_time_of_the_runtime()
+}
+
+/// Starts a shell: as a task of this runtime, or else on a thread of its own.
 pub(crate) fn spawn(
     handle: &Handle,
     commands: mpsc::UnboundedReceiver<Command>,
     links: Vec<MakeLink>,
     observers: Observers,
-    runner: &Runner,
+    runtime: Option<runtime::Handle>,
 ) -> io::Result<()> {
-    let (engine, deadlines) = (engine(handle), Deadlines::start()?);
-    let instrumentation = Instrumentation::new(observers, handle.nodes());
-    let operations = Arc::clone(handle.operations());
-    let (clock, healths, handle) = (handle.clock(), handle.healths().clone(), handle.downgrade());
-    let is_guest = matches!(runner, Runner::Runtime(_));
-    let (runtime, own) = match runner {
-        Runner::Runtime(runtime) => (runtime.clone(), None),
-        Runner::Thread => {
-            let own = own_runtime()?;
-            (own.handle().clone(), Some(own))
-        }
-    };
-    // Made before anybody could let time pass, so that it counts among those who are waited for.
-    let alarm = {
-        let _within = runtime.enter();
-        Alarm::new(clock)
-    };
-    let work = async move {
-        let mut shell = Shell {
+    let (clock, is_guest) = (handle.clock(), runtime.is_some());
+    let new = || -> io::Result<Shell> {
+        Ok(Shell {
             clock,
-            handle,
-            healths,
+            handle: handle.downgrade(),
+            healths: handle.healths().clone(),
             commands,
-            engine,
+            engine: engine(handle),
             answering: Answering::new(links.len()),
             draft: Draft::default(),
-            links: links.into_iter().map(|make| make(clock)).collect(),
+            links: Vec::new(),
+            unmade: links,
             heard: Vec::new(),
-            deadlines,
+            deadlines: Deadlines::start()?,
             pending: ByNumber::default(),
             held: 0,
-            operations,
-            alarm,
+            patience: driver::MOST_PATIENCE,
+            rests_until: Instant::NEVER,
+            operations: Arc::clone(handle.operations()),
+            // Made before anybody could let time pass, so that it counts among those who are waited for.
+            alarm: Alarm::new(clock),
             ending: ShutdownState::NotYet,
             is_guest,
             epoch_at: Instant::ORIGIN,
-            instrumentation,
-        };
-        // It lets others have their turn by itself. If the runtime made it, what has come would seem not to have, and be late.
-        unconstrained(poll_fn(|cx| shell.poll(cx))).await;
+            instrumentation: Instrumentation::new(observers, handle.nodes()),
+        })
     };
-    let Some(own) = own else {
-        drop(runtime.spawn(work));
-        return Ok(());
+    match runtime {
+        None => on_own_thread(new, |mut shell| async move { turn(&mut shell).await }),
+        Some(runtime) => {
+            let shell = {
+                let _within = runtime.enter();
+                new()?
+            };
+            let guardian = handle.guardian();
+            drop(runtime.spawn(unconstrained(Driver::new(shell, guardian))));
+            Ok(())
+        }
+    }
+}
+
+/// Turns a shell until its work is done.
+pub(super) async fn turn(shell: &mut Shell) {
+    // It lets others have their turn by itself. If the runtime made it, what has come would seem not to have, and be late.
+    unconstrained(poll_fn(|cx| shell.poll(cx))).await;
+}
+
+/// Lets a thread of its own do what comes of this, which is begun at once and within the thread's runtime.
+pub(super) fn on_own_thread<T: Send + 'static, F: Future<Output = ()>>(
+    begin: impl FnOnce() -> io::Result<T>,
+    work: impl FnOnce(T) -> F + Send + 'static,
+) -> io::Result<()> {
+    let own = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let begun = {
+        let _within = own.enter();
+        begin()?
     };
     let thread = thread::Builder::new().name("leasehold".into());
     thread.spawn(move || {
-        own.block_on(work);
+        own.block_on(work(begun));
         // A name that is being looked up must not keep the thread.
         own.shutdown_background();
     })?;
     Ok(())
-}
-
-fn own_runtime() -> io::Result<runtime::Runtime> {
-    runtime::Builder::new_current_thread().enable_all().build()
 }
 
 fn engine(handle: &Handle) -> Engine {

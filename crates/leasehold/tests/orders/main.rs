@@ -7,12 +7,14 @@ mod answer;
 #[path = "../../src/cell.rs"]
 #[expect(dead_code, reason = "not everything is tried")]
 mod cell;
+#[path = "../../src/guardian/wake_signal.rs"]
+mod wake_signal;
 
 /// The parts that what is shared is made of.
 mod sync {
     pub(crate) use loom::sync::{
-        Mutex, MutexGuard,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        Condvar, Mutex, MutexGuard,
+        atomic::{AtomicBool, AtomicU64, Ordering, fence},
     };
     pub(crate) use std::sync::PoisonError;
 }
@@ -101,6 +103,7 @@ use std::{
     task::{Context, Poll, Waker},
     time::Duration,
 };
+use wake_signal::WakeSignal;
 
 #[test]
 fn an_answer_is_had_by_the_caller_or_known_to_be_nobodys() {
@@ -271,5 +274,30 @@ fn who_waits_no_more_leaves_nothing_behind() {
         shell.join().expect("it does not panic");
         assert_eq!(cell.waiting(), 0, "after {looked:?}");
         assert_eq!(cell.remaining(), Duration::ZERO);
+    });
+}
+
+#[test]
+fn the_guardian_finds_what_was_posted_or_is_woken_by_it() {
+    use sync::{AtomicBool, Ordering::Relaxed};
+    model(|| {
+        let shared = Arc::new((WakeSignal::new(), AtomicBool::new(false)));
+        let caller = thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || {
+                shared.1.store(true, Relaxed);
+                shared.0.wake_before(0);
+            }
+        });
+        let (signal, posted) = &*shared;
+        // If it slept over what was posted, the model would find that nobody can go on.
+        while !posted.load(Relaxed) {
+            signal.say(u64::MAX);
+            match posted.load(Relaxed) {
+                true => signal.awake(),
+                false => signal.sleep(None),
+            }
+        }
+        caller.join().expect("it does not panic");
     });
 }

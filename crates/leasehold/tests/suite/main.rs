@@ -32,6 +32,7 @@ mod scripted_rule;
 mod sentinel;
 mod spans;
 mod stopped;
+mod stuck_runtime;
 mod support;
 mod testing;
 mod timestamp;

@@ -1,7 +1,7 @@
-//! Managers whose work is done by a runtime of the user's.
+//! Managers whose work is a task of the caller's runtime, as long as that turns it.
 
 use crate::support::{block_on, eventually};
-use leasehold::{LeaseState, LockManager, LockOptions, LossCause};
+use leasehold::{LockManager, LockOptions};
 use leasehold_servers::{Server, ServerSet, require_server};
 use std::{
     sync::{
@@ -78,7 +78,7 @@ fn it_locks_on_real_servers_on_either_kind_of_runtime() {
 }
 
 /// What marks the process of its own in which a test runs once more.
-const ALONE: &str = "LEASEHOLD_TEST_ALONE";
+pub(crate) const ALONE: &str = "LEASEHOLD_TEST_ALONE";
 
 #[test]
 fn a_manager_on_a_runtime_has_no_thread_of_its_own() {
@@ -88,17 +88,21 @@ fn a_manager_on_a_runtime_has_no_thread_of_its_own() {
         return again_alone("on_runtime::a_manager_on_a_runtime_has_no_thread_of_its_own");
     }
     let server = Server::start().expect("it starts");
-    for runtime in [one_thread(), two_threads()] {
-        let builder = LockManager::builder().nodes([server.url()]);
-        let builder = builder.on_runtime(runtime.handle().clone());
-        let manager = builder.build_plain().expect("one node");
-        let mutex = manager.mutex("r").expect("a name");
+    for (is_named, runtime) in [false, true].into_iter().zip([one_thread(), two_threads()]) {
         runtime.block_on(async {
+            let mut builder = LockManager::builder().nodes([server.url()]);
+            if is_named {
+                builder = builder.on_runtime(runtime.handle().clone());
+            }
+            let manager = builder.build_plain().expect("one node");
+            let mutex = manager.mutex("r").expect("a name");
             let guard = mutex.acquire().await.expect("it is free");
             assert_eq!(own_threads(), 0);
             assert!(guard.release().await.is_released());
         });
     }
+    // Where the runtime ended first, a thread has seen to what was left.
+    eventually("those threads have ended", || own_threads() == 0);
     // The counting is not blind: without a runtime there is such a thread.
     let manager = LockManager::builder().memory(3).build();
     let mutex = manager.expect("three nodes").mutex("r").expect("a name");
@@ -108,10 +112,10 @@ fn a_manager_on_a_runtime_has_no_thread_of_its_own() {
 }
 
 /// Runs the test of this name in a process in which nothing else runs.
-fn again_alone(name: &str) {
+pub(crate) fn again_alone(name: &str) {
     let program = std::env::current_exe().expect("this program has a file");
     let output = std::process::Command::new(program)
-        .args(["--exact", name, "--test-threads", "1"])
+        .args(["--exact", name, "--test-threads", "1", "--nocapture"])
         .env(ALONE, "1")
         .output()
         .expect("it runs once more");
@@ -147,44 +151,4 @@ fn leases_are_extended_while_the_runtime_has_a_thread_to_spare() {
     let first = guard.valid_until();
     eventually("it was extended", || guard.valid_until() > first);
     assert!(guard.is_valid());
-}
-
-#[test]
-fn a_loss_is_told_in_time_though_every_thread_of_the_runtime_is_blocked() {
-    let runtime = one_thread();
-    let manager = manager(&runtime);
-    let options = LockOptions::new().ttl(200 * MS);
-    let mutex = manager.mutex_with("r", options).expect("a name");
-    let guard = runtime.block_on(mutex.acquire()).expect("it is free");
-    // From here on nobody drives the runtime.
-    let lost = block_on(guard.lost());
-    assert!(matches!(lost.cause, LossCause::TimedOut { .. }), "{lost}");
-    assert!(!guard.is_valid());
-}
-
-#[test]
-fn leases_end_with_their_runtime() {
-    let runtime = two_threads();
-    let manager = manager(&runtime);
-    let mutex = manager.mutex("r").expect("a name");
-    let guard = block_on(mutex.acquire()).expect("it is free");
-    runtime.shutdown_background();
-    eventually(
-        "the lease is lost",
-        || matches!(guard.state(), LeaseState::Lost(lost) if lost.cause == LossCause::Stopped),
-    );
-    let error = block_on(mutex.acquire()).expect_err("nobody is there to ask");
-    assert!(error.to_string().contains("manager"), "{error}");
-}
-
-#[test]
-fn a_runtime_that_has_ended_serves_nobody_and_says_so() {
-    let runtime = two_threads();
-    let there = runtime.handle().clone();
-    runtime.shutdown_background();
-    let builder = LockManager::builder().memory(3).on_runtime(there);
-    let manager = builder.build().expect("nothing is wrong with the options");
-    let mutex = manager.mutex("r").expect("a name");
-    let error = block_on(mutex.acquire()).expect_err("nobody is there to ask");
-    assert!(error.to_string().contains("manager"), "{error}");
 }

@@ -59,6 +59,16 @@ impl Connection {
         self
     }
 
+    /// Goes on within the runtime that runs here. The error is a fragment for people.
+    pub(super) fn change_runtime(&mut self) -> Result<(), String> {
+        if let Some(question) = &mut self.question {
+            *question = Box::pin(sleep(PERIOD));
+        }
+        self.interpreter.change_runtime();
+        let changed = self.stream.change_runtime();
+        changed.map_err(|error| socket::reason(&error))
+    }
+
     /// Whether the node tells of changes to keys.
     pub(super) const fn hints(&self) -> Hints {
         self.interpreter.hints()

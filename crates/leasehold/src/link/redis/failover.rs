@@ -39,7 +39,7 @@ pub(super) struct SentinelWatch {
     /// Has each of them asked at once.
     hurry: Vec<Arc<Notify>>,
     /// Ended with this value.
-    _asking: JoinSet<()>,
+    asking: JoinSet<()>,
 }
 
 /// What came of asking a sentinel.
@@ -50,16 +50,11 @@ struct SentinelAnswer {
 }
 
 impl SentinelWatch {
-    /// Begins to ask them, each by a task of its own: one that does not answer holds up no other.
+    /// Begins to ask them.
     pub(super) fn begin(sentinels: &Sentinels, clock: Clock) -> Self {
-        let (tell, heard) = mpsc::unbounded_channel();
-        let mut asking = JoinSet::new();
         let count = sentinels.hosts.len();
         let hurry: Vec<_> = (0..count).map(|_| Arc::new(Notify::new())).collect();
-        for (turn, hurry) in hurry.iter().enumerate() {
-            let (sentinels, hurry, tell) = (sentinels.clone(), Arc::clone(hurry), tell.clone());
-            asking.spawn(ask_on(sentinels, turn, clock, hurry, tell));
-        }
+        let (heard, asking) = ask(sentinels, clock, &hurry);
         Self {
             sentinels: sentinels.clone(),
             clock,
@@ -67,8 +62,13 @@ impl SentinelWatch {
             heard,
             silent: vec![None; count],
             hurry,
-            _asking: asking,
+            asking,
         }
+    }
+
+    /// Asks them within the runtime that runs here from now on.
+    pub(super) fn change_runtime(&mut self) {
+        (self.heard, self.asking) = ask(&self.sentinels, self.clock, &self.hurry);
     }
 
     /// Waits until it is known where the master is: until a majority agrees, or each sentinel has been asked once.
@@ -222,6 +222,21 @@ impl SentinelWatch {
             *this = silent;
         }
     }
+}
+
+/// Has them asked, each by a task of its own: one that does not answer holds up no other.
+fn ask(
+    sentinels: &Sentinels,
+    clock: Clock,
+    hurry: &[Arc<Notify>],
+) -> (UnboundedReceiver<SentinelAnswer>, JoinSet<()>) {
+    let (tell, heard) = mpsc::unbounded_channel();
+    let mut asking = JoinSet::new();
+    for (turn, hurry) in hurry.iter().enumerate() {
+        let (sentinels, hurry, tell) = (sentinels.clone(), Arc::clone(hurry), tell.clone());
+        asking.spawn(ask_on(sentinels, turn, clock, hurry, tell));
+    }
+    (heard, asking)
 }
 
 /// Asks a sentinel once a period, for as long as anybody wants to know.

@@ -72,6 +72,13 @@ impl Interpreter {
         self.watch = Some(Box::new(watch));
     }
 
+    /// Who says whether the server is the node is asked within the runtime that runs here.
+    pub(super) fn change_runtime(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.change_runtime();
+        }
+    }
+
     /// Whether the node tells of changes to keys.
     pub(super) const fn hints(&self) -> Hints {
         self.hints

@@ -5,7 +5,7 @@ mod tls;
 
 use super::url::{Endpoint, RedisUrl};
 use socket2::{SockRef, TcpKeepalive};
-use std::{io, net::SocketAddr, time::Duration};
+use std::{io, net::SocketAddr, os::fd::AsFd as _, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpStream, UnixStream, lookup_host},
@@ -22,9 +22,34 @@ pub(super) struct Target {
 /// A stream of bytes to and from a node.
 pub(super) type Stream = Box<dyn Duplex>;
 
-pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {
+    /// Waits by the runtime that runs here from now on, for the same connection.
+    fn change_runtime(&mut self) -> io::Result<()>;
+}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+impl Duplex for TcpStream {
+    fn change_runtime(&mut self) -> io::Result<()> {
+        // Another descriptor of the same socket: what the runtime before has of the first goes with it.
+        let same = self.as_fd().try_clone_to_owned()?;
+        *self = Self::from_std(same.into())?;
+        Ok(())
+    }
+}
+
+impl Duplex for UnixStream {
+    fn change_runtime(&mut self) -> io::Result<()> {
+        let same = self.as_fd().try_clone_to_owned()?;
+        *self = Self::from_std(same.into())?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+impl Duplex for tokio::io::DuplexStream {
+    fn change_runtime(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// Connects. Takes at most [`LOOKUP`] for the name, [`CONNECT`] for each of at most four addresses and as
 /// much again for TLS. The error is a fragment for people.

@@ -1,7 +1,7 @@
 //! When a shell that is to end does: behind what it gave to the links and what these have in.
 
 use super::{SlowNode, told};
-use crate::{LeaseGuard, LockManager, Plain, link::NodeName};
+use crate::{LeaseGuard, LeaseState, LockManager, LossCause, Plain, link::NodeName};
 use std::time::Duration;
 use tokio::runtime::{self, Runtime};
 
@@ -68,4 +68,21 @@ fn an_answer_that_comes_in_while_another_is_taken_is_not_late_at_the_end() {
         desk.next = Some(first.clone());
     });
     assert_eq!(end(&runtime, &manager, vec![guard]), Some(0));
+}
+
+#[test]
+fn leases_that_nobody_keeps_any_more_are_lost() {
+    // In a test's time no guardian looks after the shell.
+    let runtime = on_one_thread();
+    let (clock, timeline) = told();
+    let node = SlowNode::new(timeline, Duration::ZERO, false);
+    let builder = LockManager::builder().clock(clock);
+    let manager = node.built(builder.on_runtime(runtime.handle().clone()));
+    let mutex = manager.mutex("r").expect("a name");
+    let guard = runtime.block_on(mutex.try_acquire());
+    let guard = guard.expect("the node has granted");
+    drop(runtime);
+    let state = guard.state();
+    let is_told = matches!(&state, LeaseState::Lost(lost) if lost.cause == LossCause::Stopped);
+    assert!(is_told, "{state:?}");
 }

@@ -1,14 +1,16 @@
 //! TLS, by rustls with the ring provider named, so that no other crate of the program decides for us.
 
-use super::{CONNECT, Stream, reason};
+use super::{CONNECT, Duplex, Stream, reason};
 use crate::link::redis::url::Roots;
 use std::{
+    io,
     path::Path,
     sync::{Arc, OnceLock},
 };
 use tokio::{net::TcpStream, task::spawn_blocking, time::timeout};
 use tokio_rustls::{
     TlsConnector,
+    client::TlsStream,
     rustls::{
         ClientConfig, RootCertStore,
         crypto::ring,
@@ -25,6 +27,12 @@ pub(super) async fn wrap(stream: TcpStream, host: &str, roots: &Roots) -> Result
         Ok(Ok(stream)) => Ok(Box::new(stream)),
         Ok(Err(error)) => Err(format!("TLS failed: {}", reason(&error))),
         Err(_) => Err(format!("TLS took more than {CONNECT:?}")),
+    }
+}
+
+impl Duplex for TlsStream<TcpStream> {
+    fn change_runtime(&mut self) -> io::Result<()> {
+        self.get_mut().0.change_runtime()
     }
 }
 

@@ -1,0 +1,99 @@
+//! The facts about a lock that is held by somebody else.
+
+use crate::{
+    error::{Names, NodeFault, Span},
+    holder::Holder,
+    link::NodeName,
+};
+use leasehold_core::{Owner, Resource};
+use std::{fmt, time::Duration};
+
+/// The facts about a lock that is held by somebody else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Held {
+    /// What was to be locked.
+    pub resource: Resource,
+    /// How many nodes had refused when the vote was decided. Zero if no node did: then other callers of the same manager
+    /// came first, until there was no time left in which the nodes could have answered.
+    pub refused: usize,
+    /// How many grants were needed.
+    pub quorum: usize,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// Who holds it, as most of the nodes that refused tell.
+    pub holder: Option<Owner>,
+    /// How long it is held at most if it is not extended; none if that is not known.
+    pub remaining: Option<Duration>,
+    /// The nodes that refused because they carry somebody's key.
+    pub held_on: Vec<NodeName>,
+    /// The nodes that refused though nobody held it there, since others who wait for it come first. None unless the lock is
+    /// [fair](crate::LockOptions::fair).
+    pub kept_on: Vec<NodeName>,
+    /// The nodes that granted, before the others made it pointless; it was given back there.
+    pub granted_on: Vec<NodeName>,
+    /// How many who wait for it come first, as far as the nodes that refused know; none if the lock is not fair. A waiter that
+    /// tries once is told how many would come before it if it waited. A node keeps 128 places; 255 stands for more.
+    pub ahead: Option<u8>,
+    /// The nodes that did not vote.
+    pub faults: Vec<NodeFault>,
+    /// How many attempts there were.
+    pub attempts: u32,
+    /// How long they took.
+    pub waited: Duration,
+}
+
+impl Held {
+    pub(super) fn write_facts(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.refused == 0 {
+            return out.write_str("other callers of this manager came first");
+        }
+        let (held, kept, quorum) = (Names(&self.held_on), Names(&self.kept_on), self.quorum);
+        let comma = self.remaining.map_or("", |_| ",");
+        match (self.nodes, self.held_on.is_empty(), self.kept_on.is_empty()) {
+            (1, _, true) => self.write_holder(out)?,
+            (1, _, false) => out.write_str("free")?,
+            (nodes, false, true) => {
+                self.write_holder(out)?;
+                write!(out, "{comma} on {held} of {nodes} nodes")?;
+            }
+            (nodes, true, _) => write!(out, "free on {kept} of {nodes} nodes")?,
+            (nodes, false, false) => {
+                self.write_holder(out)?;
+                write!(out, "{comma} on {held} and free on {kept} of {nodes} nodes")?;
+            }
+        }
+        match (self.nodes, self.faults.len()) {
+            (1, _) => {}
+            (_, 0) => write!(out, " (quorum {quorum})")?,
+            (_, silent) => write!(out, ", and {silent} did not vote (quorum {quorum})")?,
+        }
+        self.write_queue(out)
+    }
+
+    /// `held by pid 4711 on db1, whose lease ends in 9.2 s unless extended`, or as much of it as is known.
+    fn write_holder(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.holder {
+            Some(holder) => write!(out, "held by {}", Holder::of(holder))?,
+            None => out.write_str("held elsewhere")?,
+        }
+        match self.remaining {
+            Some(left) => write!(out, ", whose lease ends in {} unless extended", Span(left)),
+            None => Ok(()),
+        }
+    }
+
+    /// A node that has nobody's key and refuses does so for them, so there must be some.
+    fn write_queue(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joint = if self.kept_on.is_empty() {
+            "and"
+        } else {
+            "but"
+        };
+        match self.ahead {
+            None | Some(0) => Ok(()),
+            Some(1) => write!(out, ", {joint} another waits and comes first"),
+            Some(ahead) => write!(out, ", {joint} {ahead} others wait and come first"),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! When the guardian looks, and what it does then.
+
+use super::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const MS: Duration = Duration::from_millis(1);
+const PATIENCE: Duration = Duration::from_millis(25);
+
+/// Something that looks as the test says.
+struct Puppet {
+    look: Mutex<WardState>,
+    rescued: AtomicUsize,
+    has_threads: bool,
+}
+
+impl Ward for Puppet {
+    fn look(&self) -> WardState {
+        *self.look.lock().expect("nobody panics with it")
+    }
+
+    fn rescue(self: Arc<Self>) -> io::Result<()> {
+        self.rescued.fetch_add(1, Ordering::Relaxed);
+        match self.has_threads {
+            true => Ok(()),
+            false => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::from_origin(Duration::from_millis(millis))
+}
+
+fn rest(turns: u64, due: Instant) -> WardState {
+    WardState::Resting(Rest {
+        turns,
+        due,
+        patience: PATIENCE,
+    })
+}
+
+fn watched(has_threads: bool) -> (Arc<Puppet>, Guarded) {
+    let puppet = Arc::new(Puppet {
+        look: Mutex::new(rest(0, Instant::NEVER)),
+        rescued: AtomicUsize::new(0),
+        has_threads,
+    });
+    let watched = Guarded {
+        ward: Arc::<Puppet>::clone(&puppet),
+        turns: 0,
+        patience: AGAIN,
+        is_late: false,
+    };
+    (puppet, watched)
+}
+
+/// Each look in turn: when, what is seen, when to look again, and how often it was rescued by then.
+fn see(has_threads: bool, looks: &[(u64, WardState, Option<Next>, usize)]) {
+    let (puppet, mut watched) = watched(has_threads);
+    for (number, (now, look, next, rescued)) in looks.iter().enumerate() {
+        *puppet.look.lock().expect("nobody panics with it") = *look;
+        assert_eq!(watched.look(at(*now)), *next, "look {number}");
+        let count = puppet.rescued.load(Ordering::Relaxed);
+        assert_eq!(count, *rescued, "look {number}");
+    }
+}
+
+const SOON: Option<Next> = Some(Next::Within(PATIENCE));
+
+#[test]
+fn what_is_late_at_two_looks_without_a_turn_between_is_rescued() {
+    see(
+        true,
+        &[
+            (0, rest(0, at(40)), Some(Next::At(at(65))), 0),
+            (65, rest(0, at(40)), SOON, 0),
+            (90, rest(0, at(40)), None, 1),
+        ],
+    );
+}
+
+#[test]
+fn what_is_turned_however_late_is_left_alone() {
+    see(
+        true,
+        &[
+            (0, rest(1, at(0)), SOON, 0),
+            (25, rest(1, at(0)), SOON, 0),
+            (50, rest(2, at(0)), SOON, 0),
+            (75, rest(2, at(0)), SOON, 0),
+            (100, WardState::Turning, SOON, 0),
+            (125, rest(2, at(0)), SOON, 0),
+            (150, rest(2, at(170)), Some(Next::At(at(195))), 0),
+            (195, rest(2, at(190)), SOON, 0),
+        ],
+    );
+}
+
+#[test]
+fn what_is_deserted_is_rescued_at_once_and_what_has_ended_is_forgotten() {
+    see(true, &[(0, WardState::Deserted, None, 1)]);
+    see(true, &[(0, WardState::Over, None, 0)]);
+}
+
+#[test]
+fn what_finds_no_thread_is_tried_again() {
+    let again = Some(Next::Within(AGAIN));
+    see(
+        false,
+        &[
+            (0, WardState::Deserted, again, 1),
+            (100, WardState::Deserted, again, 2),
+        ],
+    );
+}
+
+#[test]
+fn the_next_look_is_the_soonest_that_anything_wants() {
+    let guardian = Guardian {
+        wards: Mutex::default(),
+        signal: WakeSignal::new(),
+    };
+    assert_eq!(guardian.look(at(0)), Next::At(Instant::NEVER));
+    let wards = [at(100), at(50), at(200)].map(|due| {
+        let (puppet, watched) = watched(true);
+        *puppet.look.lock().expect("nobody panics with it") = rest(0, due);
+        guardian.lock().push(watched);
+        puppet
+    });
+    assert_eq!(
+        guardian.look(at(0)),
+        Next::At(at(50).saturating_add(PATIENCE))
+    );
+    *wards[0].look.lock().expect("nobody panics with it") = WardState::Turning;
+    assert_eq!(guardian.look(at(1)), Next::Within(PATIENCE));
+    *wards[0].look.lock().expect("nobody panics with it") = WardState::Over;
+    *wards[1].look.lock().expect("nobody panics with it") = WardState::Over;
+    assert_eq!(
+        guardian.look(at(2)),
+        Next::At(at(200).saturating_add(PATIENCE))
+    );
+    assert_eq!(guardian.lock().len(), 1);
+}
+
+#[test]
+fn who_is_stuck_is_rescued_though_nothing_was_due_until_something_was_posted() {
+    let guardian = Guardian::start().expect("the system has a thread to give");
+    let (puppet, _) = watched(true);
+    guardian.add(Arc::<Puppet>::clone(&puppet));
+    *puppet.look.lock().expect("nobody panics with it") = rest(0, Instant::ORIGIN);
+    let give_up = Clock::system().now().saturating_add(30_000 * MS);
+    while puppet.rescued.load(Ordering::Relaxed) == 0 {
+        guardian.posted();
+        assert!(Clock::system().now() < give_up, "nobody looked");
+        thread::yield_now();
+    }
+}
