@@ -1,6 +1,9 @@
 //! One master with replicas, found by asking sentinels.
 
-use crate::support::{block_on, eventually};
+use crate::{
+    stuck_runtime::{blocked, two_threads},
+    support::{block_on, eventually},
+};
 use leasehold::{
     AcquireError, LeaseGuard, LockManager, LockOptions, ManagerBuilder, Mode as Kind,
     operate::NodeAnswer,
@@ -132,6 +135,22 @@ fn a_master_that_hangs_is_left_for_the_new_one() {
     let manager = manager.expect("a good address");
     assert!(block_on(wait(&manager).release()).is_released());
     // Its connections stay open.
+    group.master.pause().expect("it runs");
+    group.await_failover();
+    drop(wait(&manager));
+}
+
+#[test]
+fn a_master_that_hangs_is_left_though_every_thread_of_the_runtime_is_blocked() {
+    let group = Group::start();
+    let runtime = two_threads();
+    let manager = {
+        let _within = runtime.enter();
+        let built = group.builder(400 * MS).build_plain();
+        built.expect("a good address")
+    };
+    let _blocks = blocked(&runtime);
+    assert!(block_on(wait(&manager).release()).is_released());
     group.master.pause().expect("it runs");
     group.await_failover();
     drop(wait(&manager));

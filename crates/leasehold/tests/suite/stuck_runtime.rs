@@ -18,7 +18,7 @@ fn one_thread() -> Runtime {
     builder.enable_all().build().expect("a runtime")
 }
 
-fn two_threads() -> Runtime {
+pub(crate) fn two_threads() -> Runtime {
     let mut builder = Builder::new_multi_thread();
     let built = builder.worker_threads(2).enable_all().build();
     built.expect("a runtime")
@@ -40,7 +40,7 @@ fn held(runtime: &Runtime, manager: &LockManager<Plain>, ttl: Duration) -> Lease
 }
 
 /// Blocks both threads of a runtime until what it gives is dropped.
-fn blocked(runtime: &Runtime) -> [mpsc::Sender<()>; 2] {
+pub(crate) fn blocked(runtime: &Runtime) -> [mpsc::Sender<()>; 2] {
     let (tells, told) = mpsc::channel();
     let blocks = [(); 2].map(|()| {
         let (block, until) = mpsc::channel::<()>();
