@@ -152,13 +152,15 @@ impl Engine {
     }
 
     fn end_acquisition(&mut self, now: Instant, place: SlotNumber) {
-        let Some(Work::Acquiring(ended)) = self.slots.take(place) else {
+        let Some(Work::Acquiring(ended)) = self.slots.work_mut(place) else {
             return;
         };
-        self.leave_queue(&ended);
+        if let Some((nodes, tag, request)) = ended.leaving() {
+            self.outbox.send(nodes, tag, request);
+        }
         let (id, level) = (ended.operation(), ended.contention_level());
         let resource = ended.resource().clone();
-        match ended.into_end() {
+        match ended.take_end() {
             Some(End::Won(won)) => {
                 let (lease, telling) = (won.lease(), self.nodes.telling());
                 let renewal = Renewal::new(now, won, self.quorum, telling);
@@ -169,7 +171,7 @@ impl Engine {
             }
             Some(End::Failed(failure)) => {
                 self.slots.remove(place);
-                self.events.push_back((id, Event::NotAcquired(*failure)));
+                self.events.push_back((id, Event::NotAcquired(failure)));
                 self.leave(now, &resource, id);
             }
             None => self.slots.remove(place),
