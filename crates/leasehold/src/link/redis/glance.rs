@@ -1,48 +1,36 @@
 //! The answers that nearly every request gets, read as they lie in the buffer.
 
-use super::reply::{digits, grant};
-#[cfg(any(test, feature = "wire"))]
-use leasehold_core::Vote;
-use leasehold_core::{FencingToken, Owner, Refusal};
+use super::{codec::digits, reply::grant};
+use leasehold_core::{FencingToken, Owner, Refusal, Vote};
 use std::time::Duration;
 
-/// Reads the grant that nearly every request gets as it lies in `bytes`: its counter and what the node's clock showed, if
-/// they are told, and how long it is. None for every other, and for one that has not come in full: they are taken for a
-/// frame first, and mean the same then.
+/// Reads the reply that nearly every request gets as it lies in `bytes`: the vote, what the node's clock showed, if that is
+/// told, and how long the reply is. It is a grant, or the refusal by a key that has an owner and a TTL. None for every
+/// other, and for one that has not come in full: they are taken for a frame first, and mean the same then.
+pub(super) fn at_a_glance(bytes: &[u8], is_set: bool) -> Option<(Vote, Option<Duration>, usize)> {
+    if let Some((counter, time, rest)) = granted(bytes, is_set) {
+        return Some((Vote::Granted { counter }, time, bytes.len() - rest.len()));
+    }
+    let (refusal, time, rest) = refused(bytes).filter(|_| !is_set)?;
+    Some((Vote::Refused(refusal), time, bytes.len() - rest.len()))
+}
+
+/// Reads a grant alone: its counter and the time, if they are told, and what follows.
 #[inline]
 pub(super) fn granted(
     bytes: &[u8],
     is_set: bool,
-) -> Option<(Option<FencingToken>, Option<Duration>, usize)> {
-    let (counter, time, rest) = match behind_grant(bytes, is_set) {
-        Some(rest) => (None, None, rest),
-        None if is_set => return None,
-        None => {
-            let (text, rest) = bulk(bytes)?;
-            let (counter, time) = grant(text)?;
-            (counter, time, rest)
-        }
-    };
-    Some((counter, time, bytes.len() - rest.len()))
-}
-
-/// Reads either.
-#[cfg(any(test, feature = "wire"))]
-pub(super) fn at_a_glance(bytes: &[u8], is_set: bool) -> Option<(Vote, Option<Duration>, usize)> {
-    if let Some((counter, time, length)) = granted(bytes, is_set) {
-        return Some((Vote::Granted { counter }, time, length));
+) -> Option<(Option<FencingToken>, Option<Duration>, &[u8])> {
+    if is_set {
+        let rest = bytes.strip_prefix(b"+OK\r\n")?;
+        return Some((None, None, rest));
     }
-    let (refusal, time, length) = refused(bytes, is_set)?;
-    Some((Vote::Refused(refusal), time, length))
-}
-
-/// What follows in `bytes` on a grant that says nothing else, if they begin with one.
-#[inline]
-pub(super) fn behind_grant(bytes: &[u8], is_set: bool) -> Option<&[u8]> {
-    match is_set {
-        true => bytes.strip_prefix(b"+OK\r\n"),
-        false => bytes.strip_prefix(b"$7\r\ngranted\r\n"),
+    if let Some(rest) = bytes.strip_prefix(b"$7\r\ngranted\r\n") {
+        return Some((None, None, rest));
     }
+    let (text, rest) = bulk(bytes)?;
+    let (counter, time) = grant(text)?;
+    Some((counter, time, rest))
 }
 
 /// Reads what the replies to a call for `several` locks begin with, each of which stands for itself: how long it is. None if
@@ -56,12 +44,12 @@ pub(super) fn opens(bytes: &[u8], several: usize) -> Option<usize> {
     (is_of_each && is_all).then_some(bytes.len() - rest.len())
 }
 
-/// Reads the refusal by a key that has an owner and a TTL, likewise.
-pub(super) fn refused(bytes: &[u8], is_set: bool) -> Option<(Refusal, Option<Duration>, usize)> {
+/// Reads the refusal by a key that has an owner and a TTL.
+fn refused(bytes: &[u8]) -> Option<(Refusal, Option<Duration>, &[u8])> {
     let ([b'*', count @ (b'3' | b'4')], rest) = bytes.split_at_checked(2)? else {
         return None;
     };
-    let (holder, rest) = bulk(rest.strip_prefix(b"\r\n:0\r\n").filter(|_| !is_set)?)?;
+    let (holder, rest) = bulk(rest.strip_prefix(b"\r\n:0\r\n")?)?;
     let (pttl_ms, rest) = integer(rest)?;
     let (time, rest) = match count {
         b'3' => (None, rest),
@@ -73,7 +61,7 @@ pub(super) fn refused(bytes: &[u8], is_set: bool) -> Option<(Refusal, Option<Dur
         queued: None,
     };
     let time = time.map(Duration::from_micros);
-    Some((refusal, time, bytes.len() - rest.len()))
+    Some((refusal, time, rest))
 }
 
 /// Reads a text that is told with its length.

@@ -6,9 +6,10 @@ use super::{
 };
 use crate::link::{
     LinkEvent,
-    redis::{glance::behind_grant, kind::Kind},
+    redis::{glance::granted, kind::Kind},
 };
-use leasehold_core::Vote;
+use leasehold_core::{Reading, Vote};
+use std::time::Duration;
 
 impl Backlog {
     /// The request that the next answer is to, if it is to one and all of it has left.
@@ -91,12 +92,13 @@ impl Backlog {
         next_begins_at <= self.left_at()
     }
 
-    /// Takes the grants that `received` begins with, of those kinds of which `is_set` tells how they are said, until `limit` events are there. Of a call, `due` answers are still to come. Tells how many they are, and how
-    /// long.
+    /// Takes the grants that `received` begins with, of those kinds of which `is_set` tells how they are said, until
+    /// `limit` events are there. Of a call, `due` answers are still to come, and others have `told` this time. Tells how
+    /// many the grants are, and how long.
     pub(in super::super) fn take_grants(
         &mut self,
         received: &[u8],
-        due: usize,
+        (due, told): (usize, &mut Option<Duration>),
         is_set: impl Fn(Kind) -> Option<bool>,
         events: &mut Vec<LinkEvent>,
         limit: usize,
@@ -111,12 +113,20 @@ impl Backlog {
             let Due::Request(waiting) = place else {
                 break;
             };
-            let stands_alone = waiting.behind == 0 || count < due;
+            let is_open = count < due;
+            let stands_alone = waiting.behind == 0 || is_open;
             let is_set = is_set(waiting.kind).filter(|_| stands_alone && events.len() < limit);
-            let Some(behind) = is_set.and_then(|is_set| behind_grant(rest, is_set)) else {
+            let Some((counter, time, behind)) = is_set.and_then(|it| granted(rest, it)) else {
                 break;
             };
-            events.push(LinkEvent::Reply(waiting.tag, Vote::GRANTED));
+            if let Some(node) = time
+                && !(is_open && *told == time)
+            {
+                let asked = waiting.given;
+                events.push(LinkEvent::Clock(Reading { node, asked }));
+                *told = time;
+            }
+            events.push(LinkEvent::Reply(waiting.tag, Vote::Granted { counter }));
             releases += usize::from(waiting.kind == Kind::Release);
             answered = waiting.begins_at;
             (rest, count) = (behind, count + 1);

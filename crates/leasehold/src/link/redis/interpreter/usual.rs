@@ -13,7 +13,7 @@ use leasehold_core::{Instant, Reading, Vote};
 use std::time::Duration;
 
 impl Interpreter {
-    /// Takes grants that say nothing else, as most answers do, several at once. Tells how many, and how long they are.
+    /// Takes grants on which nothing follows, as most answers are, several at once. Tells how many, and how long they are.
     pub(super) fn take_grants(
         &mut self,
         bytes: &[u8],
@@ -26,7 +26,10 @@ impl Interpreter {
             let is_all = !is_awaited && !self.looks(&Vote::GRANTED, kind);
             is_all.then(|| self.is_set(kind))
         };
-        let taken = backlog.take_grants(bytes, self.due, is_set, events, limit);
+        let mut told = self.told;
+        let call = (self.due, &mut told);
+        let taken = backlog.take_grants(bytes, call, is_set, events, limit);
+        self.told = told;
         self.due = self.due.saturating_sub(taken.0);
         taken
     }
@@ -56,18 +59,11 @@ impl Interpreter {
             return Ok(opens);
         }
         let is_set = self.is_set(waiting.kind);
-        // Each is told as what it is, from here: votes are large, and most are a word.
-        if let Some((counter, time, length)) = glance::granted(bytes, is_set) {
-            let vote = Vote::Granted { counter };
-            self.take_vote(vote, time, &waiting, backlog, events)?;
-            Ok(Some(length))
-        } else if let Some((refusal, time, length)) = glance::refused(bytes, is_set) {
-            let vote = Vote::Refused(refusal);
-            self.take_vote(vote, time, &waiting, backlog, events)?;
-            Ok(Some(length))
-        } else {
-            Ok(None)
-        }
+        let Some((vote, time, length)) = glance::at_a_glance(bytes, is_set) else {
+            return Ok(None);
+        };
+        self.take_vote(vote, time, &waiting, backlog, events)?;
+        Ok(Some(length))
     }
 
     /// Takes a vote that was read at a glance.
