@@ -34,6 +34,7 @@ use crate::{
     timing::{Drift, Ttl},
 };
 use alloc::{boxed::Box, collections::VecDeque};
+use contention::leave_queue;
 use core::time::Duration;
 use held_back::HeldBack;
 use index::SlotKey;
@@ -337,7 +338,7 @@ impl Engine {
             return;
         };
         let resource = acquisition.resource().clone();
-        self.leave_queue(&acquisition);
+        leave_queue(&acquisition, &mut self.outbox);
         let (failure, attempt) = acquisition.cancel(now);
         self.events
             .push_back((id, Event::NotAcquired(Box::new(failure))));

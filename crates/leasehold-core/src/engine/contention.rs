@@ -155,9 +155,7 @@ impl Engine {
         let Some(Work::Acquiring(ended)) = self.slots.work_mut(place) else {
             return;
         };
-        if let Some((nodes, tag, request)) = ended.leaving() {
-            self.outbox.send(nodes, tag, request);
-        }
+        leave_queue(ended, &mut self.outbox);
         let (id, level) = (ended.operation(), ended.contention_level());
         let resource = ended.resource().clone();
         match ended.take_end() {
@@ -177,13 +175,13 @@ impl Engine {
             None => self.slots.remove(place),
         }
     }
+}
 
-    /// Tells the nodes that somebody waits no longer, but for those that took it out of their queues when it won. A place
-    /// that is kept all the same ends by itself.
-    pub(super) fn leave_queue(&mut self, ended: &Acquisition) {
-        if let Some((nodes, tag, request)) = ended.leaving() {
-            self.outbox.send(nodes, tag, request);
-        }
+/// Tells the nodes that somebody waits no longer, but for those that took it out of their queues when it won. A place
+/// that is kept all the same ends by itself.
+pub(super) fn leave_queue(ended: &Acquisition, outbox: &mut Outbox) {
+    if let Some((nodes, tag, request)) = ended.leaving() {
+        outbox.send(nodes, tag, request);
     }
 }
 
