@@ -164,16 +164,16 @@ impl Acquisition {
         }
     }
 
-    /// How it ended, if it has.
-    pub(crate) fn into_end(self) -> Option<End> {
-        match self.phase {
+    /// How it ended, if it has; once. It is large, and stays where it is.
+    pub(crate) fn take_end(&mut self) -> Option<End> {
+        match core::mem::replace(&mut self.phase, Phase::Resting(Rest::NEW)) {
             Phase::Won(attempt, confirmed) => Some(End::Won(Won {
                 attempt,
                 token: confirmed.token,
-                config: self.config,
+                config: Arc::clone(&self.config),
                 seed: self.seed,
                 confirmed: confirmed.nodes,
-                steps: self.steps,
+                steps: core::mem::take(&mut self.steps),
                 begun: confirmed.span.begun,
                 valid_until: confirmed.span.valid_until,
             })),
@@ -193,30 +193,38 @@ impl Acquisition {
         now: Instant,
         (node, server): (NodeId, Option<ServerId>),
         tag: Tag,
-        vote: Vote,
+        vote: &Vote,
         outbox: &mut Outbox,
     ) -> Progress {
         if let Phase::Resting(rest) = &mut self.phase {
             if rest.inquiry == Some(tag.attempt) {
-                rest.learn(now, node, vote, self.last_owner.as_ref());
+                rest.learn(now, node, vote.clone(), self.last_owner.as_ref());
                 self.look_at_blockers(now);
             }
             return Progress::default();
         }
-        let is_first = tag.step == Attempt::ACQUIRE_STEP;
-        let is_fenced = self.config.is_fenced && is_first;
+        let (Phase::Voting(attempt) | Phase::Probing(attempt, _) | Phase::Agreeing(attempt, ..)) =
+            &mut self.phase
+        else {
+            return Progress::default();
+        };
+        if tag.attempt != attempt.id() {
+            return Progress::default();
+        }
+        attempt.settle(now, node, tag.step, vote);
+        let is_first_fenced = self.config.is_fenced && tag.step == Attempt::ACQUIRE_STEP;
+        let lacks_counter = is_first_fenced && matches!(vote, Vote::Granted { counter: None });
+        let without = lacks_counter.then(without_counter);
+        let vote = without.as_ref().unwrap_or(vote);
         match &mut self.phase {
-            Phase::Voting(attempt) | Phase::Probing(attempt, _) if tag.attempt == attempt.id() => {
-                attempt.settle(now, node, tag.step, &vote);
-                let vote = counted(vote, is_fenced);
-                attempt.round.handle_from(node, tag.step, vote, server);
-            }
-            Phase::Agreeing(attempt, agreement, _) if tag.attempt == attempt.id() => {
-                attempt.settle(now, node, tag.step, &vote);
-                let vote = counted(vote, is_fenced);
+            Phase::Agreeing(attempt, agreement, _) => {
+                let vote = vote.clone();
                 agreement.handle_reply((node, server), tag.step, vote, attempt, outbox);
             }
-            _ => return Progress::default(),
+            Phase::Voting(attempt) | Phase::Probing(attempt, _) => {
+                attempt.round.handle_from(node, tag.step, vote, server);
+            }
+            Phase::Resting(_) | Phase::Won(..) | Phase::Failed(_) => {}
         }
         self.decide(now, outbox)
     }
@@ -475,14 +483,9 @@ impl Acquisition {
     }
 }
 
-/// A first vote as it counts: without a counter there is no token, so a grant that tells none is as good as
-/// none where a token is wanted.
-fn counted(vote: Vote, is_fenced: bool) -> Vote {
-    match vote {
-        Vote::Granted { counter: None } if is_fenced => Vote::Unknown(Fault::new(
-            FaultKind::Rejected,
-            "granted without telling its counter",
-        )),
-        vote => vote,
-    }
+/// What a first vote counts for that grants without telling a counter: without one there is no token, so such a grant is
+/// as good as none where a token is wanted.
+fn without_counter() -> Vote {
+    let detail = "granted without telling its counter";
+    Vote::Unknown(Fault::new(FaultKind::Rejected, detail))
 }

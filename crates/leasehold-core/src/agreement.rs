@@ -41,13 +41,13 @@ impl Agreement {
             settling,
         };
         for node in agreement.settling.confirmed().iter() {
-            agreement.count(node, Vote::GRANTED);
+            agreement.count(node, &Vote::GRANTED);
         }
         for (node, refusal) in vote.refusals() {
-            agreement.count(*node, Vote::Refused(refusal.clone()));
+            agreement.count(*node, &Vote::Refused(refusal.clone()));
         }
         for (node, fault) in vote.faults() {
-            agreement.count(*node, Vote::Unknown(fault.clone()));
+            agreement.count(*node, &Vote::Unknown(fault.clone()));
         }
         if agreement.token().is_none() {
             agreement.raise(agreement.settling.below(), attempt, outbox);
@@ -81,7 +81,7 @@ impl Agreement {
             } else {
                 self.settling.doubted(node);
             }
-            return self.count(node, vote);
+            return self.count(node, &vote);
         }
         // Argument S7: a second answer of one node is not another node's.
         let has_voted = self.round.tally().answered().contains(node) || self.keys().contains(node);
@@ -90,7 +90,7 @@ impl Agreement {
         }
         match vote {
             Vote::Granted { .. } if !self.servers.admit(node, server) => {
-                self.count(node, Vote::Unknown(Fault::same_node()));
+                self.count(node, &Vote::Unknown(Fault::same_node()));
             }
             Vote::Granted {
                 counter: Some(counter),
@@ -98,13 +98,13 @@ impl Agreement {
                 if self.settling.granted(node, counter) {
                     self.raise(NodeSet::of(node), attempt, outbox);
                 } else if self.settling.confirmed().contains(node) {
-                    self.count(node, Vote::GRANTED);
+                    self.count(node, &Vote::GRANTED);
                 } else {
                     let beyond = Fault::new(FaultKind::Rejected, "its counter is beyond the token");
-                    self.count(node, Vote::Unknown(beyond));
+                    self.count(node, &Vote::Unknown(beyond));
                 }
             }
-            vote => self.count(node, vote),
+            vote => self.count(node, &vote),
         }
     }
 
@@ -115,7 +115,7 @@ impl Agreement {
             self.round.doubt(node, fault);
         } else {
             // It was asked to raise its counter: whatever it answers comes to nothing.
-            self.count(node, Vote::Unknown(fault));
+            self.count(node, &Vote::Unknown(fault));
         }
     }
 
@@ -171,7 +171,7 @@ impl Agreement {
         outbox.send(nodes, attempt.tag(self.round.step()), request);
     }
 
-    fn count(&mut self, node: NodeId, vote: Vote) {
+    fn count(&mut self, node: NodeId, vote: &Vote) {
         self.round.handle(node, self.round.step(), vote);
     }
 }

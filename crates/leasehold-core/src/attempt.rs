@@ -169,8 +169,10 @@ impl Attempt {
         if creates {
             self.learn_whose(node, step, vote);
         }
-        self.further
-            .retain(|request| !request.unanswered.is_empty());
+        if !self.further.is_empty() {
+            self.further
+                .retain(|request| !request.unanswered.is_empty());
+        }
         let effective = match vote {
             Vote::Granted { .. } => true,
             Vote::Unknown(fault) => fault.may_have_happened(),

@@ -33,7 +33,8 @@ use crate::{
     time::Instant,
     timing::{Drift, Ttl},
 };
-use alloc::collections::VecDeque;
+use alloc::{boxed::Box, collections::VecDeque};
+use contention::leave_queue;
 use core::time::Duration;
 use held_back::HeldBack;
 use index::SlotKey;
@@ -91,7 +92,8 @@ impl Engine {
     }
 
     /// Begins an operation at `now`, read before anything is sent for it. The caller draws its `id`, and never the same
-    /// one twice for this engine: by it answers find the operation. `seed` is called if the operation is to make owners,
+    /// one twice for this engine: by it answers find the operation. But the end of a lease may have the lease's own: what
+    /// is told of that id from then on is told of the end. `seed` is called if the operation is to make owners,
     /// and what it returns must be fresh.
     pub fn submit(
         &mut self,
@@ -110,7 +112,7 @@ impl Engine {
                 resource,
                 owner,
                 timing,
-            } => self.prolong(now, id, resource, owner, timing),
+            } => self.prolong(now, id, resource, owner, *timing),
             Operation::Heartbeat(lease) => self.heartbeat(now, lease),
             Operation::Release(lease) => self.release(now, id, lease),
             Operation::HandOver(lease) => self.hand_over(now, id, lease),
@@ -119,7 +121,7 @@ impl Engine {
                 resource,
                 owner,
                 timing,
-            } => self.evict(now, id, resource, owner, timing),
+            } => self.evict(now, id, resource, owner, *timing),
             Operation::Cancel(acquisition) => self.cancel(now, acquisition),
         }
     }
@@ -139,20 +141,20 @@ impl Engine {
         match self.slots.work(place) {
             Some(Work::Acquiring(_)) => {
                 self.turn_acquisition(now, place, |acquisition, _, outbox| {
-                    acquisition.handle_reply(now, (node, server), tag, vote, outbox)
+                    acquisition.handle_reply(now, (node, server), tag, &vote, outbox)
                 });
             }
             Some(Work::Held(_)) => {
                 self.turn_renewal(now, place, |renewal, outbox| {
-                    renewal.handle_reply(now, (node, server), tag, vote, outbox)
+                    renewal.handle_reply(now, (node, server), tag, &vote, outbox)
                 });
             }
-            Some(Work::Releasing(_)) => self.hear_release(now, place, node, tag, vote),
+            Some(Work::Releasing(_)) => self.hear_release(now, place, node, tag, &vote),
             Some(Work::Asking(_)) => {
                 self.turn_inquiry(now, place, |it| it.handle_reply(node, server, vote));
             }
             Some(Work::Prolonging(_)) => self.turn_prolongation(now, place, |extension| {
-                extension.round.handle_from(node, tag.step, vote, server);
+                extension.round.handle_from(node, tag.step, &vote, server);
             }),
             Some(Work::Between) | None => {}
         }
@@ -336,9 +338,10 @@ impl Engine {
             return;
         };
         let resource = acquisition.resource().clone();
-        self.leave_queue(&acquisition);
+        leave_queue(&acquisition, &mut self.outbox);
         let (failure, attempt) = acquisition.cancel(now);
-        self.events.push_back((id, Event::NotAcquired(failure)));
+        self.events
+            .push_back((id, Event::NotAcquired(Box::new(failure))));
         match attempt {
             Some(attempt) => self.release_at(now, place, attempt, None, None),
             None => self.slots.remove(place),
@@ -376,11 +379,16 @@ impl Engine {
         }
     }
 
+    #[inline]
     fn tell(&mut self, id: OperationId, effects: renewal::Effects) {
         // Most answers change nothing.
-        if effects.changes.is_empty() && effects.extended.is_empty() {
-            return;
+        if !effects.changes.is_empty() || !effects.extended.is_empty() {
+            self.tell_all(id, effects);
         }
+    }
+
+    #[inline(never)]
+    fn tell_all(&mut self, id: OperationId, effects: renewal::Effects) {
         for change in effects.changes {
             self.events.push_back((id, Event::Changed(change)));
         }

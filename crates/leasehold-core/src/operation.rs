@@ -14,7 +14,7 @@ use crate::{
     time::Instant,
     timing::{Timing, Ttl},
 };
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 use core::time::Duration;
 
 /// Something to do.
@@ -42,7 +42,7 @@ pub enum Operation {
         /// Whose.
         owner: Owner,
         /// For how long, and how long a node may take.
-        timing: Timing,
+        timing: Box<Timing>,
     },
     /// The holder of the lease that this acquisition won reports progress. Ends without an event.
     Heartbeat(OperationId),
@@ -66,7 +66,7 @@ pub enum Operation {
         /// Whose.
         owner: Owner,
         /// How long a node may take, and for how long those that do not answer are asked again.
-        timing: Timing,
+        timing: Box<Timing>,
     },
     /// Give up this acquisition. The acquisition ends with [`Event::NotAcquired`], this operation
     /// without an event. Does nothing to an acquisition that has ended.
@@ -83,7 +83,7 @@ pub enum Event {
     /// The resource is ours until the lease's end.
     Acquired(Lease),
     /// The resource is not ours.
-    NotAcquired(AcquireFailure),
+    NotAcquired(Box<AcquireFailure>),
     /// The lease is valid until then.
     Extended(Instant),
     /// The lease is as valid as it was.

@@ -119,11 +119,12 @@ impl Tally {
     #[must_use]
     pub fn decision(&self, quorum: Quorum) -> Decision {
         let granted = self.granted.len();
+        if granted >= quorum.needed {
+            return Decision::Won;
+        }
         let open = quorum.nodes.without(self.answered()).len();
         let against = self.refused.union(self.unknown).len();
-        if granted >= quorum.needed {
-            Decision::Won
-        } else if against > quorum.spare() {
+        if against > quorum.spare() {
             assert!(
                 granted.saturating_add(open) < quorum.needed,
                 "a lost vote could not have been won any more"

@@ -6,7 +6,7 @@ use crate::{
     node_set::{NodeId, NodeSet},
     outbox::Outbox,
     owner::Owner,
-    quorum::{Decision, Quorum},
+    quorum::Quorum,
     request::{AttemptId, Fault, FaultKind, OperationId, Tag, Vote},
     resource::Resource,
     time::Instant,
@@ -156,23 +156,15 @@ impl Releasing {
         now: Instant,
         node: NodeId,
         tag: Tag,
-        vote: Vote,
+        vote: &Vote,
         outbox: &mut Outbox,
     ) {
-        let creates = self.attempt.creates(node, tag.step);
-        self.attempt.settle(now, node, tag.step, &vote);
-        if let Some((tag, leave)) = self.attempt.leaving(&vote) {
-            outbox.send(NodeSet::of(node), tag, leave);
+        if !self.is_release_step(tag.step) {
+            return self.hear_earlier(now, node, tag.step, vote, outbox);
         }
-        if creates {
-            if vote.is_granted() {
-                self.hear_straggler(now, node, outbox);
-            }
-            return;
-        }
-        self.has_deleted |= vote.is_granted() && tag.step >= self.first;
+        self.has_deleted |= vote.is_granted();
         if self.latest(node) == tag.step {
-            match &vote {
+            match vote {
                 // Argument S5: it had granted, and now it has no such key. The release may have come before the key.
                 Vote::Refused(_) if self.granted_late.contains(node) => {
                     self.ask(now, NodeSet::of(node), outbox);
@@ -227,6 +219,25 @@ impl Releasing {
         self.ask(now, NodeSet::of(node), outbox);
     }
 
+    /// The late answer to what was asked before the release. It deletes nothing.
+    fn hear_earlier(
+        &mut self,
+        now: Instant,
+        node: NodeId,
+        step: u32,
+        vote: &Vote,
+        outbox: &mut Outbox,
+    ) {
+        let creates = self.attempt.creates(node, step);
+        self.attempt.settle(now, node, step, vote);
+        if let Some((tag, leave)) = self.attempt.leaving(vote) {
+            outbox.send(NodeSet::of(node), tag, leave);
+        }
+        if creates && vote.is_granted() {
+            self.hear_straggler(now, node, outbox);
+        }
+    }
+
     /// A grant was heard after the release was sent. On a connection that keeps the order, that release deletes the key,
     /// and nothing need be sent twice; its answer tells.
     fn hear_straggler(&mut self, now: Instant, node: NodeId, outbox: &mut Outbox) {
@@ -256,7 +267,7 @@ impl Releasing {
             for node in self.held_back.iter() {
                 let fault = Fault::new(FaultKind::Busy, NO_ROOM);
                 let step = self.attempt.round.step();
-                self.attempt.round.handle(node, step, Vote::Unknown(fault));
+                self.attempt.round.handle(node, step, &Vote::Unknown(fault));
             }
         }
         self.attempt.round.handle_timeout(now);
@@ -268,16 +279,18 @@ impl Releasing {
         }
     }
 
-    /// The outcome, once there is one, and those who wait for it, once.
+    /// The outcome, once there is one, with who waits for it and the others who do, once.
+    #[inline]
     pub(crate) fn take_outcome(
         &mut self,
-    ) -> Option<(impl Iterator<Item = OperationId> + use<>, ReleaseOutcome)> {
-        if self.waiting.is_none() || !self.is_decided() {
-            return None;
-        }
-        let outcome = self.outcome();
-        let too = core::mem::take(&mut self.waiting_too);
-        Some((self.waiting.take().into_iter().chain(too), outcome))
+    ) -> Option<(OperationId, Vec<OperationId>, ReleaseOutcome)> {
+        let first = self.waiting.filter(|_| self.is_decided())?;
+        self.waiting = None;
+        Some((
+            first,
+            core::mem::take(&mut self.waiting_too),
+            self.outcome(),
+        ))
     }
 
     /// Whether nothing is left to do.
@@ -291,6 +304,7 @@ impl Releasing {
     }
 
     /// When to look at the clock again; none if only an answer changes anything.
+    #[inline]
     pub(crate) fn wake_at(&self, now: Instant) -> Option<Instant> {
         let end = if self.waiting.is_some() {
             Some(self.attempt.round.closes())
@@ -338,11 +352,13 @@ impl Releasing {
     }
 
     /// A quorum of deletions decides at once; anything else is worth the answers of all nodes.
+    #[inline]
     fn is_decided(&self) -> bool {
         let tally = self.attempt.round.tally();
-        self.attempt.round.decision() == Decision::Won || tally.answered() == self.quorum.nodes()
+        tally.granted().len() >= self.quorum.needed() || tally.answered() == self.quorum.nodes()
     }
 
+    #[inline(never)]
     fn outcome(&self) -> ReleaseOutcome {
         let tally = self.attempt.round.tally();
         let settled = tally.granted().union(tally.refused());

@@ -205,23 +205,20 @@ impl Renewal {
         now: Instant,
         (node, server): (NodeId, Option<ServerId>),
         tag: Tag,
-        vote: Vote,
+        vote: &Vote,
         outbox: &mut Outbox,
     ) -> Effects {
         let mut effects = Effects::default();
-        self.attempt.settle(now, node, tag.step, &vote);
-        if let Some((tag, leave)) = self.attempt.leaving(&vote) {
+        self.attempt.settle(now, node, tag.step, vote);
+        if let Some((tag, leave)) = self.attempt.leaving(vote) {
             outbox.send(NodeSet::of(node), tag, leave);
         }
-        self.repair.handle_reply(node, tag.step, &vote);
-        self.learn_watched(now, tag.step, &vote);
+        self.repair.handle_reply(node, tag.step, vote);
+        self.learn_watched(now, tag.step, vote);
         // Argument S7: a node that has not set the key itself shows what another address of the same server has set.
-        let vote = match vote {
-            Vote::Granted { .. } if self.attempt.strangers().contains(node) => {
-                Vote::Unknown(Fault::same_node())
-            }
-            vote => vote,
-        };
+        let is_another = vote.is_granted() && self.attempt.strangers().contains(node);
+        let another = is_another.then(|| Vote::Unknown(Fault::same_node()));
+        let vote = another.as_ref().unwrap_or(vote);
         if vote.is_granted() {
             self.confirmed.confirm(node, tag.step, server);
         }

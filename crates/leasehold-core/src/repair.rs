@@ -62,6 +62,9 @@ impl Repair {
         attempt: &mut Attempt,
         out: &mut Outbox,
     ) {
+        if self.missing.is_empty() {
+            return;
+        }
         // Another address of a server is given no key: the server gets it by the one under which it has voted.
         let missing = self.missing.without(attempt.twins());
         let voters = missing.without(attempt.strangers());

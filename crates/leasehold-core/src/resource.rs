@@ -65,8 +65,9 @@ impl Resource {
         self.name.as_bytes()
     }
 
-    /// 64-bit FNV-1a of the name.
-    pub(crate) const fn fingerprint(&self) -> u64 {
+    /// 64-bit FNV-1a of the name: others may have the same.
+    #[must_use]
+    pub const fn fingerprint(&self) -> u64 {
         self.hash
     }
 }

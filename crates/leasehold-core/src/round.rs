@@ -66,21 +66,20 @@ impl Round {
         &mut self,
         node: NodeId,
         step: u32,
-        vote: Vote,
+        vote: &Vote,
         server: Option<ServerId>,
     ) {
         let counts = step != self.step || !vote.is_granted() || self.servers.admit(node, server);
-        let vote = if counts {
-            vote
+        if counts {
+            self.handle(node, step, vote);
         } else {
-            Vote::Unknown(Fault::same_node())
-        };
-        self.handle(node, step, vote);
+            self.handle(node, step, &Vote::Unknown(Fault::same_node()));
+        }
     }
 
     /// Counts a node's answer to request number `step`. Answers to other requests, and a node's second
     /// answer, change nothing.
-    pub fn handle(&mut self, node: NodeId, step: u32, vote: Vote) {
+    pub fn handle(&mut self, node: NodeId, step: u32, vote: &Vote) {
         if step != self.step {
             return;
         }
@@ -95,11 +94,11 @@ impl Round {
         match vote {
             Vote::Granted { counter } => {
                 if let Some(counter) = counter {
-                    self.counters.push((node, counter));
+                    self.counters.push((node, *counter));
                 }
             }
-            Vote::Refused(refusal) => self.refusals.push((node, refusal)),
-            Vote::Unknown(fault) => self.faults.push((node, fault)),
+            Vote::Refused(refusal) => self.refusals.push((node, refusal.clone())),
+            Vote::Unknown(fault) => self.faults.push((node, fault.clone())),
         }
     }
 
@@ -119,7 +118,7 @@ impl Round {
         }
         let limit = self.closes.saturating_since(self.started);
         for node in self.quorum.nodes().without(self.tally.answered()).iter() {
-            self.handle(node, self.step, Vote::Unknown(Fault::silent(limit)));
+            self.handle(node, self.step, &Vote::Unknown(Fault::silent(limit)));
         }
     }
 

@@ -55,7 +55,7 @@ impl World {
             Operation::Prolong {
                 resource: lease.resource.clone(),
                 owner: lease.owner.clone(),
-                timing,
+                timing: Box::new(timing),
             },
         );
         let holder = Holder { client, operation };
@@ -74,7 +74,7 @@ impl World {
             Operation::Evict {
                 resource: lease.resource.clone(),
                 owner: lease.owner.clone(),
-                timing,
+                timing: Box::new(timing),
             },
         );
         self.clients[client].slots[slot].state = State::Tending(operation);

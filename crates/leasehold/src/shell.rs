@@ -91,21 +91,31 @@ pub(crate) struct Shell {
 
 /// What is under way for somebody, and whom to tell of it.
 enum Underway {
-    /// An acquisition, or the lease that it has won.
+    /// An acquisition, the lease that it has won, and the end of that.
     Lease {
         side: ShellSide,
-        is_held: bool,
+        stage: Stage,
     },
-    /// The end of a lease that its holder has let go, and waits for.
-    End(ShellSide),
     Extend(Promise<Extended>),
     Evict(Promise<ReleaseOutcome>),
     Inspect(Promise<Inspected>),
 }
 
+/// How far a lease is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Wanted,
+    Held,
+    /// Its holder has let it go, and waits for the end.
+    LetGo,
+}
+
 impl Underway {
     const fn is_held(&self) -> bool {
-        matches!(self, Self::Lease { is_held: true, .. })
+        let Self::Lease { stage, .. } = self else {
+            return false;
+        };
+        matches!(stage, Stage::Held)
     }
 }
 
@@ -226,7 +236,7 @@ impl Shell {
                 let operation = Operation::Evict {
                     resource,
                     owner,
-                    timing: *timing,
+                    timing,
                 };
                 self.submit_for(now, operation, Underway::Evict(answer));
             }
@@ -239,7 +249,7 @@ impl Shell {
                 let operation = Operation::Prolong {
                     resource,
                     owner,
-                    timing: *timing,
+                    timing,
                 };
                 self.submit_for(now, operation, Underway::Extend(answer));
             }
@@ -251,14 +261,20 @@ impl Shell {
     fn acquire(&mut self, now: Instant, acquire: AcquireRequest, side: ShellSide) {
         self.patience = self.patience.min(driver::patience(&acquire.config.timing));
         let id = side.0.operation();
-        let is_held = false;
-        self.pending.insert(id, Underway::Lease { side, is_held });
+        let stage = Stage::Wanted;
+        self.pending.insert(id, Underway::Lease { side, stage });
         self.begin(now, id, Operation::Acquire(acquire));
     }
 
     /// A lease that is on its way to a caller who has gone was released by that caller.
     fn cancel(&mut self, now: Instant, id: OperationId) {
-        if let Some(Underway::Lease { is_held: false, .. }) = self.pending.get(&id) {
+        if matches!(
+            self.pending.get(&id),
+            Some(Underway::Lease {
+                stage: Stage::Wanted,
+                ..
+            })
+        ) {
             self.pending.remove(&id);
             self.submit(now, Operation::Cancel(id));
         }
@@ -266,15 +282,16 @@ impl Shell {
 
     /// A holder lets its lease go, and may wait for what becomes of it.
     fn let_go(&mut self, now: Instant, lease: OperationId, end: Operation) {
-        let pending = self.pending.remove(&lease);
-        self.held -= usize::from(pending.as_ref().is_some_and(Underway::is_held));
-        match pending {
-            Some(Underway::Lease { side, .. }) if side.0.ended.is_owed() => {
-                self.submit_for(now, end, Underway::End(side));
+        if let Some(Underway::Lease { side, stage }) = self.pending.get_mut(&lease) {
+            self.held -= usize::from(*stage == Stage::Held);
+            *stage = Stage::LetGo;
+            if side.0.ended.is_owed() {
+                return self.begin(now, lease, end);
             }
-            // Nobody waits: neither for the outcome, nor for the text of a lease that is handed over.
-            _ => drop(self.submit(now, Operation::Release(lease))),
+            self.pending.remove(&lease);
         }
+        // Nobody waits: neither for the outcome, nor for the text of a lease that is handed over.
+        self.submit(now, Operation::Release(lease));
     }
 
     fn submit_for(&mut self, now: Instant, operation: Operation, pending: Underway) {
@@ -455,7 +472,7 @@ impl Drop for Shell {
         for (id, pending) in &self.pending {
             let Underway::Lease {
                 side,
-                is_held: true,
+                stage: Stage::Held,
             } = pending
             else {
                 continue;

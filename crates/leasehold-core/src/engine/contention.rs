@@ -152,13 +152,13 @@ impl Engine {
     }
 
     fn end_acquisition(&mut self, now: Instant, place: SlotNumber) {
-        let Some(Work::Acquiring(ended)) = self.slots.take(place) else {
+        let Some(Work::Acquiring(ended)) = self.slots.work_mut(place) else {
             return;
         };
-        self.leave_queue(&ended);
+        leave_queue(ended, &mut self.outbox);
         let (id, level) = (ended.operation(), ended.contention_level());
         let resource = ended.resource().clone();
-        match ended.into_end() {
+        match ended.take_end() {
             Some(End::Won(won)) => {
                 let (lease, telling) = (won.lease(), self.nodes.telling());
                 let renewal = Renewal::new(now, won, self.quorum, telling);
@@ -169,19 +169,19 @@ impl Engine {
             }
             Some(End::Failed(failure)) => {
                 self.slots.remove(place);
-                self.events.push_back((id, Event::NotAcquired(*failure)));
+                self.events.push_back((id, Event::NotAcquired(failure)));
                 self.leave(now, &resource, id);
             }
             None => self.slots.remove(place),
         }
     }
+}
 
-    /// Tells the nodes that somebody waits no longer, but for those that took it out of their queues when it won. A place
-    /// that is kept all the same ends by itself.
-    pub(super) fn leave_queue(&mut self, ended: &Acquisition) {
-        if let Some((nodes, tag, request)) = ended.leaving() {
-            self.outbox.send(nodes, tag, request);
-        }
+/// Tells the nodes that somebody waits no longer, but for those that took it out of their queues when it won. A place
+/// that is kept all the same ends by itself.
+pub(super) fn leave_queue(ended: &Acquisition, outbox: &mut Outbox) {
+    if let Some((nodes, tag, request)) = ended.leaving() {
+        outbox.send(nodes, tag, request);
     }
 }
 

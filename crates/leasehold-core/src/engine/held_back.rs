@@ -43,6 +43,7 @@ impl HeldBack {
     }
 
     /// The node has answered, or has a new connection, so its link has room: says for how many.
+    #[inline]
     pub(super) fn room(&mut self, node: NodeId) -> u32 {
         match self.0.get(node.index()) {
             Some(line) if line.waiting.is_empty() => 0,

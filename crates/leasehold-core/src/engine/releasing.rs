@@ -18,7 +18,7 @@ use crate::{
     time::Instant,
     timing::Timing,
 };
-use alloc::boxed::Box;
+use alloc::{boxed::Box, vec::Vec};
 use core::time::Duration;
 
 impl Engine {
@@ -111,26 +111,36 @@ impl Engine {
         place: SlotNumber,
         run: impl FnOnce(&mut Releasing, &mut Outbox),
     ) {
-        let Some(Work::Releasing(releasing)) = self.slots.work_mut(place) else {
-            return;
-        };
-        run(releasing, &mut self.outbox);
-        let outcome = releasing.take_outcome();
-        let is_over = releasing.is_over(now);
-        let wake_at = releasing.wake_at(now).filter(|_| !is_over);
-        self.slots.wake(place, wake_at);
-        if let Some((waiting, outcome)) = outcome {
-            let told = |id| (id, Event::Released(outcome.clone()));
-            self.events.extend(waiting.map(told));
+        if let Some(Work::Releasing(releasing)) = self.slots.work_mut(place) {
+            run(releasing, &mut self.outbox);
+            self.look_at_release(now, place);
         }
-        if is_over {
-            self.slots.remove(place);
-            self.releasing = self.releasing.saturating_sub(1);
-            if self.releasing == 0 {
-                // What still waits in a line is over, and wakes nobody.
-                self.held_back = HeldBack::default();
+    }
+
+    /// Tells what became of a release, if that is known by now. Says whether it goes on.
+    fn look_at_release(&mut self, now: Instant, place: SlotNumber) -> bool {
+        let Some(Work::Releasing(releasing)) = self.slots.work_mut(place) else {
+            return false;
+        };
+        if let Some((first, others, outcome)) = releasing.take_outcome() {
+            let told = |id, outcome| (id, Event::Released(outcome));
+            self.events.push_back(told(first, outcome.clone()));
+            for id in others {
+                self.events.push_back(told(id, outcome.clone()));
             }
         }
+        if !releasing.is_over(now) {
+            let wake_at = releasing.wake_at(now);
+            self.slots.wake(place, wake_at);
+            return true;
+        }
+        self.slots.remove(place);
+        self.releasing = self.releasing.saturating_sub(1);
+        if self.releasing == 0 {
+            // What still waits in a line is over, and wakes nobody.
+            self.held_back = HeldBack::default();
+        }
+        false
     }
 
     /// A node has answered a request of an attempt whose keys are taken back.
@@ -140,25 +150,28 @@ impl Engine {
         place: SlotNumber,
         node: NodeId,
         tag: Tag,
-        vote: Vote,
+        vote: &Vote,
     ) {
-        let id = tag.attempt;
-        let releasing = self.slots.work(place).and_then(Work::releasing);
-        let release = releasing.filter(|it| it.is_release_step(tag.step));
-        let has_room = vote_has_room(&vote) && release.is_some();
-        let freed = release.filter(|_| vote.is_granted());
-        let asking = freed.map(|it| self.queue.asking(it.resource()));
-        self.turn_releasing(now, place, |releasing, outbox| {
-            releasing.handle_reply(now, node, tag, vote, outbox);
-        });
+        let Some(Work::Releasing(releasing)) = self.slots.work_mut(place) else {
+            return;
+        };
+        let (id, is_release) = (tag.attempt, releasing.is_release_step(tag.step));
+        let has_room = is_release && vote_has_room(vote);
+        let asking = if is_release && vote.is_granted() {
+            self.queue.asking(releasing.resource())
+        } else {
+            Vec::new()
+        };
+        releasing.handle_reply(now, node, tag, vote, &mut self.outbox);
+        let is_held_back = releasing.held_back().contains(node);
+        let goes_on = self.look_at_release(now, place);
         // Nodes do not tell us of what we did ourselves. What the node refused before was heard before (argument S10).
-        for other in asking.into_iter().flatten() {
+        for other in asking {
             if other != id.operation {
                 self.hint(now, node, other);
             }
         }
-        let releasing = self.slots.work(place).and_then(Work::releasing);
-        if releasing.is_some_and(|it| it.held_back().contains(node)) {
+        if is_held_back && goes_on {
             self.hold_back(now, node, id);
         } else if has_room {
             self.release_more(now, node);
@@ -177,8 +190,15 @@ impl Engine {
     }
 
     /// Sends releases for which the node's link had no room.
+    #[inline]
     pub(super) fn release_more(&mut self, now: Instant, node: NodeId) {
-        let mut room = self.held_back.room(node);
+        let room = self.held_back.room(node);
+        if room > 0 {
+            self.release_so_many(now, node, room);
+        }
+    }
+
+    fn release_so_many(&mut self, now: Instant, node: NodeId, mut room: u32) {
         while room > 0
             && let Some(id) = self.held_back.pop(node)
         {

@@ -113,17 +113,18 @@ impl Slots {
 
     /// Something new. It sleeps until its first turn.
     pub(super) fn insert(&mut self, key: SlotKey, work: Work) -> SlotNumber {
-        let slot = Slot {
-            key,
-            work,
-            wake_at: None,
-        };
         let slot = match self.spare.pop() {
+            // What is spare has no time.
             Some(mut room) => {
-                *room = slot;
+                room.key = key;
+                room.work = work;
                 room
             }
-            None => Box::new(slot),
+            None => Box::new(Slot {
+                key,
+                work,
+                wake_at: None,
+            }),
         };
         let number = self.free.pop().unwrap_or_else(|| {
             let number = u32::try_from(self.slots.len()).expect("memory ends before numbers do");

@@ -16,17 +16,17 @@ use core::{
 #[derive(Clone, Debug)]
 pub(super) struct Lines {
     /// As many as a power of two, half full in all at the most.
-    buckets: Vec<[Cell; WIDTH]>,
+    buckets: Vec<Bucket>,
     others: BTreeMap<LineKey, u32>,
     lines: Vec<Option<(Resource, Line)>>,
     free: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Cell {
-    /// A part of the name's hash: few lines are looked at in vain.
-    mark: u32,
-    line: u32,
+struct Bucket {
+    /// A part of each name's hash: few lines are looked at in vain.
+    marks: [u32; WIDTH],
+    lines: [u32; WIDTH],
 }
 
 /// A resource, in the order of hashes: most are told apart by a word then.
@@ -47,22 +47,32 @@ impl Lines {
         }
     }
 
+    #[inline]
     pub(super) fn find(&self, resource: &Resource) -> Option<Spot> {
         let mark = mark(resource);
-        let is_it = |cell: &&Cell| {
-            let line = (cell.mark == mark).then(|| self.lines.get(index(cell.line)));
-            matches!(line, Some(Some(Some((other, _)))) if other == resource)
-        };
         let bucket = self.buckets.get(self.bucket(resource))?;
-        match bucket.iter().find(is_it) {
-            Some(cell) => Some(Spot(cell.line)),
-            None if self.others.is_empty() => None,
-            None => self
-                .others
-                .get(&LineKey(resource.clone()))
-                .copied()
-                .map(Spot),
+        // Most of those who ask find nothing, which all marks at once tell.
+        let is_met = bucket
+            .marks
+            .iter()
+            .fold(false, |is_met, other| is_met | (*other == mark));
+        if !is_met && self.others.is_empty() {
+            return None;
         }
+        self.find_in(bucket, resource)
+    }
+
+    #[inline(never)]
+    fn find_in(&self, bucket: &Bucket, resource: &Resource) -> Option<Spot> {
+        let is_it = |line: &&u32| {
+            let line = self.lines.get(index(**line));
+            matches!(line, Some(Some((other, _))) if other == resource)
+        };
+        if let Some(line) = bucket.lines.iter().find(is_it) {
+            return Some(Spot(*line));
+        }
+        let line = self.others.get(&LineKey(resource.clone()));
+        line.copied().map(Spot)
     }
 
     /// Where it is from now on, if it was nowhere.
@@ -105,9 +115,8 @@ impl Lines {
             return;
         };
         let bucket = self.bucket(&resource);
-        let cells = self.buckets.get_mut(bucket).into_iter().flatten();
-        match cells.into_iter().find(|cell| cell.line == spot.0) {
-            Some(cell) => *cell = EMPTY,
+        match self.buckets.get_mut(bucket).and_then(|it| it.find(spot.0)) {
+            Some((mark, line)) => (*mark, *line) = (0, NOTHING),
             None => drop(self.others.remove(&LineKey(resource))),
         }
         self.free.push(spot.0);
@@ -130,7 +139,7 @@ impl Lines {
 
     fn grow(&mut self) {
         let more = self.buckets.len().saturating_mul(2).max(1);
-        self.buckets = vec![[EMPTY; WIDTH]; more];
+        self.buckets = vec![EMPTY; more];
         self.others.clear();
         let all: Vec<_> = (0..)
             .zip(&self.lines)
@@ -144,11 +153,18 @@ impl Lines {
     fn put(&mut self, resource: Resource, line: u32) {
         let bucket = self.bucket(&resource);
         let mark = mark(&resource);
-        let mut cells = self.buckets.get_mut(bucket).into_iter().flatten();
-        match cells.find(|cell| cell.line == EMPTY.line) {
-            Some(cell) => *cell = Cell { mark, line },
+        match self.buckets.get_mut(bucket).and_then(|it| it.find(NOTHING)) {
+            Some(place) => (*place.0, *place.1) = (mark, line),
             None => drop(self.others.insert(LineKey(resource), line)),
         }
+    }
+}
+
+impl Bucket {
+    /// The place of this line, by its mark and its number.
+    fn find(&mut self, line: u32) -> Option<(&mut u32, &mut u32)> {
+        let mut places = self.marks.iter_mut().zip(&mut self.lines);
+        places.find(|(_, other)| **other == line)
     }
 }
 
@@ -185,9 +201,12 @@ fn index(number: u32) -> usize {
 /// How many lines a bucket has room for: as many as there are in what a processor reads at once.
 const WIDTH: usize = 8;
 
-const EMPTY: Cell = Cell {
-    mark: 0,
-    line: u32::MAX,
+/// The line of a place that has none.
+const NOTHING: u32 = u32::MAX;
+
+const EMPTY: Bucket = Bucket {
+    marks: [0; WIDTH],
+    lines: [NOTHING; WIDTH],
 };
 
 /// How many lines are kept although there are none.

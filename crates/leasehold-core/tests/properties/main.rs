@@ -152,7 +152,7 @@ fn make(engine: &mut Engine, now: Instant, id: OperationId, call: Call) {
         Call::Evict => Operation::Evict {
             resource: resource(),
             owner: Owner::from_bytes(b"bob").expect("three bytes"),
-            timing: timing(),
+            timing: Box::new(timing()),
         },
         Call::Reply(index, tag, vote) => {
             engine.handle_reply(now, node(index), tag, vote);

@@ -123,14 +123,14 @@ impl Stage<'_> {
             let evict = Operation::Evict {
                 resource,
                 owner,
-                timing,
+                timing: Box::new(timing),
             };
             ("evict", evict)
         } else {
             let prolong = Operation::Prolong {
                 resource,
                 owner,
-                timing,
+                timing: Box::new(timing),
             };
             ("prolong", prolong)
         };

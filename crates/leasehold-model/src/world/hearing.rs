@@ -343,7 +343,7 @@ fn told(event: &Event) -> String {
         Event::NotAcquired(failure) => {
             let AcquireFailure {
                 cause, attempts, ..
-            } = failure;
+            } = &**failure;
             let why = match cause {
                 Cause::Held(_) => "held",
                 Cause::Unreachable { .. } => "unreachable",

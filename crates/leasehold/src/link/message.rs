@@ -72,22 +72,19 @@ impl<'a> Message<'a> {
 
     /// The request in one wording: as another link wrote them before, or as `write` does now, which also tells
     /// where each link adds something of its own, if it does. Gives what stands before that, and what behind it.
+    #[inline(always)]
     pub fn words(
         &mut self,
         wording: Wording,
         write: impl FnOnce(&Request, &mut Vec<u8>) -> Option<usize>,
     ) -> (&[u8], Option<&[u8]>) {
-        let Draft {
-            wording: written,
-            words,
-            gap,
-        } = &mut *self.draft;
-        if *written != Some(wording) {
-            words.clear();
-            *gap = write(self.request, words);
-            *written = Some(wording);
+        if self.draft.wording != Some(wording) {
+            self.draft.words.clear();
+            self.draft.gap = write(self.request, &mut self.draft.words);
+            self.draft.wording = Some(wording);
         }
-        match gap.and_then(|gap| words.split_at_checked(gap)) {
+        let words = &*self.draft.words;
+        match self.draft.gap.and_then(|gap| words.split_at_checked(gap)) {
             Some((before, behind)) => (before, Some(behind)),
             None => (words, None),
         }

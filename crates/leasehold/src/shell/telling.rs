@@ -1,6 +1,6 @@
 //! Telling callers, holders and observers what became of what they wanted.
 
-use super::{Shell, Underway};
+use super::{Shell, Stage, Underway};
 use crate::{
     cell::Ended,
     error::{Danger, LossCause},
@@ -27,9 +27,10 @@ impl Shell {
 
     /// Gives a lease to the caller that waits for it. If that caller has gone, even in the same moment, it is released.
     fn win(&mut self, id: OperationId, lease: Lease) {
-        if let Some(Underway::Lease { side, is_held }) = self.pending.get_mut(&id) {
-            *is_held = side.0.win(lease);
-            if *is_held {
+        if let Some(Underway::Lease { side, stage }) = self.pending.get_mut(&id) {
+            let is_held = side.0.win(lease);
+            if is_held {
+                *stage = Stage::Held;
                 self.held += 1;
                 return;
             }
@@ -42,12 +43,12 @@ impl Shell {
     fn end(&mut self, id: OperationId, event: Event) {
         match (self.pending.remove(&id), event) {
             (Some(Underway::Lease { side, .. }), Event::NotAcquired(failure)) => {
-                drop(side.0.acquired.give(Err(Box::new(failure))));
+                drop(side.0.acquired.give(Err(failure)));
             }
-            (Some(Underway::End(side)), Event::Released(outcome)) => {
+            (Some(Underway::Lease { side, .. }), Event::Released(outcome)) => {
                 drop(side.0.ended.give(Ended::Released(outcome)));
             }
-            (Some(Underway::End(side)), Event::HandedOver(in_time)) => {
+            (Some(Underway::Lease { side, .. }), Event::HandedOver(in_time)) => {
                 drop(side.0.ended.give(Ended::HandedOver(in_time)));
             }
             (Some(Underway::Extend(answer)), Event::Extended(until)) => answer.give(Ok(until)),
@@ -64,8 +65,14 @@ impl Shell {
 
     /// Tells the holder what became of the lease.
     fn change(&mut self, id: OperationId, change: LeaseChange) {
-        let (Some(Underway::Lease { side, .. }), Some(handle)) =
-            (self.pending.get(&id), self.handle.upgrade())
+        let (Some(pending), Some(handle)) = (self.pending.get(&id), self.handle.upgrade()) else {
+            return;
+        };
+        // Who has let it go has nothing to lose any more.
+        let Underway::Lease {
+            side,
+            stage: Stage::Held,
+        } = pending
         else {
             return;
         };

@@ -1,5 +1,6 @@
 //! The requests that were given to the link and are not answered yet, in their order.
 
+mod answered;
 mod calls;
 mod gathered;
 mod locks;
@@ -83,13 +84,19 @@ impl Backlog {
     }
 
     /// An answer to this request will come, which stands in the bytes.
+    #[inline]
     fn said(&mut self, waiting: PendingRequest) {
-        if self.locks.are_counted()
-            && let Some(lock) = self.lock(&waiting)
-        {
-            self.locks.push(lock);
+        if self.locks.are_counted() {
+            self.count_lock(&waiting);
         }
         self.asked.push_back(Due::Request(waiting));
+    }
+
+    #[cold]
+    fn count_lock(&mut self, waiting: &PendingRequest) {
+        if let Some(lock) = self.lock(waiting) {
+            self.locks.push(lock);
+        }
     }
 
     /// Puts a request behind all others, as `encode` writes it. Nothing must be gathered.
@@ -153,7 +160,7 @@ impl Backlog {
 
     /// An answer to this request will come, of which nothing is said yet.
     fn expect(&mut self, tag: Tag, kind: Kind, given: Instant) -> PendingRequest {
-        if self.asked.is_empty() {
+        if self.asked.is_empty() && self.left > 0 {
             self.forget(self.bytes.len());
         }
         *self.count(kind) += 1;
@@ -185,6 +192,7 @@ impl Backlog {
     }
 
     /// The first `count` of the bytes, which were answered, are not needed any more.
+    #[inline(never)]
     fn forget(&mut self, count: usize) {
         let count = count.min(self.left);
         self.bytes.drain(..count);
@@ -318,66 +326,6 @@ impl Backlog {
             self.bytes.shrink_to_fit();
             (self.asked, self.asides) = (VecDeque::new(), VecDeque::new());
         }
-    }
-
-    /// The request that the next answer is to, if it is to one and all of it has left.
-    #[inline]
-    pub(super) fn first(&self) -> Option<PendingRequest> {
-        let place = self.asked.front().filter(|_| self.has_left())?;
-        place.request()
-    }
-
-    /// The request that the next answer of a call is to, some of whose answers have come.
-    #[inline]
-    pub(super) fn next_of_call(&self) -> Option<PendingRequest> {
-        self.asked.front().and_then(|first| first.request())
-    }
-
-    /// Takes out the first place, whose request is answered if it is one of a request.
-    #[inline]
-    pub(super) fn pop(&mut self) {
-        let Some(place) = self.asked.pop_front() else {
-            return;
-        };
-        // What is answered now may still be asked for.
-        let answered = usize::try_from(place.begins_at() - self.base).unwrap_or_default();
-        if answered > WINDOW {
-            self.forget(answered);
-        }
-        if let Some(waiting) = place.request() {
-            *self.count(waiting.kind) -= 1;
-            if self.locks.are_counted()
-                && let Some(lock) = self.lock(&waiting)
-            {
-                self.locks.pop(lock);
-            }
-        }
-    }
-
-    /// Takes out what the next answer is to. None if nothing has left in full that it could be: whatever
-    /// it is to, it is not ours.
-    pub(super) fn answered(&mut self) -> Option<Pending> {
-        let place = *self.asked.front().filter(|_| self.has_left())?;
-        self.pop();
-        if let Some(waiting) = place.request() {
-            return Some(Pending::Request(waiting));
-        }
-        let aside = self.asides.pop_front()?;
-        if let Aside::Native(waiting, _) = &aside {
-            *self.count(waiting.kind) -= 1;
-        }
-        Some(Pending::Aside(aside))
-    }
-
-    /// Whether all that was said at the first place has left.
-    #[inline]
-    fn has_left(&self) -> bool {
-        let behind = self.asked.front().map_or(0, |first| first.behind());
-        let next_begins_at = self
-            .asked
-            .get(1 + behind)
-            .map_or(self.end(), |next| next.begins_at());
-        next_begins_at <= self.left_at()
     }
 
     /// Nobody need doubt any more whether this request took effect.

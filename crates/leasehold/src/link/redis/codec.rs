@@ -117,17 +117,72 @@ fn header(wire: &mut Vec<u8>, kind: u8, length: usize) {
 /// Writes the digits of a number, the last of them before `end`, and tells where the first is. Without a string of its own:
 /// several are written for each request.
 fn write_digits(buffer: &mut [u8; 32], end: usize, number: u64) -> usize {
-    let mut first = end;
-    let mut rest = number;
-    loop {
-        first -= 1;
-        buffer[first] = b'0' + u8::try_from(rest % 10).unwrap_or_default();
-        rest /= 10;
-        if rest == 0 {
-            return first;
-        }
+    let (mut first, mut rest) = (end, number);
+    while rest >= 100 {
+        let pair = usize::try_from(rest % 100).unwrap_or_default();
+        first -= 2;
+        [buffer[first], buffer[first + 1]] = PAIRS[pair];
+        rest /= 100;
     }
+    let [tens, ones] = PAIRS[usize::try_from(rest).unwrap_or_default()];
+    first -= 1;
+    buffer[first] = ones;
+    if tens > b'0' {
+        first -= 1;
+        buffer[first] = tens;
+    }
+    first
 }
+
+/// Reads the number that `text` begins with, and gives back what follows.
+pub(super) fn digits(text: &[u8]) -> Option<(u64, &[u8])> {
+    let (mut number, mut rest) = (0_u64, text);
+    // The times and counters of answers are long.
+    while let Some((eight, behind)) = rest.split_first_chunk()
+        && let Some(value) = eight_digits(*eight)
+    {
+        number = number.checked_mul(100_000_000)?.checked_add(value)?;
+        rest = behind;
+    }
+    // Fewer than eight are left.
+    let (mut last, mut scale) = (0, 1);
+    while let [digit @ b'0'..=b'9', behind @ ..] = rest {
+        last = last * 10 + u64::from(digit - b'0');
+        scale *= 10;
+        rest = behind;
+    }
+    number = number.checked_mul(scale)?.checked_add(last)?;
+    (rest.len() < text.len()).then_some((number, rest))
+}
+
+/// The number that eight digits are: all at once, first the pairs of them, then the fours. None if one is no digit.
+fn eight_digits(digits: [u8; 8]) -> Option<u64> {
+    let word = u64::from_le_bytes(digits);
+    let beyond = word.wrapping_add(0x0606_0606_0606_0606);
+    let are_in_row = |word: u64| word & 0xf0f0_f0f0_f0f0_f0f0 == 0x3030_3030_3030_3030;
+    if !are_in_row(word) || !are_in_row(beyond) {
+        return None;
+    }
+    let ones = word & 0x0f0f_0f0f_0f0f_0f0f;
+    let pairs = (ones * 10 + (ones >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
+}
+
+/// The digits of the numbers below 100.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let (mut number, mut tens) = (0, b'0');
+    while number < 100 {
+        let mut ones = b'0';
+        while ones <= b'9' {
+            pairs[number] = [tens, ones];
+            (number, ones) = (number + 1, ones + 1);
+        }
+        tens += 1;
+    }
+    pairs
+};
 
 /// Why bytes cannot be what a Redis or Valkey node sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

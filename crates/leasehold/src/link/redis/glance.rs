@@ -1,37 +1,36 @@
 //! The answers that nearly every request gets, read as they lie in the buffer.
 
-use super::reply::{digits, grant};
-use leasehold_core::{Owner, Refusal, Vote};
+use super::{codec::digits, reply::grant};
+use leasehold_core::{FencingToken, Owner, Refusal, Vote};
 use std::time::Duration;
 
-/// A vote that is certain, and what the node's clock showed, if that is told.
-#[derive(Debug)]
-pub(super) struct Glance {
-    pub(super) vote: Vote,
-    pub(super) time: Option<Duration>,
+/// Reads the reply that nearly every request gets as it lies in `bytes`: the vote, what the node's clock showed, if that is
+/// told, and how long the reply is. It is a grant, or the refusal by a key that has an owner and a TTL. None for every
+/// other, and for one that has not come in full: they are taken for a frame first, and mean the same then.
+pub(super) fn at_a_glance(bytes: &[u8], is_set: bool) -> Option<(Vote, Option<Duration>, usize)> {
+    if let Some((counter, time, rest)) = granted(bytes, is_set) {
+        return Some((Vote::Granted { counter }, time, bytes.len() - rest.len()));
+    }
+    let (refusal, time, rest) = refused(bytes).filter(|_| !is_set)?;
+    Some((Vote::Refused(refusal), time, bytes.len() - rest.len()))
 }
 
-/// Reads the reply that nearly every request gets as it lies in `bytes`, and tells how long it is: a grant, or the refusal by a
-/// key that has an owner and a TTL. None for every other, and for one that has not come in full: they are taken for a
-/// frame first, and mean the same then.
+/// Reads a grant alone: its counter and the time, if they are told, and what follows.
 #[inline]
-pub(super) fn at_a_glance(bytes: &[u8], is_set: bool) -> Option<(Glance, usize)> {
-    let (glance, rest) = if is_set {
+pub(super) fn granted(
+    bytes: &[u8],
+    is_set: bool,
+) -> Option<(Option<FencingToken>, Option<Duration>, &[u8])> {
+    if is_set {
         let rest = bytes.strip_prefix(b"+OK\r\n")?;
-        let (vote, time) = (Vote::GRANTED, None);
-        (Glance { vote, time }, rest)
-    } else if let Some(rest) = bytes.strip_prefix(b"$7\r\ngranted\r\n") {
-        let (vote, time) = (Vote::GRANTED, None);
-        (Glance { vote, time }, rest)
-    } else if bytes.first() == Some(&b'$') {
-        let (text, rest) = bulk(bytes)?;
-        let (counter, time) = grant(text)?;
-        let vote = Vote::Granted { counter };
-        (Glance { vote, time }, rest)
-    } else {
-        refused(bytes)?
-    };
-    Some((glance, bytes.len() - rest.len()))
+        return Some((None, None, rest));
+    }
+    if let Some(rest) = bytes.strip_prefix(b"$7\r\ngranted\r\n") {
+        return Some((None, None, rest));
+    }
+    let (text, rest) = bulk(bytes)?;
+    let (counter, time) = grant(text)?;
+    Some((counter, time, rest))
 }
 
 /// Reads what the replies to a call for `several` locks begin with, each of which stands for itself: how long it is. None if
@@ -46,7 +45,7 @@ pub(super) fn opens(bytes: &[u8], several: usize) -> Option<usize> {
 }
 
 /// Reads the refusal by a key that has an owner and a TTL.
-fn refused(bytes: &[u8]) -> Option<(Glance, &[u8])> {
+fn refused(bytes: &[u8]) -> Option<(Refusal, Option<Duration>, &[u8])> {
     let ([b'*', count @ (b'3' | b'4')], rest) = bytes.split_at_checked(2)? else {
         return None;
     };
@@ -56,13 +55,13 @@ fn refused(bytes: &[u8]) -> Option<(Glance, &[u8])> {
         b'3' => (None, rest),
         _ => integer(rest).map(|(micros, rest)| (Some(micros), rest))?,
     };
-    let vote = Vote::Refused(Refusal {
+    let refusal = Refusal {
         holder: Owner::from_bytes(holder),
         remaining: Some(Duration::from_millis(pttl_ms)),
         queued: None,
-    });
+    };
     let time = time.map(Duration::from_micros);
-    Some((Glance { vote, time }, rest))
+    Some((refusal, time, rest))
 }
 
 /// Reads a text that is told with its length.
@@ -114,7 +113,7 @@ mod tests {
                 for behind in ["", "$7\r\ngranted\r\n"] {
                     let bytes = [&reply.as_bytes()[..length], behind.as_bytes()].concat();
                     for is_set in [true, false] {
-                        let Some((seen, length)) = at_a_glance(&bytes, is_set) else {
+                        let Some((vote, time, length)) = at_a_glance(&bytes, is_set) else {
                             continue;
                         };
                         let frame = codec::decode(&bytes);
@@ -123,7 +122,6 @@ mod tests {
                             true => reply::of_set(&frame),
                             false => reply::of_script(&frame),
                         };
-                        let Glance { vote, time } = seen;
                         let verdict = reply::Verdict::Vote(vote);
                         let seen = Some(reply::Reply { verdict, time });
                         assert_eq!((seen, length), (reply, whole), "{bytes:?}");

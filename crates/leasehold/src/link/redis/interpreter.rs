@@ -1,10 +1,11 @@
 //! What a node's answers mean, each to what was asked.
 
+mod usual;
+
 use super::{
     backlog::{Again, Aside, Backlog, Pending, PendingRequest},
     codec::{self, Frame, ReceiveBuffer},
     failover::SentinelWatch,
-    glance::{self, Glance, at_a_glance},
     greeting,
     kind::Kind,
     look::{self, Hints, SeenValue},
@@ -133,28 +134,10 @@ impl Interpreter {
             if bytes.is_empty() {
                 return Ok(Drained::All);
             }
-            let first = match self.due {
-                0 => backlog.first(),
-                _ => backlog.next_of_call(),
-            };
-            let several = match self.due {
-                0 => first.map_or(0, |first| usize::from(first.behind) + 1),
-                _ => 1,
-            };
-            let length = if several > 1
-                && let Some(length) = glance::opens(bytes, several)
-            {
-                (self.due, self.told) = (several, None);
+            let (count, length) = self.take_grants(bytes, backlog, events, limit);
+            let length = if count > 0 {
                 length
-            } else if let Some(waiting) = first
-                && several == 1
-                && let Some((glance, length)) = at_a_glance(bytes, self.is_set(waiting.kind))
-            {
-                backlog.pop();
-                self.take_vote(glance, waiting, backlog, events)?;
-                self.due = self.due.saturating_sub(1);
-                length
-            } else if let Some(length) = backlog.looked(bytes) {
+            } else if let Some(length) = self.glance(bytes, backlog, events)? {
                 length
             } else {
                 let decoded = codec::decode(bytes).map_err(|odd| odd.to_string())?;
@@ -167,33 +150,6 @@ impl Interpreter {
             received.taken(length);
         }
         Ok(Drained::Enough)
-    }
-
-    /// Takes a vote that was read at a glance.
-    fn take_vote(
-        &mut self,
-        Glance { vote, time }: Glance,
-        waiting: PendingRequest,
-        backlog: &mut Backlog,
-        events: &mut Vec<LinkEvent>,
-    ) -> Result<(), String> {
-        if self.is_awaited() {
-            let verdict = Verdict::Vote(vote);
-            let reply = Some(Reply { verdict, time });
-            return self.weigh(reply, waiting, None, backlog, events);
-        }
-        if self.looks(&vote, waiting.kind) && backlog.look_behind(&waiting, &vote).is_none() {
-            return Err(doubt(waiting.tag, UNREADABLE.to_owned(), events));
-        }
-        if let Some(node) = time
-            && (self.due == 0 || self.told != time)
-        {
-            let asked = waiting.given;
-            events.push(LinkEvent::Clock(Reading { node, asked }));
-            self.told = time;
-        }
-        events.push(LinkEvent::Reply(waiting.tag, vote));
-        Ok(())
     }
 
     /// Takes one frame for what it is: a hint, or the answer to what was asked first.

@@ -5,9 +5,9 @@
 //! key, say, or because the node has forgotten its scripts, they tell it.
 
 use super::{
+    codec::digits,
     glance::bulk,
     kind::Kind,
-    reply::digits,
     scripts::Encoder,
     texts::{RELEASE, Script, VOTE},
 };

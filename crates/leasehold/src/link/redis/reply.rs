@@ -1,6 +1,6 @@
 //! What a node's reply says: a vote, in most cases.
 
-use super::codec::Frame;
+use super::codec::{Frame, digits};
 use leasehold_core::{
     Abstention, AbstentionCause, Barrier, Fault, FaultKind, FencingToken, Owner, Queued, Refusal,
     Ticket, Vote,
@@ -164,22 +164,6 @@ pub(super) fn grant(text: &[u8]) -> Option<(Option<FencingToken>, Option<Duratio
 /// Reads a blank and the number behind it, and gives back what follows.
 fn word(text: &[u8]) -> Option<(u64, &[u8])> {
     digits(text.strip_prefix(b" ")?)
-}
-
-/// Reads the number that `text` begins with, and gives back what follows.
-pub(super) fn digits(text: &[u8]) -> Option<(u64, &[u8])> {
-    let mut number: u64 = 0;
-    let mut length = 0;
-    while let Some(digit @ b'0'..=b'9') = text.get(length) {
-        let digit = u64::from(digit - b'0');
-        // No number of so many digits is too large.
-        number = match length < 19 {
-            true => number * 10 + digit,
-            false => number.checked_mul(10)?.checked_add(digit)?,
-        };
-        length += 1;
-    }
-    (length > 0).then(|| (number, &text[length..]))
 }
 
 /// What a node says about its abstention.

@@ -216,11 +216,13 @@ impl Encoder {
 
     /// What `message` asks, in words that all links have in common. Behind the first of them a connection adds something
     /// of its own, if there are others. A call that can be for several locks has no head yet: first come its keys.
+    #[inline(always)]
     pub(super) fn words<'a>(&self, message: &'a mut Message<'_>) -> (&'a [u8], Option<&'a [u8]>) {
         message.words(self.wording, |request, words| self.write(request, words))
     }
 
     /// Appends these words, and tells where a connection adds something of its own, if it does.
+    #[inline(never)]
     pub(super) fn write(&self, request: &Request, words: &mut Vec<u8>) -> Option<usize> {
         let call = self.call_of(request);
         if !call.is_for_several() {
@@ -246,6 +248,7 @@ impl Encoder {
         self.say_words(wire, self.call_of(request), parts, met);
     }
 
+    #[inline]
     fn say_words(
         &self,
         wire: &mut Vec<u8>,

@@ -4,7 +4,7 @@
 use super::{
     admin_client,
     codec::{self, Frame},
-    glance::{Glance, at_a_glance, opens},
+    glance::{at_a_glance, opens},
     greeting,
     kind::Kind,
     reply::{self, Verdict},
@@ -93,9 +93,9 @@ impl Wire {
     #[must_use]
     pub fn vote(&self, request: &Request, reply: &[u8]) -> (Vote, Option<Duration>) {
         let is_set = self.encoder.is_native(Kind::of(request));
-        let seen = at_a_glance(reply, is_set).filter(|(_, length)| *length == reply.len());
+        let seen = at_a_glance(reply, is_set).filter(|(.., length)| *length == reply.len());
         match seen {
-            Some((Glance { vote, time }, _)) => (vote, time),
+            Some((vote, time, _)) => (vote, time),
             None => said(frame(reply).as_ref(), is_set),
         }
     }

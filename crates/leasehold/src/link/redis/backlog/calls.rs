@@ -24,7 +24,7 @@ pub(in super::super) enum Again {
 impl Backlog {
     /// Puts a vote or a release behind all others of its sort, with which it leaves: its key, and its arguments. Requests for
     /// one lock keep their order.
-    #[inline]
+    #[inline(always)]
     pub(in super::super) fn gather(
         &mut self,
         (tag, kind, given): (Tag, Kind, Instant),

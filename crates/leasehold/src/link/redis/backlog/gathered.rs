@@ -10,8 +10,7 @@ pub(super) struct Gathered {
     keys: Vec<u8>,
     /// What stands behind the keys.
     arguments: Vec<u8>,
-    asked: Vec<PendingRequest>,
-    marks: Vec<Mark>,
+    asked: Vec<(Mark, PendingRequest)>,
     /// A bit for each mark, which may be that of others as well.
     bits: [u64; 4],
 }
@@ -30,8 +29,7 @@ impl Gathered {
         self.arguments.extend_from_slice(arguments);
         let (word, bit) = lock.bit();
         self.bits[word] |= bit;
-        self.marks.push(lock);
-        self.asked.push(waiting);
+        self.asked.push((lock, waiting));
     }
 
     /// How many there are.
@@ -52,7 +50,8 @@ impl Gathered {
     #[inline]
     pub(super) fn may_have(&self, lock: Mark) -> bool {
         let (word, bit) = lock.bit();
-        self.bits[word] & bit != 0 && self.marks.contains(&lock)
+        let is_it = |(other, _): &(Mark, PendingRequest)| *other == lock;
+        self.bits[word] & bit != 0 && self.asked.iter().any(is_it)
     }
 
     /// What they say: keys and arguments.
@@ -64,9 +63,8 @@ impl Gathered {
     pub(super) fn drain(&mut self) -> impl Iterator<Item = PendingRequest> {
         self.keys.clear();
         self.arguments.clear();
-        self.marks.clear();
         self.bits = [0; 4];
-        self.asked.drain(..)
+        self.asked.drain(..).map(|(_, waiting)| waiting)
     }
 }
 
@@ -75,22 +73,16 @@ impl Gathered {
 pub(super) struct Mark(u64);
 
 impl Mark {
-    /// By the end of the name, where those of most locks differ, and its length.
-    #[inline]
-    pub(super) fn of(resource: &Resource) -> Self {
-        let name = resource.as_bytes();
-        let end = match name.last_chunk() {
-            Some(end) => u64::from_le_bytes(*end),
-            None => name.iter().fold(0, |end, byte| end << 8 | u64::from(*byte)),
-        };
-        let mixed = end.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Self(mixed.wrapping_add(name.len() as u64))
+    pub(super) const fn of(resource: &Resource) -> Self {
+        Self(resource.fingerprint())
     }
 
     /// Which word it has a bit in, and which.
     fn bit(self) -> (usize, u64) {
-        let word = usize::try_from(self.0 >> 62).unwrap_or_default();
-        (word, 1 << ((self.0 >> 56) & 63))
+        // The first bits of the hash depend little on the last letters of the name.
+        let mixed = self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let word = usize::try_from(mixed >> 62).unwrap_or_default();
+        (word, 1 << ((mixed >> 56) & 63))
     }
 }
 

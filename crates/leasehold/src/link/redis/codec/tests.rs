@@ -228,3 +228,67 @@ fn a_number_is_a_part_like_any_other() {
         assert_eq!(wire, expected.as_bytes());
     }
 }
+
+#[test]
+fn the_number_at_the_front_is_read_as_people_would() {
+    let ends = [
+        "",
+        " ",
+        "x",
+        "\r\n",
+        "/",
+        ":",
+        "*1",
+        "12",
+        "+7",
+        "\u{e9}",
+        "\u{7f}99999999",
+    ];
+    let numbers = [
+        "",
+        "0",
+        "7",
+        "007",
+        "99",
+        "1234567",
+        "12345678",
+        "123456789",
+        "99999999",
+        "1700000000000001",
+        "18446744073709551615",
+        "18446744073709551616",
+        "000000018446744073709551615",
+        "99999999999999999999999999",
+    ];
+    for (number, end) in numbers.into_iter().flat_map(|it| ends.map(|end| (it, end))) {
+        let text = [number, end].concat();
+        let length = text.bytes().take_while(u8::is_ascii_digit).count();
+        let expected = text[..length].parse::<u64>().ok();
+        let expected = expected.map(|number| (number, &text.as_bytes()[length..]));
+        assert_eq!(digits(text.as_bytes()), expected, "{text:?}");
+    }
+    // Whatever stands among digits is none.
+    for (place, byte) in (0..8).flat_map(|place| (0..=u8::MAX).map(move |byte| (place, byte))) {
+        let mut text = *b"12345678";
+        text[place] = byte;
+        let length = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let read = std::str::from_utf8(&text[..length])
+            .unwrap()
+            .parse::<u64>()
+            .ok();
+        assert_eq!(digits(&text).map(|(number, _)| number), read, "{text:?}");
+    }
+}
+
+#[test]
+fn numbers_are_written_as_people_would() {
+    let powers = (0..20).map(|power| 10_u64.pow(power));
+    let near = powers.flat_map(|power| [power - 1, power, power + 1, 7 * (power / 9)]);
+    for number in near.chain(0..1_000).chain([u64::MAX]) {
+        let mut wire = Vec::new();
+        encode_number(&mut wire, number);
+        let text = number.to_string();
+        let expected = format!("${}\r\n{text}\r\n", text.len());
+        assert_eq!(String::from_utf8(wire).unwrap(), expected);
+    }
+}
