@@ -45,6 +45,9 @@ const MOST_TURNS: usize = 64;
 /// How many events of a link the shell takes at once at the least, for each node that there is.
 const LEAST_HEARD: usize = 4;
 
+/// So many requests are given to the links in no time.
+const FEW: usize = 16;
+
 /// How often a shell that is to end looks whether it may.
 const DRAIN_LOOK: Duration = Duration::from_millis(5);
 
@@ -144,17 +147,18 @@ impl Shell {
                 ShutdownState::ShutDown(..) | ShutdownState::Deserted(_) => self.clock.now(),
             };
             let taken_at = self.take_commands(cx);
-            let mut moved = taken_at.is_some();
-            moved |= self.poll_links(cx, self.at_once());
+            // What was posted leaves as the links are polled, and needs no other turn.
+            let posted = self.hand_over(taken_at);
+            let heard_at = self.poll_links(cx, self.at_once());
             // One reading for the turn: what becomes due while it lasts is found by the next.
-            let now = taken_at.unwrap_or_else(|| self.clock.now());
-            moved |= self.look_at_timers(cx, now);
-            moved |= self.hand_over();
+            let now = heard_at.or(taken_at).unwrap_or_else(|| self.clock.now());
+            let due = self.look_at_timers(cx, now);
+            let moved = heard_at.is_some() | due | self.hand_over(None);
             let told = self.tell();
             if self.is_done(looked_at) {
                 return Poll::Ready(());
             }
-            if moved {
+            if moved || posted || taken_at.is_some() {
                 self.alarm.moved();
             }
             if told && self.is_guest {
@@ -162,7 +166,7 @@ impl Shell {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            if moved {
+            if moved || told {
                 continue;
             }
             if self.take_command(cx, &mut None).is_ready() {
@@ -333,12 +337,14 @@ impl Shell {
         due
     }
 
-    /// Gives the engine's requests to the links, which write them when they are polled next.
-    fn hand_over(&mut self) -> bool {
-        let mut given = None;
+    /// Gives the engine's requests to the links, which write them when they are polled next. None of them left before
+    /// `since`, if that was just read.
+    fn hand_over(&mut self, since: Option<Instant>) -> bool {
+        let (mut given, mut count) = (since, 0);
         while let Some(send) = self.engine.poll_send() {
             // Before the first leaves, and so before any does.
             let given = *given.get_or_insert_with(|| self.clock.now());
+            count += 1;
             if let Some(instrumentation) = &mut self.instrumentation {
                 instrumentation.asked(given, send.nodes, send.tag, &send.request);
             }
@@ -348,11 +354,13 @@ impl Shell {
                 self.links[node.index()].send(&mut message);
             }
         }
-        if let Some(given) = given {
+        if let Some(given) = given
+            && count > FEW
+        {
             // To give much takes long, and nothing has left before the links are polled.
             self.answering.asked_all(given, self.clock.now());
         }
-        given.is_some()
+        count > 0
     }
 
     /// How many events of a link are taken at once. What is to be asked then leaves before the next are taken, so that a
@@ -366,19 +374,19 @@ impl Shell {
         }
     }
 
-    /// Takes what the nodes have said, so many events of each link `at_once` at most.
-    fn poll_links(&mut self, cx: &mut Context<'_>, at_once: usize) -> bool {
-        let mut moved = false;
+    /// Takes what the nodes have said, so many events of each link `at_once` at most; says when it took the last.
+    fn poll_links(&mut self, cx: &mut Context<'_>, at_once: usize) -> Option<Instant> {
+        let mut heard_at = None;
         for index in 0..self.links.len() {
             let (link, heard) = (&mut self.links[index], &mut self.heard);
             while heard.len() < at_once && link.poll(cx, heard, at_once - heard.len()).is_ready() {}
             if heard.is_empty() {
                 continue;
             }
-            moved = true;
             // Argument S2: read after the events, once for all of them. An answer that is taken for earlier than it is
             // would make a lease of keys that are over.
             let now = self.clock.now();
+            heard_at = Some(now);
             let node = NodeId::new(index).expect("there are as many links as nodes");
             let mut heard = std::mem::take(&mut self.heard);
             for event in heard.drain(..) {
@@ -386,7 +394,7 @@ impl Shell {
             }
             self.heard = heard;
         }
-        moved
+        heard_at
     }
 
     fn hear(&mut self, now: Instant, node: NodeId, event: LinkEvent) {

@@ -49,7 +49,14 @@ impl<K: Copy + Ord> Timers<K> {
 
     /// When the next is to be woken.
     pub(super) fn next(&self) -> Option<Instant> {
-        self.first().map(|(at, _, _)| at)
+        let of_lane =
+            |head: &Link<K>| (head.behind >= LANES).then(|| self.links[index(head.behind)].at);
+        let heads = self.links.iter().take(index(LANES));
+        let soonest = heads.filter_map(of_lane).min();
+        match self.others.first() {
+            None => soonest,
+            Some((at, ..)) => Some(soonest.map_or(*at, |lane| lane.min(*at))),
+        }
     }
 
     /// The slot that is to be woken now. It has no time any more then.
@@ -61,8 +68,10 @@ impl<K: Copy + Ord> Timers<K> {
 
     fn first(&self) -> Option<(Instant, K, u32)> {
         let of_lane = |head: &Link<K>| {
-            let link = self.links[index(head.behind)];
-            (head.behind >= LANES).then_some((link.at, link.key, head.behind))
+            (head.behind >= LANES).then(|| {
+                let link = &self.links[index(head.behind)];
+                (link.at, link.key, head.behind)
+            })
         };
         let heads = self.links.iter().take(index(LANES));
         let others = self.others.first().copied();
