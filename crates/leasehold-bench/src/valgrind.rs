@@ -17,6 +17,8 @@ pub(crate) struct Count {
     pub(crate) allocations: f64,
     /// Readings of system clocks.
     pub(crate) readings: f64,
+    /// All other calls of the kernel.
+    pub(crate) calls: f64,
 }
 
 /// Whether it can be had.
@@ -77,10 +79,12 @@ impl Count {
             .lines()
             .filter_map(|line| line.split_once("Collected : "));
         let (_, instructions) = collected.next()?;
+        let readings = said.matches("sys_clock_gettime").count() as f64;
         Some(Self {
             instructions: instructions.trim().parse().ok()?,
             allocations: calls(graph, &ALLOCATORS) as f64,
-            readings: said.matches("sys_clock_gettime").count() as f64,
+            readings,
+            calls: said.matches("SYSCALL[").count() as f64 - readings,
         })
     }
 }
@@ -93,6 +97,7 @@ impl Sub for Count {
             instructions: self.instructions - other.instructions,
             allocations: self.allocations - other.allocations,
             readings: self.readings - other.readings,
+            calls: self.calls - other.calls,
         }
     }
 }
@@ -105,6 +110,7 @@ impl Div<f64> for Count {
             instructions: self.instructions / by,
             allocations: self.allocations / by,
             readings: self.readings / by,
+            calls: self.calls / by,
         }
     }
 }

@@ -13,6 +13,7 @@ pub(crate) mod processes;
 mod sent;
 mod tasks;
 mod throughput;
+mod votes;
 mod wake;
 
 use crate::{Fallible, bar::Bar, effort::Effort, ledger::Ledger};
@@ -39,7 +40,7 @@ impl fmt::Debug for Workload {
 }
 
 /// All of them, in the order in which they are run.
-pub(crate) static WORKLOADS: [Workload; 13] = [
+pub(crate) static WORKLOADS: [Workload; 14] = [
     Workload {
         name: "latency",
         title: "One task",
@@ -64,8 +65,8 @@ pub(crate) static WORKLOADS: [Workload; 13] = [
         name: "instructions",
         title: "What the client does",
         about: "Per cycle, in user space, counted by callgrind: the difference between 3,200 and 640 cycles. Other load on \
-                the machine changes it little. Runtime of one thread. An allocation is a call of `malloc` or its like; a \
-                clock reading is one of a system clock, whether the kernel is called for it or not. The bare wire takes \
+                the machine changes it little. Runtime of one thread. An allocation is a call of `malloc` or its like; \
+                system calls are those to the kernel, but for readings of clocks; a clock reading is one of a system clock, whether the kernel is called for it or not. The bare wire takes \
                 the time of its cycles, nobody else does.",
         headline: "instructions/cycle",
         references: &["rslock", "bare"],
@@ -81,6 +82,16 @@ pub(crate) static WORKLOADS: [Workload; 13] = [
         references: &["rslock"],
         run: sent::run,
         bars: |_| bars::sent(),
+    },
+    Workload {
+        name: "votes",
+        title: "What a vote costs a node",
+        about: "64 tasks acquire 20 locks each and keep them, five times: the processor time of all nodes, for each vote. The bare wire \
+                sends `SET key owner NX PX ttl`, 64 in one write to a node.",
+        headline: "server CPU µs/vote",
+        references: &["bare"],
+        run: votes::run,
+        bars: |_| bars::votes(),
     },
     Workload {
         name: "tasks",
@@ -167,7 +178,7 @@ pub(crate) static WORKLOADS: [Workload; 13] = [
         headline: "cycle p50 µs",
         references: &["bare"],
         run: peers::run,
-        bars: |_| Vec::new(),
+        bars: |_| bars::peers(),
     },
 ];
 

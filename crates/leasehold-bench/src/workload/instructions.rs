@@ -35,6 +35,7 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
                     add("instructions/cycle", count.instructions);
                     add("allocations/cycle", count.allocations);
                     add("clock readings/cycle", count.readings);
+                    add("system calls/cycle", count.calls);
                 }
             }
         }
