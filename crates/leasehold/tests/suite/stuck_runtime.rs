@@ -8,7 +8,13 @@ use leasehold::{
     AcquireError, LeaseGuard, LeaseState, LockManager, LockOptions, LossCause, Observation, Plain,
 };
 use leasehold_servers::{Proxy, Server, ServerSet, require_server};
-use std::{sync::mpsc, thread, time::Duration};
+use std::{
+    pin::pin,
+    sync::mpsc,
+    task::{Context, Poll, Waker},
+    thread,
+    time::Duration,
+};
 use tokio::runtime::{Builder, Runtime};
 
 const MS: Duration = Duration::from_millis(1);
@@ -162,6 +168,25 @@ fn leases_outlive_the_runtime_that_their_manager_was_built_on() {
 }
 
 #[test]
+fn a_manager_that_is_dropped_after_its_runtime_closes_its_connections() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let clients = || {
+        let told = server.command(&["CLIENT", "LIST"]).expect("it answers");
+        told.text().map_or(0, |list| list.lines().count())
+    };
+    let runtime = two_threads();
+    let manager = manager(&runtime, [server.url()]);
+    let guard = held(&runtime, &manager, 60_000 * MS);
+    assert!(runtime.block_on(guard.release()).is_released());
+    // Nothing is due from now on.
+    drop(runtime);
+    assert!(clients() > 1, "it has one beside ours");
+    drop(manager);
+    eventually("ours is the last", || clients() == 1);
+}
+
+#[test]
 fn a_manager_on_a_runtime_that_nobody_polls_serves_callers_elsewhere() {
     require_server();
     let server = Server::start().expect("it starts");
@@ -288,8 +313,8 @@ fn a_fork_is_told_to_make_a_manager_of_its_own_and_disturbs_nothing() {
     let mut guard = Some(held(&runtime, &manager, 500 * MS));
     let child = fork(|| {
         let mutex = manager.mutex("other").expect("a name");
-        let error = block_on(mutex.acquire()).expect_err("nobody is there to ask");
-        if !matches!(error, AcquireError::Forked { .. }) {
+        let tried = pin!(mutex.acquire()).poll(&mut Context::from_waker(Waker::noop()));
+        if !matches!(tried, Poll::Ready(Err(AcquireError::Forked { .. }))) {
             return 1;
         }
         drop(guard.take());
