@@ -125,11 +125,11 @@ impl SlowNode {
     fn next(&self, cx: &Context<'_>) -> Poll<LinkEvent> {
         let mut drops = None;
         let polled = self.with(|desk| {
-            let has_left = !desk.given.is_empty();
-            desk.asked.extend(desk.given.drain(..));
             if !std::mem::replace(&mut desk.is_up, true) {
                 return Poll::Ready(LinkEvent::Up(None));
             }
+            let has_left = !desk.given.is_empty();
+            desk.asked.extend(desk.given.drain(..));
             if desk.is_slow && has_left {
                 desk.is_hinting = true;
                 return Poll::Ready(LinkEvent::Changed(None));
