@@ -12,8 +12,9 @@ pub(super) struct YieldRule(Vec<Option<RecentWinner>>);
 #[derive(Clone, Debug, Hash)]
 struct RecentWinner {
     resource: Resource,
-    /// How often in a row it was won here.
+    /// How often in a row it was won here, and since when.
     wins: u32,
+    since: Instant,
     /// Until when it is assumed that others want it too.
     contended_until: Instant,
 }
@@ -44,13 +45,13 @@ impl YieldRule {
         let mut winner = known.unwrap_or_else(|| RecentWinner {
             resource: resource.clone(),
             wins: 0,
+            since: now,
             contended_until: Instant::ORIGIN,
         });
-        winner.wins = if level == ContentionLevel::None {
-            winner.wins.saturating_add(1)
-        } else {
-            1
-        };
+        if level != ContentionLevel::None {
+            (winner.wins, winner.since) = (0, now);
+        }
+        winner.wins = winner.wins.saturating_add(1);
         if level == ContentionLevel::Overtaken {
             winner.contended_until = now.saturating_add(MEMORY);
         }
@@ -69,16 +70,14 @@ impl YieldRule {
         let Some(winner) = winner.filter(|winner| winner.resource == *resource) else {
             return false;
         };
-        let most = if now < winner.contended_until {
-            u32::try_from(waiting)
-                .unwrap_or(u32::MAX)
-                .clamp(1, MOST_OF_MANY)
+        let is_over = if now < winner.contended_until {
+            let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
+            winner.wins >= waiting.clamp(1, MOST_OF_MANY)
         } else {
-            MOST_ALONE
+            winner.wins >= MOST_ALONE && now.saturating_since(winner.since) >= LONGEST_ALONE
         };
-        let is_over = winner.wins >= most;
         if is_over {
-            winner.wins = 0;
+            (winner.wins, winner.since) = (0, now);
         }
         is_over
     }
@@ -99,6 +98,9 @@ const MOST_OF_MANY: u32 = 16;
 
 /// After how many turns in a row others get a chance, though nothing is known of any.
 const MOST_ALONE: u32 = 32;
+
+/// And not before this time has passed: a chance takes two milliseconds, however short the turns are.
+const LONGEST_ALONE: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {
@@ -129,14 +131,31 @@ mod tests {
     fn whoever_knows_of_no_rivals_makes_room_now_and_then() {
         let resource = Resource::new("r").expect("a name");
         let mut yield_rule = YieldRule::new();
-        for _ in 0..MOST_ALONE {
-            assert!(!yield_rule.is_over(at(0), &resource, 9));
-            yield_rule.won(at(0), &resource, ContentionLevel::None);
+        let win = |yield_rule: &mut YieldRule, millis, level| {
+            assert!(!yield_rule.is_over(at(millis), &resource, 9), "{millis}");
+            yield_rule.won(at(millis), &resource, level);
+        };
+        // Many short turns in a row, and then few long ones.
+        for millis in 0..100 {
+            win(&mut yield_rule, millis, ContentionLevel::None);
         }
-        assert!(yield_rule.is_over(at(0), &resource, 9));
-        yield_rule.won(at(1), &resource, ContentionLevel::Refused);
+        assert!(yield_rule.is_over(at(100), &resource, 9));
+        for turn in 0..MOST_ALONE {
+            win(
+                &mut yield_rule,
+                200 + 50 * u64::from(turn),
+                ContentionLevel::None,
+            );
+        }
+        assert!(yield_rule.is_over(at(2_000), &resource, 9));
+        // Another had it since.
+        for millis in 2_000..2_099 {
+            win(&mut yield_rule, millis, ContentionLevel::None);
+        }
+        win(&mut yield_rule, 2_099, ContentionLevel::Refused);
+        win(&mut yield_rule, 2_198, ContentionLevel::None);
         assert!(
-            !yield_rule.is_contended(at(1), &resource),
+            !yield_rule.is_contended(at(2_198), &resource),
             "it was only held"
         );
     }
