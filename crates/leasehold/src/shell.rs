@@ -138,6 +138,8 @@ impl Shell {
         if !self.unmade.is_empty() {
             let made = self.unmade.drain(..).map(|make| make(self.clock));
             self.links.extend(made);
+            // A node that is there at once is up before it is asked for anything.
+            self.poll_links(cx, usize::MAX);
         }
         self.rests_until = Instant::ORIGIN;
         for _ in 0..MOST_TURNS {
