@@ -79,15 +79,19 @@ impl Count {
             .lines()
             .filter_map(|line| line.split_once("Collected : "));
         let (_, instructions) = collected.next()?;
-        let readings = said.matches("sys_clock_gettime").count() as f64;
+        let told = |words: &str| said.matches(words).count();
+        let readings = told("sys_clock_gettime") as f64;
         Some(Self {
             instructions: instructions.trim().parse().ok()?,
             allocations: calls(graph, &ALLOCATORS) as f64,
             readings,
-            calls: said.matches("SYSCALL[").count() as f64 - readings,
+            calls: (told("SYSCALL[") - told(ENDS)) as f64 - readings,
         })
     }
 }
+
+/// How the second line of a call begins that may have waited.
+const ENDS: &str = ") ... [async] -->";
 
 impl Sub for Count {
     type Output = Self;
@@ -181,11 +185,13 @@ calls=2 0
         let said = "\
 SYSCALL[9,1](228) sys_clock_gettime( 1, 0x1ffefff )[sync] --> Success(0x0)
 SYSCALL[9,2](228) sys_clock_gettime( 7, 0x1ffefff )[sync] --> Success(0x0)
+SYSCALL[9,1](45) sys_recvfrom ( 7, 0x4042440, 16384, 0, 0x0, 0x0 ) --> [async] ...
+SYSCALL[9,1](45) ... [async] --> Success(0xd)
 ==9== Collected : 1234
 ";
         let count = Count::of(said, graph).unwrap();
         assert_eq!((count.instructions, count.allocations), (1234.0, 9.0));
-        assert_eq!(count.readings, 2.0);
+        assert_eq!((count.readings, count.calls), (2.0, 1.0));
         assert_eq!(Count::of("", graph), None, "it did not run to its end");
     }
 
