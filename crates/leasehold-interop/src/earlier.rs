@@ -14,7 +14,7 @@ use std::{
 
 /// The version before this one: the last whose requests are each a call of their own, also where several leave together.
 ///
-/// Whoever changes what is said on the wire or written on the nodes puts here the last commit before that. It is named
+/// A change to what is said on the wire or written on the nodes puts here the last commit before it. It is named
 /// nowhere else. What has to be told apart is which clients may be in use at the same time.
 const REVISION: &str = "2bb31b002de4c8b7f4461975800337c5c1899b65";
 

@@ -1,7 +1,7 @@
 //! Whether this process is a fork of the one that made something.
 //!
-//! A child has the memory of its parent, but none of its threads, and the same sockets: whoever went on there with what the
-//! parent has begun would mix two streams of requests into one.
+//! A child has the memory of its parent, but none of its threads, and the same sockets: if it went on with what the parent
+//! has begun, two streams of requests would be mixed into one.
 
 use std::{
     io,

@@ -134,7 +134,7 @@ impl Guardian {
         loop {
             let mut next = self.look(clock.now());
             if let Next::At(until) = next {
-                // Whoever finds it asleep wakes it. What was posted before is found by one more look.
+                // A post that finds the guardian asleep wakes it. One more look finds what was posted before.
                 self.signal.say(nanos(until));
                 next = next.min(self.look(clock.now()));
                 if !matches!(next, Next::At(_)) {

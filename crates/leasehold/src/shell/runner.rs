@@ -32,7 +32,7 @@ impl Runner {
     /// The runtime of the shell's task; none if it is to have a thread.
     pub(crate) fn runtime(&self, clock: Clock) -> Option<runtime::Handle> {
         match self {
-            // Whoever lets a test's time pass waits until the shell is at rest, and must not wait for its own thread.
+            // A test that lets time pass waits until the shell is at rest, and must not wait for its own thread.
             Self::Here if clock.passes() => {
                 let here = runtime::Handle::try_current().ok();
                 here.filter(|here| is_fit(here, clock))
