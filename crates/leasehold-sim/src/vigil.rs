@@ -3,7 +3,6 @@
 use crate::{
     check::waiting::Manner,
     course::Phase,
-    fault::Kind,
     queue::Event,
     setting::Guard,
     time::{MILLISECOND, SECOND},
@@ -17,6 +16,7 @@ impl World {
         Manner {
             queues: self.setting.waits.queues(client) && self.setting.tries != Some(1),
             is_patient: acquire.patience.is_none() && self.setting.tries.is_none(),
+            has_place: self.setting.waits.is_fair(client),
         }
     }
 
@@ -49,12 +49,11 @@ impl World {
         let setting = &self.setting;
         let asking_ns = 8 * setting.links.delay_ns.1 + 2 * LOOKS_EVERY_NS;
         let pause_ns = setting.pause_ns.1;
-        // The next in a queue may be dead, and the next after it: their places are kept for three seconds, and the others
-        // look now and then.
-        let queue_ns = match (setting.waits.fair, setting.has(Kind::Die)) {
-            (0, _) => 0,
-            (_, true) => 12 * SECOND,
-            (_, false) => 4 * SECOND,
+        // Those who come first in a queue may have gone: their places are kept for three seconds from then on, and the
+        // others look now and then.
+        let queue_ns = match setting.waits.fair {
+            0 => 0,
+            _ => 4 * SECOND,
         };
         if setting.waits.is_prompt {
             return pause_ns + asking_ns + queue_ns;

@@ -23,6 +23,8 @@ pub(crate) struct Manner {
     pub(crate) queues: bool,
     /// Whether it waits for as long as it takes. Others may ask out of turn before they give up.
     pub(crate) is_patient: bool,
+    /// Whether it has a place on the nodes, which is kept for a while if it cannot come.
+    pub(crate) has_place: bool,
 }
 
 #[derive(Debug, Default)]
@@ -57,7 +59,21 @@ impl Waiting {
     }
 
     pub(crate) fn died(&mut self, client: usize) {
+        self.keeps_places(|caller| caller.client == client);
         self.callers.retain(|caller| caller.client != client);
+    }
+
+    /// These could have come and cannot any more: those behind them wait from now on until their places have run out.
+    fn keeps_places(&mut self, is_gone: impl Fn(&Caller) -> bool) {
+        let gone = self.callers.iter().filter(|caller| {
+            caller.manner.has_place && caller.free_since.is_some() && is_gone(caller)
+        });
+        let resources: Vec<_> = gone.map(|caller| caller.resource.clone()).collect();
+        for caller in &mut self.callers {
+            if resources.contains(&caller.resource) {
+                caller.free_since = None;
+            }
+        }
     }
 
     /// Whether whoever asks or has won had its turn.
@@ -92,6 +108,7 @@ impl Waiting {
         longest_ns: Option<u64>,
         could: impl Fn(usize, &Resource) -> bool,
     ) -> Result<(), Violation> {
+        self.keeps_places(|caller| !could(caller.client, &caller.resource));
         for caller in &mut self.callers {
             caller.free_since = if could(caller.client, &caller.resource) {
                 Some(caller.free_since.unwrap_or(now))
@@ -138,6 +155,7 @@ mod tests {
     const PATIENT: Manner = Manner {
         queues: true,
         is_patient: true,
+        has_place: false,
     };
 
     fn at(seconds: u64) -> Moment {
@@ -156,6 +174,33 @@ mod tests {
         assert_eq!(waiting.has_turn(1, b), Ok(()), "another client");
         waiting.ended(0, a);
         assert_eq!(waiting.has_turn(0, b), Ok(()));
+    }
+
+    #[test]
+    fn who_is_behind_a_place_that_is_kept_waits_until_it_has_run_out() {
+        let resource = Resource::new("r").expect("a name");
+        let look = |has_place, goes: fn(&mut Waiting)| {
+            let mut waiting = Waiting::default();
+            let manner = Manner {
+                has_place,
+                ..PATIENT
+            };
+            for client in [0, 1] {
+                waiting.began(client, OperationId::new(1), &resource, at(0), manner);
+            }
+            let could_all = |_, _: &Resource| true;
+            assert!(waiting.look(at(1), SECOND, None, could_all).is_ok());
+            goes(&mut waiting);
+            let others = |client, _: &Resource| client == 1;
+            assert!(waiting.look(at(2), SECOND, None, others).is_ok());
+            let in_time = waiting.look(at(3), SECOND, None, others).is_ok();
+            assert!(waiting.look(at(4), SECOND, None, others).is_err());
+            in_time
+        };
+        assert!(look(true, |_| ()), "it is cut off");
+        assert!(look(true, |waiting| waiting.died(0)));
+        assert!(!look(false, |_| ()), "nobody waits for one without a place");
+        assert!(!look(false, |waiting| waiting.died(0)));
     }
 
     #[test]
