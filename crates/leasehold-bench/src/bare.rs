@@ -2,9 +2,14 @@
 //!
 //! One thread, one connection per node, all tasks on it: `SET key owner NX PX ttl` to every node, a quorum of
 //! answers, `EVALSHA` of compare-and-delete to every node, a quorum of answers. No runtime, no timers, no checks.
-//! Requests of all tasks that became ready together leave in one write per node.
+//! Requests of all tasks that became ready together leave in one write per node. Told to, it says what leasehold's fenced
+//! locks say instead.
 
-use crate::{Fallible, moment::Moment, sample::Sample};
+mod contest;
+mod form;
+
+use crate::{Fallible, moment::Moment, sample::Sample, subject::Locker};
+use form::{Form, Word};
 use leasehold_servers::{Connection, Server, ServerSet};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::{
@@ -35,7 +40,8 @@ pub(crate) struct Cycles {
 #[derive(Debug)]
 pub(crate) struct Bare {
     wires: Vec<Wire>,
-    sha: String,
+    /// What every node is told, or each.
+    forms: Vec<Form>,
     /// Numbers keys and owners.
     number: u64,
 }
@@ -85,8 +91,18 @@ impl Bare {
                 awaited: VecDeque::new(),
             });
         }
-        let number = 0;
-        Ok(Self { wires, sha, number })
+        Ok(Self {
+            wires,
+            forms: vec![Form::plain(&sha)],
+            number: 0,
+        })
+    }
+
+    /// Says what this manager of fenced locks says to the servers, which must have its scripts, one lock in each call.
+    pub(crate) async fn fenced(servers: &ServerSet, manager: &Locker) -> Fallible<Self> {
+        let mut bare = Self::connect(servers)?;
+        bare.forms = form::overheard(servers, manager).await?;
+        Ok(bare)
     }
 
     /// Lets so many tasks lock and unlock new keys, each one after the other.
@@ -133,8 +149,7 @@ impl Bare {
         }
         done.acquires.push(now.since(task.started));
         task.is_releasing = true;
-        let words = ["EVALSHA", &self.sha, "1", &task.key, &task.owner];
-        send(&mut self.wires, number, task.step, &words);
+        self.send(number, task, |form| &form.release);
         false
     }
 
@@ -144,8 +159,17 @@ impl Bare {
         task.key = format!("bare:{}", self.number);
         task.owner = format!("{:040x}", self.number);
         task.started = Moment::now();
-        let words = ["SET", &task.key, &task.owner, "NX", "PX", "30000"];
-        send(&mut self.wires, number, task.step, &words);
+        self.send(number, task, |form| &form.acquire);
+    }
+
+    /// Encodes, once if all are told the same, and queues for every node.
+    fn send(&mut self, number: usize, task: &Task, part: impl Fn(&Form) -> &Vec<Word>) {
+        let forms = self.forms.iter().map(|form| encode(part(form), task));
+        let said: Vec<_> = forms.collect();
+        for (wire, bytes) in self.wires.iter_mut().zip(said.iter().cycle()) {
+            wire.out.extend_from_slice(bytes.as_bytes());
+            wire.awaited.push_back((number, task.step));
+        }
     }
 
     /// Writes what is to be written, waits for an answer, and reads what there is.
@@ -183,16 +207,17 @@ impl Task {
     }
 }
 
-/// Encodes once, queues for every node.
-fn send(wires: &mut [Wire], task: usize, step: u64, words: &[&str]) {
+fn encode(words: &[Word], task: &Task) -> String {
     let mut bytes = format!("*{}\r\n", words.len());
     for word in words {
+        let word = match word {
+            Word::Same(word) => word,
+            Word::Key => &task.key,
+            Word::Owner => &task.owner,
+        };
         let _ = write!(bytes, "${}\r\n{word}\r\n", word.len());
     }
-    for wire in wires {
-        wire.out.extend_from_slice(bytes.as_bytes());
-        wire.awaited.push_back((task, step));
-    }
+    bytes
 }
 
 impl Wire {
@@ -215,10 +240,15 @@ impl Wire {
         }
         self.read.extend_from_slice(&self.buffer[..count]);
         let mut taken = 0;
-        // Every answer to these requests is one line.
+        // Every answer to these requests is one line, or one behind that of its length.
         while let Some(end) = self.read[taken..].iter().position(|&byte| byte == b'\n') {
             let line = &self.read[taken..taken + end];
-            let is_yes = line.starts_with(b"+OK") || line.starts_with(b":1");
+            if line.starts_with(b"$") {
+                taken += end + 1;
+                continue;
+            }
+            let yes: [&[u8]; 3] = [b"+OK", b":1", b"granted"];
+            let is_yes = yes.iter().any(|yes| line.starts_with(yes));
             if line.starts_with(b"-") {
                 return Err(io::Error::other(String::from_utf8_lossy(line).into_owned()));
             }

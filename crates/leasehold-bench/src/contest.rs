@@ -3,7 +3,7 @@
 use crate::{
     Fallible,
     ledger::Ledger,
-    moment::{Moment, hold_for},
+    moment::{HOLD, Moment, hold_for},
     sample::{Sample, jain},
     subject::Locker,
 };
@@ -111,6 +111,3 @@ pub(crate) fn note(
     add("commands/hand-off", sent / handoffs);
     add("failed", failed as f64);
 }
-
-/// How long each holder holds.
-const HOLD: Duration = Duration::from_millis(1);

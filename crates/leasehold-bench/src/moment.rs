@@ -47,6 +47,9 @@ pub(crate) fn hold_for(time: Duration) -> Duration {
     }
 }
 
+/// How long each of many who want the same holds it.
+pub(crate) const HOLD: Duration = Duration::from_millis(1);
+
 /// By so much a thread may wake too late.
 const OVERSLEPT: Duration = Duration::from_micros(300);
 

@@ -52,6 +52,9 @@ pub(crate) const fn rivals(effort: &Effort) -> &'static [Subject] {
 /// The name of the bare wire in tables.
 pub(crate) const BARE: &str = "bare";
 
+/// The same, saying what our fenced locks say.
+pub(crate) const BARE_FENCED: &str = "bare, fenced votes";
+
 impl Subject {
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -96,10 +99,10 @@ impl Subject {
 /// Where a subject stands in tables.
 pub(crate) fn rank(name: &str) -> usize {
     let ours = PLACES.into_iter().filter(|it| *it != Subject::Rslock);
-    let order = ours
-        .chain(SWITCHED)
-        .map(Subject::name)
-        .chain([BARE, Subject::Rslock.name()]);
+    let order =
+        ours.chain(SWITCHED)
+            .map(Subject::name)
+            .chain([BARE, BARE_FENCED, Subject::Rslock.name()]);
     order.take_while(|known| *known != name).count()
 }
 

@@ -45,6 +45,7 @@ pub(crate) static WORKLOADS: [Workload; 14] = [
         name: "latency",
         title: "One task",
         about: "Locks and unlocks new keys, nobody else wants them. The bare wire waits for a quorum, as leasehold does; \
+                `bare, fenced votes` says what our fenced locks say, overheard in the same run: what the nodes take for it; \
                 rslock waits for every node.",
         headline: "cycle p50 µs",
         references: &["bare", "rslock"],
@@ -97,7 +98,8 @@ pub(crate) static WORKLOADS: [Workload; 14] = [
         name: "tasks",
         title: "Sixteen tasks, one key",
         about: "One process; each holds for exactly 1 ms and wants it again at once, so 1,000 hand-offs/s are possible. Commands \
-                are those that clients sent, all nodes together.",
+                are those that clients sent, all nodes together. The bare wire hands one key over, each release in one write with \
+                the next vote, and holds it as long: what nodes and network leave of the 1,000.",
         headline: "wait p99 ms",
         references: &["rslock"],
         run: tasks::run,

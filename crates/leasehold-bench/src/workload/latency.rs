@@ -6,8 +6,9 @@ use crate::{
     effort::{Effort, rotated},
     ledger::Ledger,
     moment::Moment,
-    subject::{self, BARE, Locker, PLACES},
+    subject::{self, BARE, BARE_FENCED, Locker, PLACES, Subject},
 };
+use std::cell::RefCell;
 
 pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
     [1, 5]
@@ -19,16 +20,26 @@ fn compare(effort: &Effort, nodes: usize, ledger: &mut Ledger) -> Fallible<()> {
     // Everything of a client that has no thread of its own stays on one thread: the best case for it.
     let runtime = super::runtime(1)?;
     let servers = runtime.block_on(subject::servers(nodes))?;
-    let mut bare = Bare::connect(&servers)?;
+    let bare = RefCell::new(Bare::connect(&servers)?);
     let managers = runtime.block_on(subject::managers(&PLACES, &servers.urls()))?;
-    let mut runners: Vec<Option<&(_, Locker)>> = vec![None];
-    runners.extend(managers.iter().map(Some));
+    let is_fenced = |manager: &&(_, Locker)| manager.0 == Subject::Fenced;
+    let fenced = managers.iter().find(is_fenced).map(|(_, manager)| manager);
+    let fenced = fenced.ok_or("nobody is fenced")?;
+    let bare_fenced = RefCell::new(runtime.block_on(Bare::fenced(&servers, fenced))?);
+    let mut runners = vec![
+        Runner::Bare(BARE, &bare),
+        Runner::Bare(BARE_FENCED, &bare_fenced),
+    ];
+    runners.extend(managers.iter().map(Runner::Manager));
     // The first round warms up.
     for round in 0..=effort.rounds {
-        for &runner in rotated(round, &runners) {
+        for runner in rotated(round, &runners) {
             let (name, cycles) = match runner {
-                None => (BARE, bare.run(1, Stop::Cycles(effort.cycles))?),
-                Some((subject, manager)) => {
+                Runner::Bare(name, bare) => {
+                    let run = bare.borrow_mut().run(1, Stop::Cycles(effort.cycles));
+                    (*name, run?)
+                }
+                Runner::Manager((subject, manager)) => {
                     let cycles = runtime.block_on(cycles(manager, effort.cycles))?;
                     (subject.name(), cycles)
                 }
@@ -39,6 +50,12 @@ fn compare(effort: &Effort, nodes: usize, ledger: &mut Ledger) -> Fallible<()> {
         }
     }
     Ok(())
+}
+
+/// Who locks.
+enum Runner<'a> {
+    Bare(&'static str, &'a RefCell<Bare>),
+    Manager(&'a (Subject, Locker)),
 }
 
 fn note(ledger: &mut Ledger, setting: &str, subject: &str, mut cycles: Cycles) {
@@ -87,7 +104,7 @@ mod tests {
             ours,
             ["plain", "plain, own thread", "fenced", "fenced, own thread"]
         );
-        assert_eq!(others, ["bare", "rslock"]);
+        assert_eq!(others, ["bare", "bare, fenced votes", "rslock"]);
         for subject in subjects {
             let spread = ledger.spread("1 node", subject, "cycle p50 µs");
             assert!(spread.unwrap().median > 0.0);

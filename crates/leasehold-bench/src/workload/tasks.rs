@@ -2,11 +2,12 @@
 
 use crate::{
     Fallible,
+    bare::Bare,
     commands::{self, Listening},
     contest,
     effort::{Effort, rotated},
     ledger::Ledger,
-    subject,
+    subject::{self, BARE},
 };
 use std::{sync::Arc, time::Duration};
 
@@ -14,6 +15,7 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
     let runtime = super::runtime(2)?;
     for nodes in [1, 5] {
         let servers = runtime.block_on(subject::servers(nodes))?;
+        let mut bare = Bare::connect(&servers)?;
         let mut runners = Vec::new();
         for (subject, manager) in
             runtime.block_on(subject::managers(subject::rivals(effort), &servers.urls()))?
@@ -24,21 +26,21 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
             runtime.block_on(warm_up)?;
             runners.push((subject, manager, listening.end()));
         }
+        let setting = super::nodes(nodes);
         for round in 0..effort.rounds {
+            let story = bare.contend(&format!("one:{BARE}:{round}"), effort.contention)?;
+            let handoffs = story.waits.len() as f64 / effort.contention.as_secs_f64();
+            ledger.add(&setting, BARE, "hand-offs/s", handoffs);
+            let held = story.held.as_secs_f64() * 1e3 / story.waits.len() as f64;
+            ledger.add(&setting, BARE, "held ms", held);
             for (subject, manager, origins) in rotated(round, &runners) {
                 let before = commands::calls(&servers)?;
                 let key = format!("one:{}:{round}", subject.name());
                 let stories = contest::all(manager, &key, TASKS, effort.contention);
                 let stories = runtime.block_on(stories)?;
                 let sent = origins.sent(&before, &commands::calls(&servers)?, nodes);
-                let place = (super::nodes(nodes), subject.name());
-                contest::note(
-                    ledger,
-                    (&place.0, place.1),
-                    &stories,
-                    effort.contention,
-                    sent,
-                );
+                let place = (&*setting, subject.name());
+                contest::note(ledger, place, &stories, effort.contention, sent);
             }
         }
     }
