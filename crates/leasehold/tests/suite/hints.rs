@@ -134,7 +134,7 @@ fn a_new_connection_begins_with_a_hint_about_all_keys() {
 /// What a server says to an introduction that it likes, with what it tells of itself; that `r` is held; and that
 /// somebody else has it by now.
 const TURNOVER: [&str; 3] = [
-    "+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n*0\r\n\
+    "+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n*0\r\n\
      *5\r\n$0\r\n\r\n$1\r\nc\r\n$1\r\nt\r\n:0\r\n_\r\n",
     "*4\r\n:0\r\n$2\r\nus\r\n:60000\r\n:5\r\n",
     "+OK\r\n$4\r\nthey\r\n",

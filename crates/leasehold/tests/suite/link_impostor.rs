@@ -28,7 +28,7 @@ fn a_server_that_is_loading_is_down_in_its_own_words() {
 }
 
 /// What a server says to an introduction that it likes, and what it tells of itself then: all in one write.
-const GREETING: &str = "+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n*0\r\n\
+const GREETING: &str = "+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n*0\r\n\
                         *5\r\n$0\r\n\r\n$1\r\nc\r\n$1\r\nt\r\n:0\r\n_\r\n";
 
 /// Two grants in one write.
@@ -91,7 +91,8 @@ fn a_server_that_repeats_the_password_does_not_make_us_tell_it() {
          -NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n\
          -NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n\
          -NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n\
-         -NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n",
+         -NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n\
+         -NOAUTH Authentication required.\r\n",
         "-ERR hush is no password\r\n",
     ]);
     let mut link = Driven::new(&format!("redis://u:hush@{old}"));

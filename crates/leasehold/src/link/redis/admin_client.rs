@@ -440,8 +440,7 @@ const SURVEY: &str = concat!(
 const ADMIT: &str = concat!("#!lua flags=allow-oom\n", include_str!("admit.lua"));
 const BLOCK: &str = concat!(
     "#!lua flags=allow-oom\n",
-    include_str!("wait.lua"),
-    include_str!("guard.lua"),
+    include_str!("look.lua"),
     include_str!("counters.lua"),
     include_str!("block.lua")
 );

@@ -1,88 +1,16 @@
 -- The restart guard. `key` is the node's own hash, `kept` what it has of `id`, `until`, `why`, `fit` and `logged`;
 -- `now` the time in ms, `span` the quarantine in ms; `disk` what clients rely on the node's disk for: '0' nothing, else
 -- to keep every vote before it is told: '1' its settings say that it does, '2' that it does not, '3' nobody has asked
--- yet; `met` the process that the client met when it connected.
+-- yet; `met` the process that the client met when it connected. `looking` returns `look`
+-- and `noted_wait`: functions are made when they are needed, and a look is needed once in a millisecond.
 
--- What INFO says under this name. Searching for a plain text is many times faster than for a pattern.
-local function said(info, name)
-  local _, last = string.find(info, '\n' .. name .. ':', 1, true)
-  return last and string.match(info, '^[^\r]*', last + 1) or ''
-end
--- Whether every vote is known to be on the disk: '1'; 'lost': it is not, and a disk that says so may be an old one; '0':
--- nobody relies on it.
-local function durability(info, disk, before)
-  if disk ~= '0' and disk ~= '2' and said(info, 'aof_enabled') == '1' then
-    -- A log that was turned on is whole when it has been rewritten.
-    local is_whole = said(info, 'aof_rewrite_in_progress') == '0' and said(info, 'aof_rewrite_scheduled') == '0'
-    if before == '1' or disk == '1' and is_whole then
-      return '1'
-    end
-  end
-  -- Argument S9: whatever was kept. A flush takes with it that the log was relied on, and leaves the old log.
-  return disk ~= '0' and 'lost' or '0'
-end
--- What INFO says for a look. The last section is needed only by those who trust the disk; a section that is named twice is
--- told once.
-local function describe(call, disk)
-  return call('INFO', 'server', 'replication', 'memory', 'stats', disk == '0' and 'stats' or 'persistence')
-end
--- Looks at the process, by what INFO has just said if that is known, and writes down what the vote needs to know. Returns
--- why the node must not vote whatever it may have forgotten, or nothing, and what `kept` is then.
-local function look(key, kept, now, span, disk, met, info)
-  info = info or describe(redis.call, disk)
-  local current = said(info, 'run_id') .. '/' .. said(info, 'master_replid')
-  local id, why, before = kept[1], kept[3], redis.call('HGET', key, 'evicted')
-  local ends = tonumber(kept[2] or '0') or now + tonumber(span)
-  local limit, policy = said(info, 'maxmemory'), said(info, 'maxmemory_policy')
-  local may_evict = (tonumber(limit) or 0) > 0 and policy ~= 'noeviction' and policy ~= ''
-  local count = said(info, 'evicted_keys')
-  -- A process begins to count at 0, and so do statistics that were reset.
-  local has_evicted = before == 'may' or before and count ~= '0' and (id ~= current or count ~= before)
-  -- What the disk kept is all there was, if it got everything then and does now, unless it was another's.
-  local trusted = disk == '1' and kept[5] == '1'
-  local kept_all = id and trusted and met == current and string.find(info, '\nmaster_replid2:0+\r')
-  local forgot = false
-  if id ~= current and not kept_all then
-    forgot = id and 'changed' or 'empty'
-  elseif has_evicted then
-    forgot = 'evicted'
-  end
-  -- What has to be waited for after a reconfiguration is not shortened by a restart.
-  local waits_longer = why == 'reconfigured' and ends > now + tonumber(span)
-  if forgot and not waits_longer then
-    ends, why = now + tonumber(span), forgot
-  end
-  local durable, evicted = durability(info, disk, kept[5]), may_evict and 'may' or count
-  if id ~= current or forgot or evicted ~= before or durable ~= kept[5] then
-    local written = string.format('%.0f', ends)
-    why = why or 'empty'
-    redis.call('HSET', key, 'id', current, 'until', written, 'why', why, 'evicted', evicted, 'logged', durable)
-  end
-  local unfit = false
-  if said(info, 'role') == 'slave' then
-    unfit = 'replica'
-  elseif may_evict then
-    unfit = 'evicts'
-  elseif durable == 'lost' then
-    unfit = 'undurable'
-  elseif durable == '1' and (tonumber(said(info, 'connected_slaves')) or 0) > 0 then
-    -- A replica that takes over, and restarts before anybody votes on it, has another's disk.
-    unfit = 'replicated'
-  end
-  -- Whoever comes next looks for itself if the node is unfit. Not for replicas, whose clocks may show this millisecond
-  -- again.
-  redis.set_repl(redis.REPL_NONE)
-  redis.call('HSET', key, 'fit', unfit and '' or string.format('%.0f', now))
-  redis.set_repl(redis.REPL_ALL)
-  return unfit, {current, ends, why}
-end
 -- Why the node must not vote, nor extend, whatever it may have forgotten, or nothing; and what `kept` is then.
 local function attest(key, kept, now, span, disk, met, info)
   -- Argument S9: no process dies, starts again, loads and serves within the millisecond in which it was looked at;
   -- and one that a client met under another identity is looked at in any case. A vote that has to be on the disk must
   -- not be given a moment after the log was turned off.
-  if kept[4] ~= string.format('%.0f', now) or kept[1] ~= met or disk ~= '0' then
-    return look(key, kept, now, span, disk, met, info)
+  if tonumber(kept[4]) ~= now or kept[1] ~= met or disk ~= '0' then
+    return looking()(key, kept, now, span, disk, met, info)
   end
   return false, kept
 end
@@ -100,6 +28,7 @@ local function abstains(key, kept, now, span, disk, met, info)
   if ends - now > longest then
     -- The configuration before may have had a longer quarantine than ours: what its reconfiguration wrote counts.
     if why == 'reconfigured' then
+      local _, noted_wait = looking()
       longest = math.max(longest, noted_wait(redis.call('HGET', key, 'wait'), ends))
     end
     ends = math.min(ends, now + longest)

@@ -2,9 +2,7 @@
 
 use super::{
     codec,
-    texts::{
-        EXTEND, FAIR, INSPECT, LEAVE, RAISE, RELEASE, REPAIR, Script, TAKEOVER, TRANSFER, VOTE,
-    },
+    texts::{EXTEND, FAIR, INSPECT, LEAVE, RAISE, RELEASE, REPAIR, Script, TRANSFER, VOTE, VOTES},
 };
 use leasehold_core::Request;
 use std::sync::Arc;
@@ -14,8 +12,9 @@ use std::sync::Arc;
 pub(super) enum Call {
     /// Redlock's own command.
     Set,
-    /// First votes, of one lock or of several.
     Vote,
+    /// First votes for several locks.
+    Votes,
     Takeover,
     Fair,
     Repair,
@@ -30,9 +29,10 @@ pub(super) enum Call {
 }
 
 impl Call {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Set,
         Self::Vote,
+        Self::Votes,
         Self::Takeover,
         Self::Fair,
         Self::Repair,
@@ -62,6 +62,14 @@ impl Call {
         }
     }
 
+    /// The call for so many of what this is for one.
+    pub(super) const fn of_locks(self, locks: usize) -> Self {
+        match self {
+            Self::Vote if locks > 1 => Self::Votes,
+            call => call,
+        }
+    }
+
     /// Whether one call can be for several locks.
     pub(super) const fn is_for_several(self) -> bool {
         matches!(self, Self::Vote | Self::Release)
@@ -71,8 +79,8 @@ impl Call {
     const fn script(self) -> Option<&'static Script> {
         match self {
             Self::Set => None,
-            Self::Vote => Some(&VOTE),
-            Self::Takeover => Some(&TAKEOVER),
+            Self::Vote | Self::Takeover => Some(&VOTE),
+            Self::Votes => Some(&VOTES),
             Self::Fair => Some(&FAIR),
             Self::Repair => Some(&REPAIR),
             Self::Transfer => Some(&TRANSFER),
@@ -88,9 +96,9 @@ impl Call {
     const fn size(self, is_fenced: bool, locks: usize) -> (usize, usize) {
         match self {
             Self::Set => (1, 4),
-            Self::Vote => (locks + 1, 4 * locks + 4),
+            Self::Votes => (locks + 1, 4 * locks + 4),
             Self::Release => (locks, locks),
-            Self::Takeover | Self::Repair => (2, 9),
+            Self::Vote | Self::Takeover | Self::Repair => (2, 9),
             Self::Fair => (3, 11),
             Self::Transfer => (1, 3),
             Self::Raise => (2, 4),

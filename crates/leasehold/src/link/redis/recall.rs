@@ -9,7 +9,7 @@ use super::{
     glance::bulk,
     kind::Kind,
     scripts::Encoder,
-    texts::{RELEASE, Script, VOTE},
+    texts::{RELEASE, Script, VOTES},
 };
 use leasehold_core::{FencingToken, Owner, Place, Request, Ticket, Ttl, Waiter};
 use std::{ops::Range, time::Duration};
@@ -134,7 +134,7 @@ impl<'a> CommandWords<'a> {
         };
         // How many keys are none of a lock, and how many arguments are about all locks together, and about each.
         let (further, common, own) = match () {
-            () if is(&VOTE) => (1, 4, 4),
+            () if is(&VOTES) => (1, 4, 4),
             () if is(&RELEASE) && keys > 1 => (0, 0, 1),
             () => (keys.checked_sub(1)?, 0, usize::MAX),
         };

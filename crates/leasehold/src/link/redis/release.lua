@@ -1,21 +1,31 @@
--- KEYS[1…n] the locks, ARGV[1…n] their owners, ARGV[n + 1] how long the keys shall still live in ms, or nothing.
+-- KEYS[1…n] the locks, ARGV[1…n] their owners; of one lock alone ARGV[2] how long the key shall still live in ms, or nothing.
 -- For each lock 'granted'; {0, holder, PTTL}: refused; an error. One lock's answer stands alone.
 -- Nothing can fail as a whole behind a write, so an error for all means that no key was touched.
--- Nothing for a key of another type, too, which is another program's lock.
-local holders, keep, ours = redis.call('MGET', unpack(KEYS)), ARGV[#KEYS + 1], {}
-for lock, key in ipairs(KEYS) do
+-- One alone needs no lists.
+if #KEYS == 1 then
   -- Argument S3: the comparison and the change are one step.
+  if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then
+    -- Nothing for a key of another type, too, which is another program's lock.
+    return {0, redis.call('MGET', KEYS[1])[1], redis.call('PTTL', KEYS[1])}
+  end
+  if ARGV[2] then
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  else
+    redis.call('DEL', KEYS[1])
+  end
+  return 'granted'
+end
+local holders = redis.call('MGET', unpack(KEYS))
+local ours, answers = {}, {}
+for lock, key in ipairs(KEYS) do
+  -- Argument S3: likewise.
   if holders[lock] == ARGV[lock] then
     ours[#ours + 1] = key
-    if keep then
-      redis.call('PEXPIRE', key, keep)
-    end
   end
 end
-if ours[1] and not keep then
+if ours[1] then
   redis.call('DEL', unpack(ours))
 end
-local answers = {}
 for lock, key in ipairs(KEYS) do
   local answer = 'granted'
   if holders[lock] ~= ARGV[lock] then
@@ -25,4 +35,4 @@ for lock, key in ipairs(KEYS) do
   end
   answers[lock] = answer
 end
-return #KEYS == 1 and answers[1] or answers
+return answers

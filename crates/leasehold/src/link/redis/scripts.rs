@@ -6,7 +6,7 @@ use super::{
     kind::Kind,
     native::Native,
     replicas::Replicas,
-    texts::{GREET, RAISE, SCRIPTS, Script, TRANSFER, VOTE},
+    texts::{GREET, RAISE, SCRIPTS, Script, TRANSFER, VOTE, VOTES},
 };
 use crate::{
     configuration::{Configuration, KeyFormat, RestartGuard},
@@ -147,9 +147,9 @@ impl Encoder {
     pub(super) fn scripts(&self) -> impl Iterator<Item = &'static Script> {
         let is_fenced = self.is_fenced;
         let of_the_other_kind = if is_fenced {
-            [TRANSFER.sha1, TRANSFER.sha1]
+            &[TRANSFER.sha1][..]
         } else {
-            [VOTE.sha1, RAISE.sha1]
+            &[VOTE.sha1, VOTES.sha1, RAISE.sha1]
         };
         SCRIPTS
             .iter()
@@ -261,7 +261,7 @@ impl Encoder {
         }
         wire.extend_from_slice(before);
         if let Some(behind) = behind {
-            self.add_own(wire, call, met);
+            wire.extend_from_slice(&met.attested);
             wire.extend_from_slice(behind);
         }
     }
@@ -274,25 +274,33 @@ impl Encoder {
         (keys, arguments): (&[u8], &[u8]),
         met: &ServerInfo,
     ) {
+        let call = call.of_locks(locks);
         match locks {
             1 => wire.extend_from_slice(self.heads.of(call)),
             _ => call.begin(wire, self.is_fenced, locks, false),
         }
         wire.extend_from_slice(keys);
-        self.add_own(wire, call, met);
-        wire.extend_from_slice(arguments);
+        self.end_call(wire, call, arguments, met);
     }
 
-    /// Adds what stands in the midst of a call: what a connection knows, and of votes what they have in common.
-    fn add_own(&self, wire: &mut Vec<u8>, call: Call, met: &ServerInfo) {
+    /// Ends a call that can be for several locks behind their keys.
+    fn end_call(&self, wire: &mut Vec<u8>, call: Call, arguments: &[u8], met: &ServerInfo) {
         match call {
             Call::Vote => {
                 wire.extend_from_slice(&self.node);
+                wire.extend_from_slice(arguments);
                 wire.extend_from_slice(&self.of_votes);
+                // It is taken over from nobody.
+                codec::encode_part(wire, b"");
                 wire.extend_from_slice(&met.attested);
             }
-            Call::Release => {}
-            _ => wire.extend_from_slice(&met.attested),
+            Call::Votes => {
+                wire.extend_from_slice(&self.node);
+                wire.extend_from_slice(&self.of_votes);
+                wire.extend_from_slice(&met.attested);
+                wire.extend_from_slice(arguments);
+            }
+            _ => wire.extend_from_slice(arguments),
         }
     }
 
@@ -310,7 +318,10 @@ impl Encoder {
         call.begin(wire, self.is_fenced, 1, true);
         if let Some(gap) = self.end(wire, request) {
             let behind = wire.split_off(gap);
-            self.add_own(wire, call, met);
+            if call.is_for_several() {
+                return self.end_call(wire, call, &behind, met);
+            }
+            wire.extend_from_slice(&met.attested);
             wire.extend_from_slice(&behind);
         }
     }

@@ -24,8 +24,7 @@ if not kept[6] then
 end
 local holder = redis.pcall('GET', KEYS[1])
 -- Argument S3: the comparison and the change are one step.
-local ours = holder == ARGV[1]
-local free = not holder
+local ours, free = holder == ARGV[1], not holder
 if ARGV[7] ~= '' then
   free = holder == ARGV[7]
 end

@@ -50,7 +50,7 @@ fn only_a_fair_vote_names_a_queue_and_who_waits() {
         encoded(&Encoder::new(&fenced), &request)
     };
     let usual = wire(None);
-    assert!(usual.starts_with("*13\r\n"), "{usual}");
+    assert!(usual.starts_with("*14\r\n"), "{usual}");
     assert!(!usual.contains("queue"), "{usual}");
     let place = |ticket| {
         let waiter = Waiter::new(0xab);
