@@ -157,10 +157,13 @@ impl Node {
     /// The server, if the node is one, what it keeps, and the time that it knows.
     #[cfg(feature = "lua")]
     fn served(&mut self, now: Moment) -> Option<(&mut scripted::Scripted, &mut Data, u64)> {
-        let us = self.wall_us(now);
+        let (us, is_starved) = (self.wall_us(now), now < self.rejects_until);
         let (log, lack) = (self.log(), self.lack());
+        let (may_evict, evicted) = self.limit(now);
         let scripted = self.scripted.as_mut()?;
         scripted.log(log, lack != Some(log::Lack::Unsynced));
+        scripted.limit(may_evict, evicted);
+        scripted.starve(is_starved);
         Some((scripted, &mut self.data, us))
     }
 
@@ -184,13 +187,7 @@ impl Node {
         met: Option<&Identity>,
     ) -> (Vote, Option<Duration>) {
         #[cfg(feature = "lua")]
-        let is_starved = now < self.rejects_until;
-        #[cfg(feature = "lua")]
-        let (may_evict, evicted) = self.limit(now);
-        #[cfg(feature = "lua")]
         if let Some((scripted, data, us)) = self.served(now) {
-            scripted.limit(may_evict, evicted);
-            scripted.starve(is_starved);
             return scripted.vote(data, us, request, met);
         }
         let told = self.time(now).since_origin();
@@ -214,13 +211,7 @@ impl Node {
         met: Option<&Identity>,
     ) -> Vec<(Vote, Option<Duration>)> {
         #[cfg(feature = "lua")]
-        let is_starved = now < self.rejects_until;
-        #[cfg(feature = "lua")]
-        let (may_evict, evicted) = self.limit(now);
-        #[cfg(feature = "lua")]
         if let Some((scripted, data, us)) = self.served(now) {
-            scripted.limit(may_evict, evicted);
-            scripted.starve(is_starved);
             return scripted.vote_together(data, us, requests, met);
         }
         let votes = requests.iter().map(|request| self.vote(now, request, met));
@@ -252,10 +243,7 @@ impl Node {
     /// Looks at the process, as a client asks for when it connects.
     pub(crate) fn greet(&mut self, now: Moment) {
         #[cfg(feature = "lua")]
-        let (may_evict, evicted) = self.limit(now);
-        #[cfg(feature = "lua")]
         if let Some((scripted, data, us)) = self.served(now) {
-            scripted.limit(may_evict, evicted);
             return scripted.greet(data, us);
         }
         let time = self.time(now);
