@@ -16,6 +16,8 @@ pub(crate) struct Bar {
     /// The subject and the figure that it is divided by, in the same setting.
     over: Option<(&'static str, &'static str)>,
     limit: Limit,
+    /// Who shows in the same figure how near anybody can come.
+    bound: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +32,7 @@ pub(crate) struct Verdict {
     what: String,
     limit: String,
     found: Option<Spread>,
+    bound: Option<(&'static str, Spread)>,
     is_ratio: bool,
     is_met: bool,
 }
@@ -42,7 +45,14 @@ impl Bar {
             figure,
             over: None,
             limit: Limit::AtMost(f64::INFINITY),
+            bound: None,
         }
+    }
+
+    /// Told beside it: what this subject reaches, which does no more than it must.
+    pub(crate) const fn beside(mut self, subject: &'static str) -> Self {
+        self.bound = Some(subject);
+        self
     }
 
     /// Divided by the same figure of another subject.
@@ -69,20 +79,23 @@ impl Bar {
 
     /// Compares the median of the rounds with the limit. What was not measured is not met.
     pub(crate) fn judge(&self, ledger: &Ledger) -> Verdict {
-        let one = [self.setting.as_str(), self.subject, self.figure];
-        let mut what = format!("{}: {} {}", self.setting, self.subject, self.figure);
-        let found = match self.over {
-            None => ledger.spread(one[0], one[1], one[2]),
+        let setting = self.setting.as_str();
+        let spread = |who| match self.over {
+            None => ledger.spread(setting, who, self.figure),
             Some((subject, figure)) => {
-                what += " / ";
-                what += &[subject, figure]
-                    .into_iter()
-                    .filter(|&word| word != self.figure && word != self.subject)
-                    .collect::<Vec<_>>()
-                    .join(" ");
-                ledger.ratio(one, [self.setting.as_str(), subject, figure])
+                ledger.ratio([setting, who, self.figure], [setting, subject, figure])
             }
         };
+        let mut what = format!("{}: {} {}", self.setting, self.subject, self.figure);
+        if let Some((subject, figure)) = self.over {
+            what += " / ";
+            what += &[subject, figure]
+                .into_iter()
+                .filter(|&word| word != self.figure && word != self.subject)
+                .collect::<Vec<_>>()
+                .join(" ");
+        }
+        let found = spread(self.subject);
         let (limit, is_met) = match self.limit {
             Limit::AtMost(limit) => (
                 format!("≤ {limit}"),
@@ -97,6 +110,7 @@ impl Bar {
             what,
             limit,
             found,
+            bound: self.bound.and_then(|who| Some((who, spread(who)?))),
             is_ratio: self.over.is_some(),
             is_met,
         }
@@ -112,7 +126,10 @@ impl Verdict {
     pub(crate) fn line(&self) -> String {
         let tell = if self.is_ratio { bounded } else { cell };
         let found = self.found.map_or("not measured".to_owned(), tell);
-        let met = if self.is_met { "met" } else { "**missed**" };
+        let mut met = if self.is_met { "met" } else { "**missed**" }.to_owned();
+        if let Some((who, bound)) = self.bound {
+            met += &format!("; {who}: {}", tell(bound));
+        }
         format!("| {} | {} | {found} | {met} |", self.what, self.limit)
     }
 
@@ -122,6 +139,7 @@ impl Verdict {
             "limit": self.limit,
             "median": self.found.map(|found| found.median),
             "bound": self.found.map(|found| found.bound),
+            "beside": self.bound.map(|(who, bound)| json!({"subject": who, "median": bound.median})),
             "met": self.is_met,
         })
     }
@@ -142,6 +160,11 @@ mod tests {
         assert!(bar.clone().at_most(2.0).judge(&ledger).is_met());
         assert!(!bar.clone().at_most(1.9).judge(&ledger).is_met());
         assert!(bar.clone().at_least(2.0).judge(&ledger).is_met());
+        let limit = bar.clone().beside("bare").at_most(2.0).judge(&ledger);
+        assert_eq!(
+            limit.line(),
+            "| 1 node: plain p50 | ≤ 2 | 2.00 (1.00–9.00) | met; bare: 2.00 |"
+        );
         let verdict = bar.over("bare").at_most(1.0).judge(&ledger);
         assert_eq!(
             verdict.line(),

@@ -1,7 +1,11 @@
 //! What leasehold is to reach in each workload.
 
 use super::peers::PEERS;
-use crate::{bar::Bar, effort::Effort};
+use crate::{
+    bar::Bar,
+    effort::Effort,
+    subject::{BARE, BARE_FENCED},
+};
 
 pub(super) fn latency() -> Vec<Bar> {
     let both = ["1 node", "5 nodes"].into_iter();
@@ -10,7 +14,7 @@ pub(super) fn latency() -> Vec<Bar> {
         let peer = Bar::new(setting, "plain", "cycle p50 µs").over("rslock");
         [
             bar("plain").at_most(1.2),
-            bar("fenced").at_most(1.6),
+            bar("fenced").at_most(1.6).beside(BARE_FENCED),
             peer.at_most(1.0),
         ]
     })
@@ -96,7 +100,7 @@ fn contention(rates: [(&str, f64); 2], tail: f64, fairness: f64) -> Vec<Bar> {
     for (nodes, rate) in rates {
         for subject in OURS {
             let bar = |figure| Bar::new(nodes, subject, figure);
-            bars.push(bar("hand-offs/s").at_least(rate));
+            bars.push(bar("hand-offs/s").at_least(rate).beside(BARE));
             let wait = bar("wait p99 ms").over_figure(subject, "wait mean ms");
             bars.push(wait.at_most(tail));
             bars.push(bar("Jain").at_least(fairness));
@@ -148,8 +152,13 @@ pub(super) fn names(effort: &Effort) -> Vec<Bar> {
 
 pub(super) fn wake() -> Vec<Bar> {
     let both = ["1 node", "5 nodes"].into_iter();
+    // A thread that only reads is woken after many round trips itself, so the limit is in multiples of what it takes.
     both.flat_map(|setting| {
-        OURS.map(|subject| Bar::new(setting, subject, "wake-up p50 round trips").at_most(3.0))
+        OURS.map(|who| {
+            Bar::new(setting, who, "wake-up p50 µs")
+                .over(BARE)
+                .at_most(2.0)
+        })
     })
     .collect()
 }
