@@ -72,7 +72,7 @@ impl Call {
 
     /// Whether one call can be for several locks.
     pub(super) const fn is_for_several(self) -> bool {
-        matches!(self, Self::Vote | Self::Release)
+        matches!(self, Self::Vote | Self::Votes | Self::Release)
     }
 
     /// None where a command of the node's does it.

@@ -195,7 +195,7 @@ impl Interpreter {
             false => reply::of_script(frame),
         };
         let again = match read().map(|reply| reply.verdict) {
-            Some(Verdict::ScriptMissing) => Some(Again::WithScript),
+            Some(Verdict::ScriptMissing) => Some(Again::WithScript(several)),
             Some(Verdict::Vote(Vote::Unknown(fault))) if self.lacks_a_right(&fault) => {
                 // One key among them may be out of reach.
                 (several > 1).then_some(Again::Alone)

@@ -384,9 +384,13 @@ pub(super) mod tests {
                     false => plainly(request.clone()),
                 };
                 let kind = Kind::of(&request);
-                let (by_hash, mut in_full) = (encoder.said(&request, &met), Vec::new());
-                encoder.say_in_full(&mut in_full, &request, &met);
-                for mut wire in [by_hash, in_full] {
+                let in_full = [1, 2].map(|several| {
+                    let mut wire = Vec::new();
+                    encoder.say_in_full(&mut wire, &request, several, &met);
+                    wire
+                });
+                let by_hash = encoder.said(&request, &met);
+                for mut wire in in_full.into_iter().chain([by_hash]) {
                     let length = wire.len();
                     assert_eq!(encoder.recall((kind, 0), &wire[..length - 1]), None);
                     wire.extend_from_slice(b"*1\r\n$4\r\nPING\r\n");

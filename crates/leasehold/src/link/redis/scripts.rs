@@ -312,9 +312,15 @@ impl Encoder {
         wire
     }
 
-    /// Appends `request` to `wire`, and brings the script along.
-    pub(super) fn say_in_full(&self, wire: &mut Vec<u8>, request: &Request, met: &ServerInfo) {
-        let call = self.call_of(request);
+    /// Appends `request` to `wire`, and brings the script along that is for so many.
+    pub(super) fn say_in_full(
+        &self,
+        wire: &mut Vec<u8>,
+        request: &Request,
+        several: usize,
+        met: &ServerInfo,
+    ) {
+        let call = self.call_of(request).of_locks(several);
         call.begin(wire, self.is_fenced, 1, true);
         if let Some(gap) = self.end(wire, request) {
             let behind = wire.split_off(gap);

@@ -32,7 +32,7 @@ pub(super) const SCRIPTS: [Script; 7] = [VOTE, VOTES, RAISE, EXTEND, TRANSFER, I
 /// First votes for several locks.
 pub(super) const VOTES: Script = Script {
     text: concat!("#!lua\n", guard!(), include_str!("votes.lua")),
-    sha1: "973ed5cac2c5d8c06858ace76748ce5c7683bc9c",
+    sha1: "679be161d1a30560975a6bd63198d53a7bc0f22c",
 };
 /// A first vote for one lock, and one for a key that somebody else has.
 pub(super) const VOTE: Script = Script {

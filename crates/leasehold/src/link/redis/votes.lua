@@ -1,9 +1,9 @@
--- Of several locks. KEYS[1…n] the locks, KEYS[n + 1] the node's own hash. ARGV[1] quarantine in ms or 'off', ARGV[2]
--- configuration; of the connection: ARGV[3] what clients rely on the disk for, ARGV[4] the process that the client met; and
--- for each lock: owner, TTL in ms, the proposal for the counter or nothing, the counter.
--- A list with what each is told: 'granted', the counter or '-', the time in s and us; {0, holder, PTTL, time}: refused;
--- {-3, time}: it has voted under another address; an error. Instead, for all of them: {-1, why, ms, time}: abstained;
--- {-2, configuration, its text, time}: of another configuration.
+-- Of several locks, or of one that brings the text along. KEYS[1…n] the locks, KEYS[n + 1] the node's own hash. ARGV[1]
+-- quarantine in ms or 'off', ARGV[2] configuration; of the connection: ARGV[3] what clients rely on the disk for, ARGV[4] the
+-- process that the client met; and for each lock: owner, TTL in ms, the proposal for the counter or nothing, the counter.
+-- What each is told, one alone without a list: 'granted', the counter or '-', the time in s and us; {0, holder, PTTL, time}:
+-- refused; {-3, time}: it has voted under another address; an error. Instead, for all of them: {-1, why, ms, time}:
+-- abstained; {-2, configuration, its text, time}: of another configuration.
 -- Nothing can fail as a whole once a key is set, so an error for all means that no key was touched.
 local clock = redis.call('TIME')
 local us = clock[1] * 1000000 + clock[2]
@@ -71,4 +71,4 @@ for lock = 1, locks do
     answers[lock] = type(left) == 'table' and left or {0, holder, left, us}
   end
 end
-return answers
+return locks == 1 and answers[1] or answers

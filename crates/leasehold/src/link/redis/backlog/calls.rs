@@ -15,8 +15,8 @@ use leasehold_core::{Fault, FaultKind, Instant, Resource, Tag, Vote};
 /// How a request is given again that certainly did not take effect.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) enum Again {
-    /// With the script that the node has forgotten.
-    WithScript,
+    /// With the script that the node has forgotten: the one for so many.
+    WithScript(usize),
     /// And not in a call with others, since the node refuses the call as a whole for what one of them asks.
     Alone,
 }
@@ -138,7 +138,7 @@ impl Backlog {
         let (tag, kind, given, behind) = (waiting.tag, waiting.kind, waiting.given, waiting.behind);
         match again {
             // The last of a call brings the script along; the others leave together once more, behind it.
-            Again::WithScript if behind > 0 => {
+            Again::WithScript(_) if behind > 0 => {
                 let mut words = Vec::new();
                 let at = encoder.write(&request, &mut words).unwrap_or(words.len());
                 let (before, behind) = words.split_at(at);
@@ -146,8 +146,8 @@ impl Backlog {
                 let words = (before, Some(behind));
                 self.gather(asked, request.resource(), words, encoder, met);
             }
-            Again::WithScript => self.push(tag, kind, given, |wire| {
-                encoder.say_in_full(wire, &request, met);
+            Again::WithScript(several) => self.push(tag, kind, given, |wire| {
+                encoder.say_in_full(wire, &request, several, met);
             }),
             Again::Alone => self.push(tag, kind, given, |wire| {
                 encoder.say_request(wire, &request, met);

@@ -297,7 +297,7 @@ fn a_request_without_a_script_is_given_again_unless_another_of_its_owner_is_behi
         };
         let outcome = backlog.repeat(
             waiting,
-            Again::WithScript,
+            Again::WithScript(1),
             &Encoder::new(&Configuration::plain()),
             &ServerInfo::nobody(Disk::Ignored),
         );
@@ -340,7 +340,7 @@ fn locks_are_counted_from_the_first_lack_of_a_script_until_none_waits() {
         backlog
             .repeat(
                 first,
-                Again::WithScript,
+                Again::WithScript(1),
                 &encoder,
                 &ServerInfo::nobody(Disk::Ignored)
             )

@@ -83,7 +83,12 @@ fn a_plain_acquire_is_redlocks_own_command() {
     let expected = "*6\r\n$3\r\nSET\r\n$1\r\nr\r\n$2\r\nme\r\n$2\r\nNX\r\n$2\r\nPX\r\n$2\r\n10\r\n";
     assert_eq!(encoded(&plain, &request), expected);
     let mut in_full = Vec::new();
-    plain.say_in_full(&mut in_full, &request, &ServerInfo::nobody(Disk::Ignored));
+    plain.say_in_full(
+        &mut in_full,
+        &request,
+        1,
+        &ServerInfo::nobody(Disk::Ignored),
+    );
     assert_eq!(in_full, expected.as_bytes());
 }
 #[test]

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     configuration::RestartGuard,
-    link::redis::{backlog::calls::Again, codec::Frame, heads::Call},
+    link::redis::{backlog::calls::Again, codec::Frame, heads::Call, texts::VOTES},
 };
 use leasehold_core::{FencingToken, Quorum};
 use std::time::Duration;
@@ -241,11 +241,12 @@ fn a_call_without_its_script_is_given_again_with_it_and_the_others_together() {
         let Some(Pending::Request(waiting)) = backlog.answered() else {
             panic!("it has left");
         };
-        let said = backlog.repeat(waiting, Again::WithScript, &encoder, &met());
+        let said = backlog.repeat(waiting, Again::WithScript(3), &encoder, &met());
         assert_eq!(said, Ok(()));
     }
     let in_full = &commands(&backlog)[0];
     assert_eq!((&*in_full[0], &*in_full[3]), ("EVAL", "c"));
+    assert_eq!(in_full[1], VOTES.text, "what the others need as well");
     backlog.sent(backlog.ready().len());
     backlog.say_if_room(&encoder, &met());
     let [others] = &commands(&backlog)[..] else {
