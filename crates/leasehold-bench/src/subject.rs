@@ -3,7 +3,8 @@
 use crate::{Fallible, effort::Effort};
 use leasehold::{Fenced, LeaseGuard, LockManager, LockOptions, Plain};
 use leasehold_servers::ServerSet;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// Who locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub(crate) enum Subject {
     /// Nobody asks one node first.
     AllAtOnce,
     Rslock,
+    /// A mutex of the runtime, and no node: what tasks and their runtime take for themselves.
+    InProcess,
 }
 
 /// Everybody, but the bare wire, which is no library.
@@ -65,6 +68,7 @@ impl Subject {
             Self::Unqueued => "plain, no local queue",
             Self::AllAtOnce => "plain, all asked at once",
             Self::Rslock => "rslock",
+            Self::InProcess => "tokio's mutex",
         }
     }
 
@@ -92,6 +96,7 @@ impl Subject {
             Self::Unqueued => Locker::Plain(ours(options.no_local_queue()).build_plain()?),
             Self::AllAtOnce => Locker::Plain(ours(options.ask_all_at_once()).build_plain()?),
             Self::Rslock => Locker::Rslock(rslock::LockManager::new(urls.to_vec())),
+            Self::InProcess => Locker::InProcess(Arc::default()),
         })
     }
 }
@@ -99,10 +104,11 @@ impl Subject {
 /// Where a subject stands in tables.
 pub(crate) fn rank(name: &str) -> usize {
     let ours = PLACES.into_iter().filter(|it| *it != Subject::Rslock);
-    let order =
-        ours.chain(SWITCHED)
-            .map(Subject::name)
-            .chain([BARE, BARE_FENCED, Subject::Rslock.name()]);
+    let order = ours
+        .chain(SWITCHED)
+        .map(Subject::name)
+        .chain([BARE, BARE_FENCED])
+        .chain([Subject::InProcess, Subject::Rslock].map(Subject::name));
     order.take_while(|known| *known != name).count()
 }
 
@@ -118,6 +124,7 @@ pub(crate) enum Locker {
     Plain(LockManager<Plain>),
     Fenced(LockManager<Fenced>),
     Rslock(rslock::LockManager),
+    InProcess(Arc<Mutex<()>>),
 }
 
 /// A lock in somebody's hands.
@@ -126,6 +133,7 @@ pub(crate) enum Held {
     Plain(LeaseGuard<Plain>),
     Fenced(LeaseGuard<Fenced>),
     Rslock(rslock::LockGuard),
+    InProcess(OwnedMutexGuard<()>),
 }
 
 impl Locker {
@@ -135,6 +143,7 @@ impl Locker {
             Self::Plain(manager) => Held::Plain(manager.mutex(name)?.acquire().await?),
             Self::Fenced(manager) => Held::Fenced(manager.mutex(name)?.acquire().await?),
             Self::Rslock(manager) => Held::Rslock(manager.acquire(name, TTL).await?),
+            Self::InProcess(mutex) => Held::InProcess(Arc::clone(mutex).lock_owned().await),
         })
     }
 
@@ -151,6 +160,7 @@ impl Locker {
                 let acquire = manager.acquire(name, TTL);
                 Held::Rslock(tokio::time::timeout(PATIENCE, acquire).await??)
             }
+            Self::InProcess(_) => return self.acquire(name).await,
         })
     }
 }
@@ -161,7 +171,7 @@ impl Held {
         match self {
             Self::Plain(guard) => guard.is_valid(),
             Self::Fenced(guard) => guard.is_valid(),
-            Self::Rslock(_) => true,
+            Self::Rslock(_) | Self::InProcess(_) => true,
         }
     }
 
@@ -170,6 +180,7 @@ impl Held {
             Self::Plain(guard) => drop(guard.release().await),
             Self::Fenced(guard) => drop(guard.release().await),
             Self::Rslock(guard) => guard.release().await,
+            Self::InProcess(guard) => drop(guard),
         }
     }
 }

@@ -7,19 +7,18 @@ use crate::{
     contest,
     effort::{Effort, rotated},
     ledger::Ledger,
-    subject::{self, BARE},
+    subject::{self, BARE, Subject},
 };
 use std::{sync::Arc, time::Duration};
 
 pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
     let runtime = super::runtime(2)?;
+    let subjects = [subject::rivals(effort), &[Subject::InProcess]].concat();
     for nodes in [1, 5] {
         let servers = runtime.block_on(subject::servers(nodes))?;
         let mut bare = Bare::connect(&servers)?;
         let mut runners = Vec::new();
-        for (subject, manager) in
-            runtime.block_on(subject::managers(subject::rivals(effort), &servers.urls()))?
-        {
+        for (subject, manager) in runtime.block_on(subject::managers(&subjects, &servers.urls()))? {
             let manager = Arc::new(manager);
             let listening = Listening::begin(&servers)?;
             let warm_up = contest::all(&manager, "warm-up", TASKS, WARM_UP);
