@@ -18,10 +18,9 @@ use crate::{
     outbox::Outbox,
     owner::{Owner, Seed},
     quorum::{Decision, Quorum},
-    request::{AttemptId, Fault, FaultKind, OperationId, Tag, Vote},
+    request::{AttemptId, Fault, FaultKind, OperationId, Reply, Vote},
     resource::Resource,
     round::Round,
-    servers::ServerId,
     steps::Steps,
     time::Instant,
     tries::{Pace, Tries},
@@ -188,25 +187,26 @@ impl Acquisition {
     }
 
     /// Takes a node's answer.
-    pub(crate) fn handle_reply(
-        &mut self,
-        now: Instant,
-        (node, server): (NodeId, Option<ServerId>),
-        tag: Tag,
-        vote: &Vote,
-        outbox: &mut Outbox,
-    ) -> Progress {
-        if let Phase::Resting(rest) = &mut self.phase {
-            if rest.inquiry == Some(tag.attempt) {
-                rest.learn(now, node, vote.clone(), self.last_owner.as_ref());
-                self.look_at_blockers(now);
+    #[inline]
+    pub(crate) fn handle_reply(&mut self, reply: &Reply<'_>, outbox: &mut Outbox) -> Progress {
+        let Reply {
+            now,
+            node,
+            server,
+            tag,
+            vote,
+        } = *reply;
+        let (attempt, agreement) = match &mut self.phase {
+            Phase::Voting(attempt) | Phase::Probing(attempt, _) => (attempt, None),
+            Phase::Agreeing(attempt, agreement, _) => (attempt, Some(agreement)),
+            Phase::Resting(rest) => {
+                if rest.inquiry == Some(tag.attempt) {
+                    rest.learn(now, node, vote.clone(), self.last_owner.as_ref());
+                    self.look_at_blockers(now);
+                }
+                return Progress::default();
             }
-            return Progress::default();
-        }
-        let (Phase::Voting(attempt) | Phase::Probing(attempt, _) | Phase::Agreeing(attempt, ..)) =
-            &mut self.phase
-        else {
-            return Progress::default();
+            Phase::Won(..) | Phase::Failed(_) => return Progress::default(),
         };
         if tag.attempt != attempt.id() {
             return Progress::default();
@@ -216,15 +216,12 @@ impl Acquisition {
         let lacks_counter = is_first_fenced && matches!(vote, Vote::Granted { counter: None });
         let without = lacks_counter.then(without_counter);
         let vote = without.as_ref().unwrap_or(vote);
-        match &mut self.phase {
-            Phase::Agreeing(attempt, agreement, _) => {
+        match agreement {
+            Some(agreement) => {
                 let vote = vote.clone();
                 agreement.handle_reply((node, server), tag.step, vote, attempt, outbox);
             }
-            Phase::Voting(attempt) | Phase::Probing(attempt, _) => {
-                attempt.round.handle_from(node, tag.step, vote, server);
-            }
-            Phase::Resting(_) | Phase::Won(..) | Phase::Failed(_) => {}
+            None => attempt.round.handle_from(node, tag.step, vote, server),
         }
         self.decide(now, outbox)
     }

@@ -116,18 +116,14 @@ impl LocalQueue {
         self.line(resource)?.holder
     }
 
-    /// Those who ask the nodes for the resource.
-    pub(crate) fn asking(&self, resource: &Resource) -> Vec<OperationId> {
-        let Some(line) = self.line(resource) else {
-            return Vec::new();
+    /// Those who ask the nodes for the resource; none if nobody wants or has it.
+    #[inline]
+    pub(crate) fn asking(&self, resource: &Resource) -> Option<Vec<OperationId>> {
+        let turn = |line: &Line| {
+            let others = line.others.iter().copied();
+            line.turn().into_iter().chain(others).collect()
         };
-        if line.turn().is_none() && line.others.is_empty() {
-            return Vec::new();
-        }
-        line.turn()
-            .into_iter()
-            .chain(line.others.iter().copied())
-            .collect()
+        self.line(resource).map(turn)
     }
 
     fn line(&self, resource: &Resource) -> Option<&Line> {
@@ -167,10 +163,10 @@ mod tests {
         assert!(!queue.join(&resource, b, true));
         assert!(!queue.join(&resource, c, true));
         assert!(queue.join(&resource, d, false));
-        assert_eq!(queue.asking(&resource), [a, d]);
+        assert_eq!(queue.asking(&resource), Some([a, d].to_vec()));
         queue.won(Instant::ORIGIN, &resource, a, ContentionLevel::None);
         assert_eq!(queue.leave(&resource, b), None, "not its turn");
-        assert_eq!(queue.asking(&resource), [d]);
+        assert_eq!(queue.asking(&resource), Some([d].to_vec()));
         assert_eq!(queue.leave(&resource, a), Some(c));
         assert_eq!(queue.leave(&resource, a), None, "once");
         assert_eq!(queue.leave(&resource, d), None);

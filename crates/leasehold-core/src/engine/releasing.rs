@@ -13,7 +13,7 @@ use crate::{
     outbox::Outbox,
     owner::Owner,
     releasing::{ReleaseOutcome, Releasing, Report},
-    request::{AttemptId, FaultKind, OperationId, Tag, Vote},
+    request::{AttemptId, FaultKind, OperationId, Reply, Vote},
     resource::Resource,
     time::Instant,
     timing::Timing,
@@ -118,7 +118,21 @@ impl Engine {
     }
 
     /// Tells what became of a release, if that is known by now. Says whether it goes on.
+    #[inline]
     fn look_at_release(&mut self, now: Instant, place: SlotNumber) -> bool {
+        let Some(Work::Releasing(releasing)) = self.slots.work_mut(place) else {
+            return false;
+        };
+        if releasing.has_ended(now) {
+            return self.end_release(now, place);
+        }
+        let wake_at = releasing.wake_at(now);
+        self.slots.wake(place, wake_at);
+        true
+    }
+
+    #[inline(never)]
+    fn end_release(&mut self, now: Instant, place: SlotNumber) -> bool {
         let Some(Work::Releasing(releasing)) = self.slots.work_mut(place) else {
             return false;
         };
@@ -144,37 +158,47 @@ impl Engine {
     }
 
     /// A node has answered a request of an attempt whose keys are taken back.
-    pub(super) fn hear_release(
-        &mut self,
-        now: Instant,
-        place: SlotNumber,
-        node: NodeId,
-        tag: Tag,
-        vote: &Vote,
-    ) {
+    #[inline(never)]
+    pub(super) fn hear_release(&mut self, place: SlotNumber, reply: &Reply<'_>) {
         let Some(Work::Releasing(releasing)) = self.slots.work_mut(place) else {
             return;
         };
+        let Reply {
+            now,
+            node,
+            tag,
+            vote,
+            ..
+        } = *reply;
         let (id, is_release) = (tag.attempt, releasing.is_release_step(tag.step));
-        let has_room = is_release && vote_has_room(vote);
-        let asking = if is_release && vote.is_granted() {
-            self.queue.asking(releasing.resource())
-        } else {
-            Vec::new()
-        };
-        releasing.handle_reply(now, node, tag, vote, &mut self.outbox);
+        releasing.handle_reply(reply, &mut self.outbox);
         let is_held_back = releasing.held_back().contains(node);
-        let goes_on = self.look_at_release(now, place);
-        // Nodes do not tell us of what we did ourselves. What the node refused before was heard before (argument S10).
-        for other in asking {
-            if other != id.operation {
-                self.hint(now, node, other);
-            }
+        if is_release
+            && vote.is_granted()
+            && let Some(asking) = self.queue.asking(releasing.resource())
+        {
+            self.hint_others(now, node, id.operation, asking);
         }
+        let goes_on = self.look_at_release(now, place);
         if is_held_back && goes_on {
             self.hold_back(now, node, id);
-        } else if has_room {
+        } else if is_release && vote_has_room(vote) {
             self.release_more(now, node);
+        }
+    }
+
+    /// Nodes do not tell us of what we did ourselves. What the node refused before was heard before (argument S10).
+    fn hint_others(
+        &mut self,
+        now: Instant,
+        node: NodeId,
+        own: OperationId,
+        asking: Vec<OperationId>,
+    ) {
+        for other in asking {
+            if other != own {
+                self.hint(now, node, other);
+            }
         }
     }
 
