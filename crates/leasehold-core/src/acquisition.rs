@@ -189,16 +189,11 @@ impl Acquisition {
     /// Takes a node's answer.
     #[inline]
     pub(crate) fn handle_reply(&mut self, reply: &Reply<'_>, outbox: &mut Outbox) -> Progress {
-        let Reply {
-            now,
-            node,
-            server,
-            tag,
-            vote,
-        } = *reply;
-        let (attempt, agreement) = match &mut self.phase {
-            Phase::Voting(attempt) | Phase::Probing(attempt, _) => (attempt, None),
-            Phase::Agreeing(attempt, agreement, _) => (attempt, Some(agreement)),
+        let (now, node, tag, vote) = (reply.now, reply.node, reply.tag, reply.vote);
+        let attempt = match &mut self.phase {
+            Phase::Voting(attempt) | Phase::Probing(attempt, _) | Phase::Agreeing(attempt, ..) => {
+                attempt
+            }
             Phase::Resting(rest) => {
                 if rest.inquiry == Some(tag.attempt) {
                     rest.learn(now, node, vote.clone(), self.last_owner.as_ref());
@@ -214,16 +209,28 @@ impl Acquisition {
         attempt.settle(now, node, tag.step, vote);
         let is_first_fenced = self.config.is_fenced && tag.step == Attempt::ACQUIRE_STEP;
         let lacks_counter = is_first_fenced && matches!(vote, Vote::Granted { counter: None });
-        let without = lacks_counter.then(without_counter);
-        let vote = without.as_ref().unwrap_or(vote);
-        match agreement {
-            Some(agreement) => {
-                let vote = vote.clone();
-                agreement.handle_reply((node, server), tag.step, vote, attempt, outbox);
-            }
-            None => attempt.round.handle_from(node, tag.step, vote, server),
+        if lacks_counter {
+            let vote = &without_counter();
+            self.count(&Reply { vote, ..*reply }, outbox);
+        } else {
+            self.count(reply, outbox);
         }
         self.decide(now, outbox)
+    }
+
+    #[inline]
+    fn count(&mut self, reply: &Reply<'_>, outbox: &mut Outbox) {
+        let (node, server, step) = (reply.node, reply.server, reply.tag.step);
+        match &mut self.phase {
+            Phase::Voting(attempt) | Phase::Probing(attempt, _) => {
+                attempt.round.handle_from(node, step, reply.vote, server);
+            }
+            Phase::Agreeing(attempt, agreement, _) => {
+                let vote = reply.vote.clone();
+                agreement.handle_reply((node, server), step, vote, attempt, outbox);
+            }
+            Phase::Resting(_) | Phase::Won(..) | Phase::Failed(_) => {}
+        }
     }
 
     /// A node's clock was set forward by `step`: what it has granted ends before its time.

@@ -140,13 +140,13 @@ impl Engine {
         let Some(place) = self.slots.of(tag.attempt) else {
             return;
         };
-        let (server, vote) = (self.nodes.server(node), &vote);
+        let server = self.nodes.server(node);
         let reply = Reply {
             now,
             node,
             server,
             tag,
-            vote,
+            vote: &vote,
         };
         match self.slots.work(place) {
             Some(Work::Acquiring(_)) => {
@@ -161,12 +161,10 @@ impl Engine {
             }
             Some(Work::Releasing(_)) => self.hear_release(place, &reply),
             Some(Work::Asking(_)) => {
-                self.turn_inquiry(now, place, |it| {
-                    it.handle_reply(node, server, vote.clone());
-                });
+                self.turn_inquiry(now, place, |it| it.handle_reply(node, server, vote));
             }
             Some(Work::Prolonging(_)) => self.turn_prolongation(now, place, |extension| {
-                extension.round.handle_from(node, tag.step, vote, server);
+                extension.round.handle_from(node, tag.step, &vote, server);
             }),
             Some(Work::Between) | None => {}
         }
@@ -325,7 +323,9 @@ impl Engine {
         };
         let resource = renewal.resource().clone();
         let ended = renewal.end(now, &mut self.effects);
-        self.tell(lease);
+        if !self.effects.is_empty() {
+            self.tell(lease);
+        }
         Some((place, resource, ended))
     }
 

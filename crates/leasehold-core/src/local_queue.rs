@@ -139,7 +139,7 @@ impl Line {
     fn remove(&mut self, id: OperationId) {
         if self.first == Some(id) {
             self.first = self.queue.pop_front();
-        } else {
+        } else if !self.queue.is_empty() {
             self.queue.retain(|other| *other != id);
         }
         self.others.retain(|other| *other != id);

@@ -153,13 +153,7 @@ impl Releasing {
     /// Takes a node's answer to a release, or the late answer to a request that sets keys.
     #[inline]
     pub(crate) fn handle_reply(&mut self, reply: &Reply<'_>, outbox: &mut Outbox) {
-        let Reply {
-            now,
-            node,
-            tag,
-            vote,
-            ..
-        } = *reply;
+        let (now, node, tag, vote) = (reply.now, reply.node, reply.tag, reply.vote);
         if !self.is_release_step(tag.step) {
             return self.hear_earlier(now, node, tag.step, vote, outbox);
         }

@@ -4,6 +4,7 @@
 //! it tells when the lease is in danger, safe again, or lost. Lost is the end: what comes later changes
 //! nothing any more, and the keys are left to their TTL until the holder lets go.
 
+mod effects;
 mod news;
 mod trouble;
 mod watching;
@@ -31,6 +32,8 @@ use crate::{
 use alloc::{boxed::Box, sync::Arc, vec, vec::Vec};
 use core::{mem, time::Duration};
 use watching::Watching;
+
+pub(crate) use effects::{Effects, EndedLease};
 
 /// A lease in somebody's hands.
 #[derive(Clone, Debug, Hash)]
@@ -77,32 +80,6 @@ enum LeaseState {
     Held,
     InDanger,
     Lost,
-}
-
-/// What follows from moves, until it is told.
-#[derive(Clone, Debug, Default, Hash)]
-pub(crate) struct Effects {
-    /// The extensions that ended, and those who wait for them.
-    pub(crate) extended: Vec<(OperationId, Result<Instant, ExtendFailure>)>,
-    /// What the holder must be told.
-    pub(crate) changes: Vec<LeaseChange>,
-}
-
-impl Effects {
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.extended.is_empty() && self.changes.is_empty()
-    }
-}
-
-/// What a lease leaves behind.
-#[derive(Debug)]
-pub(crate) struct EndedLease {
-    /// What may stand on the nodes; none if it is to be left there.
-    pub(crate) attempt: Option<Box<Attempt>>,
-    /// For how long the keys must stay.
-    pub(crate) keep: Option<Instant>,
-    /// Whether the lease was valid to the end.
-    pub(crate) in_time: bool,
 }
 
 impl Renewal {
@@ -212,33 +189,41 @@ impl Renewal {
         effects: &mut Effects,
         outbox: &mut Outbox,
     ) {
-        let Reply {
-            now,
-            node,
-            server,
-            tag,
-            vote,
-        } = *reply;
+        let (now, node, tag, vote) = (reply.now, reply.node, reply.tag, reply.vote);
         self.attempt.settle(now, node, tag.step, vote);
-        if let Some((tag, leave)) = self.attempt.leaving(vote) {
-            outbox.send(NodeSet::of(node), tag, leave);
+        if matches!(vote, Vote::Refused(_)) {
+            if let Some((tag, leave)) = self.attempt.leaving(vote) {
+                outbox.send(NodeSet::of(node), tag, leave);
+            }
+            self.repair.handle_reply(node, tag.step, vote);
         }
-        self.repair.handle_reply(node, tag.step, vote);
         self.learn_watched(now, tag.step, vote);
         // Argument S7: a node that has not set the key itself shows what another address of the same server has set.
         let is_another = vote.is_granted() && self.attempt.strangers().contains(node);
-        let another = is_another.then(|| Vote::Unknown(Fault::same_node()));
-        let vote = another.as_ref().unwrap_or(vote);
-        if vote.is_granted() {
-            self.confirmed.confirm(node, tag.step, server);
+        if is_another {
+            let vote = &Vote::Unknown(Fault::same_node());
+            self.count(&Reply { vote, ..*reply });
+        } else {
+            self.count(reply);
         }
-        // The round counts the answers to its own request only.
-        if let Some(extension) = &mut self.extension {
-            extension.round.handle_from(node, tag.step, vote, server);
+        if self.extension.is_some() {
             self.decide(now, effects, outbox);
         }
         let valid = self.is_valid(now);
         self.repair.send(now, valid, &mut self.attempt, outbox);
+    }
+
+    #[inline]
+    fn count(&mut self, reply: &Reply<'_>) {
+        let (node, server, step) = (reply.node, reply.server, reply.tag.step);
+        if reply.vote.is_granted() {
+            self.confirmed.confirm(node, step, server);
+        }
+        // The round counts the answers to its own request only.
+        if let Some(extension) = &mut self.extension {
+            let round = &mut extension.round;
+            round.handle_from(node, step, reply.vote, server);
+        }
     }
 
     /// Whether it may be relied upon at `now`.
@@ -277,7 +262,10 @@ impl Renewal {
     /// The end of the lease.
     pub(crate) fn end(mut self, now: Instant, effects: &mut Effects) -> EndedLease {
         let in_time = self.state != LeaseState::Lost && self.is_valid(now);
-        self.fail_callers(&ExtendFailure::Released, effects);
+        // Otherwise nobody waits for one.
+        if self.extension.is_some() {
+            self.fail_callers(&ExtendFailure::Released, effects);
+        }
         let policy = &self.config.policy;
         let keep = policy.keep(self.begun, now);
         let keep = keep

@@ -82,6 +82,7 @@ impl Round {
         }
     }
 
+    #[inline]
     fn grant(&mut self, node: NodeId, counter: Option<FencingToken>) {
         if self.tally.count(node, Ballot::Granted)
             && let Some(counter) = counter

@@ -98,11 +98,13 @@ impl Engine {
     ) {
         let (quorum, outbox) = (self.quorum, &mut self.outbox);
         let releasing = Releasing::begin(now, attempt, quorum, keep, report, outbox);
-        let wake_at = releasing.wake_at(now);
+        let (wake_at, has_ended) = (releasing.wake_at(now), releasing.has_ended(now));
         let work = Work::Releasing(releasing);
         self.slots.put(place, work, wake_at);
         self.releasing = self.releasing.saturating_add(1);
-        self.turn_releasing(now, place, |_, _| ());
+        if has_ended {
+            self.end_release(now, place);
+        }
     }
 
     pub(super) fn turn_releasing(
@@ -111,26 +113,19 @@ impl Engine {
         place: SlotNumber,
         run: impl FnOnce(&mut Releasing, &mut Outbox),
     ) {
-        if let Some(Work::Releasing(releasing)) = self.slots.work_mut(place) {
-            run(releasing, &mut self.outbox);
-            self.look_at_release(now, place);
+        let Some(Work::Releasing(releasing)) = self.slots.work_mut(place) else {
+            return;
+        };
+        run(releasing, &mut self.outbox);
+        if releasing.has_ended(now) {
+            self.end_release(now, place);
+        } else {
+            let wake_at = releasing.wake_at(now);
+            self.slots.wake(place, wake_at);
         }
     }
 
     /// Tells what became of a release, if that is known by now. Says whether it goes on.
-    #[inline]
-    fn look_at_release(&mut self, now: Instant, place: SlotNumber) -> bool {
-        let Some(Work::Releasing(releasing)) = self.slots.work_mut(place) else {
-            return false;
-        };
-        if releasing.has_ended(now) {
-            return self.end_release(now, place);
-        }
-        let wake_at = releasing.wake_at(now);
-        self.slots.wake(place, wake_at);
-        true
-    }
-
     #[inline(never)]
     fn end_release(&mut self, now: Instant, place: SlotNumber) -> bool {
         let Some(Work::Releasing(releasing)) = self.slots.work_mut(place) else {
@@ -163,25 +158,23 @@ impl Engine {
         let Some(Work::Releasing(releasing)) = self.slots.work_mut(place) else {
             return;
         };
-        let Reply {
-            now,
-            node,
-            tag,
-            vote,
-            ..
-        } = *reply;
-        let (id, is_release) = (tag.attempt, releasing.is_release_step(tag.step));
+        let (now, node, tag, vote) = (reply.now, reply.node, reply.tag, reply.vote);
+        let is_release = releasing.is_release_step(tag.step);
         releasing.handle_reply(reply, &mut self.outbox);
         let is_held_back = releasing.held_back().contains(node);
-        if is_release
-            && vote.is_granted()
-            && let Some(asking) = self.queue.asking(releasing.resource())
-        {
-            self.hint_others(now, node, id.operation, asking);
+        let has_ended = releasing.has_ended(now);
+        if is_release && vote.is_granted() {
+            if let Some(asking) = self.queue.asking(releasing.resource()) {
+                self.hint_others(now, node, tag.attempt.operation, asking);
+            }
+        } else {
+            // A deletion leaves the time as it is.
+            let wake_at = releasing.wake_at(now);
+            self.slots.wake(place, wake_at);
         }
-        let goes_on = self.look_at_release(now, place);
+        let goes_on = !has_ended || self.end_release(now, place);
         if is_held_back && goes_on {
-            self.hold_back(now, node, id);
+            self.hold_back(now, node, tag.attempt);
         } else if is_release && vote_has_room(vote) {
             self.release_more(now, node);
         }
