@@ -190,18 +190,11 @@ impl Acquisition {
     #[inline]
     pub(crate) fn handle_reply(&mut self, reply: &Reply<'_>, outbox: &mut Outbox) -> Progress {
         let (now, node, tag, vote) = (reply.now, reply.node, reply.tag, reply.vote);
-        let attempt = match &mut self.phase {
-            Phase::Voting(attempt) | Phase::Probing(attempt, _) | Phase::Agreeing(attempt, ..) => {
-                attempt
-            }
-            Phase::Resting(rest) => {
-                if rest.inquiry == Some(tag.attempt) {
-                    rest.learn(now, node, vote.clone(), self.last_owner.as_ref());
-                    self.look_at_blockers(now);
-                }
-                return Progress::default();
-            }
-            Phase::Won(..) | Phase::Failed(_) => return Progress::default(),
+        let (Phase::Voting(attempt) | Phase::Probing(attempt, _) | Phase::Agreeing(attempt, ..)) =
+            &mut self.phase
+        else {
+            self.hear_of_blockers(reply);
+            return Progress::default();
         };
         if tag.attempt != attempt.id() {
             return Progress::default();
@@ -386,7 +379,18 @@ impl Acquisition {
         now.saturating_add(limit).min(self.tries.deadline())
     }
 
+    #[inline]
     fn decide(&mut self, now: Instant, outbox: &mut Outbox) -> Progress {
+        match &self.phase {
+            Phase::Voting(attempt) if attempt.round.decision() == Decision::Pending => {
+                Progress::default()
+            }
+            _ => self.move_on(now, outbox),
+        }
+    }
+
+    #[inline(never)]
+    fn move_on(&mut self, now: Instant, outbox: &mut Outbox) -> Progress {
         if let Phase::Probing(attempt, first) = &self.phase {
             let tally = attempt.round.tally();
             if !tally.answered().contains(*first) {

@@ -410,6 +410,7 @@ impl Engine {
         }
     }
 
+    #[inline(never)]
     fn turn_inquiry(&mut self, now: Instant, place: SlotNumber, run: impl FnOnce(&mut Inquiry)) {
         let id = self.slots.operation(place);
         let Some((id, Work::Asking(inquiry))) = id.zip(self.slots.work_mut(place)) else {

@@ -215,6 +215,7 @@ impl Releasing {
     }
 
     /// The late answer to what was asked before the release. It deletes nothing.
+    #[inline(never)]
     fn hear_earlier(
         &mut self,
         now: Instant,
@@ -324,6 +325,7 @@ impl Releasing {
         }
     }
 
+    #[inline(never)]
     fn ask(&mut self, now: Instant, nodes: NodeSet, outbox: &mut Outbox) {
         let step = self.attempt.next_step();
         self.asked_since.retain(|(node, _)| !nodes.contains(*node));
@@ -349,6 +351,7 @@ impl Releasing {
     }
 
     /// The first pause is the nodes' time limit, and every further one twice as long.
+    #[inline(never)]
     fn ask_later(&mut self, now: Instant) {
         if self.again.is_none() {
             let pause = self

@@ -153,7 +153,7 @@ impl Engine {
     }
 
     /// A node has answered a request of an attempt whose keys are taken back.
-    #[inline(never)]
+    #[inline]
     pub(super) fn hear_release(&mut self, place: SlotNumber, reply: &Reply<'_>) {
         let Some(Work::Releasing(releasing)) = self.slots.work_mut(place) else {
             return;
@@ -181,6 +181,7 @@ impl Engine {
     }
 
     /// Nodes do not tell us of what we did ourselves. What the node refused before was heard before (argument S10).
+    #[inline(never)]
     fn hint_others(
         &mut self,
         now: Instant,
@@ -195,6 +196,7 @@ impl Engine {
         }
     }
 
+    #[inline(never)]
     fn hold_back(&mut self, now: Instant, node: NodeId, id: AttemptId) {
         let (most, slots) = (self.quorum.nodes().len(), &self.slots);
         // Those that a hung node has outlived are still in its line.
@@ -215,6 +217,7 @@ impl Engine {
         }
     }
 
+    #[inline(never)]
     fn release_so_many(&mut self, now: Instant, node: NodeId, mut room: u32) {
         while room > 0
             && let Some(id) = self.held_back.pop(node)
