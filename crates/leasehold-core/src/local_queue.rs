@@ -126,6 +126,7 @@ impl LocalQueue {
         self.line(resource).map(turn)
     }
 
+    #[inline]
     fn line(&self, resource: &Resource) -> Option<&Line> {
         self.lines.get(self.lines.find(resource)?)
     }
