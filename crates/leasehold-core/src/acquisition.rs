@@ -112,6 +112,7 @@ pub(crate) struct Progress {
 
 impl Acquisition {
     /// A request whose first attempt begins at the next look at the clock.
+    #[inline]
     pub(crate) fn new(
         now: Instant,
         operation: OperationId,

@@ -112,6 +112,7 @@ impl Slots {
     }
 
     /// Something new. It sleeps until its first turn.
+    #[inline]
     pub(super) fn insert(&mut self, key: SlotKey, work: Work) -> SlotNumber {
         let slot = match self.spare.pop() {
             // What is spare has no time.
