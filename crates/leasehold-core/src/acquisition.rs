@@ -18,10 +18,9 @@ use crate::{
     outbox::Outbox,
     owner::{Owner, Seed},
     quorum::{Decision, Quorum},
-    request::{AttemptId, Fault, FaultKind, OperationId, Tag, Vote},
+    request::{AttemptId, Fault, FaultKind, OperationId, Reply, Vote},
     resource::Resource,
     round::Round,
-    servers::ServerId,
     steps::Steps,
     time::Instant,
     tries::{Pace, Tries},
@@ -113,6 +112,7 @@ pub(crate) struct Progress {
 
 impl Acquisition {
     /// A request whose first attempt begins at the next look at the clock.
+    #[inline]
     pub(crate) fn new(
         now: Instant,
         operation: OperationId,
@@ -188,24 +188,13 @@ impl Acquisition {
     }
 
     /// Takes a node's answer.
-    pub(crate) fn handle_reply(
-        &mut self,
-        now: Instant,
-        (node, server): (NodeId, Option<ServerId>),
-        tag: Tag,
-        vote: &Vote,
-        outbox: &mut Outbox,
-    ) -> Progress {
-        if let Phase::Resting(rest) = &mut self.phase {
-            if rest.inquiry == Some(tag.attempt) {
-                rest.learn(now, node, vote.clone(), self.last_owner.as_ref());
-                self.look_at_blockers(now);
-            }
-            return Progress::default();
-        }
+    #[inline]
+    pub(crate) fn handle_reply(&mut self, reply: &Reply<'_>, outbox: &mut Outbox) -> Progress {
+        let (now, node, tag, vote) = (reply.now, reply.node, reply.tag, reply.vote);
         let (Phase::Voting(attempt) | Phase::Probing(attempt, _) | Phase::Agreeing(attempt, ..)) =
             &mut self.phase
         else {
+            self.hear_of_blockers(reply);
             return Progress::default();
         };
         if tag.attempt != attempt.id() {
@@ -214,19 +203,28 @@ impl Acquisition {
         attempt.settle(now, node, tag.step, vote);
         let is_first_fenced = self.config.is_fenced && tag.step == Attempt::ACQUIRE_STEP;
         let lacks_counter = is_first_fenced && matches!(vote, Vote::Granted { counter: None });
-        let without = lacks_counter.then(without_counter);
-        let vote = without.as_ref().unwrap_or(vote);
+        if lacks_counter {
+            let vote = &without_counter();
+            self.count(&Reply { vote, ..*reply }, outbox);
+        } else {
+            self.count(reply, outbox);
+        }
+        self.decide(now, outbox)
+    }
+
+    #[inline]
+    fn count(&mut self, reply: &Reply<'_>, outbox: &mut Outbox) {
+        let (node, server, step) = (reply.node, reply.server, reply.tag.step);
         match &mut self.phase {
-            Phase::Agreeing(attempt, agreement, _) => {
-                let vote = vote.clone();
-                agreement.handle_reply((node, server), tag.step, vote, attempt, outbox);
-            }
             Phase::Voting(attempt) | Phase::Probing(attempt, _) => {
-                attempt.round.handle_from(node, tag.step, vote, server);
+                attempt.round.handle_from(node, step, reply.vote, server);
+            }
+            Phase::Agreeing(attempt, agreement, _) => {
+                let vote = reply.vote.clone();
+                agreement.handle_reply((node, server), step, vote, attempt, outbox);
             }
             Phase::Resting(_) | Phase::Won(..) | Phase::Failed(_) => {}
         }
-        self.decide(now, outbox)
     }
 
     /// A node's clock was set forward by `step`: what it has granted ends before its time.
@@ -382,7 +380,18 @@ impl Acquisition {
         now.saturating_add(limit).min(self.tries.deadline())
     }
 
+    #[inline]
     fn decide(&mut self, now: Instant, outbox: &mut Outbox) -> Progress {
+        match &self.phase {
+            Phase::Voting(attempt) if attempt.round.decision() == Decision::Pending => {
+                Progress::default()
+            }
+            _ => self.move_on(now, outbox),
+        }
+    }
+
+    #[inline(never)]
+    fn move_on(&mut self, now: Instant, outbox: &mut Outbox) -> Progress {
         if let Phase::Probing(attempt, first) = &self.phase {
             let tally = attempt.round.tally();
             if !tally.answered().contains(*first) {

@@ -146,6 +146,7 @@ impl Attempt {
     }
 
     /// Takes note of what a node answered to request number `step`. Answers to releases change nothing.
+    #[inline]
     pub fn settle(&mut self, now: Instant, node: NodeId, step: u32, vote: &Vote) {
         if queues(vote) {
             self.queued.insert(node);
@@ -154,24 +155,13 @@ impl Attempt {
             let first = (self.first, true);
             self.unanswered.remove(node).then_some(first)
         } else {
-            let mut further = self.further.iter_mut();
-            let request = further.find(|request| request.step == step);
-            request
-                .filter(|request| request.unanswered.contains(node))
-                .map(|request| {
-                    request.unanswered.remove(node);
-                    (request.gone_after, request.creates)
-                })
+            self.settle_further(node, step)
         };
         let Some((gone_after, creates)) = asked else {
             return;
         };
         if creates {
             self.learn_whose(node, step, vote);
-        }
-        if !self.further.is_empty() {
-            self.further
-                .retain(|request| !request.unanswered.is_empty());
         }
         let effective = match vote {
             Vote::Granted { .. } => true,
@@ -183,6 +173,18 @@ impl Attempt {
         } else if step == Self::ACQUIRE_STEP && matches!(vote, Vote::Unknown(_)) {
             self.untouched.insert(node);
         }
+    }
+
+    /// Takes note that a node has answered a request after the first, if it is awaited. Says for how long the keys of that
+    /// may be there, and whether it sets any.
+    fn settle_further(&mut self, node: NodeId, step: u32) -> Option<(Duration, bool)> {
+        let mut further = self.further.iter_mut();
+        let request = further.find(|request| request.step == step)?;
+        let asked = (request.gone_after, request.creates);
+        let was_awaited = request.unanswered.remove(node);
+        self.further
+            .retain(|request| !request.unanswered.is_empty());
+        was_awaited.then_some(asked)
     }
 
     /// Takes note of whether the key on a node is the node's own, by its answer to request number `step`, which sets it.

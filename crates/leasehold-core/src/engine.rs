@@ -28,7 +28,7 @@ use crate::{
     owner::Seed,
     quorum::Quorum,
     renewal::{self, EndedLease, Renewal},
-    request::{AttemptId, OperationId, Request, Tag, Vote},
+    request::{AttemptId, OperationId, Reply, Request, Tag, Vote},
     resource::Resource,
     time::Instant,
     timing::{Drift, Ttl},
@@ -58,6 +58,8 @@ pub struct Engine {
     /// Whose turn it is at which resource.
     queue: LocalQueue,
     outbox: Outbox,
+    /// What follows for the holder from what a lease has just heard. Empty between two turns.
+    effects: renewal::Effects,
     events: VecDeque<(OperationId, Event)>,
 }
 
@@ -75,6 +77,7 @@ impl Engine {
             held_back: HeldBack::default(),
             queue: LocalQueue::new(),
             outbox: Outbox::default(),
+            effects: renewal::Effects::default(),
             events: VecDeque::new(),
         }
     }
@@ -138,18 +141,25 @@ impl Engine {
             return;
         };
         let server = self.nodes.server(node);
+        let reply = Reply {
+            now,
+            node,
+            server,
+            tag,
+            vote: &vote,
+        };
         match self.slots.work(place) {
             Some(Work::Acquiring(_)) => {
                 self.turn_acquisition(now, place, |acquisition, _, outbox| {
-                    acquisition.handle_reply(now, (node, server), tag, &vote, outbox)
+                    acquisition.handle_reply(&reply, outbox)
                 });
             }
             Some(Work::Held(_)) => {
-                self.turn_renewal(now, place, |renewal, outbox| {
-                    renewal.handle_reply(now, (node, server), tag, &vote, outbox)
+                self.turn_renewal(now, place, |renewal, effects, outbox| {
+                    renewal.handle_reply(&reply, effects, outbox);
                 });
             }
-            Some(Work::Releasing(_)) => self.hear_release(now, place, node, tag, &vote),
+            Some(Work::Releasing(_)) => self.hear_release(place, &reply),
             Some(Work::Asking(_)) => {
                 self.turn_inquiry(now, place, |it| it.handle_reply(node, server, vote));
             }
@@ -232,8 +242,8 @@ impl Engine {
             Some(Work::Acquiring(_)) => self.look_at(now, place),
             Some(Work::Held(_)) => {
                 let telling = self.nodes.telling();
-                self.turn_renewal(now, place, |renewal, outbox| {
-                    renewal.handle_timeout(now, telling, outbox)
+                self.turn_renewal(now, place, |renewal, effects, outbox| {
+                    renewal.handle_timeout(now, telling, effects, outbox);
                 });
             }
             Some(Work::Releasing(_)) => self.turn_releasing(now, place, |releasing, outbox| {
@@ -253,8 +263,8 @@ impl Engine {
             });
         }
         for place in self.slots.all(Work::is_held) {
-            self.turn_renewal(now, place, |renewal, outbox| {
-                renewal.handle_step(now, node, step, outbox)
+            self.turn_renewal(now, place, |renewal, effects, outbox| {
+                renewal.handle_step(now, node, step, effects, outbox);
             });
         }
         for place in self.slots.all(|work| matches!(work, Work::Prolonging(_))) {
@@ -273,8 +283,8 @@ impl Engine {
                 .push_back((id, Event::NotExtended(ExtendFailure::Released)));
             return;
         };
-        self.turn_renewal(now, place, |renewal, outbox| {
-            renewal.extend(now, id, ttl, outbox)
+        self.turn_renewal(now, place, |renewal, effects, outbox| {
+            renewal.extend(now, id, ttl, effects, outbox);
         });
     }
 
@@ -312,9 +322,10 @@ impl Engine {
             return None;
         };
         let resource = renewal.resource().clone();
-        let mut ended = renewal.end(now);
-        let effects = core::mem::take(&mut ended.effects);
-        self.tell(lease, effects);
+        let ended = renewal.end(now, &mut self.effects);
+        if !self.effects.is_empty() {
+            self.tell(lease);
+        }
         Some((place, resource, ended))
     }
 
@@ -349,22 +360,28 @@ impl Engine {
         self.leave(now, &resource, id);
     }
 
+    #[inline(never)]
     fn turn_renewal(
         &mut self,
         now: Instant,
         place: SlotNumber,
-        run: impl FnOnce(&mut Renewal, &mut Outbox) -> renewal::Effects,
+        run: impl FnOnce(&mut Renewal, &mut renewal::Effects, &mut Outbox),
     ) {
         let Some(Work::Held(renewal)) = self.slots.work_mut(place) else {
             return;
         };
-        let effects = run(renewal, &mut self.outbox);
-        let (wake_at, id) = (renewal.wake_at(), renewal.attempt_id().operation);
+        run(renewal, &mut self.effects, &mut self.outbox);
+        let wake_at = renewal.wake_at();
+        // Most answers change nothing.
+        if self.effects.is_empty() {
+            return self.slots.wake(place, wake_at);
+        }
+        let id = renewal.attempt_id().operation;
         let is_lost = |change: &LeaseChange| matches!(change, LeaseChange::Lost(_));
-        let is_lost = effects.changes.iter().any(is_lost);
+        let is_lost = self.effects.changes.iter().any(is_lost);
         let lost = is_lost.then(|| renewal.resource().clone());
         self.slots.wake(place, wake_at);
-        self.tell(id, effects);
+        self.tell(id);
         if let Some(resource) = lost {
             self.leave(now, &resource, id);
         }
@@ -379,20 +396,12 @@ impl Engine {
         }
     }
 
-    #[inline]
-    fn tell(&mut self, id: OperationId, effects: renewal::Effects) {
-        // Most answers change nothing.
-        if !effects.changes.is_empty() || !effects.extended.is_empty() {
-            self.tell_all(id, effects);
-        }
-    }
-
-    #[inline(never)]
-    fn tell_all(&mut self, id: OperationId, effects: renewal::Effects) {
-        for change in effects.changes {
+    /// Tells what follows for the holder of a lease, and for those who have asked to extend it.
+    fn tell(&mut self, id: OperationId) {
+        for change in self.effects.changes.drain(..) {
             self.events.push_back((id, Event::Changed(change)));
         }
-        for (caller, result) in effects.extended {
+        for (caller, result) in self.effects.extended.drain(..) {
             let event = match result {
                 Ok(valid_until) => Event::Extended(valid_until),
                 Err(failure) => Event::NotExtended(failure),
@@ -401,6 +410,7 @@ impl Engine {
         }
     }
 
+    #[inline(never)]
     fn turn_inquiry(&mut self, now: Instant, place: SlotNumber, run: impl FnOnce(&mut Inquiry)) {
         let id = self.slots.operation(place);
         let Some((id, Work::Asking(inquiry))) = id.zip(self.slots.work_mut(place)) else {

@@ -21,23 +21,30 @@ pub(crate) const FEW: usize = 5;
 impl<T: Copy> Few<T> {
     pub(crate) const NONE: Self = Self::Nothing;
 
+    #[inline]
     pub(crate) fn push(&mut self, entry: T) {
+        if let Self::Spot { entries, len } = self
+            && let Some(free) = entries.get_mut(usize::from(*len))
+        {
+            *free = entry;
+            *len = len.saturating_add(1);
+        } else {
+            self.make_room_for(entry);
+        }
+    }
+
+    #[inline(never)]
+    fn make_room_for(&mut self, entry: T) {
         match self {
             Self::Nothing => {
                 let (entries, len) = ([entry; FEW], 1);
                 *self = Self::Spot { entries, len };
             }
-            Self::Spot { entries, len } => match entries.get_mut(usize::from(*len)) {
-                Some(free) => {
-                    *free = entry;
-                    *len = len.saturating_add(1);
-                }
-                None => {
-                    let mut all = entries.to_vec();
-                    all.push(entry);
-                    *self = Self::All(all);
-                }
-            },
+            Self::Spot { entries, .. } => {
+                let mut all = entries.to_vec();
+                all.push(entry);
+                *self = Self::All(all);
+            }
             Self::All(all) => all.push(entry),
         }
     }

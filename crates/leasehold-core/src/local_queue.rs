@@ -116,20 +116,17 @@ impl LocalQueue {
         self.line(resource)?.holder
     }
 
-    /// Those who ask the nodes for the resource.
-    pub(crate) fn asking(&self, resource: &Resource) -> Vec<OperationId> {
-        let Some(line) = self.line(resource) else {
-            return Vec::new();
+    /// Those who ask the nodes for the resource; none if nobody wants or has it.
+    #[inline]
+    pub(crate) fn asking(&self, resource: &Resource) -> Option<Vec<OperationId>> {
+        let turn = |line: &Line| {
+            let others = line.others.iter().copied();
+            line.turn().into_iter().chain(others).collect()
         };
-        if line.turn().is_none() && line.others.is_empty() {
-            return Vec::new();
-        }
-        line.turn()
-            .into_iter()
-            .chain(line.others.iter().copied())
-            .collect()
+        self.line(resource).map(turn)
     }
 
+    #[inline]
     fn line(&self, resource: &Resource) -> Option<&Line> {
         self.lines.get(self.lines.find(resource)?)
     }
@@ -143,7 +140,7 @@ impl Line {
     fn remove(&mut self, id: OperationId) {
         if self.first == Some(id) {
             self.first = self.queue.pop_front();
-        } else {
+        } else if !self.queue.is_empty() {
             self.queue.retain(|other| *other != id);
         }
         self.others.retain(|other| *other != id);
@@ -167,10 +164,10 @@ mod tests {
         assert!(!queue.join(&resource, b, true));
         assert!(!queue.join(&resource, c, true));
         assert!(queue.join(&resource, d, false));
-        assert_eq!(queue.asking(&resource), [a, d]);
+        assert_eq!(queue.asking(&resource), Some([a, d].to_vec()));
         queue.won(Instant::ORIGIN, &resource, a, ContentionLevel::None);
         assert_eq!(queue.leave(&resource, b), None, "not its turn");
-        assert_eq!(queue.asking(&resource), [d]);
+        assert_eq!(queue.asking(&resource), Some([d].to_vec()));
         assert_eq!(queue.leave(&resource, a), Some(c));
         assert_eq!(queue.leave(&resource, a), None, "once");
         assert_eq!(queue.leave(&resource, d), None);

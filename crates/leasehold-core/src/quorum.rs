@@ -72,6 +72,7 @@ impl Tally {
     };
 
     /// Counts a node's vote; says whether it counted. Only a node's first vote does.
+    #[inline]
     pub fn count(&mut self, node: NodeId, ballot: Ballot) -> bool {
         if self.answered().contains(node) {
             return false;

@@ -7,7 +7,7 @@ use crate::{
     outbox::Outbox,
     owner::Owner,
     quorum::Quorum,
-    request::{AttemptId, Fault, FaultKind, OperationId, Tag, Vote},
+    request::{AttemptId, Fault, FaultKind, OperationId, Reply, Vote},
     resource::Resource,
     time::Instant,
     timing::Ttl,
@@ -151,14 +151,9 @@ impl Releasing {
     }
 
     /// Takes a node's answer to a release, or the late answer to a request that sets keys.
-    pub(crate) fn handle_reply(
-        &mut self,
-        now: Instant,
-        node: NodeId,
-        tag: Tag,
-        vote: &Vote,
-        outbox: &mut Outbox,
-    ) {
+    #[inline]
+    pub(crate) fn handle_reply(&mut self, reply: &Reply<'_>, outbox: &mut Outbox) {
+        let (now, node, tag, vote) = (reply.now, reply.node, reply.tag, reply.vote);
         if !self.is_release_step(tag.step) {
             return self.hear_earlier(now, node, tag.step, vote, outbox);
         }
@@ -220,6 +215,7 @@ impl Releasing {
     }
 
     /// The late answer to what was asked before the release. It deletes nothing.
+    #[inline(never)]
     fn hear_earlier(
         &mut self,
         now: Instant,
@@ -279,8 +275,17 @@ impl Releasing {
         }
     }
 
-    /// The outcome, once there is one, with who waits for it and the others who do, once.
+    /// Whether there is an outcome to tell, or nothing is left to do.
     #[inline]
+    pub(crate) fn has_ended(&self, now: Instant) -> bool {
+        if self.waiting.is_some() {
+            self.is_decided()
+        } else {
+            self.is_over(now)
+        }
+    }
+
+    /// The outcome, once there is one, with who waits for it and the others who do, once.
     pub(crate) fn take_outcome(
         &mut self,
     ) -> Option<(OperationId, Vec<OperationId>, ReleaseOutcome)> {
@@ -294,6 +299,7 @@ impl Releasing {
     }
 
     /// Whether nothing is left to do.
+    #[inline]
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         let all_gone = self.owed().is_empty();
         // Argument S5: what still waits in the buffer of a hung node begins its TTL when the node wakes.
@@ -306,14 +312,20 @@ impl Releasing {
     /// When to look at the clock again; none if only an answer changes anything.
     #[inline]
     pub(crate) fn wake_at(&self, now: Instant) -> Option<Instant> {
-        let end = if self.waiting.is_some() {
-            Some(self.attempt.round.closes())
+        let closes = self.attempt.round.closes();
+        // Once the outcome is told, the other answers are on their way in most cases: the time is left as it is.
+        let end = if self.waiting.is_some() || self.is_release && now < closes {
+            Some(closes)
         } else {
             Some(self.attempt.gone_by()).filter(|at| *at > now)
         };
-        end.into_iter().chain(self.again).min()
+        match self.again {
+            None => end,
+            Some(again) => Some(end.map_or(again, |end| end.min(again))),
+        }
     }
 
+    #[inline(never)]
     fn ask(&mut self, now: Instant, nodes: NodeSet, outbox: &mut Outbox) {
         let step = self.attempt.next_step();
         self.asked_since.retain(|(node, _)| !nodes.contains(*node));
@@ -339,6 +351,7 @@ impl Releasing {
     }
 
     /// The first pause is the nodes' time limit, and every further one twice as long.
+    #[inline(never)]
     fn ask_later(&mut self, now: Instant) {
         if self.again.is_none() {
             let pause = self

@@ -4,6 +4,7 @@
 //! it tells when the lease is in danger, safe again, or lost. Lost is the end: what comes later changes
 //! nothing any more, and the keys are left to their TTL until the holder lets go.
 
+mod effects;
 mod news;
 mod trouble;
 mod watching;
@@ -21,10 +22,9 @@ use crate::{
     owner::Seed,
     quorum::{Decision, Quorum},
     repair::Repair,
-    request::{AttemptId, Fault, OperationId, Tag, Vote},
+    request::{AttemptId, Fault, OperationId, Reply, Vote},
     resource::Resource,
     round::Round,
-    servers::ServerId,
     time::Instant,
     timing::{Timing, Ttl},
     won::Won,
@@ -33,12 +33,16 @@ use alloc::{boxed::Box, sync::Arc, vec, vec::Vec};
 use core::{mem, time::Duration};
 use watching::Watching;
 
+pub(crate) use effects::{Effects, EndedLease};
+
 /// A lease in somebody's hands.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Renewal {
     attempt: Box<Attempt>,
     /// Until when it may be relied upon.
     valid_until: Instant,
+    /// From when on it is in danger.
+    danger_at: Instant,
     quorum: Quorum,
     config: Arc<LockConfig>,
     seed: Seed,
@@ -78,28 +82,6 @@ enum LeaseState {
     Lost,
 }
 
-/// What follows from a move.
-#[derive(Debug, Default)]
-pub(crate) struct Effects {
-    /// The extensions that ended, and those who wait for them.
-    pub(crate) extended: Vec<(OperationId, Result<Instant, ExtendFailure>)>,
-    /// What the holder must be told.
-    pub(crate) changes: Vec<LeaseChange>,
-}
-
-/// What a lease leaves behind.
-#[derive(Debug)]
-pub(crate) struct EndedLease {
-    /// What may stand on the nodes; none if it is to be left there.
-    pub(crate) attempt: Option<Box<Attempt>>,
-    /// For how long the keys must stay.
-    pub(crate) keep: Option<Instant>,
-    /// Whether the lease was valid to the end.
-    pub(crate) in_time: bool,
-    /// The extensions that ended with it.
-    pub(crate) effects: Effects,
-}
-
 impl Renewal {
     /// A lease that was just won. Of changes to keys these nodes are `telling`.
     pub(crate) fn new(now: Instant, won: Won, quorum: Quorum, telling: NodeSet) -> Self {
@@ -125,6 +107,7 @@ impl Renewal {
             confirmed,
             stepped: None,
             valid_until,
+            danger_at: config.policy.in_danger_at(&config.timing, valid_until),
             attempt,
             quorum,
             config,
@@ -154,10 +137,10 @@ impl Renewal {
         now: Instant,
         caller: OperationId,
         ttl: Option<Ttl>,
+        effects: &mut Effects,
         outbox: &mut Outbox,
-    ) -> Effects {
-        let mut effects = Effects::default();
-        self.look_at_the_end(now, &mut effects);
+    ) {
+        self.look_at_the_end(now, effects);
         self.heard = now;
         // From the options' own time limit, which a shorter TTL before may have cut.
         let timing = ttl.map_or(Ok(*self.timing()), |ttl| self.config.timing.with_ttl(ttl));
@@ -187,7 +170,6 @@ impl Renewal {
                 }
             },
         }
-        effects
     }
 
     /// The holder reports progress.
@@ -200,36 +182,48 @@ impl Renewal {
     }
 
     /// Takes a node's answer.
+    #[inline]
     pub(crate) fn handle_reply(
         &mut self,
-        now: Instant,
-        (node, server): (NodeId, Option<ServerId>),
-        tag: Tag,
-        vote: &Vote,
+        reply: &Reply<'_>,
+        effects: &mut Effects,
         outbox: &mut Outbox,
-    ) -> Effects {
-        let mut effects = Effects::default();
+    ) {
+        let (now, node, tag, vote) = (reply.now, reply.node, reply.tag, reply.vote);
         self.attempt.settle(now, node, tag.step, vote);
-        if let Some((tag, leave)) = self.attempt.leaving(vote) {
-            outbox.send(NodeSet::of(node), tag, leave);
+        if matches!(vote, Vote::Refused(_)) {
+            if let Some((tag, leave)) = self.attempt.leaving(vote) {
+                outbox.send(NodeSet::of(node), tag, leave);
+            }
+            self.repair.handle_reply(node, tag.step, vote);
         }
-        self.repair.handle_reply(node, tag.step, vote);
         self.learn_watched(now, tag.step, vote);
         // Argument S7: a node that has not set the key itself shows what another address of the same server has set.
         let is_another = vote.is_granted() && self.attempt.strangers().contains(node);
-        let another = is_another.then(|| Vote::Unknown(Fault::same_node()));
-        let vote = another.as_ref().unwrap_or(vote);
-        if vote.is_granted() {
-            self.confirmed.confirm(node, tag.step, server);
+        if is_another {
+            let vote = &Vote::Unknown(Fault::same_node());
+            self.count(&Reply { vote, ..*reply });
+        } else {
+            self.count(reply);
         }
-        // The round counts the answers to its own request only.
-        if let Some(extension) = &mut self.extension {
-            extension.round.handle_from(node, tag.step, vote, server);
-            self.decide(now, &mut effects, outbox);
+        if self.extension.is_some() {
+            self.decide(now, effects, outbox);
         }
         let valid = self.is_valid(now);
         self.repair.send(now, valid, &mut self.attempt, outbox);
-        effects
+    }
+
+    #[inline]
+    fn count(&mut self, reply: &Reply<'_>) {
+        let (node, server, step) = (reply.node, reply.server, reply.tag.step);
+        if reply.vote.is_granted() {
+            self.confirmed.confirm(node, step, server);
+        }
+        // The round counts the answers to its own request only.
+        if let Some(extension) = &mut self.extension {
+            let round = &mut extension.round;
+            round.handle_from(node, step, reply.vote, server);
+        }
     }
 
     /// Whether it may be relied upon at `now`.
@@ -251,26 +245,27 @@ impl Renewal {
         &mut self,
         now: Instant,
         telling: NodeSet,
+        effects: &mut Effects,
         outbox: &mut Outbox,
-    ) -> Effects {
-        let mut effects = Effects::default();
-        self.look_at_the_end(now, &mut effects);
-        self.look_at_silence(now, &mut effects);
-        self.decide(now, &mut effects, outbox);
+    ) {
+        self.look_at_the_end(now, effects);
+        self.look_at_silence(now, effects);
+        self.decide(now, effects, outbox);
         let is_due = self.next.is_some_and(|next| now >= next);
         if is_due && self.extension.is_none() && self.state != LeaseState::Lost {
             self.next = None;
             self.renew(now, outbox);
         }
         self.watch(now, telling, outbox);
-        effects
     }
 
     /// The end of the lease.
-    pub(crate) fn end(mut self, now: Instant) -> EndedLease {
-        let mut effects = Effects::default();
+    pub(crate) fn end(mut self, now: Instant, effects: &mut Effects) -> EndedLease {
         let in_time = self.state != LeaseState::Lost && self.is_valid(now);
-        self.fail_callers(&ExtendFailure::Released, &mut effects);
+        // Otherwise nobody waits for one.
+        if self.extension.is_some() {
+            self.fail_callers(&ExtendFailure::Released, effects);
+        }
         let policy = &self.config.policy;
         let keep = policy.keep(self.begun, now);
         let keep = keep
@@ -282,14 +277,13 @@ impl Renewal {
             attempt: Some(self.attempt).filter(|_| !is_left),
             keep,
             in_time,
-            effects,
         }
     }
 
     /// When to look at the clock again.
     pub(crate) fn wake_at(&self) -> Option<Instant> {
         let warn_at = match self.state {
-            LeaseState::Held => self.in_danger_at(),
+            LeaseState::Held => self.danger_at,
             LeaseState::InDanger => self.valid_until,
             LeaseState::Lost => return None,
         };
@@ -403,6 +397,7 @@ impl Renewal {
         if timing != self.timing() {
             self.timing = Some(Box::new(*timing));
         }
+        self.plan_warning();
         self.extensions = self.extensions.saturating_add(1);
         self.trouble = None;
         self.stalled = false;
@@ -422,7 +417,7 @@ impl Renewal {
         if !self.is_valid(now) {
             let loss = self.why_over();
             self.lose(loss, effects);
-        } else if self.state == LeaseState::Held && now >= self.in_danger_at() {
+        } else if self.state == LeaseState::Held && now >= self.danger_at {
             self.state = LeaseState::InDanger;
             self.warn(effects);
         }
@@ -478,9 +473,10 @@ impl Renewal {
         self.timing.as_deref().unwrap_or(&self.config.timing)
     }
 
-    fn in_danger_at(&self) -> Instant {
+    /// Its end or its TTL is another: says from when on it is in danger.
+    fn plan_warning(&mut self) {
         let policy = &self.config.policy;
-        policy.in_danger_at(self.timing(), self.valid_until)
+        self.danger_at = policy.in_danger_at(self.timing(), self.valid_until);
     }
 
     fn is_at_a_limit(&self) -> bool {

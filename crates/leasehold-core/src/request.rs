@@ -1,8 +1,9 @@
 //! What is asked of a node, and what it answers.
 
 use crate::{
-    fence::FencingToken, owner::Owner, quarantine::Abstention, queue::Place, queue::Queued,
-    queue::Waiter, resource::Resource, timing::Ttl,
+    fence::FencingToken, node_set::NodeId, owner::Owner, quarantine::Abstention, queue::Place,
+    queue::Queued, queue::Waiter, resource::Resource, servers::ServerId, time::Instant,
+    timing::Ttl,
 };
 use alloc::{borrow::Cow, string::ToString, sync::Arc};
 use core::{fmt, time::Duration};
@@ -268,6 +269,17 @@ impl Vote {
     pub const fn is_granted(&self) -> bool {
         matches!(self, Self::Granted { .. })
     }
+}
+
+/// An answer, with all that is known about it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reply<'a> {
+    pub(crate) now: Instant,
+    pub(crate) node: NodeId,
+    /// The server behind the node, if it has told which one it is.
+    pub(crate) server: Option<ServerId>,
+    pub(crate) tag: Tag,
+    pub(crate) vote: &'a Vote,
 }
 
 /// What a node told about the key when it refused.

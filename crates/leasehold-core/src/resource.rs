@@ -41,8 +41,9 @@ impl Resource {
         if name.len() > Self::LONGEST {
             return Err(ResourceError::TooLong { bytes: name.len() });
         }
-        // Most names are plain, which takes half as long to see.
-        if !name.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+        // Most names are plain, which many bytes at once can tell.
+        let is_plain = |is_plain, byte| is_plain & matches!(byte, b' '..=b'~');
+        if !name.bytes().fold(true, is_plain)
             && let Some((at, character)) = name.char_indices().find(|(_, c)| c.is_control())
         {
             return Err(ResourceError::ControlCharacter { character, at });

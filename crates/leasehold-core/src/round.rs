@@ -62,6 +62,7 @@ impl Round {
 
     /// As [`handle`](Self::handle), if it is known which server has answered: a server that is asked under two addresses
     /// has one vote.
+    #[inline]
     pub(crate) fn handle_from(
         &mut self,
         node: NodeId,
@@ -69,36 +70,54 @@ impl Round {
         vote: &Vote,
         server: Option<ServerId>,
     ) {
-        let counts = step != self.step || !vote.is_granted() || self.servers.admit(node, server);
-        if counts {
-            self.handle(node, step, vote);
-        } else {
-            self.handle(node, step, &Vote::Unknown(Fault::same_node()));
+        match vote {
+            Vote::Granted { counter } if step == self.step => {
+                if self.servers.admit(node, server) {
+                    self.grant(node, *counter);
+                } else {
+                    self.handle(node, step, &Vote::Unknown(Fault::same_node()));
+                }
+            }
+            _ => self.handle(node, step, vote),
+        }
+    }
+
+    #[inline]
+    fn grant(&mut self, node: NodeId, counter: Option<FencingToken>) {
+        if self.tally.count(node, Ballot::Granted)
+            && let Some(counter) = counter
+        {
+            self.counters.push((node, counter));
         }
     }
 
     /// Counts a node's answer to request number `step`. Answers to other requests, and a node's second
     /// answer, change nothing.
+    #[inline]
     pub fn handle(&mut self, node: NodeId, step: u32, vote: &Vote) {
         if step != self.step {
             return;
         }
-        let ballot = match vote {
-            Vote::Granted { .. } => Ballot::Granted,
-            Vote::Refused(_) => Ballot::Refused,
-            Vote::Unknown(_) => Ballot::Unknown,
-        };
-        if !self.tally.count(node, ballot) {
-            return;
-        }
         match vote {
-            Vote::Granted { counter } => {
-                if let Some(counter) = counter {
-                    self.counters.push((node, *counter));
+            Vote::Granted { counter } => self.grant(node, *counter),
+            Vote::Refused(_) | Vote::Unknown(_) => self.keep_reason(node, vote),
+        }
+    }
+
+    #[inline(never)]
+    fn keep_reason(&mut self, node: NodeId, vote: &Vote) {
+        match vote {
+            Vote::Granted { .. } => {}
+            Vote::Refused(refusal) => {
+                if self.tally.count(node, Ballot::Refused) {
+                    self.refusals.push((node, refusal.clone()));
                 }
             }
-            Vote::Refused(refusal) => self.refusals.push((node, refusal.clone())),
-            Vote::Unknown(fault) => self.faults.push((node, fault.clone())),
+            Vote::Unknown(fault) => {
+                if self.tally.count(node, Ballot::Unknown) {
+                    self.faults.push((node, fault.clone()));
+                }
+            }
         }
     }
 

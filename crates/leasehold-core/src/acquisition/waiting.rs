@@ -7,7 +7,7 @@ use crate::{
     node_set::NodeId,
     outbox::Outbox,
     owner::Owner,
-    request::{AttemptId, Request, Tag, Vote},
+    request::{AttemptId, Reply, Request, Tag, Vote},
     retry::between,
     round::Round,
     time::Instant,
@@ -129,6 +129,18 @@ impl Acquisition {
             return Progress::default();
         }
         self.begin_attempt(now, Ask::All, around, outbox)
+    }
+
+    /// Takes an answer, if it is one to the question of who stands in the way.
+    #[inline(never)]
+    pub(super) fn hear_of_blockers(&mut self, reply: &Reply<'_>) {
+        if let Phase::Resting(rest) = &mut self.phase
+            && rest.inquiry == Some(reply.tag.attempt)
+        {
+            let (vote, own) = (reply.vote.clone(), self.last_owner.as_ref());
+            rest.learn(reply.now, reply.node, vote, own);
+            self.look_at_blockers(reply.now);
+        }
     }
 
     /// What is known after these answers about who stands in the way, if no more than `spare` may.

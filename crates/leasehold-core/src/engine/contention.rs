@@ -25,7 +25,7 @@ impl Engine {
     pub fn handle_hint(&mut self, now: Instant, node: NodeId, resource: Option<&Resource>) {
         match resource {
             Some(resource) => {
-                for id in self.queue.asking(resource) {
+                for id in self.queue.asking(resource).into_iter().flatten() {
                     self.hint(now, node, id);
                 }
                 let holder = self.queue.holder(resource);
@@ -127,6 +127,7 @@ impl Engine {
         }
     }
 
+    #[inline(never)]
     pub(super) fn turn_acquisition(
         &mut self,
         now: Instant,

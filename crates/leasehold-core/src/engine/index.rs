@@ -10,32 +10,30 @@ use alloc::{vec, vec::Vec};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct SlotKey {
     pub(super) operation: OperationId,
-    /// None for the operation itself, whatever its attempt is.
-    given_up: Option<u32>,
+    /// The attempt's number; behind all numbers for the operation itself, whatever its attempt is.
+    given_up: u64,
 }
 
 impl SlotKey {
     pub(super) const fn of(operation: OperationId) -> Self {
-        let given_up = None;
+        let given_up = u64::MAX;
         Self {
             operation,
             given_up,
         }
     }
 
-    pub(super) const fn of_given_up(attempt: AttemptId) -> Self {
+    pub(super) fn of_given_up(attempt: AttemptId) -> Self {
         Self {
             operation: attempt.operation,
-            given_up: Some(attempt.number),
+            given_up: u64::from(attempt.number),
         }
     }
 
     /// Where it is looked for first: operations with numbers in a row are spread, and so are the attempts of one.
     fn home(self, mask: usize) -> usize {
-        let attempt = self
-            .given_up
-            .map_or(0, |number| u64::from(number).saturating_add(1));
-        let spread = self.operation.number() ^ attempt.rotate_left(32);
+        let attempt = self.given_up.wrapping_add(1).rotate_left(32);
+        let spread = self.operation.number() ^ attempt;
         let spread = spread.wrapping_mul(GOLDEN) >> 32;
         usize::try_from(spread).unwrap_or_default() & mask
     }
@@ -46,8 +44,15 @@ impl SlotKey {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     /// As many as a power of two, half of them empty at least.
-    cells: Vec<Option<(SlotKey, u32)>>,
+    cells: Vec<Cell>,
     len: usize,
+}
+
+/// In an empty one the slot is [`NOTHING`], and the key is any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cell {
+    key: SlotKey,
+    slot: u32,
 }
 
 impl Index {
@@ -63,19 +68,22 @@ impl Index {
         let mask = self.cells.len().saturating_sub(1);
         let mut at = key.home(mask);
         loop {
-            match self.cells.get(at)? {
-                Some((other, slot)) if *other == key => return Some(*slot),
-                Some(_) => at = at.wrapping_add(1) & mask,
-                None => return None,
+            let cell = self.cells.get(at)?;
+            if cell.slot == NOTHING {
+                return None;
             }
+            if cell.key == key {
+                return Some(cell.slot);
+            }
+            at = at.wrapping_add(1) & mask;
         }
     }
 
     pub(super) fn remove(&mut self, key: SlotKey, slot: u32) {
         let mask = self.cells.len().saturating_sub(1);
         let mut at = key.home(mask);
-        while let Some(found) = self.cells.get(at).copied().flatten() {
-            if found == (key, slot) {
+        while let Some(found) = self.cell(at) {
+            if found == (Cell { key, slot }) {
                 self.len = self.len.saturating_sub(1);
                 return self.close(at, mask);
             }
@@ -88,35 +96,51 @@ impl Index {
         let mut at = gap;
         loop {
             at = at.wrapping_add(1) & mask;
-            let Some((key, slot)) = self.cells.get(at).copied().flatten() else {
+            let Some(cell) = self.cell(at) else {
                 break;
             };
-            let from_home = at.wrapping_sub(key.home(mask)) & mask;
+            let from_home = at.wrapping_sub(cell.key.home(mask)) & mask;
             if from_home >= at.wrapping_sub(gap) & mask {
-                self.cells[gap] = Some((key, slot));
+                self.cells[gap] = cell;
                 gap = at;
             }
         }
-        self.cells[gap] = None;
+        self.cells[gap].slot = NOTHING;
+    }
+
+    /// What is there, unless it is empty.
+    fn cell(&self, at: usize) -> Option<Cell> {
+        let cell = self.cells.get(at).copied();
+        cell.filter(|cell| cell.slot != NOTHING)
     }
 
     fn grow(&mut self) {
         let more = self.cells.len().saturating_mul(2).max(16);
-        let before = core::mem::replace(&mut self.cells, vec![None; more]);
-        for (key, slot) in before.into_iter().flatten() {
-            self.put(key, slot);
+        let before = core::mem::replace(&mut self.cells, vec![EMPTY; more]);
+        for Cell { key, slot } in before {
+            if slot != NOTHING {
+                self.put(key, slot);
+            }
         }
     }
 
     fn put(&mut self, key: SlotKey, slot: u32) {
         let mask = self.cells.len().saturating_sub(1);
         let mut at = key.home(mask);
-        while self.cells[at].is_some() {
+        while self.cells[at].slot != NOTHING {
             at = at.wrapping_add(1) & mask;
         }
-        self.cells[at] = Some((key, slot));
+        self.cells[at] = Cell { key, slot };
     }
 }
+
+/// No slot has this number.
+const NOTHING: u32 = u32::MAX;
+
+const EMPTY: Cell = Cell {
+    key: SlotKey::of(OperationId::new(0)),
+    slot: NOTHING,
+};
 
 #[cfg(test)]
 mod tests {

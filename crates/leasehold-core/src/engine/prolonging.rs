@@ -52,6 +52,7 @@ impl Engine {
         self.turn_prolongation(now, place, |_| ());
     }
 
+    #[inline(never)]
     pub(super) fn turn_prolongation(
         &mut self,
         now: Instant,

@@ -13,7 +13,7 @@ use crate::{
     outbox::Outbox,
     owner::Owner,
     releasing::{ReleaseOutcome, Releasing, Report},
-    request::{AttemptId, FaultKind, OperationId, Tag, Vote},
+    request::{AttemptId, FaultKind, OperationId, Reply, Vote},
     resource::Resource,
     time::Instant,
     timing::Timing,
@@ -98,11 +98,13 @@ impl Engine {
     ) {
         let (quorum, outbox) = (self.quorum, &mut self.outbox);
         let releasing = Releasing::begin(now, attempt, quorum, keep, report, outbox);
-        let wake_at = releasing.wake_at(now);
+        let (wake_at, has_ended) = (releasing.wake_at(now), releasing.has_ended(now));
         let work = Work::Releasing(releasing);
         self.slots.put(place, work, wake_at);
         self.releasing = self.releasing.saturating_add(1);
-        self.turn_releasing(now, place, |_, _| ());
+        if has_ended {
+            self.end_release(now, place);
+        }
     }
 
     pub(super) fn turn_releasing(
@@ -111,14 +113,21 @@ impl Engine {
         place: SlotNumber,
         run: impl FnOnce(&mut Releasing, &mut Outbox),
     ) {
-        if let Some(Work::Releasing(releasing)) = self.slots.work_mut(place) {
-            run(releasing, &mut self.outbox);
-            self.look_at_release(now, place);
+        let Some(Work::Releasing(releasing)) = self.slots.work_mut(place) else {
+            return;
+        };
+        run(releasing, &mut self.outbox);
+        if releasing.has_ended(now) {
+            self.end_release(now, place);
+        } else {
+            let wake_at = releasing.wake_at(now);
+            self.slots.wake(place, wake_at);
         }
     }
 
     /// Tells what became of a release, if that is known by now. Says whether it goes on.
-    fn look_at_release(&mut self, now: Instant, place: SlotNumber) -> bool {
+    #[inline(never)]
+    fn end_release(&mut self, now: Instant, place: SlotNumber) -> bool {
         let Some(Work::Releasing(releasing)) = self.slots.work_mut(place) else {
             return false;
         };
@@ -144,40 +153,50 @@ impl Engine {
     }
 
     /// A node has answered a request of an attempt whose keys are taken back.
-    pub(super) fn hear_release(
-        &mut self,
-        now: Instant,
-        place: SlotNumber,
-        node: NodeId,
-        tag: Tag,
-        vote: &Vote,
-    ) {
+    #[inline]
+    pub(super) fn hear_release(&mut self, place: SlotNumber, reply: &Reply<'_>) {
         let Some(Work::Releasing(releasing)) = self.slots.work_mut(place) else {
             return;
         };
-        let (id, is_release) = (tag.attempt, releasing.is_release_step(tag.step));
-        let has_room = is_release && vote_has_room(vote);
-        let asking = if is_release && vote.is_granted() {
-            self.queue.asking(releasing.resource())
-        } else {
-            Vec::new()
-        };
-        releasing.handle_reply(now, node, tag, vote, &mut self.outbox);
+        let (now, node, tag, vote) = (reply.now, reply.node, reply.tag, reply.vote);
+        let is_release = releasing.is_release_step(tag.step);
+        releasing.handle_reply(reply, &mut self.outbox);
         let is_held_back = releasing.held_back().contains(node);
-        let goes_on = self.look_at_release(now, place);
-        // Nodes do not tell us of what we did ourselves. What the node refused before was heard before (argument S10).
-        for other in asking {
-            if other != id.operation {
-                self.hint(now, node, other);
+        let has_ended = releasing.has_ended(now);
+        if is_release && vote.is_granted() {
+            if let Some(asking) = self.queue.asking(releasing.resource()) {
+                self.hint_others(now, node, tag.attempt.operation, asking);
             }
+        } else {
+            // A deletion leaves the time as it is.
+            let wake_at = releasing.wake_at(now);
+            self.slots.wake(place, wake_at);
         }
+        let goes_on = !has_ended || self.end_release(now, place);
         if is_held_back && goes_on {
-            self.hold_back(now, node, id);
-        } else if has_room {
+            self.hold_back(now, node, tag.attempt);
+        } else if is_release && vote_has_room(vote) {
             self.release_more(now, node);
         }
     }
 
+    /// Nodes do not tell us of what we did ourselves. What the node refused before was heard before (argument S10).
+    #[inline(never)]
+    fn hint_others(
+        &mut self,
+        now: Instant,
+        node: NodeId,
+        own: OperationId,
+        asking: Vec<OperationId>,
+    ) {
+        for other in asking {
+            if other != own {
+                self.hint(now, node, other);
+            }
+        }
+    }
+
+    #[inline(never)]
     fn hold_back(&mut self, now: Instant, node: NodeId, id: AttemptId) {
         let (most, slots) = (self.quorum.nodes().len(), &self.slots);
         // Those that a hung node has outlived are still in its line.
@@ -198,6 +217,7 @@ impl Engine {
         }
     }
 
+    #[inline(never)]
     fn release_so_many(&mut self, now: Instant, node: NodeId, mut room: u32) {
         while room > 0
             && let Some(id) = self.held_back.pop(node)

@@ -90,7 +90,7 @@ pub(super) struct Slots {
     #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
     spare: Vec<Box<Slot>>,
     index: Index,
-    timers: Timers<(u8, AttemptId)>,
+    timers: Timers<(u8, SlotKey)>,
 }
 
 #[derive(Clone, Debug, Hash)]
@@ -112,6 +112,7 @@ impl Slots {
     }
 
     /// Something new. It sleeps until its first turn.
+    #[inline]
     pub(super) fn insert(&mut self, key: SlotKey, work: Work) -> SlotNumber {
         let slot = match self.spare.pop() {
             // What is spare has no time.
@@ -140,26 +141,34 @@ impl Slots {
 
     /// Where the answers to this attempt belong. Slots are used again and again: it is by operation and attempt that one
     /// is found, and never by its number.
+    #[inline]
     pub(super) fn of(&self, attempt: AttemptId) -> Option<SlotNumber> {
+        let own = self
+            .index
+            .get(SlotKey::of(attempt.operation))
+            .map(SlotNumber);
+        let work = own.and_then(|place| self.work(place));
+        if work.is_some_and(|work| work.asks_as(attempt)) {
+            return own;
+        }
+        self.of_other(attempt, own)
+    }
+
+    /// The same, if the operation does not ask under this attempt now.
+    #[inline(never)]
+    fn of_other(&self, attempt: AttemptId, own: Option<SlotNumber>) -> Option<SlotNumber> {
         let given_up = || {
             self.index
                 .get(SlotKey::of_given_up(attempt))
                 .map(SlotNumber)
         };
-        let Some(place) = self
-            .index
-            .get(SlotKey::of(attempt.operation))
-            .map(SlotNumber)
-        else {
-            return given_up();
+        let hears_all = |place: &SlotNumber| {
+            let work = self.work(*place);
+            work.is_some_and(|work| work.attempt_id().is_none())
         };
-        let work = self.work(place)?;
-        if work.asks_as(attempt) {
-            return Some(place);
-        }
         // Argument S5: what an attempt hears that was given up is for its release, while its acquisition goes on.
         // Argument S7: what is held or taken back hears what its own attempt has asked, and nothing else.
-        given_up().or_else(|| work.attempt_id().is_none().then_some(place))
+        given_up().or_else(|| own.filter(hears_all))
     }
 
     /// Where this operation is, if it does such work.
@@ -268,10 +277,8 @@ impl Slots {
 
 impl Slot {
     /// Its place among those that are due at the same time.
-    fn order(&self) -> (u8, AttemptId) {
-        let attempt = self.work.attempt_id();
-        let attempt = attempt.unwrap_or(AttemptId::only_of(self.key.operation));
-        (self.work.rank(), attempt)
+    const fn order(&self) -> (u8, SlotKey) {
+        (self.work.rank(), self.key)
     }
 }
 

@@ -38,11 +38,12 @@ impl<K: Copy + Ord> Timers<K> {
     /// Wakes the slot then and not before, or never.
     pub(super) fn set(&mut self, slot: u32, due: Option<(Instant, K)>) {
         let own = slot.saturating_add(LANES);
-        if index(own) < self.links.len() {
-            self.unlink(own);
+        match self.links.get(index(own)) {
+            Some(link) if link.before != own || link.is_other => self.unlink(own),
+            Some(_) => {}
+            None => self.make_room(own, due),
         }
         if let Some((at, key)) = due {
-            self.make_room(own, key);
             self.link(own, at, key);
         }
     }
@@ -116,8 +117,12 @@ impl<K: Copy + Ord> Timers<K> {
         };
     }
 
-    /// For this slot and those before it. They sleep.
-    fn make_room(&mut self, own: u32, key: K) {
+    /// For this slot and those before it, if it is to be woken. They sleep.
+    #[inline(never)]
+    fn make_room(&mut self, own: u32, due: Option<(Instant, K)>) {
+        let Some((_, key)) = due else {
+            return;
+        };
         while self.links.len() <= index(own) {
             let next = u32::try_from(self.links.len()).expect("memory ends before numbers do");
             self.links.push(Link {

@@ -94,7 +94,7 @@ impl Lines {
         if self.lines.len() > self.buckets.len().saturating_mul(WIDTH / 2) {
             self.grow();
         } else {
-            self.put(resource.clone(), number);
+            self.put(resource, number);
         }
         Spot(number)
     }
@@ -146,16 +146,16 @@ impl Lines {
             .filter_map(|(number, line)| Some((line.as_ref()?.0.clone(), number)))
             .collect();
         for (resource, number) in all {
-            self.put(resource, number);
+            self.put(&resource, number);
         }
     }
 
-    fn put(&mut self, resource: Resource, line: u32) {
-        let bucket = self.bucket(&resource);
-        let mark = mark(&resource);
+    fn put(&mut self, resource: &Resource, line: u32) {
+        let bucket = self.bucket(resource);
+        let mark = mark(resource);
         match self.buckets.get_mut(bucket).and_then(|it| it.find(NOTHING)) {
             Some(place) => (*place.0, *place.1) = (mark, line),
-            None => drop(self.others.insert(LineKey(resource), line)),
+            None => drop(self.others.insert(LineKey(resource.clone()), line)),
         }
     }
 }

@@ -41,13 +41,15 @@ impl YieldRule {
         let Some(slot) = self.0.get_mut(slot_of(resource)) else {
             return;
         };
-        let known = slot.take().filter(|winner| winner.resource == *resource);
-        let mut winner = known.unwrap_or_else(|| RecentWinner {
-            resource: resource.clone(),
-            wins: 0,
-            since: now,
-            contended_until: Instant::ORIGIN,
-        });
+        let winner = match slot {
+            Some(winner) if winner.resource == *resource => winner,
+            other => other.insert(RecentWinner {
+                resource: resource.clone(),
+                wins: 0,
+                since: now,
+                contended_until: Instant::ORIGIN,
+            }),
+        };
         if level != ContentionLevel::None {
             (winner.wins, winner.since) = (0, now);
         }
@@ -55,7 +57,6 @@ impl YieldRule {
         if level == ContentionLevel::Overtaken {
             winner.contended_until = now.saturating_add(MEMORY);
         }
-        *slot = Some(winner);
     }
 
     /// Whether others want it too, as far as is known.

@@ -11,12 +11,12 @@ impl Renewal {
         now: Instant,
         node: NodeId,
         step: Duration,
+        effects: &mut Effects,
         outbox: &mut Outbox,
-    ) -> Effects {
-        let mut effects = Effects::default();
-        self.look_at_the_end(now, &mut effects);
+    ) {
+        self.look_at_the_end(now, effects);
         if self.state == LeaseState::Lost {
-            return effects;
+            return;
         }
         self.confirmed.set_forward(node, step);
         let valid_until = self
@@ -25,6 +25,7 @@ impl Renewal {
             .min(self.config.policy.ends_at(self.begun));
         if valid_until < self.valid_until {
             self.valid_until = valid_until;
+            self.plan_warning();
             self.stepped = Some((node, step));
             // The next extension makes up for it, and comes at once if there is much to make up for. Every answer
             // tells of a clock that runs away, and must not lead to another extension.
@@ -36,13 +37,12 @@ impl Renewal {
                 node,
                 step,
             });
-            self.look_at_the_end(now, &mut effects);
+            self.look_at_the_end(now, effects);
         }
         if let Some(extension) = &mut self.extension {
             extension.set_forward(node, step);
-            self.decide(now, &mut effects, outbox);
+            self.decide(now, effects, outbox);
         }
-        effects
     }
 
     /// A node that could not be asked can be asked again.
