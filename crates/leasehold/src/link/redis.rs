@@ -239,7 +239,9 @@ impl Link for RedisLink {
 
     fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, most: usize) -> Poll<()> {
         let limit = events.len().saturating_add(most);
-        events.append(&mut self.refused);
+        if !self.refused.is_empty() {
+            events.append(&mut self.refused);
+        }
         loop {
             ready!(self.advance(cx, events, limit));
             if events.len() >= limit {

@@ -343,7 +343,9 @@ pub(super) struct ReceiveBuffer {
 impl ReceiveBuffer {
     /// Where the next bytes go.
     pub(super) fn space(&mut self) -> &mut [u8] {
-        if self.start > 0 {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        } else if self.start > 0 {
             self.bytes.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;
