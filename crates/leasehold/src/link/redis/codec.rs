@@ -342,6 +342,7 @@ pub(super) struct ReceiveBuffer {
 
 impl ReceiveBuffer {
     /// Where the next bytes go.
+    #[inline]
     pub(super) fn space(&mut self) -> &mut [u8] {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
