@@ -19,7 +19,7 @@ pub(super) fn at_a_glance(bytes: &[u8], is_set: bool) -> Option<(Vote, Option<Du
 }
 
 /// Reads a grant alone: its counter and the time, if they are told, and what follows.
-#[inline]
+#[inline(always)]
 pub(super) fn granted<'a>(
     bytes: &'a [u8],
     is_set: bool,
