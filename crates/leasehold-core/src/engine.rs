@@ -219,6 +219,12 @@ impl Engine {
         }
     }
 
+    /// Whether there is anything to ask.
+    #[must_use]
+    pub fn has_to_send(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
     /// What to ask of which nodes. The order must be kept for each node.
     pub fn poll_send(&mut self) -> Option<Send> {
         self.outbox.take()

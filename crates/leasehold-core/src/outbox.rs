@@ -34,6 +34,10 @@ impl Outbox {
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn take(&mut self) -> Option<Send> {
         let send = self.0.pop_front();
         // What a rush has needed is given back.

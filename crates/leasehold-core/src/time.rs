@@ -21,8 +21,15 @@ impl Instant {
         Self(nanoseconds(elapsed))
     }
 
+    /// The instant so many nanoseconds after the origin.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
     /// The nanoseconds since the origin.
-    pub(crate) const fn nanos(self) -> u64 {
+    #[must_use]
+    pub const fn nanos(self) -> u64 {
         self.0
     }
 

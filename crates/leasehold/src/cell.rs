@@ -126,7 +126,7 @@ impl Cell {
     /// There is a lease from now on, until then.
     pub(crate) fn begin(&self, valid_until: Instant) {
         self.valid_until_ns
-            .store(nanoseconds(valid_until), Ordering::Release);
+            .store(valid_until.nanos(), Ordering::Release);
     }
 
     pub(crate) const fn clock(&self) -> Clock {
@@ -138,9 +138,7 @@ impl Cell {
     }
 
     pub(crate) fn valid_until(&self) -> Instant {
-        Instant::from_origin(Duration::from_nanos(
-            self.valid_until_ns.load(Ordering::Acquire),
-        ))
+        Instant::from_nanos(self.valid_until_ns.load(Ordering::Acquire))
     }
 
     /// How much of the lease is left, by the clock.
@@ -219,7 +217,7 @@ impl Cell {
     pub(crate) fn cut(&self, valid_until: Instant) -> bool {
         let told = self.lock();
         self.valid_until_ns
-            .fetch_min(nanoseconds(valid_until), Ordering::AcqRel);
+            .fetch_min(valid_until.nanos(), Ordering::AcqRel);
         told.is_watched
     }
 
@@ -231,7 +229,7 @@ impl Cell {
                 return false;
             }
             self.valid_until_ns
-                .fetch_max(nanoseconds(valid_until), Ordering::AcqRel);
+                .fetch_max(valid_until.nanos(), Ordering::AcqRel);
             let changes = *state != LeaseState::Held;
             *state = LeaseState::Held;
             changes
@@ -396,8 +394,4 @@ impl LeaseNews {
         let place = self.waiting.iter().position(|(it, _)| *it == wait)?;
         Some(self.waiting.swap_remove(place).1)
     }
-}
-
-fn nanoseconds(instant: Instant) -> u64 {
-    u64::try_from(instant.since_origin().as_nanos()).unwrap_or(u64::MAX)
 }

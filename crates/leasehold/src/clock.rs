@@ -60,7 +60,7 @@ impl Clock {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     #[must_use]
     pub fn of_the_machine(self) -> Instant {
-        Instant::from_origin(since_boot())
+        since_boot()
     }
 
     /// What the wall clock would have shown at the origin of the time of which it is `now`.
@@ -130,16 +130,16 @@ struct Pauses {
 const TOLERANCE_NS: i64 = 20_000_000;
 
 /// Clocks that are read within this time are read at the same moment.
-const AT_ONCE: Duration = Duration::from_millis(1);
+const AT_ONCE_NS: u64 = 1_000_000;
 
 /// Both clocks at the same moment, to a millisecond; without the wall clock, if this thread was
 /// interrupted again and again.
-fn both() -> (Duration, Option<Duration>) {
+fn both() -> (Instant, Option<Duration>) {
     let mut before = since_boot();
     for _ in 0..4 {
         let wall = wall();
         let after = since_boot();
-        if after.saturating_sub(before) < AT_ONCE {
+        if after.saturating_since(before) < Duration::from_nanos(AT_ONCE_NS) {
             return (after, Some(wall));
         }
         before = after;
@@ -147,9 +147,9 @@ fn both() -> (Duration, Option<Duration>) {
     (before, None)
 }
 
-fn ahead(wall: Duration, boot: Duration) -> i64 {
-    let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-    nanos(wall).saturating_sub(nanos(boot))
+fn ahead(wall: Duration, boot: Instant) -> i64 {
+    let nanos = |time: Instant| i64::try_from(time.nanos()).unwrap_or(i64::MAX);
+    nanos(Instant::from_origin(wall)).saturating_sub(nanos(boot))
 }
 
 impl Pauses {
@@ -164,26 +164,33 @@ impl Pauses {
     /// that this thread was interrupted in between, `again` reads them so that it can be told which: seldom.
     fn time(
         &self,
-        boot: Duration,
+        boot: Instant,
         wall: Duration,
-        again: impl FnOnce() -> (Duration, Option<Duration>),
+        again: impl FnOnce() -> (Instant, Option<Duration>),
     ) -> Instant {
-        let gained_ns = ahead(wall, boot).saturating_sub(self.ahead_ns.load(Ordering::Acquire));
-        if u128::from(gained_ns.unsigned_abs()) < AT_ONCE.as_nanos() {
-            return self.now(boot, Some(wall));
+        let ahead_ns = ahead(wall, boot);
+        let gained_ns = ahead_ns.saturating_sub(self.ahead_ns.load(Ordering::Acquire));
+        if gained_ns.unsigned_abs() < AT_ONCE_NS {
+            self.ahead_ns.store(ahead_ns, Ordering::Release);
+            return self.counted(boot);
         }
         let (boot, wall) = again();
         self.now(boot, wall)
     }
 
     /// The time by both clocks, of which the wall clock may not be known.
-    fn now(&self, boot: Duration, wall: Option<Duration>) -> Instant {
+    fn now(&self, boot: Instant, wall: Option<Duration>) -> Instant {
         if let Some(wall) = wall {
             self.notice(ahead(wall, boot));
         }
+        self.counted(boot)
+    }
+
+    /// With the pauses of which note was taken.
+    fn counted(&self, boot: Instant) -> Instant {
         // Argument S6: no clock of the process counted the pause, but the nodes' did.
-        let skipped = Duration::from_nanos(self.skipped_ns.load(Ordering::Acquire));
-        Instant::from_origin(boot.saturating_add(skipped))
+        let skipped_ns = self.skipped_ns.load(Ordering::Acquire);
+        Instant::from_nanos(boot.nanos().saturating_add(skipped_ns))
     }
 
     /// Takes note of how far the wall clock is ahead now.
@@ -244,25 +251,23 @@ pub(crate) fn seed() -> Seed {
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn since_boot() -> Duration {
+fn since_boot() -> Instant {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    Duration::new(
-        time.tv_sec.unsigned_abs(),
-        u32::try_from(time.tv_nsec).unwrap_or(0),
-    )
+    let seconds = time.tv_sec.unsigned_abs().saturating_mul(1_000_000_000);
+    Instant::from_nanos(seconds.saturating_add(time.tv_nsec.unsigned_abs()))
 }
 
 /// Elsewhere the standard clock has to do; where it stands still in suspend, a lease outlives its keys
 /// by the time slept.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn since_boot() -> Duration {
+fn since_boot() -> Instant {
     use std::sync::LazyLock;
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the file that reads the clock"
     )]
     static ORIGIN: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);
-    ORIGIN.elapsed()
+    Instant::from_origin(ORIGIN.elapsed())
 }
 
 #[cfg(test)]
@@ -338,7 +343,7 @@ mod tests {
         let pauses = Pauses::new();
         for &(boot, wall, now) in rows {
             let wall = Some(ms(wall)).filter(|wall| !wall.is_zero());
-            assert_eq!(pauses.now(ms(boot), wall), at(now), "at {boot} ms");
+            assert_eq!(pauses.now(at(boot), wall), at(now), "at {boot} ms");
         }
     }
 
@@ -387,23 +392,23 @@ mod tests {
     #[test]
     fn a_thread_that_is_interrupted_between_two_clocks_has_seen_no_pause() {
         let pauses = Pauses::new();
-        let both = |boot, wall| move || (ms(boot), Some(ms(wall)));
-        let time = pauses.time(ms(1_000), ms(50_000), both(1_000, 50_000));
+        let both = |boot, wall| move || (at(boot), Some(ms(wall)));
+        let time = pauses.time(at(1_000), ms(50_000), both(1_000, 50_000));
         assert_eq!(time, at(1_000));
         // 30 ms passed between the first and the second.
-        let time = pauses.time(ms(1_010), ms(50_040), both(1_041, 50_041));
+        let time = pauses.time(at(1_010), ms(50_040), both(1_041, 50_041));
         assert_eq!(time, at(1_041));
         // The machine was paused for three seconds between them.
-        let time = pauses.time(ms(1_050), ms(53_050), both(1_051, 53_051));
+        let time = pauses.time(at(1_050), ms(53_050), both(1_051, 53_051));
         assert_eq!(time, at(4_051));
     }
 
     #[test]
     fn clocks_that_agree_are_read_once() {
         let pauses = Pauses::new();
-        pauses.now(ms(1_000), Some(ms(50_000)));
+        pauses.now(at(1_000), Some(ms(50_000)));
         let again = || panic!("they agree");
-        assert_eq!(pauses.time(ms(1_010), ms(50_010), again), at(1_010));
+        assert_eq!(pauses.time(at(1_010), ms(50_010), again), at(1_010));
     }
 
     #[test]

@@ -297,9 +297,9 @@ impl<M: Mode> LeaseGuard<M> {
     /// # Source
     /// Redlock, "correct implementation with a single instance" and step 5; arguments [S3](crate::safety#s3), [S5](crate::safety#s5).
     pub async fn release(self) -> ReleaseOutcome {
-        let handle = self.held.handle().clone();
-        let outcome = self.held.release().await;
-        ReleaseOutcome::from_core(outcome, handle.nodes())
+        let mut held = self.held;
+        let outcome = held.release().await;
+        ReleaseOutcome::from_core(outcome, held.handle().nodes())
     }
 
     /// As [`release`](Self::release), for a guard that cannot be given away: one in a map, or in a field of something else.
@@ -331,7 +331,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// # Source
     /// As [`release`](Self::release), and argument [S6](crate::safety#s6).
     pub async fn release_in_place(&mut self) -> ReleaseOutcome {
-        let outcome = self.held.release_in_place().await;
+        let outcome = self.held.release().await;
         ReleaseOutcome::from_core(outcome, self.held.handle().nodes())
     }
 

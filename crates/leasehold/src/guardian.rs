@@ -121,7 +121,7 @@ impl Guardian {
 
     /// A ward was turned, and is late if it is not turned again before this.
     pub(crate) fn rests_until(&self, at: Instant) {
-        self.signal.wake_before(nanos(at));
+        self.signal.wake_before(at.nanos());
     }
 
     /// A ward was deserted.
@@ -135,7 +135,7 @@ impl Guardian {
             let mut next = self.look(clock.now());
             if let Next::At(until) = next {
                 // A post that finds the guardian asleep wakes it. One more look finds what was posted before.
-                self.signal.say(nanos(until));
+                self.signal.say(until.nanos());
                 next = next.min(self.look(clock.now()));
                 if !matches!(next, Next::At(_)) {
                     self.signal.awake();
@@ -209,11 +209,6 @@ impl Guarded {
         let rescued = Arc::clone(&self.ward).rescue();
         rescued.err().map(|_| Next::Within(AGAIN))
     }
-}
-
-/// As the signal counts: nanoseconds since the clock's origin.
-fn nanos(at: Instant) -> u64 {
-    u64::try_from(at.since_origin().as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -157,7 +157,8 @@ impl Handle {
         self.post(Command::Acquire { acquire, cell: end });
         let acquired = poll_fn(|cx| cell.acquired.poll(cx));
         let acquired = self.wait("the lock", cell.resource(), acquired).await?;
-        drop(caller);
+        // The answer was taken: nothing is left behind.
+        std::mem::forget(caller);
         Some(acquired.map(|lease| HeldLease::new(self.clone(), lease, cell)))
     }
 
@@ -393,13 +394,9 @@ impl HeldLease {
         matches!(ended, Some(Ended::HandedOver(true)))
     }
 
-    /// Releases, and waits for the outcome; none means that there is no shell any more.
-    pub(crate) async fn release(mut self) -> Option<ReleaseOutcome> {
-        self.release_in_place().await
-    }
-
-    /// As [`release`](Self::release). A caller that asks again waits for the same outcome, or is told it again.
-    pub(crate) async fn release_in_place(&mut self) -> Option<ReleaseOutcome> {
+    /// Releases, and waits for the outcome; none means that there is no shell any more. A caller that asks again waits for
+    /// the same outcome, or is told it again.
+    pub(crate) async fn release(&mut self) -> Option<ReleaseOutcome> {
         if !self.released {
             self.let_go();
             self.handle.post(Command::Release(self.id()));
@@ -416,8 +413,10 @@ impl HeldLease {
 
 impl Drop for HeldLease {
     fn drop(&mut self) {
-        // Nobody waits for what becomes of it any more.
-        drop(self.cell.ended.leave());
+        if self.outcome.is_none() {
+            // Nobody waits for what becomes of it any more.
+            drop(self.cell.ended.leave());
+        }
         if !self.released {
             self.let_go();
             self.handle.post(Command::Release(self.id()));

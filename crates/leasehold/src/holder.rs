@@ -184,23 +184,20 @@ fn sign(
     now: Duration,
     label: Option<&str>,
 ) -> usize {
-    let mut rest = &mut owner[..];
+    let mut end = 0;
     let mut put = |bytes: &[u8]| {
-        let room = bytes.len().min(rest.len());
-        let (place, behind) = std::mem::take(&mut rest).split_at_mut(room);
-        place.copy_from_slice(&bytes[..room]);
-        rest = behind;
+        let room = bytes.len().min(owner.len() - end);
+        owner[end..end + room].copy_from_slice(&bytes[..room]);
+        end += room;
     };
     put(&digits(random));
-    put(b".");
     put(here.as_bytes());
-    put(b"@");
     put(decimal(&mut [0; 20], now.as_secs()));
     if let Some(label) = label {
         put(b".");
         put(label.as_bytes());
     }
-    Owner::LONGEST - rest.len()
+    end
 }
 
 /// A number in decimal digits, at the end of `place`.
@@ -220,10 +217,10 @@ fn decimal(place: &mut [u8; 20], mut number: u64) -> &[u8] {
 /// The process that signed first, and its text.
 static HERE: OnceLock<(Process, String)> = OnceLock::new();
 
-/// The name of this machine, and the number of the process on it.
+/// The name of this machine, and the number of the process on it, as they stand between digits and time.
 fn here() -> String {
     let (uname, pid) = (rustix::system::uname(), std::process::id());
-    format!("{}.{pid}", plain(&uname.nodename().to_string_lossy()))
+    format!(".{}.{pid}@", plain(&uname.nodename().to_string_lossy()))
 }
 
 /// The dot separates the parts, so the host's own dots have to go.
@@ -251,7 +248,7 @@ mod tests {
     fn owner(host: &str, pid: u32, label: Option<&str>) -> Owner {
         let now = Duration::from_millis(1_767_225_600_999);
         let mut owner = [0; Owner::LONGEST];
-        let here = format!("{}.{pid}", plain(host));
+        let here = format!(".{}.{pid}@", plain(host));
         let length = sign(&mut owner, &[0xa7; 20], &here, now, label);
         read(&owner[..length])
     }

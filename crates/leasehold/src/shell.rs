@@ -151,16 +151,21 @@ impl Shell {
             let taken_at = self.take_commands(cx);
             // What was posted leaves as the links are polled, and needs no other turn.
             let posted = self.hand_over(taken_at);
-            let heard_at = self.poll_links(cx, self.at_once());
+            let (heard_at, has_more) = self.poll_links(cx, self.at_once());
             // One reading for the turn: what becomes due while it lasts is found by the next.
             let now = heard_at.or(taken_at).unwrap_or_else(|| self.clock.now());
-            let due = self.look_at_timers(cx, now);
-            let moved = heard_at.is_some() | due | self.hand_over(None);
             let told = self.tell();
+            let until = self.engine.poll_timeout();
+            let is_due = until.is_some_and(|until| until <= now);
+            if is_due {
+                self.look_at_timers(cx);
+            }
+            // What was given to the links leaves as they are polled again.
+            let is_unfinished = self.hand_over(None) | has_more | is_due;
             if self.is_done(looked_at) {
                 return Poll::Ready(());
             }
-            if moved || posted || taken_at.is_some() {
+            if is_unfinished || posted || heard_at.or(taken_at).is_some() {
                 self.alarm.moved();
             }
             if told && self.is_guest {
@@ -168,12 +173,12 @@ impl Shell {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            if moved || told {
+            if is_unfinished {
                 continue;
             }
             if self.take_command(cx, &mut None).is_ready() {
                 self.alarm.moved();
-            } else if self.sleep(cx, now).is_pending() {
+            } else if self.sleep(cx, now, until).is_pending() {
                 return Poll::Pending;
             }
         }
@@ -326,22 +331,22 @@ impl Shell {
         }
     }
 
-    fn look_at_timers(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
-        let due = self.engine.poll_timeout().is_some_and(|at| at <= now);
-        if due {
-            // An answer that is in is not late.
-            self.poll_links(cx, usize::MAX);
-            let now = self.clock.now();
-            self.engine.set_epoch(self.clock.epoch(now));
-            self.epoch_at = now;
-            self.engine.handle_timeout(now);
-        }
-        due
+    /// Does what is due.
+    fn look_at_timers(&mut self, cx: &mut Context<'_>) {
+        // An answer that is in is not late.
+        self.poll_links(cx, usize::MAX);
+        let now = self.clock.now();
+        self.engine.set_epoch(self.clock.epoch(now));
+        self.epoch_at = now;
+        self.engine.handle_timeout(now);
     }
 
     /// Gives the engine's requests to the links, which write them when they are polled next. None of them left before
     /// `since`, if that was just read.
     fn hand_over(&mut self, since: Option<Instant>) -> bool {
+        if !self.engine.has_to_send() {
+            return false;
+        }
         let (mut given, mut count) = (since, 0);
         while let Some(send) = self.engine.poll_send() {
             // Before the first leaves, and so before any does.
@@ -376,9 +381,10 @@ impl Shell {
         }
     }
 
-    /// Takes what the nodes have said, so many events of each link `at_once` at most; says when it took the last.
-    fn poll_links(&mut self, cx: &mut Context<'_>, at_once: usize) -> Option<Instant> {
-        let mut heard_at = None;
+    /// Takes what the nodes have said, so many events of each link `at_once` at most; says when it took the last, and
+    /// whether there may be more.
+    fn poll_links(&mut self, cx: &mut Context<'_>, at_once: usize) -> (Option<Instant>, bool) {
+        let (mut heard_at, mut has_more) = (None, false);
         for index in 0..self.links.len() {
             let (link, heard) = (&mut self.links[index], &mut self.heard);
             while heard.len() < at_once && link.poll(cx, heard, at_once - heard.len()).is_ready() {}
@@ -391,12 +397,13 @@ impl Shell {
             heard_at = Some(now);
             let node = NodeId::new(index).expect("there are as many links as nodes");
             let mut heard = std::mem::take(&mut self.heard);
+            has_more |= heard.len() >= at_once;
             for event in heard.drain(..) {
                 self.hear(now, node, event);
             }
             self.heard = heard;
         }
-        heard_at
+        (heard_at, has_more)
     }
 
     fn hear(&mut self, now: Instant, node: NodeId, event: LinkEvent) {
@@ -432,7 +439,7 @@ impl Shell {
     }
 
     /// Sleeps until the next thing is due. The timer only wakes; what is due, the clock decides.
-    fn sleep(&mut self, cx: &mut Context<'_>, now: Instant) -> Poll<()> {
+    fn sleep(&mut self, cx: &mut Context<'_>, now: Instant, until: Option<Instant>) -> Poll<()> {
         let drained = match &mut self.ending {
             ShutdownState::ShutDown(waiting, _) if waiting.is_empty() => None,
             ShutdownState::NotYet => None,
@@ -448,7 +455,7 @@ impl Shell {
                 Some(now.saturating_add(DRAIN_LOOK).min(*until))
             }
         };
-        let until = self.engine.poll_timeout().into_iter().chain(drained).min();
+        let until = until.into_iter().chain(drained).min();
         debug_assert_eq!(
             self.held,
             self.pending.values().filter(|it| it.is_held()).count()
@@ -458,21 +465,6 @@ impl Shell {
         let most = if self.held == 0 { Duration::MAX } else { LOOK };
         self.rests_until = until.unwrap_or(Instant::NEVER);
         self.alarm.poll(cx, now, until, most)
-    }
-
-    /// Whether something was posted that was not taken yet, or the last who could post has gone.
-    fn is_waited_for(&self) -> bool {
-        let is_deserted = matches!(self.ending, ShutdownState::Deserted(_));
-        !is_deserted && (!self.commands.is_empty() || self.commands.is_closed())
-    }
-
-    /// It is turned on another runtime from now on, and shares that with nobody.
-    fn change_runtime(&mut self) {
-        self.is_guest = false;
-        self.alarm = Alarm::new(self.clock);
-        for link in &mut self.links {
-            link.change_runtime();
-        }
     }
 }
 

@@ -30,6 +30,10 @@ impl Configuration {
         }
         // Compared where they stand: no lock is made without this question.
         let (before, behind) = self.key_format().around();
+        let first = before.bytes().chain(resource.as_str().bytes()).next();
+        if first != self.namespace.bytes().next() {
+            return None;
+        }
         let mut key = [before, resource.as_str(), behind]
             .into_iter()
             .flat_map(str::bytes);

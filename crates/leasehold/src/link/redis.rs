@@ -199,16 +199,17 @@ impl RedisLink {
         if let Some(native) = met.native {
             return backlog.push_native(tag, request.clone(), given, encoder, native);
         }
-        match encoder.call_of(request) {
+        let (call, words) = (encoder.call_of(request), encoder.words(message));
+        match call {
             Call::Vote | Call::Release => {
-                let (asked, words) = ((tag, kind, given), encoder.words(message));
+                let asked = (tag, kind, given);
                 backlog.gather(asked, request.resource(), words, encoder, met);
                 return Ok(());
             }
             Call::Set => backlog.make_way(request.resource(), encoder, met),
             _ => backlog.say_gathered(encoder, met),
         }
-        backlog.push(tag, kind, given, |wire| encoder.say(wire, message, met));
+        backlog.push(tag, kind, given, |wire| encoder.say(wire, call, words, met));
         Ok(())
     }
 
@@ -239,7 +240,9 @@ impl Link for RedisLink {
 
     fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, most: usize) -> Poll<()> {
         let limit = events.len().saturating_add(most);
-        events.append(&mut self.refused);
+        if !self.refused.is_empty() {
+            events.append(&mut self.refused);
+        }
         loop {
             ready!(self.advance(cx, events, limit));
             if events.len() >= limit {

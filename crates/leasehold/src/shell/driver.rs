@@ -1,7 +1,8 @@
 //! A shell that is turned by a task of the caller's runtime, and moves to a thread of its own if that stands still.
 
-use super::{Shell, runner};
+use super::{Shell, ShutdownState, runner};
 use crate::{
+    alarm::Alarm,
     fork::Process,
     guardian::{Guardian, Rest, Ward, WardState},
 };
@@ -151,6 +152,23 @@ impl Ward for Seat {
 
     fn rescue(self: Arc<Self>) -> io::Result<()> {
         runner::on_own_thread(|| Ok(self), |seat| async move { seat.move_here().await })
+    }
+}
+
+impl Shell {
+    /// Whether something was posted that was not taken yet, or the last who could post has gone.
+    fn is_waited_for(&self) -> bool {
+        let is_deserted = matches!(self.ending, ShutdownState::Deserted(_));
+        !is_deserted && (!self.commands.is_empty() || self.commands.is_closed())
+    }
+
+    /// It is turned on another runtime from now on, and shares that with nobody.
+    fn change_runtime(&mut self) {
+        self.is_guest = false;
+        self.alarm = Alarm::new(self.clock);
+        for link in &mut self.links {
+            link.change_runtime();
+        }
     }
 }
 

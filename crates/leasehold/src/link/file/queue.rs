@@ -5,7 +5,6 @@ use leasehold_core::{
     Instant, Resource, Ticket, Waiter,
     queue::{Entry, Queue},
 };
-use std::time::Duration;
 
 /// The number that a queue begins with: none that a record begins with.
 const KIND: u8 = 0x80;
@@ -21,8 +20,7 @@ pub(super) fn queue_key_of(resource: &Resource) -> Vec<u8> {
 pub(super) fn encode(queue: &Queue) -> Vec<u8> {
     let mut bytes = vec![KIND];
     for entry in queue.entries() {
-        let ends = u64::try_from(entry.ends.since_origin().as_nanos())
-            .expect("an instant is a number of 64 bits");
+        let ends = entry.ends.nanos();
         for number in [entry.waiter.number(), entry.ticket.get(), ends] {
             bytes.extend(number.to_le_bytes());
         }
@@ -44,7 +42,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Queue> {
         Some(Entry {
             waiter: Waiter::new(waiter),
             ticket: Ticket::new(ticket)?,
-            ends: Instant::from_origin(Duration::from_nanos(ends)),
+            ends: Instant::from_nanos(ends),
         })
     };
     let entries: Option<Vec<_>> = entries.iter().map(entry).collect();
@@ -60,7 +58,7 @@ mod tests {
         let entry = |number| Entry {
             waiter: Waiter::new(u64::MAX - number),
             ticket: Ticket::LAST,
-            ends: Instant::from_origin(Duration::from_nanos(number)),
+            ends: Instant::from_nanos(number),
         };
         let queue = Queue::new(vec![entry(1), entry(2)]);
         let bytes = encode(&queue);

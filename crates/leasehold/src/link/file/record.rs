@@ -2,7 +2,7 @@
 
 use super::process_identity::ProcessIdentity;
 use leasehold_core::{Instant, Owner, Resource, table::Key};
-use std::{borrow::Cow, time::Duration};
+use std::borrow::Cow;
 
 /// What stands in the file under the key of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +42,7 @@ impl Record {
     pub(super) fn encode(&self) -> Vec<u8> {
         let owner = self.key.owner.as_bytes();
         let length = u8::try_from(owner.len()).expect("an owner has at most 255 bytes");
-        let ends = u64::try_from(self.key.expires_at.since_origin().as_nanos())
-            .expect("an instant is a number of 64 bits");
+        let ends = self.key.expires_at.nanos();
         [
             &[VERSION][..],
             &self.holder.boot,
@@ -79,7 +78,7 @@ impl Record {
             holder,
             key: Key {
                 owner: Owner::from_bytes(owner)?,
-                expires_at: Instant::from_origin(Duration::from_nanos(ends)),
+                expires_at: Instant::from_nanos(ends),
             },
             name: std::str::from_utf8(name).ok()?.to_owned(),
         })

@@ -295,6 +295,13 @@ impl Backlog {
         self.asides.push_back(aside);
     }
 
+    /// Whether anything has not left.
+    pub(super) fn has_more(&self) -> bool {
+        self.left < self.bytes.len()
+            || !self.releases_to_say.is_empty()
+            || !self.votes_to_say.is_empty()
+    }
+
     /// The bytes that may leave now.
     ///
     /// No more than [`WINDOW`] bytes are on their way without an answer. They find room in the kernel of

@@ -97,21 +97,21 @@ pub(super) fn encode_marked(wire: &mut Vec<u8>, mark: Option<u8>, number: u64) {
 
 #[inline]
 fn header(wire: &mut Vec<u8>, kind: u8, length: usize) {
-    match u8::try_from(length) {
-        Ok(length @ ..10) => wire.extend_from_slice(&[kind, b'0' + length, b'\r', b'\n']),
-        Ok(length @ ..100) => {
-            let [tens, ones] = [length / 10, length % 10];
-            wire.extend_from_slice(&[kind, b'0' + tens, b'0' + ones, b'\r', b'\n']);
-        }
-        _ => {
-            wire.push(kind);
-            let length = u64::try_from(length).unwrap_or(u64::MAX);
-            let mut digits = [0; 32];
-            let first = write_digits(&mut digits, 32, length);
-            wire.extend_from_slice(&digits[first..]);
-            wire.extend_from_slice(b"\r\n");
-        }
+    match PAIRS.get(length) {
+        Some([b'0', ones]) => wire.extend_from_slice(&[kind, *ones, b'\r', b'\n']),
+        Some([tens, ones]) => wire.extend_from_slice(&[kind, *tens, *ones, b'\r', b'\n']),
+        None => long_header(wire, kind, length),
     }
+}
+
+#[cold]
+fn long_header(wire: &mut Vec<u8>, kind: u8, length: usize) {
+    wire.push(kind);
+    let length = u64::try_from(length).unwrap_or(u64::MAX);
+    let mut digits = [0; 32];
+    let first = write_digits(&mut digits, 32, length);
+    wire.extend_from_slice(&digits[first..]);
+    wire.extend_from_slice(b"\r\n");
 }
 
 /// Writes the digits of a number, the last of them before `end`, and tells where the first is. Without a string of its own:
@@ -342,8 +342,11 @@ pub(super) struct ReceiveBuffer {
 
 impl ReceiveBuffer {
     /// Where the next bytes go.
+    #[inline]
     pub(super) fn space(&mut self) -> &mut [u8] {
-        if self.start > 0 {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        } else if self.start > 0 {
             self.bytes.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;

@@ -157,13 +157,14 @@ impl Connection {
         backlog: &mut Backlog,
     ) -> Poll<Result<(), String>> {
         let mut stream = Pin::new(&mut self.stream);
-        loop {
+        while backlog.has_more() {
             let (encoder, met) = self.interpreter.speaker();
             backlog.say_if_room(encoder, met);
-            if backlog.ready().is_empty() {
+            let ready = backlog.ready();
+            if ready.is_empty() {
                 break;
             }
-            match stream.as_mut().poll_write(cx, backlog.ready()) {
+            match stream.as_mut().poll_write(cx, ready) {
                 Poll::Ready(Ok(0)) => {
                     return Poll::Ready(Err("the node takes no more bytes".to_owned()));
                 }

@@ -1,6 +1,9 @@
 //! The answers that nearly every request gets, read as they lie in the buffer.
 
-use super::{codec::digits, reply::grant};
+use super::{
+    codec::digits,
+    reply::{SaidTime, grant},
+};
 use leasehold_core::{FencingToken, Owner, Refusal, Vote};
 use std::time::Duration;
 
@@ -8,7 +11,7 @@ use std::time::Duration;
 /// told, and how long the reply is. It is a grant, or the refusal by a key that has an owner and a TTL. None for every
 /// other, and for one that has not come in full: they are taken for a frame first, and mean the same then.
 pub(super) fn at_a_glance(bytes: &[u8], is_set: bool) -> Option<(Vote, Option<Duration>, usize)> {
-    if let Some((counter, time, rest)) = granted(bytes, is_set) {
+    if let Some((counter, time, rest)) = granted(bytes, is_set, &mut SaidTime::default()) {
         return Some((Vote::Granted { counter }, time, bytes.len() - rest.len()));
     }
     let (refusal, time, rest) = refused(bytes).filter(|_| !is_set)?;
@@ -16,11 +19,12 @@ pub(super) fn at_a_glance(bytes: &[u8], is_set: bool) -> Option<(Vote, Option<Du
 }
 
 /// Reads a grant alone: its counter and the time, if they are told, and what follows.
-#[inline]
-pub(super) fn granted(
-    bytes: &[u8],
+#[inline(always)]
+pub(super) fn granted<'a>(
+    bytes: &'a [u8],
     is_set: bool,
-) -> Option<(Option<FencingToken>, Option<Duration>, &[u8])> {
+    said: &mut SaidTime<'a>,
+) -> Option<(Option<FencingToken>, Option<Duration>, &'a [u8])> {
     if is_set {
         let rest = bytes.strip_prefix(b"+OK\r\n")?;
         return Some((None, None, rest));
@@ -29,7 +33,7 @@ pub(super) fn granted(
         return Some((None, None, rest));
     }
     let (text, rest) = bulk(bytes)?;
-    let (counter, time) = grant(text)?;
+    let (counter, time) = grant(text, said)?;
     Some((counter, time, rest))
 }
 

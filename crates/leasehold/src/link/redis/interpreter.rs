@@ -97,6 +97,7 @@ impl Interpreter {
 
     /// Ready when another server is the node now, with a fragment for people. Tells of the answers that can be told by the
     /// last word of who says so.
+    #[inline]
     pub(super) fn poll_departure(
         &mut self,
         cx: &mut Context<'_>,

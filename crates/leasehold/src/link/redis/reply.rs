@@ -39,7 +39,7 @@ pub(super) fn of_script(frame: &Frame<'_>) -> Option<Reply> {
     let parts = match frame {
         Frame::List(parts) => parts,
         Frame::Text(text) => {
-            let (counter, time) = grant(text)?;
+            let (counter, time) = grant(text, &mut SaidTime::default())?;
             let verdict = Verdict::Vote(Vote::Granted { counter });
             return Some(Reply { verdict, time });
         }
@@ -142,8 +142,15 @@ const REFUSALS: [&[u8]; 15] = [
     b"WRONGTYPE",
 ];
 
+/// The time of the last answer, and how it was said: all answers of a call say the same.
+#[derive(Debug, Default)]
+pub(super) struct SaidTime<'a>(&'a [u8], Duration);
+
 /// Reads `granted`, behind which may stand the counter or `-`, and the time in seconds and microseconds.
-pub(super) fn grant(text: &[u8]) -> Option<(Option<FencingToken>, Option<Duration>)> {
+pub(super) fn grant<'a>(
+    text: &'a [u8],
+    said: &mut SaidTime<'a>,
+) -> Option<(Option<FencingToken>, Option<Duration>)> {
     let rest = text.strip_prefix(b"granted")?;
     if rest.is_empty() {
         return Some((None, None));
@@ -155,10 +162,13 @@ pub(super) fn grant(text: &[u8]) -> Option<(Option<FencingToken>, Option<Duratio
             (Some(FencingToken::new(counter)?), rest)
         }
     };
-    let (seconds, rest) = word(rest)?;
-    let (micros, rest) = word(rest)?;
-    let time = Duration::from_secs(seconds).checked_add(Duration::from_micros(micros))?;
-    rest.is_empty().then_some((counter, Some(time)))
+    if rest.is_empty() || rest != said.0 {
+        let (seconds, behind) = word(rest)?;
+        let (micros, behind) = word(behind)?;
+        let time = Duration::from_secs(seconds).checked_add(Duration::from_micros(micros));
+        *said = SaidTime(rest, time.filter(|_| behind.is_empty())?);
+    }
+    Some((counter, Some(said.1)))
 }
 
 /// Reads a blank and the number behind it, and gives back what follows.

@@ -231,13 +231,7 @@ impl Encoder {
         self.end(words, request)
     }
 
-    /// Appends what `message` asks to `wire`, by the hash of a script that the node should know.
-    pub(super) fn say(&self, wire: &mut Vec<u8>, message: &mut Message<'_>, met: &ServerInfo) {
-        let call = self.call_of(message.request());
-        self.say_words(wire, call, self.words(message), met);
-    }
-
-    /// Appends `request` to `wire`, likewise.
+    /// Appends `request` to `wire`, by the hash of a script that the node should know.
     pub(super) fn say_request(&self, wire: &mut Vec<u8>, request: &Request, met: &ServerInfo) {
         let mut words = Vec::new();
         let gap = self.write(request, &mut words);
@@ -245,11 +239,12 @@ impl Encoder {
             Some((before, behind)) => (before, Some(behind)),
             None => (&*words, None),
         };
-        self.say_words(wire, self.call_of(request), parts, met);
+        self.say(wire, self.call_of(request), parts, met);
     }
 
+    /// Appends these words for a request to `wire`, likewise.
     #[inline]
-    fn say_words(
+    pub(super) fn say(
         &self,
         wire: &mut Vec<u8>,
         call: Call,

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::link::{
     LinkEvent,
-    redis::{glance::granted, kind::Kind},
+    redis::{glance::granted, kind::Kind, reply::SaidTime},
 };
 use leasehold_core::{Reading, Vote};
 use std::time::Duration;
@@ -108,7 +108,7 @@ impl Backlog {
         if self.left < self.bytes.len() || self.locks.are_counted() {
             return (0, 0);
         }
-        let mut answered = self.base;
+        let (mut answered, mut said) = (self.base, SaidTime::default());
         for place in &self.asked {
             let Due::Request(waiting) = place else {
                 break;
@@ -116,7 +116,8 @@ impl Backlog {
             let is_open = count < due;
             let stands_alone = waiting.behind == 0 || is_open;
             let is_set = is_set(waiting.kind).filter(|_| stands_alone && events.len() < limit);
-            let Some((counter, time, behind)) = is_set.and_then(|it| granted(rest, it)) else {
+            let granted = is_set.and_then(|is_set| granted(rest, is_set, &mut said));
+            let Some((counter, time, behind)) = granted else {
                 break;
             };
             if let Some(node) = time
@@ -132,7 +133,10 @@ impl Backlog {
             (rest, count) = (behind, count + 1);
         }
         if count > 0 {
-            self.asked.drain(..count);
+            match count {
+                1 => drop(self.asked.pop_front()),
+                _ => drop(self.asked.drain(..count)),
+            }
             self.releases -= releases;
             self.votes -= count - releases;
             self.no_more_than(answered);

@@ -56,10 +56,8 @@ fn release(name: &str) -> Request {
 
 fn encoded(backlog: &mut Backlog, tag: Tag, request: &Request) {
     let encoder = Encoder::new(&Configuration::plain());
-    let mut draft = Draft::default();
-    let mut message = Message::new(tag, request, Instant::ORIGIN, &mut draft);
     backlog.push(tag, Kind::of(request), Instant::ORIGIN, |wire| {
-        encoder.say(wire, &mut message, &ServerInfo::nobody(Disk::Ignored));
+        encoder.say_request(wire, request, &ServerInfo::nobody(Disk::Ignored));
     });
 }
 

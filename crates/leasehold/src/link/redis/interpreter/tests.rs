@@ -26,10 +26,8 @@ fn tag(step: u32) -> Tag {
 /// Something that has all of its bytes left.
 fn pushed(backlog: &mut Backlog, interpreter: &Interpreter, step: u32, request: &Request) {
     let (encoder, met) = (&interpreter.encoder, &interpreter.met);
-    let mut draft = Draft::default();
-    let mut message = Message::new(tag(step), request, Instant::ORIGIN, &mut draft);
     backlog.push(tag(step), Kind::of(request), Instant::ORIGIN, |wire| {
-        encoder.say(wire, &mut message, met);
+        encoder.say_request(wire, request, met);
     });
     backlog.sent(backlog.ready().len());
 }

@@ -108,13 +108,16 @@ fn a_node_is_told_of_what_was_met_there_in_words_that_were_written_for_another()
         let mut message = Message::new(tag, &request, Instant::ORIGIN, &mut draft);
         for met in &mets {
             let mut wire = Vec::new();
-            encoder.clone().say(&mut wire, &mut message, met);
+            let other = encoder.clone();
+            let (call, words) = (other.call_of(&request), other.words(&mut message));
+            other.say(&mut wire, call, words, met);
             assert_eq!(wire, encoder.said(&request, met), "{request:?}");
         }
         // Another configuration may have other keys.
         let plain = Encoder::new(&Configuration::plain());
         let (mut wire, met) = (Vec::new(), &mets[0]);
-        plain.say(&mut wire, &mut message, met);
+        let (call, words) = (plain.call_of(&request), plain.words(&mut message));
+        plain.say(&mut wire, call, words, met);
         assert_eq!(wire, plain.said(&request, met), "{request:?}");
     }
 }

@@ -56,7 +56,7 @@ fn given(backlog: &mut Backlog, number: u64, request: &Request, encoder: &Encode
         backlog.make_way(request.resource(), encoder, &met());
         let (tag, kind, given) = asked;
         return backlog.push(tag, kind, given, |wire| {
-            encoder.say(wire, &mut message, &met());
+            encoder.say_request(wire, request, &met());
         });
     }
     let words = encoder.words(&mut message);
