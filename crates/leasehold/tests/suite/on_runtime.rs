@@ -1,8 +1,8 @@
 //! Managers whose work is a task of the caller's runtime, as long as that turns it.
 
 use crate::support::{block_on, eventually};
-use leasehold::{LockManager, LockOptions};
-use leasehold_servers::{Server, ServerSet, require_server};
+use leasehold::{LockManager, LockOptions, ManagerBuilder};
+use leasehold_servers::{ServerSet, require_server};
 use std::{
     sync::{
         Arc,
@@ -82,33 +82,50 @@ pub(crate) const ALONE: &str = "LEASEHOLD_TEST_ALONE";
 
 #[test]
 fn a_manager_on_a_runtime_has_no_thread_of_its_own() {
-    // Other tests of this program have managers with threads.
-    require_server();
-    if std::env::var_os(ALONE).is_none() {
-        return again_alone("on_runtime::a_manager_on_a_runtime_has_no_thread_of_its_own");
+    alone(
+        "on_runtime::a_manager_on_a_runtime_has_no_thread_of_its_own",
+        || {
+            let runtime = one_thread();
+            eventually("it is a task", || {
+                threads_of_a_manager(&runtime, |builder| builder) == 0
+            });
+            let other = two_threads();
+            let named = |builder: ManagerBuilder| builder.on_runtime(other.handle().clone());
+            eventually("it is a task", || {
+                threads_of_a_manager(&runtime, named) == 0
+            });
+            // The counting is not blind.
+            let apart = ManagerBuilder::own_thread;
+            eventually("it has a thread", || {
+                threads_of_a_manager(&runtime, apart) == 1
+            });
+        },
+    );
+}
+
+/// How many threads of ours there are while a lock is held. More, if the runtime was kept from turning it in time by whatever
+/// else this machine does, or if one before was.
+fn threads_of_a_manager(
+    runtime: &Runtime,
+    place: impl FnOnce(ManagerBuilder) -> ManagerBuilder,
+) -> usize {
+    runtime.block_on(async {
+        let builder = place(LockManager::builder().memory(3));
+        let manager = builder.build_plain().expect("three nodes");
+        let mutex = manager.mutex("r").expect("a name");
+        let guard = mutex.acquire().await.expect("it is free");
+        let threads = own_threads();
+        assert!(guard.release().await.is_released());
+        threads
+    })
+}
+
+/// Runs this part of the test of this name in a process of its own: other tests have managers with threads.
+fn alone(name: &str, part: impl FnOnce()) {
+    match std::env::var_os(ALONE) {
+        None => again_alone(name),
+        Some(_) => part(),
     }
-    let server = Server::start().expect("it starts");
-    for (is_named, runtime) in [false, true].into_iter().zip([one_thread(), two_threads()]) {
-        runtime.block_on(async {
-            let mut builder = LockManager::builder().nodes([server.url()]);
-            if is_named {
-                builder = builder.on_runtime(runtime.handle().clone());
-            }
-            let manager = builder.build_plain().expect("one node");
-            let mutex = manager.mutex("r").expect("a name");
-            let guard = mutex.acquire().await.expect("it is free");
-            assert!(guard.release().await.is_released());
-            // If the runtime ended first, a thread would see to what is left.
-            assert_eq!(manager.shutdown().await, Some(0));
-            assert_eq!(own_threads(), 0);
-        });
-    }
-    // The counting is not blind: without a runtime there is such a thread.
-    let manager = LockManager::builder().memory(3).build();
-    let mutex = manager.expect("three nodes").mutex("r").expect("a name");
-    let guard = block_on(mutex.acquire()).expect("it is free");
-    assert_eq!(own_threads(), 1);
-    drop(guard);
 }
 
 /// Runs the test of this name in a process in which nothing else runs.
