@@ -181,6 +181,8 @@ fn a_manager_that_is_dropped_after_its_runtime_closes_its_connections() {
     assert!(runtime.block_on(guard.release()).is_released());
     // Nothing is due from now on.
     drop(runtime);
+    // So long that nobody looks again who has looked at it while it was still turned.
+    wait(500 * MS);
     assert!(clients() > 1, "it has one beside ours");
     drop(manager);
     eventually("ours is the last", || clients() == 1);
