@@ -83,6 +83,10 @@ fn build(commit: &str) -> Fallible<PathBuf> {
 fn play(programs: [&Path; 2], args: &Args) -> Fallible<[Value; 2]> {
     let mut words = vec!["turns"];
     words.extend(args.is_quick.then_some("--quick"));
+    let rounds = args.rounds.map(|rounds| rounds.to_string());
+    if let Some(rounds) = &rounds {
+        words.extend(["--rounds", rounds]);
+    }
     words.extend(args.has_peers.then_some("--peers"));
     for name in &args.workloads {
         words.extend(["--workload", name]);

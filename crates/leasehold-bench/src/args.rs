@@ -10,6 +10,8 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Args {
     pub(crate) is_quick: bool,
+    /// If it is not as the effort has it.
+    pub(crate) rounds: Option<usize>,
     pub(crate) writes_docs: bool,
     /// Whether libraries of other languages are measured as well.
     pub(crate) has_peers: bool,
@@ -28,6 +30,7 @@ pub(crate) fn parse(words: &[&str]) -> Result<Args, String> {
         let mut value = || words.next().copied().ok_or(format!("{word} needs a value"));
         match word {
             "--quick" => args.is_quick = true,
+            "--rounds" => args.rounds = Some(rounds(value()?)?),
             "--write-docs" => args.writes_docs = true,
             "--peers" => args.has_peers = true,
             "--json" => args.json = Some(value()?.into()),
@@ -47,11 +50,15 @@ impl Args {
             .filter(|workload| self.chooses(workload.name))
     }
 
-    pub(crate) const fn effort(&self) -> &'static Effort {
-        if self.is_quick {
-            &Effort::QUICK
+    pub(crate) fn effort(&self) -> Effort {
+        let effort = if self.is_quick {
+            Effort::QUICK
         } else {
-            &Effort::FULL
+            Effort::FULL
+        };
+        Effort {
+            rounds: self.rounds.unwrap_or(effort.rounds),
+            ..effort
         }
     }
 
@@ -65,6 +72,13 @@ impl Args {
     }
 }
 
+fn rounds(word: &str) -> Result<usize, String> {
+    match word.parse() {
+        Ok(rounds) if rounds > 0 => Ok(rounds),
+        _ => Err(format!("`{word}` is no number of rounds")),
+    }
+}
+
 fn known(name: &str) -> Result<String, String> {
     let names = WORKLOADS.iter().map(|workload| workload.name);
     if names.clone().any(|known| known == name) {
@@ -75,9 +89,11 @@ fn known(name: &str) -> Result<String, String> {
 }
 
 pub(crate) const USAGE: &str = "\
-usage: cargo xtask bench [--quick] [--workload NAME]... [--peers] [--against COMMIT] [--json FILE] [--write-docs]
+usage: cargo xtask bench [--quick] [--rounds N] [--workload NAME]... [--peers] [--against COMMIT] [--json FILE]
+                         [--write-docs]
 
   --quick          fewer rounds, shorter ones: below five minutes, good for a first look
+  --rounds N       so many rounds; 9 by default, 3 with --quick
   --workload NAME  only this one: latency, throughput, instructions, sent, tasks, processes, faults, held, names,
                    herd, wake, expiry, peers; may be repeated
   --peers          libraries of other languages as well, which npm and pip install: workload peers
@@ -103,10 +119,15 @@ mod tests {
             "a",
             "--against",
             "HEAD~3",
+            "--rounds",
+            "9",
         ])
         .unwrap();
         assert_eq!(args.against.as_deref(), Some("HEAD~3"));
         assert!(args.is_quick);
+        let effort = args.effort();
+        assert_eq!((effort.rounds, effort.cycles), (9, Effort::QUICK.cycles));
+        assert!(parse(&["--rounds", "0"]).is_err());
         assert_eq!(
             (args.workloads, args.json),
             (vec!["herd".to_owned()], Some("a".into()))

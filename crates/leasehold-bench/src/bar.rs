@@ -24,6 +24,8 @@ pub(crate) struct Bar {
 enum Limit {
     AtMost(f64),
     AtLeast(f64),
+    /// A ratio of which the rounds do not show that it is above one.
+    NotAbove,
 }
 
 /// A bar and what was measured.
@@ -77,6 +79,12 @@ impl Bar {
         self
     }
 
+    /// Ahead of the other subject, or equal within the bound that the rounds give.
+    pub(crate) const fn not_above(mut self) -> Self {
+        self.limit = Limit::NotAbove;
+        self
+    }
+
     /// Compares the median of the rounds with the limit. What was not measured is not met.
     pub(crate) fn judge(&self, ledger: &Ledger) -> Verdict {
         let setting = self.setting.as_str();
@@ -104,6 +112,10 @@ impl Bar {
             Limit::AtLeast(limit) => (
                 format!("≥ {limit}"),
                 found.is_some_and(|it| it.median >= limit),
+            ),
+            Limit::NotAbove => (
+                "≤ 1, by the bound".to_owned(),
+                found.is_some_and(|it| it.bound.0 <= 1.0),
             ),
         };
         Verdict {
@@ -170,6 +182,13 @@ mod tests {
             verdict.line(),
             "| 1 node: plain p50 / bare | ≤ 1 | 1.00 [0.50–4.50] | met |"
         );
+        let bar = |other| Bar::new("1 node", "plain", "p50").over(other);
+        assert!(bar("bare").not_above().judge(&ledger).is_met());
+        for value in [0.5, 0.4, 0.3] {
+            ledger.add("1 node", "quick", "p50", value);
+        }
+        let slower = bar("quick").not_above().judge(&ledger);
+        assert!(!slower.is_met(), "{}", slower.line());
         assert!(!Bar::new("5 nodes", "plain", "p50").judge(&ledger).is_met());
     }
 }

@@ -108,7 +108,7 @@ fn play(words: &[&str]) -> Fallible<()> {
 
 /// Measures and tells. True if everything could be run.
 fn bench(args: &Args) -> Fallible<bool> {
-    let effort = args.effort();
+    let effort = &args.effort();
     let (_awake, kept) = match awake::Awake::keep() {
         Ok(awake) => (
             Some(awake),
@@ -139,7 +139,7 @@ fn take_turns(args: &Args) -> Fallible<bool> {
     turn::begin();
     if turn::comes() {
         let chosen = args.chosen();
-        let reports = chosen.map(|workload| measure(workload, args.effort()).json());
+        let reports = chosen.map(|workload| measure(workload, &args.effort()).json());
         println!("{}", json!({ "workloads": reports.collect::<Vec<_>>() }));
     }
     Ok(true)

@@ -15,7 +15,7 @@ pub(super) fn latency() -> Vec<Bar> {
         [
             bar("plain").at_most(1.2),
             bar("fenced").at_most(1.6).beside(BARE_FENCED),
-            peer.at_most(1.0),
+            peer.not_above(),
         ]
     })
     .collect()
@@ -47,7 +47,7 @@ pub(super) fn instruction() -> Vec<Bar> {
         ("1 node, 1 task", "plain", 13_000.0),
     ] {
         let bar = |figure| Bar::new(setting, subject, figure);
-        bars.push(bar("instructions/cycle").at_most(instructions));
+        bars.push(bar("instructions/cycle").at_most(instructions).beside(BARE));
         bars.push(bar("allocations/cycle").at_most(4.0));
         // A task alone has nobody to share a reading with.
         if setting.ends_with("64 tasks") {
@@ -77,7 +77,7 @@ pub(super) fn peers() -> Vec<Bar> {
         PEERS.map(|peer| {
             Bar::new(setting, "plain", "cycle p50 µs")
                 .over(peer)
-                .at_most(1.0)
+                .not_above()
         })
     })
     .collect()
