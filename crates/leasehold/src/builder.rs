@@ -11,7 +11,7 @@ use crate::{
     clock::Clock,
     configuration::{Configuration, KeyFormat, RestartGuard},
     error::ConfigError,
-    guardian::Guardian,
+    guardian::Lookout,
     handle::Handle,
     link::{Link, NodeName, memory::MemoryNode},
     manager::LockManager,
@@ -64,7 +64,7 @@ struct NodeSource {
     connect: Connect,
 }
 
-/// Makes the link, on the manager's thread.
+/// Makes the link, where the manager's work is done.
 type Connect = Arc<dyn Fn(Clock, &Common) -> Box<dyn Link> + Send + Sync>;
 
 /// What all who use the nodes must agree on, as far as it was chosen.
@@ -164,8 +164,8 @@ impl ManagerBuilder {
         }
     }
 
-    /// Adds a node of a kind of your own: `connect` makes its link, on the manager's thread, once for each manager that is
-    /// built.
+    /// Adds a node of a kind of your own: `connect` makes its link, where the manager's work is done, once for each manager
+    /// that is built: in its task on the runtime within which it is built, or on its thread.
     pub fn link<L: Link>(
         mut self,
         name: NodeName,
@@ -182,7 +182,7 @@ impl ManagerBuilder {
     }
 
     /// Tells this observer what the manager does and notices. More than one may be given; each is told of everything. It
-    /// is called on the manager's thread, and must be quick: see [`observe`](crate::observe).
+    /// is called where the manager's work is done, as a task of the runtime or on its thread, and must be quick: see [`observe`](crate::observe).
     ///
     /// # Examples
     /// ```
@@ -408,8 +408,8 @@ impl ManagerBuilder {
         let runtime = runner.runtime(clock);
         // In a test's time nothing is late.
         let is_guarded = runtime.is_some() && clock.passes();
-        let guardian = is_guarded.then(Guardian::start).transpose()?;
-        let (handle, commands) = Handle::new(clock, names, quorum, configuration, guardian);
+        let lookout = is_guarded.then(Lookout::start).transpose()?;
+        let (handle, commands) = Handle::new(clock, names, quorum, configuration, lookout);
         let observers = Observers(self.observers);
         shell::spawn(&handle, commands, links, observers, runtime)?;
         Ok(LockManager::new(handle, defaults))

@@ -7,6 +7,7 @@ use crate::{
     answer::Awaited,
     clock::Clock,
     error::{Danger, LeaseLost, LossCause},
+    fork::Process,
     state::LeaseState,
     sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, PoisonError},
 };
@@ -28,6 +29,8 @@ pub(crate) struct Cell {
     pub(crate) ended: Awaited<Ended>,
     resource: Resource,
     clock: Clock,
+    /// The one whose lease it is. A child that was forked has a copy, which nobody keeps.
+    process: Process,
     /// In nanoseconds since the clock's origin: 0 before there is a lease. Moves forward only, until it is 0: lost.
     valid_until_ns: AtomicU64,
     /// Whether the loss was seen on the clock before the shell had told why.
@@ -51,8 +54,8 @@ struct LeaseNews {
     /// Who waits for the next change, by the numbers of their waits.
     waiting: Vec<(u64, Waker)>,
     waits: u64,
-    /// Whether the deadlines watch over the lease.
-    is_watched: bool,
+    /// The process whose deadlines watch over the lease.
+    watched_by: Option<Process>,
     /// Cancelled with the loss.
     #[cfg(feature = "cancellation")]
     token: Option<tokio_util::sync::CancellationToken>,
@@ -94,6 +97,7 @@ impl Cell {
             ended: Awaited::new(),
             resource,
             clock,
+            process: Process::this(),
             valid_until_ns: AtomicU64::new(0),
             is_by_clock: AtomicBool::new(false),
             is_told: AtomicBool::new(false),
@@ -104,7 +108,7 @@ impl Cell {
                 changes: 0,
                 waiting: Vec::new(),
                 waits: 0,
-                is_watched: false,
+                watched_by: None,
                 #[cfg(feature = "cancellation")]
                 token: None,
             }),
@@ -138,6 +142,10 @@ impl Cell {
     }
 
     pub(crate) fn valid_until(&self) -> Instant {
+        // Argument S6: of a copy in a child nobody is told anything any more, and the parent may release the lease.
+        if !self.process.is_this() {
+            return Instant::ORIGIN;
+        }
         Instant::from_nanos(self.valid_until_ns.load(Ordering::Acquire))
     }
 
@@ -199,7 +207,8 @@ impl Cell {
 
     /// Says whether this is the first time that somebody is to be told, so that the deadlines must watch from now on.
     pub(crate) fn is_first_watched(&self) -> bool {
-        !std::mem::replace(&mut self.lock().is_watched, true)
+        let this = Some(Process::this());
+        std::mem::replace(&mut self.lock().watched_by, this) != this
     }
 
     /// Whether a report of progress is worth passing on.
@@ -218,7 +227,7 @@ impl Cell {
         let told = self.lock();
         self.valid_until_ns
             .fetch_min(valid_until.nanos(), Ordering::AcqRel);
-        told.is_watched
+        told.watched_by.is_some()
     }
 
     /// A quorum has confirmed the lease.
@@ -275,7 +284,11 @@ impl Cell {
                 LeaseState::InDanger(danger) => danger.trouble.clone(),
                 _ => None,
             };
-            self.end(state, LossCause::TimedOut { trouble });
+            let cause = match self.process.is_this() {
+                true => LossCause::TimedOut { trouble },
+                false => LossCause::Forked,
+            };
+            self.end(state, cause);
             true
         });
         next

@@ -3,7 +3,7 @@
 //! Such a task stands still when others block the runtime's threads, when the runtime was dropped, or when nobody polls it.
 //! So one thread of the process looks after all of them. It costs them next to nothing while they are turned: it sleeps until
 //! the next of them should have been turned, or something is posted, and a moment longer, and looks. One that was not
-//! turned from one such look to the next is given a thread of its own, and goes on there.
+//! turned for a moment after such a look is given a thread of its own, and goes on there.
 //!
 //! No lock is held here while a function of the user's runs, and none is waited for that may be: who is locked is being
 //! turned.
@@ -14,7 +14,10 @@ use crate::{clock::Clock, fork::PerProcess};
 use leasehold_core::Instant;
 use std::{
     io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -67,16 +70,64 @@ struct Guarded {
     ward: Arc<dyn Ward>,
     turns: u64,
     patience: Duration,
-    /// Whether it was late at the last look.
-    is_late: bool,
+    /// Since when it is known to be late.
+    late_since: Option<Instant>,
 }
 
 impl std::fmt::Debug for Guarded {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut out = out.debug_struct("Guarded");
         out.field("turns", &self.turns)
-            .field("is_late", &self.is_late);
+            .field("late_since", &self.late_since);
         out.finish_non_exhaustive()
+    }
+}
+
+/// The way to the guardian of those who post to a ward.
+#[derive(Clone, Debug)]
+pub(crate) struct Lookout {
+    guardian: &'static Guardian,
+    /// Whether the ward needs nobody any more.
+    is_over: Arc<AtomicBool>,
+}
+
+impl Lookout {
+    /// That of the process's guardian, for a ward that is to come.
+    ///
+    /// # Errors
+    /// If the system has no thread to give.
+    pub(crate) fn start() -> io::Result<Self> {
+        Ok(Self {
+            guardian: Guardian::start()?,
+            is_over: Arc::default(),
+        })
+    }
+
+    /// Lets the guardian look after this one from now on.
+    pub(crate) fn add(&self, ward: Arc<dyn Ward>) {
+        self.guardian.add(ward);
+    }
+
+    /// The ward has more to do than it had, and may not be turned; or nobody is left who could give it more.
+    pub(crate) fn posted(&self) {
+        if !self.is_over.load(Ordering::Relaxed) {
+            self.guardian.posted();
+        }
+    }
+
+    /// The ward was turned, and is late if it is not turned again before this.
+    pub(crate) fn rests_until(&self, at: Instant) {
+        self.guardian.rests_until(at);
+    }
+
+    /// The ward was deserted.
+    pub(crate) fn deserted(&self) {
+        self.guardian.deserted();
+    }
+
+    /// The ward has ended, or has a thread of its own: what is posted to it wakes nobody here.
+    pub(crate) fn over(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
     }
 }
 
@@ -91,7 +142,7 @@ impl Guardian {
     ///
     /// # Errors
     /// If the system has no thread to give.
-    pub(crate) fn start() -> io::Result<&'static Self> {
+    fn start() -> io::Result<&'static Self> {
         let start = |guardian: &'static Self| {
             let thread = thread::Builder::new().name("leasehold-guard".into());
             thread.spawn(|| guardian.watch()).map(drop)
@@ -104,28 +155,28 @@ impl Guardian {
     }
 
     /// Looks after this one from now on.
-    pub(crate) fn add(&self, ward: Arc<dyn Ward>) {
+    fn add(&self, ward: Arc<dyn Ward>) {
         self.lock().push(Guarded {
             ward,
             turns: 0,
             patience: AGAIN,
-            is_late: false,
+            late_since: None,
         });
         self.signal.wake();
     }
 
     /// A ward has more to do than it had, and may not be turned.
-    pub(crate) fn posted(&self) {
+    fn posted(&self) {
         self.signal.wake_before(0);
     }
 
     /// A ward was turned, and is late if it is not turned again before this.
-    pub(crate) fn rests_until(&self, at: Instant) {
+    fn rests_until(&self, at: Instant) {
         self.signal.wake_before(at.nanos());
     }
 
     /// A ward was deserted.
-    pub(crate) fn deserted(&self) {
+    fn deserted(&self) {
         self.signal.wake();
     }
 
@@ -136,28 +187,40 @@ impl Guardian {
             if let Next::At(until) = next {
                 // A post that finds the guardian asleep wakes it. One more look finds what was posted before.
                 self.signal.say(until.nanos());
-                next = next.min(self.look(clock.now()));
-                if !matches!(next, Next::At(_)) {
-                    self.signal.awake();
-                }
+                next = match self.look(clock.now()) {
+                    Next::At(sooner) => Next::At(until.min(sooner)),
+                    soon @ Next::Soon(_) => {
+                        self.signal.awake();
+                        soon
+                    }
+                };
             }
             self.signal.sleep(match next {
-                Next::Within(time) => Some(time),
                 Next::At(Instant::NEVER) => None,
-                Next::At(until) => Some(until.saturating_since(clock.now())),
+                Next::At(until) | Next::Soon(until) => Some(until.saturating_since(clock.now())),
             });
         }
     }
 
     /// Looks at all, and says when to look again.
     fn look(&self, now: Instant) -> Next {
-        let mut next = Next::At(Instant::NEVER);
+        let (mut until, mut is_soon, mut least) = (Instant::NEVER, false, Duration::MAX);
         self.lock().retain_mut(|watched| {
-            let again = watched.look(now);
-            next = next.min(again.unwrap_or(next));
-            again.is_some()
+            let Some(again) = watched.look(now) else {
+                return false;
+            };
+            let (Next::At(at) | Next::Soon(at)) = again;
+            until = until.min(at);
+            is_soon |= matches!(again, Next::Soon(_));
+            least = least.min(watched.patience);
+            true
         });
-        next
+        if is_soon {
+            // Meanwhile a post wakes nobody: whose patience is shorter must not wait for those who have more.
+            Next::Soon(until.min(now.saturating_add(least)))
+        } else {
+            Next::At(until)
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Guarded>> {
@@ -165,12 +228,12 @@ impl Guardian {
     }
 }
 
-/// When to look again, the soonest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// When to look again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
-    /// There is something to do, or just was.
-    Within(Duration),
-    /// There is nothing to do before.
+    /// There is something to do, or just was: then, whatever is posted meanwhile.
+    Soon(Instant),
+    /// There is nothing to do before, unless something is posted.
     At(Instant),
 }
 
@@ -184,30 +247,34 @@ impl Guarded {
         } = match self.ward.look() {
             WardState::Over => return None,
             WardState::Turning => {
-                self.is_late = false;
-                return Some(Next::Within(self.patience));
+                self.late_since = None;
+                return Some(Next::Soon(now.saturating_add(self.patience)));
             }
-            WardState::Deserted => return self.rescue(),
+            WardState::Deserted => return self.rescue(now),
             WardState::Resting(rest) => rest,
         };
         self.patience = patience;
-        let was_late = std::mem::replace(&mut self.is_late, due <= now);
         if std::mem::replace(&mut self.turns, turns) != turns {
             // Somebody turns it. For that it need not be woken often: whatever is posted meanwhile wakes nobody.
-            self.is_late = false;
-            return Some(Next::Within(patience));
+            self.late_since = None;
+            return Some(Next::Soon(now.saturating_add(patience)));
         }
-        match (self.is_late, was_late) {
-            (false, _) => Some(Next::At(due.saturating_add(patience))),
-            // A process that was stopped finds everything late when it goes on.
-            (true, false) => Some(Next::Within(patience)),
-            (true, true) => self.rescue(),
+        if due > now {
+            self.late_since = None;
+            return Some(Next::At(due.saturating_add(patience)));
         }
+        // A process that was stopped finds everything late when it goes on. How often it is looked at says nothing: others
+        // may be the reason.
+        let until = self.late_since.get_or_insert(now).saturating_add(patience);
+        if now < until {
+            return Some(Next::Soon(until));
+        }
+        self.rescue(now)
     }
 
-    fn rescue(&self) -> Option<Next> {
+    fn rescue(&self, now: Instant) -> Option<Next> {
         let rescued = Arc::clone(&self.ward).rescue();
-        rescued.err().map(|_| Next::Within(AGAIN))
+        rescued.err().map(|_| Next::Soon(now.saturating_add(AGAIN)))
     }
 }
 

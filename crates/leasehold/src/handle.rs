@@ -8,7 +8,7 @@ use crate::{
     deadline::Deadlines,
     error::{LeaseLost, Nodes},
     fork::Process,
-    guardian::Guardian,
+    guardian::Lookout,
     health::Healths,
     link::NodeName,
     trace::Hold,
@@ -42,8 +42,20 @@ struct Shared {
     configuration: Arc<Configuration>,
     healths: Healths,
     process: Process,
-    /// Looks after the shell, if that has no thread of its own.
-    guardian: Option<&'static Guardian>,
+    /// Who looks after the shell, if that has no thread of its own.
+    farewell: Farewell,
+}
+
+/// Tells the guardian when nobody is left who could post: dropped behind the way to the shell.
+#[derive(Debug)]
+struct Farewell(Option<Lookout>);
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        if let Some(lookout) = &self.0 {
+            lookout.posted();
+        }
+    }
 }
 
 /// What the shell can be asked. It is copied on its way, so what is large and rare is in a box.
@@ -92,7 +104,7 @@ impl Handle {
         nodes: Vec<NodeName>,
         quorum: Quorum,
         configuration: Arc<Configuration>,
-        guardian: Option<&'static Guardian>,
+        lookout: Option<Lookout>,
     ) -> (Self, mpsc::UnboundedReceiver<Command>) {
         let (commands, receiver) = mpsc::unbounded_channel();
         let shared = Shared {
@@ -104,7 +116,7 @@ impl Handle {
             nodes,
             configuration,
             process: Process::this(),
-            guardian,
+            farewell: Farewell(lookout),
         };
         (Self(Arc::new(shared)), receiver)
     }
@@ -249,8 +261,8 @@ impl Handle {
             return;
         }
         let _ = self.0.commands.send(command);
-        if let Some(guardian) = self.0.guardian {
-            guardian.posted();
+        if let Some(lookout) = self.lookout() {
+            lookout.posted();
         }
     }
 
@@ -260,8 +272,8 @@ impl Handle {
     }
 
     /// Who looks after the shell, if that has no thread of its own.
-    pub(crate) fn guardian(&self) -> Option<&'static Guardian> {
-        self.0.guardian
+    pub(crate) fn lookout(&self) -> Option<&Lookout> {
+        self.0.farewell.0.as_ref()
     }
 
     /// The handle as the shell keeps it for the leases that it hands out, without keeping itself alive.
@@ -389,6 +401,9 @@ impl HeldLease {
     /// Ends the lease, but leaves the keys; false if it was lost before.
     pub(crate) async fn hand_over(mut self) -> bool {
         self.let_go();
+        if self.handle.is_inherited() {
+            return false;
+        }
         self.handle.post(Command::HandOver(self.id()));
         let ended = self.ended("the end of the lease of").await;
         matches!(ended, Some(Ended::HandedOver(true)))
@@ -401,7 +416,8 @@ impl HeldLease {
             self.let_go();
             self.handle.post(Command::Release(self.id()));
         }
-        if self.outcome.is_none() {
+        // In a child that was forked nobody answers: the shell of this memory is turned by no thread.
+        if self.outcome.is_none() && !self.handle.is_inherited() {
             // It stays in the cell until it is taken: this future may be dropped.
             if let Some(Ended::Released(outcome)) = self.ended(RELEASE).await {
                 self.outcome = Some(outcome);

@@ -166,7 +166,7 @@ impl<M: Mode> LockManager<M> {
     }
 
     /// Ends all waiting, and waits until the releases that are under way are confirmed by every node that answers. A node
-    /// that answers nothing for 100 ms is not waited for, or for twice as long as it has ever taken, half a second at
+    /// that answers nothing for 250 ms is not waited for, or for twice as long as it has ever taken, half a second at
     /// most. The whole takes a second at most and 0.2 ms more for each release. Returns how many releases are not
     /// confirmed by all nodes: their keys end with their TTL, if the node does not carry out what it was sent.
     /// None means that the manager's work had ended before, which would be a bug, or is the parent's of which this process

@@ -223,6 +223,9 @@ impl Shell {
             } => self.acquire(now, acquire, side),
             Command::Cancel(acquisition) => self.cancel(now, acquisition),
             Command::Extend { lease, ttl, answer } => {
+                if let Some(ttl) = ttl {
+                    self.patience = self.patience.min(driver::patience(ttl));
+                }
                 let operation = Operation::Extend { lease, ttl };
                 self.submit_for(now, operation, Underway::Extend(answer));
             }
@@ -270,7 +273,9 @@ impl Shell {
     }
 
     fn acquire(&mut self, now: Instant, acquire: AcquireRequest, side: ShellSide) {
-        self.patience = self.patience.min(driver::patience(&acquire.config.timing));
+        self.patience = self
+            .patience
+            .min(driver::patience(acquire.config.timing.ttl()));
         let id = side.0.operation();
         let stage = Stage::Wanted;
         self.pending.insert(id, Underway::Lease { side, stage });
@@ -463,8 +468,13 @@ impl Shell {
         // The timer stands still while the machine sleeps, and the leases do not. A waiter asks once in a second
         // anyway.
         let most = if self.held == 0 { Duration::MAX } else { LOOK };
-        self.rests_until = until.unwrap_or(Instant::NEVER);
-        self.alarm.poll(cx, now, until, most)
+        let slept = self.alarm.poll(cx, now, until, most);
+        // One that goes on has not said yet until when it rests.
+        self.rests_until = match slept {
+            Poll::Pending => until.unwrap_or(Instant::NEVER),
+            Poll::Ready(()) => Instant::ORIGIN,
+        };
+        slept
     }
 }
 

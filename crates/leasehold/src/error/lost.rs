@@ -60,6 +60,8 @@ pub enum LossCause {
     },
     /// Its holder had released it in place before the work began, which would be a bug of the program.
     Released,
+    /// This process is a fork of the one that holds it, which goes on holding it.
+    Forked,
     /// The manager's thread or task has ended, which would be a bug: nobody extends the lease,
     /// and nobody watches it.
     Stopped,
@@ -215,6 +217,9 @@ impl fmt::Display for LossCause {
                 write!(out, "its holder reported no progress for {}", Span(*silent))
             }
             Self::Released => out.write_str("it was released"),
+            Self::Forked => out.write_str(
+                "this process is a fork of the one that holds it, which goes on holding it",
+            ),
             Self::Stopped => out.write_str("the lock manager has ended"),
         }
     }

@@ -49,7 +49,7 @@ fn watched(has_threads: bool) -> (Arc<Puppet>, Guarded) {
         ward: Arc::<Puppet>::clone(&puppet),
         turns: 0,
         patience: AGAIN,
-        is_late: false,
+        late_since: None,
     };
     (puppet, watched)
 }
@@ -65,15 +65,32 @@ fn see(has_threads: bool, looks: &[(u64, WardState, Option<Next>, usize)]) {
     }
 }
 
-const SOON: Option<Next> = Some(Next::Within(PATIENCE));
+fn soon(millis: u64) -> Option<Next> {
+    Some(Next::Soon(at(millis)))
+}
 
 #[test]
-fn what_is_late_at_two_looks_without_a_turn_between_is_rescued() {
+fn what_is_late_for_its_patience_without_a_turn_is_rescued() {
     see(
         true,
         &[
             (0, rest(0, at(40)), Some(Next::At(at(65))), 0),
-            (65, rest(0, at(40)), SOON, 0),
+            (65, rest(0, at(40)), soon(90), 0),
+            (90, rest(0, at(40)), None, 1),
+        ],
+    );
+}
+
+#[test]
+fn how_often_somebody_looks_makes_nothing_late() {
+    see(
+        true,
+        &[
+            (0, rest(0, at(40)), Some(Next::At(at(65))), 0),
+            (65, rest(0, at(40)), soon(90), 0),
+            (65, rest(0, at(40)), soon(90), 0),
+            (67, rest(0, at(40)), soon(90), 0),
+            (89, rest(0, at(40)), soon(90), 0),
             (90, rest(0, at(40)), None, 1),
         ],
     );
@@ -84,14 +101,14 @@ fn what_is_turned_however_late_is_left_alone() {
     see(
         true,
         &[
-            (0, rest(1, at(0)), SOON, 0),
-            (25, rest(1, at(0)), SOON, 0),
-            (50, rest(2, at(0)), SOON, 0),
-            (75, rest(2, at(0)), SOON, 0),
-            (100, WardState::Turning, SOON, 0),
-            (125, rest(2, at(0)), SOON, 0),
+            (0, rest(1, at(0)), soon(25), 0),
+            (25, rest(1, at(0)), soon(50), 0),
+            (50, rest(2, at(0)), soon(75), 0),
+            (75, rest(2, at(0)), soon(100), 0),
+            (100, WardState::Turning, soon(125), 0),
+            (125, rest(2, at(0)), soon(150), 0),
             (150, rest(2, at(170)), Some(Next::At(at(195))), 0),
-            (195, rest(2, at(190)), SOON, 0),
+            (195, rest(2, at(190)), soon(220), 0),
         ],
     );
 }
@@ -104,12 +121,11 @@ fn what_is_deserted_is_rescued_at_once_and_what_has_ended_is_forgotten() {
 
 #[test]
 fn what_finds_no_thread_is_tried_again() {
-    let again = Some(Next::Within(AGAIN));
     see(
         false,
         &[
-            (0, WardState::Deserted, again, 1),
-            (100, WardState::Deserted, again, 2),
+            (0, WardState::Deserted, soon(100), 1),
+            (100, WardState::Deserted, soon(200), 2),
         ],
     );
 }
@@ -132,7 +148,7 @@ fn the_next_look_is_the_soonest_that_anything_wants() {
         Next::At(at(50).saturating_add(PATIENCE))
     );
     *wards[0].look.lock().expect("nobody panics with it") = WardState::Turning;
-    assert_eq!(guardian.look(at(1)), Next::Within(PATIENCE));
+    assert_eq!(guardian.look(at(1)), Next::Soon(at(26)));
     *wards[0].look.lock().expect("nobody panics with it") = WardState::Over;
     *wards[1].look.lock().expect("nobody panics with it") = WardState::Over;
     assert_eq!(
@@ -140,6 +156,31 @@ fn the_next_look_is_the_soonest_that_anything_wants() {
         Next::At(at(200).saturating_add(PATIENCE))
     );
     assert_eq!(guardian.lock().len(), 1);
+}
+
+#[test]
+fn who_has_less_patience_does_not_wait_for_who_has_more() {
+    let guardian = Guardian {
+        wards: Mutex::default(),
+        signal: WakeSignal::new(),
+    };
+    let hasty = |due| {
+        WardState::Resting(Rest {
+            turns: 0,
+            due,
+            patience: 2 * MS,
+        })
+    };
+    for state in [rest(7, at(0)), hasty(at(1))] {
+        let (puppet, watched) = watched(false);
+        *puppet.look.lock().expect("nobody panics with it") = state;
+        guardian.lock().push(watched);
+    }
+    // The first has just been turned, and a post to the other wakes nobody meanwhile.
+    assert_eq!(guardian.look(at(0)), Next::Soon(at(2)));
+    assert_eq!(guardian.look(at(3)), Next::Soon(at(5)));
+    // That finds no thread.
+    assert_eq!(guardian.look(at(5)), Next::Soon(at(7)));
 }
 
 #[test]

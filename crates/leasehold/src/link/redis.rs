@@ -77,7 +77,8 @@ use tokio::time::{Sleep, sleep};
 /// The link to a Redis (7.0 or later) or Valkey (7.2 or later) server.
 ///
 /// It connects at the first [`poll`](Link::poll), which must happen within a tokio runtime that has I/O
-/// and time enabled; all polls must be within the same one.
+/// and time enabled; all polls must be within the same one, until [`change_runtime`](Link::change_runtime) is called within
+/// another.
 ///
 /// At most 4,096 acquires and extensions and 8,192 releases wait for an answer; a request beyond that
 /// is answered [`Busy`](FaultKind::Busy).

@@ -159,6 +159,7 @@ pub(super) const fn loss(cause: &LossCause) -> &'static str {
         LossCause::HoldLimit { .. } => "hold_limit",
         LossCause::NoProgress { .. } => "no_progress",
         LossCause::Released => "released",
+        LossCause::Forked => "forked",
         LossCause::Stopped => "stopped",
     }
 }

@@ -4,9 +4,9 @@ use super::{Shell, ShutdownState, runner};
 use crate::{
     alarm::Alarm,
     fork::Process,
-    guardian::{Guardian, Rest, Ward, WardState},
+    guardian::{Lookout, Rest, Ward, WardState},
 };
-use leasehold_core::{Instant, Timing};
+use leasehold_core::{Instant, Ttl};
 use std::{
     io, mem,
     pin::Pin,
@@ -24,7 +24,7 @@ pub(super) struct Seat {
     /// Whether the driver has gone, with its runtime.
     is_deserted: AtomicBool,
     process: Process,
-    guardian: Option<&'static Guardian>,
+    lookout: Option<Lookout>,
 }
 
 struct Seated {
@@ -37,9 +37,9 @@ struct Seated {
 pub(super) struct Driver(Arc<Seat>);
 
 impl Driver {
-    /// The driver of this shell. Without a guardian the shell ends with its runtime, as a test's must, in whose time
+    /// The driver of this shell. Without a lookout the shell ends with its runtime, as a test's must, in whose time
     /// nothing is late.
-    pub(super) fn new(shell: Shell, guardian: Option<&'static Guardian>) -> Self {
+    pub(super) fn new(shell: Shell, lookout: Option<Lookout>) -> Self {
         let seat = Arc::new(Seat {
             seated: Mutex::new(Seated {
                 shell: Some(Box::new(shell)),
@@ -47,10 +47,10 @@ impl Driver {
             }),
             is_deserted: AtomicBool::new(false),
             process: Process::this(),
-            guardian,
+            lookout,
         });
-        if let Some(guardian) = guardian {
-            guardian.add(Arc::<Seat>::clone(&seat));
+        if let Some(lookout) = &seat.lookout {
+            lookout.add(Arc::<Seat>::clone(&seat));
         }
         Self(seat)
     }
@@ -71,10 +71,10 @@ impl Drop for Driver {
             seat.forget();
             return;
         }
-        match seat.guardian {
-            Some(guardian) => {
+        match &seat.lookout {
+            Some(lookout) => {
                 seat.is_deserted.store(true, Ordering::Release);
-                guardian.deserted();
+                lookout.deserted();
             }
             None => drop(seat.lock().shell.take()),
         }
@@ -99,8 +99,8 @@ impl Seat {
         let late = shell.rests_until.saturating_add(shell.patience);
         seated.shell = Some(shell);
         drop(seated);
-        if let Some(guardian) = self.guardian {
-            guardian.rests_until(late);
+        if let Some(lookout) = &self.lookout {
+            lookout.rests_until(late);
         }
         Poll::Pending
     }
@@ -118,6 +118,9 @@ impl Seat {
         let Some(mut shell) = self.lock().shell.take() else {
             return;
         };
+        if let Some(lookout) = &self.lookout {
+            lookout.over();
+        }
         shell.change_runtime();
         runner::turn(&mut shell).await;
     }
@@ -172,9 +175,9 @@ impl Shell {
     }
 }
 
-/// How late the shell may be turned that keeps a lease of this timing.
-pub(super) fn patience(timing: &Timing) -> Duration {
-    (timing.ttl().as_duration() / 16).clamp(LEAST_PATIENCE, MOST_PATIENCE)
+/// How late the shell may be turned that keeps a lease of this TTL.
+pub(super) fn patience(ttl: Ttl) -> Duration {
+    (ttl.as_duration() / 16).clamp(LEAST_PATIENCE, MOST_PATIENCE)
 }
 
 /// For leases that last long.

@@ -46,8 +46,14 @@ impl Runner {
 /// Whether this runtime has sockets and timers, and timers by the machine's time.
 fn is_fit(runtime: &runtime::Handle, clock: Clock) -> bool {
     let _here = runtime.enter();
-    // It does not say what it lacks, but panics where that is wanted.
-    catch_unwind(|| Alarm::new(clock)).is_ok() && clock::is_time_of_the_runtime()
+    // It does not say what it lacks, but panics where that is wanted. Where a panic ends the program, that is here and not
+    // at the first lock.
+    let try_both = || {
+        drop(Alarm::new(clock));
+        #[cfg(unix)]
+        drop(tokio::net::UnixStream::pair());
+    };
+    catch_unwind(try_both).is_ok() && clock::is_time_of_the_runtime()
 }
 
 /// Starts a shell: as a task of this runtime, or else on a thread of its own.
@@ -92,8 +98,8 @@ pub(crate) fn spawn(
                 let _within = runtime.enter();
                 new()?
             };
-            let guardian = handle.guardian();
-            drop(runtime.spawn(unconstrained(Driver::new(shell, guardian))));
+            let lookout = handle.lookout().cloned();
+            drop(runtime.spawn(unconstrained(Driver::new(shell, lookout))));
             Ok(())
         }
     }

@@ -47,6 +47,23 @@ mod clock {
     }
 }
 
+/// Nobody forks here.
+mod fork {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) struct Process;
+
+    impl Process {
+        pub(crate) const fn this() -> Self {
+            Self
+        }
+
+        pub(crate) const fn is_this(self) -> bool {
+            let Self = self;
+            true
+        }
+    }
+}
+
 /// What can be told of a lease; the library's own types are made by itself alone.
 mod error {
     use leasehold_core::Resource;
@@ -68,6 +85,7 @@ mod error {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub(crate) enum LossCause {
         TimedOut { trouble: Option<Trouble> },
+        Forked,
         Stopped,
     }
 }

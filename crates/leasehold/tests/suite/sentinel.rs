@@ -157,6 +157,23 @@ fn a_master_that_hangs_is_left_though_every_thread_of_the_runtime_is_blocked() {
 }
 
 #[test]
+fn a_grant_is_confirmed_in_time_though_the_sentinels_were_asked_on_a_runtime_that_is_blocked() {
+    let group = Group::start();
+    let runtime = two_threads();
+    let manager = {
+        let _within = runtime.enter();
+        let built = group.builder(400 * MS).build();
+        built.expect("a good address")
+    };
+    assert!(block_on(wait(&manager).release()).is_released());
+    let _blocks = blocked(&runtime);
+    // It has a thread of its own when this is answered, which no sentinel has to confirm.
+    block_on(manager.inspect("r")).expect("one node answers");
+    let guard = try_once(&manager).expect("the sentinel is asked at once");
+    assert!(block_on(guard.release()).is_released());
+}
+
+#[test]
 fn a_master_that_is_replaced_on_purpose_is_left_for_the_new_one() {
     let group = Group::start();
     let manager = group.builder(400 * MS).build().expect("a good address");

@@ -319,7 +319,19 @@ fn a_fork_is_told_to_make_a_manager_of_its_own_and_disturbs_nothing() {
         if !matches!(tried, Poll::Ready(Err(AcquireError::Forked { .. }))) {
             return 1;
         }
-        drop(guard.take());
+        // What it has a copy of is the parent's, which may let it go at any time.
+        let mut guard = guard.take().expect("it was held");
+        let mut cx = Context::from_waker(Waker::noop());
+        if guard.is_valid() || !guard.state().is_lost() {
+            return 3;
+        }
+        if pin!(guard.lost()).poll(&mut cx).is_pending() {
+            return 4;
+        }
+        if pin!(guard.release_in_place()).poll(&mut cx).is_pending() {
+            return 5;
+        }
+        drop(guard);
         // One of its own serves it, with all that runs beside it.
         let runtime = two_threads();
         let own = self::manager(&runtime, [other.url()]);

@@ -97,6 +97,12 @@ pub enum FileError {
         /// The file.
         path: PathBuf,
     },
+    /// This process was forked of one that had the store open, and has its memory of that without its thread.
+    #[non_exhaustive]
+    Forked {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Processes that see another boot id have the store open: in a container that has one of its own,
     /// for example. Those who share a store must see one boot id.
     #[non_exhaustive]
@@ -194,6 +200,7 @@ impl fmt::Display for FileError {
             | Self::FileSizeLimit { path, .. }
             | Self::PathTooLong { path }
             | Self::Replaced { path }
+            | Self::Forked { path }
             | Self::InUse { path }
             | Self::OtherTimeNamespace { path, .. }
             | Self::NoBootId { path, .. }
@@ -228,6 +235,7 @@ impl FileError {
                  version in all programs that share it"
             ),
             Self::Replaced { .. } => out.write_str(REPLACED),
+            Self::Forked { .. } => out.write_str(FORKED),
             Self::NoPermission { reason, .. } => write!(
                 out,
                 "{reason}; all programs that share it must run as the user who owns it, and must be \
@@ -280,6 +288,7 @@ leasehold_core::debug_by_sentence!(FileError {
     FileSizeLimit { path, limit, needed },
     PathTooLong { path },
     Replaced { path },
+    Forked { path },
     InUse { path },
     OtherTimeNamespace { path, theirs, ours },
     NoBootId { path, reason },
@@ -324,6 +333,8 @@ const NOT_A_FOLDER: &str = "it is not a folder; name a folder, which is made if 
 const TOKENS_DAMAGED: &str = "it is damaged, so it cannot be told how large the fencing tokens were before the machine was started; delete \
      it if the machine's time is right, and tokens go on from the time";
 
+const FORKED: &str = "this process was forked of one that has it open; start the program anew there (exec), or fork before \
+                      the store is opened";
 const REPLACED: &str =
     "it was deleted or replaced while this process had it open; end all use of the old one first";
 

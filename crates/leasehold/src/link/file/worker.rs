@@ -11,6 +11,7 @@ use super::{
     store_directory::StoreDirectory,
     subscriptions::Subscriptions,
 };
+use crate::fork::Process;
 use leasehold_core::{Fault, FaultKind, Request, Vote};
 use std::{
     collections::{HashMap, VecDeque},
@@ -33,6 +34,8 @@ pub(super) struct Worker {
     data: PathBuf,
     /// Whether somebody has waited for the thread in vain, and it has not come back since.
     pub(super) is_held_up: AtomicBool,
+    /// The one whose thread it is.
+    process: Process,
     queue: Mutex<JobQueue>,
     /// There is a job, or the last tenant has left. Who waits for it waits for the notifier instead while keys are
     /// watched.
@@ -75,6 +78,10 @@ impl Worker {
         let workers = open.get_or_insert_default();
         if let Some(worker) = workers.get(&id) {
             let worker = worker.clone();
+            if !worker.process.is_this() {
+                let path = path.to_owned();
+                return Err(FileError::Forked { path });
+            }
             if file_id(&directory.data()).ok() != Some(worker.file) {
                 return Err(FileError::Replaced {
                     path: directory.data(),
@@ -93,6 +100,7 @@ impl Worker {
             file: store.id(),
             data: store.data().to_owned(),
             is_held_up: AtomicBool::new(false),
+            process: Process::this(),
             queue: Mutex::new(JobQueue {
                 jobs: VecDeque::new(),
                 errands: VecDeque::new(),

@@ -42,6 +42,10 @@ pub(super) struct SentinelWatch {
     asking: JoinSet<()>,
 }
 
+fn nobody_hurries(count: usize) -> Vec<Arc<Notify>> {
+    (0..count).map(|_| Arc::default()).collect()
+}
+
 /// What came of asking a sentinel.
 struct SentinelAnswer {
     turn: usize,
@@ -53,7 +57,7 @@ impl SentinelWatch {
     /// Begins to ask them.
     pub(super) fn begin(sentinels: &Sentinels, clock: Clock) -> Self {
         let count = sentinels.hosts.len();
-        let hurry: Vec<_> = (0..count).map(|_| Arc::new(Notify::new())).collect();
+        let hurry = nobody_hurries(count);
         let (heard, asking) = ask(sentinels, clock, &hurry);
         Self {
             sentinels: sentinels.clone(),
@@ -68,6 +72,8 @@ impl SentinelWatch {
 
     /// Asks them within the runtime that runs here from now on.
     pub(super) fn change_runtime(&mut self) {
+        // Those who asked until now may never end, and would take the next hurry for theirs.
+        self.hurry = nobody_hurries(self.hurry.len());
         (self.heard, self.asking) = ask(&self.sentinels, self.clock, &self.hurry);
     }
 

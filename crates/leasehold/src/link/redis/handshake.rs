@@ -48,7 +48,7 @@ async fn meet_with(target: &Target, encoder: &Encoder, manners: Manners) -> Resu
         if target.is_named {
             greeting::confirm(&mut stream, &mut received).await?;
         }
-        let met = match heard.no_scripts() {
+        let mut met = match heard.no_scripts() {
             None => greet(&mut stream, &mut received, url, encoder, heard.is_greeted).await?,
             Some(error) if encoder.is_fenced() => {
                 return Err(explain(Step::Greeting, error, url).into());
@@ -61,6 +61,7 @@ async fn meet_with(target: &Target, encoder: &Encoder, manners: Manners) -> Resu
                 met
             }
         };
+        met.is_proxied = manners == Manners::Bare;
         Ok::<_, Halt>((stream, met, heard.hints))
     };
     match timeout(LIMIT, introduction).await {

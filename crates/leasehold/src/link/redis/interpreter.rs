@@ -201,6 +201,7 @@ impl Interpreter {
                 // One key among them may be out of reach.
                 (several > 1).then_some(Again::Alone)
             }
+            Some(_) if several > 1 && reply::is_divided(frame) => Some(Again::Alone),
             _ => None,
         };
         if again.is_some() {

@@ -124,10 +124,18 @@ fn is_refusal(error: &[u8]) -> bool {
     }
 }
 
-const REFUSALS: [&[u8]; 15] = [
+/// Whether a server of a cluster says that these keys are not all of one slot.
+pub(super) fn is_divided(frame: &Frame<'_>) -> bool {
+    matches!(frame, Frame::Error(error) if error.starts_with(DIVIDED))
+}
+
+const DIVIDED: &[u8] = b"CROSSSLOT";
+
+const REFUSALS: [&[u8]; 16] = [
     b"BEYOND",
     b"BUSY",
     b"CLUSTERDOWN",
+    DIVIDED,
     b"EXHAUSTED",
     b"LOADING",
     b"MASTERDOWN",

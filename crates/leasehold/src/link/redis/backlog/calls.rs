@@ -21,6 +21,20 @@ pub(in super::super) enum Again {
     Alone,
 }
 
+impl Again {
+    /// Why it is not given again, if a later request for the same lock is under way.
+    const fn overtaken(self) -> &'static str {
+        match self {
+            Self::WithScript(_) => {
+                "the node had forgotten the script, and a later request for the same lock is under way"
+            }
+            Self::Alone => {
+                "the node refused the call in which it was with others, and a later request for the same lock is under way"
+            }
+        }
+    }
+}
+
 impl Backlog {
     /// Puts a vote or a release behind all others of its sort, with which it leaves: its key, and its arguments. Requests for
     /// one lock keep their order.
@@ -45,7 +59,9 @@ impl Backlog {
             false => &mut self.votes_to_say,
         };
         gathered.push(waiting, lock, key, arguments.unwrap_or_default());
-        if gathered.is_full() {
+        // Behind a proxy a call would go where the first of its locks is kept. Argument S1: the votes for one lock are one
+        // server's.
+        if gathered.is_full() || met.is_proxied {
             self.say_gathered(encoder, met);
         }
     }
@@ -129,10 +145,7 @@ impl Backlog {
             self.locks.begin(locks);
         }
         if self.locks.has(&lock) {
-            let fault = Fault::new(
-                FaultKind::Rejected,
-                "the node had forgotten the script, and a later request for the same lock is under way",
-            );
+            let fault = Fault::new(FaultKind::Rejected, again.overtaken());
             return Err((waiting.tag, Vote::Unknown(fault)));
         }
         let (tag, kind, given, behind) = (waiting.tag, waiting.kind, waiting.given, waiting.behind);

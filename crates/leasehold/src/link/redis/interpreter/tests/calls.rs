@@ -7,25 +7,29 @@ use leasehold_core::FencingToken;
 fn asked(interpreter: &Interpreter, names: &[&str]) -> Backlog {
     let (encoder, met) = (&interpreter.encoder, &interpreter.met);
     let mut backlog = Backlog::default();
-    let owner = Owner::from_bytes(b"me").expect("an owner");
     for (step, &name) in (0..).zip(names) {
-        let resource = Resource::new(name).expect("a name");
-        let vote = Request::Acquire {
-            resource,
-            owner: owner.clone(),
-            ttl: Ttl::DEFAULT,
-            proposal: FencingToken::new(7),
-            place: None,
-        };
-        let mut draft = Draft::default();
-        let mut message = Message::new(tag(step), &vote, Instant::ORIGIN, &mut draft);
-        let words = encoder.words(&mut message);
-        let asked = (tag(step), Kind::Acquire, Instant::ORIGIN);
-        backlog.gather(asked, vote.resource(), words, encoder, met);
+        gather(&mut backlog, step, name, encoder, met);
     }
     backlog.say_gathered(encoder, met);
     backlog.sent(backlog.ready().len());
     backlog
+}
+
+/// A vote for the lock of this name.
+fn gather(backlog: &mut Backlog, step: u32, name: &str, encoder: &Encoder, met: &ServerInfo) {
+    let resource = Resource::new(name).expect("a name");
+    let vote = Request::Acquire {
+        resource,
+        owner: Owner::from_bytes(b"me").expect("an owner"),
+        ttl: Ttl::DEFAULT,
+        proposal: FencingToken::new(7),
+        place: None,
+    };
+    let mut draft = Draft::default();
+    let mut message = Message::new(tag(step), &vote, Instant::ORIGIN, &mut draft);
+    let words = encoder.words(&mut message);
+    let asked = (tag(step), Kind::Acquire, Instant::ORIGIN);
+    backlog.gather(asked, vote.resource(), words, encoder, met);
 }
 
 fn guarded() -> Interpreter {
@@ -107,6 +111,40 @@ fn one_reply_to_a_call_is_told_to_each_of_its_requests() {
         let events = in_pieces(&mut interpreter, grant, 5, &mut backlog);
         assert_eq!(self::told(&events).len(), 1);
     }
+}
+
+#[test]
+fn a_call_for_locks_of_several_slots_is_given_again_one_by_one() {
+    let mut interpreter = guarded();
+    let mut backlog = asked(&interpreter, &["a", "b"]);
+    let refusal = b"-CROSSSLOT Keys in request don't hash to the same slot\r\n";
+    let events = in_pieces(&mut interpreter, refusal, 100, &mut backlog);
+    assert!(events.is_empty(), "{events:?}");
+    let said = String::from_utf8_lossy(backlog.ready()).into_owned();
+    assert_eq!(said.matches("EVALSHA").count(), 2, "{said}");
+    backlog.sent(backlog.ready().len());
+    // The lock and the node's own key are of two slots as well: that is an answer, and no reason to hang up.
+    let events = in_pieces(&mut interpreter, &refusal.repeat(2), 100, &mut backlog);
+    let told = told(&events);
+    assert!(
+        told.iter().all(|(_, vote)| vote.contains("CROSSSLOT")),
+        "{told:?}"
+    );
+    assert_eq!(told.len(), 2);
+}
+
+#[test]
+fn behind_a_proxy_each_lock_is_asked_for_alone() {
+    let mut interpreter = guarded();
+    interpreter.met.is_proxied = true;
+    let (encoder, met) = (&interpreter.encoder, &interpreter.met);
+    let mut backlog = Backlog::default();
+    for (step, name) in [(0, "a"), (1, "b")] {
+        gather(&mut backlog, step, name, encoder, met);
+    }
+    backlog.say_gathered(encoder, met);
+    let said = String::from_utf8_lossy(backlog.ready()).into_owned();
+    assert_eq!(said.matches("EVALSHA").count(), 2, "{said}");
 }
 
 #[test]
