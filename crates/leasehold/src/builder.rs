@@ -11,7 +11,7 @@ use crate::{
     clock::Clock,
     configuration::{Configuration, KeyFormat, RestartGuard},
     error::ConfigError,
-    guardian::Lookout,
+    guardian::GuardianHandle,
     handle::Handle,
     link::{Link, NodeName, memory::MemoryNode},
     manager::LockManager,
@@ -408,8 +408,8 @@ impl ManagerBuilder {
         let runtime = runner.runtime(clock);
         // In a test's time nothing is late.
         let is_guarded = runtime.is_some() && clock.passes();
-        let lookout = is_guarded.then(Lookout::start).transpose()?;
-        let (handle, commands) = Handle::new(clock, names, quorum, configuration, lookout);
+        let guardian = is_guarded.then(GuardianHandle::start).transpose()?;
+        let (handle, commands) = Handle::new(clock, names, quorum, configuration, guardian);
         let observers = Observers(self.observers);
         shell::spawn(&handle, commands, links, observers, runtime)?;
         Ok(LockManager::new(handle, defaults))

@@ -85,13 +85,13 @@ impl std::fmt::Debug for Guarded {
 
 /// The way to the guardian of those who post to a ward.
 #[derive(Clone, Debug)]
-pub(crate) struct Lookout {
+pub(crate) struct GuardianHandle {
     guardian: &'static Guardian,
     /// Whether the ward needs nobody any more.
     is_over: Arc<AtomicBool>,
 }
 
-impl Lookout {
+impl GuardianHandle {
     /// That of the process's guardian, for a ward that is to come.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use crate::{
     deadline::Deadlines,
     error::{LeaseLost, Nodes},
     fork::Process,
-    guardian::Lookout,
+    guardian::GuardianHandle,
     health::Healths,
     link::NodeName,
     trace::Hold,
@@ -48,12 +48,12 @@ struct Shared {
 
 /// Tells the guardian when nobody is left who could post: dropped behind the way to the shell.
 #[derive(Debug)]
-struct Farewell(Option<Lookout>);
+struct Farewell(Option<GuardianHandle>);
 
 impl Drop for Farewell {
     fn drop(&mut self) {
-        if let Some(lookout) = &self.0 {
-            lookout.posted();
+        if let Some(guardian) = &self.0 {
+            guardian.posted();
         }
     }
 }
@@ -104,7 +104,7 @@ impl Handle {
         nodes: Vec<NodeName>,
         quorum: Quorum,
         configuration: Arc<Configuration>,
-        lookout: Option<Lookout>,
+        guardian: Option<GuardianHandle>,
     ) -> (Self, mpsc::UnboundedReceiver<Command>) {
         let (commands, receiver) = mpsc::unbounded_channel();
         let shared = Shared {
@@ -116,7 +116,7 @@ impl Handle {
             nodes,
             configuration,
             process: Process::this(),
-            farewell: Farewell(lookout),
+            farewell: Farewell(guardian),
         };
         (Self(Arc::new(shared)), receiver)
     }
@@ -261,8 +261,8 @@ impl Handle {
             return;
         }
         let _ = self.0.commands.send(command);
-        if let Some(lookout) = self.lookout() {
-            lookout.posted();
+        if let Some(guardian) = self.guardian() {
+            guardian.posted();
         }
     }
 
@@ -272,7 +272,7 @@ impl Handle {
     }
 
     /// Who looks after the shell, if that has no thread of its own.
-    pub(crate) fn lookout(&self) -> Option<&Lookout> {
+    pub(crate) fn guardian(&self) -> Option<&GuardianHandle> {
         self.0.farewell.0.as_ref()
     }
 

@@ -469,11 +469,9 @@ impl Shell {
         // anyway.
         let most = if self.held == 0 { Duration::MAX } else { LOOK };
         let slept = self.alarm.poll(cx, now, until, most);
-        // One that goes on has not said yet until when it rests.
-        self.rests_until = match slept {
-            Poll::Pending => until.unwrap_or(Instant::NEVER),
-            Poll::Ready(()) => Instant::ORIGIN,
-        };
+        // One that goes round once more has not said yet until when it rests.
+        let rests_until = slept.is_pending().then(|| until.unwrap_or(Instant::NEVER));
+        self.rests_until = rests_until.unwrap_or(Instant::ORIGIN);
         slept
     }
 }

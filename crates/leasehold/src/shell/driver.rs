@@ -4,7 +4,7 @@ use super::{Shell, ShutdownState, runner};
 use crate::{
     alarm::Alarm,
     fork::Process,
-    guardian::{Lookout, Rest, Ward, WardState},
+    guardian::{GuardianHandle, Rest, Ward, WardState},
 };
 use leasehold_core::{Instant, Ttl};
 use std::{
@@ -24,7 +24,7 @@ pub(super) struct Seat {
     /// Whether the driver has gone, with its runtime.
     is_deserted: AtomicBool,
     process: Process,
-    lookout: Option<Lookout>,
+    guardian: Option<GuardianHandle>,
 }
 
 struct Seated {
@@ -37,9 +37,9 @@ struct Seated {
 pub(super) struct Driver(Arc<Seat>);
 
 impl Driver {
-    /// The driver of this shell. Without a lookout the shell ends with its runtime, as a test's must, in whose time
+    /// The driver of this shell. Without a guardian the shell ends with its runtime, as a test's must, in whose time
     /// nothing is late.
-    pub(super) fn new(shell: Shell, lookout: Option<Lookout>) -> Self {
+    pub(super) fn new(shell: Shell, guardian: Option<GuardianHandle>) -> Self {
         let seat = Arc::new(Seat {
             seated: Mutex::new(Seated {
                 shell: Some(Box::new(shell)),
@@ -47,10 +47,10 @@ impl Driver {
             }),
             is_deserted: AtomicBool::new(false),
             process: Process::this(),
-            lookout,
+            guardian,
         });
-        if let Some(lookout) = &seat.lookout {
-            lookout.add(Arc::<Seat>::clone(&seat));
+        if let Some(guardian) = &seat.guardian {
+            guardian.add(Arc::<Seat>::clone(&seat));
         }
         Self(seat)
     }
@@ -71,10 +71,10 @@ impl Drop for Driver {
             seat.forget();
             return;
         }
-        match &seat.lookout {
-            Some(lookout) => {
+        match &seat.guardian {
+            Some(guardian) => {
                 seat.is_deserted.store(true, Ordering::Release);
-                lookout.deserted();
+                guardian.deserted();
             }
             None => drop(seat.lock().shell.take()),
         }
@@ -99,8 +99,8 @@ impl Seat {
         let late = shell.rests_until.saturating_add(shell.patience);
         seated.shell = Some(shell);
         drop(seated);
-        if let Some(lookout) = &self.lookout {
-            lookout.rests_until(late);
+        if let Some(guardian) = &self.guardian {
+            guardian.rests_until(late);
         }
         Poll::Pending
     }
@@ -118,8 +118,8 @@ impl Seat {
         let Some(mut shell) = self.lock().shell.take() else {
             return;
         };
-        if let Some(lookout) = &self.lookout {
-            lookout.over();
+        if let Some(guardian) = &self.guardian {
+            guardian.over();
         }
         shell.change_runtime();
         runner::turn(&mut shell).await;

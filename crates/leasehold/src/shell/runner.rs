@@ -98,8 +98,8 @@ pub(crate) fn spawn(
                 let _within = runtime.enter();
                 new()?
             };
-            let lookout = handle.lookout().cloned();
-            drop(runtime.spawn(unconstrained(Driver::new(shell, lookout))));
+            let guardian = handle.guardian().cloned();
+            drop(runtime.spawn(unconstrained(Driver::new(shell, guardian))));
             Ok(())
         }
     }
