@@ -80,7 +80,7 @@ usage: cargo xtask bench [--quick] [--workload NAME]... [--peers] [--against COM
   --quick          fewer rounds, shorter ones: below five minutes, good for a first look
   --workload NAME  only this one: latency, throughput, instructions, sent, tasks, processes, faults, held, names,
                    herd, wake, expiry, peers; may be repeated
-  --peers          libraries of other languages as well, which npm and pip install: workload peers
+  --peers          libraries of other languages as well, which npm, pip and go install: workload peers
   --against COMMIT the library of that commit as well, which is built below target/against: the two take turns, subject by
                    subject, and what is told, and written into docs/PERFORMANCE.md, is the differences
   --json FILE      every value of every round
