@@ -7,7 +7,7 @@
 //! is built from history. `ours` is our side, and the `ground` is the servers. A
 //! `scene` has both sides on one resource, where a `check`, a `mix` or a `crowd` says what must hold. A `campaign` tries everything,
 //! the `control`s as well, and keeps a `record` of each peer, by what is known of its `differences`; the `report` tells it,
-//! and a `page` of the documentation keeps it.
+//! and a `page` of the documentation keeps it, with what became of the `fifteen` libraries of Redlock's page.
 
 #![expect(
     clippy::print_stdout,
