@@ -80,7 +80,7 @@ Installs other people's lock libraries below target/interop, builds the version 
 locks the same resources with them and with leasehold.
 
   --quick        mixes of 5 s instead of 60 s
-  --for TIME     how long a mix lasts: 30s, 2m; there are two for each peer
+  --for TIME     how long a mix lasts: 30s, 2m; there are two for each peer, and of quorums short ones on one and five nodes
   --peer NAME    only this peer; may be given several times
   --control      only the controls, which are part of every run
   --lanes N      how many peers are tried at the same time; 3 by default

@@ -97,11 +97,17 @@ impl Campaign<'_> {
             kind,
             findings: Vec::new(),
             figures: None,
+            said: Vec::new(),
         };
         let is_meant = |check: &&Check| check.is_for(installed.peer) && is_chosen(check);
-        for is_short in [false, true] {
-            let nodes = self.nodes(installed.peer, is_short);
-            let is_here = |check: &&Check| (check.scenario == Scenario::OneDown) == is_short;
+        for place in [
+            None,
+            Some(Scenario::OneDown),
+            Some(Scenario::OneNode),
+            Some(Scenario::FiveNodes),
+        ] {
+            let nodes = self.nodes(installed.peer, place);
+            let is_here = |check: &&Check| check.scenario.place() == place;
             let checks: Vec<_> = CHECKS.iter().filter(is_meant).filter(is_here).collect();
             if checks.is_empty() {
                 continue;
@@ -111,12 +117,13 @@ impl Campaign<'_> {
         Ok(record)
     }
 
-    fn nodes(&self, peer: &Peer, is_short: bool) -> &NodeSet {
-        match (peer.nodes, is_short) {
-            (Nodes::One, _) => &self.ground.one,
-            (Nodes::Five, _) => &self.ground.five,
-            (Nodes::Quorum, false) => &self.ground.three,
-            (Nodes::Quorum, true) => &self.ground.two_of_three,
+    /// The nodes of a scenario that has its own, or those where a peer is at home.
+    fn nodes(&self, peer: &Peer, place: Option<Scenario>) -> &NodeSet {
+        match (place, peer.nodes) {
+            (Some(Scenario::OneDown), _) => &self.ground.two_of_three,
+            (Some(Scenario::OneNode), _) | (_, Nodes::One) => &self.ground.one,
+            (Some(Scenario::FiveNodes), _) | (_, Nodes::Five) => &self.ground.five,
+            (_, Nodes::Quorum) => &self.ground.three,
         }
     }
 
@@ -148,9 +155,11 @@ impl Campaign<'_> {
                     mix_for: self.mix_for,
                     ground: self.ground,
                     figures: None,
+                    said: Vec::new(),
                 };
                 let found = (check.run)(&mut scene);
                 record.figures = scene.figures.or(record.figures.take());
+                record.note(scene.said);
                 found?;
                 // After a flaw the next check gets a new process: what this one broke is not its business.
                 shim = Some(they);

@@ -31,18 +31,22 @@ pub(crate) enum Scenario {
     Wake,
     LateRelease,
     OneDown,
+    OneNode,
+    FiveNodes,
     Extend,
     Versions,
     Mix,
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Exclude,
         Self::TakeOver,
         Self::Wake,
         Self::LateRelease,
         Self::OneDown,
+        Self::OneNode,
+        Self::FiveNodes,
         Self::Extend,
         Self::Versions,
         Self::Mix,
@@ -55,9 +59,19 @@ impl Scenario {
             Self::Wake => "wake",
             Self::LateRelease => "late-release",
             Self::OneDown => "one-down",
+            Self::OneNode => "one-node",
+            Self::FiveNodes => "five-nodes",
             Self::Extend => "extend",
             Self::Versions => "versions",
             Self::Mix => "mix",
+        }
+    }
+
+    /// Itself, if it has nodes of its own.
+    pub(crate) const fn place(self) -> Option<Self> {
+        match self {
+            Self::OneDown | Self::OneNode | Self::FiveNodes => Some(self),
+            _ => None,
         }
     }
 
@@ -78,6 +92,10 @@ impl Scenario {
             }
             Self::OneDown => {
                 "`exclude` and the taking of what is free, with one of three nodes dead"
+            }
+            Self::OneNode => "`exclude` and a short `mix` of those who lock by quorum, on one node",
+            Self::FiveNodes => {
+                "`exclude` and a short `mix` of those who lock by quorum, on five nodes"
             }
             Self::Extend => {
                 "an extended lease goes on keeping the other side out, and an extension that comes too late changes nothing"
@@ -103,7 +121,9 @@ impl Check {
     /// Whether it makes sense for a peer.
     pub(crate) fn is_for(&self, peer: &Peer) -> bool {
         match self.scenario {
-            Scenario::OneDown => peer.nodes == Nodes::Quorum,
+            Scenario::OneDown | Scenario::OneNode | Scenario::FiveNodes => {
+                peer.nodes == Nodes::Quorum
+            }
             Scenario::Versions => match peer.means {
                 Means::Earlier(kind) => kind == Kind::Fenced || !self.name.starts_with("fenced-"),
                 _ => false,
@@ -160,6 +180,36 @@ pub(crate) const CHECKS: &[Check] = &[
         scenario: Scenario::OneDown,
         name: "ours-keeps-them-out",
         run: exclude::ours_keeps_them_out,
+    },
+    Check {
+        scenario: Scenario::OneNode,
+        name: "theirs-keeps-us-out",
+        run: exclude::theirs_keeps_us_out,
+    },
+    Check {
+        scenario: Scenario::OneNode,
+        name: "ours-keeps-them-out",
+        run: exclude::ours_keeps_them_out,
+    },
+    Check {
+        scenario: Scenario::OneNode,
+        name: "no-increment-is-lost",
+        run: |scene| scene.short_mix(),
+    },
+    Check {
+        scenario: Scenario::FiveNodes,
+        name: "theirs-keeps-us-out",
+        run: exclude::theirs_keeps_us_out,
+    },
+    Check {
+        scenario: Scenario::FiveNodes,
+        name: "ours-keeps-them-out",
+        run: exclude::ours_keeps_them_out,
+    },
+    Check {
+        scenario: Scenario::FiveNodes,
+        name: "no-increment-is-lost",
+        run: |scene| scene.short_mix(),
     },
     Check {
         scenario: Scenario::Extend,
@@ -238,10 +288,12 @@ mod tests {
         let of_versions = |check: &&Check| check.scenario == Scenario::Versions;
         let others = CHECKS.len() - CHECKS.iter().filter(of_versions).count();
         assert_eq!(count("node-redlock4"), others);
-        assert_eq!(count("redis-py"), others - 2);
+        // On one node only.
+        let of_quorums = 8;
+        assert_eq!(count("redis-py"), others - of_quorums);
         assert_eq!(count("redlock-py"), others - 2);
-        assert_eq!(count("php-lock"), others - 4);
-        assert_eq!(count("earlier-fenced"), CHECKS.len() - 2);
-        assert_eq!(count("earlier-plain-one"), CHECKS.len() - 4);
+        assert_eq!(count("php-lock"), others - of_quorums - 2);
+        assert_eq!(count("earlier-fenced"), CHECKS.len() - of_quorums);
+        assert_eq!(count("earlier-plain-one"), CHECKS.len() - of_quorums - 2);
     }
 }

@@ -90,12 +90,18 @@ impl NodeSet {
         Ok(most)
     }
 
-    /// What stands under a key on each node that lives.
+    /// What stands under a key on each node that lives: the value, or of a hash its first field.
     pub(crate) fn values(&self, key: &str) -> Fallible<Vec<Option<String>>> {
         let living = self.servers.iter().filter(|server| server.pid().is_some());
         living
             .map(|server| {
-                let value = server.command(&["GET", key])?;
+                let value = match server.command(&["GET", key]) {
+                    Err(error) if error.to_string().starts_with("WRONGTYPE") => {
+                        let fields = server.command(&["HKEYS", key])?;
+                        return Ok(fields.texts().first().map(|&field| field.to_owned()));
+                    }
+                    other => other?,
+                };
                 Ok(value.text().map(str::to_owned))
             })
             .collect()

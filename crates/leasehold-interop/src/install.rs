@@ -19,32 +19,34 @@ pub(crate) struct Installed {
     pub(crate) peer: &'static Peer,
     /// Where its packages, its shim and its logs are.
     folder: PathBuf,
-    /// Of leasehold as it was: its program, or why it cannot be built.
-    earlier: Option<Result<PathBuf, String>>,
+    /// Of what is compiled: its program, or why it cannot be built.
+    program: Option<Result<PathBuf, String>>,
 }
 
 impl Installed {
-    /// Installs what a peer needs into a folder of its own, unless it is there. What npm and pip have to say goes to a
-    /// file.
+    /// Installs what a peer needs into a folder of its own, unless it is there. What npm, pip, go and mvn have to say goes
+    /// to a file.
     ///
     /// # Errors
     /// Why it cannot be had here: there is no such program, or it failed.
     pub(crate) fn get(peer: &'static Peer, target: &Path) -> Result<Self, String> {
-        let folder = target.join("interop").join(peer.name);
-        let earlier = match peer.means {
-            Means::Earlier(_) => {
-                let earlier = Earlier::get(target)?;
-                Some(earlier.build().map(|()| earlier.program()))
-            }
-            _ => None,
+        let name = match peer.means {
+            // Those that share a shim share what it needs.
+            Means::Maven { shim, .. } => shim,
+            _ => peer.name,
         };
-        let installed = Self {
+        let mut installed = Self {
             peer,
-            folder,
-            earlier,
+            folder: target.join("interop").join(name),
+            program: None,
         };
+        if let Means::Earlier(_) = peer.means {
+            let earlier = Earlier::get(target)?;
+            installed.program = Some(earlier.build().map(|()| earlier.program()));
+        }
         let packages = match &peer.means {
-            Means::Npm(packages) | Means::Pip(packages) => packages,
+            Means::Npm(packages) | Means::Pip(packages) | Means::Go(packages) => packages,
+            Means::Maven { artifacts, .. } => artifacts,
             Means::Rust | Means::Played | Means::Earlier(_) => &[][..],
         };
         let (stamp, wanted) = (installed.folder.join("installed"), packages.join(" "));
@@ -64,6 +66,7 @@ impl Installed {
             .copy_shim()
             .and_then(|()| fs::write(&stamp, wanted))
             .map_err(|error| installed.wrong("cannot be written to", &error))?;
+        installed.program = installed.compile().or(installed.program.take());
         Ok(installed)
     }
 
@@ -85,9 +88,17 @@ impl Installed {
 
     fn shim(&self) -> crate::Fallible<Command> {
         let name = self.peer.name;
-        if let (Means::Earlier(kind), Some(program)) = (&self.peer.means, &self.earlier) {
-            let mut command = Command::new(program.as_ref().map_err(Clone::clone)?);
-            command.arg(kind.name());
+        if let Some(program) = &self.program {
+            let program = program.as_ref().map_err(Clone::clone)?;
+            let mut command = Command::new(program);
+            match self.peer.means {
+                Means::Earlier(kind) => drop(command.arg(kind.name())),
+                Means::Maven { .. } => {
+                    command = java(program);
+                    command.arg(format!("-Dpeer={name}")).arg("Shim");
+                }
+                _ => {}
+            }
             return Ok(command);
         }
         Ok(match self.peer.means {
@@ -101,6 +112,7 @@ impl Installed {
                 command.arg(self.folder.join(format!("{name}.shim.py")));
                 command
             }
+            Means::Go(_) | Means::Maven { .. } => return Err("is not compiled".into()),
             Means::Rust | Means::Played | Means::Earlier(_) => {
                 let mut command = Command::new(env::current_exe()?);
                 command.args(["shim", name]);
@@ -130,6 +142,31 @@ impl Installed {
                     .args(packages);
                 self.run(pip)
             }
+            Means::Go(_) => {
+                eprintln!("go gets {} for {}", packages.join(" "), self.peer.name);
+                self.copy_shim()
+                    .map_err(|error| self.wrong("cannot be written to", &error))?;
+                for words in [
+                    &["mod", "init", "shim"][..],
+                    &[&["get"], packages].concat(),
+                    // What the shim imports is got as well, so that to compile it needs no network.
+                    &["list", "-mod=mod", "-deps", "."],
+                ] {
+                    let mut go = self.go();
+                    go.args(words);
+                    self.run(go)?;
+                }
+                Ok(())
+            }
+            Means::Maven { .. } => {
+                eprintln!("mvn gets {} for {}", packages.join(" "), self.peer.name);
+                fs::write(self.folder.join("pom.xml"), project(packages))
+                    .map_err(|error| self.wrong("cannot be written to", &error))?;
+                let mut mvn = Command::new("mvn");
+                mvn.args(["--batch-mode", COPY_DEPENDENCIES, "-DoutputDirectory=lib"])
+                    .current_dir(&self.folder);
+                self.run(mvn)
+            }
             Means::Rust | Means::Played | Means::Earlier(_) => Ok(()),
         }
     }
@@ -139,10 +176,49 @@ impl Installed {
         let mut command = match self.peer.means {
             Means::Npm(_) => Command::new("node"),
             Means::Pip(_) => Command::new(self.python()),
+            Means::Go(_) => {
+                let mut go = self.go();
+                go.arg("version");
+                return self.run(go);
+            }
+            Means::Maven { .. } => {
+                let mut java = Command::new("java");
+                java.arg("-version");
+                self.run(java)?;
+                Command::new("javac")
+            }
             Means::Rust | Means::Played | Means::Earlier(_) => return Ok(()),
         };
         command.arg("--version");
         self.run(command)
+    }
+
+    /// Compiles the shim, where that is to be done. What goes wrong is no reason to skip a peer: all that it needs is there.
+    fn compile(&self) -> Option<Result<PathBuf, String>> {
+        let (compiler, program) = match self.peer.means {
+            Means::Go(_) => {
+                let mut go = self.go();
+                go.args(["build", "-mod=mod", "-buildvcs=false", "-o", "shim", "."]);
+                (go, self.folder.join("shim"))
+            }
+            Means::Maven { shim, .. } => {
+                let mut javac = Command::new("javac");
+                javac
+                    .args(["-d", "lib/classes", "-cp", "lib/*", "Line.java"])
+                    .arg(format!("{shim}.shim.java"))
+                    .current_dir(&self.folder);
+                (javac, self.folder.join("lib"))
+            }
+            _ => return None,
+        };
+        Some(self.run(compiler).map(|()| program))
+    }
+
+    /// In the folder of the shim, which is a module of its own.
+    fn go(&self) -> Command {
+        let mut go = Command::new("go");
+        go.current_dir(&self.folder).env("GOWORK", "off");
+        go
     }
 
     /// Runs a program whose output goes to the log.
@@ -173,15 +249,15 @@ impl Installed {
     /// A shim stands beside its packages, since that is where a module looks for them.
     fn copy_shim(&self) -> io::Result<()> {
         let shims = Path::new(env!("CARGO_MANIFEST_DIR")).join("shims");
-        let ending = match self.peer.means {
-            Means::Npm(_) => "mjs",
-            Means::Pip(_) => "py",
+        let name = self.peer.name;
+        let files = match self.peer.means {
+            Means::Npm(_) => ["line.mjs".to_owned(), format!("{name}.shim.mjs")],
+            Means::Pip(_) => ["line.py".to_owned(), format!("{name}.shim.py")],
+            Means::Go(_) => ["line.go".to_owned(), format!("{name}.shim.go")],
+            Means::Maven { shim, .. } => ["Line.java".to_owned(), format!("{shim}.shim.java")],
             Means::Rust | Means::Played | Means::Earlier(_) => return Ok(()),
         };
-        for file in [
-            format!("line.{ending}"),
-            format!("{}.shim.{ending}", self.peer.name),
-        ] {
+        for file in files {
             fs::copy(shims.join(&file), self.folder.join(&file))?;
         }
         Ok(())
@@ -200,10 +276,41 @@ impl Installed {
     }
 }
 
+/// A machine that is soon started, with what is in that folder.
+fn java(lib: &Path) -> Command {
+    let mut java = Command::new("java");
+    java.args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"]);
+    java.arg("-cp")
+        .arg(format!("{0}/classes:{0}/*", lib.display()));
+    java
+}
+
+/// What mvn needs to know of the artifacts, whose dependencies it looks for itself.
+fn project(artifacts: &[&str]) -> String {
+    let dependency = |artifact: &&str| {
+        let mut parts = artifact.split(':');
+        let mut element = |name: &str| {
+            let text = parts.next().unwrap_or_default();
+            format!("<{name}>{text}</{name}>")
+        };
+        let parts = ["groupId", "artifactId", "version"].map(&mut element);
+        format!("    <dependency>{}</dependency>\n", parts.concat())
+    };
+    let dependencies: String = artifacts.iter().map(dependency).collect();
+    format!(
+        "<project xmlns=\"http://maven.apache.org/POM/4.0.0\">\n  <modelVersion>4.0.0</modelVersion>\n  \
+         <groupId>shim</groupId><artifactId>shim</artifactId><version>0</version>\n  \
+         <dependencies>\n{dependencies}  </dependencies>\n</project>\n"
+    )
+}
+
+const COPY_DEPENDENCIES: &str =
+    "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies";
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::Nodes;
+    use crate::peer::{Kept, Nodes};
 
     const MISSING: Peer = Peer {
         name: "missing",
@@ -211,6 +318,7 @@ mod tests {
         means: Means::Pip(&["leasehold-no-such-package==0.0.0"]),
         nodes: Nodes::One,
         key: "{}",
+        kept: Kept::Value,
         extends: false,
     };
 
@@ -221,7 +329,7 @@ mod tests {
         let installed = Installed {
             peer: &MISSING,
             folder: folder.clone(),
-            earlier: None,
+            program: None,
         };
         let mut command = Command::new("sh");
         command.args(["-c", "echo no route >&2; exit 7"]);
@@ -235,5 +343,15 @@ mod tests {
         let why = installed.run(Command::new("leasehold-no-such-program"));
         assert!(why.unwrap_err().contains("cannot be run"));
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn artifacts_are_told_in_their_parts() {
+        let project = project(&["org.a:b-c:1.2"]);
+        let parts = "<groupId>org.a</groupId><artifactId>b-c</artifactId><version>1.2</version>";
+        assert!(
+            project.contains(&format!("<dependency>{parts}</dependency>")),
+            "{project}"
+        );
     }
 }

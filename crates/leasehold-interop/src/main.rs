@@ -7,7 +7,7 @@
 //! is built from history. `ours` is our side, and the `ground` is the servers. A
 //! `scene` has both sides on one resource, where a `check`, a `mix` or a `crowd` says what must hold. A `campaign` tries everything,
 //! the `control`s as well, and keeps a `record` of each peer, by what is known of its `differences`; the `report` tells it,
-//! and a `page` of the documentation keeps it.
+//! and a `page` of the documentation keeps it, with what became of the `fifteen` libraries of Redlock's page.
 
 #![expect(
     clippy::print_stdout,
@@ -25,6 +25,7 @@ mod control;
 mod crowd;
 mod differences;
 mod earlier;
+mod fifteen;
 mod ground;
 mod install;
 mod leasehold_library;
@@ -111,8 +112,9 @@ fn serve(name: &str) -> Fallible<()> {
 
 /// Lets a library of another language lock and unlock, and print what each cycle took, in microseconds.
 fn measure(name: &str, count: &str, urls: &[&str]) -> Fallible<()> {
+    use peer::Means::{Go, Maven, Npm, Pip};
     let peer = args::named(name)?;
-    if !matches!(peer.means, peer::Means::Npm(_) | peer::Means::Pip(_)) {
+    if !matches!(peer.means, Npm(_) | Pip(_) | Go(_) | Maven { .. }) {
         return Err(format!("{name} has no shim that measures itself").into());
     }
     let urls: Vec<String> = urls.iter().map(|&url| url.to_owned()).collect();
@@ -148,6 +150,7 @@ fn run(args: &Args) -> Fallible<bool> {
         page::write(
             &root().join("docs/COMPARE.md"),
             &format!("{results}\n{counts}"),
+            &fifteen::table(&report),
         )?;
     }
     Ok(report.is_good())

@@ -133,7 +133,7 @@ impl Mix<'_> {
                         }
                     }
                 }
-                Answer::Refused(_) => {}
+                answer if self.installed.peer.is_refusal(&answer) => {}
                 other => return Err(format!("they fail to lock: {other}").into()),
             }
             rest(uneven(THEIR_REST_MS));

@@ -252,7 +252,8 @@ pub(crate) fn hold(words: &[&str]) -> Fallible<()> {
     Ok(())
 }
 
-fn block_on<T>(work: impl Future<Output = T>) -> T {
+/// Waits for what has I/O and timers of its own.
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     runtime
         .expect("a runtime without I/O and timers needs nothing")

@@ -4,7 +4,7 @@ mod table;
 
 pub(crate) use table::{CONTROLS, PEERS};
 
-use crate::ours::Kind;
+use crate::{ours::Kind, protocol::Answer};
 
 /// A library, or the commands of one.
 #[derive(Debug)]
@@ -17,6 +17,7 @@ pub(crate) struct Peer {
     pub(crate) nodes: Nodes,
     /// Under which key it locks a name. This is what leasehold has to lock.
     pub(crate) key: &'static str,
+    pub(crate) kept: Kept,
     /// Whether a lease can be extended by the caller.
     pub(crate) extends: bool,
 }
@@ -28,12 +29,38 @@ pub(crate) enum Means {
     Npm(&'static [&'static str]),
     /// These packages, by pip.
     Pip(&'static [&'static str]),
+    /// These modules, by go.
+    Go(&'static [&'static str]),
+    /// These artifacts, by mvn, for a shim that several peers may share.
+    Maven {
+        artifacts: &'static [&'static str],
+        shim: &'static str,
+    },
     /// Compiled into this program.
     Rust,
     /// Not the library: its commands, as a recipe says.
     Played,
     /// Leasehold of the version before, with locks of this kind.
     Earlier(Kind),
+}
+
+impl Means {
+    /// A word of the table.
+    pub(crate) const fn how(&self) -> &'static str {
+        match self {
+            Self::Played => "played",
+            _ => "run",
+        }
+    }
+}
+
+/// What stands under a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// A value, as Redlock's page has it.
+    Value,
+    /// A hash, with a field for its holder: a lock of another kind, that is in the way of ours and ours of it.
+    Hash,
 }
 
 /// On how many nodes it locks.
@@ -48,6 +75,15 @@ impl Peer {
     /// The key that it sets for a name.
     pub(crate) fn key_of(&self, name: &str) -> String {
         self.key.replace("{}", name)
+    }
+
+    /// Whether this is how it says that somebody else has a lock. A lock of another kind it need not know to be one.
+    pub(crate) fn is_refusal(&self, answer: &Answer) -> bool {
+        match answer {
+            Answer::Refused(_) => true,
+            Answer::Failed(why) => self.kept == Kept::Hash && why.contains("WRONGTYPE"),
+            _ => false,
+        }
     }
 
     /// Whether it is tried with this kind of our locks. Versions of leasehold are tried with locks of one kind.
@@ -74,6 +110,8 @@ mod tests {
             let is_there = match &peer.means {
                 Means::Npm(_) => folder.join(format!("{}.shim.mjs", peer.name)).is_file(),
                 Means::Pip(_) => folder.join(format!("{}.shim.py", peer.name)).is_file(),
+                Means::Go(_) => folder.join(format!("{}.shim.go", peer.name)).is_file(),
+                Means::Maven { shim, .. } => folder.join(format!("{shim}.shim.java")).is_file(),
                 Means::Rust | Means::Earlier(_) => true,
                 Means::Played => recipe::named(peer.name).is_some(),
             };
@@ -91,11 +129,32 @@ mod tests {
     }
 
     #[test]
+    fn only_a_lock_of_another_kind_may_fail_where_it_is_refused() {
+        let peer = |name: &str| PEERS.iter().find(|peer| peer.name == name).unwrap();
+        let wrong = Answer::Failed("RedisException: WRONGTYPE Operation".to_owned());
+        assert!(peer("redisson").is_refusal(&wrong));
+        assert!(!peer("redsync").is_refusal(&wrong));
+        let other = Answer::Failed("no connection".to_owned());
+        assert!(!peer("redisson").is_refusal(&other));
+        for name in ["redisson", "redsync"] {
+            assert!(peer(name).is_refusal(&Answer::Refused(String::new())));
+            assert!(!peer(name).is_refusal(&Answer::Ready));
+        }
+    }
+
+    #[test]
     fn packages_are_pinned() {
         for peer in PEERS {
             let (packages, mark) = match peer.means {
                 Means::Npm(packages) => (packages, "@"),
                 Means::Pip(packages) => (packages, "=="),
+                Means::Go(modules) => (modules, "@v"),
+                // Group, name and version.
+                Means::Maven { artifacts, .. } => {
+                    let is_whole = |artifact: &&str| artifact.split(':').count() == 3;
+                    assert!(artifacts.iter().all(is_whole), "{}", peer.name);
+                    (artifacts, ":")
+                }
                 Means::Rust | Means::Played | Means::Earlier(_) => continue,
             };
             let is_pinned = |package: &&str| package.rfind(mark).is_some_and(|at| at > 0);

@@ -3,7 +3,7 @@
 use crate::{
     moment::{now, rest, since, uneven},
     protocol::Answer,
-    recipe::{Acquire, CleanUp, Recipe},
+    recipe::{Acquire, CleanUp, Recipe, Signs},
     serve::Library,
 };
 use leasehold_servers::{Connection, Reply};
@@ -23,7 +23,7 @@ pub(crate) struct Played {
 #[derive(Debug)]
 struct Held {
     key: String,
-    value: String,
+    value: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -42,13 +42,14 @@ impl Played {
     }
 
     /// Sends to one node after the other, as most libraries do. True where it was granted.
-    fn send(&mut self, words: &[&str]) -> Vec<bool> {
+    fn send(&mut self, words: &[&[u8]]) -> Vec<bool> {
         let nodes = self.nodes.iter_mut();
         nodes.map(|node| node.is_granted(words)).collect()
     }
 
-    fn run(&mut self, script: &str, key: &str, value: &str, ttl: &str) -> Vec<bool> {
-        self.send(&["EVAL", script, "1", key, value, ttl])
+    fn run(&mut self, script: &str, key: &str, value: &[u8], ttl: &str) -> Vec<bool> {
+        let (script, key, ttl) = (script.as_bytes(), key.as_bytes(), ttl.as_bytes());
+        self.send(&[b"EVAL", script, b"1", key, value, ttl])
     }
 
     fn is_quorum(&self, granted: &[bool]) -> bool {
@@ -57,11 +58,14 @@ impl Played {
     }
 
     /// What is left of the TTL, if the lock was won.
-    fn attempt(&mut self, key: &str, value: &str, ttl: Duration) -> Option<Duration> {
+    fn attempt(&mut self, key: &str, value: &[u8], ttl: Duration) -> Option<Duration> {
         let started = now();
         let millis = ttl.as_millis().to_string();
         let granted = match self.recipe.acquire {
-            Acquire::Set => self.send(&["SET", key, value, "NX", "PX", &millis]),
+            Acquire::Set => {
+                let (key, millis) = (key.as_bytes(), millis.as_bytes());
+                self.send(&[b"SET", key, value, b"NX", b"PX", millis])
+            }
             Acquire::Script(script) => self.run(script, key, value, &millis),
         };
         let drift = ttl / 100 + Duration::from_millis(2);
@@ -69,7 +73,8 @@ impl Played {
         if self.is_quorum(&granted) && !left.is_zero() {
             return Some(left);
         }
-        let words = ["EVAL", self.recipe.release, "1", key, value];
+        let release = self.recipe.release.as_bytes();
+        let words = [b"EVAL", release, b"1", key.as_bytes(), value];
         for (node, is_granted) in self.nodes.iter_mut().zip(granted) {
             let is_due = match self.recipe.cleans_up {
                 CleanUp::Everywhere => true,
@@ -103,10 +108,11 @@ impl Library for Played {
             if number > 0 {
                 rest(uneven(PAUSE_MS));
             }
-            let value = random_value();
+            let value = random_value(self.recipe.signs);
             if let Some(left) = self.attempt(&key, &value, ttl) {
                 let answer = Answer::Locked {
-                    value: Some(value.clone()),
+                    // What is no text goes into no line.
+                    value: String::from_utf8(value.clone()).ok(),
                     validity: Some(left),
                     token: None,
                 };
@@ -147,7 +153,7 @@ impl Library for Played {
 
 impl Node {
     /// Whether the node says `OK` or 1. One that is away says nothing.
-    fn is_granted(&mut self, words: &[&str]) -> bool {
+    fn is_granted(&mut self, words: &[&[u8]]) -> bool {
         if self.connection.is_none() {
             self.connection = Connection::open(self.port).ok();
         }
@@ -164,10 +170,18 @@ impl Node {
     }
 }
 
-/// 32 hexadecimal digits. Each `RandomState` has keys of its own.
-fn random_value() -> String {
+/// 32 hexadecimal digits, or 16 bytes that are no text. Each `RandomState` has keys of its own.
+fn random_value(signs: Signs) -> Vec<u8> {
     let random = || RandomState::new().hash_one(0);
-    format!("{:016x}{:016x}", random(), random())
+    match signs {
+        Signs::Text => format!("{:016x}{:016x}", random(), random()).into_bytes(),
+        Signs::Bytes => {
+            let mut value = [random().to_be_bytes(), random().to_be_bytes()].concat();
+            // Begins no character.
+            value[0] = 0xff;
+            value
+        }
+    }
 }
 
 const PAUSE_MS: u64 = 20;

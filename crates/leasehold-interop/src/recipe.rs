@@ -10,6 +10,7 @@ pub(crate) struct Recipe {
     /// Under which key it locks a name.
     pub(crate) key: &'static str,
     pub(crate) acquire: Acquire,
+    pub(crate) signs: Signs,
     /// Scripts get the key as `KEYS[1]`, the value as `ARGV[1]` and the TTL as `ARGV[2]`.
     pub(crate) release: &'static str,
     pub(crate) extend: Option<&'static str>,
@@ -25,6 +26,14 @@ pub(crate) enum Acquire {
     /// `SET key value NX PX ttl`.
     Set,
     Script(&'static str),
+}
+
+/// What its values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signs {
+    Text,
+    /// 16 bytes, which are no text.
+    Bytes,
 }
 
 /// Where a try that failed is taken back.
@@ -49,23 +58,12 @@ const fn majority_and_a_half(nodes: usize) -> usize {
     if nodes == 1 { 1 } else { nodes.div_ceil(2) + 1 }
 }
 
-const RECIPES: [Recipe; 8] = [
-    Recipe {
-        name: "redsync",
-        key: "{}",
-        acquire: Acquire::Set,
-        release: "local v = redis.call('GET', KEYS[1])
-            if v == ARGV[1] then return redis.call('DEL', KEYS[1]) end
-            if v == false then return -1 end
-            return 0",
-        extend: Some(COMPARE_AND_EXPIRE),
-        quorum: majority,
-        cleans_up: CleanUp::Everywhere,
-    },
+const RECIPES: [Recipe; 12] = [
     Recipe {
         name: "redlock-rb",
         key: "{}",
         acquire: Acquire::Script(FREE_OR_OWN_AND_SET),
+        signs: Signs::Text,
         release: COMPARE_AND_DELETE,
         // By default it takes what is free as well.
         extend: Some(FREE_OR_OWN_AND_SET),
@@ -76,6 +74,7 @@ const RECIPES: [Recipe; 8] = [
         name: "redlock-php",
         key: "{}",
         acquire: Acquire::Set,
+        signs: Signs::Text,
         release: COMPARE_AND_DELETE,
         extend: None,
         quorum: majority_and_a_half,
@@ -85,6 +84,7 @@ const RECIPES: [Recipe; 8] = [
         name: "redis-distlock",
         key: "{}",
         acquire: Acquire::Set,
+        signs: Signs::Text,
         release: COMPARE_AND_DELETE,
         extend: Some(
             "if redis.call('SET', KEYS[1], ARGV[1], 'XX', 'PX', ARGV[2]) then return 1 end
@@ -98,6 +98,7 @@ const RECIPES: [Recipe; 8] = [
         name: "redlock-net",
         key: "redlock:{}",
         acquire: Acquire::Set,
+        signs: Signs::Text,
         release: COMPARE_AND_DELETE,
         extend: Some(
             "local v = redis.call('GET', KEYS[1])
@@ -112,16 +113,43 @@ const RECIPES: [Recipe; 8] = [
         name: "php-lock",
         key: "php-malkusch-lock:{}",
         acquire: Acquire::Set,
+        signs: Signs::Text,
         release: COMPARE_AND_DELETE,
         extend: None,
         quorum: majority,
         cleans_up: CleanUp::WhereGranted,
+    },
+    Recipe {
+        name: "php-redis-lock",
+        extend: Some(COMPARE_AND_EXPIRE),
+        cleans_up: CleanUp::Nowhere,
+        ..REDLOCK
+    },
+    Recipe {
+        name: "redlock-cpp",
+        ..REDLOCK
+    },
+    Recipe {
+        name: "redlock-cs",
+        signs: Signs::Bytes,
+        ..REDLOCK
+    },
+    Recipe {
+        name: "scarletlock",
+        cleans_up: CleanUp::WhereGranted,
+        ..REDLOCK
+    },
+    Recipe {
+        name: "redlock4net",
+        signs: Signs::Bytes,
+        ..REDLOCK
     },
     // The controls: each breaks one rule, and must be found out.
     Recipe {
         name: "elsewhere",
         key: "{}:elsewhere",
         acquire: Acquire::Set,
+        signs: Signs::Text,
         release: COMPARE_AND_DELETE,
         extend: Some(COMPARE_AND_EXPIRE),
         quorum: majority,
@@ -131,12 +159,25 @@ const RECIPES: [Recipe; 8] = [
         name: "ruthless",
         key: "{}",
         acquire: Acquire::Set,
+        signs: Signs::Text,
         release: "return redis.call('DEL', KEYS[1])",
         extend: Some("return redis.call('PEXPIRE', KEYS[1], ARGV[2])"),
         quorum: majority,
         cleans_up: CleanUp::Nowhere,
     },
 ];
+
+/// As the page has it, without an extension.
+const REDLOCK: Recipe = Recipe {
+    name: "",
+    key: "{}",
+    acquire: Acquire::Set,
+    signs: Signs::Text,
+    release: COMPARE_AND_DELETE,
+    extend: None,
+    quorum: majority,
+    cleans_up: CleanUp::Everywhere,
+};
 
 const COMPARE_AND_DELETE: &str =
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
@@ -163,7 +204,7 @@ mod tests {
 
     #[test]
     fn recipes_are_found_by_name() {
-        assert!(named("redsync").is_some_and(|recipe| recipe.extend.is_some()));
-        assert!(named("redsync4").is_none());
+        assert!(named("redlock-rb").is_some_and(|recipe| recipe.extend.is_some()));
+        assert!(named("redlock-rb2").is_none());
     }
 }

@@ -16,6 +16,8 @@ pub(crate) struct Record {
     pub(crate) kind: Kind,
     pub(crate) findings: Vec<Finding>,
     pub(crate) figures: Option<Figures>,
+    /// What is said where a lock of another kind stands: each once.
+    pub(crate) said: Vec<String>,
 }
 
 /// One check.
@@ -83,6 +85,15 @@ impl Record {
             .filter(|finding| finding.check.scenario == scenario)
             .map(|finding| &finding.verdict)
             .max()
+    }
+
+    /// Keeps what is said, unless it was said before.
+    pub(crate) fn note(&mut self, said: Vec<String>) {
+        for words in said {
+            if !self.said.contains(&words) {
+                self.said.push(words);
+            }
+        }
     }
 
     /// Adds what a check found.

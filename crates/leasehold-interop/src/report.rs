@@ -41,6 +41,7 @@ impl Report {
             text += "\nWhat differs, as is known:\n\n";
             text += &differences;
         }
+        text += &self.sayings();
         if !self.skipped.is_empty() {
             // Without the reasons, which name files of one machine.
             let names: Vec<_> = self.skipped.iter().map(|(peer, _)| peer.name).collect();
@@ -50,6 +51,21 @@ impl Report {
             );
         }
         text
+    }
+
+    /// What is said where a lock of another kind stands.
+    fn sayings(&self) -> String {
+        let mut text = String::new();
+        for record in self.records.iter().filter(|record| !record.said.is_empty()) {
+            let (peer, kind) = (record.peer.name, record.kind.name());
+            let _ = writeln!(text, "* {peer}, {kind}: {}", record.said.join("; "));
+        }
+        match text.is_empty() {
+            true => text,
+            false => format!(
+                "\nWhat is said of locks of another kind, which are in the way of ours, and ours of them:\n\n{text}"
+            ),
+        }
     }
 
     /// Who was skipped, and why. Empty if nobody was.
@@ -122,7 +138,7 @@ impl Report {
     }
 
     fn rows(&self) -> Vec<Vec<String>> {
-        let mut head = vec!["peer".to_owned(), "what ran".to_owned()];
+        let mut head = vec!["peer".to_owned(), "what".to_owned(), "how".to_owned()];
         head.extend(Scenario::ALL.map(|scenario| scenario.name().to_owned()));
         let mut rows = vec![head];
         for peer in PEERS {
@@ -134,9 +150,14 @@ impl Report {
             if records.is_empty() && !is_skipped {
                 continue;
             }
-            let mut row = vec![peer.name.to_owned(), peer.about.to_owned()];
+            let how = if is_skipped {
+                "skipped"
+            } else {
+                peer.means.how()
+            };
+            let mut row = vec![peer.name.to_owned(), peer.about.to_owned(), how.to_owned()];
             row.extend(Scenario::ALL.map(|scenario| match is_skipped {
-                true => "skipped".to_owned(),
+                true => "–".to_owned(),
                 false => cell(&records, scenario),
             }));
             rows.push(row);
@@ -219,7 +240,7 @@ fn cell(records: &[&Record], scenario: Scenario) -> String {
 }
 
 /// A table whose source can be read as well.
-fn aligned(rows: &[Vec<String>]) -> String {
+pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -248,8 +269,9 @@ pub(crate) fn list() -> String {
     for peer in PEERS {
         let _ = writeln!(
             text,
-            "  {:<18} {}; locks the key {}",
+            "  {:<18} {}: {}; locks the key {}",
             peer.name,
+            peer.means.how(),
             peer.about,
             peer.key_of("NAME")
         );

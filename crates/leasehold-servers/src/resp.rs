@@ -41,7 +41,7 @@ impl Connection {
     /// # Errors
     /// If the connection broke or the answer did not come in time. An error that the server answers
     /// comes back as an error of kind [`Other`](io::ErrorKind::Other) with the server's words.
-    pub fn command(&mut self, words: &[&str]) -> io::Result<Reply> {
+    pub fn command(&mut self, words: &[impl AsRef<[u8]>]) -> io::Result<Reply> {
         self.send(words)?;
         self.receive()
     }
@@ -50,10 +50,13 @@ impl Connection {
     ///
     /// # Errors
     /// If the connection is broken.
-    pub fn send(&mut self, words: &[&str]) -> io::Result<()> {
+    pub fn send(&mut self, words: &[impl AsRef<[u8]>]) -> io::Result<()> {
         let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
         for word in words {
-            bytes.extend_from_slice(format!("${}\r\n{word}\r\n", word.len()).as_bytes());
+            let word = word.as_ref();
+            bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+            bytes.extend_from_slice(word);
+            bytes.extend_from_slice(b"\r\n");
         }
         self.stream.get_mut().write_all(&bytes)
     }
@@ -161,6 +164,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::{io::Read, net::TcpListener};
 
     #[test]
     fn every_kind_of_answer_is_read() {
@@ -173,6 +177,18 @@ mod tests {
         assert_eq!(next().unwrap().text(), Some("a\r\n"));
         assert_eq!(next().unwrap().texts(), ["x", "ERR y"]);
         assert_eq!(next().unwrap_err(), "NOAUTH z");
+    }
+
+    #[test]
+    fn words_may_be_of_any_bytes() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut connection = Connection::open(port).unwrap();
+        connection.send(&[&b"ECHO"[..], &[0xff, 0]]).unwrap();
+        let sent = b"*2\r\n$4\r\nECHO\r\n$2\r\n\xff\0\r\n";
+        let mut bytes = [0; 22];
+        listener.accept().unwrap().0.read_exact(&mut bytes).unwrap();
+        assert_eq!(&bytes, sent);
     }
 
     #[test]

@@ -98,4 +98,4 @@ fn interop() -> Fallible<PathBuf> {
 }
 
 /// Those that most people use.
-pub(super) const PEERS: [&str; 3] = ["node-redlock5", "redlock-py", "pottery"];
+pub(super) const PEERS: [&str; 4] = ["node-redlock5", "redlock-py", "pottery", "redsync"];

@@ -1,6 +1,6 @@
 //! Who is tried.
 
-use super::{Means, Nodes, Peer};
+use super::{Kept, Means, Nodes, Peer};
 use crate::ours::Kind;
 
 /// Everybody else, and ourselves as we were.
@@ -114,8 +114,61 @@ pub(crate) const PEERS: &[Peer] = &[
     },
     Peer {
         name: "redsync",
-        about: "the commands of redsync 4 (Go)",
-        ..PLAYED
+        about: "redsync 4.18.1 for Go, on go-redis 9",
+        means: Means::Go(&["github.com/go-redsync/redsync/v4@v4.18.1", GO_REDIS]),
+        ..REDLOCK
+    },
+    Peer {
+        name: "redislock",
+        about: "bsm/redislock 0.9.4 for Go, on go-redis 9",
+        means: Means::Go(&["github.com/bsm/redislock@v0.9.4", GO_REDIS]),
+        nodes: Nodes::One,
+        ..REDLOCK
+    },
+    Peer {
+        name: "rueidislock",
+        about: "rueidislock 1.0.79 for Go, with one key for each lock",
+        means: Means::Go(&["github.com/redis/rueidis@v1.0.79", GO_REDIS]),
+        nodes: Nodes::One,
+        key: "rueidislock:0:{}",
+        extends: false,
+        ..REDLOCK
+    },
+    Peer {
+        name: "redisson",
+        about: "the RLock of Redisson 4.7.0 for Java",
+        nodes: Nodes::One,
+        ..REDISSON
+    },
+    Peer {
+        name: "redisson-fenced",
+        about: "the RFencedLock of Redisson 4.7.0 for Java",
+        nodes: Nodes::One,
+        ..REDISSON
+    },
+    Peer {
+        name: "redisson-redlock",
+        about: "the RedissonRedLock of Redisson 4.7.0 for Java",
+        ..REDISSON
+    },
+    Peer {
+        name: "redisson-multilock",
+        about: "the RedissonMultiLock of Redisson 4.7.0 for Java",
+        ..REDISSON
+    },
+    Peer {
+        name: "spring-integration",
+        about: "the RedisLockRegistry of Spring Integration 7.0.7 for Java, on Lettuce",
+        means: Means::Maven {
+            artifacts: &[
+                "org.springframework.integration:spring-integration-redis:7.0.7",
+                "io.lettuce:lettuce-core:6.8.1.RELEASE",
+            ],
+            shim: "spring-integration",
+        },
+        nodes: Nodes::One,
+        key: "locks:{}",
+        ..REDLOCK
     },
     Peer {
         name: "redlock-rb",
@@ -147,6 +200,37 @@ pub(crate) const PEERS: &[Peer] = &[
         about: "the commands of Redis::DistLock 0.07 (Perl)",
         ..PLAYED
     },
+    Peer {
+        name: "php-redis-lock",
+        about: "the commands of cheprasov/php-redis-lock 1 (PHP)",
+        nodes: Nodes::One,
+        ..PLAYED
+    },
+    Peer {
+        name: "redlock-cpp",
+        about: "the commands of jacket-code/redlock-cpp (C++)",
+        // Its `ContinueLock` goes on with what it has locked itself, and not with what `Lock` has.
+        extends: false,
+        ..PLAYED
+    },
+    Peer {
+        name: "redlock-cs",
+        about: "the commands of kidfashion/redlock-cs (C#)",
+        extends: false,
+        ..PLAYED
+    },
+    Peer {
+        name: "scarletlock",
+        about: "the commands of ScarletLock (C#)",
+        extends: false,
+        ..PLAYED
+    },
+    Peer {
+        name: "redlock4net",
+        about: "the commands of Redlock4Net (C#)",
+        extends: false,
+        ..PLAYED
+    },
 ];
 
 /// Clients that break a rule, so that the checks have something to find.
@@ -169,7 +253,19 @@ const REDLOCK: Peer = Peer {
     means: Means::Rust,
     nodes: Nodes::Quorum,
     key: "{}",
+    kept: Kept::Value,
     extends: true,
+};
+
+/// Which of its locks, the shim knows by the name of the peer.
+const REDISSON: Peer = Peer {
+    means: Means::Maven {
+        artifacts: &["org.redisson:redisson:4.7.0"],
+        shim: "redisson",
+    },
+    kept: Kept::Hash,
+    extends: false,
+    ..REDLOCK
 };
 
 const PLAYED: Peer = Peer {
@@ -178,4 +274,5 @@ const PLAYED: Peer = Peer {
 };
 
 const IOREDIS: &str = "ioredis@5.11.1";
+const GO_REDIS: &str = "github.com/redis/go-redis/v9@v9.23.0";
 const REDIS_PY: &str = "redis==8.1.0";

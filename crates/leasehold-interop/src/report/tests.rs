@@ -9,6 +9,7 @@ fn record(name: &str, kind: Kind, flaws: &[(&str, &str)], differences: &str) -> 
         kind,
         findings: Vec::new(),
         figures: None,
+        said: Vec::new(),
     };
     for check in CHECKS.iter().filter(|check| check.is_for(peer)) {
         let flaw = flaws.iter().find(|(path, _)| *path == check.path());
@@ -38,12 +39,41 @@ fn the_table_has_a_row_for_each_peer_and_a_column_for_each_scenario() {
     assert_eq!(rows.len(), 4);
     assert!(
         rows.iter()
-            .all(|row| row.matches('|').count() == Scenario::ALL.len() + 3)
+            .all(|row| row.matches('|').count() == Scenario::ALL.len() + 4)
     );
     // One node has no quorum of which one could be dead.
     assert!(rows[3].contains("| –"), "{}", rows[3]);
     assert!(report(&[], "").is_good());
     assert_eq!(report(&[], "").failures(), "");
+}
+
+#[test]
+fn the_table_tells_who_was_run_and_who_was_played() {
+    let mut report = report(&[], "");
+    report
+        .records
+        .push(record("redlock-rb", Kind::Plain, &[], ""));
+    let text = report.markdown();
+    let how = |peer: &str| {
+        let row = text.lines().find(|line| line.starts_with(peer)).unwrap();
+        row.split('|').nth(3).unwrap().trim().to_owned()
+    };
+    assert_eq!(how("| redis-py "), "run");
+    assert_eq!(how("| redlock-rb "), "played");
+}
+
+#[test]
+fn what_is_said_of_another_kind_is_told_once() {
+    let mut report = report(&[], "");
+    assert!(!report.markdown().contains("of another kind"));
+    for _ in 0..2 {
+        report.records[0].note(vec!["it says no".to_owned()]);
+    }
+    assert!(
+        report
+            .markdown()
+            .contains("* redlock-ng, plain: it says no\n")
+    );
 }
 
 #[test]
