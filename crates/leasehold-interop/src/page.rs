@@ -10,12 +10,25 @@ pub(crate) fn write(path: &Path, results: &str) -> Fallible<()> {
     Ok(fs::write(path, page)?)
 }
 
-fn replaced(page: &str, results: &str) -> Option<String> {
-    let (head, rest) = page.split_once(BEGIN)?;
-    let (_, tail) = rest.split_once(END)?;
-    let results = results.trim();
-    Some(format!("{head}{BEGIN}\n\n{results}\n\n{END}{tail}"))
+/// The same for what was seen of lock commands.
+pub(crate) fn write_commands(path: &Path, table: &str) -> Fallible<()> {
+    let page = fs::read_to_string(path)?;
+    let page = between(&page, COMMANDS, table).ok_or("docs/COMPARE.md has lost its markers")?;
+    Ok(fs::write(path, page)?)
 }
+
+fn replaced(page: &str, results: &str) -> Option<String> {
+    between(page, [BEGIN, END], results)
+}
+
+fn between(page: &str, [begin, end]: [&str; 2], results: &str) -> Option<String> {
+    let (head, rest) = page.split_once(begin)?;
+    let (_, tail) = rest.split_once(end)?;
+    let results = results.trim();
+    Some(format!("{head}{begin}\n\n{results}\n\n{end}{tail}"))
+}
+
+const COMMANDS: [&str; 2] = ["<!-- commands: begin -->", "<!-- commands: end -->"];
 
 const BEGIN: &str = "<!-- interop: begin -->";
 const END: &str = "<!-- interop: end -->";
