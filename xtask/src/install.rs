@@ -2,7 +2,7 @@
 
 mod debian;
 
-use leasehold_servers::{Postgres, PostgresError, ServerBinary};
+use leasehold_servers::{DatabaseError, MariaDb, Postgres, ServerBinary};
 use std::{
     env,
     fs::{self, Permissions},
@@ -39,10 +39,21 @@ pub(crate) fn server(target: &Path) -> Result<ServerBinary, String> {
 /// Finds PostgreSQL, or installs it with apt. Without it the tests that need it are skipped.
 pub(crate) fn postgres() -> Option<PathBuf> {
     let mut found = Postgres::find();
-    if matches!(found, Err(PostgresError::Missing { named: None })) {
+    if matches!(found, Err(DatabaseError::Missing { named: None, .. })) {
         println!("no PostgreSQL found; installing it");
         with_apt(APT_POSTGRES);
         found = Postgres::find();
+    }
+    found.map_err(|error| println!("{error}")).ok()
+}
+
+/// Finds MariaDB, or installs it with apt. Without it the tests that need it are skipped.
+pub(crate) fn mariadb() -> Option<PathBuf> {
+    let mut found = MariaDb::find();
+    if matches!(found, Err(DatabaseError::Missing { named: None, .. })) {
+        println!("no MariaDB found; installing it");
+        with_apt(APT_MARIADB);
+        found = MariaDb::find();
     }
     found.map_err(|error| println!("{error}")).ok()
 }
@@ -258,8 +269,8 @@ const APT_REDIS: &str = "apt-get install -y --no-upgrade --no-install-recommends
 // It brings python3 where that is missing too. Packages are put into a folder (`--target`), for which pip needs no venv.
 const APT_PIP: &str = "apt-get install -y --no-upgrade --no-install-recommends python3-pip";
 
-/// Programs: one makes certificates, the other shares timestamp locks.
-const TOOLS: [(&str, &str); 2] = [
+/// Programs: one makes certificates, one shares timestamp locks, one is a client of databases.
+const TOOLS: [(&str, &str); 3] = [
     (
         "openssl",
         "apt-get install -y --no-upgrade --no-install-recommends openssl",
@@ -268,7 +279,15 @@ const TOOLS: [(&str, &str); 2] = [
         "python3",
         "apt-get install -y --no-upgrade --no-install-recommends python3",
     ),
+    (
+        "sqlite3",
+        "apt-get install -y --no-upgrade --no-install-recommends sqlite3",
+    ),
 ];
+
+// Services are not started: the policy above.
+const APT_MARIADB: &str =
+    "apt-get install -y --no-upgrade --no-install-recommends mariadb-server mariadb-client";
 
 // The package would make a cluster, and start it with the machine from then on.
 const APT_POSTGRES: &str = "\

@@ -8,6 +8,45 @@ use std::{
     process::{Command, ExitCode},
 };
 
+/// Runs other lock commands beside ours. `further` goes to the program.
+pub(crate) fn commands(root: &Path, further: &[&str]) -> ExitCode {
+    let server = match install::server(&target_folder(root)) {
+        Ok(server) => server,
+        Err(reason) => {
+            println!("{reason}");
+            return ExitCode::FAILURE;
+        }
+    };
+    for words in [
+        &["build", "--quiet", "-p", "leasehold-cli"][..],
+        &[
+            "run",
+            "--quiet",
+            "-p",
+            "leasehold-interop",
+            "--",
+            "commands",
+        ],
+    ] {
+        let is_build = words.contains(&"build");
+        let status = Command::new(env!("CARGO"))
+            .current_dir(root)
+            .args(words)
+            .args(if is_build { &[] } else { further })
+            .env("LEASEHOLD_SERVER", server.path())
+            .status();
+        match status {
+            Ok(status) if status.success() => {}
+            Ok(_) => return ExitCode::FAILURE,
+            Err(error) => {
+                println!("cargo cannot be run: {error}");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}
+
 /// Runs the other libraries. `further` goes to the program.
 pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
     let server = match install::server(&target_folder(root)) {

@@ -1,5 +1,5 @@
-//! Everything a contributor types: `cargo xtask test`, `sim`, `model`, `mutants`, `chaos`, `bench`, `interop`, `examples`,
-//! `package`, `picture` and `tidy`.
+//! Everything a contributor types: `cargo xtask test`, `sim`, `model`, `mutants`, `chaos`, `bench`, `interop`,
+//! `compare-commands`, `examples`, `package`, `picture` and `tidy`.
 
 #![expect(clippy::print_stdout, reason = "this is what its output is for")]
 
@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         ["chaos", further @ ..] => chaos::run(&root(), further),
         ["bench", further @ ..] => bench::run(&root(), further),
         ["interop", further @ ..] => interop::run(&root(), further),
+        ["compare-commands", further @ ..] => interop::commands(&root(), further),
         ["examples"] => examples::run(&root()),
         ["picture"] => picture::run(&root()),
         ["package", further @ ..] => package::run(&root(), further),
@@ -114,6 +115,8 @@ usage: cargo xtask COMMAND
                         `--help` tells more
   interop [ARGUMENTS]   lock the same resources with other people's libraries, which it installs; `--quick` for
                         mixes of seconds; `--help` tells more
+  compare-commands      run other people's lock commands, as far as they are here, beside `leasehold run`;
+                        `--write-docs` writes what was seen into docs/COMPARE.md
   examples              build and try the examples that are crates of their own, below examples/
   picture               draw the terminal that the README shows, from a run of the command
   package [ARGUMENTS]   make the packages as they would be published, build them, and say what they lack;

@@ -39,6 +39,7 @@ pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
         server: None,
         more_servers: Vec::new(),
         postgres: None,
+        mariadb: None,
         programs: Vec::new(),
         skips: Skips::new(file),
         took: Vec::new(),
@@ -61,6 +62,7 @@ struct Run {
     /// Of other kinds, for what not every server has.
     more_servers: Vec<PathBuf>,
     postgres: Option<PathBuf>,
+    mariadb: Option<PathBuf>,
     /// The test programs, and the tests of each.
     programs: Vec<(Program, Vec<String>)>,
     skips: Skips,
@@ -174,6 +176,10 @@ impl Run {
         self.postgres = install::postgres();
         if let Some(program) = &self.postgres {
             println!("PostgreSQL, {}", program.display());
+        }
+        self.mariadb = install::mariadb();
+        if let Some(program) = &self.mariadb {
+            println!("MariaDB, {}", program.display());
         }
         Ok(())
     }
@@ -344,6 +350,9 @@ impl Run {
         }
         if let Some(program) = &self.postgres {
             command.env("LEASEHOLD_POSTGRES", program);
+        }
+        if let Some(program) = &self.mariadb {
+            command.env("LEASEHOLD_MARIADB", program);
         }
     }
 }

@@ -7,7 +7,8 @@
 //! is built from history. `ours` is our side, and the `ground` is the servers. A
 //! `scene` has both sides on one resource, where a `check`, a `mix` or a `crowd` says what must hold. A `campaign` tries everything,
 //! the `control`s as well, and keeps a `record` of each peer, by what is known of its `differences`; the `report` tells it,
-//! and a `page` of the documentation keeps it, with what became of the `fifteen` libraries of Redlock's page.
+//! and a `page` of the documentation keeps it, with what became of the `fifteen` libraries of Redlock's page. Beside all
+//! that, `commands` are seen at work, as `cargo xtask compare-commands`.
 
 #![expect(
     clippy::print_stdout,
@@ -21,6 +22,7 @@
 mod args;
 mod campaign;
 mod check;
+mod commands;
 mod control;
 mod crowd;
 mod differences;
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         ["hold", further @ ..] => ours::hold(further).map(|()| true),
         // What the benchmark asks for.
         ["cycles", name, count, urls @ ..] => measure(name, count, urls).map(|()| true),
+        ["commands", further @ ..] => commands::run(further).map(|()| true),
         ["help" | "--help" | "-h"] => {
             println!("{}", args::USAGE);
             Ok(true)

@@ -24,6 +24,13 @@ fn replaced(page: &str, name: &str, text: &str) -> Option<String> {
     Some(format!("{head}{begin}\n\n{text}\n\n{end}{tail}"))
 }
 
+/// The same for what was seen of lock commands.
+pub(crate) fn write_commands(path: &Path, table: &str) -> Fallible<()> {
+    let page = fs::read_to_string(path)?;
+    let page = replaced(&page, "commands", table).ok_or("docs/COMPARE.md has lost its markers")?;
+    Ok(fs::write(path, page)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,7 +48,7 @@ mod tests {
     #[test]
     fn the_page_has_a_place_for_all_that_is_written() {
         let page = fs::read_to_string(root().join("docs/COMPARE.md")).unwrap();
-        for name in ["interop", "fifteen"] {
+        for name in ["interop", "fifteen", "commands"] {
             assert!(replaced(&page, name, "").is_some(), "{name}");
         }
     }

@@ -5,7 +5,7 @@
 //! * [`ServerSet`] is several of them, the usual need of a quorum.
 //! * [`Sentinel`] watches a server and its replicas, and makes one of these the master when that is gone.
 //! * [`Fleet`] is several that outlive the process that started them: `leasehold servers start`.
-//! * [`Postgres`] is a database, for what locks protect.
+//! * [`Postgres`] and [`MariaDb`] are databases, for what locks protect.
 //! * [`Proxy`] stands before a server and delays, swallows or cuts what passes.
 //! * [`Keeper`] and [`Nutcracker`] stand before servers and hide that they restart.
 //! * [`ahead_since_boot`] runs a program where the clock shows another time.
@@ -16,10 +16,12 @@
 
 mod binary;
 mod certificates;
+mod database;
 mod fleet;
 mod keeper;
 mod launch;
 mod leftovers;
+mod mariadb;
 mod nutcracker;
 mod port;
 mod postgres;
@@ -36,12 +38,14 @@ mod wait;
 
 pub use binary::{FindError, ServerBinary, Version};
 pub use certificates::Certificates;
+pub use database::DatabaseError;
 pub use fleet::{Fleet, FleetError, Member};
 pub use keeper::Keeper;
 pub use launch::StartError;
 pub use leftovers::stop_leftovers;
+pub use mariadb::MariaDb;
 pub use nutcracker::Nutcracker;
-pub use postgres::{Postgres, PostgresError};
+pub use postgres::Postgres;
 pub use proxy::{Mode, Proxy};
 pub use resp::{Connection, Reply};
 pub use sentinel::Sentinel;

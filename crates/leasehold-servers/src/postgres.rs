@@ -1,12 +1,16 @@
 //! A PostgreSQL server, for what is to be protected by fencing tokens.
 
-use crate::{binary::is_program, scratch::Scratch, wait};
-use rustix::process::{Pid, Signal, geteuid, kill_process};
+use crate::{
+    binary::is_program,
+    database::{self, DatabaseError, Kind, User, text_of},
+    scratch::Scratch,
+    wait,
+};
+use rustix::process::{Pid, Signal, kill_process};
 use std::{
-    env, fmt, fs, io,
-    os::unix::{fs::chown, process::CommandExt},
+    env, fs,
     path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
+    process::Child,
     time::Duration,
 };
 
@@ -24,7 +28,7 @@ use std::{
 ///     let server = Postgres::start()?;
 ///     assert!(server.folder().join(".s.PGSQL.5432").exists());
 /// }
-/// # Ok::<(), leasehold_servers::PostgresError>(())
+/// # Ok::<(), leasehold_servers::DatabaseError>(())
 /// ```
 #[derive(Debug)]
 pub struct Postgres {
@@ -38,8 +42,8 @@ impl Postgres {
     /// `LEASEHOLD_POSTGRES` names; then in the directories of `PATH`; then where Debian and others put it.
     ///
     /// # Errors
-    /// [`PostgresError::Missing`] if there is none, or if `LEASEHOLD_POSTGRES` names something else.
-    pub fn find() -> Result<PathBuf, PostgresError> {
+    /// [`DatabaseError::Missing`] if there is none, or if `LEASEHOLD_POSTGRES` names something else.
+    pub fn find() -> Result<PathBuf, DatabaseError> {
         let is_whole =
             |path: &PathBuf| is_program(path) && is_program(&path.with_file_name("initdb"));
         if let Some(named) = env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
@@ -48,43 +52,43 @@ impl Postgres {
             return if is_whole(&named) {
                 Ok(named)
             } else {
-                Err(PostgresError::Missing { named: Some(named) })
+                Err(KIND.missing(Some(named)))
             };
         }
         let path = env::var_os("PATH").unwrap_or_default();
         let folders = env::split_paths(&path).chain(installed());
         let mut programs = folders.map(|folder| folder.join("postgres"));
-        programs
-            .find(is_whole)
-            .ok_or(PostgresError::Missing { named: None })
+        programs.find(is_whole).ok_or_else(|| KIND.missing(None))
     }
 
     /// Starts a server with an empty database. Waits until it is ready, for half a minute at most.
     ///
     /// # Errors
-    /// [`PostgresError`], with what the programs said where they said something.
-    pub fn start() -> Result<Self, PostgresError> {
+    /// [`DatabaseError`], with what the programs said where they said something.
+    pub fn start() -> Result<Self, DatabaseError> {
         let program = Self::find()?;
-        let scratch = Scratch::create()?;
-        let user = User::to_run_it()?;
-        if let Some(user) = user {
-            chown(scratch.path(), Some(user.id), Some(user.group))?;
-        }
+        let scratch = Scratch::create().map_err(|error| KIND.io(error))?;
+        let user = User::to_run(KIND)?;
+        User::give(user, scratch.path()).map_err(|error| KIND.io(error))?;
         let words = ["-D", ".", "-U", USER, "-A", "trust", "-E", "UTF8"];
-        let output = User::command(user, &program.with_file_name("initdb"), scratch.path())
+        let output = KIND
+            .command(user, &program.with_file_name("initdb"), scratch.path())
             .args(words)
             .args(["--no-locale", "--no-sync", "--no-instructions"])
-            .output()?;
+            .output()
+            .map_err(|error| KIND.io(error))?;
         if !output.status.success() {
-            return Err(PostgresError::Refused(text_of(&output)));
+            return Err(KIND.refused(&text_of(&output)));
         }
-        let log = fs::File::create(scratch.path().join(LOG))?;
-        let child = User::command(user, &program, scratch.path())
+        let (out, err) = database::log(scratch.path()).map_err(|error| KIND.io(error))?;
+        let child = KIND
+            .command(user, &program, scratch.path())
             .args(["-D", ".", "-k", ".", "-F", "-c", "listen_addresses="])
             .args(["-c", "max_connections=50"])
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()?;
+            .stdout(out)
+            .stderr(err)
+            .spawn()
+            .map_err(|error| KIND.io(error))?;
         let mut server = Self { child, scratch };
         server.wait_ready()?;
         Ok(server)
@@ -103,7 +107,7 @@ impl Postgres {
         format!("host='{folder}' user={USER} dbname=postgres")
     }
 
-    fn wait_ready(&mut self) -> Result<(), PostgresError> {
+    fn wait_ready(&mut self) -> Result<(), DatabaseError> {
         let Self { child, scratch } = self;
         // Its last line says how far it is.
         let note = scratch.path().join("postmaster.pid");
@@ -116,8 +120,8 @@ impl Postgres {
         if ready == Some(true) {
             return Ok(());
         }
-        let log = fs::read_to_string(scratch.path().join(LOG)).unwrap_or_default();
-        Err(PostgresError::Refused(log))
+        let log = fs::read_to_string(scratch.path().join(database::LOG)).unwrap_or_default();
+        Err(KIND.refused(&log))
     }
 }
 
@@ -138,105 +142,6 @@ impl Drop for Postgres {
     }
 }
 
-/// Who runs it, if this user must not.
-#[derive(Clone, Copy, Debug)]
-struct User {
-    id: u32,
-    group: u32,
-}
-
-impl User {
-    fn to_run_it() -> Result<Option<Self>, PostgresError> {
-        if !geteuid().is_root() {
-            return Ok(None);
-        }
-        let found = ["postgres", "nobody"].into_iter().find_map(Self::named);
-        found.map(Some).ok_or(PostgresError::NoUser)
-    }
-
-    fn named(name: &str) -> Option<Self> {
-        let ask = |what| -> Option<u32> {
-            let output = Command::new("id").args([what, name]).output().ok()?;
-            String::from_utf8(output.stdout).ok()?.trim().parse().ok()
-        };
-        Some(Self {
-            id: ask("-u")?,
-            group: ask("-g")?,
-        })
-    }
-
-    fn command(user: Option<Self>, program: &Path, folder: &Path) -> Command {
-        let mut command = Command::new(program);
-        command.current_dir(folder).stdin(Stdio::null());
-        // Somebody's own settings must not change what is tested.
-        for (name, _) in env::vars_os() {
-            if name.to_string_lossy().starts_with("PG") {
-                command.env_remove(name);
-            }
-        }
-        if let Some(user) = user {
-            command.uid(user.id).gid(user.group);
-        }
-        command
-    }
-}
-
-/// Why there is no PostgreSQL server.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum PostgresError {
-    /// The programs are not there.
-    Missing {
-        /// What `LEASEHOLD_POSTGRES` names.
-        named: Option<PathBuf>,
-    },
-    /// Root must not run it, and there is no user `postgres` or `nobody` who could.
-    NoUser,
-    /// The programs ended, with this to say.
-    Refused(String),
-    /// The operating system refused something.
-    Io(io::Error),
-}
-
-impl fmt::Display for PostgresError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing { named: Some(path) } => {
-                let path = path.display();
-                write!(
-                    out,
-                    "{VARIABLE} names {path}, which is no postgres with initdb beside it"
-                )
-            }
-            Self::Missing { named: None } => write!(
-                out,
-                "there is no postgres with initdb on this machine; get them by `apt-get install postgresql` or `brew \
-                 install postgresql`, or let {VARIABLE} name the program postgres"
-            ),
-            Self::NoUser => out.write_str(
-                "PostgreSQL refuses to be run by root, and there is no user postgres or nobody",
-            ),
-            Self::Refused(said) => write!(out, "PostgreSQL did not start: {}", said.trim()),
-            Self::Io(error) => write!(out, "PostgreSQL did not start: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for PostgresError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io(error) => Some(error),
-            Self::Missing { .. } | Self::NoUser | Self::Refused(_) => None,
-        }
-    }
-}
-
-impl From<io::Error> for PostgresError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
 /// The folders of programs that distributions keep out of `PATH`, the newest version first.
 fn installed() -> Vec<PathBuf> {
     let mut found: Vec<(u32, PathBuf)> = Vec::new();
@@ -251,12 +156,16 @@ fn installed() -> Vec<PathBuf> {
     found.into_iter().map(|(_, folder)| folder).collect()
 }
 
-fn text_of(output: &Output) -> String {
-    let texts = [&output.stdout, &output.stderr];
-    texts.map(|text| String::from_utf8_lossy(text)).concat()
-}
-
 const VARIABLE: &str = "LEASEHOLD_POSTGRES";
+
+const KIND: Kind = Kind {
+    name: "PostgreSQL",
+    programs: "postgres with initdb",
+    hint: "`apt-get install postgresql` or `brew install postgresql`",
+    variable: VARIABLE,
+    users: ["postgres", "nobody"],
+    settings: "PG",
+};
 
 /// Debian, Red Hat, Homebrew: where versions are kept, how their folders begin, and what is in them.
 const FOLDERS: [(&str, &str, &str); 4] = [
@@ -267,7 +176,6 @@ const FOLDERS: [(&str, &str, &str); 4] = [
 ];
 
 const USER: &str = "leasehold";
-const LOG: &str = "server.log";
 
 // A loaded machine may take seconds to start a process.
 const PATIENCE: Duration = Duration::from_secs(30);

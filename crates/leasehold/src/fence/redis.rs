@@ -9,7 +9,8 @@
 //! * The fence's key must live as long as what it guards: no TTL, the same server, no eviction (`noeviction` or a
 //!   `volatile-…` policy). It holds one token as decimal text, and may guard several keys. On a Redis Cluster, all
 //!   keys of a script are in one slot: `{account/7}` and `{account/7}:fence`.
-//! * Every write to the value must be fenced. A plain `SET` beside it is not stopped.
+//! * Every write to the value must be fenced. A plain `SET` beside it is not stopped, not even behind a script in the same
+//!   `MULTI`: the server carries out what is left after an error. What belongs together belongs into one script.
 //! * A failover to a replica loses the newest writes and their tokens together, so the fence still fits the data.
 //!
 //! These servers need not be the nodes of the lock, and better are not.

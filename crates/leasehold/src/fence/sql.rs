@@ -26,7 +26,9 @@
 //! `SERIALIZABLE` the one that waited fails with SQLSTATE 40001 instead: refused as well, and to be tried again.
 //!
 //! **MySQL and MariaDB** (InnoDB): the same locks, at every isolation level, since a statement that writes looks at
-//! what is committed, not at its snapshot. The trap is the number of affected rows: these count a row only if a value
+//! what is committed, not at its snapshot. With `innodb_snapshot_isolation`, which MariaDB has on from 11.6.2, a
+//! transaction whose snapshot is older than the row fails with error 1020 instead. That, a deadlock (1213) and a wait
+//! that took too long (1205) are refusals as well: `ROLLBACK`, and try again. The trap is the number of affected rows: these count a row only if a value
 //! *changed*. A second write with the same token and the same values counts 0, as a stale one does, and must be told
 //! from it. So [`FenceTable`] is read back there in the same transaction, by [`check_newest`]. A [`RowFence`] is as
 //! well if its `UPDATE` counted 0; or let the connection count rows that were found (`CLIENT_FOUND_ROWS`; some
@@ -91,6 +93,14 @@ impl Dialect {
             Self::PostgreSql => format!("${number}"),
             Self::MySql => "?".to_owned(),
             Self::Sqlite => format!("?{number}"),
+        }
+    }
+
+    /// What makes a `SELECT` read what is committed, where a transaction would read its snapshot.
+    const fn locking(self) -> &'static str {
+        match self {
+            Self::PostgreSql | Self::Sqlite => "",
+            Self::MySql => " FOR UPDATE",
         }
     }
 }

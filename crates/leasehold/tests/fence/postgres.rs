@@ -63,11 +63,11 @@ impl Database {
     }
 }
 
-fn fences() -> FenceTable {
+pub(crate) fn fences() -> FenceTable {
     FenceTable::new(Dialect::PostgreSql, "public.fences").expect("a good name")
 }
 
-fn account() -> RowFence {
+pub(crate) fn account() -> RowFence {
     RowFence::new(Dialect::PostgreSql, "account", "id", "fence").expect("good names")
 }
 

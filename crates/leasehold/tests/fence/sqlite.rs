@@ -16,12 +16,12 @@ use std::{
 };
 
 /// A database in a file of its own, removed on drop.
-struct Database {
+pub(crate) struct Database {
     folder: PathBuf,
 }
 
 impl Database {
-    fn create(name: &str, statements: &[&str]) -> Self {
+    pub(crate) fn create(name: &str, statements: &[&str]) -> Self {
         let name = format!("leasehold-fence-{name}-{}", std::process::id());
         let folder = env::temp_dir().join(name);
         drop(fs::remove_dir_all(&folder));
@@ -34,13 +34,18 @@ impl Database {
         database
     }
 
-    fn open(&self) -> Connection {
-        let connection = Connection::open(self.folder.join("database")).expect("it opens");
+    pub(crate) fn open(&self) -> Connection {
+        let connection = Connection::open(self.file()).expect("it opens");
         connection
             .busy_timeout(Duration::from_secs(30))
             .and_then(|()| connection.execute_batch("PRAGMA synchronous = OFF"))
             .expect("it can be set");
         connection
+    }
+
+    /// Where it is.
+    pub(crate) fn file(&self) -> PathBuf {
+        self.folder.join("database")
     }
 
     fn written(&self) -> Vec<u64> {
@@ -61,15 +66,16 @@ impl Drop for Database {
     }
 }
 
-fn fences() -> FenceTable {
+pub(crate) fn fences() -> FenceTable {
     FenceTable::new(Dialect::Sqlite, "fences").expect("a good name")
 }
 
-fn account() -> RowFence {
+pub(crate) fn account() -> RowFence {
     RowFence::new(Dialect::Sqlite, "account", "id", "fence").expect("good names")
 }
 
-const LOG: &str = "CREATE TABLE log (number INTEGER PRIMARY KEY AUTOINCREMENT, token INTEGER)";
+pub(crate) const LOG: &str =
+    "CREATE TABLE log (number INTEGER PRIMARY KEY AUTOINCREMENT, token INTEGER)";
 
 fn database_with_fences(name: &str) -> Database {
     Database::create(name, &[LOG, &fences().create(), &fences().create()])

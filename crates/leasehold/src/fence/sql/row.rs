@@ -87,14 +87,16 @@ impl RowFence {
     /// The statement that reads the newest token of one row. Parameter: the row's key.
     ///
     /// After an update that counted no rows it tells why: no row, or a newer token, or, with MySQL, the same one: see
-    /// [`check_newest`](super::check_newest). It decides nothing beforehand.
+    /// [`check_newest`](super::check_newest). It decides nothing beforehand. In MySQL it locks, and so reads what is
+    /// committed: a transaction that has read before would read its snapshot, and take a stale token for the newest.
     #[must_use]
     pub fn newest(&self) -> String {
         let Self {
             table, key, fence, ..
         } = self;
         let row = self.dialect.placeholder(1);
-        format!("SELECT {fence} FROM {table} WHERE {key} = {row}")
+        let lock = self.dialect.locking();
+        format!("SELECT {fence} FROM {table} WHERE {key} = {row}{lock}")
     }
 }
 
@@ -127,6 +129,10 @@ mod tests {
         assert_eq!(
             row(Dialect::MySql).update(&[]).as_deref(),
             Ok("UPDATE bank.account SET fence = ? WHERE id = ? AND fence <= ?")
+        );
+        assert_eq!(
+            row(Dialect::MySql).newest(),
+            "SELECT fence FROM bank.account WHERE id = ? FOR UPDATE"
         );
     }
 

@@ -66,10 +66,11 @@ impl FenceTable {
                  DO UPDATE SET newest = excluded.newest WHERE f.newest <= excluded.newest"
             ),
             // Without a condition, and with the token once more: MySQL has no condition there, and it and MariaDB
-            // have different words for the row that was to be inserted.
+            // have different words for the row that was to be inserted. Cast, because a client may send a text, and
+            // MySQL compares a number and a text as texts: there "9" is greater than "10".
             Dialect::MySql => format!(
                 "INSERT INTO {table} (resource, newest) VALUES (?, ?) \
-                 ON DUPLICATE KEY UPDATE newest = GREATEST(newest, ?)"
+                 ON DUPLICATE KEY UPDATE newest = GREATEST(newest, CAST(? AS SIGNED))"
             ),
         }
     }
@@ -81,10 +82,7 @@ impl FenceTable {
     pub fn newest(&self) -> String {
         let table = &self.table;
         let name = self.dialect.placeholder(1);
-        let lock = match self.dialect {
-            Dialect::PostgreSql | Dialect::Sqlite => "",
-            Dialect::MySql => " FOR UPDATE",
-        };
+        let lock = self.dialect.locking();
         format!("SELECT newest FROM {table} WHERE resource = {name}{lock}")
     }
 }
@@ -102,7 +100,7 @@ mod tests {
                 "CREATE TABLE IF NOT EXISTS bank.fences (resource VARBINARY(1024) NOT NULL PRIMARY KEY, \
                  newest BIGINT NOT NULL) ENGINE = InnoDB",
                 "INSERT INTO bank.fences (resource, newest) VALUES (?, ?) \
-                 ON DUPLICATE KEY UPDATE newest = GREATEST(newest, ?)",
+                 ON DUPLICATE KEY UPDATE newest = GREATEST(newest, CAST(? AS SIGNED))",
                 "SELECT newest FROM bank.fences WHERE resource = ? FOR UPDATE",
             ]
         );
