@@ -184,15 +184,43 @@ fn who_has_less_patience_does_not_wait_for_who_has_more() {
 }
 
 #[test]
-fn who_is_stuck_is_rescued_though_nothing_was_due_until_something_was_posted() {
-    let guardian = Guardian::start().expect("the system has a thread to give");
-    let (puppet, _) = watched(true);
-    guardian.add(Arc::<Puppet>::clone(&puppet));
-    *puppet.look.lock().expect("nobody panics with it") = rest(0, Instant::ORIGIN);
-    let give_up = Clock::system().now().saturating_add(30_000 * MS);
-    while puppet.rescued.load(Ordering::Relaxed) == 0 {
-        guardian.posted();
-        assert!(Clock::system().now() < give_up, "nobody looked");
+fn a_post_wakes_the_guardian_until_the_ward_needs_nobody_any_more() {
+    // Of its own: that of the process is woken by other tests.
+    let guardian: &'static Guardian = Box::leak(Box::new(Guardian {
+        wards: Mutex::default(),
+        signal: WakeSignal::new(),
+    }));
+    thread::spawn(|| guardian.watch());
+    let [stuck, moved] = [(); 2].map(|()| {
+        let (puppet, _) = watched(true);
+        let handle = GuardianHandle {
+            guardian,
+            is_over: Arc::default(),
+        };
+        handle.add(Arc::<Puppet>::clone(&puppet));
+        (puppet, handle)
+    });
+    until(50 * MS, || false);
+    for (puppet, _) in [&stuck, &moved] {
+        *puppet.look.lock().expect("nobody panics with it") = rest(0, Instant::ORIGIN);
+    }
+    let is_rescued = || stuck.0.rescued.load(Ordering::Relaxed) > 0;
+    moved.1.over();
+    moved.1.posted();
+    assert!(!until(100 * MS, is_rescued), "somebody looked");
+    stuck.1.posted();
+    assert!(until(30_000 * MS, is_rescued), "nobody looked");
+}
+
+/// Whether this comes true in time.
+fn until(patience: Duration, is_true: impl Fn() -> bool) -> bool {
+    let clock = Clock::system();
+    let give_up = clock.now().saturating_add(patience);
+    while !is_true() {
+        if clock.now() >= give_up {
+            return false;
+        }
         thread::yield_now();
     }
+    true
 }
