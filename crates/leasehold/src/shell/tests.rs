@@ -28,11 +28,10 @@ struct SlowNodeState {
     timeline: &'static Timeline,
     /// What time passes while the shell takes an answer.
     takes: Duration,
-    /// What time passes while the shell gives it a request.
+    /// What time of the machine passes while the shell gives it a request.
     giving_takes: Duration,
-    /// Whether it hints when something leaves, and answers it when it is polled next.
-    is_slow: bool,
-    is_hinting: bool,
+    /// How often it is polled before it answers what has left.
+    holds_back: usize,
     /// Who speaks as soon as this one has answered something.
     next: Option<SlowNode>,
     /// What is dropped as soon as it has answered something, before the shell takes the answer.
@@ -55,8 +54,7 @@ impl SlowNode {
             timeline,
             takes,
             giving_takes: Duration::ZERO,
-            is_slow: false,
-            is_hinting: false,
+            holds_back: 0,
             next: None,
             drops: None,
             is_silent,
@@ -110,7 +108,10 @@ impl SlowNode {
 impl Link for SlowNode {
     fn send(&mut self, message: &mut Message<'_>) {
         self.with(|desk| {
-            desk.timeline.jump(desk.giving_takes);
+            let begun = Clock::system().now();
+            while Clock::system().now() < begun.saturating_add(desk.giving_takes) {
+                std::hint::spin_loop();
+            }
             desk.given.push(message.tag());
         });
     }
@@ -128,13 +129,9 @@ impl SlowNode {
             if !std::mem::replace(&mut desk.is_up, true) {
                 return Poll::Ready(LinkEvent::Up(None));
             }
-            let has_left = !desk.given.is_empty();
             desk.asked.extend(desk.given.drain(..));
-            if desk.is_slow && has_left {
-                desk.is_hinting = true;
-                return Poll::Ready(LinkEvent::Changed(None));
-            }
-            if std::mem::take(&mut desk.is_hinting) {
+            if desk.holds_back > 0 && !desk.asked.is_empty() {
+                desk.holds_back -= 1;
                 return Poll::Pending;
             }
             let tag = Some(&mut desk.asked).filter(|_| !desk.is_silent);

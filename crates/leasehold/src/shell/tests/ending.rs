@@ -26,10 +26,9 @@ fn on_one_thread() -> Runtime {
 #[test]
 fn a_manager_that_gave_its_releases_slowly_waits_for_their_answers() {
     let runtime = on_one_thread();
-    let (clock, timeline) = told();
-    let node = SlowNode::new(timeline, Duration::ZERO, false);
-    let builder = LockManager::builder().clock(clock);
-    let manager = node.built(builder.on_runtime(runtime.handle().clone()));
+    // By the machine's time: in a test's nobody is waited for.
+    let node = SlowNode::new(told().1, Duration::ZERO, false);
+    let manager = node.built(LockManager::builder().on_runtime(runtime.handle().clone()));
     let guards = runtime.block_on(async {
         let mut guards = Vec::new();
         for number in 0..40 {
@@ -38,10 +37,10 @@ fn a_manager_that_gave_its_releases_slowly_waits_for_their_answers() {
         }
         guards
     });
-    // Giving takes 400 ms in all, and a node that has always been quick is waited for for 100 ms.
+    // Giving takes 400 ms in all, and a node that has always been quick is waited for for 250 ms.
     node.with(|desk| {
         desk.giving_takes = Duration::from_millis(10);
-        desk.is_slow = true;
+        desk.holds_back = 3;
     });
     assert_eq!(end(&runtime, &manager, guards), Some(0));
 }
