@@ -1,7 +1,7 @@
 //! One master with replicas, found by asking sentinels.
 
 use crate::{
-    stuck_runtime::{blocked, two_threads},
+    stuck_runtime::{self, blocked, two_threads},
     support::{block_on, eventually},
 };
 use leasehold::{
@@ -169,6 +169,8 @@ fn a_grant_is_confirmed_in_time_though_the_sentinels_were_asked_on_a_runtime_tha
     let _blocks = blocked(&runtime);
     // It has a thread of its own when this is answered, which no sentinel has to confirm.
     block_on(manager.inspect("r")).expect("one node answers");
+    // In the midst of the period in which sentinels are asked.
+    stuck_runtime::wait(300 * MS);
     let guard = try_once(&manager).expect("the sentinel is asked at once");
     assert!(block_on(guard.release()).is_released());
 }

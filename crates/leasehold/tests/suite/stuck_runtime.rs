@@ -67,7 +67,7 @@ pub(crate) fn blocked(runtime: &Runtime) -> [mpsc::Sender<()>; 2] {
     clippy::disallowed_methods,
     reason = "a lease must last for longer than its TTL by the machine's time"
 )]
-fn wait(time: Duration) {
+pub(crate) fn wait(time: Duration) {
     thread::sleep(time);
 }
 
@@ -181,11 +181,47 @@ fn a_manager_that_is_dropped_after_its_runtime_closes_its_connections() {
     assert!(runtime.block_on(guard.release()).is_released());
     // Nothing is due from now on.
     drop(runtime);
-    // So long that nobody looks again who has looked at it while it was still turned.
     wait(500 * MS);
     assert!(clients() > 1, "it has one beside ours");
     drop(manager);
     eventually("ours is the last", || clients() == 1);
+}
+
+#[test]
+fn a_manager_that_is_dropped_closes_its_connections_though_nobody_polls_its_runtime() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let runtime = one_thread();
+    let manager = manager(&runtime, [server.url()]);
+    let guard = held(&runtime, &manager, 60_000 * MS);
+    assert!(runtime.block_on(guard.release()).is_released());
+    wait(500 * MS);
+    drop(manager);
+    eventually("ours is the only connection", || {
+        let told = server.command(&["CLIENT", "LIST"]).expect("it answers");
+        told.text().is_some_and(|list| list.lines().count() == 1)
+    });
+    drop(runtime);
+}
+
+#[test]
+fn a_manager_whose_runtime_has_ended_connects_again() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let runtime = two_threads();
+    let manager = manager(&runtime, [server.url()]);
+    let guard = held(&runtime, &manager, 60_000 * MS);
+    assert!(runtime.block_on(guard.release()).is_released());
+    // Nothing is due from now on, and nobody posts.
+    drop(runtime);
+    wait(500 * MS);
+    let killed = server.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+    assert_eq!(killed.expect("it answers").integer(), Some(1));
+    eventually("it has a new connection", || {
+        let told = server.command(&["CLIENT", "LIST"]).expect("it answers");
+        told.text().is_some_and(|list| list.lines().count() > 1)
+    });
+    drop(manager);
 }
 
 #[test]
