@@ -166,10 +166,11 @@ fn a_grant_is_confirmed_in_time_though_the_sentinels_were_asked_on_a_runtime_tha
         built.expect("a good address")
     };
     assert!(block_on(wait(&manager).release()).is_released());
+    // Those who ask wait until they are told to, or for a second.
+    stuck_runtime::wait(300 * MS);
     let _blocks = blocked(&runtime);
     // It has a thread of its own when this is answered, which no sentinel has to confirm.
     block_on(manager.inspect("r")).expect("one node answers");
-    // In the midst of the period in which sentinels are asked.
     stuck_runtime::wait(300 * MS);
     let guard = try_once(&manager).expect("the sentinel is asked at once");
     assert!(block_on(guard.release()).is_released());
