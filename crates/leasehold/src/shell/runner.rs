@@ -50,7 +50,7 @@ fn is_fit(runtime: &runtime::Handle, clock: Clock) -> bool {
     // at the first lock.
     let try_both = || {
         drop(Alarm::new(clock));
-        #[cfg(unix)]
+        #[cfg(all(unix, feature = "redis"))]
         drop(tokio::net::UnixStream::pair());
     };
     catch_unwind(try_both).is_ok() && clock::is_time_of_the_runtime()
