@@ -71,6 +71,20 @@ pub(crate) fn wait(time: Duration) {
     thread::sleep(time);
 }
 
+/// A manager of this runtime for which nothing is due.
+fn idle(runtime: &Runtime, server: &Server) -> LockManager<Plain> {
+    let manager = manager(runtime, [server.url()]);
+    let guard = held(runtime, &manager, 60_000 * MS);
+    assert!(runtime.block_on(guard.release()).is_released());
+    manager
+}
+
+/// How many are open to this server, the one included by which it is asked.
+fn connections(server: &Server) -> usize {
+    let told = server.command(&["CLIENT", "LIST"]).expect("it answers");
+    told.text().map_or(0, |list| list.lines().count())
+}
+
 /// A lock that somebody else can have by now.
 fn is_free(urls: impl IntoIterator<Item = String>) -> bool {
     let built = LockManager::builder().nodes(urls).build_plain();
@@ -171,20 +185,13 @@ fn leases_outlive_the_runtime_that_their_manager_was_built_on() {
 fn a_manager_that_is_dropped_after_its_runtime_closes_its_connections() {
     require_server();
     let server = Server::start().expect("it starts");
-    let clients = || {
-        let told = server.command(&["CLIENT", "LIST"]).expect("it answers");
-        told.text().map_or(0, |list| list.lines().count())
-    };
     let runtime = two_threads();
-    let manager = manager(&runtime, [server.url()]);
-    let guard = held(&runtime, &manager, 60_000 * MS);
-    assert!(runtime.block_on(guard.release()).is_released());
-    // Nothing is due from now on.
+    let manager = idle(&runtime, &server);
     drop(runtime);
     wait(500 * MS);
-    assert!(clients() > 1, "it has one beside ours");
+    assert!(connections(&server) > 1, "it has one beside ours");
     drop(manager);
-    eventually("ours is the last", || clients() == 1);
+    eventually("ours is the last", || connections(&server) == 1);
 }
 
 #[test]
@@ -192,15 +199,10 @@ fn a_manager_that_is_dropped_closes_its_connections_though_nobody_polls_its_runt
     require_server();
     let server = Server::start().expect("it starts");
     let runtime = one_thread();
-    let manager = manager(&runtime, [server.url()]);
-    let guard = held(&runtime, &manager, 60_000 * MS);
-    assert!(runtime.block_on(guard.release()).is_released());
+    let manager = idle(&runtime, &server);
     wait(500 * MS);
     drop(manager);
-    eventually("ours is the only connection", || {
-        let told = server.command(&["CLIENT", "LIST"]).expect("it answers");
-        told.text().is_some_and(|list| list.lines().count() == 1)
-    });
+    eventually("ours is the last", || connections(&server) == 1);
     drop(runtime);
 }
 
@@ -209,18 +211,13 @@ fn a_manager_whose_runtime_has_ended_connects_again() {
     require_server();
     let server = Server::start().expect("it starts");
     let runtime = two_threads();
-    let manager = manager(&runtime, [server.url()]);
-    let guard = held(&runtime, &manager, 60_000 * MS);
-    assert!(runtime.block_on(guard.release()).is_released());
-    // Nothing is due from now on, and nobody posts.
+    let manager = idle(&runtime, &server);
+    // Nobody posts from now on.
     drop(runtime);
     wait(500 * MS);
     let killed = server.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
     assert_eq!(killed.expect("it answers").integer(), Some(1));
-    eventually("it has a new connection", || {
-        let told = server.command(&["CLIENT", "LIST"]).expect("it answers");
-        told.text().is_some_and(|list| list.lines().count() > 1)
-    });
+    eventually("it has a new connection", || connections(&server) > 1);
     drop(manager);
 }
 
