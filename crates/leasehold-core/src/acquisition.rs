@@ -18,7 +18,7 @@ use crate::{
     outbox::Outbox,
     owner::{Owner, Seed},
     quorum::{Decision, Quorum},
-    request::{AttemptId, Fault, FaultKind, OperationId, Reply, Vote},
+    request::{AttemptId, Fault, OperationId, Reply, Vote},
     resource::Resource,
     round::Round,
     steps::Steps,
@@ -53,12 +53,14 @@ pub(crate) struct Acquisition {
     is_behind: bool,
     /// Whether others of this engine came first, now or before.
     was_behind: bool,
-    /// When all nodes were asked last.
-    asked_all: Instant,
+    /// When all nodes were asked last; none until then.
+    asked_all: Option<Instant>,
     /// Others who want it as well.
     contention: Contention,
     /// Who has told of a change after it refused.
     changed: NodeSet,
+    /// Whose key stood in the way when it was free all the same, and has not changed since.
+    stood: NodeSet,
     /// The nodes that tell of changes, as of the last attempt.
     telling: NodeSet,
     /// Where it stands among those who want the same, if the lock is fair.
@@ -136,9 +138,10 @@ impl Acquisition {
             last_cause: None,
             is_behind: false,
             was_behind: false,
-            asked_all: now,
+            asked_all: None,
             contention: Contention::default(),
             changed: NodeSet::EMPTY,
+            stood: NodeSet::EMPTY,
             telling: NodeSet::EMPTY,
             phase: Phase::Resting(Rest::NEW),
         }
@@ -204,7 +207,7 @@ impl Acquisition {
         let is_first_fenced = self.config.is_fenced && tag.step == Attempt::ACQUIRE_STEP;
         let lacks_counter = is_first_fenced && matches!(vote, Vote::Granted { counter: None });
         if lacks_counter {
-            let vote = &without_counter();
+            let vote = &winning::without_counter();
             self.count(&Reply { vote, ..*reply }, outbox);
         } else {
             self.count(reply, outbox);
@@ -319,7 +322,7 @@ impl Acquisition {
         &mut self,
         now: Instant,
         how: Ask,
-        around: &Around<'_>,
+        around: &mut Around<'_>,
         outbox: &mut Outbox,
     ) -> Progress {
         // There is no time left in which a vote could be won, and nodes that are given none are not silent.
@@ -327,6 +330,7 @@ impl Acquisition {
             let cause = self.last_cause.take().unwrap_or(Cause::IN_LINE);
             return self.end(now, cause, Ended::Patience);
         }
+        let first = self.first(now, how, around.nodes);
         let number = self.tries.begin(now);
         // Argument S8: a fresh owner per attempt, so a late release of this attempt cannot delete the
         // next one's key.
@@ -348,10 +352,6 @@ impl Acquisition {
             .taking_over(self.from.clone())
             .queueing(self.queueing.as_ref().map(Queueing::place))
             .proposing(proposal);
-        let first = match how {
-            Ask::OneFirst if self.asks_one_first() => around.nodes.first_for(&self.resource),
-            _ => None,
-        };
         // Step 1: `now` was read before the first request leaves; validity counts from it.
         let tag = attempt.tag(Attempt::ACQUIRE_STEP);
         let closes = first.map_or_else(
@@ -367,7 +367,7 @@ impl Acquisition {
             None => {
                 // Step 2: all nodes at once.
                 outbox.send(self.quorum.nodes(), tag, attempt.first());
-                self.asked_all = now;
+                self.asked_all = Some(now);
                 self.phase = Phase::Voting(attempt);
             }
         }
@@ -429,7 +429,8 @@ impl Acquisition {
     fn lost(&mut self, now: Instant, attempt: Box<Attempt>, round: Round) -> Progress {
         let started = round.started();
         // Nodes that were asked after the first had less time than the vote.
-        let given = round.closes().saturating_since(started.max(self.asked_all));
+        let asked = self.asked_all.unwrap_or(started).max(started);
+        let given = round.closes().saturating_since(asked);
         let announces = self.learn_place(&round);
         let mut rest = self.look_round(now, &round, self.quorum.spare());
         if announces {
@@ -444,7 +445,7 @@ impl Acquisition {
         };
         if matches!(cause, Cause::Held(_)) {
             self.contention.hold(now.saturating_since(started), some);
-            if some && self.asked_all > started {
+            if some && self.asked_all > Some(started) {
                 self.contention.bypass();
             }
         }
@@ -490,11 +491,4 @@ impl Acquisition {
             has_ended: true,
         }
     }
-}
-
-/// What a first vote counts for that grants without telling a counter: without one there is no token, so such a grant is
-/// as good as none where a token is wanted.
-fn without_counter() -> Vote {
-    let detail = "granted without telling its counter";
-    Vote::Unknown(Fault::new(FaultKind::Rejected, detail))
 }

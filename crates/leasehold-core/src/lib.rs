@@ -31,6 +31,7 @@ mod few;
 mod hash;
 mod inquiry;
 pub mod lease;
+mod leftovers;
 mod local_queue;
 pub mod lock_config;
 pub mod loss;

@@ -2,6 +2,7 @@
 
 use crate::{
     hash::{fnv, splitmix},
+    leftovers::Leftovers,
     node_clock::{ClockStep, NodeClock, Reading},
     node_set::{NodeId, NodeSet},
     quarantine::Identity,
@@ -22,6 +23,7 @@ pub(crate) struct Nodes {
     down: NodeSet,
     /// Those for which somebody who asked them alone has waited in vain, and that have answered nobody since.
     silent: NodeSet,
+    leftovers: Leftovers,
 }
 
 #[derive(Clone, Debug, Default, Hash)]
@@ -45,6 +47,7 @@ impl Nodes {
             telling: NodeSet::EMPTY,
             down: NodeSet::EMPTY,
             silent: NodeSet::EMPTY,
+            leftovers: Leftovers::default(),
         }
     }
 
@@ -82,12 +85,31 @@ impl Nodes {
         self.telling
     }
 
-    /// On which node all who want this resource meet, of those that can be asked and answer.
-    pub(crate) fn first_for(&self, resource: &Resource) -> Option<NodeId> {
+    /// A resource can be had although this node's key is another's until `ends`.
+    pub(crate) fn leave_aside(
+        &mut self,
+        now: Instant,
+        resource: &Resource,
+        node: NodeId,
+        ends: Instant,
+    ) {
+        self.leftovers.note(now, resource, node, ends);
+    }
+
+    /// A node's key may have changed; any key, if no resource is named.
+    #[inline]
+    pub(crate) fn changed(&mut self, node: NodeId, resource: Option<&Resource>) {
+        self.leftovers.forget(node, resource);
+    }
+
+    /// On which node all who want this resource meet, of those that can be asked and answer, and whose key is not known to
+    /// stay another's.
+    pub(crate) fn first_for(&self, now: Instant, resource: &Resource) -> Option<NodeId> {
         let wanted = resource.fingerprint();
         let up = NodeSet::first(self.each.len())
             .without(self.down)
-            .without(self.silent);
+            .without(self.silent)
+            .without(self.leftovers.nodes(now, resource));
         let weight = |node: &NodeId| {
             self.each
                 .get(node.index())

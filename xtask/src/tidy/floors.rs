@@ -184,6 +184,7 @@ const CORE: [&[&str]; 13] = [
         "steps",
         "servers",
         "blockers",
+        "leftovers",
         "backoff",
     ],
     &["fence", "node_clock", "queue", "confirmed_nodes"],

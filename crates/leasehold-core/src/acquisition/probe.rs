@@ -1,11 +1,13 @@
 //! One node is asked before the others: all who want the resource meet on it, so that those who come too late cost
 //! one request each, and votes are rarely split. No safety depends on it: the vote is the same, begun on one node.
 
-use super::{Acquisition, Phase, Progress, Rest};
+use super::{Acquisition, Ask, Phase, Progress, Rest};
 use crate::{
     attempt::Attempt,
+    blockers::Blockers,
     failure::Cause,
     node_set::{NodeId, NodeSet},
+    nodes::Nodes,
     outbox::Outbox,
     quorum::Quorum,
     request::{Fault, FaultKind, Vote},
@@ -15,9 +17,24 @@ use crate::{
 use core::time::Duration;
 
 impl Acquisition {
-    /// Whether one node is asked before the others.
-    pub(super) fn asks_one_first(&self) -> bool {
-        self.config.asks_one_first && !self.draws_a_ticket() && !self.contention.bypass_the_first()
+    /// Which node is asked before the others, if one is.
+    pub(super) fn first(&mut self, now: Instant, how: Ask, nodes: &mut Nodes) -> Option<NodeId> {
+        let Phase::Resting(rest) = &self.phase else {
+            return None;
+        };
+        if let Some((node, ends)) = rest.leftover {
+            nodes.leave_aside(now, &self.resource, node, ends);
+        }
+        let asks_one_first = self.config.asks_one_first
+            && !self.draws_a_ticket()
+            && !self.contention.bypass_the_first();
+        if how == Ask::All || !asks_one_first {
+            return None;
+        }
+        let is_free = |blockers: &&Blockers| blockers.is_free(now);
+        let free = rest.blockers.as_ref().filter(is_free);
+        self.stood = free.map_or(NodeSet::EMPTY, Blockers::blocked);
+        nodes.first_for(now, &self.resource)
     }
 
     /// The node that was asked alone has not refused: the others' answers decide.
@@ -29,7 +46,7 @@ impl Acquisition {
                 attempt.round.put_off(closes);
                 let others = self.quorum.nodes().without(NodeSet::of(first));
                 outbox.send(others, attempt.tag(Attempt::ACQUIRE_STEP), attempt.first());
-                self.asked_all = now;
+                self.asked_all = Some(now);
                 Phase::Voting(attempt)
             }
             other => other,
@@ -43,12 +60,28 @@ impl Acquisition {
             "it was asked alone, and it refused"
         );
         self.learn_place(&round);
-        let rest = self.look_round(now, &round, 0);
+        let mut rest = self.look_round(now, &round, 0);
+        rest.leftover = self.leftover(now, &round);
+        if let (Some((node, _)), Some(blockers)) = (rest.leftover, &mut rest.blockers) {
+            let chance = RELEASE_CHANCE.saturating_add(self.jitter(RELEASE_CHANCE));
+            blockers.block(now, node, Some(chance));
+        }
         self.contention
             .turn_away(now.saturating_since(round.started()));
         let progress = self.fail(now, None, Cause::of_refusal(round));
         self.wait(now, rest, &progress);
         progress
+    }
+
+    /// The key that refused, if it stood there before and the way was free all the same, and when it ends.
+    ///
+    /// Either its release is on its way, or its holder is gone and left it on too few nodes to matter. Who waited for it
+    /// alone would wait for its TTL while the others are free.
+    fn leftover(&self, now: Instant, round: &Round) -> Option<(NodeId, Instant)> {
+        let (node, refusal) = round.refusals().first()?;
+        let ends = |left| now.saturating_add(left);
+        let ends = refusal.remaining.map_or(Instant::NEVER, ends);
+        self.stood.contains(*node).then_some((*node, ends))
     }
 }
 
@@ -67,3 +100,7 @@ pub(super) fn skip_others(now: Instant, attempt: &mut Attempt, asked: NodeId, qu
 /// each call. One that is only busy must not be taken for either: a caller that asks the others meanwhile divides their votes, what it takes back notifies all waiters, and that keeps the
 /// node busy.
 pub(super) const PROBE_TIME: Duration = Duration::from_millis(50);
+
+/// How long a release may take to the node that is asked first after it came to others; then that key counts as left
+/// behind, and all are asked.
+const RELEASE_CHANCE: Duration = Duration::from_millis(5);

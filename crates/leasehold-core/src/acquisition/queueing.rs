@@ -107,9 +107,9 @@ impl Acquisition {
     /// When to ask all nodes again, so that they keep its place (argument S10).
     pub(super) fn shows_itself_at(&self) -> Instant {
         match &self.queueing {
-            Some(queueing) if queueing.ticket.is_some() && !self.is_behind => {
-                self.asked_all.saturating_add(HEARTBEAT)
-            }
+            Some(queueing) if queueing.ticket.is_some() && !self.is_behind => self
+                .asked_all
+                .map_or(Instant::NEVER, |asked| asked.saturating_add(HEARTBEAT)),
             _ => Instant::NEVER,
         }
     }

@@ -24,6 +24,8 @@ pub(super) struct Rest {
     pub(super) called: Option<(Instant, Ask)>,
     /// The question of who stands in the way.
     pub(super) inquiry: Option<AttemptId>,
+    /// Where a key seems to be left behind by a holder that is gone, and when it ends.
+    pub(super) leftover: Option<(NodeId, Instant)>,
 }
 
 /// Whom to ask.
@@ -73,8 +75,10 @@ impl Acquisition {
 
     /// The key may have changed on a node.
     pub(crate) fn handle_hint(&mut self, now: Instant, node: NodeId) {
+        self.stood.remove(node);
         match &mut self.phase {
             Phase::Resting(rest) => {
+                rest.leftover = rest.leftover.filter(|(left, _)| *left != node);
                 if let Some(blockers) = &mut rest.blockers {
                     blockers.clear(node);
                 }
@@ -93,7 +97,7 @@ impl Acquisition {
     pub(super) fn rest(
         &mut self,
         now: Instant,
-        around: &Around<'_>,
+        around: &mut Around<'_>,
         outbox: &mut Outbox,
     ) -> Progress {
         let shows_itself_at = self.shows_itself_at();
@@ -116,11 +120,14 @@ impl Acquisition {
             return Progress::default();
         }
         // A waiter that is told of changes need not ask without reason, but does so now and then: not all changes are told.
+        // One that knows a single node's word does not know whether that decides, and asks all of them once.
         let telling = around.nodes.telling();
         let is_told = rest.blockers.as_ref().is_some_and(|blockers| {
             let blocked = blockers.blocked();
             !blocked.is_empty() && blocked.without(telling).is_empty()
-        }) && now < self.asked_all.saturating_add(LONGEST_SILENCE);
+        }) && self
+            .asked_all
+            .is_some_and(|asked| now < asked.saturating_add(LONGEST_SILENCE));
         let may_wait = self.is_behind || is_told;
         let pace = Pace::of(&self.config, &self.seed);
         if may_wait && self.tries.skip(now, pace) {
@@ -228,6 +235,7 @@ impl Rest {
         blockers: None,
         called: None,
         inquiry: None,
+        leftover: None,
     };
 
     pub(super) fn wake_at(&self, is_behind: bool) -> Instant {

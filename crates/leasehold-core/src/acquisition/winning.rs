@@ -9,6 +9,7 @@ use crate::{
     node_set::NodeSet,
     outbox::Outbox,
     quorum::Decision,
+    request::{Fault, FaultKind, Vote},
     time::Instant,
 };
 use alloc::boxed::Box;
@@ -109,4 +110,11 @@ impl Acquisition {
             has_ended: true,
         }
     }
+}
+
+/// What a first vote counts for that grants without telling a counter: without one there is no token, so such a grant is
+/// as good as none where a token is wanted.
+pub(super) fn without_counter() -> Vote {
+    let detail = "granted without telling its counter";
+    Vote::Unknown(Fault::new(FaultKind::Rejected, detail))
 }

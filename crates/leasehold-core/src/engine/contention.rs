@@ -23,6 +23,7 @@ use core::time::Duration;
 impl Engine {
     /// Takes a node's word that the key of `resource` may have changed; of any key, if none is named.
     pub fn handle_hint(&mut self, now: Instant, node: NodeId, resource: Option<&Resource>) {
+        self.nodes.changed(node, resource);
         match resource {
             Some(resource) => {
                 for id in self.queue.asking(resource).into_iter().flatten() {

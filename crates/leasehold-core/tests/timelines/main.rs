@@ -69,6 +69,7 @@ stories! {
     a_holder_that_reports_no_progress_loses_the_lease
     a_hurried_caller_rests_for_half_of_the_time_before_its_last_try
     a_key_that_is_gone_before_it_is_watched_hurries_the_extension
+    a_key_that_is_left_behind_is_waited_for_by_nobody
     a_key_that_is_touched_during_an_extension_is_looked_at_again
     a_late_answer_to_a_raise_or_an_extension_deletes_nothing
     a_late_answer_to_an_earlier_extension_does_not_confirm_the_lease
@@ -186,6 +187,7 @@ stories! {
     one_node_is_its_own_quorum
     one_node_that_abstains_costs_nothing
     one_node_that_disagrees_costs_its_vote_only
+    one_nodes_word_is_not_waited_for_alone
     releases_for_which_a_link_has_no_room_leave_as_it_answers
     steps_within_the_margin_that_exceed_it_together_cut_the_lease
     the_end_of_a_key_is_waited_for_by_the_clock
