@@ -47,9 +47,14 @@ pub(crate) fn commands(root: &Path, further: &[&str]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs the other libraries. `further` goes to the program.
+/// Runs the other libraries, on the server that `--server` names if it does. `further` goes to the program.
 pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
-    let server = match install::server(&target_folder(root)) {
+    let target = target_folder(root);
+    let (server, further) = match further {
+        ["--server", name, further @ ..] => (install::named(&target, name), further),
+        _ => (install::server(&target), further),
+    };
+    let server = match server {
         Ok(server) => server,
         Err(reason) => {
             println!("{reason}");
@@ -62,7 +67,11 @@ pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
         .args(["run", "--quiet", "--release", "-p", "leasehold-interop"])
         .arg("--")
         .args(further)
-        .env("LEASEHOLD_SERVER", server.path())
+        // From where the command was typed, not from the workspace.
+        .env(
+            "LEASEHOLD_SERVER",
+            std::path::absolute(server.path()).unwrap_or_else(|_| server.path().to_owned()),
+        )
         .exec();
     println!("cargo cannot be run: {error}");
     ExitCode::FAILURE

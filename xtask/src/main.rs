@@ -1,5 +1,5 @@
 //! Everything a contributor types: `cargo xtask test`, `sim`, `model`, `mutants`, `chaos`, `bench`, `interop`,
-//! `compare-commands`, `examples`, `package`, `picture` and `tidy`.
+//! `compare-commands`, `versions`, `examples`, `package`, `picture` and `tidy`.
 
 #![expect(clippy::print_stdout, reason = "this is what its output is for")]
 
@@ -16,6 +16,7 @@ mod skips;
 mod test;
 mod tidy;
 mod took;
+mod versions;
 
 use std::{
     env,
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         ["bench", further @ ..] => bench::run(&root(), further),
         ["interop", further @ ..] => interop::run(&root(), further),
         ["compare-commands", further @ ..] => interop::commands(&root(), further),
+        ["versions", further @ ..] => versions::run(&root(), further),
         ["examples"] => examples::run(&root()),
         ["picture"] => picture::run(&root()),
         ["package", further @ ..] => package::run(&root(), further),
@@ -111,6 +113,8 @@ usage: cargo xtask COMMAND
                         (`S5`), or all of them; --list names them, --table prints them for docs/SAFETY.md
   chaos [ARGUMENTS]     break real servers and clients for two minutes; `--servers redis-8.2,valkey-9.1`
                         gets what is missing; `--help` tells more
+  versions [ARGUMENTS]  run the tests that start servers on every kind and version of server that can be had;
+                        `--servers redis-8.6,valkey-9.1` on these
   bench [ARGUMENTS]     measure beside other libraries, in one run; `--quick` for less than five minutes;
                         `--help` tells more
   interop [ARGUMENTS]   lock the same resources with other people's libraries, which it installs; `--quick` for

@@ -83,6 +83,7 @@ locks the same resources with them and with leasehold.
   --for TIME     how long a mix lasts: 30s, 2m; there are two for each peer, and of quorums short ones on one and five nodes
   --peer NAME    only this peer; may be given several times
   --control      only the controls, which are part of every run
+  --server NAME  on this server, such as redis-8.6 (the first word, to cargo xtask interop)
   --lanes N      how many peers are tried at the same time; 3 by default
   --write-docs   writes the table into docs/COMPARE.md
   --list         who is tried, and what

@@ -1,8 +1,9 @@
 //! Lock commands, really run: what each does where the table in docs/COMPARE.md says something of it.
 //!
-//! A `tool` is a command with what it needs, and a `scene` of `observe` plays one row of the table with it.
+//! A `tool` is a command with what it needs, a `service` among it, and a `scene` of `observe` plays one row of the table with it.
 
 mod observe;
+mod service;
 mod tool;
 
 use crate::{Fallible, page, root, target};

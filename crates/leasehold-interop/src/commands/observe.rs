@@ -239,7 +239,7 @@ fn is_free(tool: &Tool, name: &str) -> Fallible<bool> {
     // Who cannot be told to wait for so long and no longer is ended.
     let wait = match tool.kind {
         Kind::Etcdctl => Wait::Long,
-        Kind::Flock | Kind::Fredlock | Kind::Leasehold => Wait::Second,
+        Kind::Flock | Kind::Consul | Kind::Fredlock | Kind::Leasehold => Wait::Second,
     };
     let got = tool.file(&format!("{name}.got"));
     drop(fs::remove_file(&got));

@@ -1,12 +1,12 @@
 //! The commands, and what each needs to run.
 
-use crate::{moment, ours};
+use super::service::Service;
+use crate::ours;
 use leasehold_servers::ServerSet;
 use std::{
     env, fs,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    time::Duration,
+    process::{Command, Stdio},
 };
 
 /// A lock command that can be run here.
@@ -17,12 +17,13 @@ pub(super) struct Tool {
     program: PathBuf,
     folder: PathBuf,
     servers: Option<ServerSet>,
-    etcd: Option<(Child, String)>,
+    service: Option<Service>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Flock,
+    Consul,
     Etcdctl,
     Fredlock,
     Leasehold,
@@ -42,12 +43,7 @@ impl Tool {
     /// Everybody who is compared. Those that no package brings are told as skipped.
     pub(super) const ALL: [Open; 6] = [
         |target| Self::open(Kind::Flock, target),
-        |_| {
-            Err(
-                "`consul lock`: no package of Debian has it, and this program does not run it"
-                    .to_owned(),
-            )
-        },
+        |target| Self::open(Kind::Consul, target),
         |target| Self::open(Kind::Etcdctl, target),
         |target| Self::open(Kind::Fredlock, target),
         |_| {
@@ -63,6 +59,7 @@ impl Tool {
         made.map_err(|error| format!("{}: {error}", folder.display()))?;
         let program = match kind {
             Kind::Flock => "flock".into(),
+            Kind::Consul => consul(&folder)?,
             Kind::Etcdctl => "etcdctl".into(),
             Kind::Fredlock => fredlock(&folder)?,
             Kind::Leasehold => env::var_os("LEASEHOLD_COMMAND")
@@ -74,9 +71,10 @@ impl Tool {
             program,
             folder: folder.join("run"),
             servers: None,
-            etcd: None,
+            service: None,
         };
         tool.version = match kind {
+            Kind::Consul => CONSUL.replace("@v", " ").replace("consul", "consul lock"),
             Kind::Etcdctl => tool
                 .ask(&["version"])?
                 .replace("etcdctl version:", "etcdctl lock"),
@@ -86,12 +84,15 @@ impl Tool {
                 .ask(&["--version"])?
                 .replace("leasehold", "leasehold run"),
         };
-        if kind == Kind::Etcdctl {
-            tool.etcd = Some(etcd(&tool.folder)?);
-        } else if kind != Kind::Flock {
-            let servers = ServerSet::start(1).map_err(|error| error.to_string())?;
-            ours::admit(&servers.urls()).map_err(|error| error.to_string())?;
-            tool.servers = Some(servers);
+        match kind {
+            Kind::Flock => {}
+            Kind::Consul => tool.service = Some(Service::consul(&tool.program)?),
+            Kind::Etcdctl => tool.service = Some(Service::etcd(&tool.folder)?),
+            Kind::Fredlock | Kind::Leasehold => {
+                let servers = ServerSet::start(1).map_err(|error| error.to_string())?;
+                ours::admit(&servers.urls()).map_err(|error| error.to_string())?;
+                tool.servers = Some(servers);
+            }
         }
         Ok(tool)
     }
@@ -121,11 +122,18 @@ impl Tool {
             Kind::Flock => {
                 command.args(options).arg(self.file(name));
             }
+            Kind::Consul => {
+                // Its words would be joined for a shell. Nothing is tried once; its TTL is 15 s.
+                command.args(["lock", &self.at(), "-shell=false"]);
+                command.args(match wait {
+                    Wait::Once => &["-timeout=1ms"][..],
+                    Wait::Second => &["-timeout=1s"],
+                    Wait::Long => &[],
+                });
+                command.arg(name);
+            }
             Kind::Etcdctl => {
-                let url = self.etcd.as_ref().map_or("", |(_, url)| url.as_str());
-                command
-                    .env("ETCDCTL_API", "3")
-                    .arg(format!("--endpoints={url}"));
+                command.env("ETCDCTL_API", "3").arg(self.at());
                 command.args(["lock", "--ttl=2", name, "--"]);
             }
             Kind::Fredlock => {
@@ -155,20 +163,30 @@ impl Tool {
 
     /// Takes the lock away behind the back of its holder. False where nobody can.
     pub(super) fn take_away(&self) -> Result<bool, String> {
-        match (&self.servers, &self.etcd) {
-            (Some(servers), _) => {
-                let flushed = servers.iter().map(|server| server.command(&["FLUSHALL"]));
-                let flushed: Result<Vec<_>, _> = flushed.collect();
-                flushed.map_err(|error| error.to_string())?;
-                Ok(true)
+        match self.kind {
+            Kind::Flock => return Ok(false),
+            Kind::Consul => {
+                self.ask(&["kv", "delete", &self.at(), "-recurse"])?;
             }
-            (None, Some((_, url))) => {
-                let url = format!("--endpoints={url}");
-                self.ask(&[&url, "del", "", "--from-key=true"])?;
-                Ok(true)
+            Kind::Etcdctl => {
+                self.ask(&[&self.at(), "del", "", "--from-key=true"])?;
             }
-            (None, None) => Ok(false),
+            Kind::Fredlock | Kind::Leasehold => {
+                for server in self.servers.iter().flat_map(|servers| servers.iter()) {
+                    let flushed = server.command(&["FLUSHALL"]);
+                    flushed.map_err(|error| error.to_string())?;
+                }
+            }
         }
+        Ok(true)
+    }
+
+    /// The option that says where its service is.
+    fn at(&self) -> String {
+        let service = self.service.as_ref();
+        service
+            .map(|service| service.option.clone())
+            .unwrap_or_default()
     }
 
     fn url(&self) -> String {
@@ -187,15 +205,6 @@ impl Tool {
         }
         let said = String::from_utf8_lossy(&output.stdout);
         Ok(said.lines().next().unwrap_or_default().to_owned())
-    }
-}
-
-impl Drop for Tool {
-    fn drop(&mut self) {
-        if let Some((child, _)) = &mut self.etcd {
-            drop(child.kill());
-            drop(child.wait());
-        }
     }
 }
 
@@ -221,53 +230,35 @@ fn fredlock(folder: &Path) -> Result<PathBuf, String> {
     Ok(program)
 }
 
-fn etcd(folder: &Path) -> Result<(Child, String), String> {
-    let free =
-        || std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let [url, peer] = [free(), free()].map(|address| address.map(|at| format!("http://{at}")));
-    let (url, peer) = (
-        url.map_err(|error| error.to_string())?,
-        peer.map_err(|error| error.to_string())?,
-    );
-    let child = Command::new("etcd")
-        .arg("--data-dir")
-        .arg(folder.join("etcd"))
-        .args([
-            "--listen-client-urls",
-            &url,
-            "--advertise-client-urls",
-            &url,
-        ])
-        .args([
-            "--listen-peer-urls",
-            &peer,
-            "--initial-advertise-peer-urls",
-            &peer,
-        ])
-        .args([
-            "--initial-cluster",
-            &format!("default={peer}"),
-            "--unsafe-no-fsync",
-        ])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|error| format!("etcdctl lock: no etcd: {error}"))?;
-    let started = (child, url);
-    let ready = moment::until(Duration::from_secs(30), || {
-        let asked = Command::new("etcdctl")
-            .env("ETCDCTL_API", "3")
-            .args([&format!("--endpoints={}", started.1), "endpoint", "health"])
-            .output();
-        asked
-            .is_ok_and(|output| output.status.success())
-            .then_some(())
-    });
-    if ready.is_none() {
-        let (mut child, _) = started;
-        drop(child.kill());
-        drop(child.wait());
-        return Err("etcdctl lock: etcd does not become healthy".to_owned());
+const CONSUL: &str = "consul@v1.20.1";
+
+/// Builds it, which takes some minutes.
+fn consul(folder: &Path) -> Result<PathBuf, String> {
+    let program = folder.join("consul");
+    if program.exists() {
+        return Ok(program);
     }
-    Ok(started)
+    let package = format!("github.com/hashicorp/{CONSUL}");
+    println!("go builds {package} below {}", folder.display());
+    let (module, _) = package.split_once('@').unwrap_or((&package, ""));
+    let module_file = folder.join("go.mod");
+    drop(fs::remove_file(&module_file));
+    for words in [
+        &["mod", "init", "commands"][..],
+        &["get", &package],
+        &["build", "-o", "consul", module],
+    ] {
+        let output = Command::new("go")
+            .current_dir(folder)
+            .env("GOWORK", "off")
+            .args(words)
+            .output();
+        let output = output.map_err(|error| format!("consul lock: no go: {error}"))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let last = said.trim().lines().next_back().unwrap_or_default();
+            return Err(format!("consul lock: go cannot build it: {last}"));
+        }
+    }
+    Ok(program)
 }
