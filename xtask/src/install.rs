@@ -62,7 +62,10 @@ pub(crate) fn mariadb() -> Option<PathBuf> {
 pub(crate) fn tools() {
     let is_there = |(program, _): &&(&str, &str)| {
         let path = env::var_os("PATH").unwrap_or_default();
-        env::split_paths(&path).any(|folder| folder.join(program).is_file())
+        // Debian keeps proxies there, which is not in everybody's path.
+        let folders = env::split_paths(&path).chain(["/usr/sbin".into()]);
+        let mut programs = folders.map(|folder| folder.join(program));
+        programs.any(|program| program.is_file())
     };
     for (program, install) in TOOLS.iter().filter(|tool| !is_there(tool)) {
         println!("no {program} found; installing it");
@@ -269,8 +272,8 @@ const APT_REDIS: &str = "apt-get install -y --no-upgrade --no-install-recommends
 // It brings python3 where that is missing too. Packages are put into a folder (`--target`), for which pip needs no venv.
 const APT_PIP: &str = "apt-get install -y --no-upgrade --no-install-recommends python3-pip";
 
-/// Programs: one makes certificates, one shares timestamp locks, one is a client of databases.
-const TOOLS: [(&str, &str); 3] = [
+/// Programs: one makes certificates, one shares timestamp locks, one is a client of databases, and two stand before servers.
+const TOOLS: [(&str, &str); 5] = [
     (
         "openssl",
         "apt-get install -y --no-upgrade --no-install-recommends openssl",
@@ -282,6 +285,14 @@ const TOOLS: [(&str, &str); 3] = [
     (
         "sqlite3",
         "apt-get install -y --no-upgrade --no-install-recommends sqlite3",
+    ),
+    (
+        "haproxy",
+        "apt-get install -y --no-upgrade --no-install-recommends haproxy",
+    ),
+    (
+        "nutcracker",
+        "apt-get install -y --no-upgrade --no-install-recommends nutcracker",
     ),
 ];
 

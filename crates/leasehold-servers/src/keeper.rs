@@ -1,14 +1,13 @@
 //! A proxy that hides restarts.
 
-use crate::{port, resp::Connection};
+use crate::{gate::Gate, message};
 use std::{
-    io::{self, BufRead, BufReader, Read, Write},
-    net::{Ipv4Addr, Shutdown, TcpListener, TcpStream},
+    io::{self, BufReader, Write},
+    net::{Ipv4Addr, TcpStream},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        Arc,
+        atomic::{AtomicUsize, Ordering},
     },
-    thread::{self, JoinHandle},
     time::Duration,
 };
 
@@ -34,17 +33,14 @@ use std::{
 /// ```
 #[derive(Debug)]
 pub struct Keeper {
-    port: u16,
+    gate: Gate,
     shared: Arc<Shared>,
-    gate: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
 struct Shared {
     target_port: u16,
-    is_ending: AtomicBool,
     hidden: AtomicUsize,
-    clients: Mutex<Vec<TcpStream>>,
 }
 
 impl Keeper {
@@ -53,29 +49,21 @@ impl Keeper {
     /// # Errors
     /// If there is no free port.
     pub fn start(target_port: u16) -> io::Result<Self> {
-        let listener = port::listen()?;
-        let port = listener.local_addr()?.port();
         let shared = Arc::new(Shared {
             target_port,
-            is_ending: AtomicBool::new(false),
             hidden: AtomicUsize::new(0),
-            clients: Mutex::default(),
         });
-        let gate = thread::spawn({
+        let gate = Gate::open({
             let shared = Arc::clone(&shared);
-            move || shared.accept_all(&listener)
-        });
-        Ok(Self {
-            port,
-            shared,
-            gate: Some(gate),
-        })
+            move |client| shared.serve(client)
+        })?;
+        Ok(Self { gate, shared })
     }
 
     /// The port of 127.0.0.1 it listens on.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.port
+        self.gate.port()
     }
 
     /// How often the server went and came back without a word to a client.
@@ -85,47 +73,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        self.shared.is_ending.store(true, Ordering::SeqCst);
-        // The gate waits for a connection and for nothing else, so it is given one.
-        drop(Connection::open(self.port));
-        if let Some(gate) = self.gate.take() {
-            // A panic of that thread has been printed; a second one from a drop would abort the test.
-            drop(gate.join());
-        }
-        for client in self.shared.clients().drain(..) {
-            // It may be closed already. The thread that serves it ends by this.
-            drop(client.shutdown(Shutdown::Both));
-        }
-    }
-}
-
 impl Shared {
-    fn clients(&self) -> MutexGuard<'_, Vec<TcpStream>> {
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn accept_all(self: &Arc<Self>, listener: &TcpListener) {
-        loop {
-            let client = listener.accept();
-            if self.is_ending.load(Ordering::SeqCst) {
-                return;
-            }
-            if let Ok((client, _)) = client
-                && let Ok(copy) = client.try_clone()
-            {
-                self.clients().push(copy);
-                let shared = Arc::clone(self);
-                thread::spawn(move || {
-                    // How it ended does not matter: the client sees that it did.
-                    drop(shared.serve(&client));
-                    drop(client.shutdown(Shutdown::Both));
-                });
-            }
-        }
-    }
-
     /// Passes the requests of one client on, until it goes or says what is not understood.
     fn serve(&self, client: &TcpStream) -> io::Result<()> {
         client.set_nodelay(true)?;
@@ -133,7 +81,7 @@ impl Shared {
         let mut server: Option<BufReader<TcpStream>> = None;
         let mut was_lost = false;
         loop {
-            let request = read_message(&mut requests)?;
+            let request = message::read(&mut requests)?;
             if !is_known(&request) {
                 return Ok(());
             }
@@ -172,7 +120,7 @@ impl Shared {
             }
         };
         server.get_mut().write_all(request)?;
-        read_message(server)
+        message::read(server)
     }
 }
 
@@ -197,36 +145,6 @@ fn is_known(request: &[u8]) -> bool {
         .any(|known| known.as_bytes().eq_ignore_ascii_case(name))
 }
 
-/// Reads one request or answer, byte by byte as it came.
-fn read_message(stream: &mut impl BufRead) -> io::Result<Vec<u8>> {
-    let (mut message, mut expected) = (Vec::new(), 1_u64);
-    while expected > 0 {
-        expected -= 1;
-        let start = message.len();
-        stream.read_until(b'\n', &mut message)?;
-        let line = message.get(start..).unwrap_or_default();
-        let Some((kind, rest)) = line.trim_ascii_end().split_first() else {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        };
-        let rest = str::from_utf8(rest).unwrap_or_default();
-        let count = || rest.parse::<i64>().map_err(io::Error::other);
-        match kind {
-            // -1 is nil.
-            b'*' => expected += u64::try_from(count()?).unwrap_or(0),
-            b'$' => {
-                if let Ok(length) = u64::try_from(count()?) {
-                    let whole = length + 2;
-                    if stream.take(whole).read_to_end(&mut message)? as u64 != whole {
-                        return Err(io::ErrorKind::UnexpectedEof.into());
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    Ok(message)
-}
-
 const KNOWN: [&str; 10] = [
     "AUTH", "DEL", "EVAL", "EVALSHA", "EXISTS", "GET", "PEXPIRE", "PING", "PTTL", "SET",
 ];
@@ -235,18 +153,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn messages_are_read_whole_and_no_further() {
-        let wire = b"*2\r\n$4\r\nEV\r\n\r\n*1\r\n:1\r\n$-1\r\n-ERR x\r\n";
-        let mut stream = &wire[..];
-        let mut next = || read_message(&mut stream).map(|message| message.len());
-        assert_eq!(next().unwrap(), 22);
-        assert_eq!(next().unwrap(), 5);
-        assert_eq!(next().unwrap(), 8);
-        assert!(next().is_err());
-        assert!(read_message(&mut &b"$9\r\nshort"[..]).is_err());
-    }
 
     #[test]
     fn what_it_does_not_know_it_does_not_pass() {

@@ -7,7 +7,8 @@
 //! * [`Fleet`] is several that outlive the process that started them: `leasehold servers start`.
 //! * [`Postgres`] and [`MariaDb`] are databases, for what locks protect.
 //! * [`Proxy`] stands before a server and delays, swallows or cuts what passes.
-//! * [`Keeper`] and [`Nutcracker`] stand before servers and hide that they restart.
+//! * [`Keeper`] and [`Nutcracker`] stand before servers and hide that they restart; [`HaProxy`] takes turns with them.
+//! * [`Managed`] forbids and hides what managed services forbid and hide.
 //! * [`ahead_since_boot`] runs a program where the clock shows another time.
 //! * [`require_server`] and [`skip`] are for tests that cannot run everywhere.
 //!
@@ -18,10 +19,14 @@ mod binary;
 mod certificates;
 mod database;
 mod fleet;
+mod gate;
+mod haproxy;
 mod keeper;
 mod launch;
 mod leftovers;
+mod managed;
 mod mariadb;
+mod message;
 mod nutcracker;
 mod port;
 mod postgres;
@@ -40,9 +45,11 @@ pub use binary::{FindError, ServerBinary, Version};
 pub use certificates::Certificates;
 pub use database::DatabaseError;
 pub use fleet::{Fleet, FleetError, Member};
+pub use haproxy::{HaProxy, HaProxyBuilder};
 pub use keeper::Keeper;
 pub use launch::StartError;
 pub use leftovers::stop_leftovers;
+pub use managed::{Managed, ManagedBuilder};
 pub use mariadb::MariaDb;
 pub use nutcracker::Nutcracker;
 pub use postgres::Postgres;

@@ -12,7 +12,8 @@ use std::{
     time::Duration,
 };
 
-/// A running nutcracker with a port of its own for each server behind it. Dropping it kills the process.
+/// A running nutcracker, with a port of its own for each server behind it, or one for all of them. Dropping it kills the
+/// process.
 #[derive(Debug)]
 pub struct Nutcracker {
     ports: Vec<u16>,
@@ -31,23 +32,38 @@ impl Nutcracker {
         programs.find(|program| program.is_file())
     }
 
-    /// Starts it before these servers, and waits until it listens.
+    /// Starts it with a port for each of these servers, and waits until it listens.
     ///
     /// # Errors
     /// If there is no such program, or it does not start.
     pub fn start(targets: &[u16]) -> io::Result<Self> {
+        let pools: Vec<_> = targets.chunks(1).collect();
+        Self::with_pools(&pools)
+    }
+
+    /// Starts it with one port for all of these servers, over which it spreads the keys, and waits until it listens.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn spreading(targets: &[u16]) -> io::Result<Self> {
+        Self::with_pools(&[targets])
+    }
+
+    fn with_pools(targets: &[&[u16]]) -> io::Result<Self> {
         let program = Self::find().ok_or(io::ErrorKind::NotFound)?;
         let scratch = Scratch::create()?;
         let (mut ports, mut pools) = (Vec::new(), String::new());
-        for (number, target) in targets.iter().enumerate() {
+        for (number, targets) in targets.iter().enumerate() {
             let port = port::free()?;
             // Writing to a text cannot fail.
             let _ = write!(
                 pools,
                 "n{number}:\n  listen: 127.0.0.1:{port}\n  redis: true\n  hash: fnv1a_64\n  \
-                 distribution: ketama\n  auto_eject_hosts: false\n  timeout: 5000\n  servers:\n   \
-                 - 127.0.0.1:{target}:1\n"
+                 distribution: ketama\n  auto_eject_hosts: false\n  timeout: 5000\n  servers:\n"
             );
+            for target in *targets {
+                let _ = writeln!(pools, "   - 127.0.0.1:{target}:1");
+            }
             ports.push(port);
         }
         let file = scratch.path().join("nutcracker.yml");
@@ -77,7 +93,7 @@ impl Nutcracker {
         Ok(nutcracker)
     }
 
-    /// The ports of 127.0.0.1 it listens on, one for each server.
+    /// The ports of 127.0.0.1 it listens on: one for each server, or one for all.
     #[must_use]
     pub fn ports(&self) -> &[u16] {
         &self.ports
