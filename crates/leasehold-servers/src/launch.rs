@@ -83,8 +83,12 @@ impl Launch {
             Ok(info) => {
                 info.lines().any(|line| line == format!("process_id:{pid}")) && self.is_loaded()
             }
-            // With an ACL file the default user may be locked out; that it says so is an answer too.
-            Err(error) => error.to_string().starts_with("NO"),
+            // With an ACL file the default user may be locked out, and the command may be renamed; that it says so is an
+            // answer too.
+            Err(error) => {
+                let why = error.to_string();
+                why.starts_with("NO") || why.starts_with("ERR unknown command") && self.is_loaded()
+            }
         }
     }
 

@@ -24,6 +24,14 @@ pub struct Examination {
     pub clock: Option<ClockOffset>,
     /// The process that runs there.
     pub run_id: Option<String>,
+    /// The history of its data, which begins anew when the process starts or a replica is promoted.
+    pub replication_id: Option<String>,
+    /// The other processes that further connections to this address led to: it is a balancer's, and each of these servers
+    /// votes for itself, so **two can hold a lock**. Empty if all led to one process, and if it was not asked.
+    pub others: Vec<String>,
+    /// Whether a proxy stands before it that hangs up at what it does not know, as twemproxy does. Then each lock is asked for
+    /// alone, scripts go along with the first requests that need them, and nobody is told when a lock becomes free.
+    pub is_proxied: bool,
     /// Which server it is: `Valkey 8.1.3`.
     pub version: Option<String>,
     /// `master` or `slave`, in its own words.
@@ -134,6 +142,9 @@ impl Examination {
             round_trips: checkup.round_trips,
             clock: checkup.clock.map(ClockOffset::of),
             run_id: said("run_id"),
+            replication_id: said("master_replid"),
+            others: Vec::new(),
+            is_proxied: false,
             version: version.or_else(of_redis),
             role: said("role"),
             uptime: number("uptime_in_seconds").map(Duration::from_secs),
@@ -240,14 +251,32 @@ async fn one(
     match spot {
         Spot::Elsewhere => NodeAnswer::NeedsNone,
         Spot::Server(url) => {
-            let visit = match limit {
-                Some(limit) => AdminClient::visit_briefly(url, node_key, limit).await,
-                None => AdminClient::visit(url, node_key).await,
+            let visit = || {
+                let (url, node_key) = (url.clone(), node_key.clone());
+                async move {
+                    match limit {
+                        Some(limit) => AdminClient::visit_briefly(url, node_key, limit).await,
+                        None => AdminClient::visit(url, node_key).await,
+                    }
+                }
             };
-            match visit {
+            let mut answer = match visit().await {
                 Ok(admin_client) => server(admin_client, extent, lock, configuration).await,
                 Err(why) => NodeAnswer::Silent(why),
+            };
+            if let (Extent::Everything, NodeAnswer::Told(seen)) = (extent, &mut answer) {
+                for _ in 0..FURTHER {
+                    // Whoever does not answer a second time is none of another.
+                    let run_id = match visit().await {
+                        Ok(mut further) => further.run_id().await,
+                        Err(_) => None,
+                    };
+                    let is_known = run_id == seen.run_id
+                        || run_id.iter().any(|other| seen.others.contains(other));
+                    seen.others.extend(run_id.filter(|_| !is_known));
+                }
             }
+            answer
         }
         #[cfg(all(feature = "file", unix))]
         Spot::File(file) => match file.contents(Clock::system()) {
@@ -277,8 +306,14 @@ async fn server(
     };
     let survey = survey_of(&mut admin_client, configuration).await;
     let survey = survey.map_or_else(NodeAnswer::Silent, NodeAnswer::Told);
-    NodeAnswer::Told(Examination::of(checkup, survey))
+    NodeAnswer::Told(Examination {
+        is_proxied: admin_client.is_proxied(),
+        ..Examination::of(checkup, survey)
+    })
 }
+
+/// How many more connections are opened to an address, to see whether they lead to the same server. Balancers take turns.
+const FURTHER: usize = 3;
 
 #[cfg(all(feature = "file", unix))]
 fn of_file(contents: crate::link::file::Contents, unusable: Option<String>) -> Examination {

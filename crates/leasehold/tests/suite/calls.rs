@@ -10,7 +10,7 @@ use tokio::{
     time::sleep,
 };
 
-const MANY: usize = 64;
+pub(crate) const MANY: usize = 64;
 
 type Got = Result<LeaseGuard, AcquireError>;
 
@@ -99,6 +99,23 @@ fn what_is_ready_together_leaves_in_few_calls_and_each_has_its_own_answer() {
     }
     let list = server.command(&["LLEN", "calls/7"]).expect("it answers");
     assert_eq!(list.integer(), Some(1), "another program's data stays");
+}
+
+/// How many scripts a server runs for so many locks that are asked for together at this address.
+pub(crate) fn calls_for_many(server: &Server, url: &str) -> usize {
+    runtime().block_on(async {
+        let manager = cluster::manager([url.to_owned()], options());
+        let first = manager.mutex("first").expect("a plain name");
+        let guard = first.try_acquire().await.expect("it is free");
+        assert!(guard.release().await.is_released());
+        let before = cluster::calls_of(server);
+        let got = acquire_together(&manager, server, names(MANY), || ()).await;
+        assert!(got.iter().all(|(_, got)| got.is_ok()), "{got:?}");
+        let calls = cluster::calls_of(server) - before;
+        drop(got);
+        assert_eq!(manager.shutdown().await, Some(0), "all is confirmed");
+        calls
+    })
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The library as its users meet it: one program, so that it is linked once.
 
 mod attestation;
+mod balancers;
 mod blocking;
 mod callers;
 mod calls;
@@ -11,6 +12,7 @@ mod differential;
 mod examine;
 mod fair;
 mod faults_redis;
+mod fenced_in;
 mod hints;
 mod key_format;
 mod lacking;

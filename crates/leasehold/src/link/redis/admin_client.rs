@@ -3,11 +3,14 @@
 
 mod brief;
 pub(crate) mod checkup;
+mod durability;
+mod identity;
 pub(crate) mod keys;
 
 use super::{
     codec::{self, Frame, ReceiveBuffer},
-    greeting::{self, NodeInfo},
+    greeting::NodeInfo,
+    handshake::Manners,
     reply::words,
     scripts::flag,
     search,
@@ -16,7 +19,8 @@ use super::{
     url::RedisUrl,
 };
 use crate::configuration::RestartGuard;
-use leasehold_core::{Abstention, AbstentionCause, quarantine::Disk};
+use durability::lost_log;
+use leasehold_core::{AbstentionCause, quarantine::Disk};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -31,6 +35,9 @@ pub(crate) struct AdminClient {
     node_key: String,
     /// How long an answer may take.
     limit: Duration,
+    /// Whether a proxy stands before the node that hangs up at what it does not know: all but scripts with a key, and little
+    /// else.
+    is_proxied: bool,
 }
 
 /// What a node keeps of itself.
@@ -91,7 +98,7 @@ pub(crate) struct Settlement {
 impl AdminClient {
     /// Connects. The error is a fragment for people, without the password.
     pub(crate) async fn visit(url: RedisUrl, node_key: String) -> Result<Self, String> {
-        let (stream, received) = search::visit(&url).await?;
+        let (stream, received, manners) = search::visit(&url).await?;
         Ok(Self {
             stream,
             received,
@@ -99,6 +106,7 @@ impl AdminClient {
             owes: false,
             node_key,
             limit: LIMIT,
+            is_proxied: manners == Manners::Bare,
         })
     }
 
@@ -115,16 +123,12 @@ impl AdminClient {
         };
         let read = |frame: &Frame<'_>| look(frame, is_guarded, is_durable.as_ref());
         let mut look = self.call(SURVEY, &[quarantine], read).await?;
-        // Who may not ask this still learns the rest.
-        let asked = self.ask(&[b"CONFIG", b"GET", b"appendfsync"], fsync).await;
-        look.fsync = asked.ok().filter(|_| look.has_log == Some(true));
+        if !self.is_proxied {
+            // Who may not ask this still learns the rest.
+            let asked = self.ask(&[b"CONFIG", b"GET", b"appendfsync"], fsync).await;
+            look.fsync = asked.ok().filter(|_| look.has_log == Some(true));
+        }
         Ok(look)
-    }
-
-    async fn is_durable(&mut self) -> Result<bool, String> {
-        let read = |frame: &Frame<'_>| greeting::is_durable(frame).ok();
-        let told = self.ask(&greeting::DURABILITY, read).await;
-        told.map_err(|why| greeting::durability_not_told(&why))
     }
 
     /// Lets the node vote at once. Tells why and for how long it would not have.
@@ -355,20 +359,6 @@ fn look(
         text_before: text_of(was).map(clean).filter(|text| !text.is_empty()),
         counter: number(counter)?,
     })
-}
-
-/// Why a node whose disk is trusted does not vote for want of its log, as `guard.lua` will find at the next vote. `logged` is
-/// what it found at the last.
-fn lost_log(node: &NodeInfo, is_durable: bool, logged: Option<&str>) -> Option<String> {
-    let is_kept = is_durable && node.says("aof_enabled") == Some("1");
-    let is_over = |name| node.says(name) == Some("0");
-    let is_whole = is_over("aof_rewrite_in_progress") && is_over("aof_rewrite_scheduled");
-    if !is_kept {
-        let (cause, left) = (AbstentionCause::NotDurable, Duration::ZERO);
-        return Some(Abstention { cause, left }.to_string());
-    }
-    let was_whole = logged == Some("1");
-    (!is_whole && !was_whole).then(|| NOT_WHOLE.to_owned())
 }
 
 fn fsync(frame: &Frame<'_>) -> Option<String> {

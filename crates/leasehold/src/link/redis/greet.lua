@@ -17,6 +17,14 @@ if kept[6] and kept[6] ~= ARGV[3] then
 end
 local left, why = 0, false
 if ARGV[1] ~= 'off' then
+  -- A made-up value is one digit, again and again. Who hides what the guard compares is refused, and keeps no trace of that.
+  local function is_told(name)
+    local value = said(info, name)
+    return string.gsub(value, string.sub(value, 1, 1), '') ~= ''
+  end
+  if not is_told('run_id') or not is_told('master_replid') or said(info, 'maxmemory') == '' then
+    return {info, ARGV[3], ARGV[4], 0, false}
+  end
   local met = said(info, 'run_id') .. '/' .. said(info, 'master_replid')
   left, why = abstains(KEYS[1], kept, now, ARGV[1], ARGV[2], met, info)
 end

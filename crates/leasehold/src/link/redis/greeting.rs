@@ -116,8 +116,10 @@ impl NodeInfo {
         {
             return Err("has replicas, and restart guard trust-aof is not for nodes whose place another may take".to_owned());
         }
-        if is_guarded && self.says("run_id").is_none() {
-            return Err("does not tell its run id, without which restarts cannot be seen; restart guard off does without".to_owned());
+        if is_guarded && let Some((field, unseen)) = self.hides() {
+            return Err(format!(
+                "does not tell its {field} (INFO), without which nobody sees {unseen}; restart guard off does without"
+            ));
         }
         let has_limit = self.says("maxmemory").is_some_and(|limit| limit != "0");
         if let Some(policy) = self.says("maxmemory_policy").filter(|_| has_limit)
@@ -132,6 +134,23 @@ impl NodeInfo {
             .zip(history)
             .map(|(process, history)| format!("{process}/{history}"))
             .unwrap_or_default())
+    }
+
+    /// What the restart guard needs to know and is not told, and what would go unseen. A service may show the same made-up
+    /// value for all of its servers: one of a single digit is none.
+    fn hides(&self) -> Option<(&'static str, &'static str)> {
+        let is_told = |field: &str| {
+            let mut digits = self.says(field).unwrap_or_default().chars();
+            let first = digits.next();
+            first.is_some_and(|first| field == "maxmemory" || digits.any(|digit| digit != first))
+        };
+        // Argument S9: what is not told cannot be compared.
+        let needed = [
+            ("run_id", "restarts"),
+            ("master_replid", "promotions of replicas"),
+            ("maxmemory", "whether it evicts locks"),
+        ];
+        needed.into_iter().find(|(field, _)| !is_told(field))
     }
 
     /// What INFO says about this.
@@ -180,9 +199,22 @@ mod tests {
 
     #[test]
     fn the_guard_needs_an_identity_and_trust_needs_a_node_without_replicas() {
-        let refused = node("role:master\r\n").suits(true, false);
-        assert!(refused.expect_err("it is hidden").contains("run id"));
-        let info = "run_id:12ab\r\nmaster_replid:34cd\r\nconnected_slaves:1\r\n";
+        let all = "run_id:12ab\r\nmaster_replid:34cd\r\nmaxmemory:0\r\n";
+        assert!(node(all).suits(true, false).is_ok());
+        for field in ["run_id", "master_replid", "maxmemory"] {
+            let lines = all.lines().filter(|line| !line.starts_with(field));
+            let hidden = lines.collect::<Vec<_>>().join("\r\n");
+            for shown in [String::new(), format!("\r\n{field}:\r\n")] {
+                let info = format!("{hidden}{shown}");
+                let refused = node(&info).suits(true, false).expect_err(&info);
+                assert!(refused.contains(field), "{refused}");
+                assert!(node(&info).suits(false, false).is_ok(), "{info}");
+            }
+        }
+        let made_up = all.replace("12ab", &"0".repeat(40));
+        assert!(node(&made_up).suits(true, false).is_err());
+        let info = format!("{all}connected_slaves:1\r\n");
+        let info = info.as_str();
         let refused = node(info).suits(true, true);
         assert!(refused.expect_err("it has replicas").contains("replicas"));
         assert!(node(info).suits(true, false).is_ok());

@@ -1,20 +1,24 @@
 //! From an address to a connection that is ready for requests.
 
+mod explanation;
+
 use super::{
     codec::{self, Frame, ReceiveBuffer},
     greeting,
     look::{self, Hints},
     native::{Native, SentCommand, Trial},
-    reply::words,
-    rights::{self, Needs, is_about_rights},
+    rights::{self, Needs},
     scripts::{Encoder, ServerInfo},
     socket::{self, Stream, Target},
     talk::{Halt, hear, send},
     url::RedisUrl,
 };
+use explanation::{explain, forbids, lacks_scripts};
 use leasehold_core::quarantine::Disk;
 use std::time::Duration;
 use tokio::time::timeout;
+
+pub(super) use explanation::no_hello;
 
 /// A connection over which nothing was asked yet.
 pub(super) struct Opened {
@@ -51,7 +55,7 @@ async fn meet_with(target: &Target, encoder: &Encoder, manners: Manners) -> Resu
         let mut met = match heard.no_scripts() {
             None => greet(&mut stream, &mut received, url, encoder, heard.is_greeted).await?,
             Some(error) if encoder.is_fenced() => {
-                return Err(explain(Step::Greeting, error, url).into());
+                return Err(lacks_scripts(&explain(Step::Call, error, url)).into());
             }
             Some(error) => {
                 let words = explain(Step::Call, error, url);
@@ -61,7 +65,8 @@ async fn meet_with(target: &Target, encoder: &Encoder, manners: Manners) -> Resu
                 met
             }
         };
-        met.is_proxied = manners == Manners::Bare;
+        // Argument S1: whoever does not let HELLO through may be a proxy, and may spread its keys over servers.
+        met.is_proxied = heard.is_old;
         Ok::<_, Halt>((stream, met, heard.hints))
     };
     match timeout(LIMIT, introduction).await {
@@ -87,6 +92,15 @@ pub(super) enum Manners {
     Visit,
     /// Only what cannot be left out. Scripts go along in full when they are first needed.
     Bare,
+}
+
+/// Connects and logs in, for somebody who does not come for locks, in as few words as it takes. Tells which.
+pub(super) async fn visit(target: &Target) -> Result<(Stream, ReceiveBuffer, Manners), Halt> {
+    let (manners, visit) = match log_in(target, Manners::Visit).await {
+        Err(Halt::HungUp(_)) => (Manners::Bare, log_in(target, Manners::Bare).await),
+        outcome => (Manners::Visit, outcome),
+    };
+    visit.map(|(stream, received)| (stream, received, manners))
 }
 
 /// Connects and logs in, for somebody who does not come for locks: nothing is loaded, and nothing greeted.
@@ -141,6 +155,10 @@ struct IntroductionReplies {
     hints: Hints,
     /// Whether the greeting is said already, and its answer comes next.
     is_greeted: bool,
+    /// Whether the node, or what stands before it, was not greeted in the newer protocol or did not want to be.
+    is_old: bool,
+    /// Whether scripts go along with the requests that need them.
+    brings_scripts: bool,
     /// The refusals of what has to do with scripts.
     refused: Vec<(Step, Vec<u8>)>,
 }
@@ -165,7 +183,8 @@ impl IntroductionReplies {
             let found = self.refused.iter().find(|(other, _)| *other == step);
             found.map(|(_, error)| &error[..])
         };
-        let in_full = refused(Step::CallInFull).filter(|_| refused(Step::Load).is_some());
+        let brings_scripts = self.brings_scripts || refused(Step::Load).is_some();
+        let in_full = refused(Step::CallInFull).filter(|_| brings_scripts);
         refused(Step::Call).or(in_full)
     }
 }
@@ -189,7 +208,7 @@ async fn introduce(
             let greeting = early.as_deref().unwrap_or_default();
             say(&mut stream, url, needs, Protocol::Resp3, hints, greeting).await?
         }
-        Manners::Bare => say_little(&mut stream, url).await?,
+        Manners::Bare => say_little(&mut stream, url, needs).await?,
     };
     let hints = match steps.contains(&Step::Tracking) {
         true => Hints::Given,
@@ -198,6 +217,8 @@ async fn introduce(
     let mut heard = IntroductionReplies {
         hints,
         is_greeted: early.is_some(),
+        is_old: manners == Manners::Bare,
+        brings_scripts: manners == Manners::Bare,
         refused: Vec::new(),
     };
     let mut old_node = false;
@@ -230,7 +251,7 @@ async fn introduce_again(
     needs: &Needs,
     heard: &mut IntroductionReplies,
 ) -> Result<(), Halt> {
-    heard.hints = Hints::Refused;
+    (heard.hints, heard.is_old) = (Hints::Refused, true);
     if heard.is_greeted {
         // Said without a login, like all the rest of it, and to be said again.
         heard.is_greeted = false;
@@ -280,9 +301,10 @@ async fn greet(
         codec::encode(&mut wire, &greeting::DURABILITY);
         send(stream, &wire).await?;
         let durable = |frame: &Frame<'_>| greeting::is_durable(frame);
-        is_durable = hear(stream, received, durable)
-            .await?
-            .map_err(|error| explain(Step::Durability, &error, url))?;
+        // A proxy hangs up at the question.
+        let told = hear(stream, received, durable).await;
+        let told = told.map_err(|halt| greeting::durability_not_told(&String::from(halt)))?;
+        is_durable = told.map_err(|error| explain(Step::Durability, &error, url))?;
     }
     let disk = encoder.disk(Some(is_durable));
     if !is_greeted {
@@ -347,7 +369,7 @@ async fn say(
 }
 
 /// As [`say`], to somebody who hangs up at most words.
-async fn say_little(stream: &mut Stream, url: &RedisUrl) -> Result<Vec<Step>, Halt> {
+async fn say_little(stream: &mut Stream, url: &RedisUrl, needs: &Needs) -> Result<Vec<Step>, Halt> {
     let (mut wire, mut steps) = (Vec::new(), Vec::new());
     let mut add = |step, parts: &[&[u8]]| {
         codec::encode(&mut wire, parts);
@@ -357,6 +379,14 @@ async fn say_little(stream: &mut Stream, url: &RedisUrl) -> Result<Vec<Step>, Ha
     add_select(url, &mut add);
     // One answer at least: a connection that is hung up at once was none.
     add(Step::Ping, &[b"PING"]);
+    if !needs.scripts.is_empty() {
+        // With a key, by which a proxy knows where it goes.
+        let key = needs.trial.as_bytes();
+        add(Step::Call, &[b"EVALSHA", &[b'0'; 40], b"1", key]);
+        add(Step::CallInFull, &[b"EVAL", b"return 1", b"1", key]);
+        wire.extend_from_slice(&needs.rights_by_key);
+        steps.push(Step::Rights);
+    }
     send(stream, &wire).await?;
     Ok(steps)
 }
@@ -390,107 +420,4 @@ fn refusal(step: Step, frame: &Frame<'_>) -> Option<Vec<u8>> {
     }
 }
 
-/// Whether the node knows a command as little as if it had been taken away, or does not let us say it.
-fn forbids(error: &[u8]) -> bool {
-    error.starts_with(b"NOPERM")
-        || error.starts_with(b"ERR")
-            && [&b"unknown command"[..], b"disabled"]
-                .iter()
-                .any(|words| error.windows(words.len()).any(|window| window == *words))
-}
-
-/// Whether the node does not know RESP3, or does not want to be greeted.
-fn no_hello(error: &[u8]) -> bool {
-    [&b"ERR unknown command"[..], b"NOPROTO", b"NOPERM"]
-        .iter()
-        .any(|code| error.starts_with(code))
-}
-
-/// The node's words, with what they are about. They may repeat what they were told, so the password
-/// is cut out.
-fn explain(step: Step, error: &[u8], url: &RedisUrl) -> String {
-    let error = String::from_utf8_lossy(error);
-    let error = error
-        .split(", with args beginning with")
-        .next()
-        .unwrap_or_default();
-    let login = url.login.as_ref();
-    let error = match login.map(|login| login.password.as_str()) {
-        None | Some("") => error.to_owned(),
-        // It is part of other words, and cut out where it is quoted, as servers quote what they were told.
-        Some(short) if short.len() < 3 => error
-            .replace(&format!("'{short}'"), "'***'")
-            .replace(&format!("\"{short}\""), "\"***\""),
-        Some(password) => error.replace(password, "***"),
-    };
-    let error = words(error.as_bytes());
-    match step {
-        _ if error.starts_with("NOAUTH") => format!("needs a password: {error}"),
-        _ if error.starts_with("WRONGPASS") => format!("authentication failed: {error}"),
-        Step::Auth => format!("authentication failed: {error}"),
-        Step::Select => format!("database {} cannot be selected: {error}", url.database),
-        Step::Durability => greeting::durability_not_told(&error),
-        Step::Greeting if error.starts_with("READONLY") => {
-            "is a replica, and locks need a master".to_owned()
-        }
-        Step::Greeting if error.starts_with("WRONGTYPE") => {
-            "has another program's key under the name of the node's own; choose another namespace"
-                .to_owned()
-        }
-        Step::Greeting if is_about_calls(&error) => {
-            format!(
-                "lets us run no scripts, which locks with fencing tokens need: allow +eval +evalsha +script|load; plain \
-                 locks need none where a node sets and deletes by comparison: {error}"
-            )
-        }
-        Step::Greeting if is_about_rights(&error) => {
-            format!(
-                "does not let us look at its past, as the restart guard needs (+eval, +info, +time, +hmget, +hset): {error}"
-            )
-        }
-        Step::Hello
-        | Step::Ping
-        | Step::Tracking
-        | Step::Load
-        | Step::Call
-        | Step::CallInFull
-        | Step::Rights
-        | Step::Greeting => error,
-    }
-}
-
-/// Whether it is about running scripts, and not about what one of them does.
-fn is_about_calls(error: &str) -> bool {
-    let command = error.to_ascii_lowercase().contains("'eval");
-    command && forbids(error.as_bytes())
-}
-
 const LIMIT: Duration = Duration::from_secs(5);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_password_in_the_nodes_words_is_cut_out() {
-        let url: RedisUrl = "redis://u:hunter2@h".parse().expect("an address");
-        for (step, error, expected) in [
-            (
-                Step::Auth,
-                "ERR unknown command 'AUTH', with args beginning with: 'u' 'hunter2'",
-                "authentication failed: ERR unknown command 'AUTH'",
-            ),
-            (Step::Hello, "ERR what is hunter2?", "ERR what is ***?"),
-            (
-                Step::Load,
-                "NOAUTH Authentication required.",
-                "needs a password: NOAUTH Authentication required.",
-            ),
-        ] {
-            assert_eq!(explain(step, error.as_bytes(), &url), expected);
-        }
-        let url: RedisUrl = "redis://u:a@h".parse().expect("an address");
-        let told = explain(Step::Hello, b"ERR what a password 'a' is", &url);
-        assert_eq!(told, "ERR what a password '***' is");
-    }
-}

@@ -19,6 +19,10 @@ pub(super) struct Needs {
     pub(super) scripts: Vec<&'static Script>,
     /// The call that tells which rights are lacking.
     pub(super) rights: Vec<u8>,
+    /// The same, with a key in any case.
+    pub(super) rights_by_key: Vec<u8>,
+    /// A key that no lock has.
+    pub(super) trial: String,
 }
 
 impl Needs {
@@ -26,25 +30,40 @@ impl Needs {
         Self {
             scripts: encoder.scripts().collect(),
             rights: question(encoder),
+            rights_by_key: question_by_key(encoder),
+            trial: trial_key(encoder.key_format()),
         }
     }
 }
 
 /// The call that tells which rights are lacking.
 pub(super) fn question(encoder: &Encoder) -> Vec<u8> {
-    let trial = trial_key(encoder.key_format());
-    let guard: &[u8] = if encoder.is_guarded() { b"1" } else { b"0" };
-    let mut wire = Vec::new();
-    let text = SCRIPT.as_bytes();
     match encoder.node_key() {
-        Some(node) => {
-            let key = node.as_bytes();
-            codec::encode(
-                &mut wire,
-                &[b"EVAL", text, b"1", key, trial.as_bytes(), guard],
-            );
-        }
-        None => codec::encode(&mut wire, &[b"EVAL", text, b"0", trial.as_bytes(), b"0"]),
+        Some(_) => question_by_key(encoder),
+        // A user may be kept to the keys of some locks, and a call for another key is refused as a whole.
+        None => ask(encoder, None),
+    }
+}
+
+/// The same for a proxy, which knows by the first key where a call goes.
+fn question_by_key(encoder: &Encoder) -> Vec<u8> {
+    let trial = trial_key(encoder.key_format());
+    let key = encoder.node_key().unwrap_or(&trial);
+    ask(encoder, Some(key))
+}
+
+fn ask(encoder: &Encoder, key: Option<&str>) -> Vec<u8> {
+    let trial = trial_key(encoder.key_format());
+    let kind: &[u8] = match (encoder.is_fenced(), encoder.is_guarded()) {
+        (false, _) => b"plain",
+        (true, false) => b"fenced",
+        (true, true) => b"guarded",
+    };
+    let (text, trial) = (SCRIPT.as_bytes(), trial.as_bytes());
+    let mut wire = Vec::new();
+    match key.map(str::as_bytes) {
+        Some(key) => codec::encode(&mut wire, &[b"EVAL", text, b"1", key, trial, kind]),
+        None => codec::encode(&mut wire, &[b"EVAL", text, b"0", trial, kind]),
     }
     wire
 }
@@ -61,12 +80,23 @@ pub(super) fn lacking(answer: &Frame<'_>) -> Option<String> {
     });
     // Which keys locks have is not known here; where a key is out of reach, its first vote tells.
     let rights: Vec<_> = rights.filter(|right| !right.starts_with('~')).collect();
-    let unknown = rights.iter().filter_map(|right| right.strip_prefix('!'));
-    let unknown: Vec<_> = unknown.map(str::to_ascii_uppercase).collect();
-    if !unknown.is_empty() {
+    let marked = |mark: char| {
+        let marked = rights.iter().filter_map(|right| right.strip_prefix(mark));
+        let marked: Vec<_> = marked.map(str::to_ascii_uppercase).collect();
+        (!marked.is_empty()).then_some(marked)
+    };
+    if let Some(unknown) = marked('!') {
         return Some(format!(
-            "does not know {}, which a lease needs before it ends: undo rename-command",
-            unknown.join(", ")
+            "does not know {}, which a lease needs before it ends: undo rename-command{}",
+            unknown.join(", "),
+            without(&unknown)
+        ));
+    }
+    if let Some(withheld) = marked('-') {
+        return Some(format!(
+            "lets no script run {}, which a lease needs before it ends{}",
+            withheld.join(", "),
+            without(&withheld)
         ));
     }
     if rights.is_empty() {
@@ -76,15 +106,20 @@ pub(super) fn lacking(answer: &Frame<'_>) -> Option<String> {
         .iter()
         .map(|right| right.trim_start_matches('+').to_ascii_uppercase())
         .collect();
-    let without = match commands.contains(&"INFO".to_owned()) {
+    Some(format!(
+        "does not let this user run {}, which a lease needs before it ends: allow {}{}",
+        commands.join(", "),
+        rights.join(" "),
+        without(&commands)
+    ))
+}
+
+/// What does without these commands, if anything.
+fn without(commands: &[String]) -> &'static str {
+    match commands.iter().any(|command| command == "INFO") {
         true => " (restart guard off does without INFO)",
         false => "",
-    };
-    Some(format!(
-        "does not let this user run {}, which a lease needs before it ends: allow {}{without}",
-        commands.join(", "),
-        rights.join(" ")
-    ))
+    }
 }
 
 /// Whether the node's words are about what we may not do.
@@ -130,6 +165,11 @@ mod tests {
         );
         let hidden = told(&["~k", "!pexpire", "+get"]).expect("it lacks something");
         assert!(hidden.contains("does not know PEXPIRE, which"), "{hidden}");
+        let withheld = told(&["-info"]).expect("it lacks something");
+        assert!(
+            withheld.contains("lets no script run INFO, which") && withheld.contains("guard off"),
+            "{withheld}"
+        );
         assert_eq!(lacking(&Frame::Error(b"NOPERM eval")), None);
         assert_eq!(lacking(&Frame::Null), None);
     }

@@ -50,7 +50,7 @@ pub(super) struct ServerInfo {
     id: String,
     /// What takes the place of scripts, if they cannot be run.
     pub(super) native: Option<Native>,
-    /// Whether a proxy stands before it that reads what it passes on. It may pass each lock's requests on to another server.
+    /// Whether a proxy may stand before it that reads what it passes on. It may pass each lock's requests on to another server.
     pub(super) is_proxied: bool,
     /// What votes and extensions end with: what clients rely on the disk for, and the process.
     attested: Vec<u8>,

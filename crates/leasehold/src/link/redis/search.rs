@@ -31,10 +31,10 @@ pub(super) async fn dial(
     }
 }
 
-/// Goes to the node, for somebody who does not come for locks.
-pub(super) async fn visit(url: &RedisUrl) -> Result<(Stream, ReceiveBuffer), String> {
+/// Goes to the node, for somebody who does not come for locks. Tells in how many words.
+pub(super) async fn visit(url: &RedisUrl) -> Result<(Stream, ReceiveBuffer, Manners), String> {
     let (target, watch) = find(url, Clock::system()).await?;
-    let visit = handshake::log_in(&target, Manners::Visit).await;
+    let visit = handshake::visit(&target).await;
     visit.map_err(|halt| refusal(halt, watch))
 }
 

@@ -67,8 +67,9 @@ impl StampNode {
             }
             self.connection = None;
         }
-        let connection = search::visit(&self.url).await.map_err(Silence::Untouched)?;
-        self.connection = Some(connection);
+        let visit = search::visit(&self.url).await;
+        let (stream, received, _) = visit.map_err(Silence::Untouched)?;
+        self.connection = Some((stream, received));
         Ok(())
     }
 

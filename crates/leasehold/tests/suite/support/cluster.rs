@@ -54,18 +54,20 @@ pub(crate) fn manager(
 
 /// How many scripts the servers were asked to run.
 pub(crate) fn calls(servers: &ServerSet) -> usize {
-    let of = |server: &Server| {
-        let info = server
-            .command(&["INFO", "commandstats"])
-            .expect("it answers");
-        let text = info.text().expect("a text").to_owned();
-        let mut line = text
-            .lines()
-            .filter_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
-        let count = line
-            .next()
-            .and_then(|rest| rest.split(',').next().map(str::to_owned));
-        count.map_or(0, |count| count.parse::<usize>().expect("a number"))
-    };
-    servers.iter().map(of).sum()
+    servers.iter().map(calls_of).sum()
+}
+
+/// How many scripts this server was asked to run.
+pub(crate) fn calls_of(server: &Server) -> usize {
+    let info = server
+        .command(&["INFO", "commandstats"])
+        .expect("it answers");
+    let text = info.text().expect("a text").to_owned();
+    let mut line = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
+    let count = line
+        .next()
+        .and_then(|rest| rest.split(',').next().map(str::to_owned));
+    count.map_or(0, |count| count.parse::<usize>().expect("a number"))
 }

@@ -6,8 +6,11 @@
 //! out the other way round, by a script that may write and does not: a server whose memory is full, whose disk fails or whose
 //! replicas are away refuses it as it refuses a vote, before its first line.
 
-use super::{AdminClient, clean, text_of};
-use crate::{clock::Clock, link::redis::codec::Frame};
+use super::{AdminClient, clean, identity::INFO, text_of};
+use crate::{
+    clock::Clock,
+    link::redis::{codec::Frame, handshake::no_hello},
+};
 use leasehold_core::Instant;
 use std::{collections::HashMap, time::Duration};
 
@@ -69,9 +72,10 @@ impl AdminClient {
         // The first may have been waiting for the network's caches to fill; the median passes it over.
         for _ in 0..ROUND_TRIPS {
             let sent = clock.now();
-            let answer = |frame: &Frame<'_>| matches!(frame, Frame::List(_)).then_some(());
+            let answer = |frame: &Frame<'_>| (!matches!(frame, Frame::Null)).then_some(());
+            let question: &[u8] = if self.is_proxied { b"PING" } else { b"TIME" };
             // A refusal is an answer, too.
-            match self.ask(&[b"TIME"], answer).await {
+            match self.ask(&[question], answer).await {
                 Err(why) if !is_refusal(&why) => return Err(why),
                 _ => {}
             }
@@ -96,7 +100,7 @@ impl AdminClient {
 
     /// Looks at what decides whether the node votes, and at nothing else: in four round trips, where nothing is wrong.
     pub(crate) async fn check_vote(&mut self, lock: &CheckedLock) -> Checkup {
-        let info = self.ask(&[b"INFO"], info).await.ok();
+        let info = self.info().await;
         let mut lacking = self.lacking(lock.key()).await;
         let key = format!("~{}", lock.key());
         let is_out_of_reach = lacking.iter().flatten().any(|right| *right == key);
@@ -122,6 +126,16 @@ impl AdminClient {
         }
     }
 
+    /// What the server says of itself: to us, or else to a script.
+    async fn info(&mut self) -> Option<HashMap<String, String>> {
+        if !self.is_proxied
+            && let Ok(told) = self.ask(&[b"INFO"], info).await
+        {
+            return Some(told);
+        }
+        self.call(INFO, &[], info).await.ok()
+    }
+
     /// Why the server would refuse a vote whatever it says. A lack of rights is told of elsewhere.
     async fn refuses_writes(&mut self, key: &str) -> Option<String> {
         let parts: [&[u8]; 4] = [b"EVAL", WRITES_NOTHING.as_bytes(), b"1", key.as_bytes()];
@@ -132,7 +146,11 @@ impl AdminClient {
 
     async fn offset(&mut self, clock: Clock) -> Option<Offset> {
         let (sent, wall): (Instant, Duration) = (clock.now(), clock.wall());
-        let shown = self.ask(&[b"TIME"], time).await.ok()?;
+        let shown = match self.is_proxied {
+            true => self.call(TIME, &[], time).await,
+            false => self.ask(&[b"TIME"], time).await,
+        };
+        let shown = shown.ok()?;
         let uncertainty = clock.now().saturating_since(sent) / 2;
         let ours = wall + uncertainty;
         let is_ahead = shown >= ours;
@@ -144,6 +162,9 @@ impl AdminClient {
     }
 
     async fn config(&mut self) -> Option<HashMap<String, String>> {
+        if self.is_proxied {
+            return None;
+        }
         let mut found = HashMap::new();
         // One at a time: servers before Redis 7.0 take one pattern, and what proxies make of several is not known.
         for name in [&b"appendfsync"[..], b"no-appendfsync-on-rewrite", b"save"] {
@@ -170,6 +191,9 @@ impl AdminClient {
             Err(why) if is_refusal(&why) => vec!["+eval".to_owned()],
             Err(_) => return None,
         };
+        if self.is_proxied {
+            return Some(lacking);
+        }
         let questions = OUTSIDE.map(|(_, parts)| parts);
         let told = self.ask_in_one_write(&questions).await.ok()?;
         for ((right, _), told) in OUTSIDE.iter().zip(told) {
@@ -226,19 +250,20 @@ impl AdminClient {
     }
 }
 
-/// Whether it was a matter of rights, or the command is not there for us.
+/// Whether it was a matter of rights, or the command is not there for us, or the newer protocol.
 fn is_refusal(why: &str) -> bool {
-    why.starts_with("NOPERM") || why.starts_with("ERR unknown command")
+    no_hello(why.as_bytes())
 }
 
 /// What is said outside of scripts, and does nothing here: a script that is not there, one that every client of
 /// ours may load, and what a connection is told of itself.
-const OUTSIDE: [(&str, &[&[u8]]); 5] = [
+const OUTSIDE: [(&str, &[&[u8]]); 6] = [
     ("+evalsha", &[b"EVALSHA", &[b'0'; 40], b"0"]),
     ("+script|load", &[b"SCRIPT", b"LOAD", b"return 1"]),
     ("+client|tracking", &[b"CLIENT", b"TRACKING", b"OFF"]),
     ("+client|caching", &[b"CLIENT", b"CACHING", b"YES"]),
     ("+info", &[b"INFO", b"server"]),
+    ("+hello", &[b"HELLO", b"3"]),
 ];
 
 const RIGHTS_OF_LOCKS: &str = concat!(
@@ -251,6 +276,8 @@ const RIGHTS_OF_QUEUES: &str = concat!(
     include_str!("rights_of_queues.lua"),
     include_str!("rights.lua")
 );
+
+const TIME: &str = "#!lua flags=no-writes\nreturn redis.call('TIME')";
 
 /// As a vote declares itself: it may write, and needs memory.
 const WRITES_NOTHING: &str = "#!lua\nreturn 1";
@@ -280,10 +307,10 @@ fn strings(frame: &Frame<'_>) -> Option<Vec<String>> {
     }
 }
 
-/// The rights that a script misses. A command that the server does not know is missing in the same way, as outside of
-/// scripts.
+/// The rights that a script misses. A command that the server does not know, or lets no script run, is missing in the same
+/// way, as outside of scripts.
 fn rights(frame: &Frame<'_>) -> Option<Vec<String>> {
-    let named = |right: String| match right.strip_prefix('!') {
+    let named = |right: String| match right.strip_prefix(['!', '-']) {
         Some(command) => format!("+{command}"),
         None => right,
     };
@@ -316,6 +343,7 @@ mod tests {
             owes: false,
             node_key: "leasehold:node".to_owned(),
             limit: Duration::from_millis(10),
+            is_proxied: false,
         };
         admin_client
             .check_vote(&CheckedLock::Nobodys("r".to_owned()))
@@ -324,7 +352,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_node_that_does_not_answer_is_not_said_to_refuse_writes() {
-        let rights = "$1\r\n \r\n*0\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n";
+        let rights = "$1\r\n \r\n*0\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n";
         for answers in ["", rights] {
             assert_eq!(found(answers.as_bytes()).await.refuses_writes, None);
         }

@@ -235,6 +235,7 @@ mod tests {
             owes: false,
             node_key: "leasehold:node".to_owned(),
             limit: LIMIT,
+            is_proxied: false,
         }
     }
 

@@ -1,6 +1,6 @@
 -- The rights that the user lacks for what was listed before, as ACL SETUSER has them. Each command is refused in any case
 -- if it would write, but a lack of rights is found first, and told in other words. '!' stands before a command that the
--- server does not know: rename-command can hide it.
+-- server does not know: rename-command can hide it; '-' before one that it lets no script run, as services do.
 local lacking, known = {}, {}
 for _, try in ipairs(tries) do
   local answer = redis.pcall(unpack(try))
@@ -14,6 +14,8 @@ for _, try in ipairs(tries) do
     right = string.find(why, ' key', 1, true) and '~' .. try[2] or '+' .. try[1]
   elseif string.find(why, '^%S* ?Unknown .*called from script') then
     right = '!' .. try[1]
+  elseif string.find(why, 'not allowed from script', 1, true) then
+    right = '-' .. try[1]
   end
   if right and not known[right] then
     known[right] = true
