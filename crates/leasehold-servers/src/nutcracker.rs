@@ -38,7 +38,7 @@ impl Nutcracker {
     /// If there is no such program, or it does not start.
     pub fn start(targets: &[u16]) -> io::Result<Self> {
         let pools: Vec<_> = targets.chunks(1).collect();
-        Self::with_pools(&pools)
+        Self::with_pools(&pools, KEEPING)
     }
 
     /// Starts it with one port for all of these servers, over which it spreads the keys, and waits until it listens.
@@ -46,10 +46,18 @@ impl Nutcracker {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn spreading(targets: &[u16]) -> io::Result<Self> {
-        Self::with_pools(&[targets])
+        Self::with_pools(&[targets], KEEPING)
     }
 
-    fn with_pools(targets: &[&[u16]]) -> io::Result<Self> {
+    /// As [`spreading`](Self::spreading), and the keys of a server that fails once go to the others for a minute.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn ejecting(targets: &[u16]) -> io::Result<Self> {
+        Self::with_pools(&[targets], EJECTING)
+    }
+
+    fn with_pools(targets: &[&[u16]], on_failure: &str) -> io::Result<Self> {
         let program = Self::find().ok_or(io::ErrorKind::NotFound)?;
         let scratch = Scratch::create()?;
         let (mut ports, mut pools) = (Vec::new(), String::new());
@@ -58,8 +66,8 @@ impl Nutcracker {
             // Writing to a text cannot fail.
             let _ = write!(
                 pools,
-                "n{number}:\n  listen: 127.0.0.1:{port}\n  redis: true\n  hash: fnv1a_64\n  \
-                 distribution: ketama\n  auto_eject_hosts: false\n  timeout: 5000\n  servers:\n"
+                "n{number}:\n  listen: 127.0.0.1:{port}\n  redis: true\n  hash: md5\n  \
+                 distribution: ketama\n  {on_failure}\n  servers:\n"
             );
             for target in *targets {
                 let _ = writeln!(pools, "   - 127.0.0.1:{target}:1");
@@ -107,5 +115,10 @@ impl Drop for Nutcracker {
         drop(self.child.wait());
     }
 }
+
+/// A server that fails keeps its keys.
+const KEEPING: &str = "auto_eject_hosts: false\n  timeout: 5000";
+const EJECTING: &str = "auto_eject_hosts: true\n  timeout: 100\n  server_failure_limit: 1\n  \
+                        server_retry_timeout: 60000";
 
 const PATIENCE: Duration = Duration::from_secs(5);

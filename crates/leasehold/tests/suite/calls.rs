@@ -14,12 +14,12 @@ pub(crate) const MANY: usize = 64;
 
 type Got = Result<LeaseGuard, AcquireError>;
 
-fn runtime() -> Runtime {
+pub(crate) fn runtime() -> Runtime {
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime")
 }
 
-fn options() -> LockOptions {
+pub(crate) fn options() -> LockOptions {
     LockOptions::new()
         .node_limit(Duration::from_secs(5))
         .no_renewal()

@@ -39,4 +39,5 @@ mod support;
 mod testing;
 mod timestamp;
 mod tokens;
+mod twemproxy;
 mod twins;
