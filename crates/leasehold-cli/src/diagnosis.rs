@@ -1,10 +1,11 @@
 //! What `doctor` makes of what the nodes tell: findings, and a verdict.
 //!
 //! [`facts`] is what was told, in a form that tests can write down; [`findings`] has the rules, which are the reason
-//! for all of this; [`report`] shows it.
+//! for all of this; [`mode`] is which lock results; [`report`] shows it.
 
 pub(crate) mod facts;
 pub(crate) mod findings;
+mod mode;
 mod report;
 
 use crate::{

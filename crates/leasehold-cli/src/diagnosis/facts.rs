@@ -31,6 +31,12 @@ pub(crate) struct ServerFacts {
     pub(crate) version: Option<String>,
     pub(crate) role: Option<String>,
     pub(crate) run_id: Option<String>,
+    /// The history of its data.
+    pub(crate) replication_id: Option<String>,
+    /// The other processes to which its address leads.
+    pub(crate) others: Vec<String>,
+    /// Whether a proxy stands before it that hangs up at what it does not know.
+    pub(crate) is_proxied: bool,
     pub(crate) uptime: Option<Duration>,
     pub(crate) replicas: Option<u64>,
     /// Whether it is ahead of ours, by how much, and how uncertain that is.
@@ -99,11 +105,11 @@ pub(crate) fn count_once(nodes: &mut [NodeFacts]) {
     let mut known: BTreeMap<String, String> = BTreeMap::new();
     for node in nodes {
         if let NodeState::Server(server) = &mut node.state
-            && let Some(run_id) = &server.run_id
+            && let Some(identity) = server.identity()
         {
-            match known.get(run_id) {
+            match known.get(&identity) {
                 Some(other) => server.vote = VoteFacts::SameAs(other.clone()),
-                None => drop(known.insert(run_id.clone(), node.name.clone())),
+                None => drop(known.insert(identity, node.name.clone())),
             }
         }
     }
@@ -132,6 +138,13 @@ fn without_advice(why: &str) -> &str {
 }
 
 impl ServerFacts {
+    /// Which server it is, if it tells. Services may show the same run id for all of theirs.
+    pub(crate) fn identity(&self) -> Option<String> {
+        let run_id = self.run_id.as_ref()?;
+        let history = self.replication_id.as_deref().unwrap_or_default();
+        Some(format!("{run_id}/{history}"))
+    }
+
     /// Its clock, for people: what differs by no more than it is uncertain, or by little, is no difference.
     pub(crate) fn clock_beside_ours(&self) -> ClockFacts {
         match self.clock {
@@ -152,6 +165,9 @@ impl ServerFacts {
             version: seen.version.clone(),
             role: seen.role.clone(),
             run_id: seen.run_id.clone(),
+            replication_id: seen.replication_id.clone(),
+            others: seen.others.clone(),
+            is_proxied: seen.is_proxied,
             uptime: seen.uptime,
             replicas: seen.replicas,
             clock: seen

@@ -1,5 +1,6 @@
 //! The rules. Each says what was found, why it matters to locks, and what to do.
 
+mod rights;
 mod silence;
 
 use super::{
@@ -90,16 +91,18 @@ fn of_server(server: &ServerFacts, patient: &Patient) -> Vec<Finding> {
     let rules = [
         vote(server, patient),
         version(server),
-        rights(server, options),
-        rights_for_fair(server),
-        keys(server),
+        address(server),
+        rights::missing(server, options.guard),
+        rights::for_fair(server),
+        rights::keys(server),
         persistence(server, options),
         memory(server),
         clock(server, options),
         round_trips(server, options),
         replicas(server, options),
     ];
-    rules.into_iter().flatten().collect()
+    let lost = rights::lost(server, options.guard);
+    rules.into_iter().flatten().chain(lost).collect()
 }
 
 fn vote(server: &ServerFacts, patient: &Patient) -> Option<Finding> {
@@ -109,7 +112,20 @@ fn vote(server: &ServerFacts, patient: &Patient) -> Option<Finding> {
         // So is what keeps a disk from being trusted.
         VoteFacts::Unsuitable(why) if is_of_trust(why, server, &patient.options) => return None,
         // Its lack of rights is a finding of its own, if there is one.
-        VoteFacts::NotTold(_) if votes(server, patient.options.guard) => return None,
+        VoteFacts::NotTold(_)
+            if votes(server, patient.options.guard)
+                || lacks_votes(server, patient.options.guard) =>
+        {
+            return None;
+        }
+        // It may be a good server; it does not tell.
+        VoteFacts::Unsuitable(why) if why.contains("(INFO)") => finding(
+            Weight::Problem,
+            why,
+            "what it hides is what the restart guard compares to see whether locks were forgotten",
+            "use a server that tells it; or, if locks that are granted twice do no harm or fencing tokens prevent it, \
+             `leasehold reconfigure` to restart guard off",
+        ),
         VoteFacts::Unsuitable(why) => finding(
             Weight::Problem,
             why,
@@ -177,7 +193,7 @@ fn version(server: &ServerFacts) -> Option<Finding> {
 /// Whether something is missing without which it does not vote.
 pub(super) fn lacks_votes(server: &ServerFacts, guard: Guard) -> bool {
     let mut lacking = server.lacking.iter().flatten();
-    lacking.any(|right| !is_spared(right, guard))
+    lacking.any(|right| !rights::is_spared(right, guard))
 }
 
 /// Whether it would vote for us now. Where the guard is off, nobody asks a server for its past.
@@ -190,56 +206,27 @@ pub(super) fn votes(server: &ServerFacts, guard: Guard) -> bool {
     is_willing && !lacks_votes(server, guard)
 }
 
-/// What locks do without.
-fn is_spared(right: &str, guard: Guard) -> bool {
-    ["+client|tracking", "+client|caching", "+script|load"].contains(&right)
-        || right == "+info" && guard == Guard::Off
-}
-
-fn rights(server: &ServerFacts, options: &Options) -> Option<Finding> {
-    let lacking = server.lacking.as_ref()?;
-    if lacking.is_empty() {
-        return None;
+/// What stands between this machine and the server.
+fn address(server: &ServerFacts) -> Option<Finding> {
+    if !server.others.is_empty() {
+        let servers = server.others.len() + 1;
+        return Some(finding(
+            Weight::Problem,
+            format!("its address leads to {servers} servers, one after the other"),
+            "each of them votes for itself: two may hold the same lock, and no lock notices",
+            "give the address of each server as a node of its own, or let the balancer know one server alone (or one master \
+             and its replicas, by their role)",
+        ));
     }
-    let list = lacking.join(" ");
-    let what = format!("its user lacks rights: {list}");
-    let remedy = format!("on the server: ACL SETUSER … {list}");
-    Some(match lacks_votes(server, options.guard) {
-        true => finding(Weight::Problem, what, "a vote needs them", &remedy),
-        false => finding(
+    server.is_proxied.then(|| {
+        finding(
             Weight::Note,
-            what,
-            "locks work without, but slower: scripts go along with each request, or waiters are not told when a lock \
-             becomes free; or, with restart guard off, nobody can see what the server evicts",
-            &remedy,
-        ),
+            "is behind a proxy that hangs up at what it does not know",
+            "waiters poll, scripts are sent along, and each lock is asked for in a call of its own; the proxy must always \
+             send a key to the same server",
+            "nothing, if it never moves keys (twemproxy: auto_eject_hosts: false)",
+        )
     })
-}
-
-/// Nobody knows here whether anybody wants such a lock.
-fn rights_for_fair(server: &ServerFacts) -> Option<Finding> {
-    let lacking = server.lacking_for_fair.as_ref()?;
-    if lacking.is_empty() {
-        return None;
-    }
-    let list = lacking.join(" ");
-    Some(finding(
-        Weight::Note,
-        format!("its user lacks rights for fair locks: {list}"),
-        "without them it does not vote for fair locks (`--fair`); other locks do not need them",
-        &format!("if any lock is fair, on the server: ACL SETUSER … {list}"),
-    ))
-}
-
-/// Nobody knows here which keys locks have.
-fn keys(server: &ServerFacts) -> Option<Finding> {
-    let key = server.out_of_reach.as_ref()?;
-    Some(finding(
-        Weight::Note,
-        format!("its user may use some keys only, and not {key:?}"),
-        "it votes for no lock whose key its user may not use; which locks there are is not known here",
-        "ask about a lock of yours: `leasehold status RESOURCE`",
-    ))
 }
 
 /// Whether another rule tells why it does not vote, in the words of the vote.
@@ -354,12 +341,12 @@ fn replicas(server: &ServerFacts, options: &Options) -> Option<Finding> {
 
 /// One server under two names has two votes.
 fn same_server(patient: &Patient) -> Vec<Finding> {
-    let mut names: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for node in &patient.nodes {
         if let NodeState::Server(server) = &node.state
-            && let Some(run_id) = &server.run_id
+            && let Some(identity) = server.identity()
         {
-            names.entry(run_id).or_default().push(node.name.clone());
+            names.entry(identity).or_default().push(node.name.clone());
         }
     }
     let twice = names.into_values().filter(|names| names.len() > 1);

@@ -4,6 +4,7 @@ use super::{
     Diagnosis, Finding, Verdict, Weight,
     facts::{ClockFacts, NodeFacts, NodeState, ServerFacts, VoteFacts},
     findings,
+    mode::Mode,
 };
 use crate::{agreement::Guard, columns, duration::Shown, json::Json};
 use std::time::Duration;
@@ -121,7 +122,12 @@ fn rows(node: &NodeFacts, guard: Guard) -> Vec<Vec<String>> {
     match &node.state {
         NodeState::Silent(why) => vec![vec![node.name.clone(), why.clone()]],
         NodeState::InProcess => two("in the memory of a process".to_owned(), String::new()),
-        NodeState::Server(server) => two(identity(server), condition(server, guard)),
+        NodeState::Server(server) => {
+            let mut rows = two(identity(server), condition(server, guard));
+            let mode = Mode::of(server, guard);
+            rows.extend(mode.map(|mode| vec![String::new(), mode.to_string()]));
+            rows
+        }
         NodeState::File(file) => {
             let size = format!(
                 "{} of {} used, on this machine only",
@@ -273,6 +279,15 @@ fn server_json(server: &ServerFacts, guard: Guard) -> Vec<(&'static str, Json)> 
         (
             "key_out_of_reach",
             Json::or_null(server.out_of_reach.clone()),
+        ),
+        (
+            "leads_to_others",
+            server.others.iter().map(String::as_str).collect(),
+        ),
+        ("behind_proxy", server.is_proxied.into()),
+        (
+            "mode",
+            Mode::of(server, guard).map_or(Json::Null, Mode::json),
         ),
         ("votes", findings::votes(server, guard).into()),
         ("votes_in_ms", left.map_or(Json::Null, Json::millis)),

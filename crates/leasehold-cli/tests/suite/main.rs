@@ -8,6 +8,7 @@ mod doctor;
 mod documents;
 mod elect;
 mod fair;
+mod fenced_in;
 mod file_store;
 mod flags;
 mod foreign;
