@@ -118,20 +118,7 @@ fn vote(server: &ServerFacts, patient: &Patient) -> Option<Finding> {
         {
             return None;
         }
-        // It may be a good server; it does not tell.
-        VoteFacts::Unsuitable(why) if why.contains("(INFO)") => finding(
-            Weight::Problem,
-            why,
-            "what it hides is what the restart guard compares to see whether locks were forgotten",
-            "use a server that tells it; or, if locks that are granted twice do no harm or fencing tokens prevent it, \
-             `leasehold reconfigure` to restart guard off",
-        ),
-        VoteFacts::Unsuitable(why) => finding(
-            Weight::Problem,
-            why,
-            "such a server could lose a lock or grant it twice",
-            "use a master that keeps its keys, or change this one",
-        ),
+        VoteFacts::Unsuitable(why) => unsuitable(why),
         VoteFacts::Abstains(abstention) => finding(
             Weight::Warning,
             abstention.to_string(),
@@ -174,6 +161,25 @@ fn vote(server: &ServerFacts, patient: &Patient) -> Option<Finding> {
             "give its user the rights of docs/OPERATING.md",
         ),
     })
+}
+
+fn unsuitable(why: &str) -> Finding {
+    // It may be a good server; it does not tell.
+    if why.contains("(INFO)") {
+        return finding(
+            Weight::Problem,
+            why,
+            "what it hides is what the restart guard compares to see whether locks were forgotten",
+            "use a server that tells it; or, if locks that are granted twice do no harm or fencing tokens prevent it, \
+             `leasehold reconfigure` to restart guard off",
+        );
+    }
+    finding(
+        Weight::Problem,
+        why,
+        "such a server could lose a lock or grant it twice",
+        "use a master that keeps its keys, or change this one",
+    )
 }
 
 fn version(server: &ServerFacts) -> Option<Finding> {

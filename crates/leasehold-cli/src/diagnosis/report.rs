@@ -228,7 +228,11 @@ fn node_json(node: &NodeFacts, guard: Guard) -> Json {
                     .collect(),
             ),
         ]),
-        NodeState::Server(server) => pairs.extend(server_json(server, guard)),
+        NodeState::Server(server) => {
+            pairs.extend(server_json(server, guard));
+            let mode = Mode::of(server, guard);
+            pairs.push(("mode", mode.map_or(Json::Null, Mode::json)));
+        }
     }
     Json::Object(pairs)
 }
@@ -285,10 +289,6 @@ fn server_json(server: &ServerFacts, guard: Guard) -> Vec<(&'static str, Json)> 
             server.others.iter().map(String::as_str).collect(),
         ),
         ("behind_proxy", server.is_proxied.into()),
-        (
-            "mode",
-            Mode::of(server, guard).map_or(Json::Null, Mode::json),
-        ),
         ("votes", findings::votes(server, guard).into()),
         ("votes_in_ms", left.map_or(Json::Null, Json::millis)),
         ("why", Json::or_null(why)),
