@@ -23,6 +23,7 @@ mod keys;
 mod names;
 mod order;
 mod peer;
+mod runtime;
 mod time;
 mod tokens;
 
@@ -32,7 +33,8 @@ use peer::Peer;
 /// Runs all cases on links to one node, each of which `make` makes.
 ///
 /// Takes about a second with a node that answers at once, longer with a slow one. Must be called within
-/// a tokio runtime whose timers are on and not paused.
+/// a tokio runtime whose timers are on and not paused. One case blocks its thread for a moment, for
+/// [`Link::change_runtime`].
 ///
 /// # Panics
 /// If a promise is broken: the message names the case, what came, and what was promised.
@@ -45,6 +47,7 @@ pub async fn check<L: Link>(make: impl FnMut() -> L) {
     keys::check(&mut suite).await;
     names::check(&mut suite).await;
     order::check(&mut suite).await;
+    runtime::check(&mut suite).await;
     time::check(&mut suite).await;
 }
 

@@ -67,6 +67,7 @@ fn a_link_that_breaks_a_promise_does_not_conform() {
         How::TellsNoHolder,
         How::CutsTags,
         How::StartsDown,
+        How::StaysInItsRuntime,
     ] {
         assert!(is_found(how, Checks::All), "{how:?} was not found");
     }

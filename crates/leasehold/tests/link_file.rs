@@ -8,6 +8,9 @@ mod client;
 mod descriptors;
 #[path = "link_file/files.rs"]
 mod files;
+#[cfg(target_os = "linux")]
+#[path = "link_file/forks.rs"]
+mod forks;
 #[path = "link_file/hardship.rs"]
 mod hardship;
 #[path = "link_file/hints.rs"]

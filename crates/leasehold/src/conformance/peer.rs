@@ -49,6 +49,11 @@ impl<L: Link> Peer<L> {
         }
     }
 
+    /// The link goes on within the runtime that runs here.
+    pub(super) fn change_runtime(&mut self) {
+        self.link.change_runtime();
+    }
+
     /// The case's resource number `number`.
     pub(super) fn resource(&self, number: usize) -> Resource {
         Resource::new(&format!("{}/{number}", self.name)).expect("a plain name")

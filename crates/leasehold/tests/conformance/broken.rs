@@ -10,12 +10,15 @@ use std::{
     sync::{Arc, Mutex},
     task::{Context, Poll},
 };
+use tokio::runtime::{self, Handle};
 
 /// A link that breaks one promise.
 pub(crate) struct Broken {
     how: How,
     table: Arc<Mutex<Table>>,
     answers: VecDeque<LinkEvent>,
+    /// Where it was polled first.
+    runtime: Option<runtime::Id>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +37,7 @@ pub(crate) enum How {
     TellsNoHolder,
     CutsTags,
     StartsDown,
+    StaysInItsRuntime,
     TellsNoCounter,
     IgnoresProposals,
     FollowsWildProposals,
@@ -56,6 +60,7 @@ impl Broken {
                 How::StartsDown => LinkEvent::Down("it is broken".to_owned()),
                 _ => LinkEvent::Up(None),
             }]),
+            runtime: None,
         }
     }
 
@@ -290,7 +295,12 @@ impl Link for Broken {
     }
 
     fn poll(&mut self, _: &mut Context<'_>, events: &mut Vec<LinkEvent>, most: usize) -> Poll<()> {
-        let count = self.answers.len().min(most);
+        let here = Handle::current().id();
+        let is_elsewhere = *self.runtime.get_or_insert(here) != here;
+        let count = match self.how {
+            How::StaysInItsRuntime if is_elsewhere => 0,
+            _ => self.answers.len().min(most),
+        };
         events.extend(self.answers.drain(..count));
         // Nothing comes later, so nobody needs to be woken.
         match count {
