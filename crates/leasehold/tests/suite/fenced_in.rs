@@ -38,16 +38,21 @@ fn lock<M: Mode>(manager: &LockManager<M>) -> Result<(), String> {
         Err(AcquireError::Abstained(_)) => false,
         Err(error) => {
             outcome = Err(error.to_string());
-            true
+            !is_late(&outcome)
         }
         Ok(guard) => {
             let told = block_on(guard.extend()).map(drop);
             outcome = told.map_err(|error| error.to_string());
-            assert!(block_on(guard.release()).is_released());
-            true
+            block_on(guard.release()).is_released() && !is_late(&outcome)
         }
     });
     outcome
+}
+
+/// Whether a machine that is busy has not answered in time, and was not asked for anything else.
+fn is_late(outcome: &Result<(), String>) -> bool {
+    let why = outcome.as_ref().err();
+    why.is_some_and(|why| why.contains("no answer within"))
 }
 
 /// What somebody gets for whom something is forbidden: none if all goes well, or else a part of what is said.
@@ -364,11 +369,14 @@ fn a_run_id_that_all_servers_share_hides_no_promotion_and_makes_no_two_servers_o
     let manager = builder(managed.iter().map(Managed::url)).build();
     let manager = manager.expect("good addresses");
     assert_eq!(lock(&manager), Ok(()));
-    let guard = try_once(&manager).expect("they vote");
-    for server in servers.iter() {
-        let key = server.command(&["EXISTS", "r"]).expect("it answers");
-        assert_eq!(key.integer(), Some(1), "each of three has voted");
-    }
+    let mutex = manager.mutex("r").expect("a plain name");
+    let guard = block_on(mutex.acquire()).expect("they vote");
+    eventually("each of three has the key", || {
+        let mut keys = servers
+            .iter()
+            .map(|server| server.command(&["EXISTS", "r"]));
+        keys.all(|key| key.is_ok_and(|key| key.integer() == Some(1)))
+    });
     drop(guard);
 }
 
