@@ -6,7 +6,7 @@ use crate::{
 };
 use leasehold::{
     AcquireError, LeaseGuard, LockManager, LockOptions, ManagerBuilder, Mode, RestartGuard,
-    operate::NodeAnswer,
+    operate::{Former, NodeAnswer},
 };
 use leasehold_servers::{Connection, Nutcracker, Server, ServerSet, require_server, skip};
 use std::{io, thread, time::Duration};
@@ -195,6 +195,38 @@ fn whoever_examines_a_server_behind_twemproxy_is_told_of_the_proxy() {
     assert!(seen.run_id.is_some() && seen.clock.is_some() && seen.round_trips.len() > 3);
     assert_eq!(seen.others, [""; 0]);
     assert!(matches!(seen.survey, Some(NodeAnswer::Told(_))), "{seen:?}");
+}
+
+#[test]
+fn nobody_changes_what_is_behind_twemproxy_as_if_it_were_one_server() {
+    let server = Server::start().expect("it starts");
+    let Some(nutcracker) = before([&server], Nutcracker::start) else {
+        return;
+    };
+    let operator = || builder(&nutcracker).operator().expect("good addresses");
+    let told = block_on(operator().admit());
+    let told = format!("{told:?}");
+    assert!(
+        told.contains("give each server by its own address"),
+        "{told}"
+    );
+    let manager = builder(&nutcracker).build().expect("good addresses");
+    warm(&manager, "r");
+    let longer = builder(&nutcracker).max_ttl(800 * MS).operator();
+    let changed = block_on(longer.expect("good addresses").reconfigure(Former::same()));
+    let told = format!("{changed:?}");
+    assert!(
+        told.contains("give each server by its own address"),
+        "{told}"
+    );
+    let about = server.command(&["HGET", "leasehold:node", "about"]);
+    let about = about.expect("it answers");
+    assert!(
+        about
+            .text()
+            .is_some_and(|text| text.contains("max-ttl=400ms")),
+        "{about:?}"
+    );
 }
 
 /// Two servers over which twemproxy spreads the keys.

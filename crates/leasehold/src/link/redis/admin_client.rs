@@ -138,6 +138,7 @@ impl AdminClient {
         text: &str,
         guard: &str,
     ) -> Result<NodeChange<(AbstentionCause, Duration)>, String> {
+        self.is_alone()?;
         self.call(ADMIT, &[fingerprint, text, guard], |frame| match frame {
             Frame::List(parts) => match &parts[..] {
                 [Frame::Integer(1), why, Frame::Integer(left)] => Some(NodeChange::Done((
@@ -159,6 +160,7 @@ impl AdminClient {
         text: &str,
         text_before: &str,
     ) -> Result<NodeChange<CounterValues>, String> {
+        self.is_alone()?;
         // Argument S9: a disk that is not known to keep the mark does not. The node says whether that matters.
         let told = self.is_durable().await;
         let disk = match told {
@@ -186,6 +188,7 @@ impl AdminClient {
         &mut self,
         settlement: &Settlement,
     ) -> Result<NodeChange<Settled>, String> {
+        self.is_alone()?;
         let quarantine = settlement.quarantine.as_millis().to_string();
         let mut arguments = vec![
             settlement.mark.clone(),
