@@ -55,19 +55,30 @@ impl Certificates {
         self.file("server.key")
     }
 
+    /// As words of a command line.
     pub(crate) fn options(&self, port: u16) -> Vec<String> {
+        let pairs = self.settings(port).into_iter();
+        pairs
+            .flat_map(|(name, value)| [format!("--{name}"), value])
+            .collect()
+    }
+
+    /// As lines of a configuration file.
+    pub(crate) fn lines(&self, port: u16) -> String {
+        let pairs = self.settings(port).into_iter();
+        pairs
+            .map(|(name, value)| format!("{name} {value}\n"))
+            .collect()
+    }
+
+    fn settings(&self, port: u16) -> [(&'static str, String); 5] {
         let path = |file: PathBuf| file.display().to_string();
-        vec![
-            "--tls-port".to_owned(),
-            port.to_string(),
-            "--tls-cert-file".to_owned(),
-            path(self.certificate()),
-            "--tls-key-file".to_owned(),
-            path(self.key()),
-            "--tls-ca-cert-file".to_owned(),
-            path(self.authority()),
-            "--tls-auth-clients".to_owned(),
-            "no".to_owned(),
+        [
+            ("tls-port", port.to_string()),
+            ("tls-cert-file", path(self.certificate())),
+            ("tls-key-file", path(self.key())),
+            ("tls-ca-cert-file", path(self.authority())),
+            ("tls-auth-clients", "no".to_owned()),
         ]
     }
 

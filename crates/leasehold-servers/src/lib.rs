@@ -55,7 +55,7 @@ pub use nutcracker::Nutcracker;
 pub use postgres::Postgres;
 pub use proxy::{Mode, Proxy};
 pub use resp::{Connection, Reply};
-pub use sentinel::Sentinel;
+pub use sentinel::{Sentinel, SentinelBuilder};
 pub use server::{Server, ServerBuilder};
 pub use server_set::ServerSet;
 pub use skip::{require_server, skip};

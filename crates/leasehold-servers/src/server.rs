@@ -77,6 +77,12 @@ impl Server {
         Some(format!("rediss://{}127.0.0.1:{port}", self.login()))
     }
 
+    /// The port of 127.0.0.1 on which it speaks TLS, if it was started [with](ServerBuilder::tls) it.
+    #[must_use]
+    pub fn tls_port(&self) -> Option<u16> {
+        self.tls_port
+    }
+
     /// Its Unix socket, if it was started [with](ServerBuilder::unix_socket) one.
     #[must_use]
     pub fn unix_socket(&self) -> Option<&Path> {

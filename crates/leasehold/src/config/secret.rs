@@ -14,6 +14,8 @@ use std::{
 pub(super) struct Secrets {
     /// The password of all servers whose address has none.
     pub(super) password: Option<PathBuf>,
+    /// The password of all sentinels whose address has none for them.
+    pub(super) sentinel_password: Option<PathBuf>,
     /// The addresses, one a line.
     pub(super) nodes: Option<PathBuf>,
 }
@@ -35,6 +37,21 @@ impl Secrets {
             urls = urls
                 .iter()
                 .map(|url| with_password(url, &password))
+                .collect();
+        }
+        if let Some(path) = &self.sentinel_password {
+            let path = folder.join(path);
+            let password = read_password(&path, warnings)?;
+            if !urls.iter().any(|url| is_by_sentinels(url)) {
+                let what = format!(
+                    "{} is for sentinels, and no address names any",
+                    path.display()
+                );
+                return Err(wrong(what).hint("redis+sentinel://host:26379,host:26379/mymaster"));
+            }
+            urls = urls
+                .iter()
+                .map(|url| with_sentinel_password(url, &password))
                 .collect();
         }
         Ok(NodeUrls(urls))
@@ -112,8 +129,28 @@ pub(super) fn has_password(url: &str) -> bool {
     }
 }
 
-/// The address with this password, if it has none.
-fn with_password(url: &str, password: &str) -> String {
+/// Whether the node is whichever server sentinels name.
+fn is_by_sentinels(url: &str) -> bool {
+    let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+    scheme.to_ascii_lowercase().ends_with("+sentinel")
+}
+
+/// The address with this password for its sentinels, if there are any and it has none for them.
+fn with_sentinel_password(url: &str, password: &str) -> String {
+    let options = url.split_once('?').map(|(_, options)| options);
+    let has_one = |option: &str| option.starts_with("sentinel_password=");
+    let mut all = options.into_iter().flat_map(|all| all.split('&'));
+    if !is_by_sentinels(url) || all.any(has_one) {
+        return url.to_owned();
+    }
+    let mark = match options {
+        None => "?",
+        Some(_) => "&",
+    };
+    format!("{url}{mark}sentinel_password={}", encode(password))
+}
+
+fn encode(password: &str) -> String {
     let mut encoded = String::new();
     for byte in password.bytes() {
         match byte {
@@ -123,6 +160,12 @@ fn with_password(url: &str, password: &str) -> String {
             byte => drop(write!(encoded, "%{byte:02X}")),
         }
     }
+    encoded
+}
+
+/// The address with this password, if it has none.
+fn with_password(url: &str, password: &str) -> String {
+    let encoded = encode(password);
     match split(url) {
         Split::Unix { query } if query.split('&').any(|option| option.starts_with("pass=")) => {
             url.to_owned()
@@ -199,6 +242,24 @@ mod tests {
             assert_eq!(with_one, with);
             assert!(with_one.parse::<RedisUrl>().is_ok(), "{with_one}");
             assert!(has_password(&with_one));
+        }
+        for (url, with) in [
+            ("redis://a", "redis://a"),
+            (
+                "rediss+Sentinel://s/m",
+                "rediss+Sentinel://s/m?sentinel_password=p%40%2C",
+            ),
+            (
+                "redis+sentinel://s/m?sentinel_user=u",
+                "redis+sentinel://s/m?sentinel_user=u&sentinel_password=p%40%2C",
+            ),
+            (
+                "redis+sentinel://s/m?sentinel_password=q",
+                "redis+sentinel://s/m?sentinel_password=q",
+            ),
+        ] {
+            assert_eq!(with_sentinel_password(url, "p@,"), with);
+            assert!(with.parse::<RedisUrl>().is_ok(), "{with}");
         }
         for url in ["redis://a:1/2", "redis://u@a", "a:1", "unix:///s?db=1"] {
             assert!(!has_password(url), "{url}");

@@ -78,6 +78,10 @@ impl Page<'_> {
                 "password_file" => {
                     secrets.password = Some(self.text(value, "\"password\"")?.into());
                 }
+                "sentinel_password_file" => {
+                    let path = self.text(value, "\"sentinel-password\"")?;
+                    secrets.sentinel_password = Some(path.into());
+                }
                 "max_ttl" => agreement.max_ttl = Some(self.duration(value)?),
                 "clock_skew" => agreement.clock_skew = Some(self.duration(value)?),
                 "restart_guard" => agreement.restart_guard = Some(self.guard(value)?),
@@ -201,10 +205,11 @@ fn kind(value: &Value<'_>) -> String {
     }
 }
 
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 11] = [
     "nodes",
     "nodes_file",
     "password_file",
+    "sentinel_password_file",
     "max_ttl",
     "restart_guard",
     "namespace",

@@ -55,7 +55,8 @@ impl Split {
         });
         let sentinel = |user, quorum| {
             let user = (user, PASSWORD);
-            let started = Sentinel::as_user("locks", &master, quorum, DOWN_AFTER, user);
+            let sentinel = Sentinel::builder("locks", &master).quorum(quorum);
+            let started = sentinel.down_after(DOWN_AFTER).as_user(user).start();
             started.expect("it starts")
         };
         let sentinels = [

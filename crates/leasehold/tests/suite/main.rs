@@ -32,6 +32,7 @@ mod restart_guard;
 mod rights;
 mod scripted_rule;
 mod sentinel;
+mod sentinel_login;
 mod spans;
 mod stopped;
 mod stuck_runtime;

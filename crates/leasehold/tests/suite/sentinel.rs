@@ -297,8 +297,8 @@ fn servers_and_sentinels_have_passwords_of_their_own_and_none_is_shown() {
     require_server();
     let master = Server::builder().password("hunter2").start();
     let master = master.expect("it starts");
-    let sentinel = Sentinel::with_password("locks", &master, 1, 60_000 * MS, "hunter3");
-    let sentinel = sentinel.expect("it starts");
+    let sentinel = Sentinel::builder("locks", &master).password("hunter3");
+    let sentinel = sentinel.start().expect("it starts");
     let url = |login: &str, options: &str| {
         let port = sentinel.port();
         format!("redis+sentinel://{login}127.0.0.1:{port}/locks{options}")

@@ -52,7 +52,7 @@ async fn find(url: &RedisUrl, clock: Clock) -> Result<(Target, Option<SentinelWa
     let place = Endpoint::Tcp {
         host,
         port,
-        tls: sentinels.tls.clone(),
+        tls: sentinels.server_tls.clone(),
     };
     let url = RedisUrl {
         place,

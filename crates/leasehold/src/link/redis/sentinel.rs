@@ -40,8 +40,10 @@ impl Sentinel {
             is_named: false,
         };
         // They know few commands.
-        let talk = within(log_in(&target, Manners::Bare)).await?;
-        let (mut stream, mut received) = talk.map_err(String::from)?;
+        let talk = within(log_in(&target, Manners::Bare)).await;
+        let talk = talk.and_then(|talk| talk.map_err(String::from));
+        let told = |reason: String| way_in(&reason, sentinels.tls.is_some()).unwrap_or(reason);
+        let (mut stream, mut received) = talk.map_err(told)?;
         let mut wire = Vec::new();
         codec::encode(&mut wire, &[b"SENTINEL", b"MYID"]);
         let answer = async {
@@ -116,6 +118,40 @@ impl Sentinel {
         };
         within(answer).await?.map_err(String::from)?
     }
+}
+
+/// Why a sentinel does not let us in, with the option of the address that is about it; none if no option is.
+fn way_in(reason: &str, is_tls: bool) -> Option<String> {
+    let (what, option) = match is_tls {
+        _ if reason.starts_with("needs a password") => (
+            "needs a password",
+            "of its own, as sentinel_password=… in the address: that of the server is not used for sentinels",
+        ),
+        _ if reason.starts_with("authentication failed") => (
+            "authentication failed",
+            "with sentinel_user and sentinel_password of the address, which are the sentinels' own",
+        ),
+        true if reason.starts_with("TLS failed") => (
+            "TLS failed",
+            "(sentinel_ca=… in the address if another authority has signed for the sentinels, sentinel_tls=no if they \
+             speak none)",
+        ),
+        // A sentinel without TLS waits for the end of what is no command.
+        true if reason.starts_with("did not answer") || reason.starts_with("TLS took") => {
+            return Some(format!(
+                "{reason} (sentinel_tls=no in the address if it speaks no TLS)"
+            ));
+        }
+        // One with TLS alone hangs up at what is none.
+        false if HUNG_UP.iter().any(|words| reason.ends_with(words)) => {
+            return Some(format!(
+                "{reason} (sentinel_tls=yes in the address if it wants TLS)"
+            ));
+        }
+        _ => return None,
+    };
+    let rest = reason.strip_prefix(what)?;
+    Some(format!("{what} {option}{rest}"))
 }
 
 /// What a sentinel says when it is asked for a master.
@@ -207,6 +243,9 @@ async fn within<T>(what: impl Future<Output = T>) -> Result<T, String> {
     let limited = timeout(LIMIT, what).await;
     limited.map_err(|_| format!("did not answer within {LIMIT:?}"))
 }
+
+/// What is said of a connection that ended where an answer was due.
+const HUNG_UP: [&str; 2] = ["closed the connection", "connection reset"];
 
 /// Shorter than a server gets: there is another to ask.
 const LIMIT: Duration = Duration::from_secs(1);

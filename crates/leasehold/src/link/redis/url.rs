@@ -17,8 +17,9 @@ use std::{fmt, net::Ipv6Addr, path::PathBuf, str::FromStr};
 /// * `unix:///path?db=1&user=…&pass=…`, also spelled `redis+unix://`
 /// * `redis+sentinel://[user[:password]@]host[:port],host[:port],…/mymaster[/db]`: one node, the server that
 ///   the sentinels name as the master `mymaster` at that time. `rediss+sentinel://…` speaks TLS with the
-///   sentinels and with the server. User and password are the server's; those of the sentinels are
-///   `?sentinel_user=…&sentinel_password=…`. A majority of the sentinels in the list must agree on the master, and its
+///   sentinels and with the server, unless `&sentinel_tls=no` or, behind `redis+sentinel`, `&sentinel_tls=yes` says
+///   otherwise of the sentinels; `&ca=/path` is for both, `&sentinel_ca=/path` for the sentinels alone. User and password
+///   are the server's; those of the sentinels are `?sentinel_user=…&sentinel_password=…`. A majority of the sentinels in the list must agree on the master, and its
 ///   votes count while such a majority has named it in the last ten seconds (`&sentinel_bound_ms=10000`).
 ///   `&dangerous_sentinel_minority=yes` goes on without one: then two masters may grant the same lock. What such a node
 ///   promises, and what not, stands in OPERATING.md.

@@ -73,6 +73,7 @@ fn watching() -> Interpreter {
         master: "locks".to_owned(),
         login: None,
         tls: None,
+        server_tls: None,
         rule: Rule::DEFAULT,
     };
     let quorum = Quorum::majority(1).expect("one node");

@@ -103,8 +103,8 @@ impl fmt::Display for RedisUrlError {
             Self::UnknownOption { url } => write!(
                 out,
                 "{url:?} has an unknown option; known are ca for rediss, \
-                 db, user and pass for unix, and sentinel_user, sentinel_password, sentinel_bound_ms and \
-                 dangerous_sentinel_minority=yes for redis+sentinel"
+                 db, user and pass for unix, and sentinel_user, sentinel_password, sentinel_tls=yes or no, sentinel_ca \
+                 (where sentinels speak TLS), sentinel_bound_ms and dangerous_sentinel_minority=yes for redis+sentinel"
             ),
             Self::NotEncoded { url } => write!(
                 out,

@@ -16,8 +16,10 @@ pub(in crate::link::redis) struct Sentinels {
     pub(in crate::link::redis) master: String,
     /// Who we say we are to the sentinels.
     pub(in crate::link::redis) login: Option<Login>,
-    /// For the sentinels and for the node.
+    /// For the sentinels.
     pub(in crate::link::redis) tls: Option<Roots>,
+    /// For the server that they name.
+    pub(in crate::link::redis) server_tls: Option<Roots>,
     /// How many must agree, and how recently.
     pub(in crate::link::redis) rule: Rule,
 }
@@ -41,15 +43,17 @@ pub(super) fn parse(text: &str, rest: &str, tls: bool) -> Result<RedisUrl, Redis
     if master.is_empty() || master.contains(odd) {
         return Err(RedisUrlError::NoMaster { url: redact(text) });
     }
-    let mut roots = tls.then_some(Roots::System);
+    let options = options(text, parts.query)?;
+    let (server_tls, tls) = roots(text, &options, tls)?;
     let (mut user, mut password, mut rule) = (None, None, Rule::DEFAULT);
-    for (option, value) in options(text, parts.query)? {
-        match (option.as_str(), &mut roots) {
-            ("ca", Some(roots)) if !value.is_empty() => *roots = Roots::File(value.into()),
-            ("sentinel_user", _) => user = Some(value),
-            ("sentinel_password", _) => password = Some(value),
-            ("sentinel_bound_ms", _) => rule.bound = bound(text, &value)?,
-            ("dangerous_sentinel_minority", _) if value == "yes" => rule.needs_majority = false,
+    for (option, value) in options {
+        match option.as_str() {
+            // Read above.
+            "ca" | "sentinel_ca" | "sentinel_tls" => {}
+            "sentinel_user" => user = Some(value),
+            "sentinel_password" => password = Some(value),
+            "sentinel_bound_ms" => rule.bound = bound(text, &value)?,
+            "dangerous_sentinel_minority" if value == "yes" => rule.needs_majority = false,
             _ => return Err(RedisUrlError::UnknownOption { url: redact(text) }),
         }
     }
@@ -58,12 +62,44 @@ pub(super) fn parse(text: &str, rest: &str, tls: bool) -> Result<RedisUrl, Redis
             hosts: distinct,
             master: master.to_owned(),
             login: login(user.unwrap_or_default(), password),
-            tls: roots,
+            tls,
+            server_tls,
             rule,
         }),
         login: parts.login,
         database: parse_database(text, database)?,
     })
+}
+
+/// Whose signature is trusted on the server's certificate, and whose on those of the sentinels; none where TLS is not
+/// spoken. The scheme says it for both, unless an option says something else of the sentinels.
+fn roots(
+    text: &str,
+    options: &[(String, String)],
+    tls: bool,
+) -> Result<(Option<Roots>, Option<Roots>), RedisUrlError> {
+    let unknown = || RedisUrlError::UnknownOption { url: redact(text) };
+    let (mut of_sentinels, mut ca, mut sentinel_ca) = (tls, None, None);
+    for (option, value) in options {
+        match (option.as_str(), value.as_str()) {
+            ("sentinel_tls", "no") => of_sentinels = false,
+            ("sentinel_tls", "yes") if cfg!(feature = "tls") => of_sentinels = true,
+            ("sentinel_tls", "yes") => {
+                return Err(RedisUrlError::TlsNotBuiltIn { url: redact(text) });
+            }
+            ("sentinel_tls", _) | ("ca" | "sentinel_ca", "") => return Err(unknown()),
+            ("ca", file) => ca = Some(Roots::File(file.into())),
+            ("sentinel_ca", file) => sentinel_ca = Some(Roots::File(file.into())),
+            _ => {}
+        }
+    }
+    // What is never looked at must not seem to protect anything.
+    if ca.is_some() && !tls && !of_sentinels || sentinel_ca.is_some() && !of_sentinels {
+        return Err(unknown());
+    }
+    let root = |file: Option<Roots>| file.unwrap_or(Roots::System);
+    let server = tls.then(|| root(ca.clone()));
+    Ok((server, of_sentinels.then(|| root(sentinel_ca.or(ca)))))
 }
 
 /// How recently a majority must have named the master.
@@ -85,7 +121,7 @@ impl Sentinels {
 
     /// The whole address, without user, password and options.
     pub(super) fn write_address(&self, out: &mut fmt::Formatter<'_>, database: u32) -> fmt::Result {
-        let scheme = if self.tls.is_some() {
+        let scheme = if self.server_tls.is_some() {
             "rediss"
         } else {
             "redis"

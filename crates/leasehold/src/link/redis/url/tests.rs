@@ -97,6 +97,56 @@ fn sentinels_have_a_login_of_their_own() {
     );
 }
 
+#[cfg(feature = "tls")]
+#[test]
+fn sentinels_speak_tls_as_the_server_does_unless_an_option_says_otherwise() {
+    let file = |path: &str| Some(Roots::File(path.into()));
+    let system = || Some(Roots::System);
+    for (text, server, sentinels) in [
+        ("redis+sentinel://s/m", None, None),
+        ("rediss+sentinel://s/m", system(), system()),
+        ("rediss+sentinel://s/m?ca=/a", file("/a"), file("/a")),
+        (
+            "rediss+sentinel://s/m?ca=/a&sentinel_ca=/b",
+            file("/a"),
+            file("/b"),
+        ),
+        ("rediss+sentinel://s/m?sentinel_ca=/b", system(), file("/b")),
+        ("rediss+sentinel://s/m?sentinel_tls=no", system(), None),
+        (
+            "rediss+sentinel://s/m?sentinel_tls=no&ca=/a",
+            file("/a"),
+            None,
+        ),
+        ("redis+sentinel://s/m?sentinel_tls=yes", None, system()),
+        (
+            "redis+sentinel://s/m?sentinel_tls=yes&ca=/a",
+            None,
+            file("/a"),
+        ),
+        (
+            "redis+sentinel://s/m?sentinel_ca=/b&sentinel_tls=yes",
+            None,
+            file("/b"),
+        ),
+    ] {
+        let Endpoint::Named(named) = parse(text).place else {
+            panic!("not by sentinels");
+        };
+        assert!(named.server_tls == server, "{text}");
+        assert!(named.tls == sentinels, "{text}");
+    }
+    for text in [
+        "redis+sentinel://s/m?ca=/a",
+        "redis+sentinel://s/m?sentinel_ca=/a",
+        "rediss+sentinel://s/m?sentinel_tls=no&sentinel_ca=/a",
+        "rediss+sentinel://s/m?sentinel_tls=maybe",
+        "rediss+sentinel://s/m?ca=",
+    ] {
+        assert!(error(text).contains("unknown option"), "{text}");
+    }
+}
+
 #[test]
 fn a_majority_of_distinct_sentinels_is_needed_unless_the_address_says_otherwise() {
     let sentinels = |text: &str| match parse(text).place {
