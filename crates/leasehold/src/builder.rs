@@ -1,6 +1,7 @@
 //! Options in, a running manager out.
 
 mod common;
+mod copies;
 #[cfg(feature = "redis")]
 mod operated;
 
@@ -20,7 +21,8 @@ use crate::{
     options::LockOptions,
     shell::{self, MakeLink, Observers, Runner},
 };
-use common::{Common, ReplicaOptions};
+use common::Common;
+use copies::CopyOptions;
 use leasehold_core::{Quorum, Ttl};
 use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
 
@@ -46,7 +48,7 @@ pub struct ManagerBuilder {
     nodes: Vec<NodeSource>,
     defaults: LockOptions,
     agreed: Agreed,
-    replicas: Option<ReplicaOptions>,
+    copies: CopyOptions,
     runner: Runner,
     clock: Clock,
     observers: Vec<Arc<dyn Observer>>,
@@ -262,22 +264,6 @@ impl ManagerBuilder {
         self
     }
 
-    /// Votes of servers count only when so many replicas of the server have heard of them (`WAIT`), for which the
-    /// server waits `within` this time; off by default. An acquisition costs a round trip more then.
-    ///
-    /// For servers that a replica may take the place of. It makes it less likely that a failover loses a lock, and
-    /// does not exclude it: the replica that takes over need not be one that had heard. While a server waits, all other
-    /// requests of this manager to it wait too, releases among them, so `within` may be no longer than the node limit of
-    /// the default options; locks with a shorter one of their own give up sooner. Nodes in memory and in files
-    /// have no replicas, and take no part.
-    pub fn replicated(mut self, replicas: u32, within: Duration) -> Self {
-        self.replicas = Some(ReplicaOptions {
-            count: replicas,
-            within,
-        });
-        self
-    }
-
     /// Under which name the nodes keep what they know of themselves: `leasehold` by default, which makes the key
     /// `leasehold:node`. Another name makes another world with counters and a configuration of its own; the locks'
     /// keys are the same in all of them, so no resource may be locked in two. Plain locks keep nothing there, but stay away
@@ -383,18 +369,9 @@ impl ManagerBuilder {
         let (quorum, configuration) = self.agreement::<M>()?;
         let configuration = Arc::new(configuration);
         let defaults = Arc::new(self.defaults.checked_for::<M>(&configuration)?);
-        let (replicas, runner) = (self.replicas, self.runner);
-        if let Some(ReplicaOptions { count, within }) = replicas {
-            let limit = defaults.lock_config().timing.node_limit();
-            if count == 0 || within < Duration::from_millis(1) || within > limit {
-                return Err(ConfigError::Replicas {
-                    replicas: count,
-                    within,
-                    limit,
-                });
-            }
-        }
-        let common = Arc::new(Common::new(&configuration, replicas));
+        let (copies, runner) = (self.copies, self.runner);
+        copies.check(defaults.lock_config().timing.node_limit())?;
+        let common = Arc::new(Common::new(&configuration, copies));
         let (names, links): (Vec<_>, Vec<_>) = self
             .nodes
             .into_iter()

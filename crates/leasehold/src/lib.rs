@@ -74,6 +74,7 @@ pub mod configuration;
 pub mod conformance;
 mod deadline;
 mod detached;
+mod disks;
 mod error;
 pub mod fence;
 mod fork;
@@ -110,6 +111,7 @@ mod work;
 pub use builder::ManagerBuilder;
 pub use configuration::{KeyFormat, KeyFormatError, ReservedFor, RestartGuard};
 pub use detached::DetachedLease;
+pub use disks::Disks;
 #[cfg(feature = "config")]
 pub use error::SettingsError;
 pub use error::{

@@ -218,6 +218,7 @@ const LIBRARY: [&[&str]; 15] = [
         "pages",
         "safety",
         "fork",
+        "disks",
     ],
     &["holder"],
     &["alarm", "error"],
@@ -245,7 +246,7 @@ const LIBRARY: [&[&str]; 15] = [
 const REDIS: [&[&str]; 13] = [
     &["codec", "kind", "texts", "url"],
     &["heads", "reply", "socket"],
-    &["glance", "native", "replicas", "talk"],
+    &["copies", "glance", "native", "talk"],
     &["look", "scripts"],
     &["greeting", "recall", "rights"],
     &["backlog", "handshake"],

@@ -1,19 +1,12 @@
 //! What all links of one manager have in common.
 
+use super::copies::CopyOptions;
 use crate::configuration::Configuration;
 #[cfg(feature = "redis")]
 use crate::{
     clock::Clock,
     link::redis::{Encoder, RedisLink, RedisUrl},
 };
-use std::time::Duration;
-
-/// How many replicas must have heard of a vote, and within what time.
-#[derive(Clone, Copy)]
-pub(super) struct ReplicaOptions {
-    pub(super) count: u32,
-    pub(super) within: Duration,
-}
 
 /// What links to servers say, and for whom they wait. Others need nothing.
 pub(super) struct Common {
@@ -21,26 +14,30 @@ pub(super) struct Common {
     #[cfg(feature = "redis")]
     encoder: Encoder,
     #[cfg(feature = "redis")]
-    replicas: Option<ReplicaOptions>,
+    copies: CopyOptions,
 }
 
 impl Common {
     #[cfg(feature = "redis")]
-    pub(super) fn new(configuration: &Configuration, replicas: Option<ReplicaOptions>) -> Self {
+    pub(super) fn new(configuration: &Configuration, copies: CopyOptions) -> Self {
         let encoder = Encoder::new(configuration);
-        Self { encoder, replicas }
+        Self { encoder, copies }
     }
 
     #[cfg(not(feature = "redis"))]
-    pub(super) const fn new(_: &Configuration, _: Option<ReplicaOptions>) -> Self {
+    pub(super) const fn new(_: &Configuration, _: CopyOptions) -> Self {
         Self {}
     }
 
     #[cfg(feature = "redis")]
     pub(super) fn link_to(&self, url: RedisUrl, clock: Clock) -> RedisLink {
         let link = RedisLink::speaking(url, clock, self.encoder.clone());
-        match self.replicas {
-            Some(ReplicaOptions { count, within }) => link.replicated(count, within),
+        let link = match self.copies.replicas {
+            Some((count, within)) => link.replicated(count, within),
+            None => link,
+        };
+        match self.copies.disks {
+            Some((disks, within)) => link.on_disk(disks, within),
             None => link,
         }
     }

@@ -5,6 +5,7 @@ use super::SettingsError;
 use super::Span;
 use crate::{
     configuration::{KeyFormatError, ReservedFor},
+    disks::Disks,
     link::NodeName,
 };
 use leasehold_core::{NodeId, Resource, ResourceError, TimingError};
@@ -65,6 +66,15 @@ pub enum ConfigError {
     Replicas {
         /// How many should have heard of a vote.
         replicas: u32,
+        /// Within what time.
+        within: Duration,
+        /// How long a vote is waited for at most.
+        limit: Duration,
+    },
+    /// Disks cannot be waited for in this way.
+    Disks {
+        /// On which disks a vote should be.
+        disks: Disks,
         /// Within what time.
         within: Duration,
         /// How long a vote is waited for at most.
@@ -140,17 +150,18 @@ impl fmt::Display for ConfigError {
                 "with {nodes} nodes, {forgetful} forgetful ones cannot be tolerated: more than {forgetful} nodes must \
                  be in any two quorums"
             ),
-            Self::ClockSkew { skew } => write!(
-                out,
-                "a clock skew of {} is more than a day; set the clocks",
-                Span(*skew)
-            ),
+            Self::ClockSkew { skew } => skewed(out, *skew),
             Self::Room { ttl, room, least } => no_room(out, *ttl, *room, *least),
             Self::Replicas {
                 replicas,
                 within,
                 limit,
             } => unwaited(out, *replicas, *within, *limit),
+            Self::Disks {
+                disks,
+                within,
+                limit,
+            } => unwritten(out, *disks, *within, *limit),
             Self::Cluster(name) => unusable(out, "cluster's name", name, 256),
             Self::Namespace(name) => unusable(out, "namespace", name, 64),
             Self::KeyFormat(error) => error.fmt(out),
@@ -244,6 +255,28 @@ fn unwaited(
     )
 }
 
+fn skewed(out: &mut fmt::Formatter<'_>, skew: Duration) -> fmt::Result {
+    let skew = Span(skew);
+    write!(
+        out,
+        "a clock skew of {skew} is more than a day; set the clocks"
+    )
+}
+
+fn unwritten(
+    out: &mut fmt::Formatter<'_>,
+    disks: Disks,
+    within: Duration,
+    limit: Duration,
+) -> fmt::Result {
+    let (within, limit) = (Span(within), Span(limit));
+    write!(
+        out,
+        "votes cannot be waited for on disks ({disks}) within {within}; ask for the server's or those of one replica at \
+         least, and for a time from 1 ms to the node limit, {limit}"
+    )
+}
+
 fn crossed(
     out: &mut fmt::Formatter<'_>,
     shorter: &str,
@@ -284,6 +317,7 @@ leasehold_core::debug_by_sentence!(ConfigError {
     ClockSkew { skew },
     Room { ttl, room, least },
     Replicas { replicas, within, limit },
+    Disks { disks, within, limit },
     Cluster(inner),
     Namespace(inner),
     KeyFormat(inner),

@@ -17,7 +17,7 @@
 //! `native` does where no scripts can be run. `backlog` gathers it with others, and keeps it until its answer comes, of which `kind`
 //! is enough to remember, and `recall` reads the rest back where it is wanted. `connection` moves the bytes, and `interpreter`
 //! understands them: `glance` reads the usual answers where they lie, `codec` reads every other and `reply` makes a vote
-//! of it, which counts when `replicas` have it, if that is wanted. `look` is how hints come. `url`, `socket`, `talk`,
+//! of it, which counts when there are `copies` of it, if that is wanted. `look` is how hints come. `url`, `socket`, `talk`,
 //! `handshake` and `greeting` are the way to a connection, and `leasehold_core::backoff` spaces the tries; where
 //! sentinels are asked for the way, `search` asks them, by a talk with each `sentinel`, and `failover` goes on asking:
 //! when another has become the master, and whether votes count. `admin_client` comes for the operator and not for locks, and
@@ -28,6 +28,7 @@ pub(crate) mod admin_client;
 mod backlog;
 mod codec;
 mod connection;
+mod copies;
 mod failover;
 mod glance;
 mod greeting;
@@ -38,7 +39,6 @@ mod kind;
 mod look;
 mod native;
 mod recall;
-mod replicas;
 mod reply;
 mod rights;
 mod scripts;
@@ -57,14 +57,14 @@ pub(crate) use scripts::Encoder;
 pub use url::{RedisUrl, RedisUrlError};
 
 use super::{Link, LinkEvent, Message};
-use crate::{clock::Clock, configuration::Configuration};
+use crate::{clock::Clock, configuration::Configuration, disks::Disks};
 use backlog::{Backlog, Loss};
 use connection::Connection;
+use copies::Copies;
 use heads::Call;
 use kind::Kind;
 use leasehold_core::{Fault, FaultKind, Identity, Tag, Vote, backoff::Backoff};
 use look::Hints;
-use replicas::Replicas;
 use scripts::ServerInfo;
 use std::{
     fmt,
@@ -133,7 +133,18 @@ impl RedisLink {
     #[must_use]
     pub fn replicated(self, replicas: u32, within: Duration) -> Self {
         Self {
-            encoder: self.encoder.replicated(Replicas::new(replicas, within)),
+            encoder: self.encoder.copied(Copies::heard_by(replicas, within)),
+            ..self
+        }
+    }
+
+    /// Votes count only when they are on these disks, for which the node waits `within` this time. Requests behind such a
+    /// vote wait as well, releases among them. A node that cannot tell of disks, or whose word on its own comes too early,
+    /// is not used.
+    #[must_use]
+    pub fn on_disk(self, disks: Disks, within: Duration) -> Self {
+        Self {
+            encoder: self.encoder.copied(Copies::written_to(disks, within)),
             ..self
         }
     }

@@ -23,6 +23,7 @@ mod manager;
 mod marker;
 mod native;
 mod observe;
+mod on_disk;
 mod on_runtime;
 mod operate;
 mod operator;

@@ -82,13 +82,7 @@ impl Group {
         let port = master.tls_port().unwrap_or(master.port()).to_string();
         let follow = ["REPLICAOF", "127.0.0.1", &port];
         replica.command(&follow).expect("it answers");
-        eventually("the replica follows", || {
-            let info = replica.command(&["INFO", "replication"]);
-            info.is_ok_and(|info| {
-                info.text()
-                    .is_some_and(|info| info.contains("master_link_status:up"))
-            })
-        });
+        await_replication(&replica);
         let sentinels = [(); 3].map(|()| {
             let builder = sentinel(&master).user(USER, &RIGHTS);
             let builder = match &certificates {
@@ -101,18 +95,7 @@ impl Group {
             };
             builder.start().expect("it starts")
         });
-        for sentinel in &sentinels {
-            eventually("the sentinels know each other and the replica", || {
-                let usable = sentinel.command(&["SENTINEL", "CKQUORUM", "locks"]);
-                let replicas = sentinel.command(&["SENTINEL", "REPLICAS", "locks"]);
-                usable.is_ok_and(|told| {
-                    told.text()
-                        .is_some_and(|told| told.contains("3 usable Sentinels"))
-                }) && replicas.is_ok_and(|replicas| {
-                    format!("{replicas:?}").contains("\"master-link-status\"), Text(\"ok\")")
-                })
-            });
-        }
+        await_acquaintance(&sentinels);
         Some(Self {
             master,
             replica,
@@ -167,6 +150,33 @@ impl Group {
         let key = self.replica.command(&["GET", "r"]).expect("it answers");
         assert!(key.text().is_some(), "it is on the new master");
         assert!(block_on(guard.release()).is_released());
+    }
+}
+
+/// Waits until the replica has its master's data.
+fn await_replication(replica: &Server) {
+    eventually("the replica follows", || {
+        let info = replica.command(&["INFO", "replication"]);
+        info.is_ok_and(|info| {
+            info.text()
+                .is_some_and(|info| info.contains("master_link_status:up"))
+        })
+    });
+}
+
+/// Waits until each sentinel knows the others, and the replica.
+fn await_acquaintance(sentinels: &[Sentinel; 3]) {
+    for sentinel in sentinels {
+        eventually("the sentinels know each other and the replica", || {
+            let usable = sentinel.command(&["SENTINEL", "CKQUORUM", "locks"]);
+            let replicas = sentinel.command(&["SENTINEL", "REPLICAS", "locks"]);
+            usable.is_ok_and(|told| {
+                told.text()
+                    .is_some_and(|told| told.contains("3 usable Sentinels"))
+            }) && replicas.is_ok_and(|replicas| {
+                format!("{replicas:?}").contains("\"master-link-status\"), Text(\"ok\")")
+            })
+        });
     }
 }
 

@@ -10,13 +10,13 @@ pub(super) use calls::Again;
 pub(super) use pending::{Aside, Pending, PendingLook, PendingRequest};
 
 use super::{
-    codec, greeting,
+    codec,
+    copies::{self, Copies},
+    greeting,
     kind::Kind,
     look::{self, SeenValue},
     native::{Lives, Native},
-    recall,
-    replicas::Replicas,
-    rights,
+    recall, rights,
     scripts::{Encoder, ServerInfo},
 };
 use gathered::Gathered;
@@ -273,11 +273,29 @@ impl Backlog {
         codec::encode(&mut self.bytes, &greeting::DURABILITY);
     }
 
-    /// Asks whether replicas have a vote, which is kept until then.
-    pub(super) fn wait(&mut self, tag: Tag, vote: Vote, need: Need, replicas: Replicas) {
+    /// Asks for the copies of a vote, which is kept until then. `turn` says which of the questions about it that is.
+    pub(super) fn wait(
+        &mut self,
+        tag: Tag,
+        vote: Vote,
+        need: Need,
+        (turn, copies): (usize, Copies),
+    ) {
         let vote = Box::new(vote);
-        self.place(Aside::Replicas { tag, vote, need });
-        replicas.encode(&mut self.bytes);
+        self.place(Aside::Copies {
+            turn,
+            tag,
+            vote,
+            need,
+        });
+        copies.encode(&mut self.bytes);
+    }
+
+    /// Asks how many replicas there are, of which so many were needed. Tells the fault only then.
+    pub(super) fn count_replicas(&mut self, tag: Tag, fault: Fault, needed: u32) {
+        let fault = Box::new(fault);
+        self.place(Aside::Count { tag, fault, needed });
+        codec::encode(&mut self.bytes, &copies::COUNT);
     }
 
     /// Asks the node to tell of the next change to what it is asked for next.
@@ -363,6 +381,7 @@ impl Backlog {
             ),
         };
         let never = before.clone();
+        let in_doubt = |tag, fault: &Fault| Some((tag, Vote::Unknown(fault.clone())));
         let mut lives = std::mem::take(&mut self.lives);
         lives.lose();
         let Self {
@@ -381,10 +400,10 @@ impl Backlog {
                 Due::Aside { .. } => match asides.pop_front()? {
                     Aside::Native(waiting, _) => waiting,
                     // Its request was answered, so it has left.
-                    Aside::Replicas { tag, .. } => {
-                        return Some((tag, Vote::Unknown(after.clone())));
+                    Aside::Copies { tag, .. } => return in_doubt(tag, &after),
+                    Aside::Rights(tag, fault) | Aside::Count { tag, fault, .. } => {
+                        return in_doubt(tag, &fault);
                     }
-                    Aside::Rights(tag, fault) => return Some((tag, Vote::Unknown(*fault))),
                     // It was refused, whosever the key is.
                     Aside::Found(tag, _) => return Some((tag, Vote::Refused(Refusal::default()))),
                     Aside::Change

@@ -3,6 +3,7 @@
 use super::{
     backlog::Backlog,
     codec::ReceiveBuffer,
+    copies::Copies,
     failover::SentinelWatch,
     handshake::Opened,
     interpreter::{Drained, Interpreter},
@@ -42,7 +43,8 @@ impl Connection {
             met,
             hints,
         } = opened;
-        let question = encoder.trusts_disk().then(|| Box::pin(sleep(PERIOD)));
+        let asks = encoder.trusts_disk() || Copies::any_on_own_disk(encoder.copies());
+        let question = asks.then(|| Box::pin(sleep(PERIOD)));
         Self {
             stream,
             received,

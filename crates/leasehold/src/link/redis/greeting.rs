@@ -2,6 +2,7 @@
 
 use super::{
     codec::{self, Frame, ReceiveBuffer},
+    copies::{Copies, NOT_BELIEVED, OwnDisk},
     reply::words,
     scripts::Encoder,
     socket::{Stream, Target},
@@ -20,12 +21,12 @@ pub(super) struct NodeInfo {
 /// It lets the node write what it knows of itself, so it must not be said to another node or database than the one that
 /// was meant, nor as another user. That is certain only where nothing before it can fail and leave us there: as the
 /// default user, who either is let in by the password or may do nothing; in the database in which every connection begins;
-/// and where no sentinel has to be asked whom we met, nor the node how it writes to its disk.
+/// and where no sentinel has to be asked whom we met, nor the node how it writes to its disk, or whether it tells of disks.
 pub(super) fn early(target: &Target, encoder: &Encoder) -> Option<Vec<u8>> {
     let Target { url, is_named } = target;
     let user = url.login.as_ref().and_then(|login| login.user.as_deref());
     let is_default = user.is_none_or(|user| user == "default");
-    let is_certain = is_default && url.database == 0 && !is_named;
+    let is_certain = is_default && url.database == 0 && !is_named && encoder.copies().is_empty();
     (is_certain && encoder.is_fenced() && !encoder.trusts_disk())
         .then(|| encoder.greeting(Disk::Ignored))
 }
@@ -59,6 +60,50 @@ pub(super) async fn confirm(stream: &mut Stream, received: &mut ReceiveBuffer) -
         _ => Err("is a replica, and locks need a master".to_owned()),
     };
     Ok(hear(stream, received, role).await??)
+}
+
+/// Asks a server whether it can tell on which disks a vote is, if somebody is going to ask. Tells how much its word on its
+/// own disk is worth.
+pub(super) async fn ask_disks(
+    stream: &mut Stream,
+    received: &mut ReceiveBuffer,
+    encoder: &Encoder,
+) -> Result<OwnDisk, Halt> {
+    for copies in encoder.copies() {
+        let mut wire = Vec::new();
+        if copies.encode_trial(&mut wire) {
+            send(stream, &wire).await?;
+            let refusal = |frame: &Frame<'_>| match frame {
+                Frame::Error(error) => Err(copies.refusal(&words(error))),
+                _ => Ok(()),
+            };
+            hear(stream, received, refusal).await??;
+        }
+    }
+    if !Copies::any_on_own_disk(encoder.copies()) {
+        return Ok(OwnDisk::IfDurable(false));
+    }
+    let mut wire = Vec::new();
+    codec::encode(&mut wire, &[b"INFO", b"server"]);
+    codec::encode(&mut wire, &DURABILITY);
+    send(stream, &wire).await?;
+    let info = |frame: &Frame<'_>| match frame {
+        Frame::Text(info) => OwnDisk::of(&String::from_utf8_lossy(info)),
+        _ => OwnDisk::of(""),
+    };
+    let word = hear(stream, received, info).await?;
+    let is_durable = hear(stream, received, is_durable).await?;
+    match (word.with(is_durable.as_ref().is_ok_and(|is| *is)), is_durable) {
+        // Argument S9: a vote must not count for a disk that it is not on.
+        (OwnDisk::IfDurable(false), Ok(_)) => Err(NOT_BELIEVED.to_owned().into()),
+        (OwnDisk::IfDurable(false), Err(why)) => Err(format!(
+            "cannot be asked whether it writes to its disk before it answers, without which its word on its disk is not \
+             believed before Redis 8.0 (+config|get, +info): {}",
+            words(&why)
+        )
+        .into()),
+        (word, _) => Ok(word),
+    }
 }
 
 /// The question whether a node writes every change to its disk before it answers.

@@ -52,6 +52,7 @@ async fn meet_with(target: &Target, encoder: &Encoder, manners: Manners) -> Resu
         if target.is_named {
             greeting::confirm(&mut stream, &mut received).await?;
         }
+        let own_disk = greeting::ask_disks(&mut stream, &mut received, encoder).await?;
         let mut met = match heard.no_scripts() {
             None => greet(&mut stream, &mut received, url, encoder, heard.is_greeted).await?,
             Some(error) if encoder.is_fenced() => {
@@ -65,6 +66,7 @@ async fn meet_with(target: &Target, encoder: &Encoder, manners: Manners) -> Resu
                 met
             }
         };
+        met.own_disk = own_disk;
         // Argument S1: whoever does not let HELLO through may be a proxy, and may spread its keys over servers.
         met.is_proxied = heard.is_old;
         Ok::<_, Halt>((stream, met, heard.hints))

@@ -5,12 +5,12 @@ mod usual;
 use super::{
     backlog::{Again, Aside, Backlog, Pending, PendingRequest},
     codec::{self, Frame, ReceiveBuffer},
+    copies::{self, Copied, Copies},
     failover::SentinelWatch,
     greeting,
     kind::Kind,
     look::{self, Hints, SeenValue},
     native,
-    replicas::Replicas,
     reply::{self, Reply, Verdict},
     rights::{self, is_about_rights},
     scripts::{Encoder, ServerInfo},
@@ -244,16 +244,20 @@ impl Interpreter {
             Aside::Settings => {
                 self.asked = false;
                 // Who does not tell any more may have been changed.
-                let is_durable = Some(greeting::is_durable(frame).unwrap_or(false));
-                self.met.rely(self.encoder.disk(is_durable));
+                let is_durable = greeting::is_durable(frame).unwrap_or(false);
+                self.met.rely(self.encoder.disk(Some(is_durable)));
+                self.met.own_disk = self.met.own_disk.with(is_durable);
                 Some(())
             }
-            Aside::Replicas { tag, vote, need } => {
-                let vote = match self.encoder.replicas() {
-                    Some(replicas) => replicas.judge(frame, *vote),
-                    None => *vote,
-                };
-                self.tell(tag, vote, need, backlog, events);
+            Aside::Copies {
+                turn,
+                tag,
+                vote,
+                need,
+            } => self.copied(frame, turn, (tag, *vote, need), backlog, events),
+            Aside::Count { tag, fault, needed } => {
+                let fault = copies::with_count(*fault, needed, frame);
+                events.push(LinkEvent::Reply(tag, Vote::Unknown(fault)));
                 Some(())
             }
             Aside::Found(tag, request) => self.found(frame, tag, &request, events),
@@ -362,7 +366,7 @@ impl Interpreter {
 
     /// Whether others must have heard of votes, or confirm that this is the node, before they count.
     fn is_awaited(&self) -> bool {
-        self.watch.is_some() || self.encoder.replicas().is_some()
+        self.watch.is_some() || !self.encoder.copies().is_empty()
     }
 
     /// Takes the vote that answers a request.
@@ -384,13 +388,36 @@ impl Interpreter {
             Some(watch) => watch.judge(need, vote),
             None => vote,
         };
-        if let Some(replicas) = self.encoder.replicas()
-            && Replicas::concern(request, &vote)
+        if let Some(first) = self.encoder.copies().first()
+            && Copies::concern(request, &vote)
         {
-            backlog.wait(tag, vote, need, replicas);
+            backlog.wait(tag, vote, need, (0, *first));
         } else {
             self.tell(tag, vote, need, backlog, events);
         }
+    }
+
+    /// Takes the answer to a question about the copies of a vote.
+    fn copied(
+        &self,
+        frame: &Frame<'_>,
+        turn: usize,
+        (tag, vote, need): (Tag, Vote, Need),
+        backlog: &mut Backlog,
+        events: &mut Vec<LinkEvent>,
+    ) -> Option<()> {
+        let mut asked = self.encoder.copies().iter().skip(turn);
+        match asked.next()?.judge(frame, self.met.own_disk) {
+            Copied::Enough => match asked.next() {
+                Some(next) => backlog.wait(tag, vote, need, (turn + 1, *next)),
+                None => self.tell(tag, vote, need, backlog, events),
+            },
+            Copied::TooFew(fault, Some(needed)) => backlog.count_replicas(tag, fault, needed),
+            Copied::TooFew(fault, None) => {
+                events.push(LinkEvent::Reply(tag, Vote::Unknown(fault)));
+            }
+        }
+        Some(())
     }
 
     /// Tells of a vote, or keeps it until it can be told.

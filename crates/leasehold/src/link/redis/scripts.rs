@@ -2,10 +2,10 @@
 
 use super::{
     codec,
+    copies::{Copies, OwnDisk},
     heads::{Call, Heads},
     kind::Kind,
     native::Native,
-    replicas::Replicas,
     texts::{GREET, RAISE, SCRIPTS, Script, TRANSFER, VOTE, VOTES},
 };
 use crate::{
@@ -32,8 +32,8 @@ pub(crate) struct Encoder {
     trusts_disk: bool,
     /// For how long a node abstains that may have forgotten votes; none if it does not.
     quarantine: Option<Duration>,
-    /// Who must have heard of a vote before it counts.
-    replicas: Option<Replicas>,
+    /// Where else a vote must be before it counts, in the order in which that is asked.
+    copies: Vec<Copies>,
     /// Of all that is said but what a connection adds to it. Clones have it in common: nothing that is said changes.
     wording: Wording,
     heads: Heads,
@@ -50,6 +50,8 @@ pub(super) struct ServerInfo {
     id: String,
     /// What takes the place of scripts, if they cannot be run.
     pub(super) native: Option<Native>,
+    /// Whether what it says of its own disk can be believed.
+    pub(super) own_disk: OwnDisk,
     /// Whether a proxy may stand before it that reads what it passes on. It may pass each lock's requests on to another server.
     pub(super) is_proxied: bool,
     /// What votes and extensions end with: what clients rely on the disk for, and the process.
@@ -63,6 +65,7 @@ impl ServerInfo {
         let mut met = Self {
             id,
             native: None,
+            own_disk: OwnDisk::IfDurable(false),
             is_proxied: false,
             attested: Vec::new(),
         };
@@ -114,7 +117,7 @@ impl Encoder {
             guard,
             trusts_disk: configuration.guard() == RestartGuard::TrustAof,
             quarantine: configuration.max_ttl().map(|_| configuration.quarantine()),
-            replicas: None,
+            copies: Vec::new(),
         }
     }
 
@@ -123,17 +126,15 @@ impl Encoder {
         self.quarantine
     }
 
-    /// With votes that these must have heard of.
-    pub(super) fn replicated(self, replicas: Replicas) -> Self {
-        Self {
-            replicas: Some(replicas),
-            ..self
-        }
+    /// With votes of which there must be these copies as well.
+    pub(super) fn copied(mut self, copies: Copies) -> Self {
+        self.copies.push(copies);
+        self
     }
 
-    /// Who must have heard of a vote before it counts, if anybody.
-    pub(super) const fn replicas(&self) -> Option<Replicas> {
-        self.replicas
+    /// Where else a vote must be before it counts, in the order in which that is asked.
+    pub(super) fn copies(&self) -> &[Copies] {
+        &self.copies
     }
 
     /// Whether nodes that may have forgotten votes are kept from voting.

@@ -61,12 +61,20 @@ pub(in super::super) enum Aside {
     Look(PendingLook),
     /// How the node writes to its disk.
     Settings,
-    /// How many replicas have this vote.
-    Replicas {
+    /// Which copies there are of this vote.
+    Copies {
+        /// Which of the questions about it this is.
+        turn: usize,
         tag: Tag,
         vote: Box<Vote>,
         /// What it needs then.
         need: Need,
+    },
+    /// How many replicas there are, of which so many were needed, for lack of which a request failed so.
+    Count {
+        tag: Tag,
+        fault: Box<Fault>,
+        needed: u32,
     },
     /// Whose the key is that this request has found.
     Found(Tag, Box<Request>),

@@ -109,8 +109,8 @@ fn a_grant_that_replicas_have_not_confirmed_is_in_doubt_when_the_connection_is_l
     let Some(Pending::Request(waiting)) = backlog.answered() else {
         panic!("it has left");
     };
-    let replicas = Replicas::new(1, std::time::Duration::from_millis(7));
-    backlog.wait(waiting.tag, Vote::GRANTED, Need::Later, replicas);
+    let copies = Copies::heard_by(1, std::time::Duration::from_millis(7));
+    backlog.wait(waiting.tag, Vote::GRANTED, Need::Later, (0, copies));
     let wait = b"*3\r\n$4\r\nWAIT\r\n$1\r\n1\r\n$1\r\n7\r\n";
     assert_eq!(backlog.ready(), wait);
     // Whether or not the question has left: the grant was given before.

@@ -2,9 +2,10 @@ use super::*;
 use crate::{
     clock::Clock,
     configuration::{Configuration, RestartGuard},
+    disks::Disks,
     link::{
         Draft, Message,
-        redis::{backlog::Loss, url::Sentinels},
+        redis::{backlog::Loss, copies::OwnDisk, url::Sentinels},
     },
 };
 use leasehold_core::{
@@ -87,12 +88,12 @@ fn watching() -> Interpreter {
 #[test]
 fn an_extension_that_replicas_have_heard_of_waits_for_no_later_word_of_sentinels() {
     let mut interpreter = watching();
-    let replicas = Replicas::new(1, Duration::from_millis(1));
-    interpreter.encoder = interpreter.encoder.replicated(replicas);
+    let copies = Copies::heard_by(1, Duration::from_millis(1));
+    interpreter.encoder = interpreter.encoder.copied(copies);
     let mut events = Vec::new();
     for (step, need) in [(0, Need::Later), (1, Need::Recent(None))] {
         let mut backlog = Backlog::default();
-        backlog.wait(tag(step), Vote::GRANTED, need, replicas);
+        backlog.wait(tag(step), Vote::GRANTED, need, (0, copies));
         backlog.sent(backlog.ready().len());
         let heard = interpreter.hear(&Frame::Integer(1), &mut backlog, &mut events);
         heard.expect("it is what was asked");
@@ -103,6 +104,40 @@ fn an_extension_that_replicas_have_heard_of_waits_for_no_later_word_of_sentinels
         matches!(&told, Some(LinkEvent::Reply(of, vote)) if *of == tag(1) && vote.is_granted()),
         "{told:?}"
     );
+}
+
+#[test]
+fn a_vote_is_told_when_every_question_about_its_copies_has_a_good_answer() {
+    let mut interpreter = interpreter(&Configuration::plain());
+    let within = Duration::from_millis(1);
+    let all = [
+        Copies::heard_by(1, within),
+        Copies::written_to(Disks::Server, within),
+    ];
+    for copies in all {
+        interpreter.encoder = interpreter.encoder.copied(copies);
+    }
+    interpreter.met.own_disk = OwnDisk::Exact;
+    let disks = |own| Frame::List(vec![Frame::Integer(own), Frame::Integer(0)]);
+    for (own, is_granted) in [(1, true), (0, false)] {
+        let (mut events, mut backlog) = (Vec::new(), Backlog::default());
+        backlog.wait(tag(0), Vote::GRANTED, Need::Nothing, (0, all[0]));
+        backlog.sent(backlog.ready().len());
+        let heard = interpreter.hear(&Frame::Integer(1), &mut backlog, &mut events);
+        heard.expect("it is what was asked");
+        assert!(
+            events.is_empty(),
+            "the disk was not asked about: {events:?}"
+        );
+        assert!(backlog.ready().starts_with(b"*4\r\n$7\r\nWAITAOF\r\n"));
+        backlog.sent(backlog.ready().len());
+        let heard = interpreter.hear(&disks(own), &mut backlog, &mut events);
+        heard.expect("it is what was asked");
+        let Some(LinkEvent::Reply(_, vote)) = events.pop() else {
+            panic!("nothing else is asked");
+        };
+        assert_eq!(vote.is_granted(), is_granted, "{vote:?}");
+    }
 }
 
 #[test]
