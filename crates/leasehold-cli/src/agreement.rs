@@ -2,7 +2,10 @@
 
 use crate::{duration, node_list::NodeList};
 use clap::{Args, ValueEnum};
-use leasehold::{KeyFormat, ManagerBuilder, RestartGuard, config};
+use leasehold::{
+    Disks, KeyFormat, ManagerBuilder, RestartGuard,
+    config::{self, Waited},
+};
 use std::time::Duration;
 
 /// Options that all who lock on the same servers must spell alike. None is what nobody said, which is the default of
@@ -79,6 +82,29 @@ pub(crate) struct Agreement {
     )]
     pub(crate) clock_skew: Option<Duration>,
 
+    /// Count a vote of a server only when so many of its replicas have heard of it, within this time [default: 100ms]
+    ///
+    /// It makes a lock that a failover loses rarer, and does not exclude it.
+    #[arg(
+        long,
+        help_heading = HEADING,
+        value_name = "REPLICAS[,DURATION]",
+        env = "LEASEHOLD_REPLICATED",
+    )]
+    pub(crate) replicated: Option<Waited<u32>>,
+
+    /// Count a vote of a server only when it is on disk: server, a number of replicas, or both as in server+1, within this
+    /// time [default: 100ms]
+    ///
+    /// It needs Redis 7.2 or Valkey 7.2. A server that writes to its disk once a second keeps a vote waiting for that long.
+    #[arg(
+        long,
+        help_heading = HEADING,
+        value_name = "DISKS[,DURATION]",
+        env = "LEASEHOLD_ON_DISK",
+    )]
+    pub(crate) on_disk: Option<Waited<Disks>>,
+
     /// Which configuration file said what the command line did not, for people.
     #[arg(skip)]
     pub(crate) origin: Option<String>,
@@ -106,6 +132,8 @@ impl Agreement {
             key_format: self.key_format.or(file.key_format),
             tolerate_forgetful: self.tolerate_forgetful.or(file.tolerate_forgetful),
             clock_skew: self.clock_skew.or(file.clock_skew),
+            replicated: self.replicated.or(file.replicated),
+            on_disk: self.on_disk.or(file.on_disk),
             origin: self.origin.or(file.origin),
         }
     }
@@ -120,6 +148,8 @@ impl Agreement {
             key_format: self.key_format.clone(),
             tolerate_forgetful: self.tolerate_forgetful,
             clock_skew: self.clock_skew,
+            replicated: self.replicated,
+            on_disk: self.on_disk,
             origin: self.origin.clone(),
         };
         agreement.builder(nodes)

@@ -13,6 +13,7 @@ use crate::{
     judgement::{Judgement, Prospect},
 };
 use facts::{NodeFacts, NodeState, ServerFacts, VoteFacts};
+use leasehold::Disks;
 use std::time::Duration;
 
 /// Everything that the rules look at.
@@ -32,6 +33,9 @@ pub(crate) struct Options {
     pub(crate) ttl: Duration,
     pub(crate) clock_skew: Duration,
     pub(crate) guard: crate::agreement::Guard,
+    /// How many replicas must have heard of a vote, and on which disks it must be, before it counts.
+    pub(crate) replicated: Option<u32>,
+    pub(crate) on_disk: Option<Disks>,
 }
 
 /// How bad it is.
@@ -100,7 +104,7 @@ impl Diagnosis {
 impl Patient {
     /// Whether this server would vote for us now.
     pub(crate) fn has_vote(&self, server: &ServerFacts) -> bool {
-        findings::votes(server, self.options.guard)
+        findings::votes(server, &self.options)
     }
 
     /// The store on this machine, if there is one in which no lock can be set, and why.

@@ -84,7 +84,7 @@ pub(crate) fn by_fault(faults: &[NodeFault], nodes: &Nodes) -> Option<String> {
 const LOOPBACK: [&str; 3] = ["127.", "localhost:", "[::1]:"];
 
 /// What a server says, and what to do about it.
-const REMEDIES: [(&str, &str); 16] = [
+const REMEDIES: [(&str, &str); 18] = [
     (
         "maxmemory-policy",
         "on the server: CONFIG SET maxmemory-policy noeviction, and the same in its configuration",
@@ -98,6 +98,8 @@ const REMEDIES: [(&str, &str); 16] = [
         "sentinels have named",
         "see to the sentinels that do not answer, or to the way to them: most of those in the list must name the master",
     ),
+    ("replicas confirmed", COPIES),
+    ("replicas had it", COPIES),
     (
         "is a replica",
         "a replica cannot vote: name servers that are nobody's replica",
@@ -134,6 +136,9 @@ const REMEDIES: [(&str, &str); 16] = [
         "something else listens there, or it wants TLS: rediss://host",
     ),
 ];
+
+const COPIES: &str = "`leasehold doctor` tells how many replicas each server has; connect the others, or ask for fewer with \
+                      --replicated or --on-disk, with all clients";
 
 const DOCTOR: &str = "`leasehold doctor` says what is wrong with each node";
 

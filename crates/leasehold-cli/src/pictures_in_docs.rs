@@ -120,6 +120,8 @@ fn patient() -> Patient {
             ttl: Duration::from_secs(10),
             clock_skew: Duration::from_secs(2),
             guard: Guard::Quarantine,
+            replicated: None,
+            on_disk: None,
         },
         nodes: nodes
             .map(|(name, state)| NodeFacts { name, state })

@@ -42,7 +42,7 @@ fn meant(name: &str) -> Option<&'static str> {
 }
 
 /// The variables that options are read from.
-const READ: [&str; 11] = [
+const READ: [&str; 13] = [
     "LEASEHOLD_NODES",
     "LEASEHOLD_REQUIRE_NODES",
     "LEASEHOLD_CONFIG",
@@ -54,6 +54,8 @@ const READ: [&str; 11] = [
     "LEASEHOLD_KEY_FORMAT",
     "LEASEHOLD_TOLERATE_FORGETFUL",
     "LEASEHOLD_CLOCK_SKEW",
+    "LEASEHOLD_REPLICATED",
+    "LEASEHOLD_ON_DISK",
 ];
 
 /// The variables that commands are told of their lock by.

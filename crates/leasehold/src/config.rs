@@ -23,6 +23,8 @@
 //! | `LEASEHOLD_NAMESPACE`, `LEASEHOLD_CLUSTER` | names |
 //! | `LEASEHOLD_KEY_FORMAT` | `{}` stands for the resource's name |
 //! | `LEASEHOLD_TOLERATE_FORGETFUL` | a number of servers |
+//! | `LEASEHOLD_REPLICATED` | a number of replicas, with a time if wanted: `1` or `1,100ms` |
+//! | `LEASEHOLD_ON_DISK` | disks: `server`, `1` for a replica's, `server+1,100ms` for both within a time |
 //!
 //! Which *servers* are meant is decided as a whole: where `LEASEHOLD_NODES` names them, no file is read. What all who use
 //! them must agree on is taken from the variables first and from the file then. Where neither names any server, that is
@@ -41,13 +43,16 @@ mod node_urls;
 mod secret;
 mod text;
 mod trust;
+mod waited;
 
 pub use duration::parse as parse_duration;
 pub use node_urls::NodeUrls;
+pub use waited::Waited;
 
 use crate::{
     builder::ManagerBuilder,
     configuration::{KeyFormat, RestartGuard},
+    disks::Disks,
     error::{ConfigError, SettingsError},
     manager::LockManager,
     options::LockOptions,
@@ -263,6 +268,10 @@ pub struct Agreement {
     pub tolerate_forgetful: Option<u8>,
     /// [`ManagerBuilder::clock_skew`].
     pub clock_skew: Option<Duration>,
+    /// [`ManagerBuilder::replicated`].
+    pub replicated: Option<Waited<u32>>,
+    /// [`ManagerBuilder::on_disk`].
+    pub on_disk: Option<Waited<Disks>>,
     /// Which part of which file said it, for people.
     pub origin: Option<String>,
 }
@@ -295,7 +304,20 @@ impl Agreement {
             key_format: self.key_format.or(other.key_format),
             tolerate_forgetful: self.tolerate_forgetful.or(other.tolerate_forgetful),
             clock_skew: self.clock_skew.or(other.clock_skew),
+            replicated: self.replicated.or(other.replicated),
+            on_disk: self.on_disk.or(other.on_disk),
             origin: self.origin.or(other.origin),
+        }
+    }
+
+    /// How long a vote may wait for one kind of copies: the node limit of the default options, or half of it if there are two.
+    fn node_limit(&self) -> Duration {
+        let usual = LockOptions::new().lifetime();
+        let ttl = self.max_ttl.map_or(usual, |max_ttl| max_ttl.min(usual));
+        let limit = (ttl / 20).min(Duration::from_millis(500));
+        match (&self.replicated, &self.on_disk) {
+            (Some(_), Some(_)) => limit / 2,
+            _ => limit,
         }
     }
 
@@ -306,6 +328,15 @@ impl Agreement {
             let usual = LockOptions::new();
             let ttl = max_ttl.min(usual.lifetime());
             builder = builder.max_ttl(max_ttl).defaults(usual.ttl(ttl));
+        }
+        let limit = self.node_limit();
+        if let Some(replicated) = &self.replicated {
+            let within = replicated.within_or(limit);
+            builder = builder.replicated(replicated.what, within);
+        }
+        if let Some(on_disk) = &self.on_disk {
+            let within = on_disk.within_or(limit);
+            builder = builder.on_disk(on_disk.what, within);
         }
         if let Some(guard) = self.restart_guard {
             builder = builder.restart_guard(guard);

@@ -86,6 +86,8 @@ pub(crate) fn patient(agreement: &Agreement, quorum: usize, told: &[Told<Examina
             ttl: agreement.usual_ttl(),
             clock_skew: agreement.clock_skew.unwrap_or(USUAL_SKEW),
             guard: agreement.restart_guard.unwrap_or(Guard::Quarantine),
+            replicated: agreement.replicated.map(|replicated| replicated.what),
+            on_disk: agreement.on_disk.map(|on_disk| on_disk.what),
         },
         nodes,
     }

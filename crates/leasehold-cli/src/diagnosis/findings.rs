@@ -1,5 +1,6 @@
 //! The rules. Each says what was found, why it matters to locks, and what to do.
 
+mod copies;
 mod rights;
 mod silence;
 
@@ -100,6 +101,7 @@ fn of_server(server: &ServerFacts, patient: &Patient) -> Vec<Finding> {
         clock(server, options),
         round_trips(server, options),
         replicas(server, options),
+        copies::lacking(server, options),
     ];
     let lost = rights::lost(server, options.guard);
     rules.into_iter().flatten().chain(lost).collect()
@@ -113,7 +115,7 @@ fn vote(server: &ServerFacts, patient: &Patient) -> Option<Finding> {
         VoteFacts::Unsuitable(why) if is_of_trust(why, server, &patient.options) => return None,
         // Its lack of rights is a finding of its own, if there is one.
         VoteFacts::NotTold(_)
-            if votes(server, patient.options.guard)
+            if votes(server, &patient.options)
                 || lacks_votes(server, patient.options.guard) =>
         {
             return None;
@@ -203,13 +205,19 @@ pub(super) fn lacks_votes(server: &ServerFacts, guard: Guard) -> bool {
 }
 
 /// Whether it would vote for us now. Where the guard is off, nobody asks a server for its past.
-pub(super) fn votes(server: &ServerFacts, guard: Guard) -> bool {
+pub(super) fn votes(server: &ServerFacts, options: &Options) -> bool {
+    let guard = options.guard;
     let is_willing = match &server.vote {
         VoteFacts::Votes => true,
         VoteFacts::NotTold(_) => guard == Guard::Off,
         _ => false,
     };
-    is_willing && !lacks_votes(server, guard)
+    is_willing && can_vote(server, options)
+}
+
+/// Whether its votes would count: nothing is missing, and they can have the copies that are asked for.
+pub(super) fn can_vote(server: &ServerFacts, options: &Options) -> bool {
+    !lacks_votes(server, options.guard) && copies::can_copy(server, options)
 }
 
 /// What stands between this machine and the server.

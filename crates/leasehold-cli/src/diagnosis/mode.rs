@@ -1,6 +1,7 @@
 //! Which lock a server gives: what results from what it lets its user do.
 
 use super::{
+    Options,
     facts::{ServerFacts, VoteFacts},
     findings,
 };
@@ -21,13 +22,14 @@ pub(crate) struct Mode {
 
 impl Mode {
     /// None if no lock can be had there as it is, or if it did not tell enough.
-    pub(crate) fn of(server: &ServerFacts, guard: Guard) -> Option<Self> {
+    pub(crate) fn of(server: &ServerFacts, options: &Options) -> Option<Self> {
+        let guard = options.guard;
         let lacking = server.lacking.as_ref()?;
         let lacks = |right: &str| lacking.iter().any(|other| other == right);
         let is_refused = match &server.vote {
             VoteFacts::Unsuitable(_) => true,
-            VoteFacts::NotTold(_) => !findings::votes(server, guard),
-            _ => findings::lacks_votes(server, guard),
+            VoteFacts::NotTold(_) => !findings::votes(server, options),
+            _ => !findings::can_vote(server, options),
         };
         let is_old = server.is_proxied || lacks(HELLO);
         let is_tracked = !lacks("+client|tracking") && !lacks("+client|caching");
@@ -87,6 +89,17 @@ pub(crate) const HELLO: &str = "+hello";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+
+    const fn guarded(guard: Guard) -> Options {
+        Options {
+            ttl: Duration::from_secs(10),
+            clock_skew: Duration::ZERO,
+            guard,
+            replicated: None,
+            on_disk: None,
+        }
+    }
 
     fn mode(lacking: &[&str], guard: Guard) -> Option<String> {
         let lacking = lacking.iter().map(|right| (*right).to_owned());
@@ -94,7 +107,7 @@ mod tests {
             lacking: Some(lacking.collect()),
             ..ServerFacts::default()
         };
-        Mode::of(&server, guard).map(|mode| mode.to_string())
+        Mode::of(&server, &guarded(guard)).map(|mode| mode.to_string())
     }
 
     #[test]
@@ -127,7 +140,7 @@ mod tests {
             is_proxied: true,
             ..ServerFacts::default()
         };
-        let told = Mode::of(&proxied, Guard::TrustAof).map(|mode| mode.to_string());
+        let told = Mode::of(&proxied, &guarded(Guard::TrustAof)).map(|mode| mode.to_string());
         let least =
             "mode: restart guard trust-aof, waiters poll, scripts are sent, one lock a call";
         assert_eq!(told.as_deref(), Some(least));
@@ -135,11 +148,26 @@ mod tests {
             vote: VoteFacts::Unsuitable("is a replica".to_owned()),
             ..proxied
         };
-        assert_eq!(Mode::of(&unfit, Guard::Quarantine), None);
+        assert_eq!(Mode::of(&unfit, &guarded(Guard::Quarantine)), None);
         assert_eq!(
-            Mode::of(&ServerFacts::default(), Guard::Off),
+            Mode::of(&ServerFacts::default(), &guarded(Guard::Off)),
             None,
             "not told"
         );
+    }
+
+    #[test]
+    fn a_server_whose_votes_do_not_count_for_want_of_copies_has_no_mode() {
+        let alone = ServerFacts {
+            lacking: Some(Vec::new()),
+            replicas: Some(0),
+            ..ServerFacts::default()
+        };
+        let replicated = Options {
+            replicated: Some(1),
+            ..guarded(Guard::Quarantine)
+        };
+        assert!(Mode::of(&alone, &guarded(Guard::Quarantine)).is_some());
+        assert_eq!(Mode::of(&alone, &replicated), None);
     }
 }

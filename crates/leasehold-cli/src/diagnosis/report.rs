@@ -1,12 +1,12 @@
 //! A diagnosis as people and as machines read it.
 
 use super::{
-    Diagnosis, Finding, Verdict, Weight,
+    Diagnosis, Finding, Options, Verdict, Weight,
     facts::{ClockFacts, NodeFacts, NodeState, ServerFacts, VoteFacts},
     findings,
     mode::Mode,
 };
-use crate::{agreement::Guard, columns, duration::Shown, json::Json};
+use crate::{columns, duration::Shown, json::Json};
 use std::time::Duration;
 
 impl Diagnosis {
@@ -26,8 +26,8 @@ impl Diagnosis {
             },
             String::new(),
         ];
-        let guard = patient.options.guard;
-        let rows = patient.nodes.iter().flat_map(|node| rows(node, guard));
+        let options = &patient.options;
+        let rows = patient.nodes.iter().flat_map(|node| rows(node, options));
         let rows: Vec<_> = rows.collect();
         lines.extend(columns::lines(&rows));
         lines.push(String::new());
@@ -59,7 +59,7 @@ impl Diagnosis {
                     self.patient
                         .nodes
                         .iter()
-                        .map(|node| node_json(node, self.patient.options.guard))
+                        .map(|node| node_json(node, &self.patient.options))
                         .collect(),
                 ),
             ),
@@ -115,7 +115,7 @@ impl Weight {
     }
 }
 
-fn rows(node: &NodeFacts, guard: Guard) -> Vec<Vec<String>> {
+fn rows(node: &NodeFacts, options: &Options) -> Vec<Vec<String>> {
     let two = |first: String, second: String| {
         vec![vec![node.name.clone(), first], vec![String::new(), second]]
     };
@@ -123,8 +123,8 @@ fn rows(node: &NodeFacts, guard: Guard) -> Vec<Vec<String>> {
         NodeState::Silent(why) => vec![vec![node.name.clone(), why.clone()]],
         NodeState::InProcess => two("in the memory of a process".to_owned(), String::new()),
         NodeState::Server(server) => {
-            let mut rows = two(identity(server), condition(server, guard));
-            let mode = Mode::of(server, guard);
+            let mut rows = two(identity(server), condition(server, options));
+            let mode = Mode::of(server, options);
             rows.extend(mode.map(|mode| vec![String::new(), mode.to_string()]));
             rows
         }
@@ -175,7 +175,7 @@ fn identity(server: &ServerFacts) -> String {
 }
 
 /// `answers in 350 µs, clock 1 ms ahead; votes`.
-fn condition(server: &ServerFacts, guard: Guard) -> String {
+fn condition(server: &ServerFacts, options: &Options) -> String {
     let clock = match server.clock_beside_ours() {
         ClockFacts::NotTold => "clock not told".to_owned(),
         ClockFacts::AsHere => "clock as here".to_owned(),
@@ -183,7 +183,7 @@ fn condition(server: &ServerFacts, guard: Guard) -> String {
         ClockFacts::Behind(by) => format!("clock {} behind", Shown(by)),
     };
     let votes = match &server.vote {
-        VoteFacts::Votes | VoteFacts::NotTold(_) if findings::votes(server, guard) => {
+        VoteFacts::Votes | VoteFacts::NotTold(_) if findings::votes(server, options) => {
             "votes".to_owned()
         }
         VoteFacts::Votes | VoteFacts::Unsuitable(_) | VoteFacts::RefusesWrites(_) => {
@@ -201,7 +201,7 @@ fn condition(server: &ServerFacts, guard: Guard) -> String {
     )
 }
 
-fn node_json(node: &NodeFacts, guard: Guard) -> Json {
+fn node_json(node: &NodeFacts, options: &Options) -> Json {
     let mut pairs = vec![("node", node.name.as_str().into())];
     match &node.state {
         NodeState::Silent(why) => {
@@ -229,15 +229,15 @@ fn node_json(node: &NodeFacts, guard: Guard) -> Json {
             ),
         ]),
         NodeState::Server(server) => {
-            pairs.extend(server_json(server, guard));
-            let mode = Mode::of(server, guard);
+            pairs.extend(server_json(server, options));
+            let mode = Mode::of(server, options);
             pairs.push(("mode", mode.map_or(Json::Null, Mode::json)));
         }
     }
     Json::Object(pairs)
 }
 
-fn server_json(server: &ServerFacts, guard: Guard) -> Vec<(&'static str, Json)> {
+fn server_json(server: &ServerFacts, options: &Options) -> Vec<(&'static str, Json)> {
     let (left, why) = match &server.vote {
         VoteFacts::Votes => (None, None),
         VoteFacts::Abstains(abstention) => (Some(abstention.left), Some(abstention.to_string())),
@@ -289,7 +289,7 @@ fn server_json(server: &ServerFacts, guard: Guard) -> Vec<(&'static str, Json)> 
             server.others.iter().map(String::as_str).collect(),
         ),
         ("behind_proxy", server.is_proxied.into()),
-        ("votes", findings::votes(server, guard).into()),
+        ("votes", findings::votes(server, options).into()),
         ("votes_in_ms", left.map_or(Json::Null, Json::millis)),
         ("why", Json::or_null(why)),
     ]

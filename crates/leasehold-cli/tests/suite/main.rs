@@ -2,6 +2,7 @@
 
 mod bad_config;
 mod bad_input;
+mod copies;
 mod deployments;
 mod descriptors;
 mod doctor;

@@ -108,6 +108,8 @@ impl<F: Fn(&str) -> Option<OsString>> Variables<'_, F> {
             key_format: self.read("LEASEHOLD_KEY_FORMAT", str::parse)?,
             tolerate_forgetful: self.read("LEASEHOLD_TOLERATE_FORGETFUL", number)?,
             clock_skew: self.read("LEASEHOLD_CLOCK_SKEW", quoted)?,
+            replicated: self.read("LEASEHOLD_REPLICATED", str::parse)?,
+            on_disk: self.read("LEASEHOLD_ON_DISK", str::parse)?,
             origin: None,
         })
     }
@@ -138,6 +140,8 @@ mod tests {
             ("LEASEHOLD_RESTART_GUARD", "trust-aof"),
             ("LEASEHOLD_KEY_FORMAT", "k:{}"),
             ("LEASEHOLD_TOLERATE_FORGETFUL", "1"),
+            ("LEASEHOLD_REPLICATED", "2,50ms"),
+            ("LEASEHOLD_ON_DISK", "server"),
             // Not read, since the nodes are named.
             ("LEASEHOLD_CONFIG", "/nowhere/at/all.toml"),
         ]);
@@ -150,6 +154,8 @@ mod tests {
             restart_guard: Some(crate::RestartGuard::TrustAof),
             key_format: Some("k:{}".parse().expect("one place")),
             tolerate_forgetful: Some(1),
+            replicated: Some("2,50ms".parse().expect("a number and a time")),
+            on_disk: Some("server".parse().expect("a disk")),
             ..Agreement::default()
         };
         assert_eq!(agreement, expected);
@@ -189,6 +195,16 @@ mod tests {
                 "LEASEHOLD_TOLERATE_FORGETFUL",
                 "-1",
                 "LEASEHOLD_TOLERATE_FORGETFUL: \"-1\" is no number",
+            ),
+            (
+                "LEASEHOLD_REPLICATED",
+                "0",
+                "LEASEHOLD_REPLICATED: \"0\" is no number of replicas",
+            ),
+            (
+                "LEASEHOLD_ON_DISK",
+                "ram",
+                "LEASEHOLD_ON_DISK: \"ram\" names no disks: say server",
             ),
             (
                 "LEASEHOLD_CONFIG",

@@ -1,11 +1,11 @@
 //! What stands in a configuration file. Whatever is wrong is told with its line, and with the way out.
 
 use super::{
-    Agreement, Cluster, Config, NodeUrls, duration, nearest::nearest, node_urls::has_comma_in_host,
-    secret, secret::Secrets, wrong,
+    Agreement, Cluster, Config, NodeUrls, Waited, duration, nearest::nearest,
+    node_urls::has_comma_in_host, secret, secret::Secrets, wrong,
 };
 use crate::{configuration::RestartGuard, error::SettingsError, link::redis::RedisUrl};
-use std::{ops::Range, path::Path, time::Duration};
+use std::{ops::Range, path::Path, str::FromStr, time::Duration};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
@@ -92,6 +92,8 @@ impl Page<'_> {
                     let wrong = |error| self.wrong(value.span(), &error);
                     agreement.key_format = Some(format.map_err(wrong)?);
                 }
+                "replicated" => agreement.replicated = Some(self.waited(value, "\"1,100ms\"")?),
+                "on_disk" => agreement.on_disk = Some(self.waited(value, "\"server,100ms\"")?),
                 "tolerate_forgetful" => agreement.tolerate_forgetful = Some(self.number(value)?),
                 other => return Err(self.unknown(key.span(), other, &KEYS)),
             }
@@ -134,6 +136,19 @@ impl Page<'_> {
     fn duration(&self, value: &Value<'_>) -> Result<Duration, SettingsError> {
         let text = self.text(value, "\"30s\"")?;
         duration::parse(&text).map_err(|why| self.wrong(value.span(), &format!("{text:?}: {why}")))
+    }
+
+    /// A text, or a number of replicas.
+    fn waited<T>(&self, value: &Value<'_>, example: &str) -> Result<Waited<T>, SettingsError>
+    where
+        Waited<T>: FromStr<Err = String>,
+    {
+        let text = match value.get_ref().as_integer() {
+            Some(number) => number.as_str().to_owned(),
+            None => self.text(value, example)?,
+        };
+        text.parse()
+            .map_err(|why: String| self.wrong(value.span(), &why))
     }
 
     fn guard(&self, value: &Value<'_>) -> Result<RestartGuard, SettingsError> {
@@ -205,7 +220,7 @@ fn kind(value: &Value<'_>) -> String {
     }
 }
 
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 13] = [
     "nodes",
     "nodes_file",
     "password_file",
@@ -217,6 +232,8 @@ const KEYS: [&str; 11] = [
     "key_format",
     "tolerate_forgetful",
     "clock_skew",
+    "replicated",
+    "on_disk",
 ];
 
 pub(super) const NODES: &str = "nodes = [\"redis://db1\", \"redis://db2\", \"redis://db3\"]";
@@ -234,7 +251,7 @@ mod tests {
         let config = read(
             "default = 'main'\n[clusters.main]\nnodes = ['redis://:p@a', 'b:1']\nmax_ttl = '1m'\n\
              restart_guard = 'trust-aof'\nnamespace = 'n'\ncluster = 'c'\nkey_format = 'k:{}'\n\
-             tolerate_forgetful = 1\nclock_skew = '1s'\n[clusters.here]\nnodes = ['file:///x']\n",
+             tolerate_forgetful = 1\nclock_skew = '1s'\nreplicated = 2\non_disk = 'server+1,70ms'\n[clusters.here]\nnodes = ['file:///x']\n",
         )
         .expect("it is right");
         assert!(config.has_password);
@@ -253,6 +270,8 @@ mod tests {
             key_format: Some("k:{}".parse().expect("one place")),
             tolerate_forgetful: Some(1),
             clock_skew: Some(Duration::from_secs(1)),
+            replicated: Some("2".parse().expect("a number")),
+            on_disk: Some("server+1,70ms".parse().expect("disks and a time")),
             origin: Some("[clusters.main] of /l.toml".to_owned()),
         };
         assert_eq!(agreement, expected);

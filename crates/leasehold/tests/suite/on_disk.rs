@@ -119,7 +119,7 @@ fn a_vote_counts_when_it_is_on_the_servers_disk_and_is_there_after_a_restart() {
         let manager = built.build().expect("good options");
         let mutex = manager.mutex("r").expect("a plain name");
         let guard = block_on(mutex.try_acquire());
-        guard.unwrap_or_else(|why| panic!("{}: {why}", kind.title));
+        drop(guard.unwrap_or_else(|why| panic!("{}: {why}", kind.title)));
     }
 }
 

@@ -418,8 +418,7 @@ impl Backlog {
             // A request of which a part has left cannot have taken effect either, but to be sure of that
             // one would have to trust every layer below with it.
             let has_begun = waiting.begins_at < left_at;
-            let fault = if has_begun { &after } else { &before };
-            Some((waiting.tag, Vote::Unknown(fault.clone())))
+            in_doubt(waiting.tag, if has_begun { &after } else { &before })
         });
         let unsaid: Vec<_> = { releases_to_say.drain() }
             .chain(votes_to_say.drain())

@@ -1,0 +1,84 @@
+//! Copies of votes that were asked for, and servers that cannot make them.
+
+use super::{Finding, Options, ServerFacts, Weight, finding};
+
+/// Whether votes of this server can have the copies without which they do not count.
+pub(super) fn can_copy(server: &ServerFacts, options: &Options) -> bool {
+    lacking(server, options).is_none_or(|finding| finding.weight < Weight::Problem)
+}
+
+/// What is in the way of them.
+pub(super) fn lacking(server: &ServerFacts, options: &Options) -> Option<Finding> {
+    disks(server, options).or_else(|| replicas(server, options))
+}
+
+fn replicas(server: &ServerFacts, options: &Options) -> Option<Finding> {
+    let of_disks = options.on_disk.map_or(0, |disks| disks.replicas());
+    let needed = options.replicated.unwrap_or(0).max(of_disks);
+    let count = server.replicas.filter(|count| *count < needed.into())?;
+    let plural = if count == 1 { "" } else { "s" };
+    Some(finding(
+        Weight::Problem,
+        format!("has {count} replica{plural}, and its votes count only when {needed} have them"),
+        "--replicated and --on-disk ask for that, so no vote of this server counts",
+        "connect the other replicas, or ask for fewer, with all clients",
+    ))
+}
+
+fn disks(server: &ServerFacts, options: &Options) -> Option<Finding> {
+    let disks = options.on_disk?;
+    if let Some((version, is_of_valkey, numbers)) = version(server)
+        && numbers < (7, 2)
+        && !is_of_valkey
+    {
+        return Some(finding(
+            Weight::Problem,
+            format!("runs {version}, which cannot tell what is on disks"),
+            "--on-disk asks for that (WAITAOF), so this server is not used",
+            "upgrade it to Redis 7.2 or Valkey 7.2, or newer, or leave --on-disk out",
+        ));
+    }
+    if !disks.include_server() {
+        return None;
+    }
+    if server.has_log == Some(false) {
+        return Some(finding(
+            Weight::Problem,
+            "keeps no append-only file",
+            "--on-disk asks for its own disk, on which no vote ever is, so this server is not used",
+            "on the server: appendonly yes; or ask for the disks of replicas alone, as in --on-disk 1",
+        ));
+    }
+    let is_at_once = server.fsync.as_deref() == Some("always");
+    if server.fsync.is_none() || is_at_once && server.fsync_on_rewrite != Some(false) {
+        return None;
+    }
+    let is_exact = version(server)
+        .is_some_and(|(_, is_of_valkey, numbers)| !is_of_valkey && numbers >= (8, 0));
+    Some(match is_exact {
+        true => finding(
+            Weight::Warning,
+            "writes to its disk once a second, or more rarely",
+            "--on-disk has a vote wait for that, longer than it may take",
+            "on the server: appendfsync always, no-appendfsync-on-rewrite no",
+        ),
+        false => finding(
+            Weight::Problem,
+            "says too early that something is on its disk",
+            "--on-disk relies on that, so with these settings this server is not used",
+            "on the server: appendfsync always, no-appendfsync-on-rewrite no; or use Redis 8.0 or newer",
+        ),
+    })
+}
+
+/// Its name, whether it is Valkey, and the first two of its numbers.
+fn version(server: &ServerFacts) -> Option<(&str, bool, (u32, u32))> {
+    let version = server.version.as_deref()?;
+    let mut numbers = version.rsplit(' ').next()?.split('.');
+    let mut number = || numbers.next()?.parse().ok();
+    Some((
+        version,
+        version.starts_with("Valkey"),
+        (number()?, number()?),
+    ))
+}
