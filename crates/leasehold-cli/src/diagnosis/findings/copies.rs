@@ -82,3 +82,100 @@ fn version(server: &ServerFacts) -> Option<(&str, bool, (u32, u32))> {
         (number()?, number()?),
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agreement::Guard;
+    use leasehold::Disks;
+    use std::time::Duration;
+
+    /// What is in the way of these copies; whether the server votes in spite of it.
+    fn told(
+        (replicated, on_disk): (Option<u32>, Option<Disks>),
+        server: &ServerFacts,
+    ) -> Option<(String, bool)> {
+        let options = Options {
+            ttl: Duration::from_secs(10),
+            clock_skew: Duration::from_secs(2),
+            guard: Guard::Quarantine,
+            replicated,
+            on_disk,
+        };
+        let found = lacking(server, &options)?;
+        Some((found.what, super::super::votes(server, &options)))
+    }
+
+    /// A server of this version that writes so to its disk, and has so many replicas.
+    fn server(version: &str, fsync: &str, replicas: u64) -> ServerFacts {
+        ServerFacts {
+            version: Some(version.to_owned()),
+            has_log: Some(true),
+            fsync: Some(fsync.to_owned()),
+            fsync_on_rewrite: Some(true),
+            replicas: Some(replicas),
+            lacking: Some(Vec::new()),
+            ..ServerFacts::default()
+        }
+    }
+
+    const OWN: (Option<u32>, Option<Disks>) = (None, Some(Disks::Server));
+
+    #[test]
+    fn nothing_is_said_of_copies_that_a_server_makes_or_that_nobody_wants() {
+        for (wanted, server) in [
+            ((None, None), server("Redis 7.0.15", "everysec", 0)),
+            ((Some(2), None), server("Redis 7.0.15", "everysec", 2)),
+            (
+                (None, Some(Disks::Replicas(1))),
+                server("Valkey 9.1.0", "no", 1),
+            ),
+            (
+                (Some(1), Some(Disks::Server)),
+                server("Redis 8.2.1", "always", 1),
+            ),
+            (OWN, server("Valkey 9.1.0", "always", 0)),
+        ] {
+            assert_eq!(told(wanted, &server), None, "{server:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_cannot_make_the_copies_does_not_vote() {
+        let redis = |replicas| server("Redis 8.2.1", "always", replicas);
+        let without_log = ServerFacts {
+            has_log: Some(false),
+            ..redis(0)
+        };
+        let during_rewrites = ServerFacts {
+            fsync_on_rewrite: Some(false),
+            ..server("Valkey 8.1.8", "always", 0)
+        };
+        for (wanted, server, expected) in [
+            (
+                (Some(2), None),
+                redis(1),
+                "has 1 replica, and its votes count only when 2 have them",
+            ),
+            ((None, Some(Disks::Replicas(1))), redis(0), "has 0 replicas"),
+            (
+                OWN,
+                server("Redis 7.0.15", "always", 0),
+                "runs Redis 7.0.15, which cannot tell",
+            ),
+            (OWN, server("Valkey 9.1.0", "everysec", 0), "says too early"),
+            (OWN, server("Redis 7.4.1", "everysec", 0), "says too early"),
+            (OWN, during_rewrites, "says too early"),
+            (OWN, without_log, "keeps no append-only file"),
+        ] {
+            let (what, votes) = told(wanted, &server).expect(expected);
+            assert!(what.contains(expected) && !votes, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_late_but_true_votes_with_a_warning() {
+        let (what, votes) = told(OWN, &server("Redis 8.2.1", "everysec", 0)).expect("it is late");
+        assert!(what.contains("once a second") && votes, "{what}");
+    }
+}

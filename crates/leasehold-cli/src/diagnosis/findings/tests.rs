@@ -3,7 +3,6 @@ use crate::diagnosis::{
     Diagnosis, Verdict,
     facts::{FileFacts, NodeFacts, count_once},
 };
-use leasehold::Disks;
 use leasehold::{Abstention, AbstentionCause};
 
 fn server() -> ServerFacts {
@@ -496,92 +495,4 @@ fn each_cause_of_silence_has_its_own_remedy() {
         assert!(finding.what.starts_with(what), "{finding:?}");
         assert!(finding.remedy.contains(remedy), "{finding:?}");
     }
-}
-
-#[test]
-fn copies_that_a_server_cannot_make_keep_it_from_voting() {
-    let with = |replicated, on_disk, facts: ServerFacts| {
-        let mut patient = patient(vec![facts]);
-        patient.options.replicated = replicated;
-        patient.options.on_disk = on_disk;
-        let diagnosis = Diagnosis::of(patient);
-        let told = diagnosis
-            .findings
-            .iter()
-            .find(|finding| finding.why.contains("--on-disk"));
-        (
-            diagnosis.verdict(),
-            told.map(|finding| finding.what.clone()),
-        )
-    };
-    let facts = |version: &str, fsync: &str, replicas| ServerFacts {
-        version: Some(version.to_owned()),
-        has_log: Some(true),
-        fsync: Some(fsync.to_owned()),
-        fsync_on_rewrite: Some(true),
-        replicas: Some(replicas),
-        ..server()
-    };
-    let redis = |replicas| facts("Redis 8.2.1", "always", replicas);
-    for (replicated, on_disk, facts) in [
-        (None, None, facts("Redis 7.0.15", "everysec", 0)),
-        (Some(2), None, redis(2)),
-        (None, Some(Disks::Replicas(1)), redis(1)),
-        (Some(1), Some(Disks::Server), redis(1)),
-        (
-            None,
-            Some(Disks::Server),
-            facts("Valkey 9.1.0", "always", 0),
-        ),
-    ] {
-        let (verdict, told) = with(replicated, on_disk, facts);
-        assert_eq!((verdict, told), (Verdict::Sound, None));
-    }
-    for (replicated, on_disk, facts, told) in [
-        (
-            Some(2),
-            None,
-            redis(1),
-            "has 1 replica, and its votes count only when 2 have them",
-        ),
-        (None, Some(Disks::Replicas(1)), redis(0), "has 0 replicas"),
-        (
-            None,
-            Some(Disks::Server),
-            facts("Redis 7.0.15", "always", 0),
-            "runs Redis 7.0.15, which cannot",
-        ),
-        (
-            None,
-            Some(Disks::Server),
-            facts("Valkey 9.1.0", "everysec", 0),
-            "says too early",
-        ),
-        (
-            None,
-            Some(Disks::Server),
-            facts("Redis 7.4.1", "everysec", 0),
-            "says too early",
-        ),
-        (
-            None,
-            Some(Disks::Server),
-            ServerFacts {
-                has_log: Some(false),
-                ..redis(0)
-            },
-            "keeps no append-only file",
-        ),
-    ] {
-        let (verdict, what) = with(replicated, on_disk, facts);
-        let what = what.expect(told);
-        assert!(what.contains(told), "{what}");
-        assert_eq!(verdict, Verdict::Broken, "{what}");
-    }
-    let (verdict, what) = with(
-        None,
-        Some(Disks::Server),
-        facts("Redis 8.2.1", "everysec", 0),
-    );
-    assert_eq!(verdict, Verdict::Weakened, "{what:?}");
 }
