@@ -111,7 +111,7 @@ usage: cargo xtask COMMAND
   model [ARGUMENTS]     explore every course of small worlds; `--large` for larger ones
   mutants [NAME ...]    spoil one line after the other, and see that the checks notice; by name, by argument
                         (`S5`), or all of them; --list names them, --table prints them for docs/SAFETY.md
-  chaos [ARGUMENTS]     break real servers and clients for two minutes; `--servers redis-8.2,valkey-9.1`
+  chaos [ARGUMENTS]     break real servers and clients for six minutes; `--servers redis-8.2,valkey-9.1`
                         gets what is missing; `--help` tells more
   versions [ARGUMENTS]  run the tests that start servers on every kind and version of server that can be had;
                         `--servers redis-8.6,valkey-9.1` on these

@@ -12,7 +12,7 @@ usage: leasehold-chaos [--servers PATH,…] [--for TIME] [--scenario NAME]… [-
 
   --servers PATH,…  server programs, each tried with all scenarios; default: the one that is found
   --for TIME        how long the run of one server program takes, divided over its scenarios: 60s, 2m;
-                    default: 2m. Controls come first; each ends at its third overlap, at the latest after
+                    default: 6m. Controls come first; each ends at its third overlap, at the latest after
                     two shares, and what it leaves is for the others
   --scenario NAME   only this one, with its control if it is lawful; may be repeated
   --seed N          decides what the nemesis draws; default: a new one, which is printed. What comes of
@@ -47,7 +47,7 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, Strin
     }
     let mut run = Run {
         servers: Vec::new(),
-        time: Duration::from_secs(120),
+        time: Duration::from_secs(360),
         scenarios: Scenario::all().collect(),
         seed: None,
     };
@@ -68,10 +68,11 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, Strin
     }
     let count = run.scenarios.len();
     // Less would prove nothing: the servers alone take a part of a second to start.
-    if run.time.as_secs() < count as u64 {
+    let least: Duration = run.scenarios.iter().map(|scenario| scenario.least()).sum();
+    if run.time < least {
         let time = run.time;
         return Err(format!(
-            "{count} scenarios need at least {count}s, not {time:?}"
+            "{count} scenarios need at least {least:?}, not {time:?}"
         ));
     }
     Ok(Command::Run(run))
@@ -80,6 +81,7 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, Strin
 fn client(mut args: impl Iterator<Item = String>) -> Result<Orders, String> {
     let (mut kind, mut journal, mut ttl, mut seed) = (None, None, None, None);
     let (mut ports, mut store) = (Vec::new(), 0);
+    let (mut grouped, mut copies) = (false, 0);
     while let Some(arg) = args.next() {
         let value = value(&arg, args.next())?;
         match arg.as_str() {
@@ -89,6 +91,8 @@ fn client(mut args: impl Iterator<Item = String>) -> Result<Orders, String> {
             }
             "--journal" => journal = Some(PathBuf::from(value)),
             "--ports" => ports = list(&value)?,
+            "--grouped" => grouped = value == "1",
+            "--copies" => copies = list(&value)?[0],
             "--store" => store = list(&value)?[0],
             "--ttl" => ttl = Some(time(&value)?),
             "--seed" => seed = Some(number(&value)?),
@@ -100,6 +104,8 @@ fn client(mut args: impl Iterator<Item = String>) -> Result<Orders, String> {
             kind,
             journal,
             ports,
+            grouped,
+            copies,
             store,
             ttl,
             seed,
@@ -161,10 +167,10 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_words_runs_everything_for_two_minutes() {
+    fn a_line_without_words_runs_everything_for_six_minutes() {
         let run = run("");
         assert_eq!(run.scenarios.len(), Scenario::all().count());
-        assert_eq!((run.time, run.seed), (Duration::from_secs(120), None));
+        assert_eq!((run.time, run.seed), (Duration::from_secs(360), None));
     }
 
     #[test]
@@ -206,6 +212,8 @@ mod tests {
             kind: Kind::Reckless(Missing::SendTime),
             journal: "a/client-1.1.journal".into(),
             ports: vec![1, 65535],
+            grouped: true,
+            copies: 2,
             store: 7,
             ttl: Duration::from_millis(250),
             seed: u64::MAX,

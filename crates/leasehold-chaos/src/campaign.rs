@@ -150,8 +150,14 @@ fn each(run: &Run, binary: &ServerBinary, seed: u64, folder: &Path) -> Vec<Outco
 
 /// How much more of the time it needs than others: where strikes of many kinds meet, each comes more rarely.
 fn weight(scenario: &Scenario) -> u32 {
+    if scenario.grouped {
+        return WEIGHT_OF_GROUPS;
+    }
     u32::try_from(scenario.strikes.len().div_ceil(2)).unwrap_or(1)
 }
+
+/// Sentinels take seconds to replace a master, and the guard some more.
+const WEIGHT_OF_GROUPS: u32 = 10;
 
 fn one(
     scenario: &'static Scenario,

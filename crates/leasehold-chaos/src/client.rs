@@ -3,6 +3,7 @@
 
 use crate::{
     draw::Draw,
+    group,
     journal::{Entry, Fence, Step, Writer},
     moment::Moment,
     reckless,
@@ -27,6 +28,10 @@ pub(crate) struct Orders {
     pub(crate) journal: PathBuf,
     /// Where the nodes listen on loopback.
     pub(crate) ports: Vec<u16>,
+    /// Whether sentinels listen there, which tell where the only node is.
+    pub(crate) grouped: bool,
+    /// How many replicas must have heard of a vote before it counts; none if nobody asks.
+    pub(crate) copies: u32,
     /// Where the store listens; 0 if there is none.
     pub(crate) store: u16,
     pub(crate) ttl: Duration,
@@ -42,6 +47,8 @@ impl Orders {
             ("--kind", self.kind.name().to_owned()),
             ("--journal", self.journal.display().to_string()),
             ("--ports", ports.join(",")),
+            ("--grouped", u8::from(self.grouped).to_string()),
+            ("--copies", self.copies.to_string()),
             ("--store", self.store.to_string()),
             ("--ttl", format!("{}ms", self.ttl.as_millis())),
             ("--seed", self.seed.to_string()),
@@ -65,7 +72,9 @@ pub(crate) fn run(orders: &Orders) -> ExitCode {
     let result = match orders.kind {
         Kind::Reckless(missing) => reckless::run(orders, missing),
         Kind::Plain => plain(orders),
-        Kind::Careful | Kind::Trusting | Kind::Unguarded | Kind::Tokenless => fenced(orders),
+        Kind::Careful | Kind::Trusting | Kind::Unguarded | Kind::Credulous | Kind::Tokenless => {
+            fenced(orders)
+        }
     };
     match result {
         Ok(never) => match never {},
@@ -144,15 +153,43 @@ impl<'a, M: Mode> Client<'a, M> {
     }
 
     fn builder(&self) -> ManagerBuilder {
-        let urls = self.orders.ports.iter();
-        let urls = urls.map(|port| format!("redis://127.0.0.1:{port}"));
-        LockManager::builder()
-            .nodes(urls)
+        let builder = LockManager::builder()
+            .nodes(self.urls())
             .defaults(self.options.clone())
-            .max_ttl(self.orders.ttl)
+            .max_ttl(self.max_ttl())
             .clock_skew(SKEW)
             // Behind proxies each has addresses of its own.
-            .cluster("chaos")
+            .cluster("chaos");
+        match self.orders.copies {
+            0 => builder,
+            copies => builder.replicated(copies, COPYING),
+        }
+    }
+
+    fn urls(&self) -> Vec<String> {
+        let ports = self.orders.ports.iter();
+        let hosts = ports.map(|port| format!("127.0.0.1:{port}"));
+        if !self.orders.grouped {
+            return hosts.map(|host| format!("redis://{host}")).collect();
+        }
+        let hosts: Vec<_> = hosts.collect();
+        let options = match self.orders.kind {
+            Kind::Credulous => "?dangerous_sentinel_minority=yes",
+            _ => "",
+        };
+        vec![format!(
+            "redis+sentinel://{}/{}{options}",
+            hosts.join(","),
+            group::NAME
+        )]
+    }
+
+    /// A successor waits for longer than a lease lasts, by as much as the word of sentinels may be old.
+    fn max_ttl(&self) -> Duration {
+        match self.orders.grouped {
+            true => self.orders.ttl + WORD,
+            false => self.orders.ttl,
+        }
     }
 
     fn work(&mut self, manager: &LockManager<M>) -> Result<(), Failure> {
@@ -297,6 +334,10 @@ fn entry<M: Mode>(guard: &LeaseGuard<M>, step: Step) -> Entry {
 /// All processes read the same clock, but nodes tell the time in whole milliseconds.
 pub(crate) const SKEW: Duration = Duration::from_millis(100);
 const STEP: Duration = Duration::from_millis(10);
+/// How old the word of sentinels may be, and some more.
+const WORD: Duration = Duration::from_millis(1_600);
+/// How long replicas have to confirm a vote.
+const COPYING: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
 mod tests {

@@ -41,6 +41,9 @@ pub(crate) fn run(site: &Site, strike: Strike, seed: u64) {
             Strike::Uneven => nemesis.uneven(),
             Strike::FlushAhead => nemesis.flush_ahead(),
             Strike::Failover => nemesis.failover(),
+            Strike::Depose => nemesis.depose(),
+            Strike::DeposeForTheLate => nemesis.depose_for_the_late(),
+            Strike::IsolateSentinel => nemesis.isolate_sentinel(),
             Strike::Network => nemesis.network(),
             Strike::HangServers => nemesis.hang_servers(),
         };
@@ -64,6 +67,8 @@ fn pauses(strike: Strike) -> Range<Duration> {
         Strike::FlushAhead => (500, 900),
         // Replicas need their time to catch up.
         Strike::Failover => (300, 900),
+        // Nobody is granted anything for some seconds after each, and sentinels must find the replicas again.
+        Strike::Depose | Strike::DeposeForTheLate | Strike::IsolateSentinel => (3_000, 5_000),
     };
     Duration::from_millis(least)..Duration::from_millis(most)
 }

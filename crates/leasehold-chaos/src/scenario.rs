@@ -20,6 +20,10 @@ pub(crate) struct Scenario {
     pub(crate) between: Between,
     /// Whether each node has a replica that can take its place.
     pub(crate) replicated: bool,
+    /// Whether each node is a group of servers behind sentinels.
+    pub(crate) grouped: bool,
+    /// How many replicas must have heard of a vote before it counts; none if nobody asks.
+    pub(crate) copies: u32,
     pub(crate) strikes: &'static [Strike],
 }
 
@@ -65,6 +69,8 @@ pub(crate) enum Kind {
     Trusting,
     /// The library without its restart guard (Argument S9).
     Unguarded,
+    /// The library, told to believe any sentinel (against Argument S9).
+    Credulous,
     /// The library without tokens and guard: plain Redlock.
     Plain,
     /// The library, used as it is meant to be, but for the token, which the store is not shown (Argument S4).
@@ -113,6 +119,12 @@ pub(crate) enum Strike {
     FlushAhead,
     /// `kill -9` or demotion of one server, or of most, whose places replicas take that have not heard the latest.
     Failover,
+    /// A master is killed, stopped or replaced on purpose, while all replicas lag; sentinels give its place to one of them.
+    Depose,
+    /// A master is replaced on purpose by a replica that has lagged for long.
+    DeposeForTheLate,
+    /// Most sentinels lose the master, and some clients all sentinels but one, which hears nothing of the others.
+    IsolateSentinel,
     /// Cuts, delays and swallows, by each proxy on its own.
     Network,
     /// SIGSTOP of servers and SIGCONT: what waits in their buffers acts late.
@@ -135,6 +147,9 @@ impl Strike {
             Self::Uneven => "uneven counters",
             Self::FlushAhead => "flush of counters that were ahead",
             Self::Failover => "failover",
+            Self::Depose => "failover by sentinels",
+            Self::DeposeForTheLate => "failover to a replica that lags",
+            Self::IsolateSentinel => "isolated sentinel",
             Self::Network => "bad network",
             Self::HangServers => "stopped servers",
         }
@@ -142,10 +157,11 @@ impl Strike {
 }
 
 impl Kind {
-    pub(crate) const ALL: [(&'static str, Self); 9] = [
+    pub(crate) const ALL: [(&'static str, Self); 10] = [
         ("careful", Self::Careful),
         ("trusting", Self::Trusting),
         ("unguarded", Self::Unguarded),
+        ("credulous", Self::Credulous),
         ("plain", Self::Plain),
         ("tokenless", Self::Tokenless),
         ("without-comparison", Self::Reckless(Missing::Comparison)),
@@ -203,6 +219,11 @@ impl Scenario {
         matches!(self.law, Law::Control(_))
     }
 
+    /// How long it must run at least to prove anything: sentinels take their time.
+    pub(crate) const fn least(&self) -> Duration {
+        Duration::from_secs(if self.grouped { 30 } else { 1 })
+    }
+
     /// Whether it must be seen that the store refused something.
     pub(crate) fn must_refuse(&self) -> bool {
         let mut controls = self.controls().iter().filter_map(|name| Self::find(name));
@@ -257,9 +278,10 @@ mod tests {
                     nodes,
                     ttl,
                     between,
+                    copies,
                     ..
                 } = *scenario;
-                (nodes, ttl, between, scenario.strikes)
+                (nodes, ttl, between, copies, scenario.strikes)
             };
             assert_eq!(world(lawful), world(control), "{}", control.name);
         }

@@ -5,12 +5,13 @@ use crate::{
     chronicle::Chronicle,
     client::Orders,
     draw::Draw,
+    group::Group,
     pair::Pair,
-    scenario::{Between, Scenario},
+    scenario::{Between, Scenario, Strike},
     store::{Store, Write},
     worker::Worker,
 };
-use leasehold_servers::{Keeper, Nutcracker, Proxy, Server, ServerBinary, ServerSet};
+use leasehold_servers::{Keeper, Nutcracker, Proxy, Sentinel, Server, ServerBinary, ServerSet};
 use std::{
     path::Path,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -40,10 +41,16 @@ pub(crate) struct Site {
 enum Nodes {
     Single(ServerSet),
     Pairs(Vec<Pair>),
+    /// One node, whichever of these servers is the master.
+    Group(Box<Group>),
 }
 
 impl Nodes {
     fn start(scenario: &Scenario, binary: &ServerBinary) -> Result<Self, String> {
+        if scenario.grouped {
+            let is_split = scenario.strikes.contains(&Strike::IsolateSentinel);
+            return Group::start(binary, is_split).map(|group| Self::Group(Box::new(group)));
+        }
         if scenario.replicated {
             let pairs = (0..scenario.nodes).map(|_| Pair::start(binary));
             return pairs.collect::<Result<_, _>>().map(Self::Pairs);
@@ -60,10 +67,12 @@ impl Nodes {
         servers.map(Self::Single).map_err(|error| error.to_string())
     }
 
-    fn masters(&self) -> Vec<&Server> {
+    /// Where clients find them: the servers, or the sentinels that tell of them.
+    fn ports(&self) -> Vec<u16> {
         match self {
-            Self::Single(servers) => servers.iter().collect(),
-            Self::Pairs(pairs) => pairs.iter().map(Pair::master).collect(),
+            Self::Single(servers) => servers.iter().map(Server::port).collect(),
+            Self::Pairs(pairs) => pairs.iter().map(|pair| pair.master().port()).collect(),
+            Self::Group(group) => group.sentinels.iter().map(Sentinel::port).collect(),
         }
     }
 }
@@ -78,13 +87,10 @@ impl Site {
     ) -> Result<Self, String> {
         let told = |error: std::io::Error| error.to_string();
         let nodes = Nodes::start(scenario, binary)?;
-        let ports: Vec<u16> = nodes.masters().into_iter().map(Server::port).collect();
+        let ports = nodes.ports();
         let mut places = Vec::new();
-        for _ in 0..if scenario.between == Between::Proxies {
-            2
-        } else {
-            0
-        } {
+        let count = 2 * usize::from(scenario.between == Between::Proxies);
+        for _ in 0..count {
             let proxies = ports.iter().map(|&port| Proxy::start(port));
             places.push(proxies.collect::<Result<Vec<_>, _>>().map_err(told)?);
         }
@@ -109,7 +115,7 @@ impl Site {
             places,
             keepers,
             nutcracker: nutcracker.transpose().map_err(told)?,
-            restarts: ports.iter().map(|_| Mutex::new(())).collect(),
+            restarts: (0..scenario.nodes).map(|_| Mutex::new(())).collect(),
             nodes,
             store: store.transpose()?,
         };
@@ -119,6 +125,8 @@ impl Site {
                 kind: scenario.clients,
                 journal: folder.to_owned(),
                 ports: site.ports(number),
+                grouped: scenario.grouped,
+                copies: scenario.copies,
                 store: site.store.as_ref().map_or(0, Server::port),
                 ttl: scenario.ttl,
                 seed: draw.next(),
@@ -137,9 +145,7 @@ impl Site {
             (_, Some(proxies), _) => proxies.iter().map(Proxy::port).collect(),
             (Between::Keepers, ..) => self.keepers.iter().map(Keeper::port).collect(),
             (_, _, Some(nutcracker)) => nutcracker.ports().to_vec(),
-            _ => (0..self.nodes())
-                .map(|node| self.server(node).port())
-                .collect(),
+            _ => self.nodes.ports(),
         }
     }
 
@@ -147,11 +153,23 @@ impl Site {
         self.scenario.nodes
     }
 
-    /// The server that is node `number` now.
+    /// The server that is node `number` now; of a group, the first.
     pub(crate) fn server(&self, number: usize) -> &Server {
         match &self.nodes {
             Nodes::Single(servers) => &servers[number],
             Nodes::Pairs(pairs) => pairs[number].master(),
+            Nodes::Group(group) => &group.servers()[number],
+        }
+    }
+
+    /// The group that is the only node.
+    ///
+    /// # Panics
+    /// If there is none: then the scenario asks for what it does not provide.
+    pub(crate) fn group(&self) -> &Group {
+        match &self.nodes {
+            Nodes::Group(group) => group,
+            Nodes::Single(_) | Nodes::Pairs(_) => panic!("only sentinels depose masters"),
         }
     }
 
@@ -162,7 +180,7 @@ impl Site {
     pub(crate) fn pair(&self, number: usize) -> &Pair {
         match &self.nodes {
             Nodes::Pairs(pairs) => &pairs[number],
-            Nodes::Single(_) => panic!("only nodes with replicas fail over"),
+            Nodes::Single(_) | Nodes::Group(_) => panic!("only nodes with replicas fail over"),
         }
     }
 

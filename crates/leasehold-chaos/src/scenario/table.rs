@@ -13,13 +13,23 @@ const USUAL: Scenario = Scenario {
     durable: false,
     between: Between::Nothing,
     replicated: false,
+    grouped: false,
+    copies: 0,
     strikes: &[],
+};
+
+/// A node behind sentinels. A lease must be able to outlive the time that they take to replace a master.
+const GROUP: Scenario = Scenario {
+    nodes: 1,
+    ttl: Duration::from_secs(3),
+    grouped: true,
+    ..USUAL
 };
 
 /// Where what happens is measured in TTLs, a short one lets more happen.
 const SHORT: Duration = Duration::from_millis(200);
 
-pub(super) static ALL: [Scenario; 32] = [
+pub(super) static ALL: [Scenario; 38] = [
     Scenario {
         name: "kill-clients",
         about: "clients are killed with kill -9 and started again",
@@ -191,6 +201,58 @@ pub(super) static ALL: [Scenario; 32] = [
         replicated: true,
         strikes: &[Strike::Failover],
         ..USUAL
+    },
+    Scenario {
+        name: "sentinels",
+        about: "sentinels replace a master that is killed, stopped or replaced on purpose, by a replica that lags",
+        law: Law::Lawful {
+            controls: &["sentinels-off"],
+        },
+        strikes: &[Strike::Depose],
+        ..GROUP
+    },
+    Scenario {
+        name: "sentinels-off",
+        about: "the same, without the restart guard",
+        clients: Kind::Unguarded,
+        strikes: &[Strike::Depose],
+        ..GROUP
+    },
+    Scenario {
+        name: "late-replica",
+        about: "sentinels prefer a replica that lags for long; votes count when another has heard of them (replicated)",
+        law: Law::Lawful {
+            controls: &["late-replica-off"],
+        },
+        copies: 1,
+        strikes: &[Strike::DeposeForTheLate],
+        ..GROUP
+    },
+    Scenario {
+        name: "late-replica-off",
+        about: "the same, without the restart guard",
+        clients: Kind::Unguarded,
+        copies: 1,
+        strikes: &[Strike::DeposeForTheLate],
+        ..GROUP
+    },
+    Scenario {
+        name: "lone-sentinel",
+        about: "a master that was replaced answers, and a sentinel that hears nothing of others names it to some clients",
+        law: Law::Lawful {
+            controls: &["believed-sentinel"],
+        },
+        between: Between::Proxies,
+        strikes: &[Strike::IsolateSentinel],
+        ..GROUP
+    },
+    Scenario {
+        name: "believed-sentinel",
+        about: "the same; clients believe any sentinel (dangerous_sentinel_minority)",
+        clients: Kind::Credulous,
+        between: Between::Proxies,
+        strikes: &[Strike::IsolateSentinel],
+        ..GROUP
     },
     Scenario {
         name: "hidden",
