@@ -1,6 +1,7 @@
 //! Copies of votes that were asked for, and servers that cannot make them.
 
 use super::{Finding, Options, ServerFacts, Weight, finding};
+use leasehold::Disks;
 
 /// Whether votes of this server can have the copies without which they do not count.
 pub(super) fn can_copy(server: &ServerFacts, options: &Options) -> bool {
@@ -13,7 +14,7 @@ pub(super) fn lacking(server: &ServerFacts, options: &Options) -> Option<Finding
 }
 
 fn replicas(server: &ServerFacts, options: &Options) -> Option<Finding> {
-    let of_disks = options.on_disk.map_or(0, |disks| disks.replicas());
+    let of_disks = options.on_disk.map_or(0, Disks::replicas);
     let needed = options.replicated.unwrap_or(0).max(of_disks);
     let count = server.replicas.filter(|count| *count < needed.into())?;
     let plural = if count == 1 { "" } else { "s" };
@@ -87,7 +88,6 @@ fn version(server: &ServerFacts) -> Option<(&str, bool, (u32, u32))> {
 mod tests {
     use super::*;
     use crate::agreement::Guard;
-    use leasehold::Disks;
     use std::time::Duration;
 
     /// What is in the way of these copies; whether the server votes in spite of it.

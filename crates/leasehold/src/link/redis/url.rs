@@ -54,7 +54,7 @@ pub(super) enum Endpoint {
     },
     Unix(PathBuf),
     /// Wherever these say that it is.
-    Named(Sentinels),
+    Named(Box<Sentinels>),
 }
 
 /// Whose signature on the node's certificate is trusted.

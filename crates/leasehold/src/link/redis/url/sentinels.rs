@@ -58,14 +58,14 @@ pub(super) fn parse(text: &str, rest: &str, tls: bool) -> Result<RedisUrl, Redis
         }
     }
     Ok(RedisUrl {
-        place: Endpoint::Named(Sentinels {
+        place: Endpoint::Named(Box::new(Sentinels {
             hosts: distinct,
             master: master.to_owned(),
             login: login(user.unwrap_or_default(), password),
             tls,
             server_tls,
             rule,
-        }),
+        })),
         login: parts.login,
         database: parse_database(text, database)?,
     })
