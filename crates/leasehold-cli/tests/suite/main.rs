@@ -21,6 +21,7 @@ mod operator;
 mod output;
 mod process;
 mod scripts;
+mod sentinels;
 mod servers;
 mod support;
 #[cfg(target_os = "linux")]
