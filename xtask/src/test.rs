@@ -395,8 +395,8 @@ fn first_seed(root: &Path) -> u64 {
         .unwrap_or(0)
 }
 
-/// What keeps plain locks without scripts, and what could but for one command.
-const MORE_SERVERS: [&str; 2] = ["valkey-9.1", "valkey-8.1"];
+/// What keeps plain locks without scripts, what could but for one command, and what tells the truth of its disk.
+const MORE_SERVERS: [&str; 3] = ["valkey-9.1", "valkey-8.1", "redis-8.2"];
 
 /// How many tests are told that took longest.
 const SLOWEST: usize = 10;
