@@ -106,10 +106,15 @@ impl Copies {
         self.encode_within(wire, self.within_ms);
     }
 
+    /// Whether it must be found out first that the node can be asked this.
+    pub(super) const fn needs_trial(self) -> bool {
+        matches!(self.place, Place::Disks(_))
+    }
+
     /// Appends the question whether the node can be asked this at all, before anything was voted; none is needed for
     /// what every server can be asked.
     pub(super) fn encode_trial(self, wire: &mut Vec<u8>) -> bool {
-        let is_needed = matches!(self.place, Place::Disks(_));
+        let is_needed = self.needs_trial();
         if is_needed {
             let place = match self.place {
                 // How many replicas there are, may change.

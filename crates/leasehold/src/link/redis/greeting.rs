@@ -26,7 +26,8 @@ pub(super) fn early(target: &Target, encoder: &Encoder) -> Option<Vec<u8>> {
     let Target { url, is_named } = target;
     let user = url.login.as_ref().and_then(|login| login.user.as_deref());
     let is_default = user.is_none_or(|user| user == "default");
-    let is_certain = is_default && url.database == 0 && !is_named && encoder.copies().is_empty();
+    let asks_first = encoder.copies().iter().any(|copies| copies.needs_trial());
+    let is_certain = is_default && url.database == 0 && !is_named && !asks_first;
     (is_certain && encoder.is_fenced() && !encoder.trusts_disk())
         .then(|| encoder.greeting(Disk::Ignored))
 }
@@ -210,7 +211,10 @@ impl NodeInfo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::configuration::{Configuration, RestartGuard};
+    use crate::{
+        configuration::{Configuration, RestartGuard},
+        disks::Disks,
+    };
     use leasehold_core::{Quorum, Ttl};
     use std::time::Duration;
 
@@ -293,6 +297,17 @@ mod tests {
         let trusting = configuration(RestartGuard::TrustAof);
         assert!(!is_early("redis://db1", false, &trusting));
         assert!(!is_early("redis://db1", false, &Configuration::plain()));
+        let with = |copies| {
+            let url = "redis://db1".parse().expect("an address");
+            let target = Target {
+                url,
+                is_named: false,
+            };
+            early(&target, &Encoder::new(&guarded).copied(copies)).is_some()
+        };
+        let within = Duration::from_millis(1);
+        assert!(with(Copies::heard_by(1, within)));
+        assert!(!with(Copies::written_to(Disks::Server, within)));
     }
 
     #[test]
