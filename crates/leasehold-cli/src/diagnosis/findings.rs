@@ -115,8 +115,7 @@ fn vote(server: &ServerFacts, patient: &Patient) -> Option<Finding> {
         VoteFacts::Unsuitable(why) if is_of_trust(why, server, &patient.options) => return None,
         // Its lack of rights is a finding of its own, if there is one.
         VoteFacts::NotTold(_)
-            if votes(server, &patient.options)
-                || lacks_votes(server, patient.options.guard) =>
+            if votes(server, &patient.options) || lacks_votes(server, patient.options.guard) =>
         {
             return None;
         }
