@@ -84,11 +84,22 @@ impl Terminal {
         assert!(result.is_ok(), "no {text:?} on {}", self.screen());
     }
 
-    /// Waits until the shell has put a job into the foreground.
+    /// Waits until the shell has put a job into the foreground, and has continued it: what is pressed before that to stop it
+    /// is forgotten when it is continued.
     #[track_caller]
     pub(crate) fn see_a_job(&self) {
         let shell = Pid::from_child(&self.process);
-        wait_until(|| tcgetpgrp(&self.keys).is_ok_and(|group| group != shell));
+        let is_stopped = |group: Pid| {
+            let told = fs::read_to_string(format!("/proc/{}/stat", group.as_raw_pid()));
+            told.is_ok_and(|told| {
+                told.rsplit(") ")
+                    .next()
+                    .is_some_and(|it| it.starts_with('T'))
+            })
+        };
+        wait_until(|| {
+            tcgetpgrp(&self.keys).is_ok_and(|group| group != shell && !is_stopped(group))
+        });
     }
 
     /// Waits until the program that the keys signal has this among its words.
