@@ -223,7 +223,7 @@ fn failure(frame: &Frame<'_>) -> Option<Verdict> {
 
 /// Redis says it in one way for `SET` and `GET` and in another for `DELEX`.
 fn is_of_other_type(error: &[u8]) -> bool {
-    [&b"WRONGTYPE"[..], b"ERR KeyAfter should be of string type"]
+    [&b"WRONGTYPE"[..], b"ERR Key should be of string type"]
         .iter()
         .any(|words| error.starts_with(words))
 }

@@ -219,8 +219,8 @@ fn a_look_is_granted_where_there_is_no_key() {
 fn a_key_of_another_type_belongs_to_others() {
     let life = Frame::Integer(70);
     let wrong = Frame::Error(b"WRONGTYPE Operation against a key");
-    let of_redis =
-        Frame::Error(b"ERR KeyAfter should be of string type if conditions are specified");
+    // As Redis 8.6 says it.
+    let of_redis = Frame::Error(b"ERR Key should be of string type if conditions are specified");
     for (request, change) in [
         (acquire(), Frame::Null),
         (extend(), wrong.clone()),
