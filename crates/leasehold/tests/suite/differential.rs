@@ -381,7 +381,8 @@ fn normal(reply: &Reply) -> Reply {
 
 /// What INFO says of what scripts and links read, one after the other.
 fn facts(info: &[u8]) -> String {
-    let info = String::from_utf8_lossy(info);
+    // Valkey 9.1 calls the mode by a name of its own.
+    let info = String::from_utf8_lossy(info).replace("server_mode:", "redis_mode:");
     let said = FACTS.map(|name| {
         let line = |line: &&str| {
             line.strip_prefix(name)

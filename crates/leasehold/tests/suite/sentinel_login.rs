@@ -44,6 +44,27 @@ struct Group {
     tls: Tls,
 }
 
+/// Three of them, who know the master by one user and let in another.
+fn sentinels(
+    master: &Server,
+    certificates: Option<&Certificates>,
+    tls: Tls,
+) -> Result<[Sentinel; 3], StartError> {
+    let start = || {
+        let builder = sentinel(master).user(USER, &RIGHTS);
+        let builder = match certificates {
+            Some(certificates) => builder.tls(certificates),
+            None => builder,
+        };
+        match tls {
+            Tls::Servers | Tls::Both => builder.servers_tls(),
+            Tls::Nobody | Tls::Sentinels => builder,
+        }
+        .start()
+    };
+    Ok([start()?, start()?, start()?])
+}
+
 impl Group {
     /// None, and says so, where there is no TLS to be had.
     fn start(tls: Tls) -> Option<Self> {
@@ -83,18 +104,13 @@ impl Group {
         let follow = ["REPLICAOF", "127.0.0.1", &port];
         replica.command(&follow).expect("it answers");
         await_replication(&replica);
-        let sentinels = [(); 3].map(|()| {
-            let builder = sentinel(&master).user(USER, &RIGHTS);
-            let builder = match &certificates {
-                Some(certificates) => builder.tls(certificates),
-                None => builder,
-            };
-            let builder = match tls {
-                Tls::Servers | Tls::Both => builder.servers_tls(),
-                Tls::Nobody | Tls::Sentinels => builder,
-            };
-            builder.start().expect("it starts")
-        });
+        let sentinels = match sentinels(&master, certificates.as_ref(), tls) {
+            Err(error @ StartError::NoTls) => {
+                skip(&format!("no TLS: {error}"));
+                return None;
+            }
+            sentinels => sentinels.expect("they start"),
+        };
         await_acquaintance(&sentinels);
         Some(Self {
             master,
