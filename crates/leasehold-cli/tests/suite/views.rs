@@ -147,7 +147,8 @@ fn force_release_says_whom_it_puts_out_asks_and_does_it() {
         seen.stdout.starts_with(&holder) && seen.stdout.ends_with("\treleased by force\n"),
         "{seen:?}"
     );
-    assert_eq!(site.run(&["status", "demo"]).code, 0);
+    // Its holder may have given a key again that was gone before the others were.
+    wait_until(|| site.run(&["status", "demo"]).code == 0);
     end(run);
     let first = site.servers.iter().next().expect("three");
     let words = ["SET", "demo", OWNER, "PX", "60000"];
