@@ -45,8 +45,16 @@ impl Rust {
         }
     }
 
+    /// The same of statements that may be said again. A commit is refused too while somebody reads.
     fn say(&mut self, statements: &str) {
-        self.0.execute_batch(statements).expect(statements);
+        loop {
+            match self.0.execute_batch(statements) {
+                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                    thread::yield_now();
+                }
+                said => return said.expect(statements),
+            }
+        }
     }
 }
 
@@ -154,11 +162,11 @@ impl Client for Sqlite3 {
     }
 
     fn commit(&mut self) {
-        self.0.order("COMMIT;");
+        assert_eq!(self.ask(&[], "COMMIT"), Vec::<String>::new());
     }
 
     fn rollback(&mut self) {
-        self.0.order("ROLLBACK;");
+        assert_eq!(self.ask(&[], "ROLLBACK"), Vec::<String>::new());
     }
 
     fn set(&mut self, balance: i64, token: FencingToken) -> Result<(), Stale> {
