@@ -60,17 +60,18 @@ pub(crate) fn at_once<F: Future + Unpin>(
     }
 }
 
-/// Waits until something that happens elsewhere has happened.
+/// Waits until something that happens elsewhere has happened. Sentinels of a busy machine may need two attempts, and leave
+/// six seconds between them.
 #[expect(
     clippy::disallowed_methods,
     reason = "a test may look again after a while"
 )]
 pub(crate) fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
-    for _ in 0..2_000 {
+    for _ in 0..12_000 {
         if happened() {
             return;
         }
         thread::sleep(std::time::Duration::from_millis(5));
     }
-    panic!("in ten seconds it did not come about that {what}");
+    panic!("in a minute it did not come about that {what}");
 }
