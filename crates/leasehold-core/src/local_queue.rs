@@ -5,7 +5,10 @@ mod lines;
 mod yield_rule;
 
 use crate::{request::OperationId, resource::Resource, time::Instant};
-use alloc::{collections::VecDeque, vec::Vec};
+use alloc::{
+    collections::{BTreeMap, VecDeque},
+    vec::Vec,
+};
 use lines::Lines;
 use yield_rule::YieldRule;
 
@@ -15,6 +18,9 @@ pub(crate) use yield_rule::ContentionLevel;
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct LocalQueue {
     lines: Lines,
+    /// By name, the resources of several names that somebody wants or has. They have lines of their own, since who wants
+    /// one of their names alone need not wait for who waits for another.
+    several: BTreeMap<Resource, Vec<Resource>>,
     yield_rule: YieldRule,
 }
 
@@ -44,12 +50,18 @@ impl LocalQueue {
     pub(crate) fn new() -> Self {
         Self {
             lines: Lines::new(),
+            several: BTreeMap::new(),
             yield_rule: YieldRule::new(),
         }
     }
 
     /// An acquisition begins. Says whether it has its turn at once.
     pub(crate) fn join(&mut self, resource: &Resource, id: OperationId, queues: bool) -> bool {
+        if resource.is_several() && self.line(resource).is_none() {
+            for name in resource.each() {
+                self.several.entry(name).or_default().push(resource.clone());
+            }
+        }
         let spot = self.lines.find_or_insert(resource);
         let Some(line) = self.lines.get_mut(spot) else {
             return false;
@@ -107,23 +119,66 @@ impl LocalQueue {
         let turn = line.turn();
         if line.is_empty() {
             self.lines.remove(spot);
+            if resource.is_several() {
+                self.forget(resource);
+            }
         }
         turn.filter(|_| turn != before)
     }
 
-    /// Who has won the resource.
-    pub(crate) fn holder(&self, resource: &Resource) -> Option<OperationId> {
-        self.line(resource)?.holder
+    /// Those who have won the resource, or one that has a name in common with it.
+    pub(crate) fn holders(&self, resource: &Resource) -> impl Iterator<Item = OperationId> {
+        let own = self.line(resource).and_then(|line| line.holder);
+        let met = self.met(resource).into_iter();
+        own.into_iter().chain(met.filter_map(|line| line.holder))
     }
 
-    /// Those who ask the nodes for the resource; none if nobody wants or has it.
+    /// Those who ask the nodes for the resource, or for one that has a name in common with it; none if nobody wants or has
+    /// any.
     #[inline]
     pub(crate) fn asking(&self, resource: &Resource) -> Option<Vec<OperationId>> {
-        let turn = |line: &Line| {
-            let others = line.others.iter().copied();
-            line.turn().into_iter().chain(others).collect()
-        };
-        self.line(resource).map(turn)
+        let own = self.line(resource).map(Line::asking);
+        let met = self.met(resource);
+        if met.is_empty() {
+            return own;
+        }
+        let met = met.into_iter().flat_map(Line::asking);
+        Some(own.into_iter().flatten().chain(met).collect())
+    }
+
+    /// The lines of other resources that have a name in common with this one. Most have one name, and meet nothing.
+    #[inline]
+    fn met(&self, resource: &Resource) -> Vec<&Line> {
+        match self.several.is_empty() {
+            true => Vec::new(),
+            false => self.met_by_names(resource),
+        }
+    }
+
+    #[cold]
+    fn met_by_names(&self, resource: &Resource) -> Vec<&Line> {
+        let mut met: Vec<Resource> = Vec::new();
+        for name in resource.each() {
+            let several = self.several.get(&name).into_iter().flatten().cloned();
+            for other in several.chain([name]) {
+                if other != *resource && !met.contains(&other) {
+                    met.push(other);
+                }
+            }
+        }
+        met.iter().filter_map(|other| self.line(other)).collect()
+    }
+
+    /// Nobody wants or has these names together any more.
+    fn forget(&mut self, resource: &Resource) {
+        for name in resource.each() {
+            if let Some(several) = self.several.get_mut(&name) {
+                several.retain(|other| other != resource);
+                if several.is_empty() {
+                    self.several.remove(&name);
+                }
+            }
+        }
     }
 
     #[inline]
@@ -135,6 +190,12 @@ impl LocalQueue {
 impl Line {
     fn turn(&self) -> Option<OperationId> {
         self.first.filter(|_| self.holder.is_none())
+    }
+
+    /// Those who ask the nodes.
+    fn asking(&self) -> Vec<OperationId> {
+        let others = self.others.iter().copied();
+        self.turn().into_iter().chain(others).collect()
     }
 
     fn remove(&mut self, id: OperationId) {
@@ -173,5 +234,36 @@ mod tests {
         assert_eq!(queue.leave(&resource, d), None);
         assert_eq!(queue.leave(&resource, c), None);
         assert!(queue.lines.is_empty(), "nothing is left behind");
+    }
+
+    #[test]
+    fn who_wants_several_names_meets_all_who_want_or_have_one_of_them() {
+        let named = |names: &[&str]| Resource::several(names.iter().copied()).expect("names");
+        let (ab, bc, a, c) = (
+            named(&["a", "b"]),
+            named(&["b", "c"]),
+            named(&["a"]),
+            named(&["c"]),
+        );
+        let [one, two, three, four] = [1, 2, 3, 4].map(OperationId::new);
+        let mut queue = LocalQueue::new();
+        assert!(queue.join(&a, one, true));
+        queue.won(Instant::ORIGIN, &a, one, ContentionLevel::None);
+        // Each in a line of its own: nobody here can tell who comes first at all names.
+        assert!(queue.join(&ab, two, true));
+        assert!(queue.join(&bc, three, true));
+        assert!(queue.join(&c, four, true));
+        assert_eq!(queue.asking(&a), Some([two].to_vec()));
+        assert_eq!(queue.asking(&c), Some([four, three].to_vec()));
+        assert_eq!(queue.asking(&ab), Some([two, three].to_vec()));
+        assert_eq!(queue.asking(&bc), Some([three, two, four].to_vec()));
+        assert_eq!(queue.holders(&ab).collect::<Vec<_>>(), [one]);
+        assert_eq!(queue.leave(&a, one), None);
+        queue.won(Instant::ORIGIN, &ab, two, ContentionLevel::None);
+        assert_eq!(queue.holders(&a).collect::<Vec<_>>(), [two]);
+        for (resource, id) in [(&ab, two), (&bc, three), (&c, four)] {
+            queue.leave(resource, id);
+        }
+        assert!(queue.lines.is_empty() && queue.several.is_empty());
     }
 }

@@ -1,19 +1,21 @@
 //! What is locked.
 
 use crate::hash::fnv;
-use alloc::sync::Arc;
+use alloc::{sync::Arc, vec::Vec};
 use core::{
     fmt,
     hash::{Hash, Hasher},
 };
 
-/// The name of what is locked: 1 to 1,024 bytes of UTF-8 without control characters.
+/// The name of what is locked: 1 to 1,024 bytes of UTF-8 without control characters. Or [several](Self::several) names that
+/// are locked together.
 ///
-/// The name is the key on the nodes, so every program that is to be excluded must spell it alike.
+/// A name is the key on the nodes, so every program that is to be excluded must spell it alike.
 /// Control characters are refused because the name also travels in environment variables, logs and
 /// terminals; the length, because a key is sent with every request.
 #[derive(Clone, Eq, PartialOrd, Ord)]
 pub struct Resource {
+    /// Several names stand in lines, in their order.
     name: Arc<str>,
     /// Of the name. It is asked for with every attempt.
     hash: u64,
@@ -22,6 +24,11 @@ pub struct Resource {
 impl Resource {
     /// The longest name, in bytes.
     pub const LONGEST: usize = 1024;
+    /// How many names can be locked together at most.
+    pub const MOST_NAMES: usize = 64;
+    /// How many bytes the names that are locked together have at most: they are all sent with every request, and one request
+    /// must not keep others from a node.
+    pub const MOST_BYTES: usize = 8 * 1024;
 
     /// Checks a name.
     ///
@@ -48,19 +55,77 @@ impl Resource {
         {
             return Err(ResourceError::ControlCharacter { character, at });
         }
-        Ok(Self {
-            name: name.into(),
-            hash: fnv(name.as_bytes()),
-        })
+        Ok(Self::of(name))
     }
 
-    /// The name.
+    /// Checks names that are to be locked together: 1 to 64, with 8,192 bytes in all. Their order does not matter, and one
+    /// that is there twice counts once; if only one is left, it is as [`new`](Self::new) makes it.
+    ///
+    /// # Errors
+    /// [`ResourceError`] says what is wrong with one of the names, or with all.
+    ///
+    /// # Examples
+    /// ```
+    /// # use leasehold_core::{Resource, ResourceError};
+    /// let both = Resource::several(["b", "a", "b"]).unwrap();
+    /// assert_eq!(both.to_string(), "a, b");
+    /// assert_eq!(both, Resource::several(["a", "b"]).unwrap());
+    /// assert_eq!(Resource::several(["a"]), Resource::new("a"));
+    /// assert_eq!(Resource::several([]), Err(ResourceError::NoNames));
+    /// ```
+    pub fn several<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, ResourceError> {
+        let mut checked = Vec::new();
+        for name in names {
+            Self::new(name)?;
+            checked.push(name);
+        }
+        checked.sort_unstable();
+        checked.dedup();
+        let bytes = checked.iter().map(|name| name.len()).sum();
+        match checked.len() {
+            0 => Err(ResourceError::NoNames),
+            names if names > Self::MOST_NAMES => Err(ResourceError::TooMany { names }),
+            _ if bytes > Self::MOST_BYTES => Err(ResourceError::TooLongTogether { bytes }),
+            _ => Ok(Self::of(&checked.join(BETWEEN))),
+        }
+    }
+
+    fn of(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            hash: fnv(name.as_bytes()),
+        }
+    }
+
+    /// Whether these are several names that are locked together.
+    #[must_use]
+    pub fn is_several(&self) -> bool {
+        self.name.contains(BETWEEN)
+    }
+
+    /// Its names, in their order: one, unless it is [several](Self::several).
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.name.split(BETWEEN)
+    }
+
+    /// Each of its names as a resource of its own.
+    pub fn each(&self) -> impl Iterator<Item = Self> {
+        self.names().map(Self::of)
+    }
+
+    /// The name; several names one a line.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.name
     }
 
-    /// The name's bytes: the key on the nodes.
+    /// The name in quotation marks, as errors have it; several with commas between them.
+    #[must_use]
+    pub const fn quoted(&self) -> impl fmt::Display + '_ {
+        Quoted(self)
+    }
+
+    /// The name's bytes: the key on the nodes, if it is one name.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.name.as_bytes()
@@ -89,9 +154,28 @@ impl Hash for Resource {
 
 impl fmt::Display for Resource {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.name)
+        for (number, name) in self.names().enumerate() {
+            let before = if number > 0 { ", " } else { "" };
+            write!(out, "{before}{name}")?;
+        }
+        Ok(())
     }
 }
+
+struct Quoted<'a>(&'a Resource);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, name) in self.0.names().enumerate() {
+            let before = if number > 0 { ", " } else { "" };
+            write!(out, "{before}{name:?}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What stands between several names, and in none.
+const BETWEEN: &str = "\n";
 
 impl fmt::Debug for Resource {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -117,6 +201,18 @@ pub enum ResourceError {
         /// At which byte.
         at: usize,
     },
+    /// No name was given.
+    NoNames,
+    /// More than [`Resource::MOST_NAMES`] names are to be locked together.
+    TooMany {
+        /// How many they are.
+        names: usize,
+    },
+    /// The names that are to be locked together have more than [`Resource::MOST_BYTES`] bytes.
+    TooLongTogether {
+        /// How many they have.
+        bytes: usize,
+    },
 }
 
 impl fmt::Display for ResourceError {
@@ -134,6 +230,17 @@ impl fmt::Display for ResourceError {
                     "the resource's name has the control character {character:?} at byte {at}"
                 )
             }
+            Self::NoNames => out.write_str("no name of a resource was given"),
+            Self::TooMany { names } => write!(
+                out,
+                "{names} names are to be locked together, at most {} are allowed",
+                Resource::MOST_NAMES
+            ),
+            Self::TooLongTogether { bytes } => write!(
+                out,
+                "the names that are to be locked together have {bytes} bytes, at most {} are allowed",
+                Resource::MOST_BYTES
+            ),
         }
     }
 }
@@ -144,12 +251,18 @@ crate::debug_by_sentence!(ResourceError {
     Empty,
     TooLong { bytes },
     ControlCharacter { character, at },
+    NoNames,
+    TooMany { names },
+    TooLongTogether { bytes },
 });
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::ToString;
+    use alloc::{
+        format,
+        string::{String, ToString},
+    };
 
     #[test]
     fn names_at_the_border_are_told_from_names_beyond_it() {
@@ -161,6 +274,42 @@ mod tests {
         assert_eq!(
             Resource::new("a\0b").unwrap_err().to_string(),
             r"the resource's name has the control character '\0' at byte 1"
+        );
+    }
+
+    #[test]
+    fn several_names_are_one_set_however_they_are_given() {
+        let set = |names: &[&str]| Resource::several(names.iter().copied());
+        let both = set(&["b", "a", "b"]).expect("good names");
+        assert_eq!(Ok(&both), set(&["a", "b"]).as_ref());
+        assert!(both.is_several());
+        assert_eq!(both.names().collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(both.to_string(), "a, b");
+        assert_eq!(both.quoted().to_string(), r#""a", "b""#);
+        assert_eq!(both.as_str(), "a\nb");
+        let a = Resource::new("a").expect("a name");
+        assert!(!a.is_several());
+        assert_eq!(set(&["a", "a"]), Ok(a.clone()));
+        assert_eq!(both.each().next(), Some(a.clone()));
+        // What is between names is in none.
+        assert!(set(&["a\nb", "c"]).is_err());
+    }
+
+    #[test]
+    fn several_names_have_bounds() {
+        let numbered = |count: usize| (0..count).map(|n| format!("{n}")).collect::<Vec<String>>();
+        let set = |names: &[String]| Resource::several(names.iter().map(String::as_str));
+        assert!(set(&numbered(64)).is_ok());
+        assert_eq!(
+            set(&numbered(65)),
+            Err(ResourceError::TooMany { names: 65 })
+        );
+        assert_eq!(set(&[]), Err(ResourceError::NoNames));
+        let long = |count: u8| (0..count).map(|n| char::from(b'a' + n).to_string().repeat(1024));
+        assert!(set(&long(8).collect::<Vec<_>>()).is_ok());
+        assert_eq!(
+            set(&long(9).collect::<Vec<_>>()),
+            Err(ResourceError::TooLongTogether { bytes: 9 * 1024 })
         );
     }
 }

@@ -3,6 +3,8 @@
 //! This is the heart of the memory and the file store and the oracle that the Redis scripts are tested
 //! against. A key is there until its TTL has passed, then it is gone for every purpose.
 
+mod several;
+
 use crate::{
     fence::{FencingToken, counter_of, grown},
     owner::Owner,
@@ -12,7 +14,9 @@ use crate::{
     time::Instant,
     timing::Ttl,
 };
-use alloc::collections::BTreeMap;
+use alloc::{collections::BTreeMap, vec::Vec};
+
+pub use several::{RulingOfSeveral, decide_several};
 
 /// The keys of one node, and the counters that outlive them.
 #[derive(Clone, Debug, Default, Hash)]
@@ -50,6 +54,9 @@ impl Table {
     /// Carries out a request as one step at the node's time `now`.
     pub fn apply(&mut self, now: Instant, request: &Request) -> Vote {
         let resource = request.resource();
+        if resource.is_several() {
+            return self.apply_to_several(now, request);
+        }
         let counter = counter_of(resource);
         let stored = Stored {
             key: self.keys.get(resource),
@@ -61,15 +68,7 @@ impl Table {
         if let Some(token) = ruling.counter {
             self.counters.insert(counter, token);
         }
-        match ruling.change {
-            Change::Keep => {}
-            Change::Set(key) => {
-                self.keys.insert(resource.clone(), key);
-            }
-            Change::Delete => {
-                self.keys.remove(resource);
-            }
-        }
+        self.change(resource, ruling.change);
         if let Some(queue) = ruling.queue {
             if queue.entries().is_empty() {
                 self.queues.remove(resource);
@@ -78,6 +77,39 @@ impl Table {
             }
         }
         ruling.vote
+    }
+
+    fn apply_to_several(&mut self, now: Instant, request: &Request) -> Vote {
+        let each: Vec<Resource> = request.resource().each().collect();
+        let stored = each.iter().map(|resource| Stored {
+            key: self.keys.get(resource),
+            counter: self.counter(resource),
+            queue: None,
+        });
+        let ruling = decide_several(&stored.collect::<Vec<_>>(), now, request);
+        // Argument S4: likewise.
+        for counter in each.iter().map(counter_of) {
+            if let Some(token) = ruling.counter {
+                let kept = self.counters.entry(counter).or_insert(token);
+                *kept = token.max(*kept);
+            }
+        }
+        for (resource, change) in each.iter().zip(ruling.changes) {
+            self.change(resource, change);
+        }
+        ruling.vote
+    }
+
+    fn change(&mut self, resource: &Resource, change: Change) {
+        match change {
+            Change::Keep => {}
+            Change::Set(key) => {
+                self.keys.insert(resource.clone(), key);
+            }
+            Change::Delete => {
+                self.keys.remove(resource);
+            }
+        }
     }
 
     /// The counter that counts the grants of `resource`, if there were any.
@@ -256,7 +288,7 @@ fn decide_key(
     let live = stored.filter(|key| key.expires_at > now);
     // Argument S3: the comparison and the change are one step.
     let ours = live.is_some_and(|key| Some(&key.owner) == request.owner());
-    let until = |ttl: Ttl| now.saturating_add(ttl.as_duration());
+    let until = |ttl: Ttl| until(now, ttl);
     let set = |owner: &Owner, expires_at: Instant| {
         let owner = owner.clone();
         Change::Set(Key { owner, expires_at })
@@ -294,7 +326,7 @@ fn decide_vote(
     now: Instant,
     request: &Request,
 ) -> Ruling {
-    let until = |ttl: Ttl| now.saturating_add(ttl.as_duration());
+    let until = |ttl: Ttl| until(now, ttl);
     let set = |owner: &Owner, expires_at: Instant| {
         let owner = owner.clone();
         Change::Set(Key { owner, expires_at })
@@ -330,6 +362,11 @@ fn decide_vote(
         }
         _ => refuse(stored, live, now),
     }
+}
+
+/// When a TTL ends that begins now.
+fn until(now: Instant, ttl: Ttl) -> Instant {
+    now.saturating_add(ttl.as_duration())
 }
 
 /// The answer to a first vote on a server that has had one of this owner.

@@ -186,7 +186,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// Argument [S6](crate::safety#s6).
     pub fn lost(&self) -> impl Future<Output = LeaseLost> + Send + Sync + use<M> {
         let resource = self.resource().clone();
-        let what = move || format!("the loss of the lock {:?}", resource.as_str());
+        let what = move || format!("the loss of the lock {}", resource.quoted());
         self.held.handle().clock().wait_for(what, self.held.lost())
     }
 
@@ -212,7 +212,7 @@ impl<M: Mode> LeaseGuard<M> {
         let mut changes = Deadlines::changes(self.held.cell());
         let state = self.state();
         if !state.is_over() {
-            let what = || format!("a change of the lock {:?}", self.resource().as_str());
+            let what = || format!("a change of the lock {}", self.resource().quoted());
             let clock = self.held.handle().clock();
             clock.wait_for(what, changes.next()).await;
         }

@@ -251,7 +251,7 @@ impl Handle {
         resource: &Resource,
         answered: impl Future<Output = Option<T>>,
     ) -> Option<T> {
-        let what = || format!("{what} {:?}", resource.as_str());
+        let what = || format!("{what} {}", resource.quoted());
         self.0.clock.wait_for(what, answered).await
     }
 

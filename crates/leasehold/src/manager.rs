@@ -104,8 +104,86 @@ impl<M: Mode> LockManager<M> {
         Ok(Mutex::new(self.handle.clone(), resource, Arc::new(options)))
     }
 
+    /// One lock on several names, with the manager's default options: who holds it holds all of them, and nobody holds a part.
+    /// Sends nothing.
+    ///
+    /// From 1 to 64 names, with 8,192 bytes in all, in any order; one that is given twice counts once. Each node
+    /// grants all of them or none, in one step, so callers that want some of the same names never wait for each other in a
+    /// circle. It excludes, and is excluded by, each lock on one of the names alone. There is one lease, one deadline and one
+    /// [token](LeaseGuard::fencing_token), which is larger than the last of each name; to lose one name is to lose all. Several names take about as
+    /// long as one.
+    ///
+    /// What wants many names that others want too may wait long: it is granted when all are free at the same time, and
+    /// nobody makes room for it. Nobody can [queue](LockOptions::fair) for several names.
+    ///
+    /// The nodes need scripts, as those of fenced locks do; where they have none, and behind a proxy, which may keep the names on different servers,
+    /// [`acquire`](Mutex::acquire) fails with a sentence that says so.
+    ///
+    /// # Errors
+    /// [`ConfigError::Resource`] if the names cannot be used, [`ConfigError::UnfairTogether`] if locks of this manager are
+    /// fair.
+    ///
+    /// # Examples
+    /// ```
+    /// # use leasehold::{LockManager, link::memory::MemoryNode};
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let manager = LockManager::builder().memory([MemoryNode::new(); 3]).build()?;
+    /// let transfer = manager.mutex_all(["account/7", "account/4"])?.acquire().await?;
+    /// assert!(manager.mutex("account/4")?.try_acquire().await.is_err());
+    /// transfer.release().await;
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    ///
+    /// # Source
+    /// Arguments [S1](crate::safety#s1), [S3](crate::safety#s3) and [S4](crate::safety#s4), of all names at once.
+    pub fn mutex_all<N: AsRef<str>>(
+        &self,
+        names: impl IntoIterator<Item = N>,
+    ) -> Result<Mutex<M>, ConfigError> {
+        self.mutex_on(self.together(names)?, Arc::clone(&self.defaults))
+    }
+
+    /// As [`mutex_all`](Self::mutex_all), with options of its own.
+    ///
+    /// # Errors
+    /// As [`mutex_all`](Self::mutex_all), and any [`ConfigError`] if the options do not go together.
+    pub fn mutex_all_with<N: AsRef<str>>(
+        &self,
+        names: impl IntoIterator<Item = N>,
+        options: LockOptions,
+    ) -> Result<Mutex<M>, ConfigError> {
+        let options = options.checked_for::<M>(self.handle.configuration())?;
+        self.mutex_on(self.together(names)?, Arc::new(options))
+    }
+
+    pub(crate) fn mutex_on(
+        &self,
+        resource: Resource,
+        options: Arc<CheckedOptions>,
+    ) -> Result<Mutex<M>, ConfigError> {
+        let mutex = Mutex::new(self.handle.clone(), resource, options);
+        mutex.checked()
+    }
+
     fn resource(&self, name: &str) -> Result<Resource, ConfigError> {
-        let resource = Resource::new(name)?;
+        self.unreserved(Resource::new(name)?)
+    }
+
+    fn together<N: AsRef<str>>(
+        &self,
+        names: impl IntoIterator<Item = N>,
+    ) -> Result<Resource, ConfigError> {
+        let names: Vec<N> = names.into_iter().collect();
+        let resource = Resource::several(names.iter().map(AsRef::as_ref))?;
+        for name in resource.each() {
+            self.unreserved(name)?;
+        }
+        Ok(resource)
+    }
+
+    fn unreserved(&self, resource: Resource) -> Result<Resource, ConfigError> {
         let configuration = self.handle.configuration();
         match configuration.reserves(&resource) {
             None => Ok(resource),

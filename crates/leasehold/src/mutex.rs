@@ -104,7 +104,15 @@ impl<M: Mode> Mutex<M> {
         let options = change(self.options.options().clone());
         let options = options.checked_for::<M>(self.handle.configuration())?;
         let (handle, resource) = (self.handle.clone(), self.resource.clone());
-        Ok(Self::new(handle, resource, Arc::new(options)))
+        Self::new(handle, resource, Arc::new(options)).checked()
+    }
+
+    /// The same, if its options fit its names.
+    pub(crate) fn checked(self) -> Result<Self, ConfigError> {
+        match self.resource.is_several() && self.options.lock_config().is_fair {
+            true => Err(ConfigError::UnfairTogether),
+            false => Ok(self),
+        }
     }
 
     /// Waits until the lock is won, and gives up after about five seconds: when the tries of its options are used up. Say

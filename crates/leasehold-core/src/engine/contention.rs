@@ -18,6 +18,7 @@ use crate::{
     resource::Resource,
     time::Instant,
 };
+use alloc::vec::Vec;
 use core::time::Duration;
 
 impl Engine {
@@ -29,9 +30,14 @@ impl Engine {
                 for id in self.queue.asking(resource).into_iter().flatten() {
                     self.hint(now, node, id);
                 }
-                let holder = self.queue.holder(resource);
-                if let Some(place) = holder.and_then(|holder| self.held(holder)) {
-                    self.look_after(now, place, Duration::ZERO);
+                let mut holders = self.queue.holders(resource);
+                let first = holders.next();
+                // Of other resources that the name is one of: seldom any.
+                let others: Vec<_> = holders.collect();
+                for holder in first.into_iter().chain(others) {
+                    if let Some(place) = self.held(holder) {
+                        self.look_after(now, place, Duration::ZERO);
+                    }
                 }
             }
             None => {

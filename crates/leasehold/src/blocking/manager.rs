@@ -91,6 +91,30 @@ impl<M: Mode> LockManager<M> {
         self.0.mutex_with(resource, options).map(Mutex::from)
     }
 
+    /// One lock on several names, all or none of them. See [`LockManager::mutex_all`](crate::LockManager::mutex_all). Sends
+    /// nothing.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn mutex_all<N: AsRef<str>>(
+        &self,
+        names: impl IntoIterator<Item = N>,
+    ) -> Result<Mutex<M>, ConfigError> {
+        self.0.mutex_all(names).map(Mutex::from)
+    }
+
+    /// As [`mutex_all`](Self::mutex_all), with options of its own.
+    ///
+    /// # Errors
+    /// As there, and any [`ConfigError`] if the options do not go together.
+    pub fn mutex_all_with<N: AsRef<str>>(
+        &self,
+        names: impl IntoIterator<Item = N>,
+        options: LockOptions,
+    ) -> Result<Mutex<M>, ConfigError> {
+        self.0.mutex_all_with(names, options).map(Mutex::from)
+    }
+
     /// The nodes, in the order in which they were given.
     #[must_use]
     pub fn nodes(&self) -> &[NodeName] {

@@ -196,7 +196,7 @@ impl AcquireError {
 
 impl fmt::Display for AcquireError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "lock {:?}: ", self.resource().as_str())?;
+        write!(out, "lock {}: ", self.resource().quoted())?;
         self.write_reason(out)
     }
 }

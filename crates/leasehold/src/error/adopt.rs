@@ -44,14 +44,14 @@ impl fmt::Display for AdoptError {
                 nodes,
                 holder,
             } => {
-                let resource = resource.as_str();
+                let resource = resource.quoted();
                 let gone = Gone {
                     refused: *refused,
                     quorum: *quorum,
                     nodes: *nodes,
                     holder: holder.as_ref(),
                 };
-                write!(out, "take over the lock {resource:?}: {gone}")
+                write!(out, "take over the lock {resource}: {gone}")
             }
         }
     }

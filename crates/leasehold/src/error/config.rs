@@ -31,6 +31,8 @@ pub enum ConfigError {
     Node(Arc<dyn Error + Send + Sync>),
     /// A resource's name cannot be used.
     Resource(ResourceError),
+    /// Nobody queues for several names that are locked together: a fair lock has one name.
+    UnfairTogether,
     /// Nodes use the key themselves that a lock of this name would have, also beside plain locks.
     Reserved {
         /// The name.
@@ -179,6 +181,10 @@ impl fmt::Display for ConfigError {
             Self::Timeout { timeout } => no_timeout(out, *timeout),
             Self::Holds { least, most } => crossed(out, "min_hold", *least, "max_hold", *most),
             Self::Unfair => unfair(out),
+            Self::UnfairTogether => out.write_str(
+                "nobody queues for several names that are locked together: leave `fair` out, or queue for one name that \
+                 stands for all of them",
+            ),
             #[cfg(feature = "config")]
             Self::Settings(error) => error.fmt(out),
             Self::Thread(error) => write!(out, "the lock manager's thread did not start: {error}"),
@@ -329,6 +335,7 @@ leasehold_core::debug_by_sentence!(ConfigError {
     Timeout { timeout },
     Holds { least, most },
     Unfair,
+    UnfairTogether,
     #[cfg(feature = "config")]
     Settings(inner),
     Thread(inner),

@@ -130,7 +130,7 @@ impl ExtendError {
 
 impl fmt::Display for ExtendError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "extend the lock {:?}: ", self.resource().as_str())?;
+        write!(out, "extend the lock {}: ", self.resource().quoted())?;
         self.write_reason(out)
     }
 }

@@ -163,8 +163,8 @@ impl fmt::Display for LeaseLost {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
-            "lost the lock {:?}: {}",
-            self.resource.as_str(),
+            "lost the lock {}: {}",
+            self.resource.quoted(),
             self.cause
         )
     }

@@ -93,7 +93,8 @@ impl Link for MemoryLink {
         let request = message.request().as_seen_at(self.clock.wall());
         let mut node = lock(&self.node.0);
         let vote = node.table.apply(self.clock.now(), &request);
-        node.watchers.note(&self.inbox, &request, &vote, ());
+        let seen = std::iter::repeat(());
+        node.watchers.note(&self.inbox, &request, &vote, seen);
         drop(node);
         self.inbox.put(LinkEvent::Reply(message.tag(), vote));
     }

@@ -58,7 +58,7 @@ pub use url::{RedisUrl, RedisUrlError};
 
 use super::{Link, LinkEvent, Message};
 use crate::{clock::Clock, configuration::Configuration, disks::Disks};
-use backlog::{Backlog, Loss};
+use backlog::{Backlog, Loss, fit_for};
 use connection::Connection;
 use copies::Copies;
 use heads::Call;
@@ -182,6 +182,9 @@ impl RedisLink {
                         // What waits for the very first connection was put into words before this was known.
                         let faults = self.backlog.say_natively(&self.encoder, native);
                         events.extend(faults.into_iter().map(unsaid));
+                    } else if connection.met().is_proxied {
+                        let faults = self.backlog.say_alone(&self.encoder, connection.met());
+                        events.extend(faults.into_iter().map(unsaid));
                     }
                     self.state = ConnectionState::Up(Box::new(connection));
                 })
@@ -211,7 +214,9 @@ impl RedisLink {
         if let Some(native) = met.native {
             return backlog.push_native(tag, request.clone(), given, encoder, native);
         }
-        let (call, words) = (encoder.call_of(request), encoder.words(message));
+        let call = encoder.call_of(request);
+        fit_for(call, met)?;
+        let words = encoder.words(message);
         match call {
             Call::Vote | Call::Release => {
                 let asked = (tag, kind, given);

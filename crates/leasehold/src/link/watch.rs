@@ -42,14 +42,22 @@ impl<W, S> Watchers<W, S> {
 
 impl<W: Watch, S: PartialEq> Watchers<W, S> {
     /// Notes what became of a request of `who`: tells the others of a change, or watches for the next one.
-    /// `seen` is what the key is after it.
-    pub(super) fn note(&mut self, who: &Arc<W>, request: &Request, vote: &Vote, seen: S) {
+    /// `seen` is what the key is after it; of several names, what each is, in their order.
+    pub(super) fn note(
+        &mut self,
+        who: &Arc<W>,
+        request: &Request,
+        vote: &Vote,
+        seen: impl IntoIterator<Item = S>,
+    ) {
         let resource = request.resource();
         if changes(request, vote) {
-            self.changed(resource, who);
+            resource.each().for_each(|name| self.changed(&name, who));
         }
         if is_watched(request, vote) {
-            self.watch(resource, who, seen);
+            for (name, seen) in resource.each().zip(seen) {
+                self.watch(&name, who, seen);
+            }
         }
     }
 
@@ -176,7 +184,7 @@ mod tests {
     fn watchers_of_keys_that_never_change_do_not_pile_up() {
         let (mut watchers, ear) = (Watchers::default(), Arc::new(Ear::default()));
         for number in 0..=MOST_KEYS {
-            watchers.note(&ear, &look(&number.to_string()), &Vote::GRANTED, ());
+            watchers.note(&ear, &look(&number.to_string()), &Vote::GRANTED, [()]);
         }
         assert_eq!(watchers.keys.len(), 1);
         let heard = ear.0.lock().expect("nothing panics here");
@@ -187,7 +195,7 @@ mod tests {
     fn who_is_gone_is_not_watched_for() {
         let (mut watchers, name) = (Watchers::default(), look("r"));
         for _ in 0..10 {
-            watchers.note(&Arc::new(Ear::default()), &name, &Vote::GRANTED, ());
+            watchers.note(&Arc::new(Ear::default()), &name, &Vote::GRANTED, [()]);
         }
         assert_eq!(watchers.keys[name.resource()].by.len(), 1);
     }
@@ -196,9 +204,9 @@ mod tests {
     fn who_saw_the_key_before_a_change_that_nobody_noticed_is_told_with_the_next_look() {
         let (mut watchers, name) = (Watchers::default(), look("r"));
         let [one, two] = [Arc::new(Ear::default()), Arc::new(Ear::default())];
-        watchers.note(&one, &name, &Vote::GRANTED, 1);
-        watchers.note(&two, &name, &Vote::GRANTED, 1);
-        watchers.note(&two, &name, &Vote::GRANTED, 2);
+        watchers.note(&one, &name, &Vote::GRANTED, [1]);
+        watchers.note(&two, &name, &Vote::GRANTED, [1]);
+        watchers.note(&two, &name, &Vote::GRANTED, [2]);
         let heard = |ear: &Ear| ear.0.lock().expect("nothing panics here").clone();
         assert!(heard(&one)[..] == [Some(name.resource().clone())]);
         assert!(heard(&two).is_empty());

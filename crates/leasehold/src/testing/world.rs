@@ -203,7 +203,7 @@ impl World {
                 None => Poll::Pending,
             }
         });
-        let what = || format!("somebody to hold the lock {:?}", resource.as_str());
+        let what = || format!("somebody to hold the lock {}", resource.quoted());
         let owner = self.clock.wait_for(what, held).await;
         self.settle();
         // Twice: `tokio::join!` polls in turns, and may begin with this task.

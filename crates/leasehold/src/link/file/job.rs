@@ -28,5 +28,5 @@ pub(super) struct Sight {
 pub(super) struct StepResult {
     pub(super) vote: Vote,
     /// The key after the step, if the caller wants to know of the next change.
-    pub(super) sight: Sight,
+    pub(super) sights: Vec<Sight>,
 }

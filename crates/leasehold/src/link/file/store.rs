@@ -1,5 +1,6 @@
 //! The keys in the file, and one step after the other on them.
 
+mod several;
 mod telling;
 mod trial;
 
@@ -22,7 +23,7 @@ use leasehold_core::{
     Fault, FaultKind, FencingToken, Instant, Request, Resource, Vote,
     fence::counter_of,
     queue::Queue,
-    table::{Change, Stored, decide},
+    table::{Change, Key, Stored, decide},
 };
 use std::{
     collections::HashSet,
@@ -168,7 +169,7 @@ impl Store {
     pub(super) fn take(&mut self, jobs: &[Job]) -> Vec<StepResult> {
         let unknown = |fault: &Fault| StepResult {
             vote: Vote::Unknown(fault.clone()),
-            sight: Sight::default(),
+            sights: Vec::new(),
         };
         let all = |fault: Fault| jobs.iter().map(|_| unknown(&fault)).collect();
         // Others may have made a new store in this one's place and grant by it.
@@ -205,11 +206,11 @@ impl Store {
             .iter()
             .map(|job| {
                 let vote = self.step(&mut txn, job)?;
-                let sight = match is_watched(&job.request, &vote) {
-                    true => self.sight(&txn, job.request.resource(), &vote)?,
-                    false => Sight::default(),
+                let sights = match is_watched(&job.request, &vote) {
+                    true => self.sights(&txn, job.request.resource(), &vote)?,
+                    false => Vec::new(),
                 };
-                Ok(StepResult { vote, sight })
+                Ok(StepResult { vote, sights })
             })
             .collect::<heed::Result<Vec<_>>>()
             .map_err(undone)?;
@@ -220,6 +221,17 @@ impl Store {
             Fault::new(FaultKind::Disconnected, &detail)
         })?;
         Ok(answers)
+    }
+
+    /// What the keys of a resource are after a step.
+    fn sights(
+        &self,
+        txn: &RwTxn<'_>,
+        resource: &Resource,
+        vote: &Vote,
+    ) -> heed::Result<Vec<Sight>> {
+        let each = resource.each();
+        each.map(|name| self.sight(txn, &name, vote)).collect()
     }
 
     /// What a key is after a step. Within the step's transaction: no change can come between the two.
@@ -270,31 +282,19 @@ impl Store {
         self.holder.knows_gone(holder)
     }
 
+    /// Takes one step.
     fn step(&mut self, txn: &mut RwTxn<'_>, job: &Job) -> heed::Result<Vote> {
-        let resource = job.request.resource();
-        let place = key_of(resource);
-        let stored = match self.locks.get(txn, &place)?.map(Record::decode) {
-            None => None,
-            Some(Some(record)) if record.name == resource.as_str() => Some(record),
-            Some(Some(record)) => {
-                let name = record.name;
-                return Ok(rejected(&format_args!(
-                    "{name:?} has the same hash as this name"
-                )));
-            }
-            Some(None) => return Ok(rejected("the resource's record in the store is damaged")),
-        };
         // Argument S2: read after the wait for the transaction, so the TTL begins after the request
         // was sent.
         let now = node_time(job.clock);
-        let new = stored.is_none();
-        // A key that outlived its process is none. Asked only where it matters: it costs a look at the
-        // other process.
-        let key = stored
-            .filter(|record| {
-                record.key.expires_at <= now || !self.holder.knows_gone(&record.holder)
-            })
-            .map(|record| record.key);
+        let resource = job.request.resource();
+        if resource.is_several() {
+            return self.step_of_several(txn, now, &job.request);
+        }
+        let (key, new) = match self.stored(txn, resource, now)? {
+            Ok(found) => found,
+            Err(damaged) => return Ok(damaged),
+        };
         let counter = counter_of(resource);
         let counted = self.counters.get(txn, counter)?;
         let queue = self.queue(txn, &job.request)?;
@@ -308,16 +308,58 @@ impl Store {
         if let Some(token) = ruling.counter {
             self.counters.put(txn, counter, token)?;
         }
-        match ruling.change {
+        if new && matches!(ruling.change, Change::Set(_)) && !self.make_room(txn, now)? {
+            return self.is_full(txn);
+        }
+        self.change(txn, resource, ruling.change)?;
+        Ok(ruling.vote)
+    }
+
+    /// The key of a resource, if it is one that counts, and whether nothing at all is there. The answer to a step on it, if
+    /// it cannot be read.
+    fn stored(
+        &self,
+        txn: &RwTxn<'_>,
+        resource: &Resource,
+        now: Instant,
+    ) -> heed::Result<Result<(Option<Key>, bool), Vote>> {
+        let stored = match self.locks.get(txn, &key_of(resource))?.map(Record::decode) {
+            None => None,
+            Some(Some(record)) if record.name == resource.as_str() => Some(record),
+            Some(Some(record)) => {
+                let name = record.name;
+                return Ok(Err(rejected(&format_args!(
+                    "{name:?} has the same hash as this name"
+                ))));
+            }
+            Some(None) => {
+                return Ok(Err(rejected(
+                    "the resource's record in the store is damaged",
+                )));
+            }
+        };
+        let new = stored.is_none();
+        // A key that outlived its process is none. Asked only where it matters: it costs a look at the
+        // other process.
+        let key = stored
+            .filter(|record| {
+                record.key.expires_at <= now || !self.holder.knows_gone(&record.holder)
+            })
+            .map(|record| record.key);
+        Ok(Ok((key, new)))
+    }
+
+    fn change(
+        &mut self,
+        txn: &mut RwTxn<'_>,
+        resource: &Resource,
+        change: Change,
+    ) -> heed::Result<()> {
+        let place = key_of(resource);
+        match change {
             Change::Keep => {}
             Change::Delete => {
                 self.locks.delete(txn, &place)?;
-            }
-            Change::Set(_) if new && !self.make_room(txn, now)? => {
-                return Ok(rejected(&format_args!(
-                    "the store is full with {} locks",
-                    self.locks.len(txn)?
-                )));
             }
             Change::Set(key) => {
                 let record = Record {
@@ -328,7 +370,14 @@ impl Store {
                 self.locks.put(txn, &place, &record.encode())?;
             }
         }
-        Ok(ruling.vote)
+        Ok(())
+    }
+
+    fn is_full(&self, txn: &RwTxn<'_>) -> heed::Result<Vote> {
+        let locks = self.locks.len(txn)?;
+        Ok(rejected(&format_args!(
+            "the store is full with {locks} locks"
+        )))
     }
 
     /// Who waits for the resource of a request that is about a fair lock.

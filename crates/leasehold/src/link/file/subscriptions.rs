@@ -57,12 +57,13 @@ impl<'a> Subscriptions<'a> {
 
     /// Takes note of an answer, and tells other links of this process.
     pub(super) fn note(&mut self, job: &Job, answer: &StepResult) {
-        let (vote, sight) = (&answer.vote, answer.sight.clone());
-        if sight.holder.is_some() && self.roll_call.is_none() {
+        let (vote, sights) = (&answer.vote, &answer.sights);
+        if sights.iter().any(|sight| sight.holder.is_some()) && self.roll_call.is_none() {
             // At once, and only then again and again: it was alive in the step.
             self.roll_call = Some(now().saturating_add(ROLL_CALL));
         }
-        self.watchers.note(&job.inbox, &job.request, vote, sight);
+        self.watchers
+            .note(&job.inbox, &job.request, vote, sights.iter().cloned());
     }
 
     /// The notifier, while there is something to listen for.

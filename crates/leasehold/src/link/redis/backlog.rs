@@ -6,7 +6,7 @@ mod gathered;
 mod locks;
 mod pending;
 
-pub(super) use calls::Again;
+pub(super) use calls::{Again, fit_for};
 pub(super) use pending::{Aside, Pending, PendingLook, PendingRequest};
 
 use super::{
@@ -124,6 +124,9 @@ impl Backlog {
         encoder: &Encoder,
         native: Native,
     ) -> Result<(), Fault> {
+        if request.resource().is_several() {
+            return Err(Fault::new(FaultKind::Rejected, NO_SEVERAL));
+        }
         let life_ms = self.lives.ask(&request, given)?;
         let waiting = self.expect(tag, Kind::of(&request), given);
         let key = encoder.key(request.resource()).into_owned();
@@ -139,6 +142,28 @@ impl Backlog {
 
     /// Says all that waits in another way, since the node runs no scripts. Nothing of it has left.
     pub(super) fn say_natively(&mut self, encoder: &Encoder, native: Native) -> Vec<(Tag, Fault)> {
+        self.say_anew(encoder, |this, (tag, request, given)| {
+            this.push_native(tag, request, given, encoder, native)
+        })
+    }
+
+    /// Says all that waits in another way, since a proxy may stand before the node: each lock alone. Nothing of it has left.
+    pub(super) fn say_alone(&mut self, encoder: &Encoder, met: &ServerInfo) -> Vec<(Tag, Fault)> {
+        self.say_anew(encoder, |this, (tag, request, given)| {
+            let call = encoder.call_of(&request);
+            calls::fit_for(call, met)?;
+            this.push(tag, Kind::of(&request), given, |wire| {
+                encoder.say_request(wire, &request, met);
+            });
+            Ok(())
+        })
+    }
+
+    fn say_anew(
+        &mut self,
+        encoder: &Encoder,
+        say: impl Fn(&mut Self, (Tag, Request, Instant)) -> Result<(), Fault>,
+    ) -> Vec<(Tag, Fault)> {
         self.say_gathered(encoder, &ServerInfo::nobody(encoder.disk(None)));
         let lives = std::mem::take(&mut self.lives);
         let mut before = std::mem::take(self);
@@ -150,7 +175,7 @@ impl Backlog {
             };
             let (tag, given) = (waiting.tag, waiting.given);
             let said = match before.recall(&waiting, encoder) {
-                Some(request) => self.push_native(tag, request, given, encoder, native),
+                Some(request) => say(self, (tag, request, given)),
                 None => Err(Fault::new(FaultKind::Down, NO_COMMAND)),
             };
             unsaid.extend(said.err().map(|fault| (tag, fault)));
@@ -203,7 +228,13 @@ impl Backlog {
     /// Asks what the key of `resource` is, of which an answer `said` something, and for the next change to it.
     pub(super) fn look(&mut self, resource: &Resource, said: SeenValue, encoder: &Encoder) {
         self.expect_look(said);
-        look::encode(&mut self.bytes, encoder.key(resource).as_bytes());
+        if resource.is_several() {
+            let keys: Vec<_> = resource.names().map(|name| encoder.key_of(name)).collect();
+            let keys = keys.iter().map(|key| key.as_bytes());
+            look::encode_several(&mut self.bytes, keys);
+        } else {
+            look::encode(&mut self.bytes, encoder.key(resource).as_bytes());
+        }
     }
 
     /// The same of a key that a request was about which was just answered by this `vote`. None if its bytes do not tell.
@@ -212,8 +243,16 @@ impl Backlog {
         let lock = recall::lock((waiting.kind, waiting.behind), &self.bytes[at..])?;
         let key = at + lock.key.start..at + lock.key.end;
         if let Some(said) = SeenValue::by(vote, waiting.kind, lock.owner) {
+            let mut several = Vec::new();
+            if let Some(keys) = lock.several {
+                look::encode_several(&mut several, keys);
+            }
             self.expect_look(said);
-            look::encode_within(&mut self.bytes, key);
+            if several.is_empty() {
+                look::encode_within(&mut self.bytes, key);
+            } else {
+                self.bytes.extend_from_slice(&several);
+            }
         }
         Some(())
     }
@@ -240,8 +279,7 @@ impl Backlog {
     /// Whose key was looked at by a look that was just answered; none if that is no resource's.
     pub(super) fn looked_at(&self, look: &PendingLook, encoder: &Encoder) -> Option<Resource> {
         let wire = &self.bytes[self.at(look.begins_at)?..];
-        let key = recall::looked_at(wire)?;
-        encoder.key_format().resource(&wire[key])
+        recall::looked_at(wire, encoder.key_format())
     }
 
     /// Asks whose the key is that a `SET … NX` has found, and for the next change to it if `watches`. Tells the vote only
@@ -448,6 +486,9 @@ impl Backlog {
 const MOST_VOTES: usize = 4_096;
 const MOST_RELEASES: usize = 2 * MOST_VOTES;
 const WINDOW: usize = 32 * 1024;
+
+const NO_SEVERAL: &str = "several names can only be locked together by a script, and the node runs none: let \
+                          this user call EVAL and EVALSHA, or lock the names one by one, in one order everywhere";
 
 const NO_COMMAND: &str =
     "the request cannot be told from its own bytes, which is a bug of leasehold";

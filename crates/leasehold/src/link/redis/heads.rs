@@ -2,7 +2,10 @@
 
 use super::{
     codec,
-    texts::{EXTEND, FAIR, INSPECT, LEAVE, RAISE, RELEASE, REPAIR, Script, TRANSFER, VOTE, VOTES},
+    texts::{
+        EXTEND, FAIR, HOLD_SEVERAL, INSPECT, LEAVE, RAISE, RELEASE, REPAIR, Script, TRANSFER, VOTE,
+        VOTE_SEVERAL, VOTES,
+    },
 };
 use leasehold_core::Request;
 use std::sync::Arc;
@@ -26,10 +29,14 @@ pub(super) enum Call {
     /// A release that lets the key live on for a while.
     Keep,
     Leave,
+    /// A vote for names that are locked together.
+    VoteSeveral,
+    /// What else is asked of such names.
+    HoldSeveral,
 }
 
 impl Call {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 15] = [
         Self::Set,
         Self::Vote,
         Self::Votes,
@@ -43,9 +50,18 @@ impl Call {
         Self::Release,
         Self::Keep,
         Self::Leave,
+        Self::VoteSeveral,
+        Self::HoldSeveral,
     ];
 
-    pub(super) const fn of(request: &Request, is_fenced: bool) -> Self {
+    #[inline]
+    pub(super) fn of(request: &Request, is_fenced: bool) -> Self {
+        if request.resource().is_several() {
+            return match request.is_vote() {
+                true => Self::VoteSeveral,
+                false => Self::HoldSeveral,
+            };
+        }
         match request {
             Request::Acquire { place: Some(_), .. } if is_fenced => Self::Fair,
             Request::Acquire { .. } if is_fenced => Self::Vote,
@@ -89,10 +105,17 @@ impl Call {
             Self::Inspect => Some(&INSPECT),
             Self::Release | Self::Keep => Some(&RELEASE),
             Self::Leave => Some(&LEAVE),
+            Self::VoteSeveral => Some(&VOTE_SEVERAL),
+            Self::HoldSeveral => Some(&HOLD_SEVERAL),
         }
     }
 
-    /// How many keys a call for so many locks has, and how many arguments behind them.
+    /// Whether it is about names that are locked together.
+    pub(super) const fn is_of_several_names(self) -> bool {
+        matches!(self, Self::VoteSeveral | Self::HoldSeveral)
+    }
+
+    /// How many keys a call for so many locks, or names, has, and how many arguments behind them.
     const fn size(self, is_fenced: bool, locks: usize) -> (usize, usize) {
         match self {
             Self::Set => (1, 4),
@@ -106,6 +129,8 @@ impl Call {
             Self::Extend | Self::Keep => (1, 2),
             Self::Inspect => (1, 0),
             Self::Leave => (1, 1),
+            Self::VoteSeveral | Self::HoldSeveral if is_fenced => (locks + 1, 9 + locks),
+            Self::VoteSeveral | Self::HoldSeveral => (locks, 5),
         }
     }
 

@@ -6,7 +6,10 @@ use leasehold_core::Request;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Acquire,
+    /// Of several names: by a script, wherever locks are kept.
+    AcquireSeveral,
     Repair,
+    RepairSeveral,
     Raise,
     Extend,
     Transfer,
@@ -16,9 +19,11 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const fn of(request: &Request) -> Self {
+    pub(super) fn of(request: &Request) -> Self {
         match request {
+            Request::Acquire { resource, .. } if resource.is_several() => Self::AcquireSeveral,
             Request::Acquire { .. } => Self::Acquire,
+            Request::Repair { resource, .. } if resource.is_several() => Self::RepairSeveral,
             Request::Repair { .. } => Self::Repair,
             Request::Raise { .. } => Self::Raise,
             Request::Extend { .. } => Self::Extend,

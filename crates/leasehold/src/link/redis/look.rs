@@ -32,15 +32,20 @@ use std::ops::Range;
 pub(super) enum SeenValue {
     /// There is none.
     Free,
-    /// It is there; whose, if that could be told. Two owners of one fingerprint cost a hint, at worst.
+    /// It is there; whose, if that could be told. Two owners of one fingerprint cost a hint, at worst. Of several names, it is
+    /// the first that is there.
     Held(Option<u64>),
+    /// It is ours; of several names, all are.
+    Ours(u64),
 }
 
 impl SeenValue {
     /// Whether a vote that answers a request of this kind may say something of the key after which the next change matters.
     pub(super) const fn may_be_by(vote: &Vote, kind: Kind) -> bool {
         match vote {
-            Vote::Refused(_) => matches!(kind, Kind::Acquire | Kind::Inspect),
+            Vote::Refused(_) => {
+                matches!(kind, Kind::Acquire | Kind::AcquireSeveral | Kind::Inspect)
+            }
             Vote::Granted { .. } => matches!(kind, Kind::Inspect | Kind::Extend),
             Vote::Unknown(_) => false,
         }
@@ -58,12 +63,18 @@ impl SeenValue {
             {
                 Some(Self::Free)
             }
-            (Kind::Acquire | Kind::Inspect, Vote::Refused(refusal)) => {
+            (
+                Kind::Acquire | Kind::AcquireSeveral | Kind::Inspect,
+                Vote::Refused(refusal),
+            ) => {
                 let holder = refusal.holder.as_ref().map(Owner::as_bytes);
                 Some(Self::Held(holder.map(fingerprint)))
             }
             (Kind::Inspect, Vote::Granted { .. }) => Some(Self::Free),
-            (Kind::Extend, Vote::Granted { .. }) => Some(Self::Held(owner.map(fingerprint))),
+            (Kind::Extend, Vote::Granted { .. }) => Some(match owner {
+                Some(owner) => Self::Ours(fingerprint(owner)),
+                None => Self::Held(None),
+            }),
             _ => None,
         }
     }
@@ -77,9 +88,21 @@ impl SeenValue {
     /// Whether the look shows something else. An error shows nothing; most often that the key is of another type.
     pub(super) fn is_outdated(self, look: &Frame<'_>) -> bool {
         match (self, look) {
-            (Self::Held(_), Frame::Null) => true,
+            (Self::Held(_) | Self::Ours(_), Frame::Null) => true,
             (_, Frame::Text(text)) => self.is_not(text),
+            (_, Frame::List(values)) => self.is_outdated_by(values),
             _ => false,
+        }
+    }
+
+    /// The same of a look at several names. A key of another type looks as if there were none.
+    fn is_outdated_by(self, values: &[Frame<'_>]) -> bool {
+        let mut there = values.iter().filter(|value| **value != Frame::Null);
+        match self {
+            Self::Held(None) => false,
+            Self::Held(Some(_)) => there.next().is_none_or(|first| self.is_outdated(first)),
+            Self::Free => there.next().is_some(),
+            Self::Ours(_) => values.iter().any(|value| self.is_outdated(value)),
         }
     }
 
@@ -94,6 +117,7 @@ impl SeenValue {
         match self {
             Self::Free => true,
             Self::Held(owner) => owner.is_some_and(|owner| owner != fingerprint(value)),
+            Self::Ours(owner) => owner != fingerprint(value),
         }
     }
 }
@@ -131,6 +155,12 @@ pub(super) const WATCHES: &[u8] = b"+OK\r\n";
 /// Appends the look at a key.
 pub(super) fn encode(wire: &mut Vec<u8>, key: &[u8]) {
     codec::encode(wire, &[b"GET", key]);
+}
+
+/// Appends the look at the keys of names that are locked together.
+pub(super) fn encode_several<'a>(wire: &mut Vec<u8>, keys: impl Iterator<Item = &'a [u8]>) {
+    let parts: Vec<&[u8]> = std::iter::once(&b"MGET"[..]).chain(keys).collect();
+    codec::encode(wire, &parts);
 }
 
 /// Appends the look at the key that stands there in `wire`.

@@ -9,16 +9,19 @@ use super::{
     glance::bulk,
     kind::Kind,
     scripts::Encoder,
-    texts::{RELEASE, Script, VOTES},
+    texts::{HOLD_SEVERAL, RELEASE, Script, VOTE_SEVERAL, VOTES},
 };
-use leasehold_core::{FencingToken, Owner, Place, Request, Ticket, Ttl, Waiter};
+use crate::configuration::KeyFormat;
+use leasehold_core::{FencingToken, Owner, Place, Request, Resource, Ticket, Ttl, Waiter};
 use std::{ops::Range, time::Duration};
 
 /// What two requests have in common if they act on one key of ours: the key, and the owner if there is one.
 #[derive(Debug)]
 pub(super) struct KeyAndOwner<'a> {
-    /// Where the key stands in the bytes of the request.
+    /// Where the key stands in the bytes of the request; the first, if it has several.
     pub(super) key: Range<usize>,
+    /// All of them, if it has several.
+    pub(super) several: Option<Words<'a>>,
     pub(super) owner: Option<&'a [u8]>,
 }
 
@@ -30,15 +33,29 @@ pub(super) fn lock((kind, behind): CallMember, wire: &[u8]) -> Option<KeyAndOwne
     let command = CommandWords::of(wire, behind)?;
     let has_owner = !matches!(kind, Kind::Inspect | Kind::Leave);
     let owner = has_owner.then(|| command.argument(0)).flatten();
-    let key = command.key;
-    Some(KeyAndOwner { key, owner })
+    let (key, several) = (command.key, command.several);
+    Some(KeyAndOwner {
+        key,
+        several,
+        owner,
+    })
 }
 
-/// Where the key stands in the look at one, which `wire` begins with.
-pub(super) fn looked_at(wire: &[u8]) -> Option<Range<usize>> {
-    let mut parts = Words::of(wire)?;
-    parts.next()?;
-    parts.place(wire)
+/// What was looked at by the look that `wire` begins with; none if that is no resource.
+pub(super) fn looked_at(wire: &[u8], format: &KeyFormat) -> Option<Resource> {
+    let mut keys = Words::of(wire)?;
+    keys.next()?;
+    resource(&keys, format)
+}
+
+/// The resource that has these keys.
+fn resource(keys: &Words<'_>, format: &KeyFormat) -> Option<Resource> {
+    let each = keys.clone().map(|key| format.resource(key));
+    let each = each.collect::<Option<Vec<_>>>()?;
+    match &*each {
+        [resource] => Some(resource.clone()),
+        several => Resource::several(several.iter().map(Resource::as_str)).ok(),
+    }
 }
 
 impl Encoder {
@@ -50,16 +67,19 @@ impl Encoder {
             Kind::Leave => key.strip_prefix(self.queues().as_bytes())?,
             _ => key,
         };
-        let resource = self.key_format().resource(key)?;
+        let resource = match &command.several {
+            Some(keys) => resource(keys, self.key_format())?,
+            None => self.key_format().resource(key)?,
+        };
         Some(match kind {
-            Kind::Acquire => Request::Acquire {
+            Kind::Acquire | Kind::AcquireSeveral => Request::Acquire {
                 resource,
                 owner: command.owner(0)?,
                 ttl: command.ttl()?,
                 proposal: command.proposal()?,
                 place: command.place()?,
             },
-            Kind::Repair => Request::Repair {
+            Kind::Repair | Kind::RepairSeveral => Request::Repair {
                 resource,
                 owner: command.owner(0)?,
                 ttl: command.ttl()?,
@@ -67,7 +87,11 @@ impl Encoder {
             },
             Kind::Transfer => Request::Transfer {
                 resource,
-                from: command.owner(if self.is_fenced() { 6 } else { 2 })?,
+                from: command.owner(match self.is_fenced() {
+                    _ if command.several.is_some() => 3,
+                    true => 6,
+                    false => 2,
+                })?,
                 owner: command.owner(0)?,
                 ttl: command.ttl()?,
                 proposal: match self.is_fenced() {
@@ -90,8 +114,8 @@ impl Encoder {
                 resource,
                 owner: command.owner(0)?,
                 keep: match command.argument(1) {
+                    None | Some(b"") => None,
                     Some(_) => Some(command.ttl()?),
-                    None => None,
                 },
             },
             Kind::Leave => Request::Leave {
@@ -104,7 +128,9 @@ impl Encoder {
 
 /// A request in the words of a command, as they lie in its bytes.
 struct CommandWords<'a> {
+    /// The first, if it has several.
     key: Range<usize>,
+    several: Option<Words<'a>>,
     /// What stands behind the keys, from the first word on that is about the request.
     arguments: Words<'a>,
     /// How many of these are about it.
@@ -120,6 +146,7 @@ impl<'a> CommandWords<'a> {
         if parts.next()? == b"SET" {
             return Some(Self {
                 key: parts.place(wire)?,
+                several: None,
                 arguments: parts,
                 own: usize::MAX,
                 is_set: true,
@@ -132,6 +159,9 @@ impl<'a> CommandWords<'a> {
                 .map(str::as_bytes)
                 .contains(&script)
         };
+        if is(&VOTE_SEVERAL) || is(&HOLD_SEVERAL) {
+            return Self::of_several(wire, parts, keys);
+        }
         // How many keys are none of a lock, and how many arguments are about all locks together, and about each.
         let (further, common, own) = match () {
             () if is(&VOTES) => (1, 4, 4),
@@ -150,8 +180,31 @@ impl<'a> CommandWords<'a> {
         }
         Some(Self {
             key,
+            several: None,
             arguments: parts,
             own,
+            is_set: false,
+        })
+    }
+
+    /// Of a request about names that are locked together, from its keys on.
+    fn of_several(wire: &'a [u8], keys: Words<'a>, count: usize) -> Option<Self> {
+        let mut arguments = keys.clone();
+        let key = arguments.place(wire)?;
+        for _ in 1..count {
+            arguments.next()?;
+        }
+        // Where there are more arguments, the last key is the node's own.
+        let names = match arguments.left? {
+            OF_PLAIN_NAMES => count,
+            _ => count.checked_sub(1)?,
+        };
+        let left = Some(names);
+        Some(Self {
+            key,
+            several: Some(Words { left, ..keys }),
+            arguments,
+            own: usize::MAX,
             is_set: false,
         })
     }
@@ -195,6 +248,8 @@ impl<'a> CommandWords<'a> {
     /// Who asks for a fair lock, if it is one; none if it is nobody.
     fn place(&self) -> Option<Option<Place>> {
         let ticket = match self.argument(10) {
+            // Nobody queues for several names.
+            _ if self.several.is_some() => return Some(None),
             None => return Some(None),
             Some(b"") => None,
             Some(_) => Some(Ticket::new(self.number(10)?)?),
@@ -210,9 +265,12 @@ impl<'a> CommandWords<'a> {
     }
 }
 
+/// How many arguments a request about several names has where locks are plain.
+const OF_PLAIN_NAMES: usize = 5;
+
 /// The words of a command, one after the other.
-#[derive(Clone)]
-struct Words<'a> {
+#[derive(Clone, Debug)]
+pub(super) struct Words<'a> {
     rest: &'a [u8],
     /// How many there are; none once one of them is not there.
     left: Option<usize>,
@@ -257,10 +315,15 @@ pub(super) mod tests {
     use leasehold_core::{Quorum, Resource, quarantine::Disk};
 
     pub(in super::super) fn requests() -> Vec<Request> {
-        let resource = || Resource::new("{a}\u{e9} b").expect("a name");
+        let one = Resource::new("{a}\u{e9} b").expect("a name");
+        let several = Resource::several(["b", "{a}\u{e9} c", "a"]).expect("good names");
+        [requests_about(&one), requests_about(&several)].concat()
+    }
+
+    fn requests_about(resource: &Resource) -> Vec<Request> {
         let owner = |bytes: &[u8]| Owner::from_bytes(bytes).expect("an owner");
         let [me, you] = [b"me\r\n\0".as_slice(), b"2"].map(owner);
-        let (ttl, resource) = (Ttl::LONGEST, resource());
+        let ttl = Ttl::LONGEST;
         let place = |ticket| {
             let waiter = Waiter::new(0xab);
             Some(Place { waiter, ticket })
@@ -277,11 +340,17 @@ pub(super) mod tests {
             owner: me.clone(),
             keep,
         };
-        vec![
-            acquire(None, None),
-            acquire(Some(FencingToken::LAST), None),
+        let queues = vec![
             acquire(None, place(None)),
             acquire(Some(FencingToken::FIRST), place(Some(Ticket::LAST))),
+            Request::Leave {
+                resource: resource.clone(),
+                waiter: Waiter::new(u64::MAX),
+            },
+        ];
+        let others = vec![
+            acquire(None, None),
+            acquire(Some(FencingToken::LAST), None),
             Request::Repair {
                 resource: resource.clone(),
                 owner: me.clone(),
@@ -310,11 +379,10 @@ pub(super) mod tests {
             },
             release(None),
             release(Some(ttl)),
-            Request::Leave {
-                resource: resource.clone(),
-                waiter: Waiter::new(u64::MAX),
-            },
-        ]
+        ];
+        // Nobody queues for several names.
+        let queues = queues.into_iter().filter(|_| !resource.is_several());
+        queues.chain(others).collect()
     }
 
     /// The request as plain locks have it, which know neither counters nor queues.
@@ -399,8 +467,11 @@ pub(super) mod tests {
                     let owner = request.owner().map(Owner::as_bytes);
                     assert_eq!(lock.owner, owner, "{request:?}");
                     let key = wire[lock.key].strip_prefix(prefix(kind, &encoder));
-                    let resource = key.and_then(|key| encoder.key_format().resource(key));
-                    assert_eq!(resource.as_ref(), Some(request.resource()));
+                    let named = key.and_then(|key| encoder.key_format().resource(key));
+                    assert_eq!(named, request.resource().each().next());
+                    let several = lock.several.and_then(|keys| resource(&keys, encoder.key_format()));
+                    let expected = Some(request.resource()).filter(|it| it.is_several());
+                    assert_eq!(several.as_ref(), expected);
                 }
             }
         }

@@ -1,5 +1,7 @@
 //! How a request becomes a call of a script.
 
+mod several;
+
 use super::{
     codec,
     copies::{Copies, OwnDisk},
@@ -180,6 +182,11 @@ impl Encoder {
         &self.key_format
     }
 
+    /// The key of this name on the nodes.
+    pub(super) fn key_of<'a>(&self, name: &'a str) -> Cow<'a, str> {
+        self.key_format.key(name)
+    }
+
     /// The key of `resource` on the nodes.
     pub(super) fn key<'a>(&self, resource: &'a Resource) -> Cow<'a, str> {
         self.key_format.key(resource.as_str())
@@ -214,7 +221,7 @@ impl Encoder {
     }
 
     /// The command that `request` becomes.
-    pub(super) const fn call_of(&self, request: &Request) -> Call {
+    pub(super) fn call_of(&self, request: &Request) -> Call {
         Call::of(request, self.is_fenced)
     }
 
@@ -229,6 +236,9 @@ impl Encoder {
     #[inline(never)]
     pub(super) fn write(&self, request: &Request, words: &mut Vec<u8>) -> Option<usize> {
         let call = self.call_of(request);
+        if call.is_of_several_names() {
+            return self.write_several(words, (call, request), false);
+        }
         if !call.is_for_several() {
             words.extend_from_slice(self.heads.of(call));
         }
@@ -320,8 +330,13 @@ impl Encoder {
         met: &ServerInfo,
     ) {
         let call = self.call_of(request).of_locks(several);
-        call.begin(wire, self.is_fenced, 1, true);
-        if let Some(gap) = self.end(wire, request) {
+        let end = if call.is_of_several_names() {
+            self.write_several(wire, (call, request), true)
+        } else {
+            call.begin(wire, self.is_fenced, 1, true);
+            self.end(wire, request)
+        };
+        if let Some(gap) = end {
             let behind = wire.split_off(gap);
             if call.is_for_several() {
                 return self.end_call(wire, call, &behind, met);

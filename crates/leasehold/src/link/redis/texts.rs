@@ -25,9 +25,13 @@ macro_rules! guard {
     };
 }
 
-/// Those that are loaded into a node before it is first used. Those of fair locks and of repairs are not: most
-/// have none, and a node that does not know a script is sent its text.
+/// Those that are loaded into a node before it is first used. Those of fair locks, of repairs and of several names are not:
+/// most have none, and a node that does not know a script is sent its text.
 pub(super) const SCRIPTS: [Script; 7] = [VOTE, VOTES, RAISE, EXTEND, TRANSFER, INSPECT, RELEASE];
+
+/// The others.
+#[cfg(any(test, feature = "wire"))]
+pub(super) const OTHERS: [Script; 5] = [FAIR, LEAVE, REPAIR, VOTE_SEVERAL, HOLD_SEVERAL];
 
 /// First votes for several locks.
 pub(super) const VOTES: Script = Script {
@@ -116,6 +120,27 @@ pub(super) const RELEASE: Script = Script {
     sha1: "243a29961bcf3b8a0b0aff97b08cf4d5a2697153",
 };
 
+/// A vote for several names that are locked together.
+pub(super) const VOTE_SEVERAL: Script = Script {
+    text: concat!(
+        "#!lua\n",
+        guard!(),
+        include_str!("several.lua"),
+        include_str!("vote_several.lua")
+    ),
+    sha1: "643f41ca2731e4ddaaa5b49241ecfdff91b4c744",
+};
+/// What else is asked of names that are locked together.
+pub(super) const HOLD_SEVERAL: Script = Script {
+    text: concat!(
+        "#!lua flags=allow-oom\n",
+        guard!(),
+        include_str!("several.lua"),
+        include_str!("hold_several.lua")
+    ),
+    sha1: "918bc2bc4a21648250fd1ff75140c09aaff94d57",
+};
+
 /// Said once for each connection, so it goes along in full. Also to a node without memory: it still releases.
 pub(super) const GREET: &str = concat!(
     "#!lua flags=allow-oom\n",
@@ -137,7 +162,7 @@ mod tests {
             hexadecimal(&sha1(b"abc")),
             "a9993e364706816aba3e25717850c26c9cd0d89d"
         );
-        for script in SCRIPTS.into_iter().chain([FAIR, LEAVE, REPAIR]) {
+        for script in SCRIPTS.into_iter().chain(OTHERS) {
             let hash = hexadecimal(&sha1(script.text.as_bytes()));
             assert_eq!(script.sha1, hash, "{}", script.text);
         }

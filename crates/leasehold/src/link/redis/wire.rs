@@ -10,7 +10,7 @@ use super::{
     reply::{self, Verdict},
     scripts::{Encoder, ServerInfo},
     stamp,
-    texts::{FAIR, LEAVE, REPAIR, SCRIPTS},
+    texts::{OTHERS, SCRIPTS},
 };
 use crate::configuration::Configuration;
 use leasehold_core::{Fault, FaultKind, Request, Vote, quarantine::Disk};
@@ -148,7 +148,7 @@ fn frame(bytes: &[u8]) -> Option<Frame<'_>> {
 
 /// The scripts that are called by their hash: hash and text.
 pub fn scripts() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let scripts = SCRIPTS.iter().chain([&FAIR, &LEAVE, &REPAIR]);
+    let scripts = SCRIPTS.iter().chain(&OTHERS);
     scripts.map(|script| (script.sha1, script.text))
 }
 

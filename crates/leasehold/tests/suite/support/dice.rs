@@ -1,7 +1,7 @@
 //! Chance that is the same each time, and the requests that it throws.
 
 use super::driven::{by, name};
-use leasehold_core::{FencingToken, Place, Request, Ticket, Ttl, Waiter};
+use leasehold_core::{FencingToken, Place, Request, Resource, Ticket, Ttl, Waiter};
 use std::time::Duration;
 
 pub(crate) struct Dice(pub(crate) u64);
@@ -19,9 +19,12 @@ impl Dice {
         from[usize::try_from(self.roll(from.len() as u64)).expect("few")]
     }
 
-    /// A request for one of two locks by one of three owners, with one of these TTLs.
+    /// A request for one of two locks, or for several of three, by one of three owners, with one of these TTLs.
     pub(crate) fn request(&mut self, ttls: &[Duration]) -> Request {
-        let resource = name(self.pick(&["r", "s"]));
+        let resource = match self.roll(4) {
+            0 => self.several(),
+            _ => name(self.pick(&["r", "s"])),
+        };
         let (owner, from) = (
             by(self.pick(&["a", "b", "c"])),
             by(self.pick(&["a", "b", "c"])),
@@ -32,6 +35,8 @@ impl Dice {
         let token = FencingToken::new(number).expect("in range");
         let proposal = Some(token).filter(|_| self.roll(5) > 0);
         let place = self.place().filter(|_| self.roll(2) == 0);
+        // Nobody queues for several names.
+        let place = place.filter(|_| !resource.is_several());
         match self.roll(11) {
             3 => Request::Repair {
                 resource,
@@ -64,7 +69,7 @@ impl Dice {
                 ttl,
             },
             7 => Request::Inspect { resource },
-            8 => Request::Leave {
+            8 if !resource.is_several() => Request::Leave {
                 resource,
                 waiter: Waiter::new(self.roll(4)),
             },
@@ -79,6 +84,11 @@ impl Dice {
                 keep: None,
             },
         }
+    }
+
+    fn several(&mut self) -> Resource {
+        let names = self.pick(&[&["r", "s"][..], &["s", "t"], &["r", "s", "t"]]);
+        Resource::several(names.iter().copied()).expect("good names")
     }
 
     /// One of four who wait, with a ticket of its own now and then.

@@ -35,6 +35,22 @@ impl Again {
     }
 }
 
+/// Whether a request that is said so may be said to this server.
+///
+/// # Errors
+/// The fault to answer with, if not.
+pub(in super::super) fn fit_for(call: Call, met: &ServerInfo) -> Result<(), Fault> {
+    // Argument S1: behind a proxy a call goes where its first name is kept, and who wants another of them alone goes
+    // elsewhere.
+    match met.is_proxied && call.is_of_several_names() {
+        true => Err(Fault::new(FaultKind::Rejected, DIVISIBLE)),
+        false => Ok(()),
+    }
+}
+
+const DIVISIBLE: &str = "several names cannot be locked together behind a proxy, which may keep them on different \
+                         servers: give the server's own address";
+
 impl Backlog {
     /// Puts a vote or a release behind all others of its sort, with which it leaves: its key, and its arguments. Requests for
     /// one lock keep their order.
