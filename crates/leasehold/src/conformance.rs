@@ -24,6 +24,7 @@ mod names;
 mod order;
 mod peer;
 mod runtime;
+mod several;
 mod time;
 mod tokens;
 
@@ -95,6 +96,32 @@ pub async fn check_hints<L: Link>(make: impl FnMut() -> L) {
 pub async fn check_fair<L: Link>(make: impl FnMut() -> L) {
     let mut suite = Suite::new(make);
     fair::check(&mut suite).await;
+}
+
+/// Runs all cases about [several names](leasehold_core::Resource::several) that are locked together: for links whose nodes
+/// grant all of them or none. Such a link must pass [`check`] as well.
+///
+/// # Panics
+/// If a promise is broken: the message names the case, what came, and what was promised.
+///
+/// # Cancel safety
+/// As with [`check`].
+pub async fn check_several<L: Link>(make: impl FnMut() -> L) {
+    let mut suite = Suite::new(make);
+    several::check(&mut suite).await;
+}
+
+/// Runs all cases about hints to those who want or have several names: for links that pass [`check_hints`] and
+/// [`check_several`].
+///
+/// # Panics
+/// If a promise is broken: the message names the case, what came, and what was promised.
+///
+/// # Cancel safety
+/// As with [`check`].
+pub async fn check_several_hints<L: Link>(make: impl FnMut() -> L) {
+    let mut suite = Suite::new(make);
+    several::check_hints(&mut suite).await;
 }
 
 /// Runs the case that brings a counter to its end. **Not for a node in use:** one of its 1024 counters grants

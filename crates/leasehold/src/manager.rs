@@ -125,9 +125,9 @@ impl<M: Mode> LockManager<M> {
     ///
     /// # Examples
     /// ```
-    /// # use leasehold::{LockManager, link::memory::MemoryNode};
+    /// # use leasehold::LockManager;
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let manager = LockManager::builder().memory([MemoryNode::new(); 3]).build()?;
+    /// # let manager = LockManager::builder().memory(3).build()?;
     /// let transfer = manager.mutex_all(["account/7", "account/4"])?.acquire().await?;
     /// assert!(manager.mutex("account/4")?.try_acquire().await.is_err());
     /// transfer.release().await;

@@ -27,6 +27,8 @@ async fn a_node_in_memory_conforms() {
     conformance::check_tokens(|| node.link(Clock::system())).await;
     conformance::check_last_token(|| node.link(Clock::system())).await;
     conformance::check_hints(|| node.link(Clock::system())).await;
+    conformance::check_several(|| node.link(Clock::system())).await;
+    conformance::check_several_hints(|| node.link(Clock::system())).await;
 }
 
 #[cfg(all(feature = "file", unix))]
@@ -46,6 +48,8 @@ async fn a_node_in_a_file_conforms() {
     conformance::check_tokens(link).await;
     conformance::check_last_token(link).await;
     conformance::check_hints(link).await;
+    conformance::check_several(link).await;
+    conformance::check_several_hints(link).await;
     drop(node);
     std::fs::remove_dir_all(&folder).expect("it is ours");
 }
@@ -91,6 +95,18 @@ fn a_link_that_breaks_a_promise_about_counters_does_not_conform() {
     }
     let how = How::GoesOnAtTheEnd;
     assert!(is_found(how, Checks::LastToken), "{how:?} was not found");
+}
+
+#[test]
+fn a_link_that_breaks_a_promise_about_several_names_does_not_conform() {
+    for how in [
+        How::TakesOneByOne,
+        How::TakesTheFirst,
+        How::ExtendsOneByOne,
+        How::CountsTheFirst,
+    ] {
+        assert!(is_found(how, Checks::Several), "{how:?} was not found");
+    }
 }
 
 /// A link to a node in memory that breaks one promise about hints.
@@ -242,6 +258,7 @@ enum Checks {
     All,
     Tokens,
     LastToken,
+    Several,
 }
 
 fn is_found(how: How, checks: Checks) -> bool {
@@ -253,6 +270,7 @@ fn is_found(how: How, checks: Checks) -> bool {
                 Checks::All => conformance::check(make).await,
                 Checks::Tokens => conformance::check_tokens(make).await,
                 Checks::LastToken => conformance::check_last_token(make).await,
+                Checks::Several => conformance::check_several(make).await,
             }
         });
     };
@@ -287,4 +305,6 @@ async fn a_node_on_a_real_server_conforms() {
     conformance::check_tokens(link).await;
     conformance::check_last_token(link).await;
     conformance::check_hints(link).await;
+    conformance::check_several(link).await;
+    conformance::check_several_hints(link).await;
 }

@@ -29,11 +29,7 @@ pub struct RulingOfSeveral {
 ///
 /// [`decide`]: super::decide
 #[must_use]
-pub fn decide_several(
-    stored: &[Stored<'_>],
-    now: Instant,
-    request: &Request,
-) -> RulingOfSeveral {
+pub fn decide_several(stored: &[Stored<'_>], now: Instant, request: &Request) -> RulingOfSeveral {
     // Argument S4: one token, so one counter: the largest, and all of them are raised to what is told.
     let counter = stored.iter().filter_map(|stored| stored.counter).max();
     let decide = |stored: &Stored<'_>| decide_key(stored.key, counter, now, request);

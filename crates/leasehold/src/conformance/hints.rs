@@ -130,7 +130,7 @@ async fn other_keys<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
 }
 
 /// One more link for the case, whose first hint has come.
-async fn greeted<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) -> Peer<L> {
+pub(super) async fn greeted<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) -> Peer<L> {
     let mut peer = suite.peer().await;
     let begins = "a link that gives hints begins with one about all keys";
     peer.expect_hint(None, begins).await;
@@ -168,7 +168,7 @@ fn counted<L: Link>(peer: &Peer<L>, by: &str) -> Request {
 
 impl<L: Link> Peer<L> {
     /// The next hint, which must be this one.
-    async fn expect_hint(&mut self, resource: Option<&Resource>, promise: &str) {
+    pub(super) async fn expect_hint(&mut self, resource: Option<&Resource>, promise: &str) {
         let told = match self.hints.pop_front() {
             Some(hint) => hint,
             None => loop {
@@ -183,7 +183,7 @@ impl<L: Link> Peer<L> {
     }
 
     /// Whether no hint comes, as far as a moment can tell.
-    async fn expect_no_hint(&mut self, promise: &str) {
+    pub(super) async fn expect_no_hint(&mut self, promise: &str) {
         let late = tokio::time::timeout(MOMENT, async {
             while self.hints.is_empty() {
                 match self.event_within(PATIENCE, promise).await {

@@ -49,6 +49,10 @@ pub(crate) enum How {
     AnyoneRaises,
     RaisesNothing,
     GoesOnAtTheEnd,
+    TakesOneByOne,
+    TakesTheFirst,
+    ExtendsOneByOne,
+    CountsTheFirst,
 }
 
 impl Broken {
@@ -62,6 +66,41 @@ impl Broken {
             }]),
             runtime: None,
         }
+    }
+
+    /// Whether this node takes names that are asked for together one by one.
+    fn divides(&self, request: &Request) -> bool {
+        let is_mistaken = match (self.how, request) {
+            (How::TakesOneByOne | How::TakesTheFirst, Request::Acquire { proposal, .. }) => {
+                proposal.is_none()
+            }
+            (How::CountsTheFirst, Request::Acquire { proposal, .. }) => proposal.is_some(),
+            (How::ExtendsOneByOne, Request::Extend { .. }) => true,
+            _ => false,
+        };
+        is_mistaken && request.resource().is_several()
+    }
+
+    fn one_by_one(&self, now: Instant, request: &Request) -> Vote {
+        let mut table = self.table.lock().expect("nobody panics with it");
+        let names = match self.how {
+            How::TakesTheFirst => 1,
+            _ => usize::MAX,
+        };
+        let each = request.resource().each().take(names);
+        let votes: Vec<Vote> = each
+            .map(|name| {
+                let mut alone = request.clone();
+                if let Request::Acquire { resource, .. } | Request::Extend { resource, .. } =
+                    &mut alone
+                {
+                    *resource = name;
+                }
+                table.apply(now, &alone)
+            })
+            .collect();
+        let refused = votes.iter().find(|vote| !vote.is_granted());
+        refused.unwrap_or(&votes[0]).clone()
     }
 
     /// The request as this node mistakes it.
@@ -274,6 +313,7 @@ impl Link for Broken {
         self.spoil(now, &request);
         let vote = match (self.how, &request) {
             (How::RaisesNothing, Request::Raise { .. }) => Vote::GRANTED,
+            _ if self.divides(&request) => self.one_by_one(now, &request),
             _ => self
                 .table
                 .lock()

@@ -34,6 +34,7 @@ mod rights;
 mod scripted_rule;
 mod sentinel;
 mod sentinel_login;
+mod several;
 mod spans;
 mod stopped;
 mod stuck_runtime;

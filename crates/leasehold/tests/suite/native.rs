@@ -419,3 +419,21 @@ fn servers_with_and_without_scripts_make_one_quorum() {
         crate::support::eventually("none has the key", || kind.holder().is_none());
     }
 }
+
+#[test]
+fn several_names_need_a_script_and_it_is_told() {
+    for kind in natives() {
+        let builder = LockManager::builder().nodes([kind.scriptless()]);
+        let manager = builder.build_plain().expect("a good address");
+        let alone = manager.mutex("a").expect("a good name");
+        let guard = block_on(alone.acquire()).expect("one name needs none");
+        assert!(block_on(guard.release()).is_released());
+        let both = manager.mutex_all(["a", "b"]).expect("good names");
+        let error = block_on(both.try_acquire()).expect_err("it cannot be had");
+        let error = error.to_string();
+        assert!(
+            error.contains("several names can only be locked together by a script"),
+            "{error}"
+        );
+    }
+}

@@ -374,3 +374,62 @@ fn a_pool_that_ejects_a_server_lets_two_hold_its_locks() {
     assert!(held.is_valid(), "two hold it");
     server.resume().expect("it is there");
 }
+
+#[test]
+fn locks_that_are_wanted_before_the_proxy_is_known_are_where_everybody_looks_for_them() {
+    let Some(pool) = Pool::start(Nutcracker::spreading) else {
+        return;
+    };
+    let manager = || {
+        let builder = builder(&pool.nutcracker).restart_guard(RestartGuard::Off);
+        builder.build().expect("good addresses")
+    };
+    // The first to come find the pool as it is.
+    let first = manager();
+    pool.locks().iter().for_each(|name| warm(&first, name));
+    calls::runtime().block_on(async {
+        let ours = manager();
+        let mut asking = JoinSet::new();
+        let names: Vec<_> = (0..calls::MANY).map(|n| format!("early/{n}")).collect();
+        for name in &names {
+            let mutex = ours.mutex_with(name, calls::options()).expect("a name");
+            asking.spawn(async move { mutex.try_acquire().await });
+        }
+        let together = ours.mutex_all(["early/a", "early/b"]).expect("good names");
+        asking.spawn(async move {
+            let error = together.try_acquire().await.expect_err("it is a proxy");
+            assert!(error.to_string().contains("behind a proxy"), "{error}");
+            Err(error)
+        });
+        let held = asking.join_all().await;
+        let count = held.iter().filter(|held| held.is_ok()).count();
+        assert_eq!(count, calls::MANY, "{held:?}");
+        let mut connection = Connection::open(pool.nutcracker.ports()[0]).expect("it listens");
+        for name in &names {
+            let key = connection.command(&["EXISTS", name]).expect("it answers");
+            assert_eq!(key.integer(), Some(1), "{name}");
+        }
+        for name in ["early/a", "early/b"] {
+            let key = connection.command(&["EXISTS", name]).expect("it answers");
+            assert_eq!(key.integer(), Some(0), "{name}");
+        }
+    });
+}
+
+#[test]
+fn several_names_are_not_locked_through_a_proxy_that_may_spread_them() {
+    let Some(pool) = Pool::start(Nutcracker::spreading) else {
+        return;
+    };
+    let builder = builder(&pool.nutcracker).restart_guard(RestartGuard::Off);
+    let manager = builder.build().expect("good addresses");
+    let names = pool.locks();
+    names.iter().for_each(|name| warm(&manager, name));
+    let both = manager.mutex_all(&names).expect("good names");
+    let error = block_on(both.try_acquire()).expect_err("it is a proxy");
+    assert!(error.to_string().contains("behind a proxy"), "{error}");
+    for server in pool.servers.iter() {
+        let keys = server.command(&["KEYS", "lock *"]).expect("it answers");
+        assert_eq!(keys.texts(), [""; 0]);
+    }
+}

@@ -82,8 +82,16 @@ fn keys(table: &Table, now: u64, names: &str) -> Vec<Option<(Owner, u64)>> {
 #[test]
 fn all_names_are_granted_or_none() {
     let mut table = Table::new();
-    assert!(table.apply(at(0), &acquire(&["b"], "x", 100, None)).is_granted());
-    assert!(table.apply(at(0), &acquire(&["c"], "y", 300, None)).is_granted());
+    assert!(
+        table
+            .apply(at(0), &acquire(&["b"], "x", 100, None))
+            .is_granted()
+    );
+    assert!(
+        table
+            .apply(at(0), &acquire(&["c"], "y", 300, None))
+            .is_granted()
+    );
     // Told by the first that is in the way, and for as long as any is.
     let all = acquire(&["a", "b", "c"], "me", 1_000, None);
     assert_eq!(table.apply(at(10), &all), held("x", 290));
@@ -110,8 +118,16 @@ fn a_second_vote_under_one_owner_is_one_under_another_address() {
     let all = acquire(&["a", "b"], "me", 1_000, None);
     assert!(table.apply(at(0), &all).is_granted());
     // Even if somebody has taken the other name by now.
-    assert!(table.apply(at(0), &release(&["a"], "me", None)).is_granted());
-    assert!(table.apply(at(0), &acquire(&["a"], "x", 500, None)).is_granted());
+    assert!(
+        table
+            .apply(at(0), &release(&["a"], "me", None))
+            .is_granted()
+    );
+    assert!(
+        table
+            .apply(at(0), &acquire(&["a"], "x", 500, None))
+            .is_granted()
+    );
     let again = table.apply(at(0), &all);
     let Vote::Unknown(fault) = again else {
         panic!("{again:?}");
@@ -122,14 +138,26 @@ fn a_second_vote_under_one_owner_is_one_under_another_address() {
 #[test]
 fn an_extension_is_for_all_names_or_none_and_cuts_none_short() {
     let mut table = Table::new();
-    assert!(table.apply(at(0), &acquire(&["a", "b"], "me", 500, None)).is_granted());
+    assert!(
+        table
+            .apply(at(0), &acquire(&["a", "b"], "me", 500, None))
+            .is_granted()
+    );
     assert!(table.apply(at(0), &extend(&["a"], "me", 900)).is_granted());
-    assert!(table.apply(at(0), &extend(&["a", "b"], "me", 700)).is_granted());
+    assert!(
+        table
+            .apply(at(0), &extend(&["a", "b"], "me", 700))
+            .is_granted()
+    );
     assert_eq!(
         keys(&table, 0, "a b"),
         [Some((owner("me"), 900)), Some((owner("me"), 700))]
     );
-    assert!(table.apply(at(0), &release(&["b"], "me", None)).is_granted());
+    assert!(
+        table
+            .apply(at(0), &release(&["b"], "me", None))
+            .is_granted()
+    );
     let refused = table.apply(at(0), &extend(&["a", "b"], "me", 2_000));
     assert_eq!(refused, Vote::Refused(Refusal::default()));
     assert_eq!(keys(&table, 0, "a"), [Some((owner("me"), 900))]);
@@ -138,8 +166,16 @@ fn an_extension_is_for_all_names_or_none_and_cuts_none_short() {
 #[test]
 fn a_repair_sets_what_is_missing_and_lets_all_live_as_long() {
     let mut table = Table::new();
-    assert!(table.apply(at(0), &acquire(&["a", "b"], "me", 500, Some(7))).is_granted());
-    assert!(table.apply(at(0), &release(&["b"], "me", None)).is_granted());
+    assert!(
+        table
+            .apply(at(0), &acquire(&["a", "b"], "me", 500, Some(7)))
+            .is_granted()
+    );
+    assert!(
+        table
+            .apply(at(0), &release(&["b"], "me", None))
+            .is_granted()
+    );
     let vote = table.apply(at(100), &repair(&["a", "b"], "me", 500, Some(7)));
     let counter = FencingToken::new(8);
     assert_eq!(vote, Vote::Granted { counter }, "a vote anew");
@@ -149,8 +185,16 @@ fn a_repair_sets_what_is_missing_and_lets_all_live_as_long() {
     let again = table.apply(at(100), &repair(&["a", "b"], "me", 400, Some(7)));
     assert_eq!(again, Vote::Granted { counter });
     assert_eq!(keys(&table, 100, "a b"), [mine(), mine()]);
-    assert!(table.apply(at(100), &release(&["a"], "me", None)).is_granted());
-    assert!(table.apply(at(100), &acquire(&["a"], "x", 200, None)).is_granted());
+    assert!(
+        table
+            .apply(at(100), &release(&["a"], "me", None))
+            .is_granted()
+    );
+    assert!(
+        table
+            .apply(at(100), &acquire(&["a"], "x", 200, None))
+            .is_granted()
+    );
     let refused = table.apply(at(100), &repair(&["a", "b"], "me", 900, Some(7)));
     assert_eq!(refused, held("x", 200));
     assert_eq!(keys(&table, 100, "b"), [mine()]);
@@ -160,16 +204,39 @@ fn a_repair_sets_what_is_missing_and_lets_all_live_as_long() {
 fn a_release_takes_back_what_is_ours_and_tells_if_it_was_not_all() {
     let mut table = Table::new();
     let all = ["a", "b"];
-    assert!(table.apply(at(0), &acquire(&all, "me", 500, None)).is_granted());
-    assert!(table.apply(at(0), &release(&all, "me", Some(50))).is_granted());
+    assert!(
+        table
+            .apply(at(0), &acquire(&all, "me", 500, None))
+            .is_granted()
+    );
+    assert!(
+        table
+            .apply(at(0), &release(&all, "me", Some(50)))
+            .is_granted()
+    );
     let left = || Some((owner("me"), 50));
     assert_eq!(keys(&table, 0, "a b"), [left(), left()]);
     assert!(table.apply(at(0), &release(&all, "me", None)).is_granted());
     assert_eq!(keys(&table, 0, "a b"), [None, None]);
-    assert!(table.apply(at(0), &acquire(&all, "me", 500, None)).is_granted());
-    assert!(table.apply(at(0), &release(&["a"], "me", None)).is_granted());
-    assert!(table.apply(at(0), &acquire(&["a"], "x", 500, None)).is_granted());
-    assert_eq!(table.apply(at(0), &release(&all, "me", None)), held("x", 500));
+    assert!(
+        table
+            .apply(at(0), &acquire(&all, "me", 500, None))
+            .is_granted()
+    );
+    assert!(
+        table
+            .apply(at(0), &release(&["a"], "me", None))
+            .is_granted()
+    );
+    assert!(
+        table
+            .apply(at(0), &acquire(&["a"], "x", 500, None))
+            .is_granted()
+    );
+    assert_eq!(
+        table.apply(at(0), &release(&all, "me", None)),
+        held("x", 500)
+    );
     assert_eq!(keys(&table, 0, "a b"), [Some((owner("x"), 500)), None]);
 }
 
@@ -183,7 +250,11 @@ fn a_transfer_wants_all_names_from_one_owner() {
         ttl: ttl(300),
         proposal: None,
     };
-    assert!(table.apply(at(0), &acquire(&["a", "b"], "me", 500, None)).is_granted());
+    assert!(
+        table
+            .apply(at(0), &acquire(&["a", "b"], "me", 500, None))
+            .is_granted()
+    );
     let more = table.apply(at(0), &transfer(&["a", "b", "c"]));
     assert_eq!(more, Vote::Refused(Refusal::default()));
     assert_eq!(keys(&table, 0, "a"), [Some((owner("me"), 500))]);
@@ -197,8 +268,16 @@ fn one_token_is_larger_than_each_names_last() {
     let mut table = Table::new();
     let token = |table: &Table, name| table.counter(&named(&[name])).map(FencingToken::get);
     assert_ne!(counter_of(&named(&["a"])), counter_of(&named(&["b"])));
-    assert!(table.apply(at(0), &acquire(&["a"], "x", 10, Some(5))).is_granted());
-    assert!(table.apply(at(0), &acquire(&["b"], "y", 10, Some(9))).is_granted());
+    assert!(
+        table
+            .apply(at(0), &acquire(&["a"], "x", 10, Some(5)))
+            .is_granted()
+    );
+    assert!(
+        table
+            .apply(at(0), &acquire(&["b"], "y", 10, Some(9)))
+            .is_granted()
+    );
     let vote = table.apply(at(10), &acquire(&["a", "b"], "me", 500, Some(3)));
     assert_eq!(
         vote,
@@ -215,16 +294,35 @@ fn one_token_is_larger_than_each_names_last() {
     assert!(table.apply(at(10), &raise(20)).is_granted());
     assert_eq!([token(&table, "a"), token(&table, "b")], [Some(20); 2]);
     // Argument S4: beyond one of them is beyond.
-    assert!(table.apply(at(10), &release(&["b"], "me", None)).is_granted());
-    assert!(table.apply(at(10), &acquire(&["b"], "y", 10, Some(25))).is_granted());
+    assert!(
+        table
+            .apply(at(10), &release(&["b"], "me", None))
+            .is_granted()
+    );
+    assert!(
+        table
+            .apply(at(10), &acquire(&["b"], "y", 10, Some(25)))
+            .is_granted()
+    );
     assert_eq!(table.apply(at(10), &raise(30)), held("y", 10));
-    assert!(table.apply(at(20), &repair(&["a", "b"], "me", 500, Some(20))).is_granted());
+    assert!(
+        table
+            .apply(at(20), &repair(&["a", "b"], "me", 500, Some(20)))
+            .is_granted()
+    );
     assert_eq!([token(&table, "a"), token(&table, "b")], [Some(26); 2]);
     let beyond = table.apply(at(20), &raise(22));
-    assert!(format!("{beyond:?}").contains("beyond the token"), "{beyond:?}");
+    assert!(
+        format!("{beyond:?}").contains("beyond the token"),
+        "{beyond:?}"
+    );
     // With the numbers used up, nothing is set.
     let last = FencingToken::LAST.get();
-    assert!(table.apply(at(20), &acquire(&["c"], "x", 10, Some(last))).is_granted());
+    assert!(
+        table
+            .apply(at(20), &acquire(&["c"], "x", 10, Some(last)))
+            .is_granted()
+    );
     let over = table.apply(at(40), &acquire(&["c", "d"], "x", 10, Some(1)));
     assert!(format!("{over:?}").contains("come to its end"), "{over:?}");
     assert_eq!(keys(&table, 40, "c d"), [None, None]);
@@ -240,7 +338,11 @@ fn all_are_free_or_the_first_that_is_not_is_told() {
         resource: named(&["a", "b", "c"]),
     };
     assert_eq!(table.apply(at(0), &inspect), Vote::GRANTED);
-    assert!(table.apply(at(0), &acquire(&["b", "c"], "x", 10, None)).is_granted());
+    assert!(
+        table
+            .apply(at(0), &acquire(&["b", "c"], "x", 10, None))
+            .is_granted()
+    );
     assert_eq!(table.apply(at(0), &inspect), held("x", 10));
     assert_eq!(table.apply(at(10), &inspect), Vote::GRANTED);
 }

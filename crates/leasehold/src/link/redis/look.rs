@@ -63,10 +63,7 @@ impl SeenValue {
             {
                 Some(Self::Free)
             }
-            (
-                Kind::Acquire | Kind::AcquireSeveral | Kind::Inspect,
-                Vote::Refused(refusal),
-            ) => {
+            (Kind::Acquire | Kind::AcquireSeveral | Kind::Inspect, Vote::Refused(refusal)) => {
                 let holder = refusal.holder.as_ref().map(Owner::as_bytes);
                 Some(Self::Held(holder.map(fingerprint)))
             }

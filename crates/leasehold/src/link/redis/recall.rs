@@ -469,7 +469,9 @@ pub(super) mod tests {
                     let key = wire[lock.key].strip_prefix(prefix(kind, &encoder));
                     let named = key.and_then(|key| encoder.key_format().resource(key));
                     assert_eq!(named, request.resource().each().next());
-                    let several = lock.several.and_then(|keys| resource(&keys, encoder.key_format()));
+                    let several = lock
+                        .several
+                        .and_then(|keys| resource(&keys, encoder.key_format()));
                     let expected = Some(request.resource()).filter(|it| it.is_several());
                     assert_eq!(several.as_ref(), expected);
                 }
