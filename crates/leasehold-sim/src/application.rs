@@ -99,7 +99,7 @@ impl World {
         if self.tends(client, slot) {
             return;
         }
-        let resource = self.rng.pick_ref(&self.resources).clone();
+        let resource = self.wanted();
         let config = Arc::clone(&self.configs[client]);
         let habits = &self.setting.habits;
         let ttl_ns = self.setting.ttl_ns;
@@ -138,6 +138,18 @@ impl World {
             };
             self.act_later(client, slot, vote_ns + rest_ns);
         }
+    }
+
+    /// What somebody wants: a resource, or several of them together.
+    fn wanted(&mut self) -> Resource {
+        let several = self.setting.habits.several;
+        if several == 0 || !self.rng.chance(several) {
+            return self.rng.pick_ref(&self.resources).clone();
+        }
+        let all = self.resources.len();
+        let (first, count) = (self.rng.index(all), self.rng.pick(&[2, 2, 3]).min(all));
+        let names = (first..first + count).map(|at| self.resources[at % all].as_str());
+        Resource::several(names).expect("few short names")
     }
 
     /// A waiter's last request that is overtaken by its leave puts it into the queue again, for three seconds. So where
@@ -399,18 +411,20 @@ impl World {
         let Some((token, began)) = lease.token.zip(began) else {
             return;
         };
-        let write = Write {
-            client,
-            resource: lease.resource.clone(),
-            token,
-            began,
-            decided: self.now,
-        };
-        self.write(&write);
-        let held_ns = until.since_ns(self.now);
-        for most_ns in [held_ns, held_ns + 2 * self.setting.ttl_ns] {
-            let at = self.now.after(self.rng.between(0, most_ns));
-            self.queue.plan(at, Event::Write(Box::new(write.clone())));
+        for resource in lease.resource.each() {
+            let write = Write {
+                client,
+                resource,
+                token,
+                began,
+                decided: self.now,
+            };
+            self.write(&write);
+            let held_ns = until.since_ns(self.now);
+            for most_ns in [held_ns, held_ns + 2 * self.setting.ttl_ns] {
+                let at = self.now.after(self.rng.between(0, most_ns));
+                self.queue.plan(at, Event::Write(Box::new(write.clone())));
+            }
         }
     }
 

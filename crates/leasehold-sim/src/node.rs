@@ -63,6 +63,8 @@ pub(crate) struct Node {
     pub(crate) rejects_until: Moment,
     /// Under this name stands a key of another type.
     pub(crate) foreign_type: Option<Resource>,
+    /// Whether it takes the first of several names, and grants all.
+    pub(crate) divides: bool,
 }
 
 /// Everything that is lost together, and goes back in time together.
@@ -113,6 +115,7 @@ impl Node {
             hung_until: Moment::START,
             rejects_until: Moment::START,
             foreign_type: None,
+            divides: false,
         }
     }
 
@@ -308,14 +311,23 @@ impl Node {
         if now < self.rejects_until {
             return rejected("out of memory");
         }
-        if self.foreign_type.as_ref() == Some(request.resource()) {
+        let mut names = request.resource().each();
+        if self.foreign_type.is_some() && names.any(|name| self.foreign_type == Some(name)) {
             return Vote::Refused(Refusal::default());
         }
         let time = self.time(now);
+        if self.divides && request.resource().is_several() {
+            return self.data.table.apply(time, &of_the_first(request));
+        }
         self.data.table.apply(time, request)
     }
 
+    /// The key of a resource; of several names the one that all of them have, as long as the first of them has it.
     pub(crate) fn key(&self, now: Moment, resource: &Resource) -> Option<Key> {
+        if resource.is_several() {
+            let keys = resource.each().map(|name| self.key(now, &name));
+            return keys.reduce(in_common).flatten();
+        }
         #[cfg(feature = "lua")]
         if self.scripted.is_some() {
             return self.served_key(self.wall_us(now) / 1_000, resource);
@@ -325,6 +337,10 @@ impl Node {
 
     /// What the node has of a key, however late it is.
     pub(crate) fn kept(&self, resource: &Resource) -> Option<Key> {
+        if resource.is_several() {
+            let keys = resource.each().map(|name| self.kept(&name));
+            return keys.reduce(in_common).flatten();
+        }
         #[cfg(feature = "lua")]
         if self.scripted.is_some() {
             return self.served_key(0, resource);
@@ -411,6 +427,29 @@ impl Node {
         };
         self.data.table.apply(time, &release);
     }
+}
+
+/// The key that both names have, until the first of them ends.
+fn in_common(one: Option<Key>, other: Option<Key>) -> Option<Key> {
+    let (one, other) = (one?, other?);
+    let expires_at = one.expires_at.min(other.expires_at);
+    (one.owner == other.owner).then_some(Key { expires_at, ..one })
+}
+
+/// The request as a node takes it that does not know of several names.
+fn of_the_first(request: &Request) -> Request {
+    let mut request = request.clone();
+    let (Request::Acquire { resource, .. }
+    | Request::Repair { resource, .. }
+    | Request::Raise { resource, .. }
+    | Request::Extend { resource, .. }
+    | Request::Transfer { resource, .. }
+    | Request::Inspect { resource }
+    | Request::Release { resource, .. }
+    | Request::Leave { resource, .. }) = &mut request;
+    let first = resource.each().next();
+    *resource = first.expect("it has a name");
+    request
 }
 
 fn identified(name: u64, run: u32, history: u32, was_replica: bool) -> Process {

@@ -14,6 +14,7 @@ mod guarded;
 mod lawful;
 #[cfg(feature = "lua")]
 mod lua;
+mod several;
 mod waiting;
 
 /// A kind of world.
@@ -42,6 +43,7 @@ impl Scenario {
             .iter()
             .chain(&waiting::ALL)
             .chain(&fair::ALL)
+            .chain(&several::ALL)
             .chain(&guarded::ALL)
             .chain(&broken::ALL)
             .chain(&forgetful::ALL)

@@ -62,6 +62,8 @@ pub(crate) struct Setting {
     pub(crate) twin: Twin,
     /// Whether connections do not tell which process they lead to.
     pub(crate) hides_identities: bool,
+    /// Whether nodes take one of several names, and grant all.
+    pub(crate) divides: bool,
 }
 
 /// Whether the last node is another address of the first one's server, and what that server does with a second vote.
@@ -106,6 +108,8 @@ pub(crate) struct Habits {
     pub(crate) hands_over: Ppm,
     /// How many of those that are handed over are left to all, to be extended and released by owner alone.
     pub(crate) detaches: Ppm,
+    /// How many of those who want a lock want several names.
+    pub(crate) several: Ppm,
     /// How often a holder reports progress, if anybody wants to know.
     pub(crate) heartbeats: Ppm,
     pub(crate) cancels: Ppm,
@@ -217,6 +221,7 @@ impl Setting {
                 other_ttls: 0,
                 hands_over: 0,
                 detaches: 0,
+                several: 0,
                 heartbeats: 0,
                 cancels: rng.pick(&[0, 50_000]),
                 patience: rng.pick(&[0, 300_000]),
@@ -249,6 +254,7 @@ impl Setting {
             group: None,
             twin: Twin::None,
             hides_identities: false,
+            divides: false,
         }
     }
 

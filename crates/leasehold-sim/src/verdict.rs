@@ -69,7 +69,10 @@ impl World {
         let Some(token) = lease.token.filter(|_| !self.nodes.iter().any(forgets)) else {
             return;
         };
-        let has_counted = |node: &&Node| node.data.table.counter(&lease.resource) >= Some(token);
+        let has_counted = |node: &&Node| {
+            let mut names = lease.resource.each();
+            names.all(|name| node.data.table.counter(&name) >= Some(token))
+        };
         let count = self.nodes.iter().filter(has_counted).count();
         let stands = self
             .checks

@@ -71,8 +71,9 @@ impl World {
             this.is_up
                 && self.now >= this.hung_until
                 && self.now >= this.rejects_until
-                && this.foreign_type.as_ref() != Some(resource)
-                && this.key(self.now, resource).is_none()
+                && resource.each().all(|name| {
+                    this.foreign_type.as_ref() != Some(&name) && this.key(self.now, &name).is_none()
+                })
                 && self.network.ends(link).1 == *node
                 && self.can_ask(link)
         };

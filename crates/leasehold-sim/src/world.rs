@@ -350,6 +350,7 @@ fn nodes(setting: &Setting, first: &Resource, rng: &mut Rng) -> Vec<Node> {
     let node = |index| {
         let ppm = drift_ppm(setting, rng);
         let mut node = Node::new(rng, ppm);
+        node.divides = setting.divides;
         if setting.foreign_type && index < spare {
             node.foreign_type = Some(first.clone());
         }

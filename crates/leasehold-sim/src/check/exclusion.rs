@@ -43,7 +43,10 @@ impl Exclusion {
         }
         let another = self.guards.iter().find(|guard| {
             guard.holder != holder
-                && guard.resource == *resource
+                && guard
+                    .resource
+                    .names()
+                    .any(|name| resource.names().any(|other| other == name))
                 && guard.owner != *owner
                 && time(guard.holder.client) < guard.valid_until
         });

@@ -40,7 +40,11 @@ pub(crate) fn after_grant(
         (
             Request::Acquire { .. } | Request::Repair { .. } | Request::Transfer { .. },
             Some(before),
-        ) if Some(&before.owner) == request.owner() => *before != key,
+        ) if Some(&before.owner) == request.owner() => match request.resource().is_several() {
+            // Of several names, those that are there live on as those do that are set again.
+            true => before.expires_at > key.expires_at || left < ttl,
+            false => *before != key,
+        },
         (Request::Extend { owner, .. }, before)
             if before.is_none_or(|before| before.owner != *owner) =>
         {
@@ -69,9 +73,10 @@ pub(crate) fn after_release(
     resource: &Resource,
     owner: &Owner,
 ) -> Result<(), Violation> {
+    let is_ours = |key: Option<Key>| key.is_some_and(|key| key.owner == *owner);
     let carries = |node: &&Node| {
-        let key = node.key(now, resource);
-        node.is_up && key.is_some_and(|key| key.owner == *owner)
+        let mut names = resource.each();
+        node.is_up && names.any(|name| is_ours(node.key(now, &name)))
     };
     let free = nodes.len() - nodes.iter().filter(carries).count();
     if free >= needed {

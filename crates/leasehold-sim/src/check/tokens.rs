@@ -38,8 +38,10 @@ impl Tokens {
         if self.asking.iter().any(is_this) {
             return;
         }
-        let told = self.told.get(resource);
-        let floor = told.and_then(|told| told.last().copied());
+        let told = resource
+            .each()
+            .filter_map(|name| self.told.get(&name)?.last().copied());
+        let floor = told.max();
         self.forget(client, attempt.operation);
         self.asking.push(Asking {
             client,
@@ -76,10 +78,12 @@ impl Tokens {
                 "c{client} got {resource} with token {token}, but {floor:?} was told before it asked"
             )));
         }
-        if !self.told.entry(resource.clone()).or_default().insert(token) {
-            return Err(violation(format!(
-                "c{client} got {resource} with token {token}, which another had"
-            )));
+        for name in resource.each() {
+            if !self.told.entry(name).or_default().insert(token) {
+                return Err(violation(format!(
+                    "c{client} got {resource} with token {token}, which another had"
+                )));
+            }
         }
         Ok(())
     }

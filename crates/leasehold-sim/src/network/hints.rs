@@ -20,10 +20,13 @@ pub(crate) struct Watch {
 impl World {
     /// The keys of this resource were touched on the node, by a request over this link if it was one.
     pub(crate) fn touch(&mut self, node: usize, by: Option<usize>, resource: &Resource) {
-        let this = &mut self.nodes[node];
-        if this.watches.is_empty() {
+        if self.nodes[node].watches.is_empty() {
             return;
         }
+        if resource.is_several() {
+            return resource.each().for_each(|name| self.touch(node, by, &name));
+        }
+        let this = &mut self.nodes[node];
         let key = this.key(self.now, resource);
         let is_told = |watch: &Watch| watch.resource == *resource && watch.seen != key;
         let told: Vec<_> = this.watches.iter().filter(|it| is_told(it)).collect();
@@ -61,9 +64,8 @@ impl World {
             | Request::Release { .. }
             | Request::Leave { .. } => false,
         };
-        let resource = request.resource().clone();
         let this = &mut self.nodes[node];
-        if watches {
+        for resource in request.resource().each().filter(|_| watches) {
             let seen = this.key(self.now, &resource);
             let is_other = |watch: &Watch| watch.link != link || watch.resource != resource;
             this.watches.retain(is_other);

@@ -289,7 +289,7 @@ fn asleep(setting: &mut Setting, rng: &mut Rng) {
     suspend(setting, rng);
 }
 
-fn repair(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn repair(setting: &mut Setting, rng: &mut Rng) {
     renews(setting, rng);
     delayed_restart(setting, rng);
     setting.habits.hold_ns = (setting.ttl_ns, setting.ttl_ns * 8);

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// First votes, extensions and releases; then queues; then nodes that forget; then everything at once.
-pub(super) static ALL: [Scenario; 21] = [
+pub(super) static ALL: [Scenario; 23] = [
     lawful(
         "lua-contention",
         "contention, by the scripts",
@@ -57,6 +57,16 @@ pub(super) static ALL: [Scenario; 21] = [
         let idle_ns = &mut setting.habits.idle_ns;
         *idle_ns = (*idle_ns).max(SECOND / 4);
     }),
+    lawful("lua-several", "several, by the scripts", |setting, rng| {
+        served("several", setting, rng);
+    }),
+    lawful(
+        "lua-several-repair",
+        "several-repair, by the scripts",
+        |setting, rng| {
+            served("several-repair", setting, rng);
+        },
+    ),
     lawful(
         "lua-evict",
         "guarded-evict, by the scripts",

@@ -286,6 +286,21 @@ fn a_key_of_another_type_under_one_of_the_names_is_another_programs() {
 }
 
 #[test]
+fn who_may_not_write_to_one_of_the_names_takes_none() {
+    let servers = servers(1);
+    let user = ["ACL", "SETUSER", "u", "on", ">pw", "+@all", "%RW~a", "%R~b"];
+    servers[0].command(&user).expect("it answers");
+    let url = format!("redis://u:pw@127.0.0.1:{}", servers[0].port());
+    let builder = LockManager::builder().nodes([url]);
+    let manager = builder.build_plain().expect("a good address");
+    let both = manager.mutex_all(["a", "b"]).expect("good names");
+    let error = block_on(both.try_acquire()).expect_err("it may not");
+    assert!(matches!(error, AcquireError::Unreachable(_)), "{error}");
+    let left = servers[0].command(&["EXISTS", "a", "b"]).expect("it answers");
+    assert_eq!(left.integer(), Some(0), "nothing is left");
+}
+
+#[test]
 fn changes_to_the_names_of_plain_locks_are_told() {
     let servers = servers(1);
     let configuration = Configuration::plain();

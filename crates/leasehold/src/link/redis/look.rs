@@ -285,6 +285,29 @@ mod tests {
     }
 
     #[test]
+    fn a_look_at_several_names_is_about_all_of_them() {
+        let (x, y) = (Frame::Text(b"x"), Frame::Text(b"y"));
+        let held = SeenValue::Held(Some(fingerprint(b"x")));
+        let ours = SeenValue::Ours(fingerprint(b"x"));
+        for (said, look, is_outdated) in [
+            (SeenValue::Free, vec![Frame::Null, Frame::Null], false),
+            (SeenValue::Free, vec![Frame::Null, x.clone()], true),
+            // The first that was in the way still is.
+            (held, vec![Frame::Null, x.clone(), y.clone()], false),
+            (held, vec![Frame::Null, y.clone(), x.clone()], true),
+            (held, vec![Frame::Null, Frame::Null], true),
+            // A key of another type looks as if there were none.
+            (SeenValue::Held(None), vec![Frame::Null, Frame::Null], false),
+            (ours, vec![x.clone(), x.clone()], false),
+            (ours, vec![x.clone(), Frame::Null], true),
+            (ours, vec![y, x], true),
+        ] {
+            let look = Frame::List(look);
+            assert_eq!(said.is_outdated(&look), is_outdated, "{said:?} {look:?}");
+        }
+    }
+
+    #[test]
     fn a_look_is_written_in_one_piece_as_it_is_part_by_part() {
         let mut wire = Vec::new();
         codec::encode(&mut wire, &CACHING);
