@@ -181,10 +181,7 @@ impl fmt::Display for ConfigError {
             Self::Timeout { timeout } => no_timeout(out, *timeout),
             Self::Holds { least, most } => crossed(out, "min_hold", *least, "max_hold", *most),
             Self::Unfair => unfair(out),
-            Self::UnfairTogether => out.write_str(
-                "nobody queues for several names that are locked together: leave `fair` out, or queue for one name that \
-                 stands for all of them",
-            ),
+            Self::UnfairTogether => out.write_str(UNFAIR_TOGETHER),
             #[cfg(feature = "config")]
             Self::Settings(error) => error.fmt(out),
             Self::Thread(error) => write!(out, "the lock manager's thread did not start: {error}"),
@@ -311,6 +308,9 @@ impl Error for ConfigError {
         }
     }
 }
+
+const UNFAIR_TOGETHER: &str = "nobody queues for several names that are locked together: leave `fair` out, or queue for one \
+                               name that stands for all of them";
 
 leasehold_core::debug_by_sentence!(ConfigError {
     NoNodes,

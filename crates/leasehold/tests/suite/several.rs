@@ -296,7 +296,9 @@ fn who_may_not_write_to_one_of_the_names_takes_none() {
     let both = manager.mutex_all(["a", "b"]).expect("good names");
     let error = block_on(both.try_acquire()).expect_err("it may not");
     assert!(matches!(error, AcquireError::Unreachable(_)), "{error}");
-    let left = servers[0].command(&["EXISTS", "a", "b"]).expect("it answers");
+    let left = servers[0]
+        .command(&["EXISTS", "a", "b"])
+        .expect("it answers");
     assert_eq!(left.integer(), Some(0), "nothing is left");
 }
 

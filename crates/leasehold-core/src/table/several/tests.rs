@@ -316,7 +316,11 @@ fn one_token_is_larger_than_each_names_last() {
         format!("{beyond:?}").contains("beyond the token"),
         "{beyond:?}"
     );
-    // With the numbers used up, nothing is set.
+}
+
+#[test]
+fn with_the_numbers_used_up_nothing_is_set() {
+    let mut table = Table::new();
     let last = FencingToken::LAST.get();
     assert!(
         table

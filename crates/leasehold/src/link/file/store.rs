@@ -1,6 +1,7 @@
 //! The keys in the file, and one step after the other on them.
 
 mod several;
+mod sights;
 mod telling;
 mod trial;
 
@@ -9,7 +10,7 @@ use super::{
     descriptor::close_on_exec,
     error::{FileError, words},
     head::{FILE_SIZE, FORMAT, MAP_SIZE},
-    job::{Job, Sight, StepResult},
+    job::{Job, StepResult},
     open_lock::OpenLock,
     opening::{FileId, limit_below},
     process_identity::ProcessIdentity,
@@ -26,7 +27,6 @@ use leasehold_core::{
     table::{Change, Key, Stored, decide},
 };
 use std::{
-    collections::HashSet,
     fs,
     ops::Bound,
     os::unix::fs::MetadataExt,
@@ -221,60 +221,6 @@ impl Store {
             Fault::new(FaultKind::Disconnected, &detail)
         })?;
         Ok(answers)
-    }
-
-    /// What the keys of a resource are after a step.
-    fn sights(
-        &self,
-        txn: &RwTxn<'_>,
-        resource: &Resource,
-        vote: &Vote,
-    ) -> heed::Result<Vec<Sight>> {
-        let each = resource.each();
-        each.map(|name| self.sight(txn, &name, vote)).collect()
-    }
-
-    /// What a key is after a step. Within the step's transaction: no change can come between the two.
-    fn sight(&self, txn: &RwTxn<'_>, resource: &Resource, vote: &Vote) -> heed::Result<Sight> {
-        let record = self.locks.get(txn, &key_of(resource))?;
-        // The holder in the way of a refused step has just been found alive, as far as that can be told.
-        let holder = record
-            .filter(|_| matches!(vote, Vote::Refused(_)))
-            .and_then(Record::decode)
-            .map(|record| record.holder)
-            .filter(|holder| *holder != self.holder);
-        let record = record.map(<[u8]>::to_vec);
-        Ok(Sight { record, holder })
-    }
-
-    /// Tells which of these keys are not what was seen, or are held by processes that are gone. Calls `locked`
-    /// once, while nobody can write.
-    pub(super) fn look<'a>(
-        &self,
-        seen: impl Iterator<Item = (&'a Resource, &'a Sight)>,
-        gone: &HashSet<ProcessIdentity>,
-        locked: impl FnOnce(),
-    ) -> Result<Vec<Resource>, Lost> {
-        // Reading on in a file that was cut short would kill the process.
-        if self.misplaced().is_some() {
-            return Err(Lost);
-        }
-        let (mut seen, mut locked, mut changed) = (seen.peekable(), Some(locked), Vec::new());
-        while seen.peek().is_some() {
-            // Argument S10: it waits for the commit that is under way, though it only reads (`subscriptions`).
-            let txn = self.env.write_txn().map_err(|_| Lost)?;
-            if let Some(locked) = locked.take() {
-                locked();
-            }
-            for (resource, sight) in seen.by_ref().take(LOOKS) {
-                let record = self.locks.get(&txn, &key_of(resource)).map_err(|_| Lost)?;
-                let is_free = || sight.holder.is_some_and(|holder| gone.contains(&holder));
-                if record != sight.record.as_deref() || is_free() {
-                    changed.push(resource.clone());
-                }
-            }
-        }
-        Ok(changed)
     }
 
     /// Whether the keys of that process are void.

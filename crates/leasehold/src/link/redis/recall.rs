@@ -62,15 +62,7 @@ impl Encoder {
     /// The request whose command `wire` begins with, as this encoder has written it; none if it does not.
     pub(super) fn recall(&self, (kind, behind): CallMember, wire: &[u8]) -> Option<Request> {
         let command = CommandWords::of(wire, behind).filter(CommandWords::is_whole)?;
-        let key = &wire[command.key.clone()];
-        let key = match kind {
-            Kind::Leave => key.strip_prefix(self.queues().as_bytes())?,
-            _ => key,
-        };
-        let resource = match &command.several {
-            Some(keys) => resource(keys, self.key_format())?,
-            None => self.key_format().resource(key)?,
-        };
+        let resource = self.resource_of(&command, kind, wire)?;
         Some(match kind {
             Kind::Acquire | Kind::AcquireSeveral => Request::Acquire {
                 resource,
@@ -124,6 +116,19 @@ impl Encoder {
             },
         })
     }
+
+    /// What the request is about.
+    fn resource_of(&self, command: &CommandWords<'_>, kind: Kind, wire: &[u8]) -> Option<Resource> {
+        if let Some(keys) = &command.several {
+            return resource(keys, self.key_format());
+        }
+        let key = &wire[command.key.clone()];
+        let key = match kind {
+            Kind::Leave => key.strip_prefix(self.queues().as_bytes())?,
+            _ => key,
+        };
+        self.key_format().resource(key)
+    }
 }
 
 /// A request in the words of a command, as they lie in its bytes.
@@ -160,7 +165,7 @@ impl<'a> CommandWords<'a> {
                 .contains(&script)
         };
         if is(&VOTE_SEVERAL) || is(&HOLD_SEVERAL) {
-            return Self::of_several(wire, parts, keys);
+            return Self::of_several(wire, &parts, keys);
         }
         // How many keys are none of a lock, and how many arguments are about all locks together, and about each.
         let (further, common, own) = match () {
@@ -188,7 +193,7 @@ impl<'a> CommandWords<'a> {
     }
 
     /// Of a request about names that are locked together, from its keys on.
-    fn of_several(wire: &'a [u8], keys: Words<'a>, count: usize) -> Option<Self> {
+    fn of_several(wire: &'a [u8], keys: &Words<'a>, count: usize) -> Option<Self> {
         let mut arguments = keys.clone();
         let key = arguments.place(wire)?;
         for _ in 1..count {
@@ -202,7 +207,7 @@ impl<'a> CommandWords<'a> {
         let left = Some(names);
         Some(Self {
             key,
-            several: Some(Words { left, ..keys }),
+            several: Some(Words { left, ..*keys }),
             arguments,
             own: usize::MAX,
             is_set: false,
@@ -335,11 +340,6 @@ pub(super) mod tests {
             proposal,
             place,
         };
-        let release = |keep| Request::Release {
-            resource: resource.clone(),
-            owner: me.clone(),
-            keep,
-        };
         let queues = vec![
             acquire(None, place(None)),
             acquire(Some(FencingToken::FIRST), place(Some(Ticket::LAST))),
@@ -348,9 +348,28 @@ pub(super) mod tests {
                 waiter: Waiter::new(u64::MAX),
             },
         ];
-        let others = vec![
-            acquire(None, None),
-            acquire(Some(FencingToken::LAST), None),
+        let others = others_about(resource, [&me, &you], ttl);
+        // Nobody queues for several names.
+        let queues = queues.into_iter().filter(|_| !resource.is_several());
+        queues.chain(others).collect()
+    }
+
+    fn others_about(resource: &Resource, [me, you]: [&Owner; 2], ttl: Ttl) -> Vec<Request> {
+        let acquire = |proposal| Request::Acquire {
+            resource: resource.clone(),
+            owner: me.clone(),
+            ttl,
+            proposal,
+            place: None,
+        };
+        let release = |keep| Request::Release {
+            resource: resource.clone(),
+            owner: me.clone(),
+            keep,
+        };
+        vec![
+            acquire(None),
+            acquire(Some(FencingToken::LAST)),
             Request::Repair {
                 resource: resource.clone(),
                 owner: me.clone(),
@@ -359,7 +378,7 @@ pub(super) mod tests {
             },
             Request::Transfer {
                 resource: resource.clone(),
-                from: you,
+                from: you.clone(),
                 owner: me.clone(),
                 ttl,
                 proposal: Some(FencingToken::FIRST),
@@ -379,10 +398,7 @@ pub(super) mod tests {
             },
             release(None),
             release(Some(ttl)),
-        ];
-        // Nobody queues for several names.
-        let queues = queues.into_iter().filter(|_| !resource.is_several());
-        queues.chain(others).collect()
+        ]
     }
 
     /// The request as plain locks have it, which know neither counters nor queues.

@@ -1,13 +1,13 @@
 //! How a request becomes a call of a script.
 
+mod server_info;
 mod several;
 
 use super::{
     codec,
-    copies::{Copies, OwnDisk},
+    copies::Copies,
     heads::{Call, Heads},
     kind::Kind,
-    native::Native,
     texts::{GREET, RAISE, SCRIPTS, Script, TRANSFER, VOTE, VOTES},
 };
 use crate::{
@@ -18,6 +18,8 @@ use leasehold_core::{
     FencingToken, Owner, Place, Request, Resource, Ttl, fence::counter_of, quarantine::Disk,
 };
 use std::{borrow::Cow, time::Duration};
+
+pub(super) use server_info::ServerInfo;
 
 /// Makes commands of requests, for nodes of one configuration.
 #[derive(Clone, Debug)]
@@ -44,53 +46,6 @@ pub(crate) struct Encoder {
     node: Vec<u8>,
     of_votes: Vec<u8>,
     of_extensions: Vec<u8>,
-}
-
-/// What one connection adds to the commands that all links have in common.
-#[derive(Clone, Debug)]
-pub(super) struct ServerInfo {
-    id: String,
-    /// What takes the place of scripts, if they cannot be run.
-    pub(super) native: Option<Native>,
-    /// Whether what it says of its own disk can be believed.
-    pub(super) own_disk: OwnDisk,
-    /// Whether a proxy may stand before it that reads what it passes on. It may pass each lock's requests on to another server.
-    pub(super) is_proxied: bool,
-    /// What votes and extensions end with: what clients rely on the disk for, and the process.
-    attested: Vec<u8>,
-}
-
-impl ServerInfo {
-    /// Of a connection to the process `id`, which is empty if it is not known. `disk` is what clients rely on the disk of
-    /// that process for, and whether its settings let them.
-    pub(super) fn new(id: String, disk: Disk) -> Self {
-        let mut met = Self {
-            id,
-            native: None,
-            own_disk: OwnDisk::IfDurable(false),
-            is_proxied: false,
-            attested: Vec::new(),
-        };
-        met.rely(disk);
-        met
-    }
-
-    /// Of a connection of which nothing is known yet.
-    pub(super) fn nobody(disk: Disk) -> Self {
-        Self::new(String::new(), disk)
-    }
-
-    /// The process that was met when the connection was opened; empty if it is not known.
-    pub(super) fn id(&self) -> &str {
-        &self.id
-    }
-
-    /// From now on clients rely on the disk for this.
-    pub(super) fn rely(&mut self, disk: Disk) {
-        self.attested.clear();
-        codec::encode_part(&mut self.attested, flag(disk).as_bytes());
-        codec::encode_part(&mut self.attested, self.id.as_bytes());
-    }
 }
 
 impl Encoder {

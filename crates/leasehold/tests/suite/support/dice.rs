@@ -21,10 +21,7 @@ impl Dice {
 
     /// A request for one of two locks, or for several of three, by one of three owners, with one of these TTLs.
     pub(crate) fn request(&mut self, ttls: &[Duration]) -> Request {
-        let resource = match self.roll(4) {
-            0 => self.several(),
-            _ => name(self.pick(&["r", "s"])),
-        };
+        let resource = self.resource();
         let (owner, from) = (
             by(self.pick(&["a", "b", "c"])),
             by(self.pick(&["a", "b", "c"])),
@@ -34,9 +31,8 @@ impl Dice {
         let number = self.pick(&[1, 1, 1, 1, 1, 1_700_000_000_000_000]) + self.roll(50);
         let token = FencingToken::new(number).expect("in range");
         let proposal = Some(token).filter(|_| self.roll(5) > 0);
-        let place = self.place().filter(|_| self.roll(2) == 0);
         // Nobody queues for several names.
-        let place = place.filter(|_| !resource.is_several());
+        let place = self.place().filter(|_| !resource.is_several() && self.roll(2) == 0);
         match self.roll(11) {
             3 => Request::Repair {
                 resource,
@@ -86,7 +82,10 @@ impl Dice {
         }
     }
 
-    fn several(&mut self) -> Resource {
+    fn resource(&mut self) -> Resource {
+        if self.roll(4) > 0 {
+            return name(self.pick(&["r", "s"]));
+        }
         let names = self.pick(&[&["r", "s"][..], &["s", "t"], &["r", "s", "t"]]);
         Resource::several(names.iter().copied()).expect("good names")
     }
