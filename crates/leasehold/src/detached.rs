@@ -96,12 +96,43 @@ impl LockManager {
     /// [`ConfigError::Resource`] if the name cannot be used.
     pub fn detached(&self, resource: &str, owner: Owner) -> Result<DetachedLease, ConfigError> {
         let mutex = self.mutex(resource)?;
-        Ok(DetachedLease {
+        Ok(self.detached_on(mutex.resource(), owner))
+    }
+
+    /// The same of a lease on [several names](Self::mutex_all), in any order: all that it was acquired on. With some of
+    /// them alone it is no lease, but those keys can be extended and released.
+    ///
+    /// # Errors
+    /// [`ConfigError::Resource`] if the names cannot be used.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let manager = leasehold::LockManager::builder().memory(3).build()?;
+    /// let guard = manager.mutex_all(["account/7", "account/4"])?.acquire().await?;
+    /// let owner = guard.detach().await?;
+    /// let lease = manager.detached_all(["account/4", "account/7"], owner)?;
+    /// assert!(lease.release().await.is_released());
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn detached_all<N: AsRef<str>>(
+        &self,
+        names: impl IntoIterator<Item = N>,
+        owner: Owner,
+    ) -> Result<DetachedLease, ConfigError> {
+        let mutex = self.mutex_all(names)?;
+        Ok(self.detached_on(mutex.resource(), owner))
+    }
+
+    fn detached_on(&self, resource: &Resource, owner: Owner) -> DetachedLease {
+        DetachedLease {
             handle: self.handle().clone(),
-            resource: mutex.resource().clone(),
+            resource: resource.clone(),
             owner,
             timing: *self.timing(),
-        })
+        }
     }
 }
 
