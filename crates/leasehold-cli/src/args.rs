@@ -5,6 +5,7 @@
 pub(crate) mod elect;
 pub(crate) mod hold;
 pub(crate) mod lock;
+pub(crate) mod names;
 pub(crate) mod nodes;
 pub(crate) mod operator;
 pub(crate) mod run;

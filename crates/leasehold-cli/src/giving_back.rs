@@ -15,16 +15,16 @@ use tokio::{
 /// node that hangs should cost no run anything.
 pub(crate) async fn release(guard: LeaseGuard, verbose: bool) {
     let resource = guard.resource().clone();
-    let resource = resource.as_str();
+    let resource = resource.quoted();
     match timeout(LIMIT, guard.release()).await {
         Ok(outcome) if outcome.is_released() => {
             if verbose {
-                output::talk(format_args!("released {resource:?}"));
+                output::talk(format_args!("released {resource}"));
             }
         }
-        Ok(outcome) => output::talk(format_args!("warning: {resource:?}: {outcome}")),
+        Ok(outcome) => output::talk(format_args!("warning: {resource}: {outcome}")),
         Err(_) => output::talk(format_args!(
-            "warning: {resource:?}: no answer to the release; the lock ends with its TTL"
+            "warning: {resource}: no answer to the release; the lock ends with its TTL"
         )),
     }
 }
@@ -43,9 +43,9 @@ pub(crate) async fn linger(
     };
     let rest = least.saturating_sub(begun.elapsed());
     if rest >= MOMENT {
-        let (resource, rest) = (guard.resource().as_str(), Shown(rest));
+        let (resource, rest) = (guard.resource().quoted(), Shown(rest));
         output::talk(format_args!(
-            "keeping {resource:?} for {rest} more (--min-hold); Ctrl-C releases it"
+            "keeping {resource} for {rest} more (--min-hold); Ctrl-C releases it"
         ));
     }
     select! {

@@ -6,9 +6,9 @@ use crate::{
     exit_code,
     failure::Failure,
     hold_policy::HoldPolicy,
-    nodes::Nodes,
+    nodes::{Nodes, misused},
 };
-use leasehold::{Holder, LockManager, LockOptions};
+use leasehold::{ConfigError, Holder, LockManager, LockOptions};
 use std::time::Duration;
 use tokio::runtime::{self, Runtime};
 
@@ -39,6 +39,10 @@ impl Patience {
 /// The manager of these nodes. Says nothing to any of them.
 pub(crate) fn manager(lock: &LockArguments, nodes: &Nodes) -> Result<LockManager, Failure> {
     check_ttl(lock, nodes)?;
+    // As a mutex would say it, before anything is made.
+    if lock.fair && lock.resource().is_several() {
+        return Err(misused(&ConfigError::UnfairTogether));
+    }
     nodes.manager(&lock.place.agreement)
 }
 

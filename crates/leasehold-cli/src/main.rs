@@ -69,7 +69,7 @@ fn main() -> ExitCode {
                 true => exit_code::USAGE,
                 false => exit_code::SUCCESS,
             };
-            return ended(usage_error::tell(error).map(|()| Exit::Code(code)));
+            return ended(usage_error::tell(error, &words).map(|()| Exit::Code(code)));
         }
     };
     if arguments.command.is_quiet() {

@@ -4,7 +4,7 @@
 //! command is told of the owners that it runs under, and a leasehold that finds one of them to be the holder says so at once.
 
 use crate::{exit_code, failure::Failure};
-use leasehold::{LeaseGuard, Owner};
+use leasehold::{LeaseGuard, Owner, Resource};
 use std::env;
 
 /// The variable that has the digits of the owners around a command, the outermost first, with spaces between.
@@ -48,9 +48,10 @@ impl Nesting {
 }
 
 /// The end of who asks for a lock that it runs under.
-pub(crate) fn failure(resource: &str) -> Failure {
+pub(crate) fn failure(resource: &Resource) -> Failure {
     let text = format!(
-        "cannot lock {resource:?}: this command already runs under that lock, and would wait for itself"
+        "cannot lock {}: this command already runs under that lock, and would wait for itself",
+        resource.quoted()
     );
     Failure::new(exit_code::USAGE, text)
         .hint("remove the inner `leasehold`, or give its lock another name".to_owned())

@@ -159,7 +159,7 @@ impl<'a> SupervisedRun<'a> {
     fn variables(&self, guard: &LeaseGuard, clock: Clock) -> Vec<(&'static str, String)> {
         let token = guard.fencing_token().to_string();
         let mut variables = vec![
-            ("LEASEHOLD_RESOURCE", guard.resource().to_string()),
+            ("LEASEHOLD_RESOURCE", guard.resource().as_str().to_owned()),
             ("LEASEHOLD_OWNER", guard.owner().to_string()),
             Nesting::of_this_process().variable(guard),
             (

@@ -1,13 +1,13 @@
 //! A lease as scripts are told of it: lines for the shell, or one JSON object.
 
 use crate::{failure::Failure, output};
-use leasehold::{FencingToken, LeaseGuard, Owner, clock::Clock};
+use leasehold::{FencingToken, LeaseGuard, Owner, Resource, clock::Clock};
 use std::{fmt::Write, time::Duration};
 
 /// What there is to tell.
 #[derive(Debug)]
 pub(crate) struct ToldLease {
-    pub(crate) resource: String,
+    pub(crate) resource: Resource,
     pub(crate) owner: Owner,
     /// Known only to who acquired it.
     pub(crate) token: Option<FencingToken>,
@@ -19,7 +19,7 @@ impl ToldLease {
     /// What there is to tell of this lease, now.
     pub(crate) fn of(guard: &LeaseGuard, clock: Clock) -> Self {
         Self {
-            resource: guard.resource().to_string(),
+            resource: guard.resource().clone(),
             owner: guard.owner().clone(),
             token: Some(guard.fencing_token()),
             valid_until: wall_time(clock, || guard.remaining()),
@@ -33,8 +33,8 @@ impl ToldLease {
         text.push('\n');
         output::write(text.as_bytes()).map_err(|error| {
             Failure::own(format!(
-                "cannot print whose lock {:?} is: {error}",
-                self.resource
+                "cannot print whose lock {} is: {error}",
+                self.resource.quoted()
             ))
         })
     }
@@ -42,7 +42,7 @@ impl ToldLease {
     fn lines(&self) -> String {
         let mut lines = format!(
             "LEASEHOLD_RESOURCE={}\nLEASEHOLD_OWNER={}\n",
-            quoted(&self.resource),
+            of_names(&self.resource),
             quoted(&self.owner.to_string())
         );
         if let Some(token) = self.token {
@@ -53,7 +53,7 @@ impl ToldLease {
 
     fn json(&self) -> String {
         let (resource, owner) = (
-            json_text(&self.resource),
+            json_text(self.resource.as_str()),
             json_text(&self.owner.to_string()),
         );
         let token = self
@@ -88,6 +88,16 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// A word of the shell that is these names, one a line. It has no line's end in it, so that a reader who takes these lines
+/// one by one finds each at its place.
+fn of_names(resource: &Resource) -> String {
+    if !resource.is_several() {
+        return quoted(resource.as_str());
+    }
+    let names: Vec<_> = resource.names().map(quoted).collect();
+    format!("\"$(printf '%s\\n' {})\"", names.join(" "))
+}
+
 /// A string of JSON that is this text.
 pub(crate) fn json_text(text: &str) -> String {
     let mut string = String::with_capacity(text.len() + 2);
@@ -110,7 +120,7 @@ mod tests {
 
     fn told(resource: &str) -> ToldLease {
         ToldLease {
-            resource: resource.to_owned(),
+            resource: Resource::several(resource.split('\n')).expect("good names"),
             owner: Owner::from_bytes(b"aa11.db1.7.nightly run").expect("a few bytes"),
             token: None,
             valid_until: Duration::from_millis(17_125),
@@ -126,13 +136,16 @@ mod tests {
              LEASEHOLD_VALID_UNTIL=17.125"
         );
         assert!(told("a/b").lines().starts_with("LEASEHOLD_RESOURCE=a/b\n"));
+        let several = told("it's\n-n\n%s").lines();
+        let names = r#"LEASEHOLD_RESOURCE="$(printf '%s\n' '%s' -n 'it'\''s')""#;
+        assert_eq!(several.lines().next(), Some(names));
     }
 
     #[test]
     fn a_program_can_read_any_name() {
         assert_eq!(
-            told("a\"b\\\u{1}ü").json(),
-            "{\"resource\":\"a\\\"b\\\\\\u0001ü\",\"owner\":\"aa11.db1.7.nightly run\",\"valid_until_unix_ms\":17125}"
+            told("a\"b\\\nü").json(),
+            "{\"resource\":\"a\\\"b\\\\\\u000aü\",\"owner\":\"aa11.db1.7.nightly run\",\"valid_until_unix_ms\":17125}"
         );
     }
 }

@@ -6,18 +6,24 @@ use clap::{
     builder::StyledStr,
     error::{ContextKind, ContextValue, ErrorKind},
 };
-use std::io::{Write, stderr, stdout};
+use std::{
+    ffi::OsString,
+    io::{Write, stderr, stdout},
+};
 
 /// Prints an error of the arguments, or the help that was asked for.
 ///
 /// clap repeats the wrong value, whatever its length: of one that is longer than anybody reads, the beginning and the
 /// end do, where the reason stands.
-pub(crate) fn tell(mut error: Error) -> Result<(), Failure> {
+pub(crate) fn tell(mut error: Error, words: &[OsString]) -> Result<(), Failure> {
     if let Some(usage) = whole_usage(&error) {
         error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
     }
-    if is_bare_command(&error) {
-        let tip = "put `--` before the command: RESOURCE -- COMMAND";
+    if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) {
+        let value = ContextValue::String(in_one_line(value));
+        error.insert(ContextKind::InvalidValue, value);
+    }
+    if let Some(tip) = tip(&error, words) {
         let tip = ContextValue::StyledStrs(vec![StyledStr::from(tip)]);
         error.insert(ContextKind::Suggested, tip);
     }
@@ -50,12 +56,56 @@ fn whole_usage(error: &Error) -> Option<StyledStr> {
     Some(command.render_usage())
 }
 
-/// Whether a command seems to stand where none can.
-fn is_bare_command(error: &Error) -> bool {
+/// What may help with words that stand where none can.
+fn tip(error: &Error, words: &[OsString]) -> Option<&'static str> {
     let said = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
-    error.kind() == ErrorKind::UnknownArgument
-        && !said(ContextKind::InvalidArg).starts_with('-')
-        && said(ContextKind::Usage).contains("-- <COMMAND>")
+    let usage = said(ContextKind::Usage);
+    let is_word_too_many = error.kind() == ErrorKind::UnknownArgument
+        && !said(ContextKind::InvalidArg).starts_with('-');
+    let has_dashes = words.iter().any(|word| word == "--");
+    if usage.contains("-- <COMMAND>") && !has_dashes {
+        return (is_word_too_many || is_command_among_names(error, words)).then_some(DASHES);
+    }
+    (is_word_too_many && usage.contains("<RESOURCE>")).then_some(ONE_NAME)
+}
+
+/// Whether a command was taken for further names of a lock: its first option, or the end of the line, shows that it is missing.
+fn is_command_among_names(error: &Error, words: &[OsString]) -> bool {
+    let is_missing = matches!(
+        error.kind(),
+        ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument
+    );
+    let unknown = error.get(ContextKind::InvalidArg).map(ToString::to_string);
+    let known = words
+        .iter()
+        .position(|word| word.to_str() == unknown.as_deref());
+    let read = &words[..known.unwrap_or(words.len())];
+    // What follows is missing in any case.
+    let line = Arguments::command().ignore_errors(true);
+    let Ok(matches) = line.try_get_matches_from(read) else {
+        return false;
+    };
+    let names = matches.subcommand().and_then(|(_, run)| {
+        let names = run.try_get_many::<String>("resource").ok()?;
+        names.map(Iterator::count)
+    });
+    is_missing && names > Some(1)
+}
+
+const DASHES: &str = "put `--` before the command: RESOURCE -- COMMAND";
+
+const ONE_NAME: &str = "this takes one name; `run`, `hold` and `acquire` lock several together";
+
+/// The same text, in which line ends and other control characters are told as such.
+fn in_one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter.is_control() {
+            true => line.extend(letter.escape_debug()),
+            false => line.push(letter),
+        }
+    }
+    line
 }
 
 fn is_long(line: &str) -> bool {
@@ -80,6 +130,11 @@ const HALF: usize = 200;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_of_several_lines_is_told_in_one() {
+        assert_eq!(in_one_line("it's\na\u{1b}[1mü"), r"it's\na\u{1b}[1mü");
+    }
 
     #[test]
     fn of_a_long_line_the_beginning_and_the_end_are_shown() {

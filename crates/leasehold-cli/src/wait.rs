@@ -79,8 +79,8 @@ impl<'a> Wait<'a> {
             let waited = Shown(clock.now().saturating_since(begun));
             let (token, left) = (guard.fencing_token(), Shown(guard.remaining()));
             output::talk(format_args!(
-                "locked {:?} after {waited}: token {token}, valid for {left}",
-                self.lock.resource
+                "locked {} after {waited}: token {token}, valid for {left}",
+                self.lock.resource().quoted()
             ));
         }
         Ok(guard)
@@ -102,12 +102,30 @@ impl<'a> Wait<'a> {
         }
         match self.mutex(None)?.try_acquire().await {
             Ok(guard) => Ok(Some(guard)),
-            Err(error) if error.holder().is_some_and(|holder| around.has(holder)) => {
-                Err(nesting::failure(&self.lock.resource))
+            Err(error) if self.is_in_own_way(&error, &around).await => {
+                Err(nesting::failure(self.lock.resource()))
             }
             // Whatever it is, the wait tells it.
             Err(_) => Ok(None),
         }
+    }
+
+    /// Whether a lock around this command holds what it asks for.
+    async fn is_in_own_way(&self, error: &AcquireError, around: &Nesting) -> bool {
+        if error.holder().is_some_and(|holder| around.has(holder)) {
+            return true;
+        }
+        if !error.is_contention() || !self.lock.resource().is_several() {
+            return false;
+        }
+        // A refusal tells who has one of the names. Another may be ours.
+        for name in self.lock.resource().names() {
+            let seen = self.manager.inspect(name).await;
+            if seen.is_ok_and(|seen| seen.holder().is_some_and(|holder| around.has(holder))) {
+                return true;
+            }
+        }
+        false
     }
 
     async fn wait(&self) -> Result<LeaseGuard, Failure> {
@@ -199,15 +217,15 @@ impl<'a> Wait<'a> {
         if let Some(patience) = unreachable_for {
             options = options.give_up_unreachable_after(patience);
         }
-        self.manager
-            .mutex_with(&self.lock.resource, options)
-            .map_err(|error| misused(&error))
+        let names = self.lock.resource().names();
+        let mutex = self.manager.mutex_all_with(names, options);
+        mutex.map_err(|error| misused(&error))
     }
 
     fn tell_waiting(&self, error: &AcquireError) {
-        let resource = &self.lock.resource;
         if error.is_contention() {
-            output::talk(format_args!("waiting for {resource:?}: {}", barrier(error)));
+            let resource = self.lock.resource().quoted();
+            output::talk(format_args!("waiting for {resource}: {}", barrier(error)));
             return;
         }
         let why = match error {
@@ -240,8 +258,8 @@ impl<'a> Wait<'a> {
                 let (wait, barrier) = (Shown(wait), barrier(error));
                 let (state, rest) = barrier.split_once(' ').unwrap_or((&barrier, ""));
                 let text = format!(
-                    "cannot lock {:?}: still {state} after {wait} {rest}",
-                    self.lock.resource
+                    "cannot lock {}: still {state} after {wait} {rest}",
+                    self.lock.resource().quoted()
                 );
                 (self.conflict.unwrap_or(exit_code::WAIT_TIMED_OUT), text)
             }
@@ -270,8 +288,8 @@ impl Wait<'_> {
         let differences = difference::of_faults(ours, faults);
         let told = Difference::told(&differences);
         let text = format!(
-            "cannot lock {:?}: these nodes use {told}",
-            self.lock.resource
+            "cannot lock {}: these nodes use {told}",
+            self.lock.resource().quoted()
         );
         let hint = Difference::way_out(&differences);
         (!differences.is_empty()).then(|| Failure::new(exit_code::USAGE, text).hint(hint))

@@ -260,9 +260,9 @@ impl<'a> Watch<'a> {
     fn let_run_on(&mut self) {
         if !self.runs_on && !self.guard.is_valid() {
             self.runs_on = true;
-            let resource = self.guard.resource().as_str();
+            let resource = self.guard.resource().quoted();
             output::talk(format_args!(
-                "warning: lost the lock {resource:?}; the command runs on without it"
+                "warning: lost the lock {resource}; the command runs on without it"
             ));
         }
     }

@@ -96,7 +96,7 @@ impl Post {
         {
             let grace = *grace;
             self.fill(
-                Watchdog::start(grace, group, guard.resource().as_str()),
+                Watchdog::start(grace, group, &guard.resource().quoted().to_string()),
                 grace,
             );
         }

@@ -2,6 +2,7 @@
 
 use super::{
     lock::{LockArguments, SpanArguments},
+    names::Names,
     run::LossArguments,
 };
 use clap::Args;
@@ -13,7 +14,7 @@ use std::ffi::OsString;
 /// `leasehold run`, and leasehold campaigns again. When the command ends by itself, leadership is released, and the
 /// command's exit code is passed on.
 #[derive(Debug, Args)]
-#[command(after_long_help = ELECT_HELP)]
+#[command(after_long_help = ELECT_HELP, mut_arg("resource", Names::only_one))]
 pub(crate) struct ElectArguments {
     #[command(flatten)]
     pub(crate) lock: LockArguments,
@@ -37,7 +38,7 @@ pub(crate) struct ElectArguments {
     pub(crate) json: bool,
 
     /// The command and its arguments, run as they are, without a shell
-    #[arg(last = true, required_unless_present = "observe")]
+    #[arg(index = 2, last = true, required_unless_present = "observe")]
     pub(crate) command: Vec<OsString>,
 }
 

@@ -2,11 +2,12 @@
 
 use super::{
     lock::{LockArguments, SpanArguments, WaitFlags},
+    names::Names,
     nodes::NodesArguments,
     values,
 };
 use clap::Args;
-use leasehold::Owner;
+use leasehold::{Owner, Resource};
 use std::time::Duration;
 
 /// Hold a lock until standard input ends, for scripts.
@@ -84,9 +85,15 @@ pub(crate) struct HeldArguments {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// The name of the lock
-    #[arg(value_parser = values::resource)]
-    pub(crate) resource: String,
+    #[command(flatten)]
+    pub(crate) names: Names,
+}
+
+impl HeldArguments {
+    /// What is locked.
+    pub(crate) const fn resource(&self) -> &Resource {
+        self.names.resource()
+    }
 }
 
 fn owner(text: &str) -> Result<Owner, String> {
@@ -116,8 +123,12 @@ Examples:
   At a terminal, until Ctrl-D:
     leasehold hold deploy
 
+  The same on several names together, all or none:
+    leasehold hold account/4 account/7
+
 It prints four lines at once, which a shell can evaluate: LEASEHOLD_RESOURCE, LEASEHOLD_OWNER, LEASEHOLD_FENCING_TOKEN and \
-LEASEHOLD_VALID_UNTIL. With --json it prints one object. If standard input is /dev/null, as in cron and after `&` in \
+LEASEHOLD_VALID_UNTIL. Of several names, the first line has a command of the shell that makes one a line of them. With --json \
+it prints one object. If standard input is /dev/null, as in cron and after `&` in \
 scripts, it has already ended: the lock is released at once.
 
 leasehold does not end the script if the lock is lost: let the script wait for `leasehold hold`, or use `leasehold run`.
@@ -141,6 +152,10 @@ Examples:
     leasehold extend --ttl 30s --owner \"$LEASEHOLD_OWNER\" deploy || exit
     echo two
     leasehold release --owner \"$LEASEHOLD_OWNER\" deploy
+
+Several names are locked together, all or none. `leasehold extend` and `release` are given all of them, in any order, or \
+\"$LEASEHOLD_RESOURCE\" as one word, which has one name a line:
+    leasehold release --owner \"$LEASEHOLD_OWNER\" \"$LEASEHOLD_RESOURCE\"
 
 Between these commands nobody extends the lock, notices its loss or ends the job. If one program can run the whole job, \
 `leasehold run` is safer. Everybody who knows the owner can extend and release the lock, and a process that is refused the \

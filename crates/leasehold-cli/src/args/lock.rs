@@ -1,7 +1,8 @@
 //! What every verb asks for that acquires a lock.
 
-use super::{nodes::NodesArguments, values};
+use super::{names::Names, nodes::NodesArguments, values};
 use clap::Args;
+use leasehold::Resource;
 use std::time::Duration;
 
 /// Which lock, where, and for how long at a time.
@@ -39,9 +40,15 @@ pub(crate) struct LockArguments {
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 
-    /// The name of the lock: the same for all processes that share it
-    #[arg(value_parser = values::resource)]
-    pub(crate) resource: String,
+    #[command(flatten)]
+    pub(crate) names: Names,
+}
+
+impl LockArguments {
+    /// What is to be locked.
+    pub(crate) const fn resource(&self) -> &Resource {
+        self.names.resource()
+    }
 }
 
 /// How long to wait for it.

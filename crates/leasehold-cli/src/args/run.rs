@@ -7,11 +7,14 @@ use super::{
 use clap::{Args, ValueEnum};
 use std::{ffi::OsString, time::Duration};
 
-/// Run a command while holding the lock on a resource.
+/// Run a command while holding the lock on a resource, or on several together.
 ///
 /// Waits for the lock, runs the command, extends the lease while the command runs, and releases the lock when the
 /// command has ended. If the lease cannot be extended, the command's process group gets SIGTERM and then SIGKILL, before
 /// anybody else can have the lock.
+///
+/// Of several names it has all or none at any time, so commands that want some of the same names never wait for each other in
+/// a circle.
 #[derive(Debug, Args)]
 #[command(after_long_help = RUN_HELP)]
 pub(crate) struct RunArguments {
@@ -67,6 +70,9 @@ Examples:
   First come, first served, on all machines:
     leasehold run --fair --require-nodes backup -- /usr/local/bin/backup
 
+  On several names together, in any order, all or none:
+    leasehold run -w 30s account/4 account/7 -- ./transfer
+
   As with flock(1), among the programs of this user on this machine:
     leasehold run --local -n backup -- ./backup
 
@@ -79,13 +85,17 @@ Examples:
     leasehold servers stop
 
 The command has these variables, beside its usual environment:
-  LEASEHOLD_RESOURCE       the name of the lock
+  LEASEHOLD_RESOURCE       the name of the lock; several one a line
   LEASEHOLD_OWNER          the value that signs the lock on the servers
   LEASEHOLD_VALID_UNTIL    end of the lease when the command starts, in
                            Unix seconds; it is extended from then on
   LEASEHOLD_FENCING_TOKEN  a number, larger for every later holder
   LEASEHOLD_OWNERS         the owners of all locks around the command: a
                            command that asks for one of them is refused
+
+Several names, 64 at most, have one lease, one owner and one fencing token, and if one of them is lost, all are. \
+`leasehold status` and `list` show each with the same owner. They are had when all are free at the same time: whoever wants \
+many that others want too may wait long, and nobody can stand in line (--fair) for them.
 
 A resource that remembers the largest fencing token and refuses smaller ones is safe even from a command that runs on \
 without the lock.

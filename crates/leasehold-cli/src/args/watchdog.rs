@@ -15,7 +15,7 @@ pub(crate) struct WatchdogArguments {
     /// The process of leasehold that it watches
     #[arg(long)]
     pub(crate) of: u32,
-    /// The name of the lock
+    /// The name of the lock, as it is shown
     #[arg(long)]
     pub(crate) resource: String,
 }

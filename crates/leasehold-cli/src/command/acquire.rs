@@ -56,7 +56,8 @@ async fn acquire(
     }
     // A quorum has granted it. The other nodes are asked as well before this process ends, since nobody repairs the lock
     // later: what answers a look has answered the request before it.
-    let look = manager.inspect(&arguments.lock.resource);
+    let first = arguments.lock.resource().names().next().unwrap_or_default();
+    let look = manager.inspect(first);
     let _ = timeout(STRAGGLERS, look).await;
     guard
         .detach()

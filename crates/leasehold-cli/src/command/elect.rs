@@ -52,8 +52,8 @@ async fn campaign(
             Err(end) => return end,
         };
         if arguments.lock.verbose {
-            let (resource, term) = (&arguments.lock.resource, guard.fencing_token());
-            output::talk(format_args!("leading {resource:?}: term {term}"));
+            let (resource, term) = (arguments.lock.resource().quoted(), guard.fencing_token());
+            output::talk(format_args!("leading {resource}: term {term}"));
         }
         match supervised_run
             .serve(guard, manager.clock(), signals)

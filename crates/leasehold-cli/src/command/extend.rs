@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &ExtendArguments) -> Result<u8, Failure> {
     let left = extension.map_err(|error| failure(&error, &nodes))?;
     let clock = manager.clock();
     let told = ToldLease {
-        resource: held.resource.clone(),
+        resource: held.resource().clone(),
         owner: held.owner.clone(),
         token: None,
         valid_until: wall_time(clock, || left),
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &ExtendArguments) -> Result<u8, Failure> {
 pub(super) fn lease(held: &HeldArguments) -> Result<(Nodes, LockManager, DetachedLease), Failure> {
     let nodes = on_servers(Nodes::choose(held.place.nodes.as_ref())?)?;
     let manager = nodes.manager(&held.place.agreement)?;
-    let lease = manager.detached(&held.resource, held.owner.clone());
+    let lease = manager.detached_all(held.resource().names(), held.owner.clone());
     let lease = lease.map_err(|error| misused(&error))?;
     Ok((nodes, manager, lease))
 }

@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &ReleaseArguments) -> Result<u8, Failure> {
     let mut printed = Ok(());
     if held.json {
         let (resource, owner) = (
-            json_text(&held.resource),
+            json_text(held.resource().as_str()),
             json_text(&held.owner.to_string()),
         );
         printed = output::report(format_args!(
@@ -49,6 +49,6 @@ pub(crate) fn run(arguments: &ReleaseArguments) -> Result<u8, Failure> {
         }
         outcome => outcome.to_string(),
     };
-    let text = format!("cannot release {:?}: {why}", held.resource);
+    let text = format!("cannot release {}: {why}", held.resource().quoted());
     Err(Failure::new(code, text).hint(hint))
 }

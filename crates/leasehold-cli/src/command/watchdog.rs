@@ -16,13 +16,13 @@ pub(crate) fn run(arguments: &WatchdogArguments) -> u8 {
         Some(Alarm::Death(left)) => {
             watchdog::end(arguments.group, grace.min(left));
             output::error(format_args!(
-                "pid {of}, which held {resource:?}, was killed; the command that it ran was ended"
+                "pid {of}, which held {resource}, was killed; the command that it ran was ended"
             ));
         }
         Some(Alarm::Silence) => {
             watchdog::end(arguments.group, Duration::ZERO);
             output::error(format_args!(
-                "pid {of}, which held {resource:?}, was stopped for too long; the command that it ran was ended"
+                "pid {of}, which held {resource}, was stopped for too long; the command that it ran was ended"
             ));
         }
     }

@@ -42,19 +42,21 @@ impl Wait<'_> {
 
     /// Says what is waited for by now.
     async fn tell_line(&self) {
-        let resource = &self.lock.resource;
-        let Ok(seen) = self.manager.inspect(resource).await else {
+        // Nobody stands in line for several names.
+        let resource = self.lock.resource();
+        let Ok(seen) = self.manager.inspect(resource.as_str()).await else {
             return;
         };
+        let resource = resource.quoted();
         if let Some(holder) = seen.holder() {
             let held = held_by(Some(holder), seen.remaining());
-            output::talk(format_args!("waiting in line for {resource:?}: {held}"));
+            output::talk(format_args!("waiting in line for {resource}: {held}"));
             return;
         }
         if seen.is_unclear() {
             let faults = silent(&seen).join("; ");
             output::talk(format_args!(
-                "still trying to lock {resource:?}: too few nodes answer: {faults}"
+                "still trying to lock {resource}: too few nodes answer: {faults}"
             ));
             return;
         }
@@ -65,13 +67,13 @@ impl Wait<'_> {
         let abstaining = abstaining(&told);
         if abstaining.len() <= seen.nodes().len() - seen.quorum() {
             output::talk(format_args!(
-                "waiting in line for {resource:?}: others come first"
+                "waiting in line for {resource}: others come first"
             ));
             return;
         }
         let (whys, must_wait): (Vec<_>, Vec<_>) = abstaining.into_iter().unzip();
         let whys = whys.join("; ");
-        output::talk(format_args!("waiting to lock {resource:?}: {whys}"));
+        output::talk(format_args!("waiting to lock {resource}: {whys}"));
         if !must_wait.contains(&true) {
             output::hint(hint::ADMIT);
         }

@@ -14,21 +14,31 @@ impl Wait<'_> {
     /// Ends when it is seen that no lock stands there, and never otherwise.
     pub(super) async fn meet_other_data(&self) -> Failure {
         sleep(FIRST_LOOK).await;
-        if let Ok(seen) = self.manager.inspect(&self.lock.resource).await
-            && seen
-                .nodes()
-                .iter()
-                .any(|node| matches!(node.key, Key::Foreign { .. }))
-            && let Some(failure) = self.other_data().await
-        {
-            return failure;
+        for name in self.lock.resource().names() {
+            if let Ok(seen) = self.manager.inspect(name).await
+                && seen
+                    .nodes()
+                    .iter()
+                    .any(|node| matches!(node.key, Key::Foreign { .. }))
+                && let Some(failure) = self.other_data_at(name).await
+            {
+                return failure;
+            }
         }
         pending().await
     }
 
     /// Looks what stands there. The end of the wait, if it is no lock.
     pub(super) async fn other_data(&self) -> Option<Failure> {
-        let name = &self.lock.resource;
+        for name in self.lock.resource().names() {
+            if let Some(failure) = self.other_data_at(name).await {
+                return Some(failure);
+            }
+        }
+        None
+    }
+
+    async fn other_data_at(&self, name: &str) -> Option<Failure> {
         let operator = self.nodes.operator(&self.lock.place.agreement).ok()?;
         let seen = operator.look(name).await.ok()?;
         Some(lock_view::no_lock(name, seen.other_type()?))

@@ -92,8 +92,8 @@ impl Story {
         let valid_until = guard.valid_until();
         if self.verbose && valid_until > self.valid_until {
             let left = Shown(guard.remaining());
-            let resource = guard.resource().as_str();
-            output::talk(format_args!("extended {resource:?}: valid for {left}"));
+            let resource = guard.resource().quoted();
+            output::talk(format_args!("extended {resource}: valid for {left}"));
         }
         self.valid_until = valid_until;
     }
@@ -108,7 +108,7 @@ impl Story {
     pub(crate) fn why_held(&self, guard: &LeaseGuard) -> String {
         let why = match &self.told {
             LeaseState::Lost(lost) => format!("{lost}{}", self.departure()),
-            _ => format!("lost the lock {:?}", guard.resource().as_str()),
+            _ => format!("lost the lock {}", guard.resource().quoted()),
         };
         format!("{why}; {}", self.ending)
     }
@@ -125,7 +125,7 @@ impl Story {
 
     /// Why the lease is lost, where nothing ran under it yet.
     pub(crate) fn why_not_begun(&self, guard: &LeaseGuard) -> String {
-        let resource = guard.resource().as_str();
+        let resource = guard.resource().quoted();
         let cause = match &self.told {
             LeaseState::Lost(lost) if self.is_gone() => {
                 format!("{}{}", lost.cause, self.departure())
@@ -133,18 +133,18 @@ impl Story {
             _ => "too little of the lease is left (was this machine suspended, or leasehold stopped?)".to_owned(),
         };
         format!(
-            "lost the lock {resource:?} before the command began: {cause}; the command was not started"
+            "lost the lock {resource} before the command began: {cause}; the command was not started"
         )
     }
 
     fn why_with(&self, guard: &LeaseGuard, ending: &str) -> String {
-        let resource = guard.resource().as_str();
+        let resource = guard.resource().quoted();
         if let Some(Trouble { since, why }) = &self.trouble {
             let since = Shown(since.elapsed());
-            let named = format!("extend the lock {resource:?}: ");
+            let named = format!("extend the lock {resource}: ");
             let why = why.strip_prefix(&named).unwrap_or(why);
             return format!(
-                "lost the lock {resource:?} while the command ran: it could not be extended for {since}: {why}; {ending}"
+                "lost the lock {resource} while the command ran: it could not be extended for {since}: {why}; {ending}"
             );
         }
         let cause = match &self.told {
@@ -158,17 +158,17 @@ impl Story {
             (Some(cause @ LossCause::Gone { .. }), _) => {
                 let departure = self.departure();
                 format!(
-                    "lost the lock {resource:?} while the command ran: {cause}{departure}; {ending}"
+                    "lost the lock {resource} while the command ran: {cause}{departure}; {ending}"
                 )
             }
             (_, Some(most)) => format!(
-                "the lock {resource:?} may be held for {} (--max-hold), and the command has to be gone before that: \
+                "the lock {resource} may be held for {} (--max-hold), and the command has to be gone before that: \
                  it ran for {}; {ending}",
                 Shown(most),
                 Shown(self.begun.elapsed())
             ),
             _ => format!(
-                "lost the lock {resource:?} while the command ran: the lease ended before it could \
+                "lost the lock {resource} while the command ran: the lease ended before it could \
                  be extended (was this machine suspended, or leasehold stopped?); {ending}"
             ),
         }

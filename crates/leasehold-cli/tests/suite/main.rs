@@ -23,6 +23,7 @@ mod process;
 mod scripts;
 mod sentinels;
 mod servers;
+mod several;
 mod support;
 #[cfg(target_os = "linux")]
 mod terminal;

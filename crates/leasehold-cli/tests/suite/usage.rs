@@ -33,7 +33,7 @@ fn a_duration_without_unit_is_refused_with_the_way_out() {
 fn an_empty_resource_is_refused() {
     refused(
         &["run", "", "--", "true"],
-        "invalid value '' for '<RESOURCE>': the resource's name is empty",
+        "invalid value '' for '<RESOURCE>...': the resource's name is empty",
     );
 }
 
@@ -65,7 +65,7 @@ fn a_missing_command_is_refused() {
     refused(
         &["run", "demo"],
         "the following required arguments were not provided:\n  <COMMAND>...\n\nUsage: leasehold \
-         run [OPTIONS] <RESOURCE> -- <COMMAND>...",
+         run [OPTIONS] <RESOURCE>... -- <COMMAND>...",
     );
 }
 
@@ -138,7 +138,11 @@ fn help_teaches_by_examples() {
 #[test]
 fn a_command_without_its_dashes_is_told_where_they_go() {
     let user = User::new();
-    for words in [&["run", "x", "true"][..], &["elect", "x", "make", "-j"]] {
+    for words in [
+        &["run", "x", "true"][..],
+        &["run", "-w", "3s", "x", "sh", "-c", "true"],
+        &["elect", "x", "make", "-j"],
+    ] {
         let seen = user.run(words).end();
         seen.assert_says(
             2,
@@ -146,8 +150,29 @@ fn a_command_without_its_dashes_is_told_where_they_go() {
         );
     }
     // An option is none, and these run nothing.
-    for words in [&["run", "x", "--bad"][..], &["hold", "x", "true"]] {
+    for words in [
+        &["run", "x", "--bad"][..],
+        &["run", "-w", "3s", "x", "--bad"],
+        &["run", "x", "y", "--bad", "--", "true"],
+        &["run", "x"],
+        &["hold", "x", "true"],
+    ] {
         let seen = user.run(words).end();
         assert!(!seen.stderr.contains("before the command"), "{seen:?}");
+    }
+}
+
+#[test]
+fn a_command_that_takes_one_name_says_which_take_several() {
+    let user = User::new();
+    let tip = "tip: this takes one name; `run`, `hold` and `acquire` lock several together";
+    for words in [
+        &["status", "a", "b"][..],
+        &["wait", "a", "b"],
+        &["force-release", "a", "b"],
+        &["elect", "a", "b", "--", "true"],
+    ] {
+        let seen = user.run(words).end();
+        seen.assert_says(2, &["unexpected argument 'b' found", tip]);
     }
 }

@@ -27,7 +27,7 @@ pub(super) async fn run(nodes: &Nodes, arguments: &ElectArguments) -> Result<Exi
     let lock = &arguments.lock;
     let builder = nodes.to_look_at(&lock.place.agreement)?;
     let watcher = builder.operator();
-    let watcher = watcher.and_then(|operator| operator.look_on(&lock.resource));
+    let watcher = watcher.and_then(|operator| operator.look_on(lock.resource().as_str()));
     let mut watcher = watcher.map_err(|error| nodes.wrong(&error))?;
     let (mut told, mut sight) = (None, Sight::begin(Instant::now()));
     loop {
@@ -40,7 +40,7 @@ pub(super) async fn run(nodes: &Nodes, arguments: &ElectArguments) -> Result<Exi
             () = sleep_until(sight.settles()), if told.as_ref() != Some(&sight.leader) => {
                 let leader = &sight.leader;
                 output::data(match arguments.json {
-                    true => leader.json(&lock.resource),
+                    true => leader.json(lock.resource().as_str()),
                     false => leader.line(),
                 })?;
                 told = Some(leader.clone());

@@ -118,7 +118,22 @@ fn names_that_cannot_be_locked_are_refused() {
         Bad::new(&["hold", ""], 2, "the resource's name is empty"),
         Bad::new(&["acquire", &long], 2, "the resource's name"),
         Bad::new(&["run", "demo"], 2, "required arguments were not provided"),
-        Bad::new(&["run", "demo", "true"], 2, "unexpected argument 'true'"),
+        Bad::new(
+            &["run", "demo", "true"],
+            2,
+            "required arguments were not provided",
+        ),
+        Bad::new(
+            &["elect", "a\nb", "--", "true"],
+            2,
+            r"the control character '\n' at byte 1",
+        ),
+        Bad::new(&["hold", "a\n\nb"], 2, "the resource's name is empty"),
+        Bad::new(&["acquire", "a", "b\r"], 2, r"the control character '\r'"),
+        run(
+            &["--fair", "other"],
+            "nobody queues for several names that are locked together: leave `fair` out",
+        ),
         Bad::new(
             &["run", "--", "true"],
             2,
@@ -126,6 +141,18 @@ fn names_that_cannot_be_locked_are_refused() {
         ),
     ];
     cases.iter().for_each(Bad::check);
+    let many: Vec<String> = (0..65).map(|number| number.to_string()).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let too_many = "65 names are to be locked together, at most 64 are allowed";
+    Bad::new(&[&["hold"], &many[..]].concat(), 2, too_many).check();
+    run(&many[..64], too_many).check();
+    let long: Vec<String> = ('a'..='i')
+        .map(|name| name.to_string().repeat(1024))
+        .collect();
+    let long: Vec<&str> = long.iter().map(String::as_str).collect();
+    let too_long = "the names that are to be locked together have 9216 bytes, at most 8192 are";
+    let words = [&["release", "--owner", "x"], &long[..]].concat();
+    Bad::new(&words, 2, too_long).check();
 }
 
 #[test]
