@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | one at a time on many machines, also when a server is gone | **fenced**: [`Mutex`], by `.nodes([…])` with three or five independent addresses | nothing; if in doubt, this one |
 //! | waiters served first come, first served, on all machines | **fair**: the same, with [`LockOptions::fair`] | a request more for each acquisition |
+//! | several names at once, all or none | **together**: the same, by [`LockManager::mutex_all`] | waiting until all are free at the same time |
 //! | nodes that see nothing but Redlock's own keys | **plain**: `Mutex<Plain>`, by [`ManagerBuilder::build_plain`] | no fencing tokens, and nobody guards against nodes that forget |
 //! | one at a time among the processes of one machine | **file**: `.file(path)` | nothing beyond the machine |
 //! | one process: examples, first steps | **memory**: `.memory(3)`; for tests the feature `testing` | nothing beyond the process |
@@ -34,6 +35,7 @@
 //! | one piece of work, once at a time | [`Mutex::hold`] | `long_job` |
 //! | the same, without `async` | [`blocking`] | `blocking_job` |
 //! | skip it if somebody else is at it | [`Mutex::try_acquire`] | `test_my_job` |
+//! | take from one account and give to another | [`LockManager::mutex_all`] | `several_names` |
 //! | migrate at deployment, while the others wait | [`Mutex::acquire_within`] | `migration` |
 //! | lead until told otherwise | [`LockOptions::tries_unlimited`], [`LeaseGuard::run`] | `leader` |
 //! | write what must not be overwritten by a late holder | [`fence`], [`LeaseGuard::fencing_token`] | `fenced_write`; `examples/axum-sqlx` of the repository, a web service |
