@@ -12,7 +12,7 @@ await serve({
   async lock(key, ttl, tries) {
     const redlock = new Redlock(clients, { retryCount: tries - 1, retryDelay: 10, retryJitter: 5 });
     redlock.on("clientError", (error) => console.error(error.message));
-    held = await redlock.lock(key, ttl);
+    held = await redlock.lock(key.split(","), ttl);
     return { value: held.value, validity: held.expiration - Date.now() };
   },
   async unlock() {

@@ -14,7 +14,7 @@ await serve({
   },
   async lock(key, ttl, tries) {
     const settings = { retryCount: tries - 1, retryDelay: 10, retryJitter: 5 };
-    held = await redlock.acquire([key], ttl, settings);
+    held = await redlock.acquire(key.split(","), ttl, settings);
     return { value: held.value, validity: held.expiration - Date.now() };
   },
   async unlock() {

@@ -3,6 +3,7 @@
 mod exclude;
 mod extend;
 mod late;
+mod several;
 mod take_over;
 mod versions;
 mod wake;
@@ -34,12 +35,13 @@ pub(crate) enum Scenario {
     OneNode,
     FiveNodes,
     Extend,
+    Several,
     Versions,
     Mix,
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Exclude,
         Self::TakeOver,
         Self::Wake,
@@ -48,6 +50,7 @@ impl Scenario {
         Self::OneNode,
         Self::FiveNodes,
         Self::Extend,
+        Self::Several,
         Self::Versions,
         Self::Mix,
     ];
@@ -62,6 +65,7 @@ impl Scenario {
             Self::OneNode => "one-node",
             Self::FiveNodes => "five-nodes",
             Self::Extend => "extend",
+            Self::Several => "several",
             Self::Versions => "versions",
             Self::Mix => "mix",
         }
@@ -93,12 +97,18 @@ impl Scenario {
             Self::OneDown => {
                 "`exclude` and the taking of what is free, with one of three nodes dead"
             }
-            Self::OneNode => "`exclude` and a short `mix` of those who lock by quorum, on one node",
+            Self::OneNode => {
+                "`exclude` and a short `mix` of those who lock by quorum, on one node, and `several` there"
+            }
             Self::FiveNodes => {
                 "`exclude` and a short `mix` of those who lock by quorum, on five nodes"
             }
             Self::Extend => {
                 "an extended lease goes on keeping the other side out, and an extension that comes too late changes nothing"
+            }
+            Self::Several => {
+                "names that are locked together, all or none, by those who can: who has some of them keeps out all who want \
+                 one of these, and leaves nothing where it is refused; a short `mix` of sets with one name in common"
             }
             Self::Versions => {
                 "of leasehold's own versions: each is woken by the other's release, goes on with what the other left, and has \
@@ -120,6 +130,9 @@ impl Check {
 
     /// Whether it makes sense for a peer.
     pub(crate) fn is_for(&self, peer: &Peer) -> bool {
+        if self.is_about_several() && !peer.several {
+            return false;
+        }
         match self.scenario {
             Scenario::OneDown | Scenario::OneNode | Scenario::FiveNodes => {
                 peer.nodes == Nodes::Quorum
@@ -131,6 +144,12 @@ impl Check {
             Scenario::Extend => peer.extends || !self.name.starts_with("their-"),
             _ => true,
         }
+    }
+}
+
+impl Check {
+    fn is_about_several(&self) -> bool {
+        self.scenario == Scenario::Several || self.name.starts_with("several-")
     }
 }
 
@@ -197,6 +216,21 @@ pub(crate) const CHECKS: &[Check] = &[
         run: |scene| scene.short_mix(),
     },
     Check {
+        scenario: Scenario::OneNode,
+        name: "several-theirs-keeps-us-out",
+        run: several::theirs_keeps_us_out,
+    },
+    Check {
+        scenario: Scenario::OneNode,
+        name: "several-ours-keeps-them-out",
+        run: several::ours_keeps_them_out,
+    },
+    Check {
+        scenario: Scenario::OneNode,
+        name: "several-no-increment-is-lost",
+        run: several::no_increment_is_lost,
+    },
+    Check {
         scenario: Scenario::FiveNodes,
         name: "theirs-keeps-us-out",
         run: exclude::theirs_keeps_us_out,
@@ -230,6 +264,21 @@ pub(crate) const CHECKS: &[Check] = &[
         scenario: Scenario::Extend,
         name: "our-late-extension-spares-theirs",
         run: extend::our_late_extension_spares_theirs,
+    },
+    Check {
+        scenario: Scenario::Several,
+        name: "theirs-keeps-us-out",
+        run: several::theirs_keeps_us_out,
+    },
+    Check {
+        scenario: Scenario::Several,
+        name: "ours-keeps-them-out",
+        run: several::ours_keeps_them_out,
+    },
+    Check {
+        scenario: Scenario::Several,
+        name: "no-increment-is-lost",
+        run: several::no_increment_is_lost,
     },
     Check {
         scenario: Scenario::Versions,
@@ -288,10 +337,13 @@ mod tests {
         let of_versions = |check: &&Check| check.scenario == Scenario::Versions;
         let others = CHECKS.len() - CHECKS.iter().filter(of_versions).count();
         assert_eq!(count("node-redlock4"), others);
+        assert_eq!(count("node-redlock5"), others);
+        let of_several = 6;
+        assert_eq!(count("redsync"), others - of_several);
         // On one node only.
-        let of_quorums = 8;
+        let of_quorums = 8 + of_several;
         assert_eq!(count("redis-py"), others - of_quorums);
-        assert_eq!(count("redlock-py"), others - 2);
+        assert_eq!(count("redlock-py"), others - of_several - 2);
         assert_eq!(count("php-lock"), others - of_quorums - 2);
         assert_eq!(count("earlier-fenced"), CHECKS.len() - of_quorums);
         assert_eq!(count("earlier-plain-one"), CHECKS.len() - of_quorums - 2);

@@ -320,6 +320,7 @@ mod tests {
         key: "{}",
         kept: Kept::Value,
         extends: false,
+        several: false,
     };
 
     #[test]

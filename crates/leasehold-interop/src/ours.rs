@@ -36,6 +36,9 @@ impl Kind {
     }
 }
 
+/// What stands between names that are locked together.
+pub(crate) const SEVERAL: &str = ",";
+
 /// A manager of locks.
 #[derive(Clone, Debug)]
 pub(crate) enum Ours {
@@ -68,13 +71,14 @@ impl Ours {
         patience: Duration,
     ) -> Result<Lease, AcquireError> {
         const FIT: &str = "names and options are chosen here, and fit";
+        let names = resource.split(SEVERAL);
         match self {
             Self::Plain(manager) => {
-                let mutex = manager.mutex_with(resource, options).expect(FIT);
+                let mutex = manager.mutex_all_with(names, options).expect(FIT);
                 block_on(mutex.acquire_within(patience)).map(Lease::Plain)
             }
             Self::Fenced(manager) => {
-                let mutex = manager.mutex_with(resource, options).expect(FIT);
+                let mutex = manager.mutex_all_with(names, options).expect(FIT);
                 block_on(mutex.acquire_within(patience)).map(Lease::Fenced)
             }
         }

@@ -20,6 +20,8 @@ pub(crate) struct Peer {
     pub(crate) kept: Kept,
     /// Whether a lease can be extended by the caller.
     pub(crate) extends: bool,
+    /// Whether several names can be locked by one request.
+    pub(crate) several: bool,
 }
 
 /// How it is run.

@@ -6,7 +6,7 @@ use crate::{
     install::Installed,
     mix::{Figures, Mix},
     moment::until,
-    ours::{Kind, Lease, Ours},
+    ours::{Kind, Lease, Ours, SEVERAL},
     peer::Kept,
     protocol::Answer,
     shim::Shim,
@@ -128,7 +128,7 @@ impl Scene<'_> {
     /// Our lease is whole: valid, and under the key on every node.
     pub(crate) fn we_still_hold(&self, lease: &Lease) -> Fallible<()> {
         let ours = String::from_utf8_lossy(lease.owner().as_bytes());
-        let values = self.nodes.values(&self.resource)?;
+        let values = self.values()?;
         if values.iter().any(|value| value.as_deref() != Some(&*ours)) {
             return Err(format!("our lock was taken from us: the nodes have {values:?}").into());
         }
@@ -152,7 +152,7 @@ impl Scene<'_> {
     /// The key has ended on every node.
     pub(crate) fn wait_for_the_end(&self) -> Fallible<()> {
         let ended = until(LONG, || {
-            let values = self.nodes.values(&self.resource).ok()?;
+            let values = self.values().ok()?;
             values.iter().all(Option::is_none).then_some(())
         });
         Ok(ended.ok_or("the key did not end with its TTL")?)
@@ -160,7 +160,7 @@ impl Scene<'_> {
 
     /// The value that a quorum has, while nobody else has anything.
     fn the_value(&self) -> Fallible<String> {
-        let values = self.nodes.values(&self.resource)?;
+        let values = self.values()?;
         let mut there = values.iter().flatten();
         let first = there.clone().next();
         match first {
@@ -176,6 +176,19 @@ impl Scene<'_> {
                 Err(format!("no quorum of the nodes has `{resource}`: {values:?}").into())
             }
         }
+    }
+
+    /// What stands under the key on each node; under several, if it is not the same everywhere, all of it.
+    fn values(&self) -> Fallible<Vec<Option<String>>> {
+        let mut all: Option<Vec<Option<String>>> = None;
+        for key in self.resource.split(SEVERAL) {
+            let values = self.nodes.values(key)?;
+            all = Some(match all {
+                None => values,
+                Some(before) => before.into_iter().zip(values).map(same).collect(),
+            });
+        }
+        Ok(all.unwrap_or_default())
     }
 
     fn is_quorum(&self, values: &[Option<String>]) -> bool {
@@ -209,6 +222,14 @@ impl Scene<'_> {
             resource: &self.resource,
         };
         mix.run(time)
+    }
+}
+
+/// What stands under two keys, if it is the same.
+fn same((one, other): (Option<String>, Option<String>)) -> Option<String> {
+    match one == other {
+        true => one,
+        false => Some(format!("{one:?} beside {other:?}")),
     }
 }
 

@@ -37,12 +37,14 @@ pub(crate) const PEERS: &[Peer] = &[
         name: "node-redlock4",
         about: "redlock 4.2.0 from npm, on ioredis",
         means: Means::Npm(&["redlock@4.2.0", IOREDIS]),
+        several: true,
         ..REDLOCK
     },
     Peer {
         name: "node-redlock5",
         about: "redlock 5.0.0-beta.2 from npm, on ioredis",
         means: Means::Npm(&["redlock@5.0.0-beta.2", IOREDIS]),
+        several: true,
         ..REDLOCK
     },
     Peer {
@@ -255,6 +257,7 @@ const REDLOCK: Peer = Peer {
     key: "{}",
     kept: Kept::Value,
     extends: true,
+    several: false,
 };
 
 /// Which of its locks, the shim knows by the name of the peer.
