@@ -1,7 +1,7 @@
 //! Who is measured.
 
 use crate::{Fallible, effort::Effort};
-use leasehold::{Fenced, LeaseGuard, LockManager, LockOptions, Plain};
+use leasehold::{Fenced, LeaseGuard, LockManager, LockOptions, Mode, Plain};
 use leasehold_servers::ServerSet;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{Mutex, OwnedMutexGuard};
@@ -127,6 +127,17 @@ pub(crate) enum Locker {
     InProcess(Arc<Mutex<()>>),
 }
 
+/// What an earlier library has not got, with which `--against` builds this program. Where a library has it, its own comes
+/// first.
+#[expect(dead_code, reason = "this library has it")]
+trait Together<M: Mode> {
+    fn mutex_all(&self, _: &[String]) -> Fallible<leasehold::Mutex<M>> {
+        Err("this library locks no names together".into())
+    }
+}
+
+impl<M: Mode> Together<M> for LockManager<M> {}
+
 /// A lock in somebody's hands.
 #[must_use = "it has to be released"]
 pub(crate) enum Held {
@@ -144,6 +155,17 @@ impl Locker {
             Self::Fenced(manager) => Held::Fenced(manager.mutex(name)?.acquire().await?),
             Self::Rslock(manager) => Held::Rslock(manager.acquire(name, TTL).await?),
             Self::InProcess(mutex) => Held::InProcess(Arc::clone(mutex).lock_owned().await),
+        })
+    }
+
+    /// Acquires several names together, all or none, which the other library cannot.
+    pub(crate) async fn acquire_all(&self, names: &[String]) -> Fallible<Held> {
+        Ok(match self {
+            Self::Plain(manager) => Held::Plain(manager.mutex_all(names)?.acquire().await?),
+            Self::Fenced(manager) => Held::Fenced(manager.mutex_all(names)?.acquire().await?),
+            Self::Rslock(_) | Self::InProcess(_) => {
+                return Err("only ours locks several names together".into());
+            }
         })
     }
 

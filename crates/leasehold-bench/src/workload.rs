@@ -11,6 +11,7 @@ pub(crate) mod names;
 mod peers;
 pub(crate) mod processes;
 mod sent;
+mod several;
 mod tasks;
 mod throughput;
 mod votes;
@@ -40,7 +41,7 @@ impl fmt::Debug for Workload {
 }
 
 /// All of them, in the order in which they are run.
-pub(crate) static WORKLOADS: [Workload; 14] = [
+pub(crate) static WORKLOADS: [Workload; 15] = [
     Workload {
         name: "latency",
         title: "One task",
@@ -51,6 +52,16 @@ pub(crate) static WORKLOADS: [Workload; 14] = [
         references: &["bare", "rslock"],
         run: latency::run,
         bars: |_| bars::latency(),
+    },
+    Workload {
+        name: "several",
+        title: "Ten names together",
+        about: "One task locks and unlocks new keys that nobody else wants: one, then ten that are locked together, all or \
+                none, in turns.",
+        headline: several::TEN,
+        references: &[],
+        run: several::run,
+        bars: |_| bars::several(),
     },
     Workload {
         name: "throughput",

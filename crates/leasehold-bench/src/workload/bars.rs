@@ -1,6 +1,9 @@
 //! What leasehold is to reach in each workload.
 
-use super::peers::PEERS;
+use super::{
+    peers::PEERS,
+    several::{ONE, TEN},
+};
 use crate::{
     bar::Bar,
     effort::Effort,
@@ -19,6 +22,13 @@ pub(super) fn latency() -> Vec<Bar> {
         ]
     })
     .collect()
+}
+
+pub(super) fn several() -> Vec<Bar> {
+    let both = ["1 node", "5 nodes"].into_iter();
+    let bar = |setting, who| Bar::new(setting, who, TEN).over_figure(who, ONE);
+    both.flat_map(|setting| OURS.map(|who| bar(setting, who).at_most(2.0)))
+        .collect()
 }
 
 pub(super) fn throughput() -> Vec<Bar> {
