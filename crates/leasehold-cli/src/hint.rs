@@ -84,7 +84,7 @@ pub(crate) fn by_fault(faults: &[NodeFault], nodes: &Nodes) -> Option<String> {
 const LOOPBACK: [&str; 3] = ["127.", "localhost:", "[::1]:"];
 
 /// What a server says, and what to do about it.
-const REMEDIES: [(&str, &str); 18] = [
+const REMEDIES: [(&str, &str); 19] = [
     (
         "maxmemory-policy",
         "on the server: CONFIG SET maxmemory-policy noeviction, and the same in its configuration",
@@ -109,6 +109,10 @@ const REMEDIES: [(&str, &str); 18] = [
         "list each server once: it has one vote, whatever its address",
     ),
     ("with another configuration", SAY_THE_SAME),
+    (
+        "locked together behind a proxy",
+        "give the servers' own addresses, or lock one name that stands for all, everywhere",
+    ),
     (
         "NOAUTH",
         "give the password in LEASEHOLD_NODES (redis://user:password@host), or in password_file or nodes_file of the \

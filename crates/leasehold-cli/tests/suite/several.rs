@@ -1,7 +1,7 @@
 //! Several names that are locked together: all or none, on servers and on this machine alone.
 
 use crate::support::{Running, Seen, Test, User, lives, wait_until};
-use leasehold_servers::{ServerSet, require_server};
+use leasehold_servers::{HaProxy, Nutcracker, Server, ServerSet, require_server, skip};
 use rustix::process::Signal;
 use std::{fs, thread};
 
@@ -374,4 +374,37 @@ fn other_data_under_one_of_the_names_is_no_lock() {
         seen.assert_says(2, &["\"b\" is a hash, not a lock"]);
     }
     assert!(site.is_free(&["a"]));
+}
+
+#[test]
+fn a_proxy_that_may_spread_names_is_told_and_a_balancer_before_one_server_is_no_hindrance() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let user = User::new();
+    let run = |url: &str, names: &[&str]| {
+        let words = [&["run", "-n"], names, &["--", "true"]].concat();
+        user.run(&words).env("LEASEHOLD_NODES", url).end()
+    };
+    if Nutcracker::find().is_none() {
+        skip("no nutcracker");
+    } else {
+        let nutcracker = Nutcracker::start(&[server.port()]).expect("it starts");
+        let url = format!("redis://127.0.0.1:{}", nutcracker.ports()[0]);
+        assert_eq!(run(&url, &["a"]).code, 0);
+        let says = [
+            "leasehold: cannot lock \"a\", \"b\": ",
+            "several names cannot be locked together behind a proxy",
+            "hint: give the servers' own addresses, or lock one name that stands for all",
+        ];
+        run(&url, &["a", "b"]).assert_says(122, &says);
+    }
+    if HaProxy::find().is_none() {
+        return skip("no haproxy");
+    }
+    // The first one is agreed to have another address.
+    let server = Server::start().expect("it starts");
+    let haproxy = HaProxy::before(&[server.port()])
+        .start()
+        .expect("it starts");
+    run(&haproxy.url(), &["a", "b"]).assert(0, "", "");
 }
