@@ -173,10 +173,10 @@ fn one_of_five_servers_may_die_while_many_contend_for_several_names() {
 }
 
 /// Each name has a counter that is read, and written a moment later. Six processes lock two or three names at a time, in
-/// every order.
+/// every order, and a seventh one of them alone.
 fn contend(site: &Site, half_way: impl FnOnce()) {
     const ROUNDS: usize = 6;
-    let sets = ["a b", "b c", "c a", "c b a", "d a", "b d"];
+    let sets = ["a b", "b c", "c a", "c b a", "d a", "b d", "b"];
     for name in ["a", "b", "c", "d"] {
         fs::write(site.path(name), "0").expect("it is ours");
     }
@@ -188,21 +188,22 @@ fn contend(site: &Site, half_way: impl FnOnce()) {
         let seen = site.end(&words);
         assert_eq!(seen.code, 0, "{names:?}: {seen:?}");
     };
-    let rounds = |count: usize| {
-        thread::scope(|scope| {
-            for set in sets {
-                let names: Vec<&str> = set.split(' ').collect();
-                scope.spawn(move || (0..count).for_each(|_| one(&names)));
-            }
-        });
+    let counted = |name: &str| {
+        let count = fs::read_to_string(site.path(name)).expect("it was written");
+        count.trim().parse::<usize>().ok()
     };
-    rounds(ROUNDS / 2);
-    half_way();
-    rounds(ROUNDS - ROUNDS / 2);
+    let wanted = |name: &str| sets.iter().filter(|set| set.contains(name)).count() * ROUNDS;
+    thread::scope(|scope| {
+        for set in sets {
+            let names: Vec<&str> = set.split(' ').collect();
+            scope.spawn(move || (0..ROUNDS).for_each(|_| one(&names)));
+        }
+        // A counter that is being written is empty.
+        wait_until(|| counted("b").is_some_and(|count| count >= wanted("b") / 2));
+        half_way();
+    });
     for name in ["a", "b", "c", "d"] {
-        let wanted = sets.iter().filter(|set| set.contains(name)).count() * ROUNDS;
-        let counted = fs::read_to_string(site.path(name)).expect("it was written");
-        assert_eq!(counted.trim(), wanted.to_string(), "{name}");
+        assert_eq!(counted(name), Some(wanted(name)), "{name}");
     }
 }
 
@@ -210,7 +211,7 @@ fn contend(site: &Site, half_way: impl FnOnce()) {
 fn what_a_shell_is_told_of_several_names_is_what_others_take() {
     let site = Site::on_servers(3);
     let names = ["plain", "it's $(false)", "%s -n", "back\\slash"];
-    let seen = site.end(&[&["acquire", "--ttl", "5s"], &names[..]].concat());
+    let seen = site.end(&[&["acquire"], &names[..]].concat());
     assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
     assert_eq!(seen.stdout.lines().count(), 4, "a line each: {seen:?}");
     // By `eval`, by a file, by an environment variable, and by `$(…)`.
@@ -218,8 +219,8 @@ fn what_a_shell_is_told_of_several_names_is_what_others_take() {
     fs::write(&file, &seen.stdout).expect("it is ours");
     let script = "eval \"$(cat \"$1\")\"; export LEASEHOLD_RESOURCE\n\
                   printenv LEASEHOLD_RESOURCE > \"$1.names\"\n\
-                  \"$0\" extend --ttl 20s --owner \"$LEASEHOLD_OWNER\" \"$LEASEHOLD_RESOURCE\" > /dev/null || exit 1\n\
-                  \"$0\" extend --ttl 20s --owner \"$LEASEHOLD_OWNER\" \"$(cat \"$1.names\")\" || exit 2\n\
+                  \"$0\" extend --ttl 30s --owner \"$LEASEHOLD_OWNER\" \"$LEASEHOLD_RESOURCE\" > /dev/null || exit 1\n\
+                  \"$0\" extend --ttl 30s --owner \"$LEASEHOLD_OWNER\" \"$(cat \"$1.names\")\" || exit 2\n\
                   printf '%s' \"$LEASEHOLD_RESOURCE\" > \"$1.here\"";
     let shell = site.user.run_in(
         "sh",
