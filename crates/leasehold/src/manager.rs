@@ -116,8 +116,9 @@ impl<M: Mode> LockManager<M> {
     /// What wants many names that others want too may wait long: it is granted when all are free at the same time, and
     /// nobody makes room for it. Nobody can [queue](LockOptions::fair) for several names.
     ///
-    /// The nodes need scripts, as those of fenced locks do; where they have none, and behind a proxy, which may keep the names on different servers,
-    /// [`acquire`](Mutex::acquire) fails with a sentence that says so.
+    /// The nodes need scripts, as those of fenced locks do. Where they run none, and behind a proxy that reads what it passes on
+    /// and may keep the names on different servers, as twemproxy does, [`acquire`](Mutex::acquire) fails with a sentence
+    /// that says so.
     ///
     /// # Errors
     /// [`ConfigError::Resource`] if the names cannot be used, [`ConfigError::UnfairTogether`] if locks of this manager are

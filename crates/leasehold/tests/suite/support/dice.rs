@@ -32,7 +32,9 @@ impl Dice {
         let token = FencingToken::new(number).expect("in range");
         let proposal = Some(token).filter(|_| self.roll(5) > 0);
         // Nobody queues for several names.
-        let place = self.place().filter(|_| !resource.is_several() && self.roll(2) == 0);
+        let place = self
+            .place()
+            .filter(|_| !resource.is_several() && self.roll(2) == 0);
         match self.roll(11) {
             3 => Request::Repair {
                 resource,
