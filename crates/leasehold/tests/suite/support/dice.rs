@@ -31,10 +31,7 @@ impl Dice {
         let number = self.pick(&[1, 1, 1, 1, 1, 1_700_000_000_000_000]) + self.roll(50);
         let token = FencingToken::new(number).expect("in range");
         let proposal = Some(token).filter(|_| self.roll(5) > 0);
-        // Nobody queues for several names.
-        let place = self
-            .place()
-            .filter(|_| !resource.is_several() && self.roll(2) == 0);
+        let place = self.place_for(&resource);
         match self.roll(11) {
             3 => Request::Repair {
                 resource,
@@ -82,6 +79,12 @@ impl Dice {
                 keep: None,
             },
         }
+    }
+
+    /// Half of those who want one name wait for it in a queue. Nobody queues for several.
+    fn place_for(&mut self, resource: &Resource) -> Option<Place> {
+        let place = self.place().filter(|_| self.roll(2) == 0);
+        place.filter(|_| !resource.is_several())
     }
 
     fn resource(&mut self) -> Resource {
