@@ -72,9 +72,12 @@ pub(crate) fn run(orders: &Orders) -> ExitCode {
     let result = match orders.kind {
         Kind::Reckless(missing) => reckless::run(orders, missing),
         Kind::Plain => plain(orders),
-        Kind::Careful | Kind::Trusting | Kind::Unguarded | Kind::Credulous | Kind::Tokenless => {
-            fenced(orders)
-        }
+        Kind::Careful
+        | Kind::Several
+        | Kind::Trusting
+        | Kind::Unguarded
+        | Kind::Credulous
+        | Kind::Tokenless => fenced(orders),
     };
     match result {
         Ok(never) => match never {},
@@ -206,7 +209,13 @@ impl<'a, M: Mode> Client<'a, M> {
     /// If the journal cannot be written, or the lock failed in a way that no trouble around it explains.
     async fn contend(&mut self, manager: &LockManager<M>) -> Result<(), Failure> {
         let mutexes = RESOURCES.map(|resource| manager.mutex(resource));
-        let mutexes = mutexes.into_iter().collect::<Result<Vec<Mutex<M>>, _>>()?;
+        let mut mutexes = mutexes.into_iter().collect::<Result<Vec<Mutex<M>>, _>>()?;
+        if self.orders.kind == Kind::Several {
+            let [a, b, c] = RESOURCES;
+            for two in [[a, b], [b, c], [c, a]] {
+                mutexes.push(manager.mutex_all(two)?);
+            }
+        }
         loop {
             let mutex = &mutexes[self.draw.below(mutexes.len())];
             let begun = Moment::now();
@@ -230,7 +239,7 @@ impl<'a, M: Mode> Client<'a, M> {
             valid_until: promised,
             fence: token.map(|token| Fence { begun, token }),
         };
-        self.journal.write(&entry(&guard, acquired))?;
+        note(&mut self.journal, &guard, acquired)?;
         let until = Moment::now().plus(hold_time(&mut self.draw, ttl));
         // Few enough that a long hold meets the end of what the last one promised.
         let mut extensions = self.draw.pick(&[0, 0, 0, 1, 2]);
@@ -249,11 +258,11 @@ impl<'a, M: Mode> Client<'a, M> {
                 let extended = Step::Extended {
                     valid_until: promised,
                 };
-                self.journal.write(&entry(&guard, extended))?;
+                note(&mut self.journal, &guard, extended)?;
             }
         }
         // Before the release begins: from then on another may win.
-        self.journal.write(&entry(&guard, Step::Ended))?;
+        note(&mut self.journal, &guard, Step::Ended)?;
         if self.draw.percent(70) {
             drop(guard.release().await);
         }
@@ -266,7 +275,8 @@ impl<'a, M: Mode> Client<'a, M> {
             return Ok(());
         };
         let shown = token.filter(|_| self.orders.kind != Kind::Tokenless);
-        store.write(guard.resource().as_str(), &guard.owner().to_string(), shown)
+        let mut names = guard.resource().names();
+        names.try_for_each(|name| store.write(name, &guard.owner().to_string(), shown))
     }
 }
 
@@ -304,10 +314,7 @@ fn relies<M: Mode>(
     let at = Moment::now();
     let is_valid = guard.is_valid();
     if is_valid && at >= promised {
-        journal.write(&Entry {
-            at,
-            ..entry(guard, Step::Relied)
-        })?;
+        note_at(journal, guard, Step::Relied, at)?;
     }
     Ok(is_valid)
 }
@@ -322,13 +329,26 @@ pub(crate) fn hold_time(draw: &mut Draw, ttl: Duration) -> Duration {
     }
 }
 
-fn entry<M: Mode>(guard: &LeaseGuard<M>, step: Step) -> Entry {
-    Entry {
-        at: Moment::now(),
+/// Writes down what becomes of a lease now.
+fn note<M: Mode>(journal: &mut Writer, guard: &LeaseGuard<M>, step: Step) -> io::Result<()> {
+    note_at(journal, guard, step, Moment::now())
+}
+
+/// A lease on several names is one on each of them.
+fn note_at<M: Mode>(
+    journal: &mut Writer,
+    guard: &LeaseGuard<M>,
+    step: Step,
+    at: Moment,
+) -> io::Result<()> {
+    let entry = |name: &str| Entry {
+        at,
         step,
-        resource: guard.resource().as_str().to_owned(),
+        resource: name.to_owned(),
         owner: guard.owner().to_string(),
-    }
+    };
+    let mut names = guard.resource().names();
+    names.try_for_each(|name| journal.write(&entry(name)))
 }
 
 /// All processes read the same clock, but nodes tell the time in whole milliseconds.

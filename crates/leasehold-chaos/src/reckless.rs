@@ -103,7 +103,7 @@ impl Reckless {
             valid_until,
             fence: None,
         };
-        self.write(resource, owner, acquired)?;
+        self.write_all(resource, owner, acquired)?;
         let time = match self.missing {
             // The slower the vote, the wronger the end of the validity. What was won fast makes room.
             Missing::SendTime if voted_for > self.ttl / 10 => self.ttl * 2,
@@ -122,7 +122,20 @@ impl Reckless {
         while Moment::now() < until.min(valid_until) {
             rest(Duration::from_millis(5).min(until.since(Moment::now())));
         }
-        self.write(resource, owner, Step::Ended)
+        self.write_all(resource, owner, Step::Ended)
+    }
+
+    /// Of every name that it holds, or believes to hold.
+    fn write_all(&mut self, resource: &str, owner: &str, step: Step) -> io::Result<()> {
+        self.write(resource, owner, step)?;
+        let mut names = RESOURCES
+            .iter()
+            .cycle()
+            .skip_while(|name| **name != resource);
+        match names.nth(1) {
+            Some(second) if self.missing == Missing::SecondName => self.write(second, owner, step),
+            _ => Ok(()),
+        }
     }
 
     /// Compares and deletes on every node.

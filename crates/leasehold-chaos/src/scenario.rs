@@ -71,6 +71,8 @@ pub(crate) enum Kind {
     Unguarded,
     /// The library, told to believe any sentinel (against Argument S9).
     Credulous,
+    /// The library, used as it is meant to be, by clients that want one name or two at once.
+    Several,
     /// The library without tokens and guard: plain Redlock.
     Plain,
     /// The library, used as it is meant to be, but for the token, which the store is not shown (Argument S4).
@@ -90,6 +92,8 @@ pub(crate) enum Missing {
     SendTime,
     /// Signs all its attempts with one owner (Argument S8).
     FreshOwner,
+    /// Asks for one of two names, and holds both (Argument S3).
+    SecondName,
 }
 
 /// What the nemesis does, over and over.
@@ -157,17 +161,19 @@ impl Strike {
 }
 
 impl Kind {
-    pub(crate) const ALL: [(&'static str, Self); 10] = [
+    pub(crate) const ALL: [(&'static str, Self); 12] = [
         ("careful", Self::Careful),
         ("trusting", Self::Trusting),
         ("unguarded", Self::Unguarded),
         ("credulous", Self::Credulous),
+        ("several", Self::Several),
         ("plain", Self::Plain),
         ("tokenless", Self::Tokenless),
         ("without-comparison", Self::Reckless(Missing::Comparison)),
         ("without-deadline", Self::Reckless(Missing::Deadline)),
         ("without-send-time", Self::Reckless(Missing::SendTime)),
         ("without-fresh-owner", Self::Reckless(Missing::FreshOwner)),
+        ("without-second-name", Self::Reckless(Missing::SecondName)),
     ];
 
     pub(crate) fn name(self) -> &'static str {

@@ -29,7 +29,7 @@ const GROUP: Scenario = Scenario {
 /// Where what happens is measured in TTLs, a short one lets more happen.
 const SHORT: Duration = Duration::from_millis(200);
 
-pub(super) static ALL: [Scenario; 38] = [
+pub(super) static ALL: [Scenario; 40] = [
     Scenario {
         name: "kill-clients",
         about: "clients are killed with kill -9 and started again",
@@ -60,6 +60,23 @@ pub(super) static ALL: [Scenario; 38] = [
         about: "the same; a client that won never looks at its validity again",
         clients: Kind::Reckless(Missing::Deadline),
         strikes: &[Strike::StopClients],
+        ..USUAL
+    },
+    Scenario {
+        name: "several",
+        about: "clients want one name or two at once, and are killed and stopped; servers forget",
+        law: Law::Lawful {
+            controls: &["one-of-several"],
+        },
+        clients: Kind::Several,
+        strikes: &[Strike::KillClients, Strike::StopClients, Strike::Forget],
+        ..USUAL
+    },
+    Scenario {
+        name: "one-of-several",
+        about: "a client asks for one of two names, and holds both",
+        clients: Kind::Reckless(Missing::SecondName),
+        strikes: &[Strike::KillClients],
         ..USUAL
     },
     Scenario {
