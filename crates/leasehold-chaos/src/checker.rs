@@ -144,11 +144,15 @@ fn overlaps(resource: &str, claims: &[Claim]) -> Vec<Overlap> {
 fn claims(journal: &Journal, horizon: Moment) -> Vec<(String, Claim)> {
     let latest = journal.death.unwrap_or(Moment::NEVER).min(horizon);
     let mut claims: Vec<(String, Claim)> = Vec::new();
-    // A process holds one lease at a time, and the last acquisition tells which.
+    // A process holds one lease at a time, and the last acquisition tells which: of each of its names, if it has several.
     for entry in &journal.entries {
         if entry.at >= horizon {
             break;
         }
+        let is_it = |(resource, claim): &&mut (String, Claim)| {
+            *resource == entry.resource && claim.owner == entry.owner
+        };
+        let last = claims.iter_mut().rev().find(is_it);
         match entry.step {
             Step::Acquired { valid_until, .. } => claims.push((
                 entry.resource.clone(),
@@ -160,19 +164,19 @@ fn claims(journal: &Journal, horizon: Moment) -> Vec<(String, Claim)> {
                 },
             )),
             Step::Extended { valid_until } => {
-                if let Some((_, claim)) = claims.last_mut() {
+                if let Some((_, claim)) = last {
                     // Also where the old validity was over when this was written: the holder may have
                     // been stopped between the confirmation and the line.
                     claim.until = claim.until.max(valid_until.min(latest));
                 }
             }
             Step::Relied => {
-                if let Some((_, claim)) = claims.last_mut() {
+                if let Some((_, claim)) = last {
                     claim.until = claim.until.max(entry.at.min(latest));
                 }
             }
             Step::Ended => {
-                if let Some((_, claim)) = claims.last_mut() {
+                if let Some((_, claim)) = last {
                     claim.until = claim.until.min(entry.at);
                 }
             }
