@@ -125,6 +125,11 @@ impl<T> Promise<T> {
     pub(crate) fn give(self, answer: T) {
         drop(self.0.give(answer));
     }
+
+    /// Whether anybody waits for it.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.0.is_owed()
+    }
 }
 
 impl<T> Drop for Promise<T> {

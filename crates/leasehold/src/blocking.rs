@@ -23,7 +23,8 @@
 //!
 //! # What differs
 //! * **Nobody can drop a call.** A future that is dropped gives up; a thread that waits goes on to wait. So every call but
-//!   [`lost`](LeaseGuard::lost) and [`changed`](LeaseGuard::changed) ends by itself: `acquire` after the tries of its
+//!   [`lost`](LeaseGuard::lost) and [`changed`](LeaseGuard::changed), and but [`campaign`](Election::campaign) and
+//!   [`Leaders`], ends by itself: `acquire` after the tries of its
 //!   options, for about five seconds, or when nodes vote again that may have forgotten votes; `acquire_within` when you
 //!   say. With [`tries_unlimited`](crate::LockOptions::tries_unlimited) only another thread's
 //!   [`shutdown`](LockManager::shutdown) ends it.
@@ -43,6 +44,7 @@
 //!
 //! The rest is the same, word for word: errors, options, guards that release when they are dropped, tokens.
 
+mod election;
 mod guard;
 mod manager;
 mod mutex;
@@ -50,6 +52,7 @@ mod mutex;
 mod timestamp;
 mod wait;
 
+pub use election::{Election, Leaders, Leadership};
 pub use guard::{Done, LeaseGuard};
 pub use manager::LockManager;
 pub use mutex::Mutex;

@@ -1,7 +1,7 @@
 //! Posting an operation to the shell, and being woken once.
 
 use crate::{
-    answer::{Leftover, Promise, promise},
+    answer::{Leftover, Promise, Promised, promise},
     cell::{Cell, Ended, ShellSide},
     clock::Clock,
     configuration::Configuration,
@@ -92,7 +92,16 @@ pub(crate) enum Command {
         answer: Promise<ReleaseOutcome>,
     },
     Release(OperationId),
+    LookOut(Onlooker),
     ShutDown(Promise<usize>),
+}
+
+/// Somebody who wants to be called when the key of a resource may be another one, and at this time in any case.
+#[derive(Debug)]
+pub(crate) struct Onlooker {
+    pub(crate) resource: Resource,
+    pub(crate) by: Instant,
+    pub(crate) answer: Promise<()>,
 }
 
 pub(crate) type Extended = Result<Instant, ExtendFailure>;
@@ -236,6 +245,19 @@ impl Handle {
             answer,
         });
         self.wait(RELEASE, &of, answered).await
+    }
+
+    /// Is done when the key of the resource may have become another one since, and at `by` in any case; with none if there is
+    /// no shell any more, or it was shut down.
+    pub(crate) fn look_out(&self, resource: &Resource, by: Instant) -> Promised<()> {
+        let (answer, called) = promise();
+        let resource = resource.clone();
+        self.post(Command::LookOut(Onlooker {
+            resource,
+            by,
+            answer,
+        }));
+        called
     }
 
     pub(crate) async fn shut_down(&self) -> Option<usize> {

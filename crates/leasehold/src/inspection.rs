@@ -4,6 +4,7 @@ mod sentence;
 
 use crate::{
     error::{InspectError, NodeFault, name_faults},
+    handle::Handle,
     link::NodeName,
     manager::LockManager,
     mode::Mode,
@@ -69,6 +70,22 @@ impl Inspection {
             quorum,
             nodes,
         }
+    }
+
+    /// What the nodes say to this manager now; none if it has ended.
+    pub(crate) async fn by(handle: &Handle, resource: &Resource, limit: Duration) -> Option<Self> {
+        let votes = handle.inspect(resource.clone(), limit).await?;
+        let names = handle.nodes();
+        let node_key = |(node, vote): (NodeId, Vote)| NodeKey {
+            node: names[node.index()].clone(),
+            key: Key::from_core(names, node, vote),
+            counter: None,
+        };
+        Some(Self {
+            resource: resource.clone(),
+            quorum: handle.quorum(),
+            nodes: votes.into_iter().map(node_key).collect(),
+        })
     }
 
     /// What a node said since.
@@ -295,24 +312,9 @@ impl<M: Mode> LockManager<M> {
     /// ```
     pub async fn inspect(&self, resource: &str) -> Result<Inspection, InspectError> {
         let resource = Resource::new(resource).map_err(InspectError::Resource)?;
-        let handle = self.handle();
         let limit = self.timing().node_limit();
-        let answers = handle.inspect(resource.clone(), limit).await;
-        let names = handle.nodes();
-        let node_key = |(node, vote): (NodeId, Vote)| NodeKey {
-            node: names[node.index()].clone(),
-            key: Key::from_core(names, node, vote),
-            counter: None,
-        };
-        Ok(Inspection {
-            resource,
-            quorum: handle.quorum(),
-            nodes: answers
-                .ok_or(InspectError::ShutDown)?
-                .into_iter()
-                .map(node_key)
-                .collect(),
-        })
+        let seen = Inspection::by(self.handle(), &resource, limit).await;
+        seen.ok_or(InspectError::ShutDown)
     }
 
     /// Releases the lock, whoever holds it, and the leftovers of others, on every node that answers: the

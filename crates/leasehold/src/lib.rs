@@ -37,7 +37,7 @@
 //! | skip it if somebody else is at it | [`Mutex::try_acquire`] | `test_my_job` |
 //! | take from one account and give to another | [`LockManager::mutex_all`] | `several_names` |
 //! | migrate at deployment, while the others wait | [`Mutex::acquire_within`] | `migration` |
-//! | lead until told otherwise | [`LockOptions::tries_unlimited`], [`LeaseGuard::run`] | `leader` |
+//! | lead while elected, and know who leads | [`LockManager::election`], [`Election`] | `leader` |
 //! | write what must not be overwritten by a late holder | [`fence`], [`LeaseGuard::fencing_token`] | `fenced_write`; `examples/axum-sqlx` of the repository, a web service |
 //! | go on in another process | [`LeaseGuard::hand_over`] | `hand_over` |
 //! | a job of cron, a shell script | the command: `leasehold run --no-wait nightly -- ./report.sh` | |
@@ -77,6 +77,7 @@ pub mod conformance;
 mod deadline;
 mod detached;
 mod disks;
+mod election;
 mod error;
 pub mod fence;
 mod fork;
@@ -114,6 +115,7 @@ pub use builder::ManagerBuilder;
 pub use configuration::{KeyFormat, KeyFormatError, ReservedFor, RestartGuard};
 pub use detached::DetachedLease;
 pub use disks::Disks;
+pub use election::{Election, ElectionState, Leader, Leaders, Leadership};
 #[cfg(feature = "config")]
 pub use error::SettingsError;
 pub use error::{

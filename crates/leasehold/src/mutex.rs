@@ -177,6 +177,20 @@ impl<M: Mode> Mutex<M> {
             .await
     }
 
+    pub(crate) const fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// How long a node may take to answer.
+    pub(crate) fn node_limit(&self) -> Duration {
+        self.options.lock_config().timing.node_limit()
+    }
+
+    /// Waits until the lock is won, whatever its options say about tries.
+    pub(crate) async fn acquire_untiring(&self) -> Result<LeaseGuard<M>, AcquireError> {
+        self.acquire_with(self.options.untiring(), None, None).await
+    }
+
     /// Makes one attempt to take the lock over from this owner.
     pub(crate) async fn take_over(&self, from: Owner) -> Result<LeaseGuard<M>, AcquireError> {
         self.acquire_with(self.options.once(), Some(from), None)

@@ -22,6 +22,7 @@
 mod admission;
 mod examination;
 mod listing;
+mod onlooking;
 mod operator;
 mod procedure;
 mod reconfiguration;

@@ -8,7 +8,9 @@
 mod by_number;
 mod draining;
 mod driver;
+mod hearing;
 mod instrumentation;
+mod onlookers;
 mod runner;
 mod telling;
 
@@ -23,15 +25,16 @@ use crate::{
     deadline::Deadlines,
     error::LossCause,
     handle::{self, Command, Extended, Inspected, WeakHandle},
-    health::{Healths, NodeConnection},
+    health::Healths,
     link::{Draft, Link, LinkEvent, Message},
 };
 use by_number::ByNumber;
 use draining::Answering;
 use instrumentation::{Instrumentation, Note};
 use leasehold_core::{
-    AcquireRequest, Engine, Instant, LinkChange, NodeId, Operation, OperationId, ReleaseOutcome,
+    AcquireRequest, Engine, Instant, NodeId, Operation, OperationId, ReleaseOutcome,
 };
+use onlookers::Onlookers;
 use std::{
     sync::{Arc, atomic::AtomicU64},
     task::{Context, Poll, ready},
@@ -75,6 +78,8 @@ pub(crate) struct Shell {
     pending: ByNumber<OperationId, Underway>,
     /// How many of these are leases that somebody holds.
     held: usize,
+    /// Who wants to know of changes, and nothing else.
+    onlookers: Onlookers,
     /// How late it may be turned.
     patience: Duration,
     /// When it has something to do next; the origin if it should be turned again at once.
@@ -160,12 +165,13 @@ impl Shell {
             if is_due {
                 self.look_at_timers(cx);
             }
+            let has_called = self.onlookers.call_due(now);
             // What was given to the links leaves as they are polled again.
             let is_unfinished = self.hand_over(None) | has_more | is_due;
             if self.is_done(looked_at) {
                 return Poll::Ready(());
             }
-            if is_unfinished || posted || heard_at.or(taken_at).is_some() {
+            if is_unfinished || posted || has_called || heard_at.or(taken_at).is_some() {
                 self.alarm.moved();
             }
             if told && self.is_guest {
@@ -268,6 +274,7 @@ impl Shell {
                 self.submit_for(now, operation, Underway::Extend(answer));
             }
             Command::Release(lease) => self.let_go(now, lease, Operation::Release(lease)),
+            Command::LookOut(onlooker) => self.look_out(onlooker),
             Command::ShutDown(answer) => self.shut_down(now, answer),
         }
     }
@@ -360,6 +367,7 @@ impl Shell {
             if let Some(instrumentation) = &mut self.instrumentation {
                 instrumentation.asked(given, send.nodes, send.tag, &send.request);
             }
+            self.onlookers.note(&send.request);
             let mut message = Message::new(send.tag, &send.request, given, &mut self.draft);
             for node in send.nodes.iter() {
                 self.answering.ask(given, node);
@@ -411,38 +419,6 @@ impl Shell {
         (heard_at, has_more)
     }
 
-    fn hear(&mut self, now: Instant, node: NodeId, event: LinkEvent) {
-        if let Some(instrumentation) = &mut self.instrumentation {
-            instrumentation.heard(now, node, &event);
-        }
-        self.answering.hear(now, node, &event);
-        match event {
-            LinkEvent::Reply(tag, vote) => {
-                self.engine.handle_reply(now, node, tag, vote);
-            }
-            LinkEvent::Clock(reading) => {
-                if let Some(step) = self.engine.handle_clock(now, node, reading) {
-                    self.healths.step(node.index(), step);
-                    if let Some(instrumentation) = &mut self.instrumentation {
-                        instrumentation.stepped(node, step);
-                    }
-                }
-            }
-            LinkEvent::Changed(resource) => {
-                self.engine.handle_hint(now, node, resource.as_ref());
-            }
-            LinkEvent::Up(id) => {
-                self.healths.connection(node.index(), NodeConnection::Up);
-                self.engine.handle_link(now, node, LinkChange::Up(id));
-            }
-            LinkEvent::Down(reason) => {
-                let down = NodeConnection::Down(reason);
-                self.healths.connection(node.index(), down);
-                self.engine.handle_link(now, node, LinkChange::Down);
-            }
-        }
-    }
-
     /// Sleeps until the next thing is due. The timer only wakes; what is due, the clock decides.
     fn sleep(&mut self, cx: &mut Context<'_>, now: Instant, until: Option<Instant>) -> Poll<()> {
         let drained = match &mut self.ending {
@@ -460,7 +436,8 @@ impl Shell {
                 Some(now.saturating_add(DRAIN_LOOK).min(*until))
             }
         };
-        let until = until.into_iter().chain(drained).min();
+        let until = until.into_iter().chain(drained);
+        let until = until.chain(self.onlookers.next()).min();
         debug_assert_eq!(
             self.held,
             self.pending.values().filter(|it| it.is_held()).count()

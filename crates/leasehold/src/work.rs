@@ -131,7 +131,7 @@ async fn hold<T, M: Mode>(
 }
 
 /// The work, unless the lease is lost before it is done.
-async fn unless_lost<T, M: Mode>(
+pub(crate) async fn unless_lost<T, M: Mode>(
     guard: &LeaseGuard<M>,
     work: impl Future<Output = T>,
 ) -> Result<T, LeaseLost> {

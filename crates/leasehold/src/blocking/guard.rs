@@ -263,6 +263,11 @@ impl<M: Mode> LeaseGuard<M> {
     #[track_caller]
     pub fn run<T>(self, work: impl FnOnce(&Self) -> T) -> Done<T> {
         let work = self.0.hold().within(|| work(&self));
+        self.done(work)
+    }
+
+    /// The end of work that came to this.
+    pub(super) fn done<T>(self, work: T) -> Done<T> {
         let lost = match self.state() {
             LeaseState::Lost(lost) => Some(lost),
             LeaseState::Released => Some(LeaseLost {

@@ -1,6 +1,6 @@
 //! The value that users keep.
 
-use super::{guard::LeaseGuard, mutex::Mutex, wait::wait};
+use super::{election::Election, guard::LeaseGuard, mutex::Mutex, wait::wait};
 use crate::{
     builder::ManagerBuilder,
     clock::Clock,
@@ -113,6 +113,27 @@ impl<M: Mode> LockManager<M> {
         options: LockOptions,
     ) -> Result<Mutex<M>, ConfigError> {
         self.0.mutex_all_with(names, options).map(Mutex::from)
+    }
+
+    /// The election of this name, with the manager's default options. Sends nothing. See
+    /// [`LockManager::election`](crate::LockManager::election).
+    ///
+    /// # Errors
+    /// As [`LockManager::election`](crate::LockManager::election).
+    pub fn election(&self, name: &str) -> Result<Election<M>, ConfigError> {
+        self.0.election(name).map(Election::from)
+    }
+
+    /// The election of this name, with options of its own. Sends nothing.
+    ///
+    /// # Errors
+    /// A [`ConfigError`] if the name cannot be used or the options do not go together.
+    pub fn election_with(
+        &self,
+        name: &str,
+        options: LockOptions,
+    ) -> Result<Election<M>, ConfigError> {
+        self.0.election_with(name, options).map(Election::from)
     }
 
     /// The nodes, in the order in which they were given.

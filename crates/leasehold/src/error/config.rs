@@ -99,6 +99,8 @@ pub enum ConfigError {
     },
     /// The owner source drops some of the random bytes: two attempts could sign alike.
     OwnerSource,
+    /// A label cannot stand beside host and process: see [`Holder::is_label`](crate::Holder::is_label).
+    Label(String),
     /// Zero tries were asked for.
     NoTries,
     /// An option that is a time was given none.
@@ -173,6 +175,10 @@ impl fmt::Display for ConfigError {
             }
             Self::OwnerSource => out.write_str(
                 "the owner source does not keep all of the random bytes; put labels behind them",
+            ),
+            Self::Label(label) => write!(
+                out,
+                "the label {label:?} cannot be used: give 1 to 64 ASCII letters, digits, spaces and `._-:/@+`"
             ),
             Self::NoTries => out.write_str("zero tries cannot acquire anything; give at least one"),
             Self::NoTime { option } => {
@@ -330,6 +336,7 @@ leasehold_core::debug_by_sentence!(ConfigError {
     Timing(inner),
     Pause { least, most },
     OwnerSource,
+    Label(inner),
     NoTries,
     NoTime { option },
     Timeout { timeout },

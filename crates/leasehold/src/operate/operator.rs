@@ -6,16 +6,18 @@ use super::{
     Examination, Former, Listing, Reconfiguration, Search, Survey, Told, Watcher, ask_all, begin,
     elsewhere,
     examination::{self, Extent, Limits},
-    listing, procedure, survey_of, watcher,
+    listing, onlooking, procedure, survey_of, watcher,
 };
 use crate::{
     builder::Operated,
+    election::Leaders,
     error::{ConfigError, ReconfigureError},
     inspection::Inspection,
     link::redis::admin_client::AdminClient,
 };
 use leasehold_core::Resource;
 use std::{future::Future, sync::Arc, time::Duration};
+use tokio::sync::watch;
 
 /// What an operator of the nodes can do with them. Made by
 /// [`ManagerBuilder::operator`](crate::ManagerBuilder::operator); making one asks nobody. Clones are cheap, and each call
@@ -353,6 +355,41 @@ impl Operator {
         let (watcher, work) = Watcher::begin(operated, resource);
         begin(work)?;
         Ok(watcher)
+    }
+
+    /// Tells who leads this election, now and after every change, to somebody who is no candidate and has no manager. As
+    /// [`Election::observe`](crate::Election::observe), but over connections of its own, to servers and files, and with what the
+    /// leader's term is at most, where nodes count: [`Leader::term_at_most`](crate::Leader::term_at_most). That may grow
+    /// within the first second of a leader, and is told again then.
+    ///
+    /// It learns of changes as [`look_on`](Self::look_on) does, and waits for no node: what the others say is told.
+    ///
+    /// # Errors
+    /// As [`look_on`](Self::look_on).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use leasehold::LockManager;
+    ///
+    /// let nodes = ["redis://db1", "redis://db2", "redis://db3"];
+    /// let mut leaders = LockManager::builder().nodes(nodes).operator()?.observe("scheduler")?;
+    /// while let Some(state) = leaders.next().await {
+    ///     println!("{state}"); // led by pid 4711 on db1, term 1767225600125 at most
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn observe(&self, election: &str) -> Result<Leaders, ConfigError> {
+        let resource = Resource::new(election)?;
+        let (watcher, work) = Watcher::begin(self.operated.clone(), resource);
+        let (tell, told) = watch::channel(None);
+        begin(async move {
+            // It ends with the thread.
+            drop(tokio::spawn(work));
+            onlooking::tell(watcher, tell).await;
+        })?;
+        Ok(Leaders::told(told))
     }
 
     pub(super) async fn ask<T, F>(

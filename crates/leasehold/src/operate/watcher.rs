@@ -54,6 +54,11 @@ impl Watcher {
         Some(self.0.borrow_and_update().clone())
     }
 
+    /// What was seen last.
+    pub(super) fn seen(&self) -> Inspection {
+        self.0.borrow().clone()
+    }
+
     /// One that has seen nothing yet, and the work behind it.
     pub(super) fn begin(
         operated: Operated,

@@ -1,6 +1,6 @@
 //! Options that go together, and the lock configs that they come to: checked once, and shared by all locks that have them.
 
-use super::LockOptions;
+use super::{LockOptions, MaxHold};
 use crate::{configuration::Configuration, error::ConfigError, mode::Mode};
 use leasehold_core::LockConfig;
 use std::{
@@ -20,6 +20,15 @@ pub(crate) struct CheckedOptions {
 }
 
 impl LockOptions {
+    /// The same for a leader: no limit where none was chosen.
+    pub(crate) fn of_leader(self) -> Self {
+        let max_hold = match self.max_hold {
+            MaxHold::Default => MaxHold::Unlimited,
+            chosen => chosen,
+        };
+        Self { max_hold, ..self }
+    }
+
     /// Checks the options for the locks of a manager with this configuration.
     pub(crate) fn checked_for<M: Mode>(
         self,
@@ -61,5 +70,23 @@ impl CheckedOptions {
             retry: self.lock_config.retry.clone().with_tries(tries),
             ..(*self.lock_config).clone()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_leader_leads_without_a_limit_unless_one_was_chosen() {
+        let most = |options: LockOptions| {
+            let lock_config = options.of_leader().lock_config();
+            lock_config.expect("they go together").policy.most_hold
+        };
+        assert_eq!(most(LockOptions::new()), None);
+        let hour = Duration::from_secs(60 * 60);
+        assert_eq!(most(LockOptions::new().max_hold(hour)), Some(hour));
+        assert_eq!(most(LockOptions::new().max_hold_unlimited()), None);
     }
 }

@@ -105,6 +105,7 @@ impl Shell {
         for id in all {
             self.cancel(now, id);
         }
+        self.onlookers.send_away();
         let end = self.drains_until(now);
         match &mut self.ending {
             ShutdownState::ShutDown(waiting, until) => {

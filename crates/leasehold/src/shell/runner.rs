@@ -4,6 +4,7 @@ use super::{
     Answering, ByNumber, MakeLink, Observers, Shell, ShutdownState,
     driver::{self, Driver},
     instrumentation::Instrumentation,
+    onlookers::Onlookers,
 };
 use crate::{
     alarm::Alarm,
@@ -80,6 +81,7 @@ pub(crate) fn spawn(
             deadlines: Deadlines::start()?,
             pending: ByNumber::default(),
             held: 0,
+            onlookers: Onlookers::default(),
             patience: driver::MOST_PATIENCE,
             rests_until: Instant::NEVER,
             operations: Arc::clone(handle.operations()),

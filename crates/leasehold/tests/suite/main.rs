@@ -9,6 +9,7 @@ mod cost;
 mod critical_sections;
 mod deposed;
 mod differential;
+mod election;
 mod examine;
 mod fair;
 mod faults_redis;
