@@ -21,8 +21,8 @@ pub(crate) enum Patience {
     Within(Duration),
     /// Until it is won, as long as a quorum of nodes can be reached.
     Forever,
-    /// Until it is won, whether or not anybody can be reached.
-    Stubborn,
+    /// Until this candidate is elected, whether or not anybody can be reached.
+    Candidate,
 }
 
 impl Patience {

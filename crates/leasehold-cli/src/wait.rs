@@ -19,7 +19,9 @@ use crate::{
     output,
     signals::Signals,
 };
-use leasehold::{AcquireError, Holder, LeaseGuard, LockManager, LockOptions, Mutex, Owner};
+use leasehold::{
+    AcquireError, Election, Holder, Leadership, LeaseGuard, LockManager, LockOptions, Mutex, Owner,
+};
 use std::time::Duration;
 use tokio::select;
 
@@ -36,7 +38,7 @@ pub(crate) struct Wait<'a> {
 }
 
 impl<'a> Wait<'a> {
-    /// The wait for a lock with these options. Without a word about it, whatever comes.
+    /// The wait for a lock with these options. Without a word about it, that of a candidate.
     pub(crate) fn new(
         manager: &'a LockManager,
         nodes: &'a Nodes,
@@ -49,7 +51,7 @@ impl<'a> Wait<'a> {
             nodes,
             lock,
             options,
-            patience: wait.map_or(Patience::Stubborn, Patience::of),
+            patience: wait.map_or(Patience::Candidate, Patience::of),
             conflict: wait.and_then(|wait| wait.conflict_exit_code),
         }
     }
@@ -140,7 +142,10 @@ impl<'a> Wait<'a> {
                 let mutex = self.mutex(Some(UNREACHABLE_FOR))?;
                 mutex.acquire_within(silence).await
             }
-            Patience::Stubborn => self.mutex(None)?.acquire_within(silence).await,
+            Patience::Candidate => {
+                let elected = self.election()?.campaign_within(silence).await;
+                elected.map(Leadership::into_guard)
+            }
         };
         let error = match (first, self.rest()) {
             (Ok(guard), _) => return Ok(guard),
@@ -187,7 +192,7 @@ impl<'a> Wait<'a> {
                 let rest = wait.saturating_sub(self.silence());
                 Some(Patience::Within(rest)).filter(|_| !rest.is_zero())
             }
-            Patience::Forever | Patience::Stubborn => Some(self.patience),
+            Patience::Forever | Patience::Candidate => Some(self.patience),
             Patience::Once => None,
         }
     }
@@ -199,7 +204,8 @@ impl<'a> Wait<'a> {
     ) -> Result<Result<LeaseGuard, AcquireError>, Failure> {
         match rest {
             Patience::Within(rest) => Ok(self.mutex(None)?.acquire_within(rest).await),
-            Patience::Once | Patience::Stubborn => Ok(self.mutex(None)?.acquire().await),
+            Patience::Once => Ok(self.mutex(None)?.acquire().await),
+            Patience::Candidate => self.campaign().await,
             Patience::Forever => {
                 let silent = if before.is_unreachable() {
                     self.silence()
@@ -210,6 +216,17 @@ impl<'a> Wait<'a> {
                 Ok(mutex.acquire().await)
             }
         }
+    }
+
+    async fn campaign(&self) -> Result<Result<LeaseGuard, AcquireError>, Failure> {
+        let elected = self.election()?.campaign().await;
+        Ok(elected.map(Leadership::into_guard))
+    }
+
+    fn election(&self) -> Result<Election, Failure> {
+        let (resource, options) = (&self.lock.resource, self.options.clone());
+        let election = self.manager.election_with(resource, options);
+        election.map_err(|error| misused(&error))
     }
 
     fn mutex(&self, unreachable_for: Option<Duration>) -> Result<Mutex, Failure> {

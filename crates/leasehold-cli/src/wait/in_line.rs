@@ -36,7 +36,7 @@ impl Wait<'_> {
             Patience::Once => self.mutex(None)?.try_acquire().await,
             Patience::Within(wait) => self.mutex(None)?.acquire_within(wait).await,
             Patience::Forever => self.mutex(Some(UNREACHABLE_FOR))?.acquire().await,
-            Patience::Stubborn => self.mutex(None)?.acquire().await,
+            Patience::Candidate => self.campaign().await?,
         })
     }
 
