@@ -9,7 +9,7 @@ pub use leaders::Leaders;
 pub use leadership::Leadership;
 pub use state::{ElectionState, Leader};
 #[cfg(feature = "redis")]
-pub(crate) use {leaders::Seen, sight::Sight};
+pub(crate) use {leaders::LeaderNews, sight::LeaderSight};
 
 use crate::{
     error::{AcquireError, ConfigError, InspectError, LeaseLost},
@@ -264,6 +264,9 @@ impl<M: Mode> Election<M> {
     /// * `lost`, which is told why the leadership was lost after the work was dropped, returns `Break`;
     /// * the campaign fails, as only trying again cannot help;
     /// * this future is dropped.
+    ///
+    /// To spawn the future where tasks must be `Send`, write `async move |leadership| …`, and let it use nothing that is a
+    /// reference or has one in it, not even a `&'static str`: compilers of today do not see that it is `Send` then.
     ///
     /// A candidate that has resigned campaigns again at once, and may be elected again: let `work` wait before it ends,
     /// or use [`fair`](LockOptions::fair), to let others lead.

@@ -252,7 +252,7 @@ impl<M: Mode> LockManager<M> {
     /// is a fork: nothing is known.
     ///
     /// Acquisitions that are waiting, or that come later, fail with
-    /// [`ShutDown`](crate::AcquireError::ShutDown). Guards that are still held keep their leases and can
+    /// [`ShutDown`](crate::AcquireError::ShutDown), and [`Leaders`](crate::Leaders) end. Guards that are still held keep their leases and can
     /// be extended and released.
     ///
     /// # Cancel safety

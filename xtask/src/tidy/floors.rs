@@ -236,10 +236,10 @@ const LIBRARY: [&[&str]; 15] = [
     &["handle", "conformance", "timestamp"],
     &["shell"],
     &["guard"],
-    &["mutex", "rwlock", "semaphore", "multi", "election"],
+    &["mutex", "rwlock", "semaphore", "multi"],
     &["manager"],
     &["detached", "hand_over", "inspection", "work"],
-    &["builder"],
+    &["builder", "election"],
     &["blocking", "config", "operate", "testing"],
 ];
 

@@ -1,6 +1,6 @@
 //! One leader after the other, for those who look on.
 
-use super::{ElectionState, sight::Sight};
+use super::{ElectionState, sight::LeaderSight};
 use crate::{handle::Handle, inspection::Inspection};
 use leasehold_core::Resource;
 use std::{
@@ -24,28 +24,28 @@ pub struct Leaders {
 #[derive(Debug)]
 enum Source {
     /// The caller, by the links of a manager.
-    Manager(Look),
+    Manager(ManagerLook),
     /// Somebody else, who tells.
     #[cfg(feature = "redis")]
-    Elsewhere(watch::Receiver<Seen>),
+    Elsewhere(watch::Receiver<LeaderNews>),
 }
 
 /// What somebody else has to tell, and what it looked at last.
 #[cfg(feature = "redis")]
-pub(crate) type Seen = Option<(ElectionState, Inspection)>;
+pub(crate) type LeaderNews = Option<(ElectionState, Inspection)>;
 
 #[derive(Debug)]
-struct Look {
+struct ManagerLook {
     handle: Handle,
     resource: Resource,
     limit: Duration,
     /// None before the first look.
-    sight: Option<Sight>,
+    sight: Option<LeaderSight>,
 }
 
 impl Leaders {
     pub(super) const fn by(handle: Handle, resource: Resource, limit: Duration) -> Self {
-        let look = Look {
+        let look = ManagerLook {
             handle,
             resource,
             limit,
@@ -59,7 +59,7 @@ impl Leaders {
 
     /// Of what somebody else looks at.
     #[cfg(feature = "redis")]
-    pub(crate) const fn told(seen: watch::Receiver<Seen>) -> Self {
+    pub(crate) const fn told(seen: watch::Receiver<LeaderNews>) -> Self {
         Self {
             from: Source::Elsewhere(seen),
             seen: None,
@@ -102,7 +102,7 @@ impl Leaders {
     }
 }
 
-impl Look {
+impl ManagerLook {
     async fn next(&mut self, last: &mut Option<Inspection>) -> Option<ElectionState> {
         let Self {
             handle,
@@ -111,7 +111,7 @@ impl Look {
             sight,
         } = self;
         let clock = handle.clock();
-        let sight = sight.get_or_insert_with(|| Sight::begin(clock.now()));
+        let sight = sight.get_or_insert_with(|| LeaderSight::begin(clock.now()));
         loop {
             // Before the nodes are asked: what changes while they answer calls as well.
             let called = handle.look_out(resource, clock.now().saturating_add(AGAIN));

@@ -25,7 +25,8 @@ use std::time::Duration;
 pub struct Leadership<M: Mode = Fenced>(LeaseGuard<M>);
 
 impl<M: Mode> From<LeaseGuard<M>> for Leadership<M> {
-    /// Whoever holds the lock of an election's name is its leader: one that was [handed over](LeaseGuard::hand_over), say.
+    /// Whoever holds the lock of an election's name is its leader: one that was [handed over](LeaseGuard::hand_over), say. Its
+    /// options stay what they are, a [`max_hold`](crate::LockOptions::max_hold) of a day among them.
     fn from(guard: LeaseGuard<M>) -> Self {
         Self(guard)
     }

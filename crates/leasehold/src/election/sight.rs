@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// What is known of the leader, and since when.
 #[derive(Debug)]
-pub(crate) struct Sight {
+pub(crate) struct LeaderSight {
     state: ElectionState,
     since: Instant,
     /// Who was seen to lead last, and since when.
@@ -19,7 +19,7 @@ pub(crate) struct Sight {
     told: Option<ElectionState>,
 }
 
-impl Sight {
+impl LeaderSight {
     pub(crate) const fn begin(now: Instant) -> Self {
         Self {
             state: ElectionState::Unknown,
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_new_leaders_term_may_still_grow_and_one_that_is_known_is_left_as_it_is() {
         let leader = |term| led(b"a", Some(term));
-        let mut sight = Sight::begin(at(0));
+        let mut sight = LeaderSight::begin(at(0));
         assert_eq!(sight.settles(), Some(at(1_000)));
         for (millis, seen, expected) in [
             (10, 5, Some(5)),
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn that_nothing_is_known_is_told_after_a_second_and_once() {
-        let mut sight = Sight::begin(at(0));
+        let mut sight = LeaderSight::begin(at(0));
         sight.note(ElectionState::Vacant, at(10));
         assert_eq!(sight.tell(at(10)), Some(ElectionState::Vacant));
         sight.note(ElectionState::Unknown, at(20));

@@ -176,10 +176,7 @@ impl fmt::Display for ConfigError {
             Self::OwnerSource => out.write_str(
                 "the owner source does not keep all of the random bytes; put labels behind them",
             ),
-            Self::Label(label) => write!(
-                out,
-                "the label {label:?} cannot be used: give 1 to 64 ASCII letters, digits, spaces and `._-:/@+`"
-            ),
+            Self::Label(label) => illegible(out, label),
             Self::NoTries => out.write_str("zero tries cannot acquire anything; give at least one"),
             Self::NoTime { option } => {
                 write!(out, "{option} is zero; leave it out if it shall not count")
@@ -199,6 +196,13 @@ fn no_timeout(out: &mut fmt::Formatter<'_>, timeout: Duration) -> fmt::Result {
     write!(
         out,
         "a timeout of {timeout:?} cannot be used: timestamps are whole seconds; give 1 s to 30 days"
+    )
+}
+
+fn illegible(out: &mut fmt::Formatter<'_>, label: &str) -> fmt::Result {
+    write!(
+        out,
+        "the label {label:?} cannot be used: give 1 to 64 ASCII letters, digits, spaces and `._-:/@+`"
     )
 }
 

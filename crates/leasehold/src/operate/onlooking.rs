@@ -3,15 +3,15 @@
 use super::Watcher;
 use crate::{
     clock::Clock,
-    election::{Seen, Sight},
+    election::{LeaderNews, LeaderSight},
 };
 use std::time::Duration;
 use tokio::{sync::watch, time::timeout};
 
 /// Tells every change, for as long as anybody is told.
-pub(super) async fn tell(mut watcher: Watcher, told: watch::Sender<Seen>) {
+pub(super) async fn tell(mut watcher: Watcher, told: watch::Sender<LeaderNews>) {
     let clock = Clock::system();
-    let mut sight = Sight::begin(clock.now());
+    let mut sight = LeaderSight::begin(clock.now());
     while !told.is_closed() {
         let now = clock.now();
         if let Some(state) = sight.tell(now) {

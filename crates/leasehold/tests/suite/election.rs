@@ -1,11 +1,12 @@
-//! Leaders, candidates, and those who look on: in simulated time, in memory, in a file and on real servers.
+//! Leaders and candidates: in simulated time, in memory, and on real servers.
+
+mod observed;
 
 use crate::support::{at_once, begin, block_on, cluster::Cluster, eventually};
 use leasehold::{
     AcquireError, ConfigError, Election, ElectionState, Holder, Leaders, Leadership, LockManager,
     LockOptions, LossCause, Mode, blocking, testing::World,
 };
-use leasehold_servers::{ServerSet, require_server};
 use std::{
     ops::ControlFlow,
     sync::{
@@ -271,9 +272,12 @@ fn a_task_that_leads_repeatedly_ends_with_its_manager_and_one_that_is_dropped_re
             {}
         };
         led(&mut leaders).await;
-        let (other, more) = (election.clone(), Arc::clone(&count));
+        let (other, more, name) = (election.clone(), Arc::clone(&count), "e");
         let once = tokio::spawn(async move {
-            let work = async move |_: &Leadership| more.fetch_add(1, Ordering::SeqCst);
+            let work = async move |leadership: &Leadership| {
+                assert_eq!(leadership.resource().as_str(), name);
+                more.fetch_add(1, Ordering::SeqCst)
+            };
             other.lead(work).await
         });
         first.abort();
@@ -339,107 +343,6 @@ fn threads_lead_as_tasks_do() {
 }
 
 #[test]
-fn that_nobody_can_tell_is_told_after_a_second_and_that_it_is_the_same_leader_is_no_news() {
-    let world = World::new(3);
-    let election = election(&world.manager());
-    let mut leaders = election.observe();
-    let leadership = elected(&world, &election);
-    assert!(is_led_by(told(&world, &mut leaders).as_ref(), &leadership));
-    for node in 0..2 {
-        world.node(node).down("no route");
-    }
-    assert_eq!(told(&world, &mut leaders), None);
-    world.advance(900 * MS);
-    assert_eq!(told(&world, &mut leaders), None, "not for a second yet");
-    for node in 0..2 {
-        world.node(node).up();
-    }
-    world.advance(3 * SECOND);
-    assert_eq!(told(&world, &mut leaders), None, "it is the same leader");
-    for node in 0..2 {
-        world.node(node).down("no route");
-    }
-    assert_eq!(told(&world, &mut leaders), None);
-    world.advance(SECOND);
-    assert_eq!(told(&world, &mut leaders), Some(ElectionState::Unknown));
-    let seen = leaders.inspection().expect("it has looked");
-    assert_eq!(seen.differing().count(), 2);
-}
-
-#[test]
-fn a_leader_that_dies_is_seen_to_be_gone_when_its_keys_end() {
-    let world = World::new(3);
-    let options = LockOptions::new().no_renewal();
-    let manager = world.manager();
-    let election = manager.election_with("e", options).expect("they fit");
-    let mut leaders = self::election(&world.manager()).observe();
-    let leadership = elected(&world, &election);
-    assert!(is_led_by(told(&world, &mut leaders).as_ref(), &leadership));
-    let mut next = Box::pin(leaders.next());
-    begin(&mut next);
-    world.advance(leadership.remaining());
-    assert!(!leadership.is_leader());
-    assert!(at_once(&world, &mut next).is_none(), "its keys live on");
-    // By the drift, the margin, and what a look takes.
-    world.advance(200 * MS);
-    assert_eq!(
-        at_once(&world, &mut next),
-        Some(Some(ElectionState::Vacant))
-    );
-}
-
-#[test]
-fn every_change_of_a_file_is_told_in_its_order() {
-    let path = std::env::temp_dir().join(format!("leasehold-election-{}", std::process::id()));
-    let manager = || {
-        let builder = LockManager::builder().file(&path);
-        builder.build().expect("it can be opened")
-    };
-    let [one, two, looking] = [manager(), manager(), manager()];
-    tells_every_change(&one, &two, &mut election(&looking).observe());
-    // Also those of the observer's own manager.
-    tells_every_change(&one, &two, &mut election(&one).observe());
-    drop((one, two, looking));
-    std::fs::remove_dir_all(&path).expect("it is there");
-}
-
-#[test]
-fn every_change_of_servers_is_told_in_its_order_at_once() {
-    let cluster = Cluster::start(3);
-    let manager = || cluster.direct(LockOptions::new());
-    let [one, two, looking] = [manager(), manager(), manager()];
-    let mut leaders = election(&looking).observe();
-    let clock = one.clock();
-    let begun = clock.now();
-    tells_every_change(&one, &two, &mut leaders);
-    let took = clock.now().saturating_since(begun);
-    // By the clock alone each of the 13 changes would take half a second on the average.
-    assert!(took < 4 * SECOND, "{took:?}");
-    tells_every_change(&one, &two, &mut election(&one).observe());
-    drop(leaders);
-    assert_eq!(cluster.copies("e"), 0);
-}
-
-/// Two candidates lead in turns.
-fn tells_every_change(one: &LockManager, two: &LockManager, leaders: &mut Leaders) {
-    assert_eq!(block_on(leaders.next()), Some(ElectionState::Vacant));
-    let mut last = None;
-    for _ in 0..3 {
-        for manager in [one, two] {
-            let leadership = block_on(election(manager).campaign()).expect("nobody leads");
-            assert!(last < Some(leadership.term()));
-            last = Some(leadership.term());
-            let state = block_on(leaders.next());
-            assert!(is_led_by(state.as_ref(), &leadership), "{state:?}");
-            let remaining = state.and_then(|state| state.leader()?.remaining);
-            assert!(remaining.is_some_and(|left| left <= 10 * SECOND));
-            assert!(block_on(leadership.resign()).is_released());
-            assert_eq!(block_on(leaders.next()), Some(ElectionState::Vacant));
-        }
-    }
-}
-
-#[test]
 fn a_resignation_hands_over_at_once() {
     let cluster = Cluster::start(3);
     let options = LockOptions::new().ttl(30 * SECOND);
@@ -478,37 +381,4 @@ fn a_campaign_that_is_dropped_leaves_nothing_behind() {
     drop(leadership);
     assert_eq!(block_on(manager.shutdown()), Some(0));
     assert_eq!(cluster.copies("e"), 0);
-}
-
-#[test]
-fn an_operator_observes_with_terms_and_without_a_manager() {
-    require_server();
-    let servers = ServerSet::start(3).expect("they start");
-    let builder = || {
-        let builder = LockManager::builder().nodes(servers.urls());
-        builder.restart_guard(leasehold::RestartGuard::Off)
-    };
-    let manager = builder().build().expect("good addresses");
-    let operator = builder().operator().expect("good addresses");
-    assert!(operator.observe("").is_err());
-    let mut leaders = operator.observe("e").expect("there is a thread");
-    assert_eq!(block_on(leaders.next()), Some(ElectionState::Vacant));
-    let election = election(&manager).labelled("10.0.0.7:80");
-    let leadership = block_on(election.expect("a label").campaign()).expect("nobody leads");
-    // Told again where a node that had counted further is heard later.
-    loop {
-        let state = block_on(leaders.next()).expect("it goes on");
-        assert!(is_led_by(Some(&state), &leadership), "{state}");
-        let leader = state.leader().expect("it is led");
-        assert_eq!(leader.label().as_deref(), Some("10.0.0.7:80"));
-        if leader.term_at_most >= Some(leadership.term()) {
-            break;
-        }
-    }
-    for server in &servers[..2] {
-        server.kill().expect("it runs");
-    }
-    while block_on(leaders.next()) != Some(ElectionState::Unknown) {}
-    let seen = leaders.inspection().expect("it has looked");
-    assert!(seen.is_unclear());
 }
