@@ -27,7 +27,6 @@ impl Shell {
                 self.engine.handle_hint(now, node, resource.as_ref());
             }
             LinkEvent::Up(id) => {
-                self.onlookers.call(None);
                 self.healths.connection(node.index(), NodeConnection::Up);
                 self.engine.handle_link(now, node, LinkChange::Up(id));
             }

@@ -4,6 +4,7 @@ use super::{MS, SECOND, elected, election, is_led_by, told};
 use crate::support::{at_once, begin, block_on, cluster::Cluster};
 use leasehold::{ElectionState, Leaders, LockManager, LockOptions, RestartGuard, testing::World};
 use leasehold_servers::{ServerSet, require_server};
+use std::{sync::mpsc, thread};
 
 #[test]
 fn that_nobody_can_tell_is_told_after_a_second_and_that_it_is_the_same_leader_is_no_news() {
@@ -23,12 +24,20 @@ fn that_nobody_can_tell_is_told_after_a_second_and_that_it_is_the_same_leader_is
     }
     world.advance(3 * SECOND);
     assert_eq!(told(&world, &mut leaders), None, "it is the same leader");
+    // Who waits is told a second after the nodes were lost, and not after the next look.
+    let mut next = Box::pin(leaders.next());
+    assert_eq!(at_once(&world, &mut next), None);
     for node in 0..2 {
         world.node(node).down("no route");
     }
-    assert_eq!(told(&world, &mut leaders), None);
+    world.settle();
+    assert_eq!(at_once(&world, &mut next), None);
     world.advance(SECOND);
-    assert_eq!(told(&world, &mut leaders), Some(ElectionState::Unknown));
+    assert_eq!(
+        at_once(&world, &mut next),
+        Some(Some(ElectionState::Unknown))
+    );
+    drop(next);
     let seen = leaders.inspection().expect("it has looked");
     assert_eq!(seen.differing().count(), 2);
 }
@@ -80,30 +89,80 @@ fn every_change_of_servers_is_told_in_its_order_at_once() {
     let begun = clock.now();
     tells_every_change(&one, &two, &mut leaders);
     let took = clock.now().saturating_since(begun);
-    // By the clock alone each of the 13 changes would take half a second on the average.
-    assert!(took < 4 * SECOND, "{took:?}");
+    // By the clock alone each of the 12 changes would take half a second on the average.
+    assert!(took < 3 * SECOND, "{took:?}");
     tells_every_change(&one, &two, &mut election(&one).observe());
     drop(leaders);
     assert_eq!(cluster.copies("e"), 0);
 }
 
-/// Two candidates lead in turns.
+/// Two candidates lead in turns, while somebody waits for each change.
 fn tells_every_change(one: &LockManager, two: &LockManager, leaders: &mut Leaders) {
-    assert_eq!(block_on(leaders.next()), Some(ElectionState::Vacant));
-    let mut last = None;
-    for _ in 0..3 {
-        for manager in [one, two] {
+    let (tell, told) = mpsc::channel();
+    thread::scope(|threads| {
+        threads.spawn(move || {
+            for _ in 0..13 {
+                let state = block_on(leaders.next()).expect("it goes on");
+                tell.send(state).expect("the test goes on");
+            }
+        });
+        let next = || told.recv_timeout(10 * SECOND).expect("it is told");
+        assert_eq!(next(), ElectionState::Vacant);
+        let mut last = None;
+        for manager in [one, two, one, two, one, two] {
             let leadership = block_on(election(manager).campaign()).expect("nobody leads");
             assert!(last < Some(leadership.term()));
             last = Some(leadership.term());
-            let state = block_on(leaders.next());
-            assert!(is_led_by(state.as_ref(), &leadership), "{state:?}");
-            let remaining = state.and_then(|state| state.leader()?.remaining);
+            let state = next();
+            assert!(is_led_by(Some(&state), &leadership), "{state:?}");
+            let remaining = state.leader().and_then(|leader| leader.remaining);
             assert!(remaining.is_some_and(|left| left <= 10 * SECOND));
             assert!(block_on(leadership.resign()).is_released());
-            assert_eq!(block_on(leaders.next()), Some(ElectionState::Vacant));
+            assert_eq!(next(), ElectionState::Vacant);
         }
+    });
+}
+
+#[test]
+fn a_change_is_told_to_who_waits_for_it_though_no_time_passes() {
+    let world = World::new(3);
+    let [one, other] = [world.manager(), world.manager()];
+    // Nodes tell a manager nothing of what it does itself.
+    for looking in [&one, &other] {
+        let mut leaders = election(looking).observe();
+        assert_eq!(told(&world, &mut leaders), Some(ElectionState::Vacant));
+        let mut next = Box::pin(leaders.next());
+        assert_eq!(at_once(&world, &mut next), None);
+        let leadership = elected(&world, &election(&one));
+        let state = at_once(&world, &mut next).expect("it is told");
+        assert!(is_led_by(state.as_ref(), &leadership), "{state:?}");
+        drop(next);
+        let mut next = Box::pin(leaders.next());
+        assert_eq!(at_once(&world, &mut next), None);
+        drop(leadership);
+        world.settle();
+        let state = at_once(&world, &mut next);
+        assert_eq!(state, Some(Some(ElectionState::Vacant)));
     }
+}
+
+#[test]
+fn who_waits_for_a_change_is_told_that_the_manager_was_shut_down() {
+    let world = World::new(3);
+    let manager = world.manager();
+    let mut leaders = election(&manager).observe();
+    assert_eq!(told(&world, &mut leaders), Some(ElectionState::Vacant));
+    let mut next = Box::pin(leaders.next());
+    assert_eq!(at_once(&world, &mut next), None);
+    assert_eq!(manager.blocking().shutdown(), Some(0));
+    assert_eq!(at_once(&world, &mut next), Some(None));
+    drop(next);
+    assert_eq!(at_once(&world, &mut Box::pin(leaders.next())), Some(None));
+    let state = at_once(&world, &mut Box::pin(election(&manager).leader()));
+    assert!(
+        matches!(state, Some(Ok(ElectionState::Vacant))),
+        "a look is no wait"
+    );
 }
 
 #[test]
