@@ -24,10 +24,10 @@ use crate::{
 use leasehold_core::Resource;
 use std::{ops::ControlFlow, time::Duration};
 
-/// One office that at most one candidate has at a time: its leader.
+/// A leader election: at most one of its candidates leads at a time.
 ///
 /// An `Election` is a name with options: making one sends nothing, and cloning it is cheap. Candidates
-/// [`campaign`](Self::campaign), and who wins has the [`Leadership`] until it [resigns](Leadership::resign), drops it, or loses
+/// [`campaign`](Self::campaign), and the winner has the [`Leadership`] until it [resigns](Leadership::resign), drops it, or loses
 /// it. Everybody may [`observe`](Self::observe) who leads.
 ///
 /// It is the lock of the same name, on the same nodes, so all that is true of a [`Mutex`] is true here. Candidates
@@ -36,8 +36,8 @@ use std::{ops::ControlFlow, time::Duration};
 /// [`max_hold`](LockOptions::max_hold) where none was chosen, in the options or in the manager's defaults.
 ///
 /// # What a leader may rely on
-/// At most one candidate is elected for any time, under the assumptions of [`safety`](crate::safety), and a leader is told of
-/// the end of its leadership before anybody else can be elected. If it dies, or is cut off from the nodes, the next one is
+/// At most one candidate leads at any time, under the assumptions of [`safety`](crate::safety), and a leader is told of the end
+/// of its leadership before anybody else can be elected. If it dies, or is cut off from the nodes, the next one is
 /// elected within a TTL: 10 s unless [`ttl`](LockOptions::ttl) says otherwise.
 ///
 /// **A leader may be paused** between asking whether it leads and doing something because it does, for longer than its
@@ -48,7 +48,7 @@ use std::{ops::ControlFlow, time::Duration};
 /// ends that.
 ///
 /// # Who is elected next
-/// Whoever asks first when the office is vacant: all candidates are told. With [`fair`](LockOptions::fair), the one that has
+/// Whoever asks first when nobody leads: all candidates are told. With [`fair`](LockOptions::fair), the one that has
 /// campaigned for the longest time.
 ///
 /// # Examples
@@ -175,7 +175,7 @@ impl<M: Mode> Election<M> {
     /// and while nodes that may have forgotten votes do not vote. See [`campaign_within`](Self::campaign_within) and
     /// [`give_up_unreachable_after`](LockOptions::give_up_unreachable_after).
     ///
-    /// It does not poll: nodes tell candidates when the office may be vacant, as with [`Mutex::acquire`].
+    /// It does not poll: nodes tell candidates when nobody may lead any more, as with [`Mutex::acquire`].
     ///
     /// # Errors
     /// [`Disagreement`](AcquireError::Disagreement) if others use the nodes with another configuration,
@@ -262,7 +262,8 @@ impl<M: Mode> Election<M> {
     /// * `work` ends with `Break`: it resigns, and returns what is in it. With
     ///   [`Continue`](ControlFlow::Continue), it resigns and campaigns again;
     /// * `lost`, which is told why the leadership was lost after the work was dropped, returns `Break`;
-    /// * the campaign fails, as only trying again cannot help;
+    /// * a campaign fails in a way that trying again does not help, also when the manager is shut down. While one leads, a
+    ///   shutdown ends nothing;
     /// * this future is dropped.
     ///
     /// To spawn the future where tasks must be `Send`, write `async move |leadership| …`, and let it use nothing that is a
@@ -355,7 +356,7 @@ impl<M: Mode> Election<M> {
     /// let manager = LockManager::builder().memory(3).build()?;
     /// let election = manager.election("scheduler")?;
     /// let mut leaders = election.observe();
-    /// assert_eq!(leaders.next().await, Some(ElectionState::Vacant));
+    /// assert_eq!(leaders.next().await, Some(ElectionState::NoLeader));
     /// let leadership = election.campaign().await?;
     /// match leaders.next().await {
     ///     Some(ElectionState::Led(leader)) => assert_eq!(leader.owner, *leadership.owner()),

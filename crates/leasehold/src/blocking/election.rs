@@ -16,7 +16,7 @@ use crate::{
 use leasehold_core::{FencingToken, Owner, Resource};
 use std::{ops::ControlFlow, task::Poll, time::Duration};
 
-/// One office that at most one candidate has at a time. As [`leasehold::Election`](crate::Election), for threads.
+/// A leader election: at most one of its candidates leads at a time. As [`leasehold::Election`](crate::Election), for threads.
 ///
 /// # Examples
 /// ```
@@ -34,7 +34,7 @@ use std::{ops::ControlFlow, task::Poll, time::Duration};
 #[derive(Debug)]
 pub struct Election<M: Mode = Fenced>(election::Election<M>);
 
-/// The office of a leader. As [`leasehold::Leadership`](crate::Leadership), for threads.
+/// The right to lead. As [`leasehold::Leadership`](crate::Leadership), for threads.
 ///
 /// The manager's thread extends it while this lives, whatever the leader's thread does. Dropping it resigns in the background.
 /// Call [`shutdown`](super::LockManager::shutdown) before the program ends, or the background ends with it.
@@ -317,7 +317,7 @@ impl<M: Mode> Leadership<M> {
         self.into_guard().done(work)
     }
 
-    /// Ends the leadership on every node, and tells what became of it. Waits until a quorum is known to be vacant, for the
+    /// Ends the leadership on every node, and tells what became of it. Waits until a quorum is known to be free of it, for the
     /// nodes' time limit at most.
     ///
     /// # Source
@@ -341,7 +341,7 @@ impl Leaders {
     ///
     /// let manager = leasehold::LockManager::builder().memory(3).build()?.blocking();
     /// let mut leaders = manager.election("scheduler")?.observe();
-    /// assert_eq!(leaders.next(), Some(ElectionState::Vacant));
+    /// assert_eq!(leaders.next(), Some(ElectionState::NoLeader));
     /// assert!(leaders.next_within(Duration::from_millis(10)).is_pending());
     /// # Ok(())
     /// # }

@@ -14,6 +14,8 @@ use tokio::sync::watch;
 
 /// Who leads, told again with every change; see [`Election::observe`](crate::Election::observe). It ends when it is dropped,
 /// and leaves nothing on the nodes.
+///
+/// As a stream: `futures::stream::unfold(leaders, |mut it| async move { Some((it.next().await?, it)) })`.
 #[derive(Debug)]
 pub struct Leaders {
     from: Source,
@@ -70,7 +72,7 @@ impl Leaders {
     /// [state](ElectionState) is old when it is read.
     ///
     /// States come in the order in which they were; one that was over before anybody asked is left out, and so may be a
-    /// leader that led for a few milliseconds. [`Vacant`](ElectionState::Vacant) between two leaders is told if it was
+    /// leader that led for a few milliseconds. [`NoLeader`](ElectionState::NoLeader) between two leaders is told if it was
     /// seen. That too few nodes answer or agree is told after a second of it. An extension is no change:
     /// [`remaining`](super::Leader::remaining) is of the look that brought the news.
     ///

@@ -11,7 +11,7 @@ use crate::{
 use leasehold_core::{FencingToken, Instant, Owner, Resource};
 use std::time::Duration;
 
-/// The office of a leader, from the election until [`valid_until`](Self::valid_until), which moves on as the manager extends it.
+/// The right to lead, from the election until [`valid_until`](Self::valid_until), which moves on as the manager extends it.
 ///
 /// It is a [`LeaseGuard`] that [`Election::campaign`](crate::Election::campaign) won, and can be
 /// [turned into one](Self::into_guard), or be made [of one](Self::from). All that is said there holds here: it is told in time
@@ -176,7 +176,7 @@ impl<M: Mode> Leadership<M> {
 
     /// Ends the leadership on every node, and tells what became of it. The candidates are told, and one of them is elected.
     ///
-    /// Waits until a quorum is known to be vacant, for the nodes' time limit at most. Nodes that did not answer are asked
+    /// Waits until a quorum is known to be free of it, for the nodes' time limit at most. Nodes that did not answer are asked
     /// again in the background until the TTL has ended.
     ///
     /// # Cancel safety

@@ -1,6 +1,6 @@
 //! What an observer makes of what it sees, one look after the other.
 //!
-//! While the office changes hands, some nodes have the old leader's keys and some the new one's, or those of candidates who
+//! While the leader changes, some nodes have the old leader's keys and some the new one's, or those of candidates who
 //! try. That is over in milliseconds and is no news. So it is told that nothing is known only when that has lasted for a
 //! while.
 
@@ -67,7 +67,7 @@ impl LeaderSight {
         }
         Some(match self.state {
             ElectionState::Unknown => self.since.saturating_add(DOUBT),
-            ElectionState::Led(_) | ElectionState::Vacant => self.since,
+            ElectionState::Led(_) | ElectionState::NoLeader => self.since,
         })
     }
 }
@@ -115,8 +115,8 @@ mod tests {
         assert_eq!(sight.settles(), Some(at(3_000)));
         sight.note(leader(900), at(2_999));
         assert_eq!(sight.tell(at(3_000)), None, "it is the same one");
-        sight.note(ElectionState::Vacant, at(4_000));
-        assert_eq!(sight.tell(at(4_000)), Some(ElectionState::Vacant));
+        sight.note(ElectionState::NoLeader, at(4_000));
+        assert_eq!(sight.tell(at(4_000)), Some(ElectionState::NoLeader));
         sight.note(led(b"b", None), at(5_000));
         assert_eq!(sight.tell(at(5_000)), Some(led(b"b", None)));
     }
@@ -124,8 +124,8 @@ mod tests {
     #[test]
     fn that_nothing_is_known_is_told_after_a_second_and_once() {
         let mut sight = LeaderSight::begin(at(0));
-        sight.note(ElectionState::Vacant, at(10));
-        assert_eq!(sight.tell(at(10)), Some(ElectionState::Vacant));
+        sight.note(ElectionState::NoLeader, at(10));
+        assert_eq!(sight.tell(at(10)), Some(ElectionState::NoLeader));
         sight.note(ElectionState::Unknown, at(20));
         sight.note(ElectionState::Unknown, at(900));
         assert_eq!(sight.tell(at(1_019)), None);

@@ -19,7 +19,7 @@ pub enum ElectionState {
     /// A quorum names this leader.
     Led(Leader),
     /// A quorum has nobody. Nodes that have lost their data name nobody either, while a leader may still lead.
-    Vacant,
+    NoLeader,
     /// Too few nodes answer, or they do not agree: somebody may be about to lead.
     Unknown,
 }
@@ -67,7 +67,7 @@ impl ElectionState {
                 term_at_most: seen.token_at_most(),
                 remaining: seen.remaining(),
             }),
-            None if seen.is_free() => Self::Vacant,
+            None if seen.is_free() => Self::NoLeader,
             None => Self::Unknown,
         }
     }
@@ -77,7 +77,7 @@ impl ElectionState {
     pub const fn leader(&self) -> Option<&Leader> {
         match self {
             Self::Led(leader) => Some(leader),
-            Self::Vacant | Self::Unknown => None,
+            Self::NoLeader | Self::Unknown => None,
         }
     }
 
@@ -102,7 +102,7 @@ impl fmt::Display for ElectionState {
                     None => Ok(()),
                 }
             }
-            Self::Vacant => out.write_str("led by nobody"),
+            Self::NoLeader => out.write_str("led by nobody"),
             Self::Unknown => out.write_str("not known"),
         }
     }
@@ -127,7 +127,7 @@ mod tests {
             (led(&owner, Some(9)), "led by pid 7 on db1, term 9 at most"),
             (led(&owner, None), "led by pid 7 on db1"),
             (led("hunter2", None), "led by another program"),
-            (ElectionState::Vacant, "led by nobody"),
+            (ElectionState::NoLeader, "led by nobody"),
             (ElectionState::Unknown, "not known"),
         ] {
             assert_eq!(state.to_string(), told);

@@ -64,7 +64,7 @@ fn a_leader_that_is_deposed_is_told_and_its_successor_has_a_larger_term() {
     let world = World::new(3);
     let [one, two] = [world.manager(), world.manager()].map(|manager| election(&manager));
     let mut leaders = election(&world.manager()).observe();
-    assert_eq!(told(&world, &mut leaders), Some(ElectionState::Vacant));
+    assert_eq!(told(&world, &mut leaders), Some(ElectionState::NoLeader));
     let first = elected(&world, &one);
     assert!(first.is_leader());
     assert!(is_led_by(told(&world, &mut leaders).as_ref(), &first));
@@ -81,7 +81,7 @@ fn a_leader_that_is_deposed_is_told_and_its_successor_has_a_larger_term() {
     assert!(first.term() < second.term());
     // That nobody led was seen before, unless the next one was faster.
     let mut state = told(&world, &mut leaders);
-    if state == Some(ElectionState::Vacant) {
+    if state == Some(ElectionState::NoLeader) {
         state = told(&world, &mut leaders);
     }
     assert!(is_led_by(state.as_ref(), &second), "{state:?}");
@@ -156,7 +156,7 @@ fn a_lease_of_the_same_name_is_the_leadership() {
     );
     assert!(block_on(heir.resign()).is_released());
     let state = block_on(election.leader()).expect("the manager runs");
-    assert_eq!(state, ElectionState::Vacant);
+    assert_eq!(state, ElectionState::NoLeader);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_plain_election_has_no_terms_and_is_observed_all_the_same() {
     assert!(is_led_by(block_on(leaders.next()).as_ref(), &leadership));
     let done = block_on(leadership.run(async { 7 }));
     assert_eq!((done.work, done.release.is_released()), (Ok(7), true));
-    assert_eq!(block_on(leaders.next()), Some(ElectionState::Vacant));
+    assert_eq!(block_on(leaders.next()), Some(ElectionState::NoLeader));
 }
 
 /// What happens in `work`, each time that it is done: a word, and how it goes on.
@@ -287,7 +287,7 @@ fn a_task_that_leads_repeatedly_ends_with_its_manager_and_one_that_is_dropped_re
             .expect("it does not panic")
             .expect("nobody leads");
         assert_eq!(done.work, Ok(1));
-        while leaders.next().await != Some(ElectionState::Vacant) {}
+        while leaders.next().await != Some(ElectionState::NoLeader) {}
         let second = tokio::spawn(lead(election.clone(), Arc::clone(&count)));
         led(&mut leaders).await;
         let third = tokio::spawn(lead(election.clone(), Arc::clone(&count)));
@@ -309,7 +309,7 @@ fn threads_lead_as_tasks_do() {
     let manager = world.manager().blocking();
     let election = manager.election("e").expect("a plain name");
     let mut leaders = election.observe();
-    assert_eq!(leaders.next(), Some(ElectionState::Vacant));
+    assert_eq!(leaders.next(), Some(ElectionState::NoLeader));
     let (mut terms, mut losses) = (Vec::new(), 0);
     let ended = election.lead_repeatedly(
         |leadership| {
@@ -335,9 +335,9 @@ fn threads_lead_as_tasks_do() {
     assert_eq!(leaders.next_within(Duration::ZERO), Poll::Pending);
     assert!(election.campaign_within(Duration::ZERO).is_err());
     assert!(leadership.resign().is_released());
-    assert_eq!(leaders.next(), Some(ElectionState::Vacant));
+    assert_eq!(leaders.next(), Some(ElectionState::NoLeader));
     let observed = blocking::Leaders::from(election.as_async().observe());
-    assert_eq!(observed.take(1).last(), Some(ElectionState::Vacant));
+    assert_eq!(observed.take(1).last(), Some(ElectionState::NoLeader));
     assert_eq!(manager.shutdown(), Some(0));
     assert_eq!(leaders.next(), None);
 }

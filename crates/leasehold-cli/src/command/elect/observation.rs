@@ -28,7 +28,7 @@ fn json(resource: &str, state: &ElectionState) -> String {
     let resource = json_text(resource);
     let word = match state {
         ElectionState::Led(_) => "led",
-        ElectionState::Vacant => "free",
+        ElectionState::NoLeader => "free",
         _ => "unknown",
     };
     let or_null = |text: Option<String>| text.unwrap_or_else(|| "null".to_owned());
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn what_is_not_led_has_no_owner_and_no_term() {
         for (state, word) in [
-            (ElectionState::Vacant, "free"),
+            (ElectionState::NoLeader, "free"),
             (ElectionState::Unknown, "unknown"),
         ] {
             assert_eq!(

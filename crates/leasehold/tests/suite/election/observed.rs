@@ -60,7 +60,7 @@ fn a_leader_that_dies_is_seen_to_be_gone_when_its_keys_end() {
     world.advance(200 * MS);
     assert_eq!(
         at_once(&world, &mut next),
-        Some(Some(ElectionState::Vacant))
+        Some(Some(ElectionState::NoLeader))
     );
 }
 
@@ -107,7 +107,7 @@ fn tells_every_change(one: &LockManager, two: &LockManager, leaders: &mut Leader
             }
         });
         let next = || told.recv_timeout(10 * SECOND).expect("it is told");
-        assert_eq!(next(), ElectionState::Vacant);
+        assert_eq!(next(), ElectionState::NoLeader);
         let mut last = None;
         for manager in [one, two, one, two, one, two] {
             let leadership = block_on(election(manager).campaign()).expect("nobody leads");
@@ -118,7 +118,7 @@ fn tells_every_change(one: &LockManager, two: &LockManager, leaders: &mut Leader
             let remaining = state.leader().and_then(|leader| leader.remaining);
             assert!(remaining.is_some_and(|left| left <= 10 * SECOND));
             assert!(block_on(leadership.resign()).is_released());
-            assert_eq!(next(), ElectionState::Vacant);
+            assert_eq!(next(), ElectionState::NoLeader);
         }
     });
 }
@@ -130,7 +130,7 @@ fn a_change_is_told_to_who_waits_for_it_though_no_time_passes() {
     // Nodes tell a manager nothing of what it does itself.
     for looking in [&one, &other] {
         let mut leaders = election(looking).observe();
-        assert_eq!(told(&world, &mut leaders), Some(ElectionState::Vacant));
+        assert_eq!(told(&world, &mut leaders), Some(ElectionState::NoLeader));
         let mut next = Box::pin(leaders.next());
         assert_eq!(at_once(&world, &mut next), None);
         let leadership = elected(&world, &election(&one));
@@ -142,7 +142,7 @@ fn a_change_is_told_to_who_waits_for_it_though_no_time_passes() {
         drop(leadership);
         world.settle();
         let state = at_once(&world, &mut next);
-        assert_eq!(state, Some(Some(ElectionState::Vacant)));
+        assert_eq!(state, Some(Some(ElectionState::NoLeader)));
     }
 }
 
@@ -151,7 +151,7 @@ fn who_waits_for_a_change_is_told_that_the_manager_was_shut_down() {
     let world = World::new(3);
     let manager = world.manager();
     let mut leaders = election(&manager).observe();
-    assert_eq!(told(&world, &mut leaders), Some(ElectionState::Vacant));
+    assert_eq!(told(&world, &mut leaders), Some(ElectionState::NoLeader));
     let mut next = Box::pin(leaders.next());
     assert_eq!(at_once(&world, &mut next), None);
     assert_eq!(manager.blocking().shutdown(), Some(0));
@@ -160,7 +160,7 @@ fn who_waits_for_a_change_is_told_that_the_manager_was_shut_down() {
     assert_eq!(at_once(&world, &mut Box::pin(leaders.next())), Some(None));
     let state = at_once(&world, &mut Box::pin(election(&manager).leader()));
     assert!(
-        matches!(state, Some(Ok(ElectionState::Vacant))),
+        matches!(state, Some(Ok(ElectionState::NoLeader))),
         "a look is no wait"
     );
 }
@@ -177,7 +177,7 @@ fn an_operator_observes_with_terms_and_without_a_manager() {
     let operator = builder().operator().expect("good addresses");
     assert!(operator.observe("").is_err());
     let mut leaders = operator.observe("e").expect("there is a thread");
-    assert_eq!(block_on(leaders.next()), Some(ElectionState::Vacant));
+    assert_eq!(block_on(leaders.next()), Some(ElectionState::NoLeader));
     let election = election(&manager).labelled("10.0.0.7:80");
     let leadership = block_on(election.expect("a label").campaign()).expect("nobody leads");
     // Told again where a node that had counted further is heard later.
