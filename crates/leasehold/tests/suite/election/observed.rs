@@ -197,3 +197,14 @@ fn an_operator_observes_with_terms_and_without_a_manager() {
     let seen = leaders.inspection().expect("it has looked");
     assert!(seen.is_unclear());
 }
+
+#[test]
+#[should_panic(expected = "this test waits for a change of who leads \"e\", and")]
+fn who_waits_for_a_change_that_cannot_come_is_told_so() {
+    let world = World::new(3);
+    world.give_up_after(100 * MS);
+    let election = world.manager().blocking().election("e");
+    let mut leaders = election.expect("a plain name").observe();
+    assert_eq!(leaders.next(), Some(ElectionState::NoLeader));
+    leaders.next();
+}
