@@ -224,7 +224,7 @@ impl<'a> Wait<'a> {
     }
 
     fn election(&self) -> Result<Election, Failure> {
-        let (resource, options) = (&self.lock.resource, self.options.clone());
+        let (resource, options) = (self.lock.resource().as_str(), self.options.clone());
         let election = self.manager.election_with(resource, options);
         election.map_err(|error| misused(&error))
     }

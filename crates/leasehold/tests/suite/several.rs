@@ -288,11 +288,21 @@ fn a_key_of_another_type_under_one_of_the_names_is_another_programs() {
 #[test]
 fn who_may_not_write_to_one_of_the_names_takes_none() {
     let servers = servers(1);
-    let user = ["ACL", "SETUSER", "u", "on", ">pw", "+@all", "%RW~a", "%R~b"];
-    servers[0].command(&user).expect("it answers");
+    let user = ["ACL", "SETUSER", "u", "on", ">pw", "+@all"];
+    // As much as a connection tries, and to read the second name.
+    let keys = ["%RW~a", "%R~b", "%RW~leasehold*"];
+    let words = [&user[..], &keys].concat();
+    servers[0].command(&words).expect("it answers");
     let url = format!("redis://u:pw@127.0.0.1:{}", servers[0].port());
     let builder = LockManager::builder().nodes([url]);
     let manager = builder.build_plain().expect("a good address");
+    let alone = block_on(
+        manager
+            .mutex("a")
+            .expect("a good name")
+            .acquire_within(PATIENCE),
+    );
+    assert!(block_on(alone.expect("it may").release()).is_released());
     let both = manager.mutex_all(["a", "b"]).expect("good names");
     let error = block_on(both.try_acquire()).expect_err("it may not");
     assert!(matches!(error, AcquireError::Unreachable(_)), "{error}");
@@ -300,6 +310,33 @@ fn who_may_not_write_to_one_of_the_names_takes_none() {
         .command(&["EXISTS", "a", "b"])
         .expect("it answers");
     assert_eq!(left.integer(), Some(0), "nothing is left");
+}
+
+#[test]
+fn names_are_not_locked_under_another_configuration() {
+    let servers = servers(1);
+    let ours = builder(&servers).build().expect("a good address");
+    let guard = block_on(ours.mutex_all(["a", "b"]).expect("good names").acquire());
+    assert!(block_on(guard.expect("they are free").release()).is_released());
+    let theirs = builder(&servers).max_ttl(Duration::from_secs(3));
+    // A connection says so as well, so this one was opened before it was so.
+    servers[0]
+        .command(&["DEL", "leasehold:node"])
+        .expect("it answers");
+    let theirs = theirs.build().expect("a good address");
+    let both = theirs.mutex_all(["a", "b"]).expect("good names");
+    let guard = block_on(both.acquire_within(PATIENCE)).expect("they are free");
+    assert!(block_on(guard.release()).is_released());
+    let error = block_on(
+        ours.mutex_all(["a", "b"])
+            .expect("good names")
+            .try_acquire(),
+    );
+    let error = error.expect_err("it has another configuration");
+    assert!(
+        matches!(error, AcquireError::Disagreement { .. }),
+        "{error}"
+    );
 }
 
 #[test]

@@ -11,14 +11,14 @@ pub(super) async fn run(nodes: &Nodes, arguments: &ElectArguments) -> Result<Exi
     let lock = &arguments.lock;
     let builder = nodes.to_look_at(&lock.place.agreement)?;
     let leaders = builder.operator();
-    let leaders = leaders.and_then(|operator| operator.observe(&lock.resource));
+    let leaders = leaders.and_then(|operator| operator.observe(lock.resource().as_str()));
     let mut leaders = leaders.map_err(|error| nodes.wrong(&error))?;
     loop {
         let state = leaders.next().await;
         let state =
             state.ok_or_else(|| Failure::own("cannot look on: the thread behind it has ended"))?;
         match arguments.json {
-            true => output::data(json(&lock.resource, &state))?,
+            true => output::data(json(lock.resource().as_str(), &state))?,
             false => output::data(&state)?,
         }
     }
