@@ -208,7 +208,8 @@ pub enum ResourceError {
         /// How many they are.
         names: usize,
     },
-    /// The names that are to be locked together have more than [`Resource::MOST_BYTES`] bytes.
+    /// The names that are to be locked together have more than [`Resource::MOST_BYTES`] bytes, with what stands around them in
+    /// the keys of the nodes.
     TooLongTogether {
         /// How many they have.
         bytes: usize,
@@ -238,7 +239,7 @@ impl fmt::Display for ResourceError {
             ),
             Self::TooLongTogether { bytes } => write!(
                 out,
-                "the names that are to be locked together have {bytes} bytes, at most {} are allowed",
+                "the keys of the names that are to be locked together have {bytes} bytes, at most {} are allowed",
                 Resource::MOST_BYTES
             ),
         }

@@ -11,7 +11,7 @@ use crate::{
     mutex::Mutex,
     options::{CheckedOptions, LockOptions},
 };
-use leasehold_core::{Resource, Timing};
+use leasehold_core::{Resource, ResourceError, Timing};
 use std::{marker::PhantomData, sync::Arc};
 
 /// Locks over one set of nodes.
@@ -107,7 +107,7 @@ impl<M: Mode> LockManager<M> {
     /// One lock on several names, with the manager's default options: who holds it holds all of them, and nobody holds a part.
     /// Sends nothing.
     ///
-    /// From 1 to 64 names, with 8,192 bytes in all, in any order; one that is given twice counts once. Each node
+    /// From 1 to 64 names, whose keys have 8,192 bytes in all, in any order; one that is given twice counts once. Each node
     /// grants all of them or none, in one step, so callers that want some of the same names never wait for each other in a
     /// circle. It excludes, and is excluded by, each lock on one of the names alone. There is one lease, one deadline and one
     /// [token](LeaseGuard::fencing_token), which is larger than the last of each name; to lose one name is to lose all. Several names take about as
@@ -178,10 +178,17 @@ impl<M: Mode> LockManager<M> {
     ) -> Result<Resource, ConfigError> {
         let names: Vec<N> = names.into_iter().collect();
         let resource = Resource::several(names.iter().map(AsRef::as_ref))?;
+        let (before, behind) = self.handle.configuration().key_format().around();
+        let mut bytes = 0;
         for name in resource.each() {
+            bytes += before.len() + name.as_bytes().len() + behind.len();
             self.unreserved(name)?;
         }
-        Ok(resource)
+        // A request that did not fit into what may be on its way to a node would never leave.
+        match resource.is_several() && bytes > Resource::MOST_BYTES {
+            true => Err(ResourceError::TooLongTogether { bytes }.into()),
+            false => Ok(resource),
+        }
     }
 
     fn unreserved(&self, resource: Resource) -> Result<Resource, ConfigError> {

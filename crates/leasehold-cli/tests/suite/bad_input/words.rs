@@ -150,7 +150,8 @@ fn names_that_cannot_be_locked_are_refused() {
         .map(|name| name.to_string().repeat(1024))
         .collect();
     let long: Vec<&str> = long.iter().map(String::as_str).collect();
-    let too_long = "the names that are to be locked together have 9216 bytes, at most 8192 are";
+    let too_long =
+        "the keys of the names that are to be locked together have 9216 bytes, at most 8192 are";
     let words = [&["release", "--owner", "x"], &long[..]].concat();
     Bad::new(&words, 2, too_long).check();
 }
