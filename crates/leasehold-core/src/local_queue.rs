@@ -160,12 +160,10 @@ impl LocalQueue {
         let mut met: Vec<Resource> = Vec::new();
         for name in resource.each() {
             let several = self.several.get(&name).into_iter().flatten().cloned();
-            for other in several.chain([name]) {
-                if other != *resource && !met.contains(&other) {
-                    met.push(other);
-                }
-            }
+            met.extend(several.chain([name]).filter(|other| other != resource));
         }
+        met.sort_unstable();
+        met.dedup();
         met.iter().filter_map(|other| self.line(other)).collect()
     }
 

@@ -58,7 +58,9 @@ impl<M: Mode> LeaseGuard<M> {
         let state = self.state();
         if self.into_held().hand_over().await {
             let owner = hexadecimal(owner.as_bytes());
-            return Ok(format!("{PREFIX}{owner}:{}", resource.as_str()));
+            // One line, so that no part of it can be taken for all.
+            let names: Vec<&str> = resource.names().collect();
+            return Ok(format!("{PREFIX}{owner}:{}", names.join(BETWEEN)));
         }
         Err(match state {
             LeaseState::Lost(lost) => lost,
@@ -106,7 +108,7 @@ impl<M: Mode> LockManager<M> {
         options: LockOptions,
     ) -> Result<LeaseGuard<M>, AdoptError> {
         let (owner, resource) = parse(text).ok_or(AdoptError::Malformed)?;
-        let mutex = self.mutex_all_with(resource.lines(), options);
+        let mutex = self.mutex_all_with(resource.split(BETWEEN), options);
         let mutex = mutex.map_err(AdoptError::Config)?;
         mutex.take_over(owner).await.map_err(|error| match error {
             AcquireError::Held(held) => AdoptError::Gone {
@@ -140,6 +142,9 @@ fn parse(text: &str) -> Option<(Owner, &str)> {
 
 const PREFIX: &str = "leasehold-lease:1:";
 
+/// What stands between several names, and in none.
+const BETWEEN: &str = "\t";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,8 +154,8 @@ mod tests {
         let (owner, resource) = parse("leasehold-lease:1:00ff:a:b \n").expect("it is one");
         assert_eq!(owner.as_bytes(), [0, 255]);
         assert_eq!(resource, "a:b ", "a name may end in a space");
-        let (_, several) = parse("leasehold-lease:1:00ff:a\nb\n").expect("it is one");
-        assert_eq!(several.lines().collect::<Vec<_>>(), ["a", "b"]);
+        let (_, several) = parse("leasehold-lease:1:00ff:a\tb\n").expect("it is one");
+        assert_eq!(several.split(BETWEEN).collect::<Vec<_>>(), ["a", "b"]);
         for wrong in [
             "",
             "leasehold-lease:1:",

@@ -110,7 +110,7 @@ impl<M: Mode> LockManager<M> {
     /// From 1 to 64 names, whose keys have 8,192 bytes in all, in any order; one that is given twice counts once. Each node
     /// grants all of them or none, in one step, so callers that want some of the same names never wait for each other in a
     /// circle. It excludes, and is excluded by, each lock on one of the names alone. There is one lease, one deadline and one
-    /// [token](LeaseGuard::fencing_token), which is larger than the last of each name; to lose one name is to lose all. Several names take about as
+    /// [token](crate::LeaseGuard::fencing_token), which is larger than the last of each name; to lose one name is to lose all. Several names take about as
     /// long as one.
     ///
     /// What wants many names that others want too may wait long: it is granted when all are free at the same time, and

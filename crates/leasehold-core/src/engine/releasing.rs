@@ -163,7 +163,12 @@ impl Engine {
         releasing.handle_reply(reply, &mut self.outbox);
         let is_held_back = releasing.held_back().contains(node);
         let has_ended = releasing.has_ended(now);
-        if is_release && vote.is_granted() {
+        // Of several names, those that were ours are free even where not all were.
+        let frees = match vote {
+            Vote::Refused(_) => releasing.resource().is_several(),
+            _ => vote.is_granted(),
+        };
+        if is_release && frees {
             if let Some(asking) = self.queue.asking(releasing.resource()) {
                 self.hint_others(now, node, tag.attempt.operation, asking);
             }

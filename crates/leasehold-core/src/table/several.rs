@@ -3,6 +3,7 @@
 use super::{Change, Key, Ruling, Stored, decide_key, until};
 use crate::{
     fence::FencingToken,
+    owner::Owner,
     request::{Refusal, Request, Vote},
     time::Instant,
 };
@@ -34,12 +35,11 @@ pub fn decide_several(stored: &[Stored<'_>], now: Instant, request: &Request) ->
     let counter = stored.iter().filter_map(|stored| stored.counter).max();
     let decide = |stored: &Stored<'_>| decide_key(stored.key, counter, now, request);
     let rulings: Vec<Ruling> = stored.iter().map(decide).collect();
+    let is_unknown = |ruling: &&Ruling| matches!(ruling.vote, Vote::Unknown(_));
     // Argument S1: whoever finds its owner under one of the names has voted here already.
-    if let Some(doubt) = rulings
-        .iter()
-        .find(|ruling| matches!(ruling.vote, Vote::Unknown(_)))
-        .filter(|doubt| doubt.is_twin() || !rulings.iter().any(is_refused))
-    {
+    let twin = rulings.iter().find(|ruling| ruling.is_twin());
+    let doubt = rulings.iter().find(is_unknown);
+    if let Some(doubt) = twin.or(doubt.filter(|_| !rulings.iter().any(is_refused))) {
         return RulingOfSeveral {
             vote: doubt.vote.clone(),
             changes: stored.iter().map(|_| Change::Keep).collect(),
@@ -47,7 +47,10 @@ pub fn decide_several(stored: &[Stored<'_>], now: Instant, request: &Request) ->
         };
     }
     // Argument S3: one step. Where one name is refused, all are.
-    if let Some(refusal) = refused(&rulings) {
+    if let Some(mut refusal) = refused(&rulings) {
+        if matches!(request, Request::Inspect { .. }) {
+            refusal.holder = only_holder(stored, now).cloned();
+        }
         // What is ours goes all the same: a holder that has lost one of them has no use for the others.
         let is_release = matches!(request, Request::Release { .. });
         let change = |ruling: Ruling| match is_release || is_refused(&ruling) {
@@ -96,6 +99,16 @@ fn refused(rulings: &[Ruling]) -> Option<Refusal> {
         remaining: refusals.filter_map(|refusal| refusal.remaining).max(),
         ..first.clone()
     })
+}
+
+/// Who has all of the names: whoever has lost one of them must see it.
+fn only_holder<'a>(stored: &[Stored<'a>], now: Instant) -> Option<&'a Owner> {
+    let holder = |stored: &Stored<'a>| {
+        let live = stored.key.filter(|key| key.expires_at > now);
+        live.map(|key| &key.owner)
+    };
+    let first = stored.first().and_then(holder);
+    first.filter(|_| stored.iter().all(|stored| holder(stored) == first))
 }
 
 const fn is_refused(ruling: &Ruling) -> bool {

@@ -132,10 +132,13 @@ impl<W: Watch, S> Watchers<W, S> {
 }
 
 /// Whether the key is another one after this answer, or may be.
-const fn changes(request: &Request, vote: &Vote) -> bool {
+fn changes(request: &Request, vote: &Vote) -> bool {
     let done = match vote {
         Vote::Granted { .. } => true,
-        Vote::Refused(_) => false,
+        // A release of several names takes back those that are ours even where not all are.
+        Vote::Refused(_) => {
+            matches!(request, Request::Release { resource, .. } if resource.is_several())
+        }
         Vote::Unknown(fault) => fault.may_have_happened(),
     };
     done && !matches!(

@@ -14,7 +14,12 @@ pub(super) struct Onlookers(Vec<Onlooker>);
 impl Onlookers {
     /// The key of this resource may be another one; any key, if none is named.
     pub(super) fn call(&mut self, resource: Option<&Resource>) {
-        self.call_those(|onlooker| resource.is_none_or(|changed| *changed == onlooker.resource));
+        let is_it = |changed: &Resource, wanted: &Resource| {
+            changed.names().any(|name| name == wanted.as_str())
+        };
+        self.call_those(|onlooker| {
+            resource.is_none_or(|changed| is_it(changed, &onlooker.resource))
+        });
     }
 
     /// This request leaves now.

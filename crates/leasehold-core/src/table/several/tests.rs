@@ -336,7 +336,7 @@ fn with_the_numbers_used_up_nothing_is_set() {
 }
 
 #[test]
-fn all_are_free_or_the_first_that_is_not_is_told() {
+fn all_are_free_or_somebody_has_all_or_nobody_is_told() {
     let mut table = Table::new();
     let inspect = Request::Inspect {
         resource: named(&["a", "b", "c"]),
@@ -347,6 +347,13 @@ fn all_are_free_or_the_first_that_is_not_is_told() {
             .apply(at(0), &acquire(&["b", "c"], "x", 10, None))
             .is_granted()
     );
-    assert_eq!(table.apply(at(0), &inspect), held("x", 10));
+    let Vote::Refused(refusal) = table.apply(at(0), &inspect) else {
+        panic!("two are held");
+    };
+    assert_eq!(refusal.holder, None, "nobody has all of them");
+    let both = Request::Inspect {
+        resource: named(&["b", "c"]),
+    };
+    assert_eq!(table.apply(at(0), &both), held("x", 10));
     assert_eq!(table.apply(at(10), &inspect), Vote::GRANTED);
 }

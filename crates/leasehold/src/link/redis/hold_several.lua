@@ -2,7 +2,8 @@
 -- or nothing, ARGV[3] the token or nothing, ARGV[4] nothing, ARGV[5] 'extend', 'raise', 'release' or 'inspect'; the rest as
 -- for a vote.
 -- 'granted', for an extension with '-' and the time in s and us; {0, holder, PTTL, time}: refused; {-1, why, ms, time}:
--- abstained; {-2, configuration, its text, time}: of another configuration.
+-- abstained; {-2, configuration, its text, time}: of another configuration. An inspection tells a holder only if all names are
+-- its own.
 -- Nothing can fail behind a write, so an error means that no key was touched.
 local clock = redis.call('TIME')
 local us = clock[1] * 1000000 + clock[2]
@@ -47,6 +48,12 @@ if verb == 'release' then
   end
 end
 if refused then
+  -- Who has lost one of the names must see it.
+  for name = 2, verb == 'inspect' and names or 0 do
+    if holders[name] ~= holders[1] then
+      refused[2] = false
+    end
+  end
   return refused
 end
 if verb == 'extend' then

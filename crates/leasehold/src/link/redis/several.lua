@@ -24,7 +24,8 @@ local function largest(kept, from, names)
   local text, most = nil, 0
   for field = from, from + names - 1 do
     local counter = kept[field] and (tonumber(kept[field]) or 9007199254740991) or 0
-    if counter > most then
+    -- Not the other way round: what is no number is not below it either.
+    if not (counter <= most) then
       text, most = kept[field], counter
     end
   end

@@ -128,7 +128,7 @@ pub(super) const VOTE_SEVERAL: Script = Script {
         include_str!("several.lua"),
         include_str!("vote_several.lua")
     ),
-    sha1: "643f41ca2731e4ddaaa5b49241ecfdff91b4c744",
+    sha1: "8bd6d400b8d366e7ed774fb7808456e6b5a159a3",
 };
 /// What else is asked of names that are locked together.
 pub(super) const HOLD_SEVERAL: Script = Script {
@@ -138,7 +138,7 @@ pub(super) const HOLD_SEVERAL: Script = Script {
         include_str!("several.lua"),
         include_str!("hold_several.lua")
     ),
-    sha1: "918bc2bc4a21648250fd1ff75140c09aaff94d57",
+    sha1: "e9fe7d71afaab95c6487ff50b7793ad2fd71324f",
 };
 
 /// Said once for each connection, so it goes along in full. Also to a node without memory: it still releases.

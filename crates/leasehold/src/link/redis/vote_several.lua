@@ -66,21 +66,25 @@ if ARGV[3] ~= '' then
   -- Argument S4: the counters before the keys.
   raise_all(node, fields, counter)
 end
+-- Before any key is set, since it may fail.
+for name = 1, names do
+  -- Argument S7: what lives longer already is left as it is.
+  if holders[name] == ARGV[1] and redis.call('PTTL', KEYS[name]) < tonumber(ARGV[2]) then
+    redis.call('PEXPIRE', KEYS[name], ARGV[2])
+  end
+end
 local lives = {}
 for name = 1, names do
   local key, holder = KEYS[name], holders[name]
-  if holder == ARGV[1] then
-    -- Argument S7: what lives longer already is left as it is.
-    if redis.call('PTTL', key) < tonumber(ARGV[2]) then
-      redis.call('PEXPIRE', key, ARGV[2])
-    end
-  else
+  if holder ~= ARGV[1] then
     lives[name] = holder and redis.call('PTTL', key)
     local set = redis.pcall('SET', key, ARGV[1], 'PX', ARGV[2])
     if set.err then
       -- All or none: who may not write to this one gets back what was before.
       for before = 1, name - 1 do
-        if lives[before] then
+        if lives[before] == -1 then
+          redis.call('SET', KEYS[before], ARGV[4])
+        elseif lives[before] then
           redis.call('SET', KEYS[before], ARGV[4], 'PX', math.max(lives[before], 1))
         elseif not holders[before] then
           redis.call('DEL', KEYS[before])
