@@ -126,8 +126,8 @@ impl Acquisition {
         let is_fair = acquire.config.is_fair && acquire.from.is_none();
         Self {
             operation,
+            queueing: is_fair.then(|| Queueing::new(&seed, acquire.resource.is_shared())),
             resource: acquire.resource,
-            queueing: is_fair.then(|| Queueing::new(&seed)),
             from: acquire.from,
             config: acquire.config,
             quorum,
@@ -347,7 +347,9 @@ impl Acquisition {
             number,
         };
         let timing = self.config.timing;
-        let proposal = self.config.is_fenced.then(|| around.proposal(now));
+        // A ticket is drawn by it too, where nobody wants a token.
+        let proposes = self.config.is_fenced || self.queueing.is_some();
+        let proposal = proposes.then(|| around.proposal(now));
         let mut attempt = Attempt::new(id, self.resource.clone(), owner, timing, self.quorum, now)
             .taking_over(self.from.clone())
             .queueing(self.queueing.as_ref().map(Queueing::place))

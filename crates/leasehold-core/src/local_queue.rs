@@ -18,9 +18,9 @@ pub(crate) use yield_rule::ContentionLevel;
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct LocalQueue {
     lines: Lines,
-    /// By name, the resources of several names that somebody wants or has. They have lines of their own, since who wants
-    /// one of their names alone need not wait for who waits for another.
-    several: BTreeMap<Resource, Vec<Resource>>,
+    /// By name, the resources of several names, and the share of it, that somebody wants or has. They have lines of their
+    /// own, since who wants one of the names alone need not wait for who waits for another.
+    related: BTreeMap<Resource, Vec<Resource>>,
     yield_rule: YieldRule,
 }
 
@@ -50,16 +50,16 @@ impl LocalQueue {
     pub(crate) fn new() -> Self {
         Self {
             lines: Lines::new(),
-            several: BTreeMap::new(),
+            related: BTreeMap::new(),
             yield_rule: YieldRule::new(),
         }
     }
 
     /// An acquisition begins. Says whether it has its turn at once.
     pub(crate) fn join(&mut self, resource: &Resource, id: OperationId, queues: bool) -> bool {
-        if resource.is_several() && self.line(resource).is_none() {
+        if is_related(resource) && self.line(resource).is_none() {
             for name in resource.each() {
-                self.several.entry(name).or_default().push(resource.clone());
+                self.related.entry(name).or_default().push(resource.clone());
             }
         }
         let spot = self.lines.find_or_insert(resource);
@@ -99,6 +99,10 @@ impl LocalQueue {
         id: OperationId,
         level: ContentionLevel,
     ) {
+        // Any number of callers have shares, and none of them is told of the others' coming and going.
+        if resource.is_shared() {
+            return;
+        }
         self.yield_rule.won(now, resource, level);
         let spot = self.lines.find(resource);
         if let Some(line) = spot.and_then(|spot| self.lines.get_mut(spot)) {
@@ -119,7 +123,7 @@ impl LocalQueue {
         let turn = line.turn();
         if line.is_empty() {
             self.lines.remove(spot);
-            if resource.is_several() {
+            if is_related(resource) {
                 self.forget(resource);
             }
         }
@@ -134,10 +138,11 @@ impl LocalQueue {
     }
 
     /// Those who ask the nodes for the resource, or for one that has a name in common with it; none if nobody wants or has
-    /// any.
+    /// any. Those who want a share wait for no other share.
     #[inline]
     pub(crate) fn asking(&self, resource: &Resource) -> Option<Vec<OperationId>> {
-        let own = self.line(resource).map(Line::asking);
+        let own = self.line(resource).filter(|_| !resource.is_shared());
+        let own = own.map(Line::asking);
         let met = self.met(resource);
         if met.is_empty() {
             return own;
@@ -149,7 +154,8 @@ impl LocalQueue {
     /// The lines of other resources that have a name in common with this one. Most have one name, and meet nothing.
     #[inline]
     fn met(&self, resource: &Resource) -> Vec<&Line> {
-        match self.several.is_empty() {
+        // Who gives names or a share back has left already, and others wait for it all the same.
+        match self.related.is_empty() && !is_related(resource) {
             true => Vec::new(),
             false => self.met_by_names(resource),
         }
@@ -159,7 +165,7 @@ impl LocalQueue {
     fn met_by_names(&self, resource: &Resource) -> Vec<&Line> {
         let mut met: Vec<Resource> = Vec::new();
         for name in resource.each() {
-            let several = self.several.get(&name).into_iter().flatten().cloned();
+            let several = self.related.get(&name).into_iter().flatten().cloned();
             met.extend(several.chain([name]).filter(|other| other != resource));
         }
         met.sort_unstable();
@@ -167,13 +173,13 @@ impl LocalQueue {
         met.iter().filter_map(|other| self.line(other)).collect()
     }
 
-    /// Nobody wants or has these names together any more.
+    /// Nobody wants or has these names together, or this share, any more.
     fn forget(&mut self, resource: &Resource) {
         for name in resource.each() {
-            if let Some(several) = self.several.get_mut(&name) {
+            if let Some(several) = self.related.get_mut(&name) {
                 several.retain(|other| other != resource);
                 if several.is_empty() {
-                    self.several.remove(&name);
+                    self.related.remove(&name);
                 }
             }
         }
@@ -183,6 +189,11 @@ impl LocalQueue {
     fn line(&self, resource: &Resource) -> Option<&Line> {
         self.lines.get(self.lines.find(resource)?)
     }
+}
+
+/// Whether its keys are those of other resources.
+const fn is_related(resource: &Resource) -> bool {
+    resource.is_several() || resource.is_shared()
 }
 
 impl Line {
@@ -235,6 +246,43 @@ mod tests {
     }
 
     #[test]
+    fn those_who_read_are_asked_for_by_the_name_and_hold_up_nobody() {
+        let share = Resource::shared("doc").expect("a name");
+        let whole = share.whole();
+        let [one, two, three] = [1, 2, 3].map(OperationId::new);
+        let mut queue = LocalQueue::new();
+        assert!(queue.join(&share, one, false) && queue.join(&share, two, false));
+        assert!(queue.join(&whole, three, true));
+        assert_eq!(queue.asking(&whole), Some([three, one, two].to_vec()));
+        assert_eq!(queue.asking(&share), Some([three].to_vec()));
+        queue.won(Instant::ORIGIN, &share, one, ContentionLevel::None);
+        assert_eq!(queue.holders(&whole).count(), 0);
+        queue.won(Instant::ORIGIN, &whole, three, ContentionLevel::None);
+        assert_eq!(queue.holders(&whole).collect::<Vec<_>>(), [three]);
+        for (resource, id) in [(&share, one), (&share, two), (&whole, three)] {
+            assert_eq!(queue.leave(resource, id), None);
+        }
+        assert!(queue.lines.is_empty() && queue.related.is_empty());
+    }
+
+    #[test]
+    fn who_waits_for_a_name_is_asking_for_what_has_just_been_left() {
+        let whole = Resource::new("a").expect("a name");
+        let both = Resource::several(["a", "b"]).expect("names");
+        let share = Resource::shared("a").expect("a name");
+        let [one, two] = [1, 2].map(OperationId::new);
+        for gone in [both, share] {
+            let mut queue = LocalQueue::new();
+            assert!(queue.join(&gone, one, false));
+            assert!(queue.join(&whole, two, true));
+            queue.leave(&gone, one);
+            assert_eq!(queue.asking(&gone), Some([two].to_vec()), "{gone}");
+            queue.leave(&whole, two);
+            assert_eq!(queue.asking(&gone).unwrap_or_default(), []);
+        }
+    }
+
+    #[test]
     fn who_wants_several_names_meets_all_who_want_or_have_one_of_them() {
         let named = |names: &[&str]| Resource::several(names.iter().copied()).expect("names");
         let (ab, bc, a, c) = (
@@ -262,6 +310,6 @@ mod tests {
         for (resource, id) in [(&ab, two), (&bc, three), (&c, four)] {
             queue.leave(resource, id);
         }
-        assert!(queue.lines.is_empty() && queue.several.is_empty());
+        assert!(queue.lines.is_empty() && queue.related.is_empty());
     }
 }

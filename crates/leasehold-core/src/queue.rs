@@ -25,12 +25,27 @@ impl Waiter {
         Self(number)
     }
 
+    /// The waiter with this number, but for its highest bit, that wants a share or not.
+    pub(crate) const fn wanting(number: u64, share: bool) -> Self {
+        let number = number & !READS;
+        Self(if share { number | READS } else { number })
+    }
+
     /// The number.
     #[must_use]
     pub const fn number(self) -> u64 {
         self.0
     }
+
+    /// Whether it wants a share: those who do wait only for those who do not.
+    #[must_use]
+    pub const fn reads(self) -> bool {
+        self.0 & READS != 0
+    }
 }
+
+/// The highest bit, so that it shows in the first of a waiter's digits: 8 or more.
+const READS: u64 = 1 << 63;
 
 /// Sixteen hexadecimal digits, as it stands on the nodes.
 impl fmt::Display for Waiter {
@@ -177,7 +192,9 @@ impl Queue {
             .unwrap_or_else(|| Ticket::behind(largest, proposal));
         let others = || {
             self.living(now).filter(|entry| {
-                !own(entry) && (entry.ticket, entry.waiter) < (ticket, place.waiter)
+                let both_read = place.waiter.reads() && entry.waiter.reads();
+                let comes_before = (entry.ticket, entry.waiter) < (ticket, place.waiter);
+                comes_before && !both_read && !own(entry)
             })
         };
         let first = others().min_by_key(|entry| (entry.ticket, entry.waiter));
@@ -292,6 +309,19 @@ mod tests {
             (most, 127)
         );
         assert_eq!(queue.entries().len(), Queue::MOST);
+    }
+
+    #[test]
+    fn those_who_read_wait_for_those_who_do_not_and_not_for_each_other() {
+        let [one, two] = [1, 2].map(|number| Waiter::wanting(number, true).number());
+        let mut queue = Queue::default();
+        assert_eq!(enter(&mut queue, at(0), place(one, None), 10), (10, 0));
+        assert_eq!(enter(&mut queue, at(0), place(3, None), 0), (11, 1));
+        assert_eq!(enter(&mut queue, at(0), place(two, None), 0), (12, 1));
+        assert_eq!(enter(&mut queue, at(0), place(4, None), 0), (13, 3));
+        queue = queue.without(at(0), Waiter::new(3));
+        assert_eq!(enter(&mut queue, at(0), place(two, None), 0), (12, 0));
+        assert!(!Waiter::wanting(u64::MAX, false).reads());
     }
 
     #[test]

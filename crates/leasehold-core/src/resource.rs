@@ -8,7 +8,7 @@ use core::{
 };
 
 /// The name of what is locked: 1 to 1,024 bytes of UTF-8 without control characters. Or [several](Self::several) names that
-/// are locked together.
+/// are locked together, or a name that is locked to be [read](Self::shared).
 ///
 /// A name is the key on the nodes, so every program that is to be excluded must spell it alike.
 /// Control characters are refused because the name also travels in environment variables, logs and
@@ -19,6 +19,18 @@ pub struct Resource {
     name: Arc<str>,
     /// Of the name. It is asked for with every attempt.
     hash: u64,
+    extent: Extent,
+}
+
+/// What of a name is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Extent {
+    /// All of it.
+    Whole,
+    /// All of several names.
+    Several,
+    /// A share.
+    Share,
 }
 
 impl Resource {
@@ -86,21 +98,65 @@ impl Resource {
             0 => Err(ResourceError::NoNames),
             names if names > Self::MOST_NAMES => Err(ResourceError::TooMany { names }),
             _ if bytes > Self::MOST_BYTES => Err(ResourceError::TooLongTogether { bytes }),
-            _ => Ok(Self::of(&checked.join(BETWEEN))),
+            1 => Ok(Self::of(checked[0])),
+            _ => Ok(Self {
+                extent: Extent::Several,
+                ..Self::of(&checked.join(BETWEEN))
+            }),
         }
+    }
+
+    /// A share of this name: any number of callers can lock it at once, and none of them while somebody has locked
+    /// the name itself, or the other way round.
+    ///
+    /// # Errors
+    /// [`ResourceError`] says what is wrong with the name.
+    ///
+    /// # Examples
+    /// ```
+    /// # use leasehold_core::Resource;
+    /// let share = Resource::shared("doc").unwrap();
+    /// assert_eq!(share.as_str(), "doc");
+    /// assert_eq!(share.whole(), Resource::new("doc").unwrap());
+    /// assert_ne!(share, share.whole());
+    /// ```
+    pub fn shared(name: &str) -> Result<Self, ResourceError> {
+        Ok(Self {
+            extent: Extent::Share,
+            ..Self::new(name)?
+        })
     }
 
     fn of(name: &str) -> Self {
         Self {
             name: name.into(),
             hash: fnv(name.as_bytes()),
+            extent: Extent::Whole,
         }
     }
 
     /// Whether these are several names that are locked together.
     #[must_use]
-    pub fn is_several(&self) -> bool {
-        self.name.contains(BETWEEN)
+    #[inline]
+    pub const fn is_several(&self) -> bool {
+        matches!(self.extent, Extent::Several)
+    }
+
+    /// Whether it is a share of a name.
+    #[must_use]
+    #[inline]
+    pub const fn is_shared(&self) -> bool {
+        matches!(self.extent, Extent::Share)
+    }
+
+    /// The name itself, if this is a [share](Self::shared) of it; everything else as it is.
+    #[must_use]
+    pub fn whole(&self) -> Self {
+        let mut whole = self.clone();
+        if self.is_shared() {
+            whole.extent = Extent::Whole;
+        }
+        whole
     }
 
     /// Its names, in their order: one, unless it is [several](Self::several).
@@ -142,13 +198,14 @@ impl Resource {
 impl PartialEq for Resource {
     fn eq(&self, other: &Self) -> bool {
         let is_same = || Arc::ptr_eq(&self.name, &other.name) || self.name == other.name;
-        self.hash == other.hash && is_same()
+        self.hash == other.hash && self.extent == other.extent && is_same()
     }
 }
 
 impl Hash for Resource {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.name.hash(state);
+        self.extent.hash(state);
     }
 }
 
@@ -179,7 +236,12 @@ const BETWEEN: &str = "\n";
 
 impl fmt::Debug for Resource {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Resource({:?})", &*self.name)
+        let what = if self.is_shared() {
+            "Share"
+        } else {
+            "Resource"
+        };
+        write!(out, "{what}({:?})", &*self.name)
     }
 }
 
@@ -294,6 +356,19 @@ mod tests {
         assert_eq!(both.each().next(), Some(a.clone()));
         // What is between names is in none.
         assert!(set(&["a\nb", "c"]).is_err());
+    }
+
+    #[test]
+    fn a_share_is_told_from_its_name() {
+        let (share, whole) = (Resource::shared("doc"), Resource::new("doc"));
+        let (share, whole) = (share.expect("a name"), whole.expect("a name"));
+        assert!(share.is_shared() && !share.is_several() && !whole.is_shared());
+        assert_ne!(share, whole);
+        assert_ne!(share.cmp(&whole), core::cmp::Ordering::Equal);
+        assert_eq!((share.whole(), whole.whole()), (whole.clone(), whole));
+        assert_eq!(share.each().next(), Some(share.whole()));
+        assert_eq!(share.fingerprint(), share.whole().fingerprint());
+        assert_eq!(Resource::shared(""), Err(ResourceError::Empty));
     }
 
     #[test]

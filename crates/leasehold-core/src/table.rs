@@ -3,12 +3,14 @@
 //! This is the heart of the memory and the file store and the oracle that the Redis scripts are tested
 //! against. A key is there until its TTL has passed, then it is gone for every purpose.
 
+mod queueing;
+mod readers;
 mod several;
 
 use crate::{
     fence::{FencingToken, counter_of, grown},
     owner::Owner,
-    queue::{Barrier, Place, Queue, Queued, Waiter},
+    queue::Queue,
     request::{Fault, FaultKind, Refusal, Request, Vote},
     resource::Resource,
     time::Instant,
@@ -16,6 +18,8 @@ use crate::{
 };
 use alloc::{collections::BTreeMap, vec::Vec};
 
+use queueing::{decide_place, without};
+use readers::{by_readers, decide_share};
 pub use several::{RulingOfSeveral, decide_several};
 
 /// The keys of one node, and the counters that outlive them.
@@ -23,6 +27,8 @@ pub use several::{RulingOfSeveral, decide_several};
 pub struct Table {
     keys: BTreeMap<Resource, Key>,
     counters: BTreeMap<u16, FencingToken>,
+    /// Those who have shares of a name, by the name.
+    readers: BTreeMap<Resource, Vec<Key>>,
     /// Who waits for fair locks.
     queues: BTreeMap<Resource, Queue>,
 }
@@ -47,19 +53,21 @@ impl Table {
         Self {
             keys: BTreeMap::new(),
             counters: BTreeMap::new(),
+            readers: BTreeMap::new(),
             queues: BTreeMap::new(),
         }
     }
 
     /// Carries out a request as one step at the node's time `now`.
     pub fn apply(&mut self, now: Instant, request: &Request) -> Vote {
-        let resource = request.resource();
+        let resource = &request.resource().whole();
         if resource.is_several() {
             return self.apply_to_several(now, request);
         }
         let counter = counter_of(resource);
         let stored = Stored {
             key: self.keys.get(resource),
+            readers: self.readers_of(resource),
             counter: self.counters.get(&counter).copied(),
             queue: self.queues.get(resource),
         };
@@ -69,6 +77,9 @@ impl Table {
             self.counters.insert(counter, token);
         }
         self.change(resource, ruling.change);
+        if let Some(readers) = ruling.readers {
+            self.keep_readers(resource, readers);
+        }
         if let Some(queue) = ruling.queue {
             if queue.entries().is_empty() {
                 self.queues.remove(resource);
@@ -83,6 +94,7 @@ impl Table {
         let each: Vec<Resource> = request.resource().each().collect();
         let stored = each.iter().map(|resource| Stored {
             key: self.keys.get(resource),
+            readers: self.readers_of(resource),
             counter: self.counter(resource),
             queue: None,
         });
@@ -104,12 +116,32 @@ impl Table {
         match change {
             Change::Keep => {}
             Change::Set(key) => {
+                // All who read have ended, or it would not be set.
+                self.readers.remove(resource);
                 self.keys.insert(resource.clone(), key);
             }
             Change::Delete => {
                 self.keys.remove(resource);
             }
         }
+    }
+
+    fn keep_readers(&mut self, resource: &Resource, readers: Vec<Key>) {
+        if readers.is_empty() {
+            self.readers.remove(resource);
+        } else {
+            self.readers.insert(resource.clone(), readers);
+        }
+    }
+
+    fn readers_of(&self, resource: &Resource) -> &[Key] {
+        self.readers.get(resource).map_or(&[], Vec::as_slice)
+    }
+
+    /// Those who have a share of `resource`, which is a whole name, at `now`.
+    pub fn readers(&self, now: Instant, resource: &Resource) -> impl Iterator<Item = &Key> {
+        let readers = self.readers_of(resource).iter();
+        readers.filter(move |reader| reader.expires_at > now)
     }
 
     /// The counter that counts the grants of `resource`, if there were any.
@@ -124,11 +156,13 @@ impl Table {
         self.keys.get(resource).filter(|key| key.expires_at > now)
     }
 
-    /// Everything that is locked at `now`, in the order of the names.
+    /// Everything that is locked at `now`, in the order of the names, behind them what is read.
     pub fn locked(&self, now: Instant) -> impl Iterator<Item = &Resource> {
         let keys = self.keys.iter();
         let live = keys.filter(move |(_, key)| key.expires_at > now);
-        live.map(|(resource, _)| resource)
+        let read = self.readers.keys();
+        let read = read.filter(move |name| self.readers(now, name).next().is_some());
+        live.map(|(resource, _)| resource).chain(read)
     }
 
     /// Who waits for `resource`, if anybody does.
@@ -140,6 +174,10 @@ impl Table {
     /// Drops the keys whose TTL has passed, and the queues of which all places are over.
     pub fn sweep(&mut self, now: Instant) {
         self.keys.retain(|_, key| key.expires_at > now);
+        self.readers.retain(|_, readers| {
+            readers.retain(|reader| reader.expires_at > now);
+            !readers.is_empty()
+        });
         self.queues.retain(|_, queue| !queue.is_over(now));
     }
 }
@@ -150,6 +188,8 @@ impl Table {
 pub struct Stored<'a> {
     /// Its key.
     pub key: Option<&'a Key>,
+    /// Those who have shares of it.
+    pub readers: &'a [Key],
     /// What its counter has counted.
     pub counter: Option<FencingToken>,
     /// Who waits for it.
@@ -182,6 +222,8 @@ pub struct Ruling {
     pub vote: Vote,
     /// What becomes of the key.
     pub change: Change,
+    /// Those who have shares from then on; none if they stay. A key that is set leaves none.
+    pub readers: Option<Vec<Key>>,
     /// What the counter becomes; none if it stays. Where this and the change are two steps, it comes first.
     pub counter: Option<FencingToken>,
     /// What becomes of the queue; none if it stays. In the same step as the rest.
@@ -193,6 +235,7 @@ impl Ruling {
         Self {
             vote: Vote::GRANTED,
             change,
+            readers: None,
             counter: None,
             queue: None,
         }
@@ -214,7 +257,10 @@ pub fn decide(stored: Stored<'_>, now: Instant, request: &Request) -> Ruling {
             ..Ruling::granted(Change::Keep)
         };
     }
-    let ruling = decide_key(stored.key, stored.counter, now, request);
+    let ruling = match request.resource().is_shared() {
+        true => decide_share(stored, now, request),
+        false => decide_key(stored, stored.counter, now, request),
+    };
     match request {
         // A server that is asked a second time by one attempt gives it no place either.
         _ if ruling.is_twin() => ruling,
@@ -227,64 +273,18 @@ pub fn decide(stored: Stored<'_>, now: Instant, request: &Request) -> Ruling {
     }
 }
 
-/// What becomes of a fair request, of which `ruling` is what it would be without a queue. A queue only adds reasons to
-/// refuse: nobody gets by it what it would not have got without.
-fn decide_place(
-    stored: Stored<'_>,
-    now: Instant,
-    place: Place,
-    proposal: Option<FencingToken>,
-    ruling: Ruling,
-) -> Ruling {
-    let none = Queue::default();
-    let queue = stored.queue.unwrap_or(&none);
-    let proposal = proposal.map_or(0, FencingToken::get);
-    let position = queue.position(now, place, proposal);
-    let (refusal, barrier, change) = match ruling.vote {
-        Vote::Refused(refusal) => (refusal, Barrier::Key, ruling.change),
-        // It would take what is free, even if there is no number left to count it with. A waiter that is not next is not counted,
-        // so a counter that has come to its end is told to the next alone, and costs nobody else its place.
-        Vote::Granted { .. } | Vote::Unknown(_) if position.ahead > 0 => {
-            let refusal = Refusal {
-                remaining: position.first_left,
-                ..Refusal::default()
-            };
-            let over = stored.key.map_or(Change::Keep, |_| Change::Delete);
-            (refusal, Barrier::Queue, over)
-        }
-        Vote::Granted { .. } | Vote::Unknown(_) => {
-            return Ruling {
-                queue: without(stored.queue, now, place.waiter),
-                ..ruling
-            };
-        }
-    };
-    let queued = Some(Queued {
-        ticket: position.ticket,
-        ahead: position.ahead,
-        barrier,
-    });
-    Ruling {
-        vote: Vote::Refused(Refusal { queued, ..refusal }),
-        change,
-        counter: None,
-        queue: Some(queue.with(now, place.waiter, position.ticket)),
-    }
-}
-
-/// The queue without this waiter, if that is another one.
-fn without(queue: Option<&Queue>, now: Instant, waiter: Waiter) -> Option<Queue> {
-    let left = queue.map(|queue| queue.without(now, waiter));
-    left.filter(|left| Some(left) != queue)
-}
-
 /// The answer about the key alone.
 fn decide_key(
-    stored: Option<&Key>,
+    stored: Stored<'_>,
     counter: Option<FencingToken>,
     now: Instant,
     request: &Request,
 ) -> Ruling {
+    // Argument S3: nobody has for itself what somebody reads.
+    if let Some(refused) = by_readers(stored.readers, now) {
+        return refused;
+    }
+    let stored = stored.key;
     let live = stored.filter(|key| key.expires_at > now);
     // Argument S3: the comparison and the change are one step.
     let ours = live.is_some_and(|key| Some(&key.owner) == request.owner());
@@ -373,9 +373,7 @@ fn until(now: Instant, ttl: Ttl) -> Instant {
 fn twin() -> Ruling {
     Ruling {
         vote: Vote::Unknown(Fault::same_node()),
-        change: Change::Keep,
-        counter: None,
-        queue: None,
+        ..Ruling::granted(Change::Keep)
     }
 }
 
@@ -393,9 +391,7 @@ fn grant(
         let vote = Vote::Granted { counter };
         return Ruling {
             vote,
-            change,
-            counter: None,
-            queue: None,
+            ..Ruling::granted(change)
         };
     }
     match grown(counter, proposal) {
@@ -403,18 +399,15 @@ fn grant(
             vote: Vote::Granted {
                 counter: Some(token),
             },
-            change,
             counter: Some(token),
-            queue: None,
+            ..Ruling::granted(change)
         },
         None => Ruling {
             vote: Vote::Unknown(Fault::new(
                 FaultKind::Rejected,
                 "the node's counter has come to its end",
             )),
-            change: Change::Keep,
-            counter: None,
-            queue: None,
+            ..Ruling::granted(Change::Keep)
         },
     }
 }
@@ -430,9 +423,7 @@ fn raise(counter: Option<FencingToken>, token: FencingToken) -> Ruling {
         );
         return Ruling {
             vote: Vote::Unknown(beyond),
-            change: Change::Keep,
-            counter: None,
-            queue: None,
+            ..Ruling::granted(Change::Keep)
         };
     }
     Ruling {
@@ -451,9 +442,7 @@ fn refuse(stored: Option<&Key>, live: Option<&Key>, now: Instant) -> Ruling {
     let over = stored.is_some() && live.is_none();
     Ruling {
         vote: Vote::Refused(refusal),
-        change: if over { Change::Delete } else { Change::Keep },
-        counter: None,
-        queue: None,
+        ..Ruling::granted(if over { Change::Delete } else { Change::Keep })
     }
 }
 

@@ -1,5 +1,7 @@
 //! The commands that scripts call, and a few that tests need.
 
+mod sorted;
+
 use crate::{
     data::{Data, Entry, Fields, Value},
     protocol::Reply,
@@ -124,7 +126,7 @@ const fn grows(name: &'static str, least: usize, run: fn(&mut Step<'_>) -> Reply
     clippy::redundant_closure_for_method_calls,
     reason = "a method of `Step<'_>` is of one lifetime, and these are called for any"
 )]
-const COMMANDS: [Command; 16] = [
+const COMMANDS: [Command; 22] = [
     reads("GET", 2, |step| step.get()),
     reads("MGET", 2, |step| step.mget()),
     reads("PTTL", 2, |step| step.pttl()),
@@ -134,12 +136,18 @@ const COMMANDS: [Command; 16] = [
     reads("TIME", 1, |step| step.time()),
     reads("INFO", 1, |step| step.info()),
     reads("TYPE", 2, |step| step.kind()),
+    reads("ZSCORE", 3, |step| step.zscore()),
+    reads("ZRANGE", 4, |step| step.zrange()),
     grows("SET", 3, |step| step.set()),
     grows("HSET", 4, |step| step.hset()),
     grows("LPUSH", 3, |step| step.lpush()),
+    grows("ZADD", 4, |step| step.zadd()),
     writes("HDEL", 3, |step| step.hdel()),
+    writes("ZREM", 3, |step| step.zrem()),
+    writes("ZREMRANGEBYSCORE", 4, |step| step.zremrangebyscore()),
     writes("DEL", 2, |step| step.del()),
     writes("PEXPIRE", 3, |step| step.pexpire()),
+    writes("PEXPIREAT", 3, |step| step.pexpireat()),
     writes("FLUSHALL", 1, |step| step.flush()),
 ];
 
@@ -240,6 +248,7 @@ impl Step<'_> {
                 Some(Value::Text(_)) => "string",
                 Some(Value::Hash(_)) => "hash",
                 Some(Value::List(_)) => "list",
+                Some(Value::Sorted(_)) => "zset",
             }
             .to_owned(),
         )
@@ -323,14 +332,26 @@ impl Step<'_> {
     }
 
     fn pexpire(&mut self) -> Reply {
-        let Some(span) = number(&self.words[2]) else {
-            return Reply::error(NO_INTEGER);
-        };
+        match number(&self.words[2]) {
+            Some(span) => self.end_at(self.ends(span)),
+            None => Reply::error(NO_INTEGER),
+        }
+    }
+
+    fn pexpireat(&mut self) -> Reply {
+        match number(&self.words[2]) {
+            Some(ends) => self.end_at(u64::try_from(ends).unwrap_or_default()),
+            None => Reply::error(NO_INTEGER),
+        }
+    }
+
+    /// Lets the key end then, or at once.
+    fn end_at(&mut self, ends: u64) -> Reply {
         let Some(entry) = self.entry().cloned() else {
             return Reply::Integer(0);
         };
-        let expires_ms = Some(self.ends(span));
-        self.put((span > 0).then_some(Entry {
+        let expires_ms = Some(ends);
+        self.put((ends > self.call.time.expiry_ms).then_some(Entry {
             expires_ms,
             ..entry
         }));

@@ -23,12 +23,16 @@ pub(crate) struct Entry {
 
 pub(crate) type Fields = BTreeMap<Vec<u8>, Vec<u8>>;
 
+pub(crate) type Scores = BTreeMap<Vec<u8>, i64>;
+
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Text(Vec<u8>),
     Hash(Fields),
     /// So long; the scripts need to know only that it is another type.
     List(i64),
+    /// A sorted set.
+    Sorted(Scores),
 }
 
 impl Data {
@@ -49,6 +53,16 @@ impl Data {
             Value::Text(text) => Some((text, entry.expires_ms)),
             _ => None,
         }
+    }
+
+    /// The members of a sorted set that is there at `now_ms`, and their scores, in the order of the members.
+    pub fn sorted(&self, key: &[u8], now_ms: u64) -> impl Iterator<Item = (&[u8], i64)> {
+        let scores = self.live(key, now_ms).and_then(|entry| match &entry.value {
+            Value::Sorted(scores) => Some(scores),
+            _ => None,
+        });
+        let scores = scores.into_iter().flatten();
+        scores.map(|(member, score)| (member.as_slice(), *score))
     }
 
     /// The field of a hash.

@@ -2,7 +2,7 @@
 //!
 //! Tests against real servers prove that the scripts run. They cannot try ten thousand orders of restarts, steps of
 //! clocks and lost replies, because real servers take real time. So this crate has the part of a server that the scripts
-//! touch: strings with a TTL, hashes, `TIME`, `INFO`, what is replicated and what is not, and the errors as a server
+//! touch: strings and sorted sets with a TTL, hashes, `TIME`, `INFO`, what is replicated and what is not, and the errors as a server
 //! words them. It reads and writes the bytes of the Redis protocol, and runs scripts by Lua 5.1, the version that servers
 //! embed, in the same sandbox: `string`, `table` and `math`, no globals of their own.
 //!

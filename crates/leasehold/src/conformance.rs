@@ -23,6 +23,7 @@ mod keys;
 mod names;
 mod order;
 mod peer;
+mod readers;
 mod runtime;
 mod several;
 mod time;
@@ -122,6 +123,32 @@ pub async fn check_several<L: Link>(make: impl FnMut() -> L) {
 pub async fn check_several_hints<L: Link>(make: impl FnMut() -> L) {
     let mut suite = Suite::new(make);
     several::check_hints(&mut suite).await;
+}
+
+/// Runs all cases about [shares](leasehold_core::Resource::shared) of a name: for links whose nodes let any number read, and
+/// nobody write beside them. Such a link must pass [`check`] and [`check_fair`] as well.
+///
+/// # Panics
+/// If a promise is broken: the message names the case, what came, and what was promised.
+///
+/// # Cancel safety
+/// As with [`check`].
+pub async fn check_readers<L: Link>(make: impl FnMut() -> L) {
+    let mut suite = Suite::new(make);
+    readers::check(&mut suite).await;
+}
+
+/// Runs all cases about hints to those who want to read or to write: for links that pass [`check_hints`] and
+/// [`check_readers`].
+///
+/// # Panics
+/// If a promise is broken: the message names the case, what came, and what was promised.
+///
+/// # Cancel safety
+/// As with [`check`].
+pub async fn check_readers_hints<L: Link>(make: impl FnMut() -> L) {
+    let mut suite = Suite::new(make);
+    readers::check_hints(&mut suite).await;
 }
 
 /// Runs the case that brings a counter to its end. **Not for a node in use:** one of its 1024 counters grants

@@ -5,6 +5,7 @@ use crate::{
     guard::LeaseGuard,
     handle::Handle,
     manager::LockManager,
+    mode::Mode,
     outcome::ReleaseOutcome,
     state::LeaseState,
 };
@@ -54,20 +55,9 @@ pub struct DetachedLease {
     timing: Timing,
 }
 
-impl LeaseGuard {
-    /// Gives the lease out of hand and leaves it to its TTL. The owner stays as it is, so any number of processes may
-    /// act for it; to hand it to exactly one, see [`hand_over`](Self::hand_over).
-    ///
-    /// Sends nothing, and waits for the manager's thread only. In the store of one machine a lease ends with the
-    /// process that won it, whatever its TTL.
-    ///
-    /// # Errors
-    /// [`LeaseLost`] if there is nothing to give any more.
-    ///
-    /// # Cancel safety
-    /// Dropping the future releases the lock in the background, unless it was nearly done: then the lock ends with its
-    /// TTL.
-    pub async fn detach(self) -> Result<Owner, LeaseLost> {
+impl<M: Mode> LeaseGuard<M> {
+    /// What [`detach`](LeaseGuard::detach) does.
+    pub(crate) async fn into_detached(self) -> Result<Owner, LeaseLost> {
         let (resource, owner) = (self.resource().clone(), self.owner().clone());
         let state = self.state();
         if self.into_held().hand_over().await {
@@ -85,6 +75,24 @@ impl LeaseGuard {
                 cause: LossCause::TimedOut { trouble: None },
             },
         })
+    }
+}
+
+impl LeaseGuard {
+    /// Gives the lease out of hand and leaves it to its TTL. The owner stays as it is, so any number of processes may
+    /// act for it; to hand it to exactly one, see [`hand_over`](Self::hand_over).
+    ///
+    /// Sends nothing, and waits for the manager's thread only. In the store of one machine a lease ends with the
+    /// process that won it, whatever its TTL.
+    ///
+    /// # Errors
+    /// [`LeaseLost`] if there is nothing to give any more.
+    ///
+    /// # Cancel safety
+    /// Dropping the future releases the lock in the background, unless it was nearly done: then the lock ends with its
+    /// TTL.
+    pub async fn detach(self) -> Result<Owner, LeaseLost> {
+        self.into_detached().await
     }
 }
 
@@ -124,6 +132,33 @@ impl LockManager {
     ) -> Result<DetachedLease, ConfigError> {
         let mutex = self.mutex_all(names)?;
         Ok(self.detached_on(mutex.resource(), owner))
+    }
+
+    /// The same of a lease that was [detached](crate::ReadGuard::detach) from a reader of this name.
+    ///
+    /// Nodes tell no reader how long another's lease lives, so what [`extend`](DetachedLease::extend) tells is what the extension
+    /// itself came to, also where the lease lasts longer already.
+    ///
+    /// # Errors
+    /// [`ConfigError::Resource`] if the name cannot be used.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use std::time::Duration;
+    /// # let manager = leasehold::LockManager::builder().memory(3).build()?;
+    /// let owner = manager.rwlock("doc")?.read().await?.detach().await?;
+    /// let lease = manager.detached_shared("doc", owner)?;
+    /// assert!(lease.extend(Duration::from_secs(20)).await? > Duration::from_secs(19));
+    /// assert!(manager.rwlock("doc")?.try_write().await.is_err());
+    /// assert!(lease.release().await.is_released());
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn detached_shared(&self, name: &str, owner: Owner) -> Result<DetachedLease, ConfigError> {
+        let share = self.share(name)?;
+        Ok(self.detached_on(&share, owner))
     }
 
     fn detached_on(&self, resource: &Resource, owner: Owner) -> DetachedLease {

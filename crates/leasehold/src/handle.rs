@@ -247,6 +247,18 @@ impl Handle {
         self.wait(RELEASE, &of, answered).await
     }
 
+    /// As [`evict`](Self::evict), in the background: nobody waits for what becomes of it.
+    pub(crate) fn evict_later(&self, resource: Resource, owner: Owner, timing: Timing) {
+        let (answer, answered) = promise();
+        drop(answered);
+        self.post(Command::Evict {
+            resource,
+            owner,
+            timing: Box::new(timing),
+            answer,
+        });
+    }
+
     /// Is done when the key of the resource may have become another one since, and at `by` in any case; with none if there is
     /// no shell any more, or it was shut down.
     pub(crate) fn look_out(&self, resource: &Resource, by: Instant) -> Promised<()> {

@@ -47,7 +47,13 @@ pub enum Key {
         /// How long it lives if nobody extends it; none if for ever.
         remaining: Option<Duration>,
     },
-    /// A key that is no lock of this kind.
+    /// A lock of those who [read](crate::RwLock). Only where the node was asked for the type, as by
+    /// [`look`](crate::operate::Operator::look) of operators; elsewhere it is [`Foreign`](Self::Foreign).
+    Read {
+        /// How long the last of them lives if nobody extends it.
+        remaining: Duration,
+    },
+    /// A key that is no lock of this kind, or one of those who read where the type is not known.
     Foreign {
         /// Of which type it is, as the server calls it: `hash`, `list`; `string` for a text that is longer than any owner.
         /// None where the server was not asked, as by [`inspect`](LockManager::inspect), or does not tell.
@@ -140,6 +146,13 @@ impl Inspection {
     #[must_use]
     pub fn is_free(&self) -> bool {
         self.count(|key| *key == Key::Free) >= self.quorum.needed()
+    }
+
+    /// Whether those who [read](crate::RwLock) have the lock, by the word of a quorum. Only where the nodes were asked for the type of
+    /// the key, as by [`look`](crate::operate::Operator::look).
+    #[must_use]
+    pub fn is_read(&self) -> bool {
+        self.count(|key| matches!(key, Key::Read { .. })) >= self.quorum.needed()
     }
 
     /// The type of the key (`hash`, `list` …), if on so many nodes it is neither a text nor another library's lock that nobody

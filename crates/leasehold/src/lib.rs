@@ -7,6 +7,7 @@
 //! | one at a time on many machines, also when a server is gone | **fenced**: [`Mutex`], by `.nodes([…])` with three or five independent addresses | nothing; if in doubt, this one |
 //! | waiters served first come, first served, on all machines | **fair**: the same, with [`LockOptions::fair`] | a request more for each acquisition |
 //! | several names at once, all or none | **together**: the same, by [`LockManager::mutex_all`] | waiting until all are free at the same time |
+//! | many who read at once, or one who writes | **readers and writers**: [`RwLock`], by [`LockManager::rwlock`] | a request more for each acquisition |
 //! | nodes that see nothing but Redlock's own keys | **plain**: `Mutex<Plain>`, by [`ManagerBuilder::build_plain`] | no fencing tokens, and nobody guards against nodes that forget |
 //! | one at a time among the processes of one machine | **file**: `.file(path)` | nothing beyond the machine |
 //! | one process: examples, first steps | **memory**: `.memory(3)`; for tests the feature `testing` | nothing beyond the process |
@@ -36,6 +37,7 @@
 //! | the same, without `async` | [`blocking`] | `blocking_job` |
 //! | skip it if somebody else is at it | [`Mutex::try_acquire`] | `test_my_job` |
 //! | take from one account and give to another | [`LockManager::mutex_all`] | `several_names` |
+//! | let many read, and one write | [`LockManager::rwlock`] | `readers_writers` |
 //! | migrate at deployment, while the others wait | [`Mutex::acquire_within`] | `migration` |
 //! | lead while elected, and know who leads | [`LockManager::election`], [`Election`] | `leader` |
 //! | write what must not be overwritten by a late holder | [`fence`], [`LeaseGuard::fencing_token`] | `fenced_write`; `examples/axum-sqlx` of the repository, a web service |
@@ -99,6 +101,7 @@ mod options;
 mod outcome;
 #[cfg(all(doctest, feature = "config", feature = "testing"))]
 mod pages;
+mod rwlock;
 #[cfg(doc)]
 pub mod safety;
 mod shell;
@@ -119,8 +122,8 @@ pub use election::{Election, ElectionState, Leader, Leaders, Leadership};
 #[cfg(feature = "config")]
 pub use error::SettingsError;
 pub use error::{
-    Abstained, AcquireError, AdoptError, ConfigError, Danger, Error, ExtendError, Held,
-    InspectError, LeaseLost, LossCause, NodeFault, Trouble, Unreachable,
+    Abstained, AcquireError, AdoptError, ConfigError, Danger, DowngradeError, Error, ExtendError,
+    Held, InspectError, LeaseLost, LossCause, NodeFault, Trouble, Unreachable,
 };
 #[cfg(feature = "redis")]
 pub use error::{NodeList, ReconfigureError};
@@ -139,5 +142,6 @@ pub use mutex::Mutex;
 pub use observe::{Observation, Observer};
 pub use options::LockOptions;
 pub use outcome::ReleaseOutcome;
+pub use rwlock::{ReadGuard, RwLock, WriteGuard};
 pub use state::LeaseState;
 pub use work::Done;

@@ -191,6 +191,11 @@ impl<M: Mode> LockManager<M> {
         }
     }
 
+    /// A share of this name.
+    pub(crate) fn share(&self, name: &str) -> Result<Resource, ConfigError> {
+        self.unreserved(Resource::shared(name)?)
+    }
+
     fn unreserved(&self, resource: Resource) -> Result<Resource, ConfigError> {
         let configuration = self.handle.configuration();
         match configuration.reserves(&resource) {

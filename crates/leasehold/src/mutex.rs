@@ -8,7 +8,9 @@ use crate::{
     options::{CheckedOptions, LockOptions},
     trace,
 };
-use leasehold_core::{AcquireFailure, AcquireRequest, Cause, Ended, LockConfig, Owner, Resource};
+use leasehold_core::{
+    AcquireFailure, AcquireRequest, Cause, Ended, LockConfig, Owner, Resource, Timing,
+};
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 /// One resource that at most one holder has at a time.
@@ -181,9 +183,17 @@ impl<M: Mode> Mutex<M> {
         &self.handle
     }
 
+    pub(crate) fn options(&self) -> &LockOptions {
+        self.options.options()
+    }
+
+    pub(crate) fn timing(&self) -> Timing {
+        self.options.lock_config().timing
+    }
+
     /// How long a node may take to answer.
     pub(crate) fn node_limit(&self) -> Duration {
-        self.options.lock_config().timing.node_limit()
+        self.timing().node_limit()
     }
 
     /// Waits until the lock is won, whatever its options say about tries.

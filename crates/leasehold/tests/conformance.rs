@@ -29,6 +29,8 @@ async fn a_node_in_memory_conforms() {
     conformance::check_hints(|| node.link(Clock::system())).await;
     conformance::check_several(|| node.link(Clock::system())).await;
     conformance::check_several_hints(|| node.link(Clock::system())).await;
+    conformance::check_readers(|| node.link(Clock::system())).await;
+    conformance::check_readers_hints(|| node.link(Clock::system())).await;
 }
 
 #[cfg(all(feature = "file", unix))]
@@ -50,6 +52,8 @@ async fn a_node_in_a_file_conforms() {
     conformance::check_hints(link).await;
     conformance::check_several(link).await;
     conformance::check_several_hints(link).await;
+    conformance::check_readers(link).await;
+    conformance::check_readers_hints(link).await;
     drop(node);
     std::fs::remove_dir_all(&folder).expect("it is ours");
 }
@@ -106,6 +110,13 @@ fn a_link_that_breaks_a_promise_about_several_names_does_not_conform() {
         How::CountsTheFirst,
     ] {
         assert!(is_found(how, Checks::Several), "{how:?} was not found");
+    }
+}
+
+#[test]
+fn a_link_that_breaks_a_promise_about_readers_does_not_conform() {
+    for how in [How::ReadsOneByOne, How::ReadsAnywhere] {
+        assert!(is_found(how, Checks::Readers), "{how:?} was not found");
     }
 }
 
@@ -259,6 +270,7 @@ enum Checks {
     Tokens,
     LastToken,
     Several,
+    Readers,
 }
 
 fn is_found(how: How, checks: Checks) -> bool {
@@ -271,6 +283,7 @@ fn is_found(how: How, checks: Checks) -> bool {
                 Checks::Tokens => conformance::check_tokens(make).await,
                 Checks::LastToken => conformance::check_last_token(make).await,
                 Checks::Several => conformance::check_several(make).await,
+                Checks::Readers => conformance::check_readers(make).await,
             }
         });
     };
@@ -307,4 +320,6 @@ async fn a_node_on_a_real_server_conforms() {
     conformance::check_hints(link).await;
     conformance::check_several(link).await;
     conformance::check_several_hints(link).await;
+    conformance::check_readers(link).await;
+    conformance::check_readers_hints(link).await;
 }

@@ -19,3 +19,5 @@ mod hints;
 mod namespaces;
 #[path = "link_file/processes.rs"]
 mod processes;
+#[path = "link_file/readers.rs"]
+mod readers;

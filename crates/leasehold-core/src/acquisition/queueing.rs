@@ -28,10 +28,10 @@ pub(super) struct Queueing {
 }
 
 impl Queueing {
-    pub(super) fn new(seed: &Seed) -> Self {
+    pub(super) fn new(seed: &Seed, reads: bool) -> Self {
         Self {
             // From the part of the seed that no owner is made of: all who look at the nodes see it.
-            waiter: Waiter::new(seed.jitter(WAITER)),
+            waiter: Waiter::wanting(seed.jitter(WAITER), reads),
             ticket: None,
             ahead: 0,
             looks: 0,
@@ -80,6 +80,11 @@ impl Acquisition {
     /// Whether nodes serve those who want this in order, so that nobody need make room for others.
     pub(crate) const fn is_fair(&self) -> bool {
         self.queueing.is_some()
+    }
+
+    /// Whether it takes over what another owner had.
+    pub(crate) const fn takes_over(&self) -> bool {
+        self.from.is_some()
     }
 
     /// Takes note of what the nodes told of its place. Says whether they have to be told which ticket it is.

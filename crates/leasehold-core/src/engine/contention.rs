@@ -67,6 +67,15 @@ impl Engine {
         }
     }
 
+    /// Who had the name itself reads on, so others may read as well. Nodes do not tell us of what we did ourselves.
+    fn call_readers(&mut self, now: Instant, whole: &Resource) {
+        for id in self.queue.asking(whole).into_iter().flatten() {
+            for node in self.quorum.nodes().iter() {
+                self.hint(now, node, id);
+            }
+        }
+    }
+
     /// Tells an acquisition something that it only takes note of.
     fn nudge(&mut self, place: SlotNumber, tell: impl FnOnce(&mut Acquisition)) {
         if let Some(Work::Acquiring(acquisition)) = self.slots.work_mut(place) {
@@ -89,10 +98,12 @@ impl Engine {
         acquire: AcquireRequest,
     ) {
         self.drift = self.drift.or_wider(acquire.config.timing.drift());
-        // A caller that does not wait, or takes over what it was given, waits for nobody here either.
-        let queues =
-            acquire.config.queues && acquire.from.is_none() && !acquire.config.retry.tries_once();
+        // A caller that does not wait, or takes over what it was given, or wants a share, waits for nobody here either.
         let resource = acquire.resource.clone();
+        let queues = acquire.config.queues
+            && acquire.from.is_none()
+            && !acquire.config.retry.tries_once()
+            && !resource.is_shared();
         let mut acquisition = Acquisition::new(now, id, acquire, self.quorum, seed);
         let has_turn = self.queue.join(&resource, id, queues);
         if !has_turn {
@@ -166,6 +177,7 @@ impl Engine {
         leave_queue(ended, &mut self.outbox);
         let (id, level) = (ended.operation(), ended.contention_level());
         let resource = ended.resource().clone();
+        let reads_on = ended.takes_over() && resource.is_shared();
         match ended.take_end() {
             Some(End::Won(won)) => {
                 let (lease, telling) = (won.lease(), self.nodes.telling());
@@ -174,6 +186,9 @@ impl Engine {
                 self.slots.put(place, Work::Held(renewal), wake_at);
                 self.queue.won(now, &resource, id, level);
                 self.events.push_back((id, Event::Acquired(lease)));
+                if reads_on {
+                    self.call_readers(now, &resource.whole());
+                }
             }
             Some(End::Failed(failure)) => {
                 self.slots.remove(place);

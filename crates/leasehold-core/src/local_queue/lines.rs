@@ -180,7 +180,7 @@ impl Hash for Lines {
 impl Ord for LineKey {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_hash = self.0.fingerprint().cmp(&other.0.fingerprint());
-        by_hash.then_with(|| self.0.as_str().cmp(other.0.as_str()))
+        by_hash.then_with(|| self.0.cmp(&other.0))
     }
 }
 

@@ -43,7 +43,9 @@ impl Renewal {
     /// Plans to look at the keys, unless nobody would tell, or nobody would listen: a holder that may extend only so often is not
     /// hurried by what is told.
     pub(super) fn watch_later(&mut self, now: Instant, telling: NodeSet) {
-        let is_hurried = self.config.policy.most_extensions.is_none();
+        // Of shares nobody is told: each that comes or goes would have all the others ask.
+        let is_hurried =
+            self.config.policy.most_extensions.is_none() && !self.attempt.resource().is_shared();
         let nobody = self.confirmed.nodes().intersection(telling).is_empty();
         let at = now.saturating_add(YOUTH).saturating_add(GRID);
         let at = Some(at.on_grid(GRID)).filter(|_| is_hurried && !nobody);

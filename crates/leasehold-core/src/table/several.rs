@@ -33,7 +33,7 @@ pub struct RulingOfSeveral {
 pub fn decide_several(stored: &[Stored<'_>], now: Instant, request: &Request) -> RulingOfSeveral {
     // Argument S4: one token, so one counter: the largest, and all of them are raised to what is told.
     let counter = stored.iter().filter_map(|stored| stored.counter).max();
-    let decide = |stored: &Stored<'_>| decide_key(stored.key, counter, now, request);
+    let decide = |stored: &Stored<'_>| decide_key(*stored, counter, now, request);
     let rulings: Vec<Ruling> = stored.iter().map(decide).collect();
     let is_unknown = |ruling: &&Ruling| matches!(ruling.vote, Vote::Unknown(_));
     // Argument S1: whoever finds its owner under one of the names has voted here already.

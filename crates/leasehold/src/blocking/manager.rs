@@ -1,6 +1,6 @@
 //! The value that users keep.
 
-use super::{election::Election, guard::LeaseGuard, mutex::Mutex, wait::wait};
+use super::{election::Election, guard::LeaseGuard, mutex::Mutex, rwlock::RwLock, wait::wait};
 use crate::{
     builder::ManagerBuilder,
     clock::Clock,
@@ -113,6 +113,22 @@ impl<M: Mode> LockManager<M> {
         options: LockOptions,
     ) -> Result<Mutex<M>, ConfigError> {
         self.0.mutex_all_with(names, options).map(Mutex::from)
+    }
+
+    /// The lock of this name that many read or one writes. See [`LockManager::rwlock`](crate::LockManager::rwlock). Sends nothing.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn rwlock(&self, name: &str) -> Result<RwLock, ConfigError> {
+        self.0.rwlock(name).map(RwLock::from)
+    }
+
+    /// As [`rwlock`](Self::rwlock), with options of its own.
+    ///
+    /// # Errors
+    /// As there, and any [`ConfigError`] if the options do not go together.
+    pub fn rwlock_with(&self, name: &str, options: LockOptions) -> Result<RwLock, ConfigError> {
+        self.0.rwlock_with(name, options).map(RwLock::from)
     }
 
     /// The election of this name, with the manager's default options. Sends nothing. See

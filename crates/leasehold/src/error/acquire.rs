@@ -418,6 +418,19 @@ mod tests {
     }
 
     #[test]
+    fn those_who_read_are_told_as_such_and_for_how_long_at_most() {
+        for (nodes, held, behind) in [(1, 1, ","), (3, 2, ", on n0 and n1 of 3 nodes (quorum 2)")] {
+            let held = Held {
+                remaining: Some(Duration::from_millis(8_200)),
+                ..facts(nodes, held, 0, None)
+            };
+            let text =
+                "held elsewhere, by readers or another program, for at most 8.2 s unless extended";
+            assert_eq!(told(held), format!("{text}{behind}"));
+        }
+    }
+
+    #[test]
     fn an_error_that_leaves_main_is_its_sentence() {
         let error = AcquireError::Held(Box::new(facts(1, 1, 0, None)));
         assert_eq!(format!("{error:?}"), error.to_string());

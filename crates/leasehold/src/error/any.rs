@@ -2,7 +2,9 @@
 
 #[cfg(feature = "redis")]
 use super::ReconfigureError;
-use super::{AcquireError, AdoptError, ConfigError, ExtendError, InspectError, LeaseLost};
+use super::{
+    AcquireError, AdoptError, ConfigError, DowngradeError, ExtendError, InspectError, LeaseLost,
+};
 use leasehold_core::ResourceError;
 use std::fmt;
 
@@ -37,6 +39,8 @@ pub enum Error {
     Lost(LeaseLost),
     /// A lease was not taken over.
     Adopt(AdoptError),
+    /// A write lock did not become a read lock.
+    Downgrade(DowngradeError),
     /// A lock could not be looked at.
     Inspect(InspectError),
     /// The nodes were not made to use another configuration.
@@ -52,6 +56,7 @@ impl Error {
             Self::Extend(error) => error,
             Self::Lost(error) => error,
             Self::Adopt(error) => error,
+            Self::Downgrade(error) => error,
             Self::Inspect(error) => error,
             #[cfg(feature = "redis")]
             Self::Reconfigure(error) => error,
@@ -95,6 +100,7 @@ from!(
     Extend(ExtendError),
     Lost(LeaseLost),
     Adopt(AdoptError),
+    Downgrade(DowngradeError),
     Inspect(InspectError)
 );
 #[cfg(feature = "redis")]

@@ -122,6 +122,8 @@ pub enum ConfigError {
     },
     /// A plain lock was to be fair, but its nodes keep no queue.
     Unfair,
+    /// Plain locks were to have readers, but their nodes keep neither readers nor a queue.
+    PlainReaders,
     /// A variable or a configuration file is wrong, or none names a server.
     #[cfg(feature = "config")]
     Settings(SettingsError),
@@ -173,9 +175,7 @@ impl fmt::Display for ConfigError {
             Self::Pause { least, most } => {
                 crossed(out, "the shortest pause", *least, "the longest", *most)
             }
-            Self::OwnerSource => out.write_str(
-                "the owner source does not keep all of the random bytes; put labels behind them",
-            ),
+            Self::OwnerSource => out.write_str(FORGETFUL_OWNERS),
             Self::Label(label) => illegible(out, label),
             Self::NoTries => out.write_str("zero tries cannot acquire anything; give at least one"),
             Self::NoTime { option } => {
@@ -185,6 +185,7 @@ impl fmt::Display for ConfigError {
             Self::Holds { least, most } => crossed(out, "min_hold", *least, "max_hold", *most),
             Self::Unfair => unfair(out),
             Self::UnfairTogether => out.write_str(UNFAIR_TOGETHER),
+            Self::PlainReaders => out.write_str(PLAIN_READERS),
             #[cfg(feature = "config")]
             Self::Settings(error) => error.fmt(out),
             Self::Thread(error) => write!(out, "the lock manager's thread did not start: {error}"),
@@ -319,6 +320,10 @@ impl Error for ConfigError {
     }
 }
 
+const FORGETFUL_OWNERS: &str =
+    "the owner source does not keep all of the random bytes; put labels behind them";
+const PLAIN_READERS: &str = "plain locks have no readers: their nodes keep one holder for each name, and no queue of those who \
+                             wait; build the manager with `build`, or take a mutex";
 const UNFAIR_TOGETHER: &str = "nobody queues for several names that are locked together: leave `fair` out, or queue for one \
                                name that stands for all of them";
 
@@ -346,6 +351,7 @@ leasehold_core::debug_by_sentence!(ConfigError {
     Timeout { timeout },
     Holds { least, most },
     Unfair,
+    PlainReaders,
     UnfairTogether,
     #[cfg(feature = "config")]
     Settings(inner),

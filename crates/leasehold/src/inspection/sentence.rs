@@ -20,6 +20,12 @@ impl fmt::Display for Inspection {
                 let agree = self.count(|key| *key == Key::Free);
                 (agree, self.differing().collect())
             }
+            None if self.is_read() => {
+                out.write_str("read")?;
+                let is_read = |key: &Key| matches!(key, Key::Read { .. });
+                let others = self.nodes.iter().filter(|node| !is_read(&node.key));
+                (self.count(is_read), others.collect())
+            }
             None => {
                 write!(out, "no quorum ({needed} of {nodes} nodes) says the same")?;
                 return list(out, self.nodes.iter());
@@ -63,6 +69,7 @@ impl fmt::Display for Key {
                     Remaining(*remaining)
                 )
             }
+            Self::Read { remaining } => write!(out, "read{}", Remaining(Some(*remaining))),
             Self::Foreign {
                 redisson: Some(holder),
                 remaining,
@@ -71,6 +78,10 @@ impl fmt::Display for Key {
             Self::Foreign {
                 kind: Some(kind), ..
             } => write!(out, "a key that is no lock, of the type {kind}"),
+            // Those who read have an end, and a node tells no more of them.
+            Self::Foreign {
+                remaining: Some(_), ..
+            } => out.write_str("read, or a key that is no lock"),
             Self::Foreign { .. } => out.write_str("a key that is no lock"),
             Self::Unknown(fault) => write!(out, "unknown: {fault}"),
         }

@@ -215,7 +215,7 @@ impl RedisLink {
             return backlog.push_native(tag, request.clone(), given, encoder, native);
         }
         let call = encoder.call_of(request);
-        fit_for(call, met)?;
+        fit_for(call, encoder, met)?;
         let words = encoder.words(message);
         match call {
             Call::Vote | Call::Release => {

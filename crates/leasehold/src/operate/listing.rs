@@ -119,10 +119,11 @@ impl Search {
         let (mut names, mut is_all) = admin_client
             .scan(Sort::Texts, format, prefix, self.most)
             .await?;
-        if self.hashes {
-            let (more, is_all_more) = admin_client
-                .scan(Sort::Hashes, format, prefix, self.most)
-                .await?;
+        for sort in [Sort::SortedSets, Sort::Hashes] {
+            if sort == Sort::Hashes && !self.hashes {
+                continue;
+            }
+            let (more, is_all_more) = admin_client.scan(sort, format, prefix, self.most).await?;
             names.extend(more);
             is_all &= is_all_more;
         }
@@ -317,6 +318,11 @@ pub(super) fn key(stored: Stored) -> Key {
         Stored::Nothing => Key::Free,
         Stored::Other {
             kind,
+            remaining: Some(remaining),
+            ..
+        } if kind.as_deref() == Some("readers") => Key::Read { remaining },
+        Stored::Other {
+            kind,
             redisson,
             remaining,
         } => Key::Foreign {
@@ -345,14 +351,16 @@ fn is_lock(found: &Inspection) -> bool {
     found.nodes().iter().any(|node| {
         matches!(
             node.key,
-            Key::Held {
-                remaining: Some(_),
-                ..
-            } | Key::Foreign {
-                redisson: Some(_),
-                remaining: Some(_),
-                ..
-            }
+            Key::Read { .. }
+                | Key::Held {
+                    remaining: Some(_),
+                    ..
+                }
+                | Key::Foreign {
+                    redisson: Some(_),
+                    remaining: Some(_),
+                    ..
+                }
         )
     })
 }

@@ -1,7 +1,11 @@
 //! Options that go together, and the lock configs that they come to: checked once, and shared by all locks that have them.
 
 use super::{LockOptions, MaxHold};
-use crate::{configuration::Configuration, error::ConfigError, mode::Mode};
+use crate::{
+    configuration::Configuration,
+    error::ConfigError,
+    mode::{Fenced, Mode},
+};
 use leasehold_core::LockConfig;
 use std::{
     num::NonZeroU32,
@@ -29,6 +33,14 @@ impl LockOptions {
         Self { max_hold, ..self }
     }
 
+    /// Checks the options for those who write what others read: they wait in one queue with those.
+    pub(crate) fn checked_for_writers(
+        self,
+        configuration: &Configuration,
+    ) -> Result<CheckedOptions, ConfigError> {
+        self.fair().checked_for::<Fenced>(configuration)
+    }
+
     /// Checks the options for the locks of a manager with this configuration.
     pub(crate) fn checked_for<M: Mode>(
         self,
@@ -45,6 +57,19 @@ impl LockOptions {
 }
 
 impl CheckedOptions {
+    /// The same for those who only read: of them nobody has a token.
+    pub(crate) fn for_readers(&self) -> Self {
+        Self {
+            options: self.options.clone(),
+            lock_config: Arc::new(LockConfig {
+                is_fenced: false,
+                ..(*self.lock_config).clone()
+            }),
+            once: OnceLock::new(),
+            untiring: OnceLock::new(),
+        }
+    }
+
     pub(crate) const fn options(&self) -> &LockOptions {
         &self.options
     }

@@ -2,7 +2,9 @@
 
 use super::link::{NodeLink, TestWire};
 use crate::{clock::Clock, link::LinkEvent};
-use leasehold_core::{Fault, FaultKind, Instant, Owner, Request, Resource, Table, Vote};
+use leasehold_core::{
+    Fault, FaultKind, Instant, Owner, Request, Resource, Table, Vote, table::Key,
+};
 use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
@@ -119,12 +121,12 @@ impl Node {
     /// a resource can have.
     pub fn lose_key(&self, resource: &str) {
         let resource = name(resource);
-        if self.holder(&resource).is_none() {
+        if !self.is_held(&resource) {
             // A manager may be about to set it: the guard needs a quorum of keys and not all.
             self.settle();
         }
         assert!(
-            self.holder(&resource).is_some(),
+            self.is_held(&resource),
             "this node has {}",
             nothing(&resource, &self.locked())
         );
@@ -147,7 +149,12 @@ impl Node {
 
     /// The key is gone, and nobody is told.
     pub(super) fn forget(&self, resource: &Resource) {
-        if let Some(owner) = self.holder(resource) {
+        let share = Resource::shared(resource.as_str());
+        let share = share.expect("what a name is, is one of a share");
+        let holder = self.holder(resource).map(|owner| (resource, owner));
+        let readers = self.readers(resource);
+        let readers = readers.into_iter().map(|owner| (&share, owner));
+        for (resource, owner) in holder.into_iter().chain(readers) {
             let (resource, keep) = (resource.clone(), None);
             let request = Request::Release {
                 resource,
@@ -158,6 +165,19 @@ impl Node {
             let now = state.now(self.clock);
             state.table.apply(now, &request);
         }
+    }
+
+    /// Whether anybody holds or reads it here.
+    pub(super) fn is_held(&self, resource: &Resource) -> bool {
+        self.holder(resource).is_some() || !self.readers(resource).is_empty()
+    }
+
+    /// Who reads it here.
+    pub(super) fn readers(&self, resource: &Resource) -> Vec<Owner> {
+        let state = self.lock();
+        let now = state.now(self.clock);
+        let readers = state.table.readers(now, resource);
+        readers.map(|reader| reader.owner.clone()).collect()
     }
 
     /// Who has the key of this resource here.
@@ -232,26 +252,46 @@ impl NodeState {
     ) -> Vote {
         let wall = clock.wall().saturating_add(self.ahead);
         let request = request.as_seen_at(wall);
-        let resource = request.resource();
+        let names: Vec<Resource> = request.resource().each().collect();
         let now = self.now(clock);
-        let before = self.table.key(now, resource).cloned();
+        let keys = |table: &Table| names.iter().map(|name| keys_of(table, now, name)).collect();
+        let before: Vec<_> = keys(&self.table);
         let vote = self.table.apply(now, &request);
-        if self.table.key(now, resource) != before.as_ref() {
-            self.wakers.drain(..).for_each(Waker::wake);
-            for wire in self.wires() {
-                // What came by the same link is no news.
-                if !Arc::ptr_eq(&wire, by) {
-                    wire.tell(LinkEvent::Changed(Some(resource.clone())));
-                }
+        let after: Vec<_> = keys(&self.table);
+        for ((name, before), after) in names.iter().zip(before).zip(after) {
+            if before != after {
+                self.changed(name, by);
             }
         }
         vote
+    }
+
+    /// Tells of a change that came `by` this link.
+    fn changed(&mut self, name: &Resource, by: &Arc<TestWire>) {
+        self.wakers.drain(..).for_each(Waker::wake);
+        for wire in self.wires() {
+            // What came by the same link is no news.
+            if !Arc::ptr_eq(&wire, by) {
+                wire.tell(LinkEvent::Changed(Some(name.clone())));
+            }
+        }
     }
 
     fn wires(&mut self) -> Vec<Arc<TestWire>> {
         self.wires.retain(|wire| wire.strong_count() > 0);
         self.wires.iter().filter_map(Weak::upgrade).collect()
     }
+}
+
+/// What there is of a name: the key of who holds it, or those of all who read it.
+fn keys_of(table: &Table, now: Instant, name: &Resource) -> Vec<Key> {
+    let readers = table.readers(now, name);
+    table
+        .key(now, name)
+        .into_iter()
+        .chain(readers)
+        .cloned()
+        .collect()
 }
 
 /// The end of a sentence about what has no key called `resource`.

@@ -1,5 +1,7 @@
 //! A few nodes and a time of their own.
 
+mod readers;
+
 use super::node::{Node, name, nothing};
 use crate::{builder::ManagerBuilder, clock::Clock, link::NodeName, manager::LockManager};
 use leasehold_core::{Owner, Quorum, Resource};
@@ -212,8 +214,8 @@ impl World {
         owner
     }
 
-    /// The holder of the lock loses it now: its keys are gone from all nodes, which say so. A lease that extends itself finds
-    /// out before this returns. One with [`no_renewal`](crate::LockOptions::no_renewal) or
+    /// The holder of the lock loses it now, and so do all who read it: the keys are gone from all nodes, which say so. A lease
+    /// that extends itself finds out before this returns, but for those of readers, who find out with their next extension. One with [`no_renewal`](crate::LockOptions::no_renewal) or
     /// [`max_extensions`](crate::LockOptions::max_extensions) finds out with its next extension, or at its end; so
     /// does any that cannot reach a quorum.
     ///
@@ -224,11 +226,7 @@ impl World {
     /// [`settle`](Self::settle); or if the name is not one that a resource can have.
     pub fn lose(&self, resource: &str) {
         let resource = name(resource);
-        let has_key = || {
-            self.nodes
-                .iter()
-                .any(|node| node.holder(&resource).is_some())
-        };
+        let has_key = || self.nodes.iter().any(|node| node.is_held(&resource));
         let was_held = has_key();
         self.advance(CALM);
         assert!(

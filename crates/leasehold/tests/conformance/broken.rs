@@ -53,6 +53,8 @@ pub(crate) enum How {
     TakesTheFirst,
     ExtendsOneByOne,
     CountsTheFirst,
+    ReadsOneByOne,
+    ReadsAnywhere,
 }
 
 impl Broken {
@@ -122,6 +124,18 @@ impl Broken {
                     resource, owner, ..
                 },
             ) => *owner = holder(resource).unwrap_or_else(|| owner.clone()),
+            (How::ReadsOneByOne, Request::Acquire { resource, .. }) if resource.is_shared() => {
+                *resource = resource.whole();
+            }
+            (
+                How::ReadsAnywhere,
+                Request::Acquire { resource, .. }
+                | Request::Extend { resource, .. }
+                | Request::Release { resource, .. },
+            ) if resource.is_shared() => {
+                let elsewhere = format!("{resource}/read");
+                *resource = Resource::shared(&elsewhere).expect("still a name");
+            }
             (How::EndsEarly, Request::Acquire { ttl, .. }) => {
                 *ttl = Ttl::new(ttl.as_duration() / 2).expect("still in range");
             }

@@ -1,6 +1,9 @@
 //! Several processes, some of which are killed.
 
-use crate::client::{Client, Folder};
+use crate::{
+    client::{Client, Folder},
+    readers,
+};
 use leasehold::link::file::{FileError, FileNode};
 use leasehold_core::Vote;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -66,6 +69,7 @@ fn another_process() {
         }
         "obey" => obey(client),
         "fill" => fill(client),
+        "read" => readers::read(&path),
         "obey as shared" => obey(Client::open(&path, "shared")),
         other => panic!("there is no role {other}"),
     }
@@ -114,7 +118,7 @@ fn obey(mut client: Client) {
 const CYCLES: u32 = 200;
 const PROCESSES: u32 = 8;
 
-fn say(word: &str) {
+pub(crate) fn say(word: &str) {
     let mut out = std::io::stdout();
     writeln!(out, "\n{word}").expect("a pipe");
     out.flush().expect("a pipe");

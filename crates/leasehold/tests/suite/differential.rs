@@ -6,7 +6,7 @@ mod together;
 
 use crate::support::{
     dice::Dice,
-    real::{Kept, NodeAnswer, Real, encoded, pairs},
+    real::{Kept, NodeAnswer, Real, encoded, pairs, shares, text, value},
 };
 use leasehold::{
     RestartGuard,
@@ -290,6 +290,13 @@ impl Both {
                 }
                 Reply::Bulk(text) => put(&[b"SET", key.as_bytes(), text]),
                 Reply::Nil => {}
+                Reply::List(shares) => {
+                    for share in shares.chunks(2) {
+                        let [owner, ends] = [0, 1].map(|part| text(&share[part]));
+                        put(&[b"ZADD", key.as_bytes(), ends.as_bytes(), owner.as_bytes()]);
+                    }
+                    put(&[b"PEXPIRE", key.as_bytes(), left.as_bytes()]);
+                }
                 _ => put(&[b"LPUSH", key.as_bytes(), b"x"]),
             }
         }
@@ -346,7 +353,8 @@ fn forgive_the_end(model: &mut Kept, real: &NodeAnswer) {
 fn kept(model: &mut Server, data: &mut Data, lua: &Interpreter, time: Time) -> Kept {
     let hash = model.run(data, lua, time, &[b"HGETALL", NODE.as_bytes()]);
     let mut of = |key: &str| {
-        let value = model.run(data, lua, time, &[b"GET", key.as_bytes()]);
+        let whole = model.run(data, lua, time, &[b"GET", key.as_bytes()]);
+        let value = value(whole, model.run(data, lua, time, &shares(key)));
         let left = model.run(data, lua, time, &[b"PTTL", key.as_bytes()]);
         let ends = match left {
             Reply::Integer(left @ 0..) => left.saturating_add_unsigned(time.expiry_ms),

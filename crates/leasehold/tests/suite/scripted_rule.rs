@@ -5,20 +5,21 @@
 mod kept;
 mod together;
 
-use crate::support::{dice::Dice, driven::name};
-use kept::{millis, noted};
+use crate::support::{
+    dice::{Dice, WAITERS},
+    driven::{by, name},
+};
 use leasehold::{
     RestartGuard,
     configuration::Configuration,
     link::redis::wire::{self, RemoteProcess, Wire},
 };
 use leasehold_core::{
-    Drift, Fault, Identity, Instant, Quorum, Refusal, Request, Table, Ttl, Vote, Waiter,
-    fence::counter_of,
+    Drift, Fault, Identity, Instant, Quorum, Refusal, Request, Resource, Table, Ttl, Vote, Waiter,
     quarantine::{Disk, Log, Marker, Process, Quarantine},
 };
 use leasehold_fake_redis::{Data, Interpreter, Server, Time};
-use std::{fmt::Write, time::Duration};
+use std::time::Duration;
 
 /// How many steps all seeds together go; more by the environment.
 fn steps() -> u64 {
@@ -217,8 +218,12 @@ impl Twice {
     fn leave_last_milliseconds(&mut self) {
         let ends_at = |now: Instant, of: &str| {
             let before = now.saturating_sub(MILLISECOND);
-            let key = self.ruled.table.key(before, &name(of));
-            key.is_some_and(|key| key.expires_at == now)
+            let (table, of) = (&self.ruled.table, name(of));
+            let mut all = table
+                .key(before, &of)
+                .into_iter()
+                .chain(table.readers(before, &of));
+            all.any(|key| key.expires_at == now)
         };
         while NAMES.into_iter().any(|of| ends_at(self.now(), of)) {
             self.us += 1_000;
@@ -229,19 +234,33 @@ impl Twice {
     /// that is.
     fn bury(&mut self, lua: &Interpreter) {
         self.leave_last_milliseconds();
-        for (of, waiter) in NAMES
-            .into_iter()
-            .flat_map(|of| (0..4).map(move |it| (of, it)))
-        {
-            let waiter = Waiter::new(waiter);
-            let resource = name(of);
-            let request = self.possible(Request::Leave { resource, waiter });
-            if let Some(request) = request {
-                self.put(lua, std::slice::from_ref(&request), None, Disk::Ignored);
+        for of in NAMES {
+            for waiter in WAITERS.map(Waiter::new) {
+                let resource = name(of);
+                self.put_if_possible(lua, Request::Leave { resource, waiter });
+            }
+            // One that lives lets the server forget those that do not.
+            for owner in ["a", "b", "c"].map(by) {
+                let resource = Resource::shared(of).expect("a good name");
+                let keep = Ttl::new(TTLS[2]).ok();
+                self.put_if_possible(
+                    lua,
+                    Request::Release {
+                        resource,
+                        owner,
+                        keep,
+                    },
+                );
             }
         }
         self.ruled.table.sweep(self.now());
         self.data.expire(self.us / 1_000);
+    }
+
+    fn put_if_possible(&mut self, lua: &Interpreter, request: Request) {
+        if let Some(request) = self.possible(request) {
+            self.put(lua, std::slice::from_ref(&request), None, Disk::Ignored);
+        }
     }
 
     fn disturb(&mut self) {
@@ -322,6 +341,7 @@ impl Twice {
             return Some(request);
         }
         match request {
+            request if request.resource().is_shared() => None,
             Request::Raise { .. } | Request::Leave { .. } => None,
             // Argument S8: nobody takes a key over from itself.
             Request::Transfer { owner, from, .. } if owner == from => None,
@@ -412,41 +432,6 @@ impl Twice {
         }
         let request = request.as_seen_at(Duration::from_micros(self.us));
         self.ruled.table.apply(now, &request)
-    }
-
-    fn compare(&self) {
-        let (now, now_ms) = (self.now(), self.us / 1_000);
-        let (mut ruled, mut told) = (String::new(), String::new());
-        let node_key = self.configuration.node_key();
-        let field = |name: &str| {
-            let value = self.data.field(node_key.as_bytes(), name.as_bytes());
-            value.map(|value| String::from_utf8_lossy(value).into_owned())
-        };
-        for of in NAMES {
-            let key = self.ruled.table.key(now, &name(of));
-            let key = key.map(|key| (key.owner.as_bytes(), Some(millis(key.expires_at))));
-            let text = self.data.text(of.as_bytes(), now_ms);
-            let counter = self
-                .ruled
-                .table
-                .counter(&name(of))
-                .map(|token| token.to_string());
-            let kept = field(&format!("f{}", counter_of(&name(of))));
-            writeln!(ruled, "{key:?} {counter:?}").expect("a string grows");
-            writeln!(told, "{text:?} {kept:?}").expect("a string grows");
-        }
-        let kept = ["id", "until", "why", "fit", "evicted", "logged"].map(field);
-        // Without a guard nobody has looked.
-        let kept = Some(kept).filter(|kept| kept[0].is_some());
-        let kept = kept.map(|kept| kept.map(|text| text.filter(|text| !text.is_empty())));
-        let marker = self.ruled.marker.as_ref().map(noted);
-        assert_eq!(
-            (told, kept),
-            (ruled, marker),
-            "{}: {}",
-            self.place,
-            self.story
-        );
     }
 }
 

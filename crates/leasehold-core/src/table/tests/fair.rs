@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::queue::Ticket;
+use crate::queue::{Barrier, Place, Queued, Waiter};
 
 /// An acquire by the waiter of this number.
 fn queueing(waiter: u64, ticket: Option<u64>, mut request: Request) -> Request {

@@ -21,7 +21,8 @@ pub struct Held {
     pub quorum: usize,
     /// How many nodes there are.
     pub nodes: usize,
-    /// Who holds it, as most of the nodes that refused tell.
+    /// Who holds it, as most of the nodes that refused tell. None if those who [read](crate::RwLock) hold it, of whom there may
+    /// be many, or another program.
     pub holder: Option<Owner>,
     /// How long it is held at most if it is not extended; none if that is not known.
     pub remaining: Option<Duration>,
@@ -71,15 +72,24 @@ impl Held {
         self.write_queue(out)
     }
 
-    /// `held by pid 4711 on db1, whose lease ends in 9.2 s unless extended`, or as much of it as is known.
+    /// `held by pid 4711 on db1, whose lease ends in 9.2 s unless extended`, or as much of it as is known; `held elsewhere, by
+    /// readers or another program, for at most 9.2 s unless extended`.
     fn write_holder(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.holder {
             Some(holder) => write!(out, "held by {}", Holder::of(holder))?,
             None => out.write_str("held elsewhere")?,
         }
-        match self.remaining {
-            Some(left) => write!(out, ", whose lease ends in {} unless extended", Span(left)),
-            None => Ok(()),
+        match (&self.holder, self.remaining) {
+            (_, None) => Ok(()),
+            (Some(_), Some(left)) => {
+                write!(out, ", whose lease ends in {} unless extended", Span(left))
+            }
+            // Nodes do not tell the owners of those who read.
+            (None, Some(left)) => write!(
+                out,
+                ", by readers or another program, for at most {} unless extended",
+                Span(left)
+            ),
         }
     }
 

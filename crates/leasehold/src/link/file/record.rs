@@ -16,6 +16,9 @@ pub(super) struct Record {
 /// The number that a record begins with.
 const VERSION: u8 = 1;
 
+/// The number that shares begin with: none that a record or a queue begins with.
+const SHARES: u8 = 0x81;
+
 /// Names up to this length are their own keys; LMDB takes 511 bytes.
 const LONGEST_PLAIN: usize = 500;
 
@@ -85,6 +88,62 @@ impl Record {
     }
 }
 
+/// What stands in the file under the key of a name that is read: in the same place, so that nobody finds both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Shares {
+    /// Those who read. The names in these are empty.
+    pub(super) readers: Vec<Record>,
+    pub(super) name: String,
+}
+
+impl Shares {
+    /// The bytes in the file: what they are, and the name and each reader's record with its length before it, in little
+    /// endian.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![SHARES];
+        let mut part = |part: &[u8]| {
+            let length = u16::try_from(part.len()).expect("names and records are short");
+            bytes.extend(length.to_le_bytes());
+            bytes.extend(part);
+        };
+        part(self.name.as_bytes());
+        for reader in &self.readers {
+            part(&reader.encode());
+        }
+        bytes
+    }
+
+    /// Reads shares; none if these bytes are none.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut rest = bytes;
+        let [SHARES] = take(&mut rest)? else {
+            return None;
+        };
+        let mut parts = Vec::new();
+        while !rest.is_empty() {
+            let length = u16::from_le_bytes(take(&mut rest)?);
+            let (part, behind) = rest.split_at_checked(length.into())?;
+            parts.push(part);
+            rest = behind;
+        }
+        let (name, readers) = parts.split_first()?;
+        Some(Self {
+            readers: readers
+                .iter()
+                .map(|bytes| Record::decode(bytes))
+                .collect::<Option<_>>()?,
+            name: std::str::from_utf8(name).ok()?.to_owned(),
+        })
+    }
+
+    /// The one whose share ends last.
+    pub(super) fn last(&self) -> Option<&Record> {
+        self.readers
+            .iter()
+            .max_by_key(|reader| reader.key.expires_at)
+    }
+}
+
 /// Takes the first bytes off.
 fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     let (head, tail) = rest.split_first_chunk()?;
@@ -110,6 +169,31 @@ mod tests {
     #[test]
     fn a_record_comes_back_as_it_was() {
         assert_eq!(Record::decode(&record().encode()), Some(record()));
+    }
+
+    #[test]
+    fn shares_come_back_as_they_were_and_what_is_cut_short_is_none() {
+        let nameless = |millis| Record {
+            key: Key {
+                expires_at: Instant::from_nanos(millis),
+                ..record().key
+            },
+            name: String::new(),
+            ..record()
+        };
+        let shares = Shares {
+            readers: vec![nameless(1), nameless(3), nameless(2)],
+            name: record().name,
+        };
+        let bytes = shares.encode();
+        assert_eq!(Shares::decode(&bytes), Some(shares.clone()));
+        assert_eq!(shares.last(), Some(&nameless(3)));
+        assert_eq!(Record::decode(&bytes), None);
+        let lengths = 0..bytes.len();
+        let whole = lengths.filter(|length| Shares::decode(&bytes[..*length]).is_some());
+        // Between two of those who read, it is one with fewer.
+        assert_eq!(whole.count(), 3);
+        assert_eq!(Shares::decode(&record().encode()), None);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The keys in the file, and one step after the other on them.
 
+mod found;
 mod several;
 mod sights;
 mod telling;
@@ -15,7 +16,7 @@ use super::{
     opening::{FileId, limit_below},
     process_identity::ProcessIdentity,
     queue::{self, queue_key_of},
-    record::{Record, key_of},
+    record::{Record, Shares, key_of},
     time_namespace::Notes,
 };
 use crate::{clock::Clock, link::watch::is_watched};
@@ -24,7 +25,7 @@ use leasehold_core::{
     Fault, FaultKind, FencingToken, Instant, Request, Resource, Vote,
     fence::counter_of,
     queue::Queue,
-    table::{Change, Key, Stored, decide},
+    table::{Change, Stored, decide},
 };
 use std::{
     fs,
@@ -237,15 +238,16 @@ impl Store {
         if resource.is_several() {
             return self.step_of_several(txn, now, &job.request);
         }
-        let (key, new) = match self.stored(txn, resource, now)? {
+        let found = match self.found(txn, resource, now)? {
             Ok(found) => found,
             Err(damaged) => return Ok(damaged),
         };
         let counter = counter_of(resource);
         let counted = self.counters.get(txn, counter)?;
-        let queue = self.queue(txn, &job.request)?;
+        let (queue, readers) = (self.queue(txn, &job.request)?, found.readers());
         let stored = Stored {
-            key: key.as_ref(),
+            key: found.key.as_ref(),
+            readers: &readers,
             counter: counted,
             queue: queue.as_ref(),
         };
@@ -254,45 +256,15 @@ impl Store {
         if let Some(token) = ruling.counter {
             self.counters.put(txn, counter, token)?;
         }
-        if new && matches!(ruling.change, Change::Set(_)) && !self.make_room(txn, now)? {
+        let sets = matches!(ruling.change, Change::Set(_)) || ruling.readers.is_some();
+        if found.is_new && sets && !self.make_room(txn, now)? {
             return self.is_full(txn);
         }
         self.change(txn, resource, ruling.change)?;
+        if let Some(readers) = ruling.readers {
+            self.keep_readers(txn, resource, (&found, readers))?;
+        }
         Ok(ruling.vote)
-    }
-
-    /// The key of a resource, if it is one that counts, and whether nothing at all is there. The answer to a step on it, if
-    /// it cannot be read.
-    fn stored(
-        &self,
-        txn: &RwTxn<'_>,
-        resource: &Resource,
-        now: Instant,
-    ) -> heed::Result<Result<(Option<Key>, bool), Vote>> {
-        let stored = match self.locks.get(txn, &key_of(resource))?.map(Record::decode) {
-            None => None,
-            Some(Some(record)) if record.name == resource.as_str() => Some(record),
-            Some(Some(record)) => {
-                let name = record.name;
-                return Ok(Err(rejected(&format_args!(
-                    "{name:?} has the same hash as this name"
-                ))));
-            }
-            Some(None) => {
-                return Ok(Err(rejected(
-                    "the resource's record in the store is damaged",
-                )));
-            }
-        };
-        let new = stored.is_none();
-        // A key that outlived its process is none. Asked only where it matters: it costs a look at the
-        // other process.
-        let key = stored
-            .filter(|record| {
-                record.key.expires_at <= now || !self.holder.knows_gone(&record.holder)
-            })
-            .map(|record| record.key);
-        Ok(Ok((key, new)))
     }
 
     fn change(
@@ -454,7 +426,11 @@ fn node_time(clock: Clock) -> Instant {
 fn is_over(bytes: &[u8], now: Instant) -> bool {
     match queue::decode(bytes) {
         Some(queue) => queue.is_over(now),
-        None => Record::decode(bytes).is_some_and(|record| record.key.expires_at <= now),
+        None => {
+            let last = Shares::decode(bytes).and_then(|shares| shares.last().cloned());
+            let record = last.or_else(|| Record::decode(bytes));
+            record.is_some_and(|record| record.key.expires_at <= now)
+        }
     }
 }
 

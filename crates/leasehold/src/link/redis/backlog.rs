@@ -127,6 +127,9 @@ impl Backlog {
         if request.resource().is_several() {
             return Err(Fault::new(FaultKind::Rejected, NO_SEVERAL));
         }
+        if request.resource().is_shared() {
+            return Err(Fault::new(FaultKind::Rejected, calls::NO_SHARES));
+        }
         let life_ms = self.lives.ask(&request, given)?;
         let waiting = self.expect(tag, Kind::of(&request), given);
         let key = encoder.key(request.resource()).into_owned();
@@ -151,7 +154,7 @@ impl Backlog {
     pub(super) fn say_alone(&mut self, encoder: &Encoder, met: &ServerInfo) -> Vec<(Tag, Fault)> {
         self.say_anew(encoder, |this, (tag, request, given)| {
             let call = encoder.call_of(&request);
-            calls::fit_for(call, met)?;
+            calls::fit_for(call, encoder, met)?;
             this.push(tag, Kind::of(&request), given, |wire| {
                 encoder.say_request(wire, &request, met);
             });

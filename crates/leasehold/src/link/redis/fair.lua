@@ -1,35 +1,4 @@
--- Of a fair lock. KEYS[3] the queue, ARGV[10] who asks, ARGV[11] its ticket or nothing.
--- A refusal tells two things more, {0, holder, PTTL, time, ticket, how many come before}; and there is another one,
--- {2, ms, time, ticket, how many come before}: there is no key, but others come first, the first of them for so many ms.
-local queue, ticket, before = waiting(KEYS[3], ARGV[10], now)
-ticket = tonumber(ARGV[11]) or ticket
-if not ticket then
-  -- Behind all who wait, whatever the clock of whoever comes says.
-  ticket = math.min(tonumber(ARGV[3]) or 0, us + 1000000)
-  for _, place in ipairs(queue) do
-    ticket = math.max(ticket, place.ticket + 1)
-  end
-  ticket = math.min(ticket, 9007199254740991)
-end
-local ahead, first = 0, nil
-for _, place in ipairs(queue) do
-  if comes_before(place, ticket, ARGV[10]) then
-    ahead = ahead + 1
-    if not first or comes_before(place, first.ticket, first.who) then
-      first = place
-    end
-  end
-end
--- It only adds a reason to refuse.
-local waits = not free or ahead > 0
-if waits and #queue < most then
-  queue[#queue + 1] = {text = string.format('%s %.0f %.0f;', ARGV[10], ticket, now + life)}
-end
-keep(KEYS[3], queue, before)
-if waits then
-  local told = string.format('%.0f', ticket)
-  if free then
-    return {2, first.left, us, told, ahead}
-  end
-  return refuse(holder, us, told, ahead)
+local refused = line_up(holder, free, false, now, us)
+if refused then
+  return refused
 end

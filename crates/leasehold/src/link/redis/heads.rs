@@ -3,8 +3,8 @@
 use super::{
     codec,
     texts::{
-        EXTEND, FAIR, HOLD_SEVERAL, INSPECT, LEAVE, RAISE, RELEASE, REPAIR, Script, TRANSFER, VOTE,
-        VOTE_SEVERAL, VOTES,
+        EXTEND, FAIR, HOLD_SEVERAL, HOLD_SHARE, INSPECT, LEAVE, RAISE, RELEASE, REPAIR, Script,
+        TRANSFER, VOTE, VOTE_SEVERAL, VOTE_SHARE, VOTES,
     },
 };
 use leasehold_core::Request;
@@ -33,10 +33,14 @@ pub(super) enum Call {
     VoteSeveral,
     /// What else is asked of such names.
     HoldSeveral,
+    /// A vote for a share of a name.
+    VoteShare,
+    /// What else is asked of a share.
+    HoldShare,
 }
 
 impl Call {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 17] = [
         Self::Set,
         Self::Vote,
         Self::Votes,
@@ -52,6 +56,8 @@ impl Call {
         Self::Leave,
         Self::VoteSeveral,
         Self::HoldSeveral,
+        Self::VoteShare,
+        Self::HoldShare,
     ];
 
     #[inline]
@@ -63,6 +69,11 @@ impl Call {
             };
         }
         match request {
+            Request::Leave { .. } => Self::Leave,
+            _ if request.resource().is_shared() => match request.is_vote() {
+                true => Self::VoteShare,
+                false => Self::HoldShare,
+            },
             Request::Acquire { place: Some(_), .. } if is_fenced => Self::Fair,
             Request::Acquire { .. } if is_fenced => Self::Vote,
             Request::Transfer { .. } if is_fenced => Self::Takeover,
@@ -74,7 +85,6 @@ impl Call {
             Request::Inspect { .. } => Self::Inspect,
             Request::Release { keep: None, .. } => Self::Release,
             Request::Release { keep: Some(_), .. } => Self::Keep,
-            Request::Leave { .. } => Self::Leave,
         }
     }
 
@@ -107,12 +117,19 @@ impl Call {
             Self::Leave => Some(&LEAVE),
             Self::VoteSeveral => Some(&VOTE_SEVERAL),
             Self::HoldSeveral => Some(&HOLD_SEVERAL),
+            Self::VoteShare => Some(&VOTE_SHARE),
+            Self::HoldShare => Some(&HOLD_SHARE),
         }
     }
 
     /// Whether it is about names that are locked together.
     pub(super) const fn is_of_several_names(self) -> bool {
         matches!(self, Self::VoteSeveral | Self::HoldSeveral)
+    }
+
+    /// Whether it is about a share of a name.
+    pub(super) const fn is_of_a_share(self) -> bool {
+        matches!(self, Self::VoteShare | Self::HoldShare)
     }
 
     /// How many keys a call for so many locks, or names, has, and how many arguments behind them.
@@ -122,7 +139,7 @@ impl Call {
             Self::Votes => (locks + 1, 4 * locks + 4),
             Self::Release => (locks, locks),
             Self::Vote | Self::Takeover | Self::Repair => (2, 9),
-            Self::Fair => (3, 11),
+            Self::Fair | Self::VoteShare | Self::HoldShare => (3, 11),
             Self::Transfer => (1, 3),
             Self::Raise => (2, 4),
             Self::Extend if is_fenced => (2, 6),

@@ -12,6 +12,8 @@ pub(super) enum Kind {
     RepairSeveral,
     Raise,
     Extend,
+    /// Of a share: of those, nobody is told who comes and goes.
+    ExtendShare,
     Transfer,
     Inspect,
     Release,
@@ -26,6 +28,7 @@ impl Kind {
             Request::Repair { resource, .. } if resource.is_several() => Self::RepairSeveral,
             Request::Repair { .. } => Self::Repair,
             Request::Raise { .. } => Self::Raise,
+            Request::Extend { resource, .. } if resource.is_shared() => Self::ExtendShare,
             Request::Extend { .. } => Self::Extend,
             Request::Transfer { .. } => Self::Transfer,
             Request::Inspect { .. } => Self::Inspect,

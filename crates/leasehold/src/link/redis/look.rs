@@ -82,10 +82,14 @@ impl SeenValue {
         Self::by(vote, Kind::of(request), owner)
     }
 
-    /// Whether the look shows something else. An error shows nothing; most often that the key is of another type.
+    /// Whether the look shows something else. An error shows nothing, but that the key is of another type.
     pub(super) fn is_outdated(self, look: &Frame<'_>) -> bool {
         match (self, look) {
             (Self::Held(_) | Self::Ours(_), Frame::Null) => true,
+            // Whoever had it reads on, or another program has it.
+            (Self::Held(Some(_)) | Self::Ours(_), Frame::Error(told)) => {
+                told.starts_with(b"WRONGTYPE")
+            }
             (_, Frame::Text(text)) => self.is_not(text),
             (_, Frame::List(values)) => self.is_outdated_by(values),
             _ => false,
@@ -278,7 +282,12 @@ mod tests {
                 true,
             ),
             (SeenValue::Held(Some(fingerprint(b"x"))), Frame::Null, true),
-            (SeenValue::Held(Some(fingerprint(b"x"))), wrong_type, false),
+            (
+                SeenValue::Held(Some(fingerprint(b"x"))),
+                Frame::Error(b"NOPERM"),
+                false,
+            ),
+            (SeenValue::Held(Some(fingerprint(b"x"))), wrong_type, true),
         ] {
             assert_eq!(said.is_outdated(&look), is_outdated, "{said:?} {look:?}");
         }

@@ -37,3 +37,7 @@ end
 local function comes_before(one, ticket, who)
   return one.ticket < ticket or (one.ticket == ticket and one.who < who)
 end
+-- Whether that waiter wants a share: those who do wait only for those who do not.
+local function reads(who)
+  return string.byte(who) > 55
+end

@@ -4,16 +4,18 @@
 //! needs to understand that word, and keeps the bytes until then. Where more is wanted, because somebody waits for the
 //! key, say, or because the node has forgotten its scripts, they tell it.
 
+mod words;
+
 use super::{
     codec::digits,
-    glance::bulk,
     kind::Kind,
     scripts::Encoder,
-    texts::{HOLD_SEVERAL, RELEASE, Script, VOTE_SEVERAL, VOTES},
+    texts::{HOLD_SEVERAL, HOLD_SHARE, RELEASE, Script, VOTE_SEVERAL, VOTE_SHARE, VOTES},
 };
 use crate::configuration::KeyFormat;
 use leasehold_core::{FencingToken, Owner, Place, Request, Resource, Ticket, Ttl, Waiter};
 use std::{ops::Range, time::Duration};
+use words::Words;
 
 /// What two requests have in common if they act on one key of ours: the key, and the owner if there is one.
 #[derive(Debug)]
@@ -96,7 +98,7 @@ impl Encoder {
                 owner: command.owner(0)?,
                 token: FencingToken::new(command.number(2)?)?,
             },
-            Kind::Extend => Request::Extend {
+            Kind::Extend | Kind::ExtendShare => Request::Extend {
                 resource,
                 owner: command.owner(0)?,
                 ttl: command.ttl()?,
@@ -127,7 +129,11 @@ impl Encoder {
             Kind::Leave => key.strip_prefix(self.queues().as_bytes())?,
             _ => key,
         };
-        self.key_format().resource(key)
+        let resource = self.key_format().resource(key)?;
+        match command.is_of_a_share {
+            true => Resource::shared(resource.as_str()).ok(),
+            false => Some(resource),
+        }
     }
 }
 
@@ -142,6 +148,7 @@ struct CommandWords<'a> {
     own: usize,
     /// Whether it is Redlock's own command, which has words between owner and TTL.
     is_set: bool,
+    is_of_a_share: bool,
 }
 
 impl<'a> CommandWords<'a> {
@@ -155,6 +162,7 @@ impl<'a> CommandWords<'a> {
                 arguments: parts,
                 own: usize::MAX,
                 is_set: true,
+                is_of_a_share: false,
             });
         }
         let (script, keys) = (parts.next()?, digits(parts.next()?)?.0);
@@ -189,6 +197,7 @@ impl<'a> CommandWords<'a> {
             arguments: parts,
             own,
             is_set: false,
+            is_of_a_share: is(&VOTE_SHARE) || is(&HOLD_SHARE),
         })
     }
 
@@ -211,6 +220,7 @@ impl<'a> CommandWords<'a> {
             arguments,
             own: usize::MAX,
             is_set: false,
+            is_of_a_share: false,
         })
     }
 
@@ -256,6 +266,8 @@ impl<'a> CommandWords<'a> {
             // Nobody queues for several names.
             _ if self.several.is_some() => return Some(None),
             None => return Some(None),
+            // Nobody need queue for a share.
+            Some(_) if self.argument(9) == Some(b"") => return Some(None),
             Some(b"") => None,
             Some(_) => Some(Ticket::new(self.number(10)?)?),
         };
@@ -273,43 +285,6 @@ impl<'a> CommandWords<'a> {
 /// How many arguments a request about several names has where locks are plain.
 const OF_PLAIN_NAMES: usize = 5;
 
-/// The words of a command, one after the other.
-#[derive(Clone, Debug)]
-pub(super) struct Words<'a> {
-    rest: &'a [u8],
-    /// How many there are; none once one of them is not there.
-    left: Option<usize>,
-}
-
-impl<'a> Words<'a> {
-    /// The words of the command that `wire` begins with.
-    fn of(wire: &'a [u8]) -> Option<Self> {
-        let (left, rest) = digits(wire.strip_prefix(b"*")?)?;
-        let (left, rest) = (usize::try_from(left).ok(), rest.strip_prefix(b"\r\n")?);
-        Some(Self { rest, left })
-    }
-
-    /// Where the next word stands in `wire`, which they are of.
-    fn place(&mut self, wire: &[u8]) -> Option<Range<usize>> {
-        let length = self.next()?.len();
-        let end = wire.len() - self.rest.len() - b"\r\n".len();
-        Some(end - length..end)
-    }
-}
-
-impl<'a> Iterator for Words<'a> {
-    type Item = &'a [u8];
-
-    fn next(&mut self) -> Option<&'a [u8]> {
-        let left = self.left?.checked_sub(1)?;
-        let found = bulk(self.rest);
-        self.left = found.is_some().then_some(left);
-        let (part, rest) = found?;
-        self.rest = rest;
-        Some(part)
-    }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -322,7 +297,11 @@ pub(super) mod tests {
     pub(in super::super) fn requests() -> Vec<Request> {
         let one = Resource::new("{a}\u{e9} b").expect("a name");
         let several = Resource::several(["b", "{a}\u{e9} c", "a"]).expect("good names");
-        [requests_about(&one), requests_about(&several)].concat()
+        let share = Resource::shared(one.as_str()).expect("a name");
+        let mut shares = requests_about(&share);
+        // Who leaves the queue of a name leaves it, whatever it wanted.
+        shares.retain(|request| !matches!(request, Request::Leave { .. }));
+        [requests_about(&one), requests_about(&several), shares].concat()
     }
 
     fn requests_about(resource: &Resource) -> Vec<Request> {
@@ -462,7 +441,9 @@ pub(super) mod tests {
         let met = ServerInfo::new("id".to_owned(), Disk::Trusted);
         for configuration in [&fenced, &plain] {
             let encoder = Encoder::new(configuration);
-            for request in requests() {
+            let is_said =
+                |request: &Request| encoder.is_fenced() || !request.resource().is_shared();
+            for request in requests().into_iter().filter(is_said) {
                 let expected = match encoder.is_fenced() {
                     true => Some(request.clone()),
                     false => plainly(request.clone()),

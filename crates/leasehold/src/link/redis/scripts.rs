@@ -2,6 +2,7 @@
 
 mod server_info;
 mod several;
+mod share;
 
 use super::{
     codec,
@@ -194,6 +195,10 @@ impl Encoder {
         if call.is_of_several_names() {
             return self.write_several(words, (call, request), false);
         }
+        if call.is_of_a_share() {
+            words.extend_from_slice(self.heads.of(call));
+            return self.end_share(words, request);
+        }
         if !call.is_for_several() {
             words.extend_from_slice(self.heads.of(call));
         }
@@ -289,7 +294,10 @@ impl Encoder {
             self.write_several(wire, (call, request), true)
         } else {
             call.begin(wire, self.is_fenced, 1, true);
-            self.end(wire, request)
+            match call.is_of_a_share() {
+                true => self.end_share(wire, request),
+                false => self.end(wire, request),
+            }
         };
         if let Some(gap) = end {
             let behind = wire.split_off(gap);
@@ -403,10 +411,8 @@ impl Encoder {
         wire.extend_from_slice(&self.of_votes);
         codec::encode_part(wire, from.map(Owner::as_bytes).unwrap_or_default());
         gap = wire.len();
-        if let Some(Place { waiter, ticket }) = place {
-            codec::encode_part(wire, waiter.to_string().as_bytes());
-            let ticket = ticket.map(|ticket| ticket.to_string());
-            codec::encode_part(wire, ticket.unwrap_or_default().as_bytes());
+        if let Some(place) = place {
+            encode_place(wire, place);
         }
         Some(gap)
     }
@@ -445,6 +451,12 @@ impl Encoder {
             _ => codec::encode_part(wire, b""),
         }
     }
+}
+
+fn encode_place(wire: &mut Vec<u8>, Place { waiter, ticket }: Place) {
+    codec::encode_part(wire, waiter.to_string().as_bytes());
+    let ticket = ticket.map(|ticket| ticket.to_string());
+    codec::encode_part(wire, ticket.unwrap_or_default().as_bytes());
 }
 
 fn encode_ttl(wire: &mut Vec<u8>, ttl: Ttl) {

@@ -25,13 +25,21 @@ macro_rules! guard {
     };
 }
 
-/// Those that are loaded into a node before it is first used. Those of fair locks, of repairs and of several names are not:
+/// Those that are loaded into a node before it is first used. Those of fair locks, of repairs, of several names and of shares are not:
 /// most have none, and a node that does not know a script is sent its text.
 pub(super) const SCRIPTS: [Script; 7] = [VOTE, VOTES, RAISE, EXTEND, TRANSFER, INSPECT, RELEASE];
 
 /// The others.
 #[cfg(any(test, feature = "wire"))]
-pub(super) const OTHERS: [Script; 5] = [FAIR, LEAVE, REPAIR, VOTE_SEVERAL, HOLD_SEVERAL];
+pub(super) const OTHERS: [Script; 7] = [
+    FAIR,
+    LEAVE,
+    REPAIR,
+    VOTE_SEVERAL,
+    HOLD_SEVERAL,
+    VOTE_SHARE,
+    HOLD_SHARE,
+];
 
 /// First votes for several locks.
 pub(super) const VOTES: Script = Script {
@@ -67,12 +75,13 @@ pub(super) const FAIR: Script = Script {
         guard!(),
         include_str!("refuse.lua"),
         include_str!("queue.lua"),
+        include_str!("line.lua"),
         include_str!("vote.lua"),
         include_str!("twin.lua"),
         include_str!("fair.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "a73745ce6cb0b79269cb69cfd89d425ce3d6ad70",
+    sha1: "9ec1e5f55b57ada0fb65bbba4612732af947ef3b",
 };
 pub(super) const LEAVE: Script = Script {
     text: concat!(
@@ -80,7 +89,7 @@ pub(super) const LEAVE: Script = Script {
         include_str!("queue.lua"),
         include_str!("leave.lua")
     ),
-    sha1: "29eb667e49d8a8d9da2daa99689467d1786661cc",
+    sha1: "ad5bdbc9ae6770b38d3c95a7dadf06c9271b4759",
 };
 pub(super) const RAISE: Script = Script {
     text: concat!(
@@ -128,7 +137,7 @@ pub(super) const VOTE_SEVERAL: Script = Script {
         include_str!("several.lua"),
         include_str!("vote_several.lua")
     ),
-    sha1: "8bd6d400b8d366e7ed774fb7808456e6b5a159a3",
+    sha1: "19db14dec2ea42d134ca52b92d770b532c7ef258",
 };
 /// What else is asked of names that are locked together.
 pub(super) const HOLD_SEVERAL: Script = Script {
@@ -139,6 +148,31 @@ pub(super) const HOLD_SEVERAL: Script = Script {
         include_str!("hold_several.lua")
     ),
     sha1: "e9fe7d71afaab95c6487ff50b7793ad2fd71324f",
+};
+
+/// A vote for a share of a name.
+pub(super) const VOTE_SHARE: Script = Script {
+    text: concat!(
+        "#!lua\n",
+        guard!(),
+        include_str!("refuse.lua"),
+        include_str!("queue.lua"),
+        include_str!("line.lua"),
+        include_str!("share.lua"),
+        include_str!("vote_share.lua")
+    ),
+    sha1: "b77159b8877df8e7301e388af2d49e773d86d4b8",
+};
+/// What else is asked of a share.
+pub(super) const HOLD_SHARE: Script = Script {
+    text: concat!(
+        "#!lua flags=allow-oom\n",
+        guard!(),
+        include_str!("refuse.lua"),
+        include_str!("share.lua"),
+        include_str!("hold_share.lua")
+    ),
+    sha1: "929ba29a968fac68c85c02c386622ea1f64d6882",
 };
 
 /// Said once for each connection, so it goes along in full. Also to a node without memory: it still releases.

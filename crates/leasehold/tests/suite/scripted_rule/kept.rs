@@ -1,12 +1,63 @@
 //! What a node has by the rule, as a server writes it down.
 
+use super::{NAMES, Twice};
+use crate::support::driven::name;
 use leasehold_core::{
     AbstentionCause, Instant,
+    fence::counter_of,
     quarantine::{Durability, Evictions, Marker},
 };
+use std::fmt::Write;
+
+impl Twice {
+    /// Compares what both have.
+    pub(super) fn compare(&self) {
+        let (now, now_ms) = (self.now(), self.us / 1_000);
+        let (mut ruled, mut told) = (String::new(), String::new());
+        let node_key = self.configuration.node_key();
+        let field = |name: &str| {
+            let value = self.data.field(node_key.as_bytes(), name.as_bytes());
+            value.map(|value| String::from_utf8_lossy(value).into_owned())
+        };
+        for of in NAMES {
+            let key = self.ruled.table.key(now, &name(of));
+            let key = key.map(|key| (key.owner.as_bytes(), Some(millis(key.expires_at))));
+            let text = self.data.text(of.as_bytes(), now_ms);
+            let whole = name(of);
+            let mut readers: Vec<_> = { self.ruled.table.readers(now, &whole) }
+                .map(|key| (millis(key.expires_at), key.owner.as_bytes()))
+                .collect();
+            readers.sort_unstable();
+            let shares = self.data.sorted(of.as_bytes(), now_ms);
+            let shares = shares.map(|(owner, ends)| (u64::try_from(ends).expect("a time"), owner));
+            let mut shares: Vec<_> = shares.filter(|(ends, _)| *ends > now_ms).collect();
+            shares.sort_unstable();
+            let counter = self
+                .ruled
+                .table
+                .counter(&name(of))
+                .map(|token| token.to_string());
+            let kept = field(&format!("f{}", counter_of(&name(of))));
+            writeln!(ruled, "{key:?} {readers:?} {counter:?}").expect("a string grows");
+            writeln!(told, "{text:?} {shares:?} {kept:?}").expect("a string grows");
+        }
+        let kept = ["id", "until", "why", "fit", "evicted", "logged"].map(field);
+        // Without a guard nobody has looked.
+        let kept = Some(kept).filter(|kept| kept[0].is_some());
+        let kept = kept.map(|kept| kept.map(|text| text.filter(|text| !text.is_empty())));
+        let marker = self.ruled.marker.as_ref().map(noted);
+        assert_eq!(
+            (told, kept),
+            (ruled, marker),
+            "{}: {}",
+            self.place,
+            self.story
+        );
+    }
+}
 
 /// What a server keeps of a marker.
-pub(super) fn noted(marker: &Marker) -> [Option<String>; 6] {
+fn noted(marker: &Marker) -> [Option<String>; 6] {
     let why = match marker.cause {
         AbstentionCause::Empty => "empty",
         AbstentionCause::Changed => "changed",
@@ -32,6 +83,6 @@ pub(super) fn noted(marker: &Marker) -> [Option<String>; 6] {
     ]
 }
 
-pub(super) fn millis(at: Instant) -> u64 {
+fn millis(at: Instant) -> u64 {
     u64::try_from(at.since_origin().as_millis()).expect("some decades")
 }

@@ -3,7 +3,7 @@
 use super::{NAMES, Twice, wordless};
 use crate::support::driven::{self, name};
 use leasehold::link::redis::wire::{self, RemoteProcess, Wire};
-use leasehold_core::{FencingToken, Identity, Request, Vote, quarantine::Disk};
+use leasehold_core::{FencingToken, Identity, Request, Resource, Vote, quarantine::Disk};
 use leasehold_fake_redis::{Data, Interpreter, Server, Time};
 use std::time::Duration;
 
@@ -11,10 +11,20 @@ impl Twice {
     /// The request, and now and then another that can leave in the same call.
     pub(super) fn together(&mut self, request: &Request) -> Vec<Request> {
         let mut together = vec![request.clone()];
+        let (now, table) = (self.now(), &self.ruled.table);
+        // In a call, a vote that a key of another type refuses is counted all the same, which costs a number and no more.
+        let is_counted = |of: &Resource| {
+            let is_read = table.readers(now, of).next().is_some();
+            is_read && matches!(request, Request::Acquire { .. })
+        };
+        let counted = NAMES.map(|of| is_counted(&name(of)));
+        if is_counted(&request.resource().whole()) {
+            return together;
+        }
         if let Request::Acquire { .. } | Request::Release { .. } = request {
-            for of in NAMES {
+            for (of, is_counted) in NAMES.into_iter().zip(counted) {
                 let is_new = together.iter().all(|other| *other.resource() != name(of));
-                if is_new && self.dice.roll(3) == 0 {
+                if is_new && !is_counted && self.dice.roll(3) == 0 {
                     together.push(of_another(request, of, self.dice.roll(50)));
                 }
             }

@@ -4,6 +4,9 @@ use super::driven::{by, name};
 use leasehold_core::{FencingToken, Place, Request, Resource, Ticket, Ttl, Waiter};
 use std::time::Duration;
 
+/// The numbers of those who wait. The highest bit is of those who want a share.
+pub(crate) const WAITERS: [u64; 4] = [0, 1, 1 << 63, 1 << 63 | 1];
+
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -19,7 +22,7 @@ impl Dice {
         from[usize::try_from(self.roll(from.len() as u64)).expect("few")]
     }
 
-    /// A request for one of two locks, or for several of three, by one of three owners, with one of these TTLs.
+    /// A request for one of two locks, or a share of one, or for several of three, by one of three owners, with one of these TTLs.
     pub(crate) fn request(&mut self, ttls: &[Duration]) -> Request {
         let resource = self.resource();
         let (owner, from) = (
@@ -66,7 +69,7 @@ impl Dice {
             7 => Request::Inspect { resource },
             8 if !resource.is_several() => Request::Leave {
                 resource,
-                waiter: Waiter::new(self.roll(4)),
+                waiter: self.waiter(),
             },
             9 if self.roll(4) == 0 => Request::Release {
                 resource,
@@ -89,15 +92,24 @@ impl Dice {
 
     fn resource(&mut self) -> Resource {
         if self.roll(4) > 0 {
-            return name(self.pick(&["r", "s"]));
+            let one = self.pick(&["r", "s"]);
+            return match self.roll(3) {
+                0 => Resource::shared(one).expect("a good name"),
+                _ => name(one),
+            };
         }
         let names = self.pick(&[&["r", "s"][..], &["s", "t"], &["r", "s", "t"]]);
         Resource::several(names.iter().copied()).expect("good names")
     }
 
+    /// One of four who wait, half of them for a share.
+    fn waiter(&mut self) -> Waiter {
+        Waiter::new(WAITERS[usize::try_from(self.roll(4)).expect("few")])
+    }
+
     /// One of four who wait, with a ticket of its own now and then.
     fn place(&mut self) -> Option<Place> {
-        let waiter = Waiter::new(self.roll(4));
+        let waiter = self.waiter();
         let ticket = Ticket::new(self.roll(60)).filter(|_| self.roll(3) == 0);
         Some(Place { waiter, ticket })
     }

@@ -31,7 +31,7 @@ pub(crate) struct NodeAnswer {
 pub(crate) struct Kept {
     /// Its own hash; an error where something else is under that key.
     pub(crate) hash: Result<BTreeMap<String, String>, String>,
-    /// Of each key the value, or how it is none, and the last millisecond in which it is there.
+    /// Of each key the value, or the shares, or how it is neither, and the last millisecond in which it is there.
     pub(crate) keys: Vec<(Reply, i64)>,
 }
 
@@ -77,16 +77,20 @@ impl Real {
         all.extend(encoded(&[b"HGETALL", self.node_key.as_bytes()]));
         for key in &self.keys {
             all.extend(encoded(&[b"GET", key.as_bytes()]));
+            all.extend(encoded(&shares(key)));
             all.extend(encoded(&[b"PEXPIRETIME", key.as_bytes()]));
         }
         all.extend(time);
         self.send(&all);
-        let count = 4 + 2 * self.keys.len();
+        let count = 4 + 3 * self.keys.len();
         let replies: Vec<_> = (0..count).map(|_| self.hear()).collect();
         let mut replies = replies.into_iter();
         let mut next = || replies.next().expect("one for each");
         let (before_us, reply, hash) = (micros(&next()), next(), next());
-        let keys = self.keys.iter().map(|_| (next(), integer(&next())));
+        let keys = self.keys.iter().map(|_| {
+            let value = value(next(), next());
+            (value, integer(&next()))
+        });
         let keys = keys.collect();
         NodeAnswer {
             reply,
@@ -105,6 +109,19 @@ impl Real {
 
     fn hear(&mut self) -> Reply {
         read(&mut self.stream)
+    }
+}
+
+/// The command that reads the shares of a name.
+pub(crate) fn shares(key: &str) -> [&[u8]; 5] {
+    [b"ZRANGE", key.as_bytes(), b"0", b"-1", b"WITHSCORES"]
+}
+
+/// What a key has, of which these are the value and the shares.
+pub(crate) fn value(value: Reply, shares: Reply) -> Reply {
+    match value {
+        Reply::Error(_) => shares,
+        value => value,
     }
 }
 

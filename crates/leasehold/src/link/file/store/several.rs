@@ -17,19 +17,21 @@ impl Store {
         request: &Request,
     ) -> heed::Result<Vote> {
         let each: Vec<Resource> = request.resource().each().collect();
-        let (mut keys, mut counters, mut is_new) = (Vec::new(), Vec::new(), false);
+        let (mut all, mut counters, mut is_new) = (Vec::new(), Vec::new(), false);
         for resource in &each {
-            match self.stored(txn, resource, now)? {
-                Ok((key, new)) => {
-                    is_new |= new;
-                    keys.push(key);
+            match self.found(txn, resource, now)? {
+                Ok(found) => {
+                    is_new |= found.is_new;
+                    all.push((found.readers(), found.key));
                 }
                 Err(damaged) => return Ok(damaged),
             }
             counters.push(self.counters.get(txn, counter_of(resource))?);
         }
-        let stored = keys.iter().zip(&counters).map(|(key, counter)| Stored {
+        let each_stored = all.iter().zip(&counters);
+        let stored = each_stored.map(|((readers, key), counter)| Stored {
             key: key.as_ref(),
+            readers,
             counter: *counter,
             queue: None,
         });

@@ -4,7 +4,7 @@ use super::{LOOKS, Lost, Store};
 use crate::link::file::{
     job::Sight,
     process_identity::ProcessIdentity,
-    record::{Record, key_of},
+    record::{Record, Shares, key_of},
 };
 use heed::RwTxn;
 use leasehold_core::{Resource, Vote};
@@ -28,7 +28,10 @@ impl Store {
         // The holder in the way of a refused step has just been found alive, as far as that can be told.
         let holder = record
             .filter(|_| matches!(vote, Vote::Refused(_)))
-            .and_then(Record::decode)
+            .and_then(|bytes| {
+                let last = Shares::decode(bytes).and_then(|shares| shares.last().cloned());
+                last.or_else(|| Record::decode(bytes))
+            })
             .map(|record| record.holder)
             .filter(|holder| *holder != self.holder);
         let record = record.map(<[u8]>::to_vec);

@@ -6,7 +6,7 @@ use crate::{
     link::file::{
         contents::{Contents, HeldKey},
         head::MAP_SIZE,
-        record::{Record, key_of},
+        record::{Record, Shares, key_of},
     },
 };
 use leasehold_core::{Instant, Resource};
@@ -22,8 +22,8 @@ impl Store {
             let mut held = Vec::new();
             for entry in self.locks.iter(&txn)? {
                 let (_, bytes) = entry?;
-                let record = Record::decode(bytes);
-                held.extend(record.and_then(|record| self.held(record, now)));
+                let records = records(bytes).into_iter();
+                held.extend(records.filter_map(|record| self.held(record, now)));
             }
             let stat = self.locks.stat(&txn)?;
             let pages = stat.branch_pages + stat.leaf_pages + stat.overflow_pages;
@@ -48,13 +48,15 @@ impl Store {
         }
         let read = || {
             let txn = self.env.read_txn()?;
-            let record = self.locks.get(&txn, &key_of(resource))?;
-            Ok(record.and_then(Record::decode))
+            let bytes = self.locks.get(&txn, &key_of(resource))?;
+            Ok(bytes.map_or_else(Vec::new, records))
         };
-        let record = read().map_err(|error: heed::Error| format!("the store failed: {error}"))?;
+        let records = read().map_err(|error: heed::Error| format!("the store failed: {error}"))?;
         // Two long names may have one hash.
-        let record = record.filter(|record| record.name == resource.as_str());
-        Ok(record.and_then(|record| self.held(record, node_time(clock))))
+        let mut records = records
+            .into_iter()
+            .filter(|record| record.name == resource.as_str());
+        Ok(records.find_map(|record| self.held(record, node_time(clock))))
     }
 
     /// None for what is held by nobody any more.
@@ -68,4 +70,16 @@ impl Store {
             process: record.holder.pid,
         })
     }
+}
+
+/// The records of a place: several, if it is read.
+fn records(bytes: &[u8]) -> Vec<Record> {
+    let Some(Shares { readers, name }) = Shares::decode(bytes) else {
+        return Record::decode(bytes).into_iter().collect();
+    };
+    let named = |reader| Record {
+        name: name.clone(),
+        ..reader
+    };
+    readers.into_iter().map(named).collect()
 }

@@ -20,7 +20,7 @@ pub(crate) enum Stored {
     Value(Vec<u8>, Option<Duration>),
     /// No text, or a longer one than any owner.
     Other {
-        /// In the server's own words; none if it does not tell.
+        /// In the server's own words, or `readers`; none if it does not tell.
         kind: Option<String>,
         /// Who has the lock that Redisson keeps there.
         redisson: Option<String>,
@@ -33,6 +33,8 @@ pub(crate) enum Stored {
 pub(crate) enum Sort {
     Texts,
     Hashes,
+    /// Those who read a name are such a set.
+    SortedSets,
 }
 
 impl AdminClient {
@@ -59,6 +61,7 @@ impl AdminClient {
                 match sort {
                     Sort::Texts => b"string",
                     Sort::Hashes => b"hash",
+                    Sort::SortedSets => b"zset",
                 },
             ];
             let read = |frame: &Frame<'_>| batch(frame, format, prefix);

@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- KEYS locks, ARGV[1] the most bytes that an owner has. For each {} if there is none, {value, PTTL} with an empty PTTL if
 -- it lives for ever; {0, type, PTTL, holder} if it is no text or a longer one: the type if that is told, and the holder if it
--- is a hash in which Redisson keeps a lock. Other people's data stay on the server.
+-- is a hash in which Redisson keeps a lock. The type of a set of those who read is 'readers'. Other people's data stay on the server.
 local function left(key)
   local left = redis.call('PTTL', key)
   return left < 0 and '' or tostring(left)
@@ -16,6 +16,14 @@ local function redisson(key)
     end
   end
 end
+-- The key of those who read ends with the last of them, as no other program's does. Who may not look takes a set that ends
+-- for one of those.
+local function is_read(key)
+  local last = redis.pcall('ZRANGE', key, -1, -1, 'WITHSCORES')
+  local clock, left = redis.call('TIME'), redis.call('PTTL', key)
+  local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+  return left > 0 and (last.err or math.abs(now + left - tonumber(last[2])) < 1000)
+end
 local found = {}
 for place, key in ipairs(KEYS) do
   local value = redis.pcall('GET', key)
@@ -23,6 +31,9 @@ for place, key in ipairs(KEYS) do
     found[place] = {value, left(key)}
   elseif value then
     local kind = redis.pcall('TYPE', key).ok or ''
+    if kind == 'zset' and is_read(key) then
+      kind = 'readers'
+    end
     found[place] = {0, kind, left(key), kind == 'hash' and redisson(key) or nil}
   else
     found[place] = {}

@@ -39,7 +39,14 @@ impl Again {
 ///
 /// # Errors
 /// The fault to answer with, if not.
-pub(in super::super) fn fit_for(call: Call, met: &ServerInfo) -> Result<(), Fault> {
+pub(in super::super) fn fit_for(
+    call: Call,
+    encoder: &Encoder,
+    met: &ServerInfo,
+) -> Result<(), Fault> {
+    if call.is_of_a_share() && !encoder.is_fenced() {
+        return Err(Fault::new(FaultKind::Rejected, NO_SHARES));
+    }
     // Argument S1: behind a proxy a call goes where its first name is kept, and who wants another of them alone goes
     // elsewhere.
     match met.is_proxied && call.is_of_several_names() {
@@ -48,6 +55,9 @@ pub(in super::super) fn fit_for(call: Call, met: &ServerInfo) -> Result<(), Faul
     }
 }
 
+/// Plain locks are `SET NX`, which knows no queue: who writes would wait for ever.
+pub(in super::super) const NO_SHARES: &str =
+    "readers and writers need fenced locks, and these are plain";
 const DIVISIBLE: &str = "several names cannot be locked together behind a proxy, which may keep them on different \
                          servers: give the server's own address";
 

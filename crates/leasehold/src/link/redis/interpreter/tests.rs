@@ -219,7 +219,8 @@ fn behind_an_extension_the_key_is_looked_at_and_what_has_changed_is_told() {
         ("$2\r\nme\r\n", false),
         ("$3\r\nyou\r\n", true),
         ("_\r\n", true),
-        ("-WRONGTYPE No\r\n", false),
+        ("-WRONGTYPE No\r\n", true),
+        ("-NOPERM No\r\n", false),
     ] {
         let (mut backlog, mut events) = (Backlog::default(), Vec::new());
         // Asked twice, so that the look is found behind what was answered before.
