@@ -73,6 +73,8 @@ pub(crate) struct Attempt {
 pub(crate) struct Held {
     pub(crate) operation: OperationId,
     pub(crate) owner: Owner,
+    /// Whether it is of a share.
+    pub(crate) reads: bool,
     pub(crate) valid_until: Instant,
     pub(crate) is_released: bool,
     /// Whether the holder was told that it is over.
@@ -238,6 +240,9 @@ const SEED: Seed = Seed::new([0; Seed::LENGTH]);
 pub(crate) static RESOURCE: LazyLock<Resource> =
     LazyLock::new(|| Resource::new("r").expect("a name"));
 
+/// A share of it.
+static SHARE: LazyLock<Resource> = LazyLock::new(|| Resource::shared("r").expect("a name"));
+
 /// Configurations by their tries, made once: the identity of one is no part of a world.
 static CONFIGS: LazyLock<[Arc<LockConfig>; 3]> = LazyLock::new(|| configs(false));
 
@@ -280,8 +285,9 @@ fn acquire_request(habit: &Habit) -> AcquireRequest {
     let config = (habit.tries as usize)
         .saturating_sub(1)
         .min(configs.len() - 1);
+    let resource: &Resource = if habit.reads { &SHARE } else { &RESOURCE };
     AcquireRequest {
-        resource: RESOURCE.clone(),
+        resource: resource.clone(),
         config: Arc::clone(&configs[config]),
         from: None,
         patience: habit.patience.map(|ticks| TICK * ticks),

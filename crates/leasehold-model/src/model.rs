@@ -118,6 +118,7 @@ fn heard(news: News) -> Condition {
         News::ExtensionLate => |_, world| world.tidings.tell_of(News::ExtensionLate),
         News::Straggler => |_, world| world.tidings.tell_of(News::Straggler),
         News::Queued => |_, world| world.tidings.tell_of(News::Queued),
+        News::ReadTogether => |_, world| world.tidings.tell_of(News::ReadTogether),
         News::TakenBack => |_, world| world.tidings.tell_of(News::TakenBack),
         News::Released => |_, world| world.tidings.tell_of(News::Released),
         News::ReleaseUnknown => |_, world| world.tidings.tell_of(News::ReleaseUnknown),

@@ -27,6 +27,8 @@ pub(crate) enum News {
     Straggler,
     /// A node refused what was free, since another comes first.
     Queued,
+    /// Two read at once.
+    ReadTogether,
     /// A key that a lost attempt had set was released.
     TakenBack,
     /// A release was told as done.
@@ -55,6 +57,7 @@ impl News {
             Self::ExtensionLate => "extension too late",
             Self::Straggler => "granted after the attempt was lost",
             Self::Queued => "refused what is free, behind another",
+            Self::ReadTogether => "two read at once",
             Self::TakenBack => "taken back after the attempt was lost",
             Self::Released => "released",
             Self::ReleaseUnknown => "release unknown",

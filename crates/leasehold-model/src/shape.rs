@@ -46,6 +46,8 @@ pub(crate) struct Habit {
     pub(crate) is_greedy: bool,
     /// Whether it queues on the nodes.
     pub(crate) is_fair: bool,
+    /// Whether it wants a share.
+    pub(crate) reads: bool,
     /// Whether its timers are heard in the tick in which they are due. If not, at any time from then on.
     pub(crate) is_punctual: bool,
 }
@@ -83,6 +85,7 @@ impl Habit {
         stops: 0,
         is_greedy: false,
         is_fair: false,
+        reads: false,
         is_punctual: true,
     };
 }

@@ -150,7 +150,7 @@ impl World {
         self.tick += 1;
         for node in 0..shape.nodes {
             let now = self.node_time(shape, node);
-            if shape.sweeps && self.key(shape, node).is_none() {
+            if shape.sweeps && !self.has_key(shape, node) {
                 self.tables[node].open().sweep(now);
             }
         }
@@ -213,8 +213,15 @@ impl World {
         self.tables[node].key(self.node_time(shape, node), &RESOURCE)
     }
 
+    /// The key of whoever has it, or those of all who read it.
+    fn keys(&self, shape: &Shape, node: usize) -> impl Iterator<Item = &Key> {
+        let now = self.node_time(shape, node);
+        let readers = self.tables[node].readers(now, &RESOURCE);
+        self.key(shape, node).into_iter().chain(readers)
+    }
+
     pub(crate) fn has_key(&self, shape: &Shape, node: usize) -> bool {
-        self.key(shape, node).is_some()
+        self.keys(shape, node).next().is_some()
     }
 }
 

@@ -1,8 +1,9 @@
 //! What the programs do with their locks: acquire, hold, extend, release, cancel, forget.
 
+mod wishes;
+
 use crate::{
     check::{Holder, store::Write},
-    course::Phase,
     queue::Event,
     time::{MILLISECOND, Moment},
     world::World,
@@ -11,7 +12,7 @@ use leasehold_core::{
     AcquireRequest, Event as Told, Instant, Lease, LeaseChange, Operation, OperationId, Owner,
     Resource, Ttl,
 };
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 /// One thread of the application: at any time it wants at most one resource.
 #[derive(Debug, Default)]
@@ -100,7 +101,11 @@ impl World {
             return;
         }
         let resource = self.wanted();
-        let config = Arc::clone(&self.configs[client]);
+        self.acquire_this(client, slot, resource);
+    }
+
+    fn acquire_this(&mut self, client: usize, slot: usize, resource: Resource) {
+        let config = self.config_for(client, &resource);
         let habits = &self.setting.habits;
         let ttl_ns = self.setting.ttl_ns;
         let stays = self.nobody_gives_up();
@@ -109,7 +114,7 @@ impl World {
         let (cancels, idle_ns) = (self.rng.chance(habits.cancels) && !stays, habits.idle_ns);
         let now = self.now;
         self.trace
-            .tell(now, || format!("c{client}.{slot}     wants {resource}"));
+            .tell(now, || format!("c{client}.{slot}     wants {resource:?}"));
         let offered = |(offered, _): &(Resource, Owner)| *offered == resource;
         let at = self.offers.iter().position(offered);
         let from = at.map(|at| self.offers.swap_remove(at).1);
@@ -138,25 +143,6 @@ impl World {
             };
             self.act_later(client, slot, vote_ns + rest_ns);
         }
-    }
-
-    /// What somebody wants: a resource, or several of them together.
-    fn wanted(&mut self) -> Resource {
-        let several = self.setting.habits.several;
-        if several == 0 || !self.rng.chance(several) {
-            return self.rng.pick_ref(&self.resources).clone();
-        }
-        let all = self.resources.len();
-        let (first, count) = (self.rng.index(all), self.rng.pick(&[2, 2, 3]).min(all));
-        let names = (first..first + count).map(|at| self.resources[at % all].as_str());
-        Resource::several(names).expect("few short names")
-    }
-
-    /// A waiter's last request that is overtaken by its leave puts it into the queue again, for three seconds. So where
-    /// messages overtake each other, somebody must succeed within a bound only if nobody gives up meanwhile.
-    fn nobody_gives_up(&self) -> bool {
-        let recovers = matches!(self.phase, Phase::Recovery(_));
-        recovers && self.network.law.lawless && self.setting.waits.fair != 0
     }
 
     pub(crate) fn cancel(&mut self, client: usize, slot: usize) {
@@ -347,13 +333,7 @@ impl World {
                         self.leave_to_all(Holder { client, operation }, lease);
                         return self.rest(client, slot);
                     }
-                    // Some texts are used twice: at most one of the two gets anything.
-                    let times = if self.rng.coin() { 1 } else { 2 };
-                    for _ in 0..times {
-                        let (resource, owner) = (lease.resource.clone(), lease.owner.clone());
-                        self.offers.push((resource, owner));
-                    }
-                    self.handed_over.push(lease.owner);
+                    return self.offer(client, slot, lease);
                 }
                 self.rest(client, slot);
             }

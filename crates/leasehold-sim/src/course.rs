@@ -13,6 +13,7 @@ use crate::{
     time::{MILLISECOND, Moment, SECOND},
     world::{World, signer},
 };
+use leasehold_core::table::Key;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -127,29 +128,35 @@ impl World {
                 continue;
             }
             for resource in &self.resources {
-                let Some(key) = node.key(self.now, resource) else {
-                    continue;
-                };
-                let Some((client, generation)) = signer(&key.owner) else {
-                    continue;
-                };
-                let owner = &self.clients[client];
-                let remaining = key.expires_at.saturating_since(node.time(self.now));
-                // What lives only because the node's clock was set back has ended for all that its owner knows.
-                let could = remaining > std::time::Duration::from_nanos(node.set_back_ns)
-                    && !self.haunted.contains(&key.owner)
-                    && !self.handed_over.contains(&key.owner)
-                    && owner.is_alive
-                    && owner.generation == generation
-                    && self.network.leading_to(index).into_iter().all(|link| {
-                        self.network.ends(link).0 != client || self.network.is_quiet(link)
-                    });
-                if could {
+                let keys = node.keys(self.now, resource);
+                if let Some(key) = keys.iter().find(|key| self.could_be_gone(index, key)) {
+                    let remaining = key.expires_at.saturating_since(node.time(self.now));
                     let left = leftovers::left(index, resource, remaining);
                     return self.note(Err(left));
                 }
             }
         }
+    }
+
+    /// Whether the owner of a key on the node could have taken it back.
+    fn could_be_gone(&self, index: usize, key: &Key) -> bool {
+        let node = &self.nodes[index];
+        let Some((client, generation)) = signer(&key.owner) else {
+            return false;
+        };
+        let owner = &self.clients[client];
+        let remaining = key.expires_at.saturating_since(node.time(self.now));
+        // What lives only because the node's clock was set back has ended for all that its owner knows.
+        remaining > std::time::Duration::from_nanos(node.set_back_ns)
+            && !self.haunted.contains(&key.owner)
+            && !self.handed_over.contains(&key.owner)
+            && owner.is_alive
+            && owner.generation == generation
+            && self
+                .network
+                .leading_to(index)
+                .into_iter()
+                .all(|link| self.network.ends(link).0 != client || self.network.is_quiet(link))
     }
 
     fn judge_recovery(&mut self, since: Moment) -> Phase {

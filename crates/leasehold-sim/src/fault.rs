@@ -346,7 +346,7 @@ impl World {
     fn has_forgotten(&mut self, node: usize) {
         let this = &mut self.nodes[node];
         this.forgot = Some(self.now);
-        let kept = |resource: &Resource| this.kept(resource);
+        let kept = |resource: &Resource, owner: &Owner| this.kept(resource, owner);
         self.checks.guard.forgot(self.now, node, kept);
     }
 

@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         }
         Ok(Command::List) => {
             for scenario in Scenario::all() {
-                println!("{:<18} {}", scenario.name, scenario.about);
+                println!("{:<24} {}", scenario.name, scenario.about);
             }
             ExitCode::SUCCESS
         }
@@ -114,7 +114,7 @@ fn many(
 ) -> ExitCode {
     campaign::quieten_panics();
     println!(
-        "{:<18} {:>8} {:>11} {:>9} {:>10} {:>8} {:>11}",
+        "{:<24} {:>8} {:>11} {:>9} {:>10} {:>8} {:>11}",
         "scenario", "seeds", "events", "leases", "violations", "seconds", "events/s"
     );
     let mut failed = 0;
@@ -122,7 +122,7 @@ fn many(
         let count = if scenario.is_scripted() { lua } else { count };
         let summary = campaign::run(scenario, from, count, only, |done| {
             if done < count {
-                eprintln!("{:<18} {done:>8} of {count} seeds", scenario.name);
+                eprintln!("{:<24} {done:>8} of {count} seeds", scenario.name);
             }
         });
         tell(scenario, &summary);
@@ -139,7 +139,7 @@ fn tell(scenario: &Scenario, summary: &Summary) {
     let took = summary.took.as_secs_f64();
     let millis = summary.took.as_millis().max(1);
     println!(
-        "{:<18} {:>8} {:>11} {:>9} {:>10} {took:>8.2} {:>11}",
+        "{:<24} {:>8} {:>11} {:>9} {:>10} {took:>8.2} {:>11}",
         scenario.name,
         summary.seeds,
         summary.events,

@@ -10,10 +10,10 @@ use crate::{
 use leasehold_core::{
     Fault, FaultKind, Identity, Instant, Refusal, Request, Resource, Table, Vote,
     quarantine::{Marker, Process, Quarantine},
-    table::Key,
 };
 use std::time::Duration;
 
+mod keys;
 pub(crate) mod log;
 #[cfg(feature = "lua")]
 pub(crate) mod scripted;
@@ -65,6 +65,8 @@ pub(crate) struct Node {
     pub(crate) foreign_type: Option<Resource>,
     /// Whether it takes the first of several names, and grants all.
     pub(crate) divides: bool,
+    /// What it does with those who read.
+    pub(crate) sharing: Sharing,
 }
 
 /// Everything that is lost together, and goes back in time together.
@@ -72,9 +74,22 @@ pub(crate) struct Node {
 pub(crate) struct Data {
     pub(crate) table: Table,
     pub(crate) marker: Option<Marker>,
+    /// The shares of names, where they are kept apart from these.
+    pub(crate) shares: Table,
     /// The same of a server.
     #[cfg(feature = "lua")]
     pub(crate) keys: leasehold_fake_redis::Data,
+}
+
+/// What a node does with those who read a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// Each has an end of its own, and all of them keep the name from others.
+    EachAlone,
+    /// The first that releases its share releases all.
+    Together,
+    /// They are kept where those who want the name itself do not look.
+    Apart,
 }
 
 /// What a node evicts.
@@ -116,6 +131,7 @@ impl Node {
             rejects_until: Moment::START,
             foreign_type: None,
             divides: false,
+            sharing: Sharing::EachAlone,
         }
     }
 
@@ -159,7 +175,7 @@ impl Node {
 
     /// The server, if the node is one, what it keeps, and the time that it knows.
     #[cfg(feature = "lua")]
-    fn served(&mut self, now: Moment) -> Option<(&mut scripted::Scripted, &mut Data, u64)> {
+    fn server(&mut self, now: Moment) -> Option<(&mut scripted::Scripted, &mut Data, u64)> {
         let (us, is_starved) = (self.wall_us(now), now < self.rejects_until);
         let (log, lack) = (self.log(), self.lack());
         let (may_evict, evicted) = self.limit(now);
@@ -190,7 +206,7 @@ impl Node {
         met: Option<&Identity>,
     ) -> (Vote, Option<Duration>) {
         #[cfg(feature = "lua")]
-        if let Some((scripted, data, us)) = self.served(now) {
+        if let Some((scripted, data, us)) = self.server(now) {
             return scripted.vote(data, us, request, met);
         }
         let told = self.time(now).since_origin();
@@ -214,7 +230,7 @@ impl Node {
         met: Option<&Identity>,
     ) -> Vec<(Vote, Option<Duration>)> {
         #[cfg(feature = "lua")]
-        if let Some((scripted, data, us)) = self.served(now) {
+        if let Some((scripted, data, us)) = self.server(now) {
             return scripted.vote_together(data, us, requests, met);
         }
         let votes = requests.iter().map(|request| self.vote(now, request, met));
@@ -246,7 +262,7 @@ impl Node {
     /// Looks at the process, as a client asks for when it connects.
     pub(crate) fn greet(&mut self, now: Moment) {
         #[cfg(feature = "lua")]
-        if let Some((scripted, data, us)) = self.served(now) {
+        if let Some((scripted, data, us)) = self.server(now) {
             return scripted.greet(data, us);
         }
         let time = self.time(now);
@@ -294,7 +310,7 @@ impl Node {
         self.evicts_until = until;
         // Nobody sets a limit, lets it evict keys and gets a vote in what is left of the millisecond of a look.
         #[cfg(feature = "lua")]
-        if let Some((scripted, data, us)) = self.served(now) {
+        if let Some((scripted, data, us)) = self.server(now) {
             scripted.forget_look(data, us);
         }
         if let Some(marker) = &mut self.data.marker {
@@ -305,7 +321,7 @@ impl Node {
     /// Carries out a request without asking the guard.
     pub(crate) fn execute(&mut self, now: Moment, request: &Request) -> Vote {
         #[cfg(feature = "lua")]
-        if let Some((scripted, data, us)) = self.served(now) {
+        if let Some((scripted, data, us)) = self.server(now) {
             return scripted.lock(data, us, request);
         }
         if now < self.rejects_until {
@@ -319,51 +335,27 @@ impl Node {
         if self.divides && request.resource().is_several() {
             return self.data.table.apply(time, &of_the_first(request));
         }
-        self.data.table.apply(time, request)
-    }
-
-    /// The key of a resource; of several names the one that all of them have, as long as the first of them has it.
-    pub(crate) fn key(&self, now: Moment, resource: &Resource) -> Option<Key> {
-        if resource.is_several() {
-            let keys = resource.each().map(|name| self.key(now, &name));
-            return keys.reduce(in_common).flatten();
+        match self.sharing {
+            Sharing::Apart if request.resource().is_shared() => {
+                self.data.shares.apply(time, request)
+            }
+            Sharing::Together if request.resource().is_shared() => {
+                let vote = self.data.table.apply(time, request);
+                let is_release = matches!(request, Request::Release { .. });
+                if is_release && vote.is_granted() {
+                    self.delete(now, &request.resource().whole());
+                }
+                vote
+            }
+            _ => self.data.table.apply(time, request),
         }
-        #[cfg(feature = "lua")]
-        if self.scripted.is_some() {
-            return self.served_key(self.wall_us(now) / 1_000, resource);
-        }
-        self.data.table.key(self.time(now), resource).cloned()
-    }
-
-    /// What the node has of a key, however late it is.
-    pub(crate) fn kept(&self, resource: &Resource) -> Option<Key> {
-        if resource.is_several() {
-            let keys = resource.each().map(|name| self.kept(&name));
-            return keys.reduce(in_common).flatten();
-        }
-        #[cfg(feature = "lua")]
-        if self.scripted.is_some() {
-            return self.served_key(0, resource);
-        }
-        self.data.table.key(Instant::ORIGIN, resource).cloned()
-    }
-
-    #[cfg(feature = "lua")]
-    fn served_key(&self, now_ms: u64, resource: &Resource) -> Option<Key> {
-        let name = resource.as_str().as_bytes();
-        let (owner, expires_ms) = self.data.keys.text(name, now_ms)?;
-        let since_origin = expires_ms?.saturating_sub(self.epoch_ms());
-        Some(Key {
-            owner: leasehold_core::Owner::from_bytes(owner)?,
-            expires_at: Instant::from_origin(Duration::from_millis(since_origin)),
-        })
     }
 
     /// Says that the node has nothing to forget: what an operator knows of a new node.
     pub(crate) fn admit(&mut self, now: Moment) {
         #[cfg(feature = "lua")]
         if self.guard.is_some()
-            && let Some((scripted, data, us)) = self.served(now)
+            && let Some((scripted, data, us)) = self.server(now)
         {
             return scripted.admit(data, us);
         }
@@ -408,32 +400,6 @@ impl Node {
         self.read_log();
         self.serve_anew(Moment::START, true, is_known);
     }
-
-    /// Deletes the key without asking whose it is.
-    pub(crate) fn delete(&mut self, now: Moment, resource: &Resource) {
-        let Some(owner) = self.key(now, resource).map(|key| key.owner) else {
-            return;
-        };
-        #[cfg(feature = "lua")]
-        if let Some((scripted, data, us)) = self.served(now) {
-            return scripted.delete(data, us, resource);
-        }
-        let resource = resource.clone();
-        let time = self.time(now);
-        let release = Request::Release {
-            resource,
-            owner,
-            keep: None,
-        };
-        self.data.table.apply(time, &release);
-    }
-}
-
-/// The key that both names have, until the first of them ends.
-fn in_common(one: Option<Key>, other: Option<Key>) -> Option<Key> {
-    let (one, other) = (one?, other?);
-    let expires_at = one.expires_at.min(other.expires_at);
-    (one.owner == other.owner).then_some(Key { expires_at, ..one })
 }
 
 /// The request as a node takes it that does not know of several names.

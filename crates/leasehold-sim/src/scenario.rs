@@ -14,6 +14,7 @@ mod guarded;
 mod lawful;
 #[cfg(feature = "lua")]
 mod lua;
+mod readers;
 mod several;
 mod waiting;
 
@@ -44,6 +45,7 @@ impl Scenario {
             .chain(&waiting::ALL)
             .chain(&fair::ALL)
             .chain(&several::ALL)
+            .chain(&readers::ALL)
             .chain(&guarded::ALL)
             .chain(&broken::ALL)
             .chain(&forgetful::ALL)

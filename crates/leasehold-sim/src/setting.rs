@@ -3,6 +3,7 @@
 use crate::{
     fault::Kind,
     group::Group,
+    node::Sharing,
     rng::{Ppm, Rng},
     time::{MICROSECOND, MILLISECOND, SECOND},
     waits::Waits,
@@ -64,6 +65,8 @@ pub(crate) struct Setting {
     pub(crate) hides_identities: bool,
     /// Whether nodes take one of several names, and grant all.
     pub(crate) divides: bool,
+    /// What nodes do with those who read.
+    pub(crate) sharing: Sharing,
 }
 
 /// Whether the last node is another address of the first one's server, and what that server does with a second vote.
@@ -110,6 +113,10 @@ pub(crate) struct Habits {
     pub(crate) detaches: Ppm,
     /// How many of those who want a lock want several names.
     pub(crate) several: Ppm,
+    /// How many of those who want one name want to read it.
+    pub(crate) reads: Ppm,
+    /// How many of those who hand a name over leave a share of it.
+    pub(crate) downgrades: Ppm,
     /// How often a holder reports progress, if anybody wants to know.
     pub(crate) heartbeats: Ppm,
     pub(crate) cancels: Ppm,
@@ -189,6 +196,27 @@ impl Crash {
     };
 }
 
+impl Habits {
+    /// Those of a calm world.
+    fn draw(rng: &mut Rng, ttl_ns: u64) -> Self {
+        Self {
+            idle_ns: rng.between(MILLISECOND, ttl_ns),
+            hold_ns: (MILLISECOND, rng.between(ttl_ns / 4, ttl_ns * 3 / 2)),
+            extends: rng.pick(&[0, 200_000, 500_000]),
+            extend_every_ns: ttl_ns / 3,
+            other_ttls: 0,
+            hands_over: 0,
+            detaches: 0,
+            several: 0,
+            reads: 0,
+            downgrades: 0,
+            heartbeats: 0,
+            cancels: rng.pick(&[0, 50_000]),
+            patience: rng.pick(&[0, 300_000]),
+        }
+    }
+}
+
 impl Setting {
     /// Whether locks are plain: without tokens, queues and a guard, and their nodes keep nothing of their own.
     pub(crate) fn is_plain(&self) -> bool {
@@ -213,19 +241,7 @@ impl Setting {
             step_margin_ns: 0,
             delay_ns: 0,
             pause_ns: (ttl_ns / 16, ttl_ns / 16 + rng.between(ttl_ns / 8, ttl_ns)),
-            habits: Habits {
-                idle_ns: rng.between(MILLISECOND, ttl_ns),
-                hold_ns: (MILLISECOND, rng.between(ttl_ns / 4, ttl_ns * 3 / 2)),
-                extends: rng.pick(&[0, 200_000, 500_000]),
-                extend_every_ns: ttl_ns / 3,
-                other_ttls: 0,
-                hands_over: 0,
-                detaches: 0,
-                several: 0,
-                heartbeats: 0,
-                cancels: rng.pick(&[0, 50_000]),
-                patience: rng.pick(&[0, 300_000]),
-            },
+            habits: Habits::draw(rng, ttl_ns),
             links: Links {
                 lawless: false,
                 delay_ns: (50 * MICROSECOND, rng.pick(&[200, 2_000]) * MICROSECOND),
@@ -255,6 +271,7 @@ impl Setting {
             twin: Twin::None,
             hides_identities: false,
             divides: false,
+            sharing: Sharing::EachAlone,
         }
     }
 

@@ -33,7 +33,7 @@ impl World {
         match told {
             Told::Acquired(lease) => {
                 self.checks.progress.acquired(self.now);
-                let is_fenced = self.setting.is_fenced;
+                let is_fenced = self.setting.is_fenced && !lease.resource.is_shared();
                 let tokens = &mut self.checks.tokens;
                 let ordered = tokens.acquired(client, operation, lease, is_fenced);
                 self.note(ordered);
@@ -154,8 +154,8 @@ impl World {
     /// How many nodes carry the key of a lease. One that is down has what it will come back with.
     fn carriers(&self, lease: &Lease) -> usize {
         let ours = |node: &&Node| {
-            let key = node.key(self.now, &lease.resource);
-            key.is_some_and(|key| key.owner == lease.owner)
+            let key = node.key_of(self.now, &lease.resource, &lease.owner);
+            key.is_some()
         };
         self.nodes.iter().filter(ours).count()
     }
@@ -177,7 +177,7 @@ impl World {
             .asked
             .saturating_add(Duration::from_nanos(relied_on_ns));
         let ends = self.clients[parcel.client].clock.when(ends);
-        let key = self.nodes[node].key(self.now, request.resource());
+        let key = self.nodes[node].key_for(self.now, request);
         let guard = &mut self.checks.guard;
         let granted = guard.granted(self.now, node, request, key.as_ref(), ends);
         // Who has no guard forgets, and makes up for it by larger quorums, or is kept away.

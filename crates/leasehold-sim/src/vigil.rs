@@ -3,6 +3,7 @@
 use crate::{
     check::waiting::Manner,
     course::Phase,
+    node::Node,
     queue::Event,
     setting::Guard,
     time::{MILLISECOND, SECOND},
@@ -14,9 +15,12 @@ impl World {
     /// How the caller of this acquisition waits.
     pub(crate) fn manner(&self, client: usize, acquire: &AcquireRequest) -> Manner {
         Manner {
-            queues: self.setting.waits.queues(client) && self.setting.tries != Some(1),
+            // Nobody waits here for those who read, nor do these.
+            queues: self.setting.waits.queues(client)
+                && self.setting.tries != Some(1)
+                && !acquire.resource.is_shared(),
             is_patient: acquire.patience.is_none() && self.setting.tries.is_none(),
-            has_place: self.setting.waits.is_fair(client),
+            has_place: acquire.config.is_fair,
         }
     }
 
@@ -65,15 +69,19 @@ impl World {
 
     /// Whether the client could have the resource now, if it asked.
     fn could_have(&self, client: usize, resource: &Resource) -> bool {
+        let is_open = |this: &Node, name: &Resource| match resource.is_shared() {
+            true => this.key(self.now, name).is_none(),
+            false => this.keys(self.now, name).is_empty(),
+        };
         let is_free = |node: &usize| {
             let this = &self.nodes[*node];
             let link = self.network.link(client, *node);
             this.is_up
                 && self.now >= this.hung_until
                 && self.now >= this.rejects_until
-                && resource.each().all(|name| {
-                    this.foreign_type.as_ref() != Some(&name) && this.key(self.now, &name).is_none()
-                })
+                && resource
+                    .each()
+                    .all(|name| this.foreign_type.as_ref() != Some(&name) && is_open(this, &name))
                 && self.network.ends(link).1 == *node
                 && self.can_ask(link)
         };

@@ -5,7 +5,10 @@
 #[cfg(feature = "lua")]
 use crate::node::scripted::Fleet;
 use crate::{
-    check::{Checks, Property, Violation, leftovers},
+    check::{
+        Checks, Property, Violation,
+        leftovers::{self, Before},
+    },
     client::{Client, answer, name},
     clock::Clock,
     course::{self, Phase},
@@ -23,7 +26,6 @@ use leasehold_core::{
     Drift, Identity, LockConfig, NodeSet, Owner, OwnerSource, Pause, Quorum, Request, Resource,
     Retry, Timing, Ttl, Vote,
     quarantine::{Disk, Quarantine},
-    table::Key,
 };
 use std::{num::NonZeroU32, rc::Rc, sync::Arc, time::Duration};
 
@@ -257,11 +259,11 @@ impl World {
     ) -> (Vote, Option<Duration>) {
         let (now, request) = (self.now, &parcel.request);
         let this = &mut self.nodes[node];
-        let before = this.key(now, request.resource());
+        let before = Before::of(now, this, request);
         let grants_again = self.setting.twin == Twin::GrantsAgain;
         let again = grants_again.then(|| granting_again(request)).flatten();
         let (vote, told) = this.vote(now, again.as_ref().unwrap_or(request), met);
-        self.executed(node, parcel, before.as_ref(), &vote);
+        self.executed(node, parcel, &before, &vote);
         (vote, told)
     }
 
@@ -278,17 +280,17 @@ impl World {
             .map(|parcel| parcel.request.clone())
             .collect();
         let before: Vec<_> = { requests.iter() }
-            .map(|request| this.key(now, request.resource()))
+            .map(|request| Before::of(now, this, request))
             .collect();
         let answers = this.vote_together(now, &requests, met);
         for ((parcel, before), (vote, _)) in parcels.iter().zip(before).zip(&answers) {
-            self.executed(node, parcel, before.as_ref(), vote);
+            self.executed(node, parcel, &before, vote);
         }
         answers
     }
 
-    /// A node has carried out a request, and the key was `before` what it was.
-    fn executed(&mut self, node: usize, parcel: &Parcel, before: Option<&Key>, vote: &Vote) {
+    /// A node has carried out a request, and `before` is what was there.
+    fn executed(&mut self, node: usize, parcel: &Parcel, before: &Before, vote: &Vote) {
         let (now, request) = (self.now, &parcel.request);
         self.trace.tell(now, || {
             format!(
@@ -300,7 +302,7 @@ impl World {
             )
         });
         if leftovers::acts(vote) {
-            let checked = leftovers::after_grant(now, &self.nodes[node], before, request);
+            let checked = before.is_kept(now, &self.nodes[node], request);
             self.note(checked);
             self.check_guard(node, parcel);
             self.check_promises(parcel.request.resource());
@@ -351,6 +353,7 @@ fn nodes(setting: &Setting, first: &Resource, rng: &mut Rng) -> Vec<Node> {
         let ppm = drift_ppm(setting, rng);
         let mut node = Node::new(rng, ppm);
         node.divides = setting.divides;
+        node.sharing = setting.sharing;
         if setting.foreign_type && index < spare {
             node.foreign_type = Some(first.clone());
         }
@@ -468,11 +471,15 @@ pub(crate) fn signer(owner: &Owner) -> Option<(usize, u32)> {
 
 /// What is asked, and with which ticket.
 fn asked(request: &Request) -> String {
+    let verb = match request.resource().is_shared() {
+        true => format!("{} a share", verb(request)),
+        false => verb(request).to_owned(),
+    };
     match request.place() {
-        None => verb(request).to_owned(),
+        None => verb,
         Some(place) => match place.ticket {
-            None => format!("{} for a ticket", verb(request)),
-            Some(ticket) => format!("{} with ticket {ticket}", verb(request)),
+            None => format!("{verb} for a ticket"),
+            Some(ticket) => format!("{verb} with ticket {ticket}"),
         },
     }
 }

@@ -7,7 +7,7 @@ use super::{Habit, Law, Shape, Way};
 use crate::{clock::Rate, news::News, world::Faults};
 
 /// Explored always: some millions of states.
-pub(super) static SMALL: [Shape; 15] = [
+pub(super) static SMALL: [Shape; 16] = [
     Shape {
         name: "lone",
         about: "one client that may cancel, and release twice; all its links slow at once",
@@ -116,6 +116,19 @@ pub(super) static SMALL: [Shape; 15] = [
             News::Queued,
             News::AcquiredAgain,
             News::Succeeded,
+            News::Ended,
+        ]),
+        ..PLAIN
+    },
+    Shape {
+        name: "readers",
+        about: "two clients that read, and one that writes, all of which queue on the nodes",
+        clients: &[READS, READS, WRITES],
+        horizon: 4,
+        law: Law::Kept(&[
+            News::ReadTogether,
+            News::Queued,
+            News::AcquiredAgain,
             News::Ended,
         ]),
         ..PLAIN
@@ -325,6 +338,19 @@ const TWICE: Habit = Habit {
 const QUEUES: Habit = Habit {
     is_fair: true,
     ..TWICE
+};
+
+const READS: Habit = Habit {
+    begins_by: 1,
+    is_fair: true,
+    reads: true,
+    ..Habit::ONCE
+};
+
+const WRITES: Habit = Habit {
+    begins_by: 1,
+    is_fair: true,
+    ..Habit::ONCE
 };
 
 const COMES_BACK: Habit = Habit {

@@ -118,7 +118,8 @@ impl World {
 
     fn look_for_keys(&mut self, shape: &Shape, story: &mut Story) {
         for node in 0..shape.nodes {
-            if let Some(key) = self.key(shape, node).cloned() {
+            let key = self.keys(shape, node).next().cloned();
+            if let Some(key) = key {
                 self.fail(shape, Flaw::Rest, story, || {
                     format!("n{node} still has {}'s key of {}", key.owner, *RESOURCE)
                 });

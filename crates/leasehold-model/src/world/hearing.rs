@@ -99,6 +99,7 @@ impl World {
         client.held.push(Held {
             operation: open.operation,
             owner: lease.owner,
+            reads: lease.resource.is_shared(),
             valid_until: lease.valid_until,
             is_released: false,
             is_lost: false,
@@ -284,8 +285,8 @@ impl World {
 
     /// How many nodes carry a key of this owner.
     fn keys_of(&self, shape: &Shape, owner: &Owner) -> usize {
-        let nodes = (0..shape.nodes).filter_map(|node| self.key(shape, node));
-        nodes.filter(|key| key.owner == *owner).count()
+        let is_ours = |node: &usize| self.keys(shape, *node).any(|key| key.owner == *owner);
+        (0..shape.nodes).filter(is_ours).count()
     }
 
     /// Looks whether what must hold at every instant does.
@@ -293,7 +294,12 @@ impl World {
         let now = self.client_time();
         let all = self.clients.iter().flat_map(|client| client.held.iter());
         let believed: Vec<Held> = all.filter(|held| held.is_believed(now)).cloned().collect();
-        if let [one, another, ..] = &believed[..] {
+        if believed.iter().filter(|held| held.reads).count() > 1 {
+            self.tidings.add(News::ReadTogether);
+        }
+        let alone = believed.iter().find(|held| !held.reads);
+        let beside = |one: &&Held| believed.iter().find(|held| held.owner != one.owner);
+        if let Some((one, another)) = alone.and_then(|one| Some((one, beside(&one)?))) {
             self.fail(shape, Flaw::Exclusion, story, || {
                 format!(
                     "the leases of {} and {} are both valid",
@@ -316,8 +322,8 @@ impl World {
     /// Whether the node has a key of this lease that is there as long as somebody believes in it.
     fn outlives(&self, shape: &Shape, node: usize, held: &Held) -> bool {
         let ends = clock::of_node(clock::true_time(held.valid_until), shape.rate(node));
-        let key = self.key(shape, node);
-        key.is_some_and(|key| key.owner == held.owner && key.expires_at >= ends)
+        let mut keys = self.keys(shape, node);
+        keys.any(|key| key.owner == held.owner && key.expires_at >= ends)
     }
 
     /// A promise is broken. The first one that is broken, and watched, is the one that counts.

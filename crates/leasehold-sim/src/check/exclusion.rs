@@ -43,10 +43,7 @@ impl Exclusion {
         }
         let another = self.guards.iter().find(|guard| {
             guard.holder != holder
-                && guard
-                    .resource
-                    .names()
-                    .any(|name| resource.names().any(|other| other == name))
+                && excludes(&guard.resource, resource)
                 && guard.owner != *owner
                 && time(guard.holder.client) < guard.valid_until
         });
@@ -80,6 +77,12 @@ impl Exclusion {
     pub(crate) fn died(&mut self, client: usize) {
         self.guards.retain(|guard| guard.holder.client != client);
     }
+}
+
+/// Whether nobody has one of these while another has the other: they have a name in common, and one of them is no share.
+pub(crate) fn excludes(one: &Resource, other: &Resource) -> bool {
+    let both_read = one.is_shared() && other.is_shared();
+    !both_read && { one.names() }.any(|name| other.names().any(|other| other == name))
 }
 
 #[cfg(test)]
@@ -160,6 +163,28 @@ mod tests {
             exclusion.says(holder(2), (&resource, &owner(2)), at(100), now),
             Ok(())
         );
+    }
+
+    #[test]
+    fn readers_disturb_writers_and_not_each_other() {
+        let (whole, share) = (resource(), Resource::shared("r").expect("a name"));
+        let mut exclusion = Exclusion::default();
+        let mut says = |client, resource| {
+            exclusion
+                .says(holder(client), (resource, &owner(client)), at(100), |_| {
+                    at(0)
+                })
+                .is_ok()
+        };
+        assert!(says(0, &share) && says(1, &share));
+        assert!(!says(2, &whole));
+        let mut exclusion = Exclusion::default();
+        let mut says = |client, resource| {
+            let says = (resource, &owner(client));
+            { exclusion.says(holder(client), says, at(100), |_| at(0)) }.is_ok()
+        };
+        assert!(says(0, &whole));
+        assert!(!says(1, &share));
     }
 
     #[test]

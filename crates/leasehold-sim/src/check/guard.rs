@@ -17,10 +17,14 @@ pub(crate) struct Guard {
 /// What one node has granted.
 #[derive(Clone, Debug, Default)]
 struct Books {
-    promises: BTreeMap<Resource, Promise>,
+    /// Of a share, each reader has one.
+    promises: BTreeMap<Promised, Promise>,
     /// What was forgotten. A log of before may bring it back.
-    forgotten: Vec<(Resource, Promise)>,
+    forgotten: Vec<(Promised, Promise)>,
 }
+
+/// What is promised, and to whom, where that is to several.
+type Promised = (Resource, Option<Owner>);
 
 #[derive(Clone, Debug)]
 struct Promise {
@@ -48,13 +52,18 @@ impl Guard {
     ) -> Result<(), Violation> {
         let books = &mut self.nodes[node];
         let resource = request.resource();
+        let reader = request.owner().filter(|_| resource.is_shared());
+        let promised = (resource.clone(), reader.cloned());
+        if let Request::Transfer { from, .. } = request {
+            books.promises.retain(|_, promise| promise.owner != *from);
+        }
         let (is_vote, is_kept) = match request {
             Request::Acquire { .. } | Request::Repair { .. } | Request::Transfer { .. } => {
                 (true, true)
             }
             Request::Extend { .. } => (false, true),
             Request::Release { .. } => {
-                books.promises.remove(resource);
+                books.promises.remove(&promised);
                 (false, false)
             }
             Request::Raise { .. } | Request::Inspect { .. } | Request::Leave { .. } => {
@@ -62,14 +71,14 @@ impl Guard {
             }
         };
         if is_kept && let Some(key) = key {
-            let before = books.promises.get(resource);
+            let before = books.promises.get(&promised);
             let same = before.filter(|promise| promise.owner == key.owner);
             let promise = Promise {
                 owner: key.owner.clone(),
                 expires_at: key.expires_at,
                 ends: same.map_or(ends, |promise| promise.ends.max(ends)),
             };
-            books.promises.insert(resource.clone(), promise);
+            books.promises.insert(promised, promise);
         }
         let ends = books.forgotten.iter().map(|(_, promise)| promise.ends);
         match ends.max() {
@@ -89,7 +98,7 @@ impl Guard {
         &mut self,
         now: Moment,
         node: usize,
-        has: impl Fn(&Resource) -> Option<Key>,
+        has: impl Fn(&Resource, &Owner) -> Option<Key>,
     ) {
         let books = &mut self.nodes[node];
         let forgotten = std::mem::take(&mut books.forgotten);
@@ -97,17 +106,18 @@ impl Guard {
         let all = forgotten
             .into_iter()
             .chain(std::mem::take(&mut books.promises));
-        for (resource, promise) in all {
+        for (promised, promise) in all {
             if promise.ends <= now {
                 continue;
             }
-            let kept = has(&resource).is_some_and(|key| {
+            let key = has(&promised.0, &promise.owner);
+            let kept = key.is_some_and(|key| {
                 key.owner == promise.owner && key.expires_at >= promise.expires_at
             });
             if kept {
-                books.promises.insert(resource, promise);
+                books.promises.insert(promised, promise);
             } else {
-                books.forgotten.push((resource, promise));
+                books.forgotten.push((promised, promise));
             }
         }
     }
@@ -143,7 +153,8 @@ mod tests {
         };
         assert_eq!(grant(&mut guard, 0, 0, 50), Ok(()));
         for table in tables {
-            let has = |resource: &Resource| table.key(Instant::ORIGIN, resource).cloned();
+            let has =
+                |resource: &Resource, _: &Owner| table.key(Instant::ORIGIN, resource).cloned();
             guard.forgot(Moment::from_ns(10), 0, has);
         }
         assert_eq!(grant(&mut guard, 1, 20, 60), Ok(()), "the other node");

@@ -5,6 +5,55 @@ use crate::{node::Node, time::Moment};
 use leasehold_core::{Owner, Request, Resource, Vote, table::Key};
 use std::time::Duration;
 
+/// What stood on a node before a request.
+#[derive(Debug)]
+pub(crate) struct Before {
+    key: Option<Key>,
+    /// The shares that are none of it.
+    others: Vec<Key>,
+}
+
+impl Before {
+    pub(crate) fn of(now: Moment, node: &Node, request: &Request) -> Self {
+        Self {
+            key: node.key_for(now, request),
+            others: others(now, node, request),
+        }
+    }
+
+    /// Whether a granted request has left what it should, and nothing else is otherwise.
+    pub(crate) fn is_kept(
+        &self,
+        now: Moment,
+        node: &Node,
+        request: &Request,
+    ) -> Result<(), Violation> {
+        after_grant(now, node, self.key.as_ref(), request)?;
+        let after = others(now, node, request);
+        if after == self.others {
+            return Ok(());
+        }
+        Err(violation(format!(
+            "a share of its own has changed others: {:?} were {:?}",
+            after, self.others
+        )))
+    }
+}
+
+/// The other shares of the name, if the request is about one.
+fn others(now: Moment, node: &Node, request: &Request) -> Vec<Key> {
+    if !request.resource().is_shared() {
+        return Vec::new();
+    }
+    let from = match request {
+        Request::Transfer { from, .. } => Some(from),
+        _ => None,
+    };
+    let mut keys = node.keys(now, &request.resource().whole());
+    keys.retain(|key| Some(&key.owner) != request.owner() && Some(&key.owner) != from);
+    keys
+}
+
 /// What a granted request has left on the node: a key that is its owner's, for its TTL at most. `before`
 /// is the key that stood there.
 pub(crate) fn after_grant(
@@ -13,7 +62,11 @@ pub(crate) fn after_grant(
     before: Option<&Key>,
     request: &Request,
 ) -> Result<(), Violation> {
-    let key = node.key(now, request.resource());
+    let name = request.resource().whole();
+    if !name.is_several() && node.is_torn(now, &name) {
+        return Err(violation(format!("{name} is locked, and is read as well")));
+    }
+    let key = node.key_for(now, request);
     let ttl = match request {
         Request::Release { keep: None, .. } if key.is_some() => {
             return Err(violation("a released key is still there".to_owned()));
@@ -73,10 +126,14 @@ pub(crate) fn after_release(
     resource: &Resource,
     owner: &Owner,
 ) -> Result<(), Violation> {
-    let is_ours = |key: Option<Key>| key.is_some_and(|key| key.owner == *owner);
+    let is_ours = |node: &Node, name: &Resource| node.key_of(now, name, owner).is_some();
     let carries = |node: &&Node| {
         let mut names = resource.each();
-        node.is_up && names.any(|name| is_ours(node.key(now, &name)))
+        node.is_up
+            && match resource.is_shared() {
+                true => is_ours(node, resource),
+                false => names.any(|name| is_ours(node, &name)),
+            }
     };
     let free = nodes.len() - nodes.iter().filter(carries).count();
     if free >= needed {
@@ -109,7 +166,7 @@ fn violation(what: String) -> Violation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{rng::Rng, time::SECOND};
+    use crate::{node::Sharing, rng::Rng, time::SECOND};
     use leasehold_core::Ttl;
 
     fn resource() -> Resource {
@@ -165,6 +222,32 @@ mod tests {
         assert_eq!(free(&nodes), Ok(()));
         nodes[1].execute(now, &acquire(b"a", 5));
         assert!(free(&nodes).is_err());
+    }
+
+    #[test]
+    fn a_share_that_changes_others_is_found() {
+        let (now, mut node) = (Moment::from_ns(SECOND), node());
+        node.sharing = Sharing::Together;
+        let reads = |name: &[u8]| Request::Acquire {
+            resource: Resource::shared("r").expect("a name"),
+            owner: owner(name),
+            ttl: Ttl::DEFAULT,
+            proposal: None,
+            place: None,
+        };
+        let mut does = |request: &Request| {
+            let before = Before::of(now, &node, request);
+            assert!(node.execute(now, request).is_granted());
+            before.is_kept(now, &node, request)
+        };
+        assert_eq!(does(&reads(b"a")), Ok(()));
+        assert_eq!(does(&reads(b"b")), Ok(()));
+        let release = Request::Release {
+            resource: Resource::shared("r").expect("a name"),
+            owner: owner(b"a"),
+            keep: None,
+        };
+        assert!(does(&release).is_err());
     }
 
     fn extend(name: &[u8], ttl: u64) -> Request {

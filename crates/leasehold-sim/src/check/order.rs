@@ -1,6 +1,6 @@
 //! Whoever wants a fair lock is served in the order of its ticket, as well as nodes can know it.
 
-use super::{Property, Violation};
+use super::{Property, Violation, exclusion::excludes};
 use crate::time::Moment;
 use leasehold_core::{OperationId, Request, Resource, Send, Ticket, Waiter};
 
@@ -67,7 +67,7 @@ impl Order {
         for other in &mut self.waiting {
             let is_settled = now.since_ns(other.shown) > settled_ns;
             let is_later = won.is_none_or(|won| won > other.turn);
-            if other.resource == *resource && is_settled && is_later {
+            if excludes(&other.resource, resource) && is_settled && is_later {
                 other.overtaken += 1;
             }
             if other.overtaken > most {
@@ -155,6 +155,24 @@ mod tests {
         assert_eq!(wins(2, 2), Ok(()), "once");
         let found = wins(2, 3).expect_err("twice");
         assert_eq!(found.property, Property::Order);
+    }
+
+    #[test]
+    fn readers_overtake_writers_and_not_each_other() {
+        let share = Resource::shared("r").expect("a name");
+        let (op, law) = (OperationId::new(0), (0, MILLISECOND));
+        let wins = |order: &mut Order, resource| order.acquired(2, op, resource, at(9), law);
+        let mut order = Order::default();
+        order.sent(0, at(0), &shows(0, Some(5)));
+        assert!(wins(&mut order, &share).is_err());
+        let mut reads = shows(0, Some(5));
+        if let Request::Acquire { resource, .. } = &mut reads.request {
+            resource.clone_from(&share);
+        }
+        let mut order = Order::default();
+        order.sent(0, at(0), &reads);
+        assert_eq!(wins(&mut order, &share), Ok(()));
+        assert!(wins(&mut order, &resource()).is_err());
     }
 
     #[test]

@@ -64,6 +64,11 @@ impl Tokens {
         let floor = asking.and_then(|asking| asking.floor);
         self.forget(client, operation);
         let resource = &lease.resource;
+        if resource.is_shared() && lease.token.is_some() {
+            return Err(violation(format!(
+                "c{client} reads {resource} with a token"
+            )));
+        }
         let Some(token) = lease.token else {
             return if is_fenced {
                 Err(violation(format!(

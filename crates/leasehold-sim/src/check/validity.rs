@@ -251,8 +251,7 @@ impl Validity {
         let is_guarded = matches!(self.setting.guard, Guard::Marker { .. });
         let abstains = |at: Moment| at.after(self.setting.longest_life_ns()) >= ends;
         let outlives = |node: &&Node| {
-            let key = node.key(now, &lease.resource);
-            let ours = key.filter(|key| key.owner == lease.owner);
+            let ours = node.key_of(now, &lease.resource, &lease.owner);
             !node.is_up
                 || ours.is_some_and(|key| node.clock.when(key.expires_at) >= ends)
                 || (is_guarded && node.forgot.is_some_and(abstains))

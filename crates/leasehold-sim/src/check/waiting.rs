@@ -12,6 +12,8 @@ struct Caller {
     resource: Resource,
     began: Moment,
     manner: Manner,
+    /// Whether it could have the resource, but for those who may come before.
+    is_able: bool,
     /// Since when it could have the resource, as far as that has lasted.
     free_since: Option<Moment>,
 }
@@ -48,6 +50,7 @@ impl Waiting {
             resource: resource.clone(),
             began: now,
             manner,
+            is_able: false,
             free_since: None,
         });
     }
@@ -65,12 +68,14 @@ impl Waiting {
 
     /// These could have come and cannot any more: those behind them wait from now on until their places have run out.
     fn keeps_places(&mut self, is_gone: impl Fn(&Caller) -> bool) {
-        let gone = self.callers.iter().filter(|caller| {
-            caller.manner.has_place && caller.free_since.is_some() && is_gone(caller)
-        });
-        let resources: Vec<_> = gone.map(|caller| caller.resource.clone()).collect();
+        // Who wants to read and has come before who does not keeps that one waiting by its place as well.
+        let gone = self
+            .callers
+            .iter()
+            .filter(|caller| caller.manner.has_place && caller.is_able && is_gone(caller));
+        let resources: Vec<_> = gone.map(|caller| caller.resource.whole()).collect();
         for caller in &mut self.callers {
-            if resources.contains(&caller.resource) {
+            if resources.contains(&caller.resource.whole()) {
                 caller.free_since = None;
             }
         }
@@ -109,11 +114,16 @@ impl Waiting {
         could: impl Fn(usize, &Resource) -> bool,
     ) -> Result<(), Violation> {
         self.keeps_places(|caller| !could(caller.client, &caller.resource));
+        // Who wants to read waits for those who came before and do not, and these wait for whoever reads.
+        let wanted = self.callers.iter().map(|caller| caller.resource.clone());
+        let wanted: Vec<_> = wanted.filter(|resource| !resource.is_shared()).collect();
         for caller in &mut self.callers {
-            caller.free_since = if could(caller.client, &caller.resource) {
-                Some(caller.free_since.unwrap_or(now))
-            } else {
-                None
+            let resource = &caller.resource;
+            let is_behind = resource.is_shared() && wanted.contains(&resource.whole());
+            caller.is_able = could(caller.client, resource);
+            caller.free_since = match caller.is_able && !is_behind {
+                true => Some(caller.free_since.unwrap_or(now)),
+                false => None,
             };
             let number = caller.operation.number();
             let Caller {
@@ -201,6 +211,47 @@ mod tests {
         assert!(look(true, |waiting| waiting.died(0)));
         assert!(!look(false, |_| ()), "nobody waits for one without a place");
         assert!(!look(false, |waiting| waiting.died(0)));
+    }
+
+    #[test]
+    fn who_wants_to_read_waits_for_who_does_not() {
+        let share = Resource::shared("r").expect("a name");
+        let op = OperationId::new(1);
+        let mut waiting = Waiting::default();
+        waiting.began(0, op, &share, at(0), PATIENT);
+        waiting.began(1, op, &share.whole(), at(0), PATIENT);
+        let look = |waiting: &mut Waiting, seconds| {
+            let could = |_, resource: &Resource| resource.is_shared();
+            waiting.look(at(seconds), SECOND, None, could).is_ok()
+        };
+        assert!(look(&mut waiting, 1) && look(&mut waiting, 9));
+        waiting.ended(1, op);
+        assert!(look(&mut waiting, 10) && !look(&mut waiting, 12));
+    }
+
+    #[test]
+    fn who_is_behind_the_place_of_a_dead_reader_waits_until_it_has_run_out() {
+        let share = Resource::shared("r").expect("a name");
+        let op = OperationId::new(1);
+        let look = |has_place| {
+            let mut waiting = Waiting::default();
+            let manner = Manner {
+                has_place,
+                ..PATIENT
+            };
+            waiting.began(0, op, &share, at(0), manner);
+            waiting.began(1, op, &share.whole(), at(0), manner);
+            let mut at_once = |seconds| {
+                let found = waiting.look(at(seconds), SECOND, None, |_, _| true);
+                if seconds == 1 {
+                    waiting.died(0);
+                }
+                found.is_ok()
+            };
+            [1, 2, 3, 4].map(&mut at_once)
+        };
+        assert_eq!(look(true), [true, true, true, false]);
+        assert_eq!(look(false), [true, true, false, false]);
     }
 
     #[test]

@@ -13,8 +13,8 @@ use leasehold_core::{NodeId, Request, Resource, Vote, table::Key};
 pub(crate) struct Watch {
     link: usize,
     resource: Resource,
-    /// What the key was then.
-    seen: Option<Key>,
+    /// What stood under it then.
+    seen: Vec<Key>,
 }
 
 impl World {
@@ -23,12 +23,12 @@ impl World {
         if self.nodes[node].watches.is_empty() {
             return;
         }
-        if resource.is_several() {
+        if resource.is_several() || resource.is_shared() {
             return resource.each().for_each(|name| self.touch(node, by, &name));
         }
         let this = &mut self.nodes[node];
-        let key = this.key(self.now, resource);
-        let is_told = |watch: &Watch| watch.resource == *resource && watch.seen != key;
+        let keys = this.keys(self.now, resource);
+        let is_told = |watch: &Watch| watch.resource == *resource && watch.seen != keys;
         let told: Vec<_> = this.watches.iter().filter(|it| is_told(it)).collect();
         let told: Vec<_> = told.into_iter().map(|watch| watch.link).collect();
         this.watches.retain(|watch| !is_told(watch));
@@ -66,7 +66,7 @@ impl World {
         };
         let this = &mut self.nodes[node];
         for resource in request.resource().each().filter(|_| watches) {
-            let seen = this.key(self.now, &resource);
+            let seen = this.keys(self.now, &resource);
             let is_other = |watch: &Watch| watch.link != link || watch.resource != resource;
             this.watches.retain(is_other);
             this.watches.push(Watch {

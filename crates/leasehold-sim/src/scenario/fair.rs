@@ -34,7 +34,7 @@ pub(super) static ALL: [Scenario; 4] = [
 ];
 
 /// Whoever waits may be killed or give up; messages take their time, but come.
-fn fair(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn fair(setting: &mut Setting, rng: &mut Rng) {
     queue(setting, rng);
     setting.waits.most_overtaken = Some(MOST_OVERTAKEN);
     if rng.coin() {
@@ -82,7 +82,7 @@ fn barge(setting: &mut Setting, rng: &mut Rng) {
 }
 
 /// Short holds, and everybody comes back at once.
-fn queue(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn queue(setting: &mut Setting, rng: &mut Rng) {
     setting.is_fenced = true;
     setting.clients = rng.pick(&[2, 4, 6]);
     setting.slots = rng.pick(&[1, 2, 4]);

@@ -179,7 +179,7 @@ fn guarded_lawless(setting: &mut Setting, rng: &mut Rng) {
     setting.hides_restarts = rng.coin();
 }
 
-fn mix(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn mix(setting: &mut Setting, rng: &mut Rng) {
     let faults = [
         contention,
         loss,

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// First votes, extensions and releases; then queues; then nodes that forget; then everything at once.
-pub(super) static ALL: [Scenario; 23] = [
+pub(super) static ALL: [Scenario; 28] = [
     lawful(
         "lua-contention",
         "contention, by the scripts",
@@ -52,10 +52,7 @@ pub(super) static ALL: [Scenario; 23] = [
     ),
     lawful("lua-fair", "fair locks, by the scripts", |setting, rng| {
         served("fair", setting, rng);
-        // A queue is text that every vote reads: with fewer who wait there are ten times as many worlds in a second.
-        setting.slots = 1;
-        let idle_ns = &mut setting.habits.idle_ns;
-        *idle_ns = (*idle_ns).max(SECOND / 4);
+        few(setting);
     }),
     lawful("lua-several", "several, by the scripts", |setting, rng| {
         served("several", setting, rng);
@@ -65,6 +62,42 @@ pub(super) static ALL: [Scenario; 23] = [
         "several-repair, by the scripts",
         |setting, rng| {
             served("several-repair", setting, rng);
+        },
+    ),
+    lawful("lua-readers", "readers, by the scripts", |setting, rng| {
+        served("readers", setting, rng);
+        few(setting);
+    }),
+    lawful(
+        "lua-readers-troubled",
+        "readers-troubled, by the scripts",
+        |setting, rng| {
+            served("readers-troubled", setting, rng);
+            few(setting);
+        },
+    ),
+    lawful(
+        "lua-readers-repair",
+        "readers-repair, by the scripts",
+        |setting, rng| {
+            served("readers-repair", setting, rng);
+            few(setting);
+        },
+    ),
+    lawful(
+        "lua-readers-downgrade",
+        "readers-downgrade, by the scripts",
+        |setting, rng| {
+            served("readers-downgrade", setting, rng);
+            few(setting);
+        },
+    ),
+    lawful(
+        "lua-readers-guarded",
+        "readers-guarded, by the scripts",
+        |setting, rng| {
+            served("readers-guarded", setting, rng);
+            few(setting);
         },
     ),
     lawful(
@@ -143,6 +176,13 @@ fn served(name: &str, setting: &mut Setting, rng: &mut Rng) {
     let scenario = Scenario::find(name).expect("it is a scenario");
     (scenario.arrange)(setting, rng);
     setting.texts = Some(Texts::Shipped);
+}
+
+/// A queue is text that every vote reads: with fewer who wait there are ten times as many worlds in a second.
+fn few(setting: &mut Setting) {
+    setting.slots = 1;
+    let idle_ns = &mut setting.habits.idle_ns;
+    *idle_ns = (*idle_ns).max(SECOND / 4);
 }
 
 /// Servers forget, and are back at once, behind proxies that hide it.

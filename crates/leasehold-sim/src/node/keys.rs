@@ -1,0 +1,138 @@
+//! What a node has of a name, as checkers see it.
+
+use super::Node;
+use crate::time::Moment;
+use leasehold_core::{Instant, Owner, Request, Resource, table::Key};
+#[cfg(feature = "lua")]
+use std::time::Duration;
+
+impl Node {
+    /// The key of a resource that is no share; of several names the one that all of them have, as long as the first of them has it.
+    pub(crate) fn key(&self, now: Moment, resource: &Resource) -> Option<Key> {
+        self.whole(Some(now), resource)
+    }
+
+    /// The key that a request is about: of a share, its owner's.
+    pub(crate) fn key_for(&self, now: Moment, request: &Request) -> Option<Key> {
+        let resource = request.resource();
+        match request.owner() {
+            Some(owner) if resource.is_shared() => self.key_of(now, resource, owner),
+            _ => self.key(now, resource),
+        }
+    }
+
+    /// The key of a resource, if it is this owner's.
+    pub(crate) fn key_of(&self, now: Moment, resource: &Resource, owner: &Owner) -> Option<Key> {
+        self.of(Some(now), resource, owner)
+    }
+
+    /// What the node has of a key, however late it is.
+    pub(crate) fn kept(&self, resource: &Resource, owner: &Owner) -> Option<Key> {
+        self.of(None, resource, owner)
+    }
+
+    /// All that keep others from having this name: who has it, or those who read it.
+    pub(crate) fn keys(&self, now: Moment, name: &Resource) -> Vec<Key> {
+        let readers = self.readers(Some(now), name);
+        self.key(now, name).into_iter().chain(readers).collect()
+    }
+
+    /// Whether the name is locked for one owner and is read as well.
+    pub(crate) fn is_torn(&self, now: Moment, name: &Resource) -> bool {
+        self.key(now, name).is_some() && !self.readers(Some(now), name).is_empty()
+    }
+
+    fn of(&self, now: Option<Moment>, resource: &Resource, owner: &Owner) -> Option<Key> {
+        let key = if resource.is_shared() {
+            let readers = self.readers(now, &resource.whole());
+            readers.into_iter().find(|reader| reader.owner == *owner)
+        } else {
+            self.whole(now, resource)
+        };
+        key.filter(|key| key.owner == *owner)
+    }
+
+    /// At that time, or at any.
+    fn whole(&self, now: Option<Moment>, resource: &Resource) -> Option<Key> {
+        if resource.is_several() {
+            let keys = resource.each().map(|name| self.whole(now, &name));
+            return keys.reduce(in_common).flatten();
+        }
+        if resource.is_shared() {
+            return None;
+        }
+        #[cfg(feature = "lua")]
+        if self.scripted.is_some() {
+            let name = resource.as_bytes();
+            let (owner, expires_ms) = self.data.keys.text(name, self.wall_ms(now))?;
+            return self.served(owner, expires_ms?);
+        }
+        self.data.table.key(self.reading(now), resource).cloned()
+    }
+
+    fn readers(&self, now: Option<Moment>, name: &Resource) -> Vec<Key> {
+        #[cfg(feature = "lua")]
+        if self.scripted.is_some() {
+            let now_ms = self.wall_ms(now);
+            let shares = self.data.keys.sorted(name.as_bytes(), now_ms);
+            let shares =
+                shares.filter_map(|(owner, ends)| Some((owner, u64::try_from(ends).ok()?)));
+            return shares
+                .filter(|(_, ends)| *ends > now_ms)
+                .filter_map(|(owner, ends)| self.served(owner, ends))
+                .collect();
+        }
+        let tables = [&self.data.table, &self.data.shares];
+        let readers = tables.map(|table| table.readers(self.reading(now), name));
+        readers.into_iter().flatten().cloned().collect()
+    }
+
+    fn reading(&self, now: Option<Moment>) -> Instant {
+        now.map_or(Instant::ORIGIN, |now| self.time(now))
+    }
+
+    #[cfg(feature = "lua")]
+    fn wall_ms(&self, now: Option<Moment>) -> u64 {
+        now.map_or(0, |now| self.wall_us(now) / 1_000)
+    }
+
+    #[cfg(feature = "lua")]
+    fn served(&self, owner: &[u8], expires_ms: u64) -> Option<Key> {
+        let since_origin = expires_ms.saturating_sub(self.epoch_ms());
+        Some(Key {
+            owner: Owner::from_bytes(owner)?,
+            expires_at: Instant::from_origin(Duration::from_millis(since_origin)),
+        })
+    }
+
+    /// Deletes whatever stands under the name, without asking whose it is.
+    pub(crate) fn delete(&mut self, now: Moment, name: &Resource) {
+        let keys = self.keys(now, name);
+        if keys.is_empty() {
+            return;
+        }
+        #[cfg(feature = "lua")]
+        if let Some((scripted, data, us)) = self.server(now) {
+            return scripted.delete(data, us, name);
+        }
+        let share = Resource::shared(name.as_str()).expect("a name");
+        let time = self.time(now);
+        for key in keys {
+            for resource in [name, &share] {
+                let release = Request::Release {
+                    resource: resource.clone(),
+                    owner: key.owner.clone(),
+                    keep: None,
+                };
+                self.data.table.apply(time, &release);
+            }
+        }
+    }
+}
+
+/// The key that both names have, until the first of them ends.
+fn in_common(one: Option<Key>, other: Option<Key>) -> Option<Key> {
+    let (one, other) = (one?, other?);
+    let expires_at = one.expires_at.min(other.expires_at);
+    (one.owner == other.owner).then_some(Key { expires_at, ..one })
+}
