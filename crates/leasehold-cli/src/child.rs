@@ -53,10 +53,10 @@ enum Stop {
 }
 
 impl Child {
-    /// Starts a command, without a shell, with these variables beside the environment.
+    /// Starts a command, without a shell, with these variables beside the environment; those that are none are taken from it.
     pub(crate) fn start<'a>(
         command: &[OsString],
-        variables: impl IntoIterator<Item = (&'a str, String)>,
+        variables: impl IntoIterator<Item = (&'a str, Option<String>)>,
         start: Start,
     ) -> Result<Self, Failure> {
         let (program, arguments) = command
@@ -64,8 +64,13 @@ impl Child {
             .expect("the arguments require a command");
         let variables: Vec<_> = variables.into_iter().collect();
         let spawn = |command: &mut Command| {
-            let variables = variables.iter().map(|(name, value)| (name, value));
-            command.envs(variables).process_group(0).spawn()
+            for (name, value) in &variables {
+                match value {
+                    Some(value) => command.env(name, value),
+                    None => command.env_remove(name),
+                };
+            }
+            command.process_group(0).spawn()
         };
         let gated = match start {
             Start::Gated if cfg!(target_os = "linux") => {

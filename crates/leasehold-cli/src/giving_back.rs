@@ -1,7 +1,7 @@
 //! The end of a lease.
 
-use crate::{duration::Shown, nodes::Nodes, output, signals::Signals};
-use leasehold::{LeaseGuard, LockManager};
+use crate::{duration::Shown, held_lease::HeldLease, nodes::Nodes, output, signals::Signals};
+use leasehold::LockManager;
 use rustix::process::Signal;
 use std::time::Duration;
 use tokio::{
@@ -13,7 +13,7 @@ use tokio::{
 ///
 /// Once a quorum has confirmed, the other nodes are not waited for: their releases are on the wire, and a
 /// node that hangs should cost no run anything.
-pub(crate) async fn release(guard: LeaseGuard, verbose: bool) {
+pub(crate) async fn release(guard: HeldLease, verbose: bool) {
     let resource = guard.resource().clone();
     let resource = resource.quoted();
     match timeout(LIMIT, guard.release()).await {
@@ -32,7 +32,7 @@ pub(crate) async fn release(guard: LeaseGuard, verbose: bool) {
 /// Keeps a lock in a file on this machine that is to be held for longer, which servers do by themselves: there it
 /// would end with this process. A signal ends the wait, and is what is returned.
 pub(crate) async fn linger(
-    guard: &LeaseGuard,
+    guard: &HeldLease,
     nodes: &Nodes,
     min_hold: Option<Duration>,
     begun: Instant,
@@ -57,7 +57,7 @@ pub(crate) async fn linger(
 
 /// Gives back what is left of a lease that was lost: what is still ours on a few nodes is in the way of others. That
 /// it was not ours to the end is no news.
-pub(crate) async fn give_up(guard: LeaseGuard) {
+pub(crate) async fn give_up(guard: HeldLease) {
     drop(timeout(LIMIT, guard.release()).await);
 }
 

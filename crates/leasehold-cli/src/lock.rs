@@ -1,14 +1,14 @@
 //! The manager and the options of one verb that acquires a lock.
 
 use crate::{
-    args::lock::{LockArguments, SpanArguments, WaitFlags},
+    args::lock::{LockArguments, ShareFlag, SpanArguments, WaitFlags},
     duration::Shown,
     exit_code,
     failure::Failure,
     hold_policy::HoldPolicy,
     nodes::{Nodes, misused},
 };
-use leasehold::{ConfigError, Holder, LockManager, LockOptions};
+use leasehold::{ConfigError, Holder, LockManager, LockOptions, Resource};
 use std::time::Duration;
 use tokio::runtime::{self, Runtime};
 
@@ -33,6 +33,28 @@ impl Patience {
             (false, Some(wait)) => Self::Within(wait),
             (false, None) => Self::Forever,
         }
+    }
+}
+
+/// As [`manager`], for a lock that may be shared.
+pub(crate) fn manager_of_share(
+    share: &ShareFlag,
+    lock: &LockArguments,
+    nodes: &Nodes,
+) -> Result<LockManager, Failure> {
+    one_name(share.shared, lock.resource())?;
+    manager(lock, nodes)
+}
+
+/// Refuses to share several names.
+pub(crate) fn one_name(is_shared: bool, resource: &Resource) -> Result<(), Failure> {
+    match is_shared && resource.is_several() {
+        true => {
+            let text = "several names cannot be shared together: --shared takes one name";
+            let hint = "leave --shared out, or share one name that stands for all of them";
+            Err(Failure::new(exit_code::USAGE, text).hint(hint.to_owned()))
+        }
+        false => Ok(()),
     }
 }
 

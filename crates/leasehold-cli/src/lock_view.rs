@@ -76,10 +76,20 @@ impl Signature {
         }
     }
 
+    /// Of those who share it, the last of whom ends then.
+    fn of_readers(left: Duration) -> Self {
+        Self {
+            value: Vec::new(),
+            holder: Signer::Readers,
+            left: Some(left),
+        }
+    }
+
     /// The owner, as it may be shown.
     pub(crate) fn owner(&self) -> Option<String> {
         match &self.holder {
             Signer::Peer { beginning } => Some(beginning.clone()),
+            Signer::Readers => None,
             signer => signer
                 .is_shown()
                 .then(|| self.value.escape_ascii().to_string()),
@@ -101,6 +111,7 @@ impl LockView {
             (Some(holder), _) => sign(holder.as_bytes(), seen.remaining()),
             (None, Some(kind)) => State::OtherType(kind.to_owned()),
             (None, None) if seen.is_free() => State::Free,
+            (None, None) if seen.is_read() => State::Held(Signature::of_readers(read_for(seen))),
             (None, None) => match of_stranger(seen) {
                 Some((holder, left)) => sign(holder.as_bytes(), left),
                 None => State::Unclear,
@@ -387,12 +398,22 @@ fn of_stranger(seen: &Inspection) -> Option<(String, Option<Duration>)> {
     foreign.into_iter().next().filter(|_| is_blocked)
 }
 
+/// When the last of those who share it ends, if nobody extends.
+fn read_for(seen: &Inspection) -> Duration {
+    let ends = seen.nodes().iter().filter_map(|node| match node.key {
+        Key::Read { remaining } => Some(remaining),
+        _ => None,
+    });
+    ends.max().unwrap_or_default()
+}
+
 fn key_view(node: &NodeKey, whose: Whose) -> (String, KeyView) {
     let name = node.node.to_string();
     let sign = |owner: &[u8], left| KeyView::Lock(Signature::new(owner, left, whose));
     let key = match &node.key {
         Key::Free => KeyView::Nothing,
         Key::Held { holder, remaining } => sign(holder.as_bytes(), *remaining),
+        Key::Read { remaining } => KeyView::Lock(Signature::of_readers(*remaining)),
         Key::Foreign {
             redisson: Some(thread),
             remaining,

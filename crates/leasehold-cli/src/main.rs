@@ -19,6 +19,7 @@ mod exit_code;
 mod failure;
 mod folder;
 mod giving_back;
+mod held_lease;
 mod hint;
 mod hold_policy;
 mod json;

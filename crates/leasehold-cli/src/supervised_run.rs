@@ -11,6 +11,7 @@ use crate::{
     exit_code,
     failure::Failure,
     giving_back,
+    held_lease::HeldLease,
     hold_policy::HoldPolicy,
     nesting::Nesting,
     nodes::Nodes,
@@ -19,7 +20,7 @@ use crate::{
     watch::{End, Rules, Watch},
     watchdog::Post,
 };
-use leasehold::{LeaseGuard, clock::Clock};
+use leasehold::clock::Clock;
 use rustix::process::Signal;
 use std::{ffi::OsString, time::Duration};
 use tokio::time::Instant;
@@ -92,7 +93,7 @@ impl<'a> SupervisedRun<'a> {
     /// Runs the command under this lease, to the end of either.
     pub(crate) async fn serve(
         &self,
-        guard: LeaseGuard,
+        guard: HeldLease,
         clock: Clock,
         signals: &mut Signals,
     ) -> Result<Ended, Failure> {
@@ -156,20 +157,24 @@ impl<'a> SupervisedRun<'a> {
     }
 
     /// What the command may know of its lock.
-    fn variables(&self, guard: &LeaseGuard, clock: Clock) -> Vec<(&'static str, String)> {
-        let token = guard.fencing_token().to_string();
+    fn variables(&self, guard: &HeldLease, clock: Clock) -> Vec<(&'static str, Option<String>)> {
+        let token = guard.token().map(|token| token.to_string());
+        let nesting = Nesting::of_this_process();
+        let until = seconds(wall_time(clock, || guard.remaining()));
         let mut variables = vec![
-            ("LEASEHOLD_RESOURCE", guard.resource().as_str().to_owned()),
-            ("LEASEHOLD_OWNER", guard.owner().to_string()),
-            Nesting::of_this_process().variable(guard),
             (
-                "LEASEHOLD_VALID_UNTIL",
-                seconds(wall_time(clock, || guard.remaining())),
+                "LEASEHOLD_RESOURCE",
+                Some(guard.resource().as_str().to_owned()),
             ),
+            ("LEASEHOLD_OWNER", Some(guard.owner().to_string())),
+            nesting.owners(guard),
+            nesting.shares(guard),
+            ("LEASEHOLD_VALID_UNTIL", Some(until)),
         ];
         if self.leads {
             variables.push(("LEASEHOLD_TERM", token.clone()));
         }
+        // That of a lock around is not that of a share.
         variables.push(("LEASEHOLD_FENCING_TOKEN", token));
         variables
     }

@@ -1,7 +1,7 @@
 //! A lease as scripts are told of it: lines for the shell, or one JSON object.
 
-use crate::{failure::Failure, output};
-use leasehold::{FencingToken, LeaseGuard, Owner, Resource, clock::Clock};
+use crate::{failure::Failure, held_lease::HeldLease, output};
+use leasehold::{FencingToken, Owner, Resource, clock::Clock};
 use std::{fmt::Write, time::Duration};
 
 /// What there is to tell.
@@ -9,7 +9,7 @@ use std::{fmt::Write, time::Duration};
 pub(crate) struct ToldLease {
     pub(crate) resource: Resource,
     pub(crate) owner: Owner,
-    /// Known only to who acquired it.
+    /// Known only to who acquired it. Of a share there is none.
     pub(crate) token: Option<FencingToken>,
     /// As time since 1970.
     pub(crate) valid_until: Duration,
@@ -17,11 +17,11 @@ pub(crate) struct ToldLease {
 
 impl ToldLease {
     /// What there is to tell of this lease, now.
-    pub(crate) fn of(guard: &LeaseGuard, clock: Clock) -> Self {
+    pub(crate) fn of(guard: &HeldLease, clock: Clock) -> Self {
         Self {
             resource: guard.resource().clone(),
             owner: guard.owner().clone(),
-            token: Some(guard.fencing_token()),
+            token: guard.token(),
             valid_until: wall_time(clock, || guard.remaining()),
         }
     }
@@ -45,8 +45,11 @@ impl ToldLease {
             of_names(&self.resource),
             quoted(&self.owner.to_string())
         );
-        if let Some(token) = self.token {
-            lines.push_str(&format!("LEASEHOLD_FENCING_TOKEN={token}\n"));
+        match self.token {
+            Some(token) => lines.push_str(&format!("LEASEHOLD_FENCING_TOKEN={token}\n")),
+            // A script may have one of another lock.
+            None if self.resource.is_shared() => lines.push_str("unset LEASEHOLD_FENCING_TOKEN\n"),
+            None => {}
         }
         lines + &format!("LEASEHOLD_VALID_UNTIL={}", seconds(self.valid_until))
     }
@@ -61,8 +64,12 @@ impl ToldLease {
             .map(|token| format!("\"fencing_token\":{token},"))
             .unwrap_or_default();
         let until = self.valid_until.as_millis();
+        let shared = match self.resource.is_shared() {
+            true => "\"shared\":true,",
+            false => "",
+        };
         format!(
-            "{{\"resource\":{resource},\"owner\":{owner},{token}\"valid_until_unix_ms\":{until}}}"
+            "{{\"resource\":{resource},\"owner\":{owner},{shared}{token}\"valid_until_unix_ms\":{until}}}"
         )
     }
 }

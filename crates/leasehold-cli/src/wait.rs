@@ -5,13 +5,15 @@ mod other_data;
 mod spent;
 
 use crate::{
-    args::lock::{LockArguments, WaitFlags},
+    args::lock::{LockArguments, ShareFlag, WaitFlags},
     difference::{self, Difference},
     duration::Shown,
     exit::Exit,
     exit_code,
     failure::Failure,
-    giving_back, hint,
+    giving_back,
+    held_lease::{HeldLease, WantedLock},
+    hint,
     judgement::Judgement,
     lock::Patience,
     nesting::{self, Nesting},
@@ -19,9 +21,7 @@ use crate::{
     output,
     signals::Signals,
 };
-use leasehold::{
-    AcquireError, Election, Holder, Leadership, LeaseGuard, LockManager, LockOptions, Mutex, Owner,
-};
+use leasehold::{AcquireError, Election, Holder, Leadership, LockManager, LockOptions, Owner};
 use std::time::Duration;
 use tokio::select;
 
@@ -33,6 +33,8 @@ pub(crate) struct Wait<'a> {
     lock: &'a LockArguments,
     options: LockOptions,
     patience: Patience,
+    /// Whether others may have it too.
+    is_shared: bool,
     /// The code to exit with if the lock is held elsewhere, unless it is the usual one.
     conflict: Option<u8>,
 }
@@ -52,8 +54,15 @@ impl<'a> Wait<'a> {
             lock,
             options,
             patience: wait.map_or(Patience::Candidate, Patience::of),
+            is_shared: false,
             conflict: wait.and_then(|wait| wait.conflict_exit_code),
         }
+    }
+
+    /// The same for a lock that may be shared.
+    pub(crate) fn sharing(self, share: &ShareFlag) -> Self {
+        let is_shared = share.shared;
+        Self { is_shared, ..self }
     }
 
     /// Waits for the lock. The error is the end by the signal that broke the wait off, or a failure; then nothing of the
@@ -61,7 +70,7 @@ impl<'a> Wait<'a> {
     pub(crate) async fn acquire_or_end(
         &self,
         signals: &mut Signals,
-    ) -> Result<LeaseGuard, Result<Exit, Failure>> {
+    ) -> Result<HeldLease, Result<Exit, Failure>> {
         let end = signals.or_else(self.acquire()).await;
         if end.is_err() {
             giving_back::clean_up(self.manager).await;
@@ -69,7 +78,7 @@ impl<'a> Wait<'a> {
         end
     }
 
-    async fn acquire(&self) -> Result<LeaseGuard, Failure> {
+    async fn acquire(&self) -> Result<HeldLease, Failure> {
         let clock = self.manager.clock();
         let begun = clock.now();
         let guard = select! {
@@ -79,30 +88,34 @@ impl<'a> Wait<'a> {
         };
         if self.lock.verbose {
             let waited = Shown(clock.now().saturating_since(begun));
-            let (token, left) = (guard.fencing_token(), Shown(guard.remaining()));
-            output::talk(format_args!(
-                "locked {} after {waited}: token {token}, valid for {left}",
-                self.lock.resource().quoted()
-            ));
+            let (left, resource) = (Shown(guard.remaining()), self.lock.resource().quoted());
+            match guard.token() {
+                Some(token) => output::talk(format_args!(
+                    "locked {resource} after {waited}: token {token}, valid for {left}"
+                )),
+                None => output::talk(format_args!(
+                    "locked {resource} after {waited}: shared, valid for {left}"
+                )),
+            }
         }
         Ok(guard)
     }
 
-    async fn win(&self) -> Result<LeaseGuard, Failure> {
+    async fn win(&self) -> Result<HeldLease, Failure> {
         match self.look_around().await? {
             Some(guard) => Ok(guard),
-            None if self.lock.fair => self.wait_in_line().await,
+            None if self.lock.fair || self.is_shared => self.wait_in_line().await,
             None => self.wait().await,
         }
     }
 
     /// A command that runs under a lock tries once before it waits: it may be that lock.
-    async fn look_around(&self) -> Result<Option<LeaseGuard>, Failure> {
+    async fn look_around(&self) -> Result<Option<HeldLease>, Failure> {
         let around = Nesting::of_this_process();
         if around.is_none() {
             return Ok(None);
         }
-        match self.mutex(None)?.try_acquire().await {
+        match self.wanted(None)?.try_acquire().await {
             Ok(guard) => Ok(Some(guard)),
             Err(error) if self.is_in_own_way(&error, &around).await => {
                 Err(nesting::failure(self.lock.resource()))
@@ -117,7 +130,15 @@ impl<'a> Wait<'a> {
         if error.holder().is_some_and(|holder| around.has(holder)) {
             return true;
         }
-        if !error.is_contention() || !self.lock.resource().is_several() {
+        if !error.is_contention() {
+            return false;
+        }
+        for name in self.lock.resource().names() {
+            if self.is_read_around(name, around).await {
+                return true;
+            }
+        }
+        if !self.lock.resource().is_several() {
             return false;
         }
         // A refusal tells who has one of the names. Another may be ours.
@@ -130,21 +151,34 @@ impl<'a> Wait<'a> {
         false
     }
 
-    async fn wait(&self) -> Result<LeaseGuard, Failure> {
+    /// Whether this command runs under a share of the name. Its owner alone can ask for it, by an
+    /// extension; one by so little changes nothing.
+    async fn is_read_around(&self, name: &str, around: &Nesting) -> bool {
+        for owner in around.shares_of(name) {
+            if let Ok(share) = self.manager.detached_shared(name, owner)
+                && share.extend(LITTLE).await.is_ok()
+            {
+                return true;
+            }
+        }
+        false
+    }
+
+    async fn wait(&self) -> Result<HeldLease, Failure> {
         let silence = self.silence();
         let first = match self.patience {
-            Patience::Once => self.mutex(None)?.try_acquire().await,
+            Patience::Once => self.wanted(None)?.try_acquire().await,
             Patience::Within(wait) => {
-                let mutex = self.mutex(None)?;
-                mutex.acquire_within(wait.min(silence)).await
+                let wanted = self.wanted(None)?;
+                wanted.acquire_within(wait.min(silence)).await
             }
             Patience::Forever => {
-                let mutex = self.mutex(Some(UNREACHABLE_FOR))?;
-                mutex.acquire_within(silence).await
+                let wanted = self.wanted(Some(UNREACHABLE_FOR))?;
+                wanted.acquire_within(silence).await
             }
             Patience::Candidate => {
                 let elected = self.election()?.campaign_within(silence).await;
-                elected.map(Leadership::into_guard)
+                elected.map(whole)
             }
         };
         let error = match (first, self.rest()) {
@@ -163,10 +197,10 @@ impl<'a> Wait<'a> {
 
     /// How a wait that ended with this error ends. One that is too short to reach a node is one try: nodes that were given no
     /// time have said nothing.
-    async fn last_word(&self, error: AcquireError) -> Result<LeaseGuard, Failure> {
+    async fn last_word(&self, error: AcquireError) -> Result<HeldLease, Failure> {
         let error = match self.patience {
             Patience::Within(wait) if wait < ONE_TRY && spent::is_silence(&error) => {
-                match self.mutex(None)?.try_acquire().await {
+                match self.wanted(None)?.try_acquire().await {
                     Ok(guard) => return Ok(guard),
                     Err(error) => error,
                 }
@@ -201,10 +235,10 @@ impl<'a> Wait<'a> {
         &self,
         rest: Patience,
         before: &AcquireError,
-    ) -> Result<Result<LeaseGuard, AcquireError>, Failure> {
+    ) -> Result<Result<HeldLease, AcquireError>, Failure> {
         match rest {
-            Patience::Within(rest) => Ok(self.mutex(None)?.acquire_within(rest).await),
-            Patience::Once => Ok(self.mutex(None)?.acquire().await),
+            Patience::Within(rest) => Ok(self.wanted(None)?.acquire_within(rest).await),
+            Patience::Once => Ok(self.wanted(None)?.acquire().await),
             Patience::Candidate => self.campaign().await,
             Patience::Forever => {
                 let silent = if before.is_unreachable() {
@@ -212,15 +246,15 @@ impl<'a> Wait<'a> {
                 } else {
                     Duration::ZERO
                 };
-                let mutex = self.mutex(Some(UNREACHABLE_FOR - silent))?;
-                Ok(mutex.acquire().await)
+                let wanted = self.wanted(Some(UNREACHABLE_FOR - silent))?;
+                Ok(wanted.acquire().await)
             }
         }
     }
 
-    async fn campaign(&self) -> Result<Result<LeaseGuard, AcquireError>, Failure> {
+    async fn campaign(&self) -> Result<Result<HeldLease, AcquireError>, Failure> {
         let elected = self.election()?.campaign().await;
-        Ok(elected.map(Leadership::into_guard))
+        Ok(elected.map(whole))
     }
 
     fn election(&self) -> Result<Election, Failure> {
@@ -229,14 +263,23 @@ impl<'a> Wait<'a> {
         election.map_err(|error| misused(&error))
     }
 
-    fn mutex(&self, unreachable_for: Option<Duration>) -> Result<Mutex, Failure> {
+    fn wanted(&self, unreachable_for: Option<Duration>) -> Result<WantedLock, Failure> {
         let mut options = self.options.clone();
         if let Some(patience) = unreachable_for {
             options = options.give_up_unreachable_after(patience);
         }
-        let names = self.lock.resource().names();
-        let mutex = self.manager.mutex_all_with(names, options);
-        mutex.map_err(|error| misused(&error))
+        let resource = self.lock.resource();
+        let wanted = match self.is_shared {
+            true => {
+                let lock = self.manager.rwlock_with(resource.as_str(), options);
+                lock.map(WantedLock::Share)
+            }
+            false => {
+                let mutex = self.manager.mutex_all_with(resource.names(), options);
+                mutex.map(WantedLock::Whole)
+            }
+        };
+        wanted.map_err(|error| misused(&error))
     }
 
     fn tell_waiting(&self, error: &AcquireError) {
@@ -333,14 +376,22 @@ fn held_by(holder: Option<&Owner>, remaining: Option<Duration>) -> String {
         || "held elsewhere".to_owned(),
         |owner| format!("held by {}", Holder::of(owner)),
     );
-    match remaining {
-        Some(remaining) => {
-            let left = Shown(remaining);
-            format!("{by}, whose lease ends in {left} unless extended")
+    match (holder, remaining.map(Shown)) {
+        (_, None) => by,
+        (Some(_), Some(left)) => format!("{by}, whose lease ends in {left} unless extended"),
+        (None, Some(left)) => {
+            format!("{by}, by readers or another program, for at most {left} unless extended")
         }
-        None => by,
     }
 }
+
+/// Whoever leads has the name alone.
+fn whole(leadership: Leadership) -> HeldLease {
+    HeldLease::Whole(leadership.into_guard())
+}
+
+/// No more than most leases last, and enough for the answer to be heard.
+const LITTLE: Duration = Duration::from_secs(1);
 
 /// How long the wait goes on without a word.
 const SILENCE: Duration = Duration::from_secs(1);

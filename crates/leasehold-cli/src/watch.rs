@@ -8,13 +8,13 @@ use crate::{
     args::run::OnLoss,
     child::{Change, Child},
     exit::Exit,
+    held_lease::HeldLease,
     hold_policy::{HoldPolicy, Stage},
     output,
     signals::{KEYS, Signals},
     terminal::Terminal,
     watchdog::Post,
 };
-use leasehold::LeaseGuard;
 use rustix::process::{Signal, kill_current_process_group};
 use std::{io, os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
 use tokio::{
@@ -26,7 +26,7 @@ use tokio::{
 /// here only pace the work, since they stand still while the machine is suspended.
 #[derive(Debug)]
 pub(crate) struct Watch<'a> {
-    guard: &'a LeaseGuard,
+    guard: &'a HeldLease,
     policy: HoldPolicy,
     on_loss: OnLoss,
     signals: &'a mut Signals,
@@ -70,7 +70,7 @@ pub(crate) enum End {
 impl<'a> Watch<'a> {
     /// Begins to watch.
     pub(crate) fn new(
-        guard: &'a LeaseGuard,
+        guard: &'a HeldLease,
         rules: &Rules,
         signals: &'a mut Signals,
         child: Child,

@@ -19,11 +19,12 @@ mod words;
 
 use crate::{
     child::{kill_group, this_program},
+    held_lease::HeldLease,
     output,
 };
+use leasehold::Instant;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use leasehold::clock::Clock;
-use leasehold::{Instant, LeaseGuard};
 use rustix::{
     fd::AsFd,
     fs::{OFlags, fcntl_setfl},
@@ -89,7 +90,7 @@ impl Post {
     }
 
     /// Tells the watchdog whom to end, and by when: so long before the lease's end. Starts one if it is time.
-    pub(crate) fn report(&mut self, group: Pid, guard: &LeaseGuard, before: Duration) {
+    pub(crate) fn report(&mut self, group: Pid, guard: &HeldLease, before: Duration) {
         self.note_end();
         if let Self::Vacant(due, grace) | Self::Missed(due, grace) = self
             && time::Instant::now() >= *due
@@ -179,7 +180,7 @@ impl Watchdog {
     }
 
     /// Tells by when the command must be gone, if that is news: so long before the lease's end.
-    fn tell_end(&mut self, guard: &LeaseGuard, before: Duration) {
+    fn tell_end(&mut self, guard: &HeldLease, before: Duration) {
         let valid_until = guard.valid_until();
         // The watchdog's clock is read first: what passes until the guard is asked makes the sum earlier.
         let (now, remaining) = (now(), guard.remaining());

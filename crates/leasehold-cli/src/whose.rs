@@ -30,6 +30,8 @@ pub(crate) enum Signer {
     Holder(Holder),
     /// A program that locks with another library, by the beginning of what that has written.
     Peer { beginning: String },
+    /// Those who share it, of whom servers tell no owners.
+    Readers,
 }
 
 impl Signer {
@@ -57,7 +59,7 @@ impl Signer {
     pub(crate) const fn since(&self) -> Option<Duration> {
         match self {
             Self::Holder(holder) => holder.since(),
-            Self::Peer { .. } => None,
+            Self::Peer { .. } | Self::Readers => None,
         }
     }
 }
@@ -67,6 +69,7 @@ impl fmt::Display for Signer {
         match self {
             Self::Holder(holder) => holder.fmt(out),
             Self::Peer { beginning } => write!(out, "owner {beginning}, of another library"),
+            Self::Readers => out.write_str("readers"),
         }
     }
 }

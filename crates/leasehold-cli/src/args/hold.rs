@@ -1,7 +1,7 @@
 //! The arguments of the verbs for scripts: `leasehold hold`, `acquire`, `extend` and `release`.
 
 use super::{
-    lock::{LockArguments, SpanArguments, WaitFlags},
+    lock::{LockArguments, ShareFlag, SpanArguments, WaitFlags},
     names::Names,
     nodes::NodesArguments,
     values,
@@ -19,6 +19,9 @@ use std::time::Duration;
 pub(crate) struct HoldArguments {
     #[command(flatten)]
     pub(crate) lock: LockArguments,
+
+    #[command(flatten)]
+    pub(crate) share: ShareFlag,
 
     #[command(flatten)]
     pub(crate) wait: WaitFlags,
@@ -41,6 +44,9 @@ pub(crate) struct HoldArguments {
 pub(crate) struct AcquireArguments {
     #[command(flatten)]
     pub(crate) lock: LockArguments,
+
+    #[command(flatten)]
+    pub(crate) share: ShareFlag,
 
     #[command(flatten)]
     pub(crate) wait: WaitFlags,
@@ -76,6 +82,10 @@ pub(crate) struct ReleaseArguments {
 pub(crate) struct HeldArguments {
     #[command(flatten)]
     pub(crate) place: NodesArguments,
+
+    /// The lock was acquired with --shared
+    #[arg(short, long)]
+    pub(crate) shared: bool,
 
     /// The owner that `leasehold acquire` printed
     #[arg(long, value_name = "OWNER", value_parser = owner)]
@@ -126,8 +136,11 @@ Examples:
   The same on several names together, all or none:
     leasehold hold account/4 account/7
 
+  While others may read too, and nobody writes:
+    leasehold hold --shared index
+
 It prints four lines at once, which a shell can evaluate: LEASEHOLD_RESOURCE, LEASEHOLD_OWNER, LEASEHOLD_FENCING_TOKEN and \
-LEASEHOLD_VALID_UNTIL. Of several names, the first line has a command of the shell that makes one a line of them. With --json \
+LEASEHOLD_VALID_UNTIL. With --shared there is no fencing token, and the third line is `unset LEASEHOLD_FENCING_TOKEN`. Of several names, the first line has a command of the shell that makes one a line of them. With --json \
 it prints one object. If standard input is /dev/null, as in cron and after `&` in \
 scripts, it has already ended: the lock is released at once.
 
@@ -156,6 +169,10 @@ Examples:
 Several names are locked together, all or none. `leasehold extend` and `release` are given all of them, in any order, or \
 \"$LEASEHOLD_RESOURCE\" as one word, which has one name a line:
     leasehold release --owner \"$LEASEHOLD_OWNER\" \"$LEASEHOLD_RESOURCE\"
+
+What was acquired with --shared is extended and released with --shared:
+    eval \"$(leasehold acquire --shared index || echo exit $?)\"
+    leasehold release --shared --owner \"$LEASEHOLD_OWNER\" index
 
 Between these commands nobody extends the lock, notices its loss or ends the job. If one program can run the whole job, \
 `leasehold run` is safer. Everybody who knows the owner can extend and release the lock, and a process that is refused the \

@@ -51,6 +51,18 @@ impl LockArguments {
     }
 }
 
+/// Whether to share it.
+#[derive(Debug, Args)]
+pub(crate) struct ShareFlag {
+    /// Share the lock with others that say --shared too, and exclude all that do not: for reading, as with flock -s. Stands
+    /// in line, as with --fair
+    ///
+    /// Those that change what is read take the lock without --shared, and with --fair: then readers that keep coming do not
+    /// keep them out. A share has no fencing token. It takes one name.
+    #[arg(short, long)]
+    pub(crate) shared: bool,
+}
+
 /// How long to wait for it.
 #[derive(Debug, Args)]
 pub(crate) struct WaitFlags {

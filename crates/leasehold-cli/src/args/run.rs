@@ -1,7 +1,7 @@
 //! The arguments of `leasehold run`.
 
 use super::{
-    lock::{LockArguments, SpanArguments, WaitFlags},
+    lock::{LockArguments, ShareFlag, SpanArguments, WaitFlags},
     values,
 };
 use clap::{Args, ValueEnum};
@@ -20,6 +20,9 @@ use std::{ffi::OsString, time::Duration};
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) lock: LockArguments,
+
+    #[command(flatten)]
+    pub(crate) share: ShareFlag,
 
     #[command(flatten)]
     pub(crate) wait: WaitFlags,
@@ -73,6 +76,10 @@ Examples:
   On several names together, in any order, all or none:
     leasehold run -w 30s account/4 account/7 -- ./transfer
 
+  Any number of readers at once, or one writer:
+    leasehold run --shared index -- ./search
+    leasehold run --fair index -- ./rebuild
+
   As with flock(1), among the programs of this user on this machine:
     leasehold run --local -n backup -- ./backup
 
@@ -89,9 +96,11 @@ The command has these variables, beside its usual environment:
   LEASEHOLD_OWNER          the value that signs the lock on the servers
   LEASEHOLD_VALID_UNTIL    end of the lease when the command starts, in
                            Unix seconds; it is extended from then on
-  LEASEHOLD_FENCING_TOKEN  a number, larger for every later holder
+  LEASEHOLD_FENCING_TOKEN  a number, larger for every later holder; it
+                           is not set with --shared
   LEASEHOLD_OWNERS         the owners of all locks around the command: a
                            command that asks for one of them is refused
+  LEASEHOLD_SHARES         the same of locks that it shares
 
 Several names, 64 at most, have one lease, one owner and one fencing token, and if one of them is lost, all are. \
 `leasehold status` and `list` show each with the same owner. They are had when all are free at the same time: whoever wants \

@@ -52,7 +52,8 @@ async fn campaign(
             Err(end) => return end,
         };
         if arguments.lock.verbose {
-            let (resource, term) = (arguments.lock.resource().quoted(), guard.fencing_token());
+            let resource = arguments.lock.resource().quoted();
+            let term = guard.token().expect("whoever leads has the name alone");
             output::talk(format_args!("leading {resource}: term {term}"));
         }
         match supervised_run

@@ -6,6 +6,7 @@ use crate::{
     exit_code,
     failure::Failure,
     hint,
+    lock::one_name,
     nodes::{Nodes, misused},
     told_lease::{ToldLease, wall_time},
     waiting,
@@ -20,7 +21,7 @@ pub(crate) fn run(arguments: &ExtendArguments) -> Result<u8, Failure> {
     let left = extension.map_err(|error| failure(&error, &nodes))?;
     let clock = manager.clock();
     let told = ToldLease {
-        resource: held.resource().clone(),
+        resource: lease.resource().clone(),
         owner: held.owner.clone(),
         token: None,
         valid_until: wall_time(clock, || left),
@@ -35,7 +36,11 @@ pub(crate) fn run(arguments: &ExtendArguments) -> Result<u8, Failure> {
 pub(super) fn lease(held: &HeldArguments) -> Result<(Nodes, LockManager, DetachedLease), Failure> {
     let nodes = on_servers(Nodes::choose(held.place.nodes.as_ref())?)?;
     let manager = nodes.manager(&held.place.agreement)?;
-    let lease = manager.detached_all(held.resource().names(), held.owner.clone());
+    one_name(held.shared, held.resource())?;
+    let lease = match held.shared {
+        true => manager.detached_shared(held.resource().as_str(), held.owner.clone()),
+        false => manager.detached_all(held.resource().names(), held.owner.clone()),
+    };
     let lease = lease.map_err(|error| misused(&error))?;
     Ok((nodes, manager, lease))
 }

@@ -4,7 +4,7 @@ use crate::{
     args::views::ForceReleaseArguments,
     exit_code,
     failure::Failure,
-    lock_view::{self, LockView, State, shown_left},
+    lock_view::{self, LockView, Signature, State, shown_left},
     nodes::Nodes,
     output, question, waiting,
     whose::{Signer, Whose},
@@ -32,6 +32,11 @@ async fn release(
     let view = LockView::of(&seen, whose);
     if let State::OtherType(kind) = &view.state {
         return Err(lock_view::no_lock(name, kind));
+    }
+    if let State::Held(held) = &view.state
+        && held.holder == Signer::Readers
+    {
+        return Err(read(name, held));
     }
     // What is not named is somebody's data, and stays.
     let named = seen
@@ -100,6 +105,17 @@ fn question_of(view: &LockView) -> Result<Option<&'static str>, Failure> {
         ));
     }
     Ok(Some(question))
+}
+
+/// Servers tell no owners of those who share a lock, and what is not known to be somebody's is not deleted.
+fn read(name: &str, readers: &Signature) -> Failure {
+    let text =
+        format!("{name:?} is held by readers, whom servers do not name; nothing was changed");
+    let hint = format!(
+        "end the processes that share it; what is left of them ends by itself, in {}",
+        shown_left(readers.left)
+    );
+    Failure::new(exit_code::USAGE, text).hint(hint)
 }
 
 fn not_ours(seen: &Inspection, whose: Whose) -> Failure {

@@ -2,10 +2,10 @@
 
 use crate::{
     args::hold::HoldArguments, exit::Exit, exit_code, failure::Failure, giving_back,
-    hold_policy::HoldPolicy, lock, nodes::Nodes, output, signals::Signals, told_lease::ToldLease,
-    wait::Wait, watch::Story,
+    held_lease::HeldLease, hold_policy::HoldPolicy, lock, nodes::Nodes, output, signals::Signals,
+    told_lease::ToldLease, wait::Wait, watch::Story,
 };
-use leasehold::{LeaseGuard, LockManager};
+use leasehold::LockManager;
 use std::io::{self, stdin};
 use tokio::{
     select,
@@ -16,7 +16,7 @@ use tokio::{
 /// Holds a lock, and tells how to end.
 pub(crate) fn run(arguments: &HoldArguments) -> Result<Exit, Failure> {
     let nodes = Nodes::choose(arguments.lock.place.nodes.as_ref())?;
-    let manager = lock::manager(&arguments.lock, &nodes)?;
+    let manager = lock::manager_of_share(&arguments.share, &arguments.lock, &nodes)?;
     lock::runtime()?.block_on(hold(&manager, &nodes, arguments))
 }
 
@@ -30,6 +30,7 @@ async fn hold(
     let (lock, span) = (&arguments.lock, &arguments.span);
     let options = lock::options(lock, Some(span));
     let wait = Wait::new(manager, nodes, lock, options, Some(&arguments.wait));
+    let wait = wait.sharing(&arguments.share);
     let guard = match wait.acquire_or_end(&mut signals).await {
         Ok(guard) => guard,
         Err(end) => return end,
@@ -63,7 +64,7 @@ async fn hold(
 }
 
 /// Waits for the loss, and tells the user of whatever comes before it.
-async fn until_lost(guard: &LeaseGuard, story: &mut Story, policy: HoldPolicy) -> String {
+async fn until_lost(guard: &HeldLease, story: &mut Story, policy: HoldPolicy) -> String {
     loop {
         if story.note(guard) {
             return story.why_held(guard);

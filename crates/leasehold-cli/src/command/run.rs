@@ -17,6 +17,7 @@ use leasehold::LockManager;
 pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     let RunArguments {
         lock,
+        share,
         span,
         loss,
         command,
@@ -24,7 +25,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     } = arguments;
     let nodes = Nodes::choose(lock.place.nodes.as_ref())?;
     let supervised_run = SupervisedRun::new(&nodes, lock, span, loss, command)?;
-    let manager = lock::manager(lock, &nodes)?;
+    let manager = lock::manager_of_share(share, lock, &nodes)?;
     lock::runtime()?.block_on(under_lock(&manager, &nodes, arguments, &supervised_run))
 }
 
@@ -42,7 +43,8 @@ async fn under_lock(
         &arguments.lock,
         options,
         Some(&arguments.wait),
-    );
+    )
+    .sharing(&arguments.share);
     let guard = match wait.acquire_or_end(&mut signals).await {
         Ok(guard) => guard,
         Err(end) => return end,

@@ -4,17 +4,17 @@
 //! told on the way comes of looking at the nodes beside it.
 
 use super::{UNREACHABLE_FOR, Wait, held_by};
-use crate::{failure::Failure, hint, lock::Patience, output};
+use crate::{failure::Failure, held_lease::HeldLease, hint, lock::Patience, output};
 use leasehold::{
-    AcquireError, Inspection, Key, LeaseGuard,
+    AcquireError, Inspection, Key,
     operate::{NodeAnswer, Survey, Told},
 };
-use std::future::pending;
+use std::{future::pending, time::Duration};
 use tokio::{select, time::sleep};
 
 impl Wait<'_> {
     /// Waits for its turn.
-    pub(super) async fn wait_in_line(&self) -> Result<LeaseGuard, Failure> {
+    pub(super) async fn wait_in_line(&self) -> Result<HeldLease, Failure> {
         let telling = async {
             sleep(self.silence()).await;
             self.tell_line().await;
@@ -31,11 +31,11 @@ impl Wait<'_> {
         }
     }
 
-    async fn turn(&self) -> Result<Result<LeaseGuard, AcquireError>, Failure> {
+    async fn turn(&self) -> Result<Result<HeldLease, AcquireError>, Failure> {
         Ok(match self.patience {
-            Patience::Once => self.mutex(None)?.try_acquire().await,
-            Patience::Within(wait) => self.mutex(None)?.acquire_within(wait).await,
-            Patience::Forever => self.mutex(Some(UNREACHABLE_FOR))?.acquire().await,
+            Patience::Once => self.wanted(None)?.try_acquire().await,
+            Patience::Within(wait) => self.wanted(None)?.acquire_within(wait).await,
+            Patience::Forever => self.wanted(Some(UNREACHABLE_FOR))?.acquire().await,
             Patience::Candidate => self.campaign().await?,
         })
     }
@@ -50,6 +50,11 @@ impl Wait<'_> {
         let resource = resource.quoted();
         if let Some(holder) = seen.holder() {
             let held = held_by(Some(holder), seen.remaining());
+            output::talk(format_args!("waiting in line for {resource}: {held}"));
+            return;
+        }
+        if let Some(left) = read_for(&seen) {
+            let held = held_by(None, Some(left));
             output::talk(format_args!("waiting in line for {resource}: {held}"));
             return;
         }
@@ -78,6 +83,17 @@ impl Wait<'_> {
             output::hint(hint::ADMIT);
         }
     }
+}
+
+/// How long a quorum keeps it for nobody by name: for those who read, or for another program.
+fn read_for(seen: &Inspection) -> Option<Duration> {
+    let ends = seen.nodes().iter().filter_map(|node| match &node.key {
+        Key::Foreign { remaining, .. } => *remaining,
+        _ => None,
+    });
+    let ends: Vec<Duration> = ends.collect();
+    let is_kept = ends.len() >= seen.quorum();
+    ends.into_iter().max().filter(|_| is_kept)
 }
 
 fn silent(seen: &Inspection) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! What the user was told of the lease, and what there is to tell of its end.
 
-use crate::{departure, duration::Shown, hold_policy::HoldPolicy, output};
-use leasehold::{Danger, Instant, LeaseGuard, LeaseState, LossCause};
+use crate::{departure, duration::Shown, held_lease::HeldLease, hold_policy::HoldPolicy, output};
+use leasehold::{Danger, Instant, LeaseState, LossCause};
 use std::time::Duration;
 use tokio::time;
 
@@ -31,7 +31,7 @@ struct Trouble {
 impl Story {
     /// A story that begins now. `ending` completes "lost the lock …; ".
     pub(crate) fn new(
-        guard: &LeaseGuard,
+        guard: &HeldLease,
         policy: HoldPolicy,
         max_hold: Option<Duration>,
         verbose: bool,
@@ -60,7 +60,7 @@ impl Story {
     }
 
     /// Looks at the lease and tells what is new. True if it was lost just now.
-    pub(crate) fn note(&mut self, guard: &LeaseGuard) -> bool {
+    pub(crate) fn note(&mut self, guard: &HeldLease) -> bool {
         self.note_extension(guard);
         let state = guard.state();
         if state == self.told {
@@ -88,7 +88,7 @@ impl Story {
         self.is_lost()
     }
 
-    fn note_extension(&mut self, guard: &LeaseGuard) {
+    fn note_extension(&mut self, guard: &HeldLease) {
         let valid_until = guard.valid_until();
         if self.verbose && valid_until > self.valid_until {
             let left = Shown(guard.remaining());
@@ -105,7 +105,7 @@ impl Story {
     }
 
     /// Why the lease is lost, where no command ran under it.
-    pub(crate) fn why_held(&self, guard: &LeaseGuard) -> String {
+    pub(crate) fn why_held(&self, guard: &HeldLease) -> String {
         let why = match &self.told {
             LeaseState::Lost(lost) => format!("{lost}{}", self.departure()),
             _ => format!("lost the lock {}", guard.resource().quoted()),
@@ -114,17 +114,17 @@ impl Story {
     }
 
     /// Why the lease is lost, and what became of what ran under it.
-    pub(crate) fn why(&self, guard: &LeaseGuard) -> String {
+    pub(crate) fn why(&self, guard: &HeldLease) -> String {
         self.why_with(guard, self.ending)
     }
 
     /// Why the lease is lost, where what ran under it does not die of SIGKILL.
-    pub(crate) fn why_unkillable(&self, guard: &LeaseGuard) -> String {
+    pub(crate) fn why_unkillable(&self, guard: &HeldLease) -> String {
         self.why_with(guard, "the command was killed, and is still there")
     }
 
     /// Why the lease is lost, where nothing ran under it yet.
-    pub(crate) fn why_not_begun(&self, guard: &LeaseGuard) -> String {
+    pub(crate) fn why_not_begun(&self, guard: &HeldLease) -> String {
         let resource = guard.resource().quoted();
         let cause = match &self.told {
             LeaseState::Lost(lost) if self.is_gone() => {
@@ -137,7 +137,7 @@ impl Story {
         )
     }
 
-    fn why_with(&self, guard: &LeaseGuard, ending: &str) -> String {
+    fn why_with(&self, guard: &HeldLease, ending: &str) -> String {
         let resource = guard.resource().quoted();
         if let Some(Trouble { since, why }) = &self.trouble {
             let since = Shown(since.elapsed());

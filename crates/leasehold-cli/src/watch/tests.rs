@@ -21,11 +21,11 @@ fn rules(on_loss: OnLoss) -> Rules {
 }
 
 /// A lease of a world whose time stands still, and which nobody extends.
-async fn lease(world: &World) -> LeaseGuard {
+async fn lease(world: &World) -> HeldLease {
     let options = LockOptions::new().ttl(TTL).no_renewal();
     let mutex = world.manager().mutex_with("demo", options);
     let guard = mutex.expect("it is a name").acquire().await;
-    guard.expect("nobody else knows it")
+    HeldLease::Whole(guard.expect("nobody else knows it"))
 }
 
 /// A shell that has stopped once, and is taken for a command that is behind its gate.
@@ -138,7 +138,8 @@ fn a_command_that_cannot_be_watched_is_ended_with_its_group() {
     runtime().block_on(async {
         let manager = LockManager::builder().memory(1).build().expect("it is one");
         let mutex = manager.mutex("demo").expect("it is a name");
-        let guard = mutex.acquire().await.expect("nobody else knows it");
+        let guard = mutex.acquire().await.map(HeldLease::Whole);
+        let guard = guard.expect("nobody else knows it");
         let mut signals = Signals::listen().expect("there are signals");
         let script = "sleep 30 >/dev/null 2>&1 & kill -STOP $$";
         let words = ["sh", "-c", script].map(Into::into);

@@ -51,7 +51,7 @@ impl Shell {
             &format!("exec {} \"$@\"", env!("CARGO_BIN_EXE_leasehold")),
         );
         this.script("bin/make", "echo made $1");
-        for name in ["backup", "scheduler", "transfer"] {
+        for name in ["backup", "rebuild", "scheduler", "search", "transfer"] {
             this.script(name, &format!("echo {name} ran"));
         }
         this
@@ -111,6 +111,7 @@ fn the_examples_of_run_run_as_they_stand_in_its_help() {
         "backup ran\n",
         "backup ran\n",
         "transfer ran\n",
+        "search ran\nrebuild ran\n",
         "backup ran\n",
         "backup ran\n",
         "hi\n",

@@ -24,6 +24,7 @@ mod scripts;
 mod sentinels;
 mod servers;
 mod several;
+mod shared;
 mod support;
 #[cfg(target_os = "linux")]
 mod terminal;

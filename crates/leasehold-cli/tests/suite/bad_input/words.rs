@@ -64,7 +64,7 @@ fn times_that_do_not_fit_together_are_refused() {
 #[test]
 fn flags_that_are_none_or_contradict_each_other_are_refused() {
     let cases = [
-        run(&["--shared"], "unexpected argument '--shared'"),
+        run(&["--exclusive"], "unexpected argument '--exclusive'"),
         run(&["-n", "-w", "1s"], "cannot be used with"),
         run(&["-E", "256"], "256 is not in 0..=255"),
         run(&["-E", "no"], "invalid digit"),

@@ -1,0 +1,122 @@
+//! What a command holds: a name for itself, or a share of it.
+
+use leasehold::{
+    AcquireError, FencingToken, Instant, LeaseGuard, LeaseLost, LeaseState, Mutex, Owner,
+    ReadGuard, ReleaseOutcome, Resource, RwLock,
+};
+use std::time::Duration;
+
+/// A lease of a command.
+#[derive(Debug)]
+pub(crate) enum HeldLease {
+    /// Nobody else has the name.
+    Whole(LeaseGuard),
+    /// Others may read, too.
+    Share(ReadGuard),
+}
+
+/// A lock that is to be had.
+#[derive(Debug)]
+pub(crate) enum WantedLock {
+    Whole(Mutex),
+    Share(RwLock),
+}
+
+impl WantedLock {
+    /// Waits as long as the options say.
+    pub(crate) async fn acquire(&self) -> Result<HeldLease, AcquireError> {
+        match self {
+            Self::Whole(mutex) => mutex.acquire().await.map(HeldLease::Whole),
+            Self::Share(lock) => lock.read().await.map(HeldLease::Share),
+        }
+    }
+
+    /// Tries once.
+    pub(crate) async fn try_acquire(&self) -> Result<HeldLease, AcquireError> {
+        match self {
+            Self::Whole(mutex) => mutex.try_acquire().await.map(HeldLease::Whole),
+            Self::Share(lock) => lock.try_read().await.map(HeldLease::Share),
+        }
+    }
+
+    /// Waits for so long at most.
+    pub(crate) async fn acquire_within(
+        &self,
+        patience: Duration,
+    ) -> Result<HeldLease, AcquireError> {
+        match self {
+            Self::Whole(mutex) => mutex.acquire_within(patience).await.map(HeldLease::Whole),
+            Self::Share(lock) => lock.read_within(patience).await.map(HeldLease::Share),
+        }
+    }
+}
+
+impl HeldLease {
+    pub(crate) fn resource(&self) -> &Resource {
+        match self {
+            Self::Whole(guard) => guard.resource(),
+            Self::Share(guard) => guard.resource(),
+        }
+    }
+
+    pub(crate) fn owner(&self) -> &Owner {
+        match self {
+            Self::Whole(guard) => guard.owner(),
+            Self::Share(guard) => guard.owner(),
+        }
+    }
+
+    /// The fencing token; those who read have none.
+    pub(crate) fn token(&self) -> Option<FencingToken> {
+        match self {
+            Self::Whole(guard) => Some(guard.fencing_token()),
+            Self::Share(_) => None,
+        }
+    }
+
+    pub(crate) fn valid_until(&self) -> Instant {
+        match self {
+            Self::Whole(guard) => guard.valid_until(),
+            Self::Share(guard) => guard.valid_until(),
+        }
+    }
+
+    pub(crate) fn remaining(&self) -> Duration {
+        match self {
+            Self::Whole(guard) => guard.remaining(),
+            Self::Share(guard) => guard.remaining(),
+        }
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
+        !self.remaining().is_zero()
+    }
+
+    pub(crate) fn state(&self) -> LeaseState {
+        match self {
+            Self::Whole(guard) => guard.state(),
+            Self::Share(guard) => guard.state(),
+        }
+    }
+
+    pub(crate) async fn changed(&self) -> LeaseState {
+        match self {
+            Self::Whole(guard) => guard.changed().await,
+            Self::Share(guard) => guard.changed().await,
+        }
+    }
+
+    pub(crate) async fn release(self) -> ReleaseOutcome {
+        match self {
+            Self::Whole(guard) => guard.release().await,
+            Self::Share(guard) => guard.release().await,
+        }
+    }
+
+    pub(crate) async fn detach(self) -> Result<Owner, LeaseLost> {
+        match self {
+            Self::Whole(guard) => guard.detach().await,
+            Self::Share(guard) => guard.detach().await,
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! A lock that many share, or one has alone: as with `flock -s`.
+
+use crate::support::{Running, Seen, Test, User, lives, wait_until};
+use leasehold_servers::{ServerSet, require_server};
+use rustix::process::Signal;
+
+/// A user, who has told the command of servers; or has none, and locks on this machine.
+struct Place {
+    user: User,
+    servers: Option<ServerSet>,
+}
+
+impl Place {
+    fn on_servers(count: usize) -> Self {
+        require_server();
+        let servers = ServerSet::start(count).expect("they start");
+        Self {
+            user: User::new(),
+            servers: Some(servers),
+        }
+    }
+
+    fn local() -> Self {
+        Self {
+            user: User::new(),
+            servers: None,
+        }
+    }
+
+    fn run(&self, words: &[&str]) -> Test {
+        let run = self.user.run(words);
+        match &self.servers {
+            Some(servers) => run.env("LEASEHOLD_NODES", servers.nodes()),
+            None => run.env(
+                "LEASEHOLD_NODES",
+                format!("file://{}", self.user.path("locks")),
+            ),
+        }
+    }
+
+    fn end(&self, words: &[&str]) -> Seen {
+        self.run(words).end()
+    }
+
+    /// Whether somebody gets it now.
+    #[track_caller]
+    fn gets(&self, flags: &[&str]) -> bool {
+        let words = [&["run", "-n"], flags, &["doc", "--", "true"]].concat();
+        let seen = self.end(&words);
+        assert!([0, 121].contains(&seen.code), "{seen:?}");
+        seen.code == 0
+    }
+
+    /// Somebody who shares it until their input ends.
+    fn hold(&self) -> Running {
+        let mut holder = self.run(&["hold", "--shared", "doc"]).keeping_stdin();
+        assert_eq!(holder.line(), "LEASEHOLD_RESOURCE=doc");
+        holder
+    }
+}
+
+fn places() -> [Place; 3] {
+    [Place::on_servers(1), Place::on_servers(3), Place::local()]
+}
+
+#[test]
+fn two_share_it_at_once_and_one_who_wants_it_alone_waits_for_both() {
+    for place in places() {
+        let script = "echo in; read line; echo out";
+        let words = ["run", "--shared", "doc", "--", "sh", "-c", script];
+        let mut readers = [0, 1].map(|_| place.run(&words).keeping_stdin());
+        for reader in &mut readers {
+            assert_eq!(reader.line(), "in");
+        }
+        assert!(place.gets(&["-s"]) && !place.gets(&[]));
+        let mut writer = place
+            .run(&["run", "--fair", "doc", "--", "echo", "alone"])
+            .start();
+        let said = writer.error_line();
+        let told = "leasehold: waiting in line for \"doc\": held elsewhere, by readers or another program, for at most ";
+        assert!(said.starts_with(told), "{said}");
+        // It stands in line, so nobody reads before it any more.
+        wait_until(|| !place.gets(&["--shared"]));
+        let [mut one, mut other] = readers;
+        one.close_stdin();
+        assert_eq!((one.line().as_str(), one.end().code), ("out", 0));
+        assert!(!place.gets(&[]));
+        other.close_stdin();
+        assert_eq!((other.line().as_str(), other.end().code), ("out", 0));
+        assert_eq!((writer.line().as_str(), writer.end().code), ("alone", 0));
+        assert!(place.gets(&["--shared"]) && place.gets(&[]));
+    }
+}
+
+#[test]
+fn who_shares_it_waits_for_the_one_who_has_it_alone() {
+    for place in places() {
+        let mut writer = place.run(&["hold", "doc"]).keeping_stdin();
+        assert_eq!(writer.line(), "LEASEHOLD_RESOURCE=doc");
+        let refused = place.end(&["run", "-n", "--shared", "doc", "--", "true"]);
+        refused.assert_says(121, &["leasehold: cannot lock \"doc\": held by pid "]);
+        let mut reader = place
+            .run(&["run", "-sv", "doc", "--", "echo", "in"])
+            .start();
+        let said = reader.error_line();
+        assert!(
+            said.starts_with("leasehold: waiting in line for \"doc\": held by pid "),
+            "{said}"
+        );
+        writer.close_stdin();
+        assert_eq!(writer.end().code, 0);
+        assert_eq!(reader.line(), "in");
+        reader
+            .end()
+            .assert_says(0, &["locked \"doc\" after ", ": shared, valid for "]);
+    }
+}
+
+#[test]
+fn one_who_is_refused_is_told_that_it_is_shared_and_for_how_long() {
+    for place in places() {
+        let mut holder = place.hold();
+        let told = "held elsewhere, by readers or another program, for at most ";
+        let refused = place.end(&["run", "-n", "doc", "--", "true"]);
+        refused.assert_says(121, &["leasehold: cannot lock \"doc\": ", told]);
+        let late = place.end(&["run", "-w", "400ms", "doc", "--", "true"]);
+        let told = "still held after 400 ms elsewhere, by readers or another program";
+        late.assert_says(124, &[told]);
+        holder.close_stdin();
+        assert_eq!(holder.end().code, 0);
+    }
+}
+
+#[test]
+fn a_command_that_shares_it_has_no_fencing_token_not_even_that_of_a_lock_around_it() {
+    for place in [Place::on_servers(1), Place::local()] {
+        let inner = env!("CARGO_BIN_EXE_leasehold");
+        let script = "echo $LEASEHOLD_RESOURCE; env | grep -c -e ^LEASEHOLD_FENCING_TOKEN -e ^LEASEHOLD_TERM; \
+                      env | grep -c -e ^LEASEHOLD_OWNER= -e ^LEASEHOLD_VALID_UNTIL=";
+        let words = [
+            "run", "doc", "--", inner, "run", "--shared", "other", "--", "sh", "-c", script,
+        ];
+        let seen = place.end(&words);
+        assert_eq!(seen.stdout, "other\n0\n2\n", "{seen:?}");
+    }
+}
+
+#[test]
+fn scripts_share_it_extend_it_and_release_it() {
+    let place = Place::on_servers(3);
+    let owner = |seen: &Seen| {
+        let lines: Vec<_> = seen.stdout.lines().collect();
+        assert_eq!(
+            (lines.len(), lines[0]),
+            (4, "LEASEHOLD_RESOURCE=doc"),
+            "{seen:?}"
+        );
+        assert_eq!(lines[2], "unset LEASEHOLD_FENCING_TOKEN");
+        assert!(lines[3].starts_with("LEASEHOLD_VALID_UNTIL="));
+        let owner = lines[1]
+            .strip_prefix("LEASEHOLD_OWNER=")
+            .expect("it is next");
+        owner.to_owned()
+    };
+    let [one, other] = [0, 1].map(|_| owner(&place.end(&["acquire", "--shared", "doc"])));
+    assert_ne!(one, other);
+    let extend = ["extend", "--ttl", "30s", "--owner", &one, "doc"];
+    place
+        .end(&extend)
+        .assert_says(123, &["cannot extend the lock \"doc\": "]);
+    assert_eq!(
+        owner(&place.end(&[&extend[..], &["--shared"]].concat())),
+        one
+    );
+    assert!(!place.gets(&[]));
+    for (owner, is_left) in [(&one, true), (&other, false)] {
+        let release = ["release", "--json", "-s", "--owner", owner, "doc"];
+        let said =
+            format!("{{\"resource\":\"doc\",\"owner\":\"{owner}\",\"outcome\":\"released\"}}\n");
+        place.end(&release).assert(0, &said, "");
+        let again = place.end(&release);
+        again.assert_says(
+            123,
+            &["cannot release \"doc\": no lock of this owner is there"],
+        );
+        assert_eq!(place.gets(&[]), !is_left);
+    }
+    let json = place.end(&["acquire", "--json", "--shared", "doc"]);
+    assert!(
+        json.stdout
+            .contains("\",\"shared\":true,\"valid_until_unix_ms\":"),
+        "{json:?}"
+    );
+}
+
+#[test]
+fn a_command_whose_share_is_lost_is_ended() {
+    let place = Place::on_servers(3);
+    let script = "echo $$; exec sleep 30";
+    let words = [
+        "run", "--shared", "--ttl", "1s", "doc", "--", "sh", "-c", script,
+    ];
+    let mut run = place.run(&words).start();
+    let group = run.pid();
+    for server in place.servers.as_ref().expect("it has some").iter() {
+        let mut connection = server.connect().expect("it runs");
+        connection.command(&["DEL", "doc"]).expect("it answers");
+    }
+    wait_until(|| !lives(group));
+    run.end()
+        .assert_says(123, &["lost the lock \"doc\" while the command ran: "]);
+}
+
+#[test]
+fn on_this_machine_a_killed_process_shares_nothing() {
+    let place = Place::local();
+    let holder = place.hold();
+    assert!(!place.gets(&[]));
+    holder.signal(Signal::KILL);
+    wait_until(|| place.gets(&[]));
+}
+
+#[test]
+fn a_command_that_asks_for_what_it_shares_is_refused_if_it_would_wait_for_itself() {
+    for place in [Place::on_servers(3), Place::local()] {
+        let inner = env!("CARGO_BIN_EXE_leasehold");
+        let outer = ["run", "--shared", "doc", "--"];
+        let around = ["run", "-s", "other", "--"];
+        for asked in [&["run", "doc"][..], &["run", "--fair", "doc"]] {
+            let words = [
+                &outer,
+                &[inner][..],
+                &around,
+                &[inner],
+                asked,
+                &["--", "true"],
+            ]
+            .concat();
+            let said = "cannot lock \"doc\": this command already runs under that lock";
+            place.end(&words).assert_says(2, &[said]);
+        }
+        let words = [&outer, &[inner][..], &outer, &["true"]].concat();
+        place.end(&words).assert(0, "", "");
+    }
+}
+
+#[test]
+fn what_cannot_be_shared_is_told() {
+    let place = Place::on_servers(1);
+    let says = [
+        "leasehold: several names cannot be shared together: --shared takes one name",
+        "hint: leave --shared out, or share one name that stands for all of them",
+    ];
+    for words in [
+        &["run", "--shared", "a", "b", "--", "true"][..],
+        &["hold", "--shared", "a", "b"],
+        &["acquire", "--shared", "a", "b"],
+        &["extend", "--shared", "--owner", "x", "a", "b"],
+        &["release", "--shared", "--owner", "x", "a", "b"],
+    ] {
+        place.end(words).assert_says(2, &says);
+    }
+    let elect = place.end(&["elect", "--shared", "a", "--", "true"]);
+    elect.assert_says(2, &["unexpected argument '--shared'"]);
+}
+
+#[test]
+fn a_sorted_set_of_another_program_is_no_lock() {
+    let place = Place::on_servers(1);
+    let servers = place.servers.as_ref().expect("it has some");
+    let mut connection = servers[0].connect().expect("it runs");
+    for end in ["-1", "60000"] {
+        for words in [&["ZADD", "doc", "1", "theirs"][..], &["PERSIST", "doc"]] {
+            connection.command(words).expect("it answers");
+        }
+        if end != "-1" {
+            let ends = connection.command(&["PEXPIRE", "doc", end]);
+            ends.expect("it answers");
+        }
+        let seen = place.end(&["run", "doc", "--", "true"]);
+        seen.assert_says(2, &["\"doc\" is a sorted set, not a lock"]);
+        let seen = place.end(&["list"]);
+        assert_eq!((seen.code, seen.stdout.as_str()), (0, ""), "{seen:?}");
+    }
+}
+
+#[test]
+fn those_who_look_are_told_that_it_is_there() {
+    for place in places() {
+        let mut holder = place.hold();
+        // A file tells who it is.
+        let told = match place.servers {
+            Some(_) => "readers",
+            None => "pid ",
+        };
+        let seen = place.end(&["status", "doc"]);
+        let held = format!("\"doc\" is held by {told}");
+        assert_eq!(seen.code, 121);
+        assert!(seen.stdout.starts_with(&held), "{seen:?}");
+        assert!(seen.stdout.contains("the holder's"), "{seen:?}");
+        let seen = place.end(&["list"]);
+        assert!(
+            seen.stdout.contains(told) && seen.stdout.contains("\ndoc "),
+            "{seen:?}"
+        );
+        if place.servers.is_some() {
+            let said =
+                ["\"doc\" is held by readers, whom servers do not name; nothing was changed"];
+            place
+                .end(&["force-release", "--yes", "doc"])
+                .assert_says(2, &said);
+        }
+        holder.close_stdin();
+        assert_eq!(holder.end().code, 0);
+        assert_eq!(place.end(&["status", "doc"]).code, 0);
+    }
+}
