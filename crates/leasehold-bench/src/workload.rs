@@ -10,6 +10,7 @@ mod latency;
 pub(crate) mod names;
 mod peers;
 pub(crate) mod processes;
+mod readers;
 mod sent;
 mod several;
 mod tasks;
@@ -41,7 +42,7 @@ impl fmt::Debug for Workload {
 }
 
 /// All of them, in the order in which they are run.
-pub(crate) static WORKLOADS: [Workload; 15] = [
+pub(crate) static WORKLOADS: [Workload; 16] = [
     Workload {
         name: "latency",
         title: "One task",
@@ -62,6 +63,16 @@ pub(crate) static WORKLOADS: [Workload; 15] = [
         references: &[],
         run: several::run,
         bars: |_| bars::several(),
+    },
+    Workload {
+        name: "readers",
+        title: "Readers and a writer",
+        about: "One task, and 64, lock and unlock: a mutex of their own, and a share of one name that all read, in turns. Then \
+                fifteen readers and a writer of one name, each of which has it for a millisecond: how long they wait.",
+        headline: readers::READ,
+        references: &[],
+        run: readers::run,
+        bars: |_| bars::readers(),
     },
     Workload {
         name: "throughput",

@@ -3,6 +3,7 @@
 mod exclude;
 mod extend;
 mod late;
+mod readers;
 mod several;
 mod take_over;
 mod versions;
@@ -36,12 +37,13 @@ pub(crate) enum Scenario {
     FiveNodes,
     Extend,
     Several,
+    Readers,
     Versions,
     Mix,
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Exclude,
         Self::TakeOver,
         Self::Wake,
@@ -51,6 +53,7 @@ impl Scenario {
         Self::FiveNodes,
         Self::Extend,
         Self::Several,
+        Self::Readers,
         Self::Versions,
         Self::Mix,
     ];
@@ -66,6 +69,7 @@ impl Scenario {
             Self::FiveNodes => "five-nodes",
             Self::Extend => "extend",
             Self::Several => "several",
+            Self::Readers => "readers",
             Self::Versions => "versions",
             Self::Mix => "mix",
         }
@@ -109,6 +113,9 @@ impl Scenario {
             Self::Several => {
                 "names that are locked together, all or none, by those who can: who has some of them keeps out all who want \
                  one of these, and leaves nothing where it is refused; a short `mix` of sets with one name in common"
+            }
+            Self::Readers => {
+                "while any of ours reads they are refused, and their try takes nothing away; what they hold ours do not read"
             }
             Self::Versions => {
                 "of leasehold's own versions: each is woken by the other's release, goes on with what the other left, and has \
@@ -279,6 +286,16 @@ pub(crate) const CHECKS: &[Check] = &[
         scenario: Scenario::Several,
         name: "no-increment-is-lost",
         run: several::no_increment_is_lost,
+    },
+    Check {
+        scenario: Scenario::Readers,
+        name: "our-readers-keep-them-out",
+        run: readers::our_readers_keep_them_out,
+    },
+    Check {
+        scenario: Scenario::Readers,
+        name: "theirs-keeps-our-readers-out",
+        run: readers::theirs_keeps_our_readers_out,
     },
     Check {
         scenario: Scenario::Versions,

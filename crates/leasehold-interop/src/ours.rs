@@ -2,8 +2,8 @@
 
 use crate::Fallible;
 use leasehold::{
-    AcquireError, AdoptError, ExtendError, Fenced, Inspection, LeaseGuard, LockManager,
-    LockOptions, Owner, Plain, ReleaseOutcome, operate::NodeAnswer,
+    AcquireError, AdoptError, ConfigError, ExtendError, Fenced, Inspection, LeaseGuard,
+    LockManager, LockOptions, Mode, Mutex, Owner, Plain, ReleaseOutcome, operate::NodeAnswer,
 };
 use std::{
     env,
@@ -44,6 +44,27 @@ pub(crate) const SEVERAL: &str = ",";
 pub(crate) enum Ours {
     Plain(LockManager<Plain>),
     Fenced(LockManager<Fenced>),
+}
+
+/// What the version before has not got, of which a shim is made of this file as well: it locks the first name. Where a library
+/// has it, its own comes first.
+#[expect(dead_code, reason = "this library has it")]
+trait Together<M: Mode> {
+    fn mutex_all_with<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a str>,
+        options: LockOptions,
+    ) -> Result<Mutex<M>, ConfigError>;
+}
+
+impl<M: Mode> Together<M> for LockManager<M> {
+    fn mutex_all_with<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a str>,
+        options: LockOptions,
+    ) -> Result<Mutex<M>, ConfigError> {
+        self.mutex_with(names.into_iter().next().unwrap_or_default(), options)
+    }
 }
 
 /// A lease of ours.

@@ -2,6 +2,7 @@
 
 use super::{
     peers::PEERS,
+    readers::{MUTEX, MUTEXES, READ, READS, WHO, WRITER},
     several::{ONE, TEN},
 };
 use crate::{
@@ -29,6 +30,19 @@ pub(super) fn several() -> Vec<Bar> {
     let bar = |setting, who| Bar::new(setting, who, TEN).over_figure(who, ONE);
     both.flat_map(|setting| OURS.map(|who| bar(setting, who).at_most(2.0)))
         .collect()
+}
+
+pub(super) fn readers() -> Vec<Bar> {
+    let both = ["1 node", "5 nodes"].into_iter();
+    both.flat_map(|setting| {
+        let bar = |figure| Bar::new(setting, WHO, figure);
+        [
+            bar(READ).over_figure(WHO, MUTEX).at_most(1.2),
+            bar(READS).over_figure(WHO, MUTEXES).at_least(0.7),
+            bar(WRITER).at_most(10.0),
+        ]
+    })
+    .collect()
 }
 
 pub(super) fn throughput() -> Vec<Bar> {
