@@ -236,10 +236,10 @@ const LIBRARY: [&[&str]; 15] = [
     &["handle", "conformance", "timestamp"],
     &["shell"],
     &["guard"],
-    &["mutex", "rwlock", "semaphore", "multi"],
+    &["mutex", "semaphore", "multi"],
     &["manager"],
     &["detached", "hand_over", "inspection", "work"],
-    &["builder", "election"],
+    &["builder", "election", "rwlock"],
     &["blocking", "config", "operate", "testing"],
 ];
 
