@@ -76,7 +76,7 @@ impl Signature {
         }
     }
 
-    /// Of those who share it, the last of whom ends then.
+    /// A lock that readers share; `left` is the time until the last share ends.
     fn of_readers(left: Duration) -> Self {
         Self {
             value: Vec::new(),

@@ -385,7 +385,7 @@ fn held_by(holder: Option<&Owner>, remaining: Option<Duration>) -> String {
     }
 }
 
-/// Whoever leads has the name alone.
+/// A leadership is an exclusive lease.
 fn whole(leadership: Leadership) -> HeldLease {
     HeldLease::Whole(leadership.into_guard())
 }

@@ -30,7 +30,7 @@ pub(crate) enum Signer {
     Holder(Holder),
     /// A program that locks with another library, by the beginning of what that has written.
     Peer { beginning: String },
-    /// Those who share it, of whom servers tell no owners.
+    /// Readers share it. Servers do not tell their owners.
     Readers,
 }
 

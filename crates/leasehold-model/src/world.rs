@@ -213,7 +213,7 @@ impl World {
         self.tables[node].key(self.node_time(shape, node), &RESOURCE)
     }
 
-    /// The key of whoever has it, or those of all who read it.
+    /// The holder's key, or the shares of all readers.
     fn keys(&self, shape: &Shape, node: usize) -> impl Iterator<Item = &Key> {
         let now = self.node_time(shape, node);
         let readers = self.tables[node].readers(now, &RESOURCE);

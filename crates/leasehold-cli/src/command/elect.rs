@@ -53,7 +53,7 @@ async fn campaign(
         };
         if arguments.lock.verbose {
             let resource = arguments.lock.resource().quoted();
-            let term = guard.token().expect("whoever leads has the name alone");
+            let term = guard.token().expect("a leader's lease is a writer's");
             output::talk(format_args!("leading {resource}: term {term}"));
         }
         match supervised_run

@@ -23,7 +23,7 @@ pub(super) fn decide_place(
     let position = queue.position(now, place, proposal);
     let (refusal, barrier, change) = match ruling.vote {
         Vote::Refused(refusal) => (refusal, Barrier::Key, ruling.change),
-        // Whoever comes first waits for the last of those who read.
+        // The first in line waits until the last reader has left.
         Vote::Granted { .. } if position.ahead > 0 && by_readers(stored.readers, now).is_some() => {
             let by = by_readers(stored.readers, now).map(|ruling| ruling.vote);
             let Some(Vote::Refused(refusal)) = by else {

@@ -114,7 +114,7 @@ impl Waiting {
         could: impl Fn(usize, &Resource) -> bool,
     ) -> Result<(), Violation> {
         self.keeps_places(|caller| !could(caller.client, &caller.resource));
-        // Who wants to read waits for those who came before and do not, and these wait for whoever reads.
+        // A reader waits for the writers that came before it; a writer waits for all readers.
         let wanted = self.callers.iter().map(|caller| caller.resource.clone());
         let wanted: Vec<_> = wanted.filter(|resource| !resource.is_shared()).collect();
         for caller in &mut self.callers {

@@ -77,7 +77,7 @@ const fn control(
     }
 }
 
-/// Whoever waits may be killed or give up; messages take their time, but come.
+/// Clients may die or give up while they wait; every message is delayed, and arrives.
 fn readers(setting: &mut Setting, rng: &mut Rng) {
     fair::fair(setting, rng);
     mix(setting, rng);

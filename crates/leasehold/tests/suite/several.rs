@@ -221,13 +221,13 @@ fn one_node_of_five_may_be_dead_and_another_may_die() {
     let manager = LockManager::builder()
         .nodes(urls)
         .restart_guard(RestartGuard::Off)
-        .max_ttl(Duration::from_secs(2))
-        .defaults(LockOptions::new().ttl(2_000 * MS));
+        .max_ttl(Duration::from_secs(20))
+        .defaults(LockOptions::new().ttl(Duration::from_secs(20)));
     let manager = manager.build().expect("good addresses");
     let both = manager.mutex_all(["a", "b"]).expect("good names");
     let guard = block_on(both.acquire_within(PATIENCE)).expect("four are enough");
     servers.pop().expect("four").kill().expect("it runs");
-    assert!(block_on(guard.extend()).is_ok(), "three are");
+    block_on(guard.extend()).expect("three are enough");
     assert!(block_on(guard.release()).is_released());
 }
 

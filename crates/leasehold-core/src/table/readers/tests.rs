@@ -275,7 +275,7 @@ fn neither_who_writes_nor_who_reads_is_passed_by_for_ever() {
     };
     assert!(ask(0, read("a"), 1, true).is_granted());
     assert_eq!(queued(&ask(10, write("w"), 2, false)), (0, Barrier::Key));
-    // Whoever comes to read behind it waits, although others read.
+    // A reader behind a waiting writer waits, although others read.
     assert_eq!(queued(&ask(20, read("b"), 3, true)), (1, Barrier::Key));
     assert_eq!(queued(&ask(20, read("c"), 4, true)), (1, Barrier::Key));
     assert_eq!(queued(&ask(30, write("x"), 5, false)), (3, Barrier::Key));

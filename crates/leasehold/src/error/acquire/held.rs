@@ -21,8 +21,8 @@ pub struct Held {
     pub quorum: usize,
     /// How many nodes there are.
     pub nodes: usize,
-    /// Who holds it, as most of the nodes that refused tell. None if those who [read](crate::RwLock) hold it, of whom there may
-    /// be many, or another program.
+    /// Who holds it, as most of the nodes that refused tell. None if [readers](crate::RwLock)
+    /// share it, or if another program holds it.
     pub holder: Option<Owner>,
     /// How long it is held at most if it is not extended; none if that is not known.
     pub remaining: Option<Duration>,

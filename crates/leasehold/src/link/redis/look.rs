@@ -86,7 +86,7 @@ impl SeenValue {
     pub(super) fn is_outdated(self, look: &Frame<'_>) -> bool {
         match (self, look) {
             (Self::Held(_) | Self::Ours(_), Frame::Null) => true,
-            // Whoever had it reads on, or another program has it.
+            // The holder has become a reader, or the key is another program's.
             (Self::Held(Some(_)) | Self::Ours(_), Frame::Error(told)) => {
                 told.starts_with(b"WRONGTYPE")
             }
