@@ -7,7 +7,7 @@ use crate::{
     quorum::Quorum,
     request::{Fault, FaultKind, Refusal},
     round::Round,
-    timing::TimingError,
+    timing::{TimingError, Ttl},
 };
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -104,6 +104,8 @@ pub enum Ended {
     Patience,
     /// No quorum had been reachable for too long.
     Unreachable,
+    /// The holder before was done, and the keys that it left keep everybody out for longer than a lease lasts.
+    Kept,
     /// The caller gave up.
     Cancelled,
     /// Something about the options made a further attempt unsafe.
@@ -266,6 +268,19 @@ impl Opposition {
             faults: round.into_faults(),
         }
     }
+}
+
+/// Whether all nodes that refused carry keys that a holder which was done has left: while somebody has a lease, no key lives
+/// beyond `most`.
+pub(crate) fn is_kept(refusals: &[(NodeId, Refusal)], most: Ttl) -> bool {
+    let is_left = |refusal: &Refusal| {
+        let is_ours = refusal.holder.as_ref().is_some_and(Owner::is_usual);
+        is_ours
+            && refusal
+                .remaining
+                .is_some_and(|left| left > most.as_duration())
+    };
+    !refusals.is_empty() && refusals.iter().all(|(_, refusal)| is_left(refusal))
 }
 
 /// Whose keys most of the nodes that refused carry, and how many do.

@@ -12,6 +12,7 @@ pub struct Retry {
     tries: Option<NonZeroU32>,
     pause: Pause,
     unreachable_for: Option<Duration>,
+    gives_up_kept: bool,
 }
 
 impl Default for Retry {
@@ -21,6 +22,7 @@ impl Default for Retry {
             tries: NonZeroU32::new(32),
             pause: Pause::default(),
             unreachable_for: None,
+            gives_up_kept: false,
         }
     }
 }
@@ -45,6 +47,21 @@ impl Retry {
             unreachable_for: Some(patience),
             ..self
         }
+    }
+
+    /// Give up, whatever tries are left, once a holder that was done has left its keys for longer than a lease lasts.
+    #[must_use]
+    pub fn give_up_kept(self) -> Self {
+        Self {
+            gives_up_kept: true,
+            ..self
+        }
+    }
+
+    /// Whether to give up because the resource is not held, but kept.
+    #[must_use]
+    pub const fn gives_up_kept(&self) -> bool {
+        self.gives_up_kept
     }
 
     /// Whether another try is allowed after `tried` tries.

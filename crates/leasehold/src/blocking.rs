@@ -48,6 +48,7 @@ mod election;
 mod guard;
 mod manager;
 mod mutex;
+mod once;
 mod rwlock;
 #[cfg(feature = "redis")]
 mod timestamp;
@@ -57,6 +58,7 @@ pub use election::{Election, Leaders, Leadership};
 pub use guard::{Done, LeaseGuard};
 pub use manager::LockManager;
 pub use mutex::Mutex;
+pub use once::{OnceGuard, OncePer};
 pub use rwlock::{ReadGuard, RwLock, WriteGuard};
 #[cfg(feature = "redis")]
 pub use timestamp::{TimestampGuard, TimestampLock};

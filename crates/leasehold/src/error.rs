@@ -9,6 +9,7 @@ mod extend;
 mod fault;
 mod inspect;
 mod lost;
+mod not_kept;
 #[cfg(feature = "redis")]
 mod reconfigure;
 #[cfg(feature = "config")]
@@ -24,6 +25,7 @@ pub use extend::ExtendError;
 pub use fault::NodeFault;
 pub use inspect::InspectError;
 pub use lost::{Danger, LeaseLost, LossCause, Trouble};
+pub use not_kept::NotKept;
 #[cfg(feature = "redis")]
 pub use reconfigure::{NodeList, ReconfigureError};
 

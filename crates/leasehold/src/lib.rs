@@ -8,6 +8,7 @@
 //! | waiters served first come, first served, on all machines | **fair**: the same, with [`LockOptions::fair`] | a request more for each acquisition |
 //! | several names at once, all or none | **together**: the same, by [`LockManager::mutex_all`] | waiting until all are free at the same time |
 //! | many who read at once, or one who writes | **readers and writers**: [`RwLock`], by [`LockManager::rwlock`] | a request more for each acquisition |
+//! | work done once an hour or a day, by whoever comes first | **once per period**: [`OncePer`], by [`Mutex::once_per`] | nothing |
 //! | nodes that see nothing but Redlock's own keys | **plain**: `Mutex<Plain>`, by [`ManagerBuilder::build_plain`] | no fencing tokens, and nobody guards against nodes that forget |
 //! | one at a time among the processes of one machine | **file**: `.file(path)` | nothing beyond the machine |
 //! | one process: examples, first steps | **memory**: `.memory(3)`; for tests the feature `testing` | nothing beyond the process |
@@ -38,6 +39,7 @@
 //! | skip it if somebody else is at it | [`Mutex::try_acquire`] | `test_my_job` |
 //! | take from one account and give to another | [`LockManager::mutex_all`] | `several_names` |
 //! | let many read, and one write | [`LockManager::rwlock`] | `readers_writers` |
+//! | do it once an hour, on one of many machines | [`Mutex::once_per`] | `once_per_minute` |
 //! | migrate at deployment, while the others wait | [`Mutex::acquire_within`] | `migration` |
 //! | lead while elected, and know who leads | [`LockManager::election`], [`Election`] | `leader` |
 //! | write what must not be overwritten by a late holder | [`fence`], [`LeaseGuard::fencing_token`] | `fenced_write`; `examples/axum-sqlx` of the repository, a web service |
@@ -95,6 +97,7 @@ mod manager;
 mod mode;
 mod mutex;
 pub mod observe;
+mod once;
 #[cfg(feature = "redis")]
 pub mod operate;
 mod options;
@@ -123,7 +126,7 @@ pub use election::{Election, ElectionState, Leader, Leaders, Leadership};
 pub use error::SettingsError;
 pub use error::{
     Abstained, AcquireError, AdoptError, ConfigError, Danger, DowngradeError, Error, ExtendError,
-    Held, InspectError, LeaseLost, LossCause, NodeFault, Trouble, Unreachable,
+    Held, InspectError, LeaseLost, LossCause, NodeFault, NotKept, Trouble, Unreachable,
 };
 #[cfg(feature = "redis")]
 pub use error::{NodeList, ReconfigureError};
@@ -140,6 +143,7 @@ pub use manager::LockManager;
 pub use mode::{Fenced, Mode, Plain};
 pub use mutex::Mutex;
 pub use observe::{Observation, Observer};
+pub use once::{OnceGuard, OncePer};
 pub use options::LockOptions;
 pub use outcome::ReleaseOutcome;
 pub use rwlock::{ReadGuard, RwLock, WriteGuard};

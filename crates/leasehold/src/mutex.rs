@@ -179,6 +179,12 @@ impl<M: Mode> Mutex<M> {
             .await
     }
 
+    /// The same lock for those who want to know whether the work is done.
+    pub(crate) fn giving_up_if_done(&self) -> Self {
+        let (handle, resource) = (self.handle.clone(), self.resource.clone());
+        Self::new(handle, resource, Arc::new(self.options.giving_up_kept()))
+    }
+
     pub(crate) const fn handle(&self) -> &Handle {
         &self.handle
     }
@@ -267,6 +273,10 @@ impl<M: Mode> Mutex<M> {
         let resource = self.resource.clone();
         let last = self.reason(cause, attempts, waited);
         match ended {
+            Ended::Kept => match last {
+                AcquireError::Held(held) => AcquireError::AlreadyDone(held),
+                other => other,
+            },
             Ended::Patience => AcquireError::TimedOut {
                 resource,
                 waited,

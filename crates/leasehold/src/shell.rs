@@ -274,6 +274,9 @@ impl Shell {
                 self.submit_for(now, operation, Underway::Extend(answer));
             }
             Command::Release(lease) => self.let_go(now, lease, Operation::Release(lease)),
+            Command::Keep { lease, until } => {
+                self.let_go(now, lease, Operation::Keep { lease, until });
+            }
             Command::LookOut(onlooker) => self.look_out(onlooker),
             Command::ShutDown(answer) => self.shut_down(now, answer),
         }
@@ -314,7 +317,11 @@ impl Shell {
             self.pending.remove(&lease);
         }
         // Nobody waits: neither for the outcome, nor for the text of a lease that is handed over.
-        self.submit(now, Operation::Release(lease));
+        let end = match end {
+            Operation::HandOver(lease) => Operation::Release(lease),
+            end => end,
+        };
+        self.submit(now, end);
     }
 
     fn submit_for(&mut self, now: Instant, operation: Operation, pending: Underway) {

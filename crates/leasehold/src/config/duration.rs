@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Reads `10s`, `500ms`, `1m30s` or `2h`.
+/// Reads `10s`, `500ms`, `1m30s`, `2h` or `1d`, which is 24 hours.
 ///
 /// A bare number is refused: flock(1) means seconds by it, Redis milliseconds, and a lock that is
 /// a thousand times too short looks fine until the day it matters.
@@ -57,11 +57,12 @@ fn factor(number: &str, unit: &str) -> Result<u64, String> {
         "s" => Ok(1000),
         "m" => Ok(60 * 1000),
         "h" => Ok(60 * 60 * 1000),
+        "d" => Ok(24 * 60 * 60 * 1000),
         "" => Err(format!("no unit: say {number}s or {number}ms")),
         unit if unit.starts_with(['.', ',']) => {
             Err("no fractions: say 1s500ms or 1500ms for one and a half seconds".into())
         }
-        unit => Err(format!("unknown unit {unit:?}: say h, m, s or ms")),
+        unit => Err(format!("unknown unit {unit:?}: say d, h, m, s or ms")),
     }
 }
 
@@ -82,6 +83,7 @@ mod tests {
             ("2h", 7_200_000),
             ("1h2m3s4ms", 3_723_004),
             ("1000h", 3_600_000_000),
+            ("1d2h", 93_600_000),
             ("0s", 0),
         ];
         for (text, millis) in read {
@@ -97,7 +99,7 @@ mod tests {
             ("-1s", "not a duration: say 10s, 500ms, 1m30s or 2h"),
             ("10", "no unit: say 10s or 10ms"),
             ("1m30", "no unit: say 30s or 30ms"),
-            ("10sec", "unknown unit \"sec\": say h, m, s or ms"),
+            ("10sec", "unknown unit \"sec\": say d, h, m, s or ms"),
             (
                 "1.5s",
                 "no fractions: say 1s500ms or 1500ms for one and a half seconds",
@@ -111,6 +113,7 @@ mod tests {
                 "units go from large to small, each once, as in 1h30m10s500ms",
             ),
             ("1001h", "too long: 1000h is the most"),
+            ("42d", "too long: 1000h is the most"),
             ("99999999999999999999s", "too long: 1000h is the most"),
             ("18446744073709551615h", "too long: 1000h is the most"),
         ];

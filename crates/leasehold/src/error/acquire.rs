@@ -20,6 +20,9 @@ use std::{error::Error, fmt, time::Duration};
 pub enum AcquireError {
     /// Somebody else holds it, tried at the same time, or waits for it and comes first. Trying again later helps.
     Held(Box<Held>),
+    /// The work that it is for was [done](crate::OnceGuard::done) in this period. Trying again helps when the next one has
+    /// begun. Only [`OncePer`](crate::OncePer) tells this.
+    AlreadyDone(Box<Held>),
     /// Too few nodes answered. Trying again helps once the nodes are back.
     Unreachable(Unreachable),
     /// Too many nodes do not vote for a while, because they may have forgotten who holds what: they are new,
@@ -116,7 +119,7 @@ impl AcquireError {
     #[must_use]
     pub const fn resource(&self) -> &Resource {
         match self {
-            Self::Held(held) => &held.resource,
+            Self::Held(held) | Self::AlreadyDone(held) => &held.resource,
             Self::Unreachable(unreachable) => &unreachable.resource,
             Self::Abstained(abstained) => &abstained.resource,
             Self::TooLate { resource, .. }
@@ -128,7 +131,7 @@ impl AcquireError {
         }
     }
 
-    /// Whether somebody else's lock was the reason, at last.
+    /// Whether somebody else's lock was the reason, at last. Also if it is only kept, because the work is done.
     #[must_use]
     pub fn is_contention(&self) -> bool {
         self.held().is_some()
@@ -159,7 +162,7 @@ impl AcquireError {
     #[must_use]
     pub fn held(&self) -> Option<&Held> {
         match self {
-            Self::Held(held) => Some(held),
+            Self::Held(held) | Self::AlreadyDone(held) => Some(held),
             Self::TimedOut { last, .. } => last.held(),
             _ => None,
         }
@@ -181,7 +184,7 @@ impl AcquireError {
     #[must_use]
     pub fn faults(&self) -> &[NodeFault] {
         match self {
-            Self::Held(held) => &held.faults,
+            Self::Held(held) | Self::AlreadyDone(held) => &held.faults,
             Self::Unreachable(unreachable) => &unreachable.faults,
             Self::Abstained(abstained) => &abstained.faults,
             Self::Disagreement { faults, .. } => faults,
@@ -211,6 +214,7 @@ impl AcquireError {
                 }
                 write_effort(out, held.attempts, held.waited)?;
             }
+            Self::AlreadyDone(held) => held.write_done(out)?,
             Self::Unreachable(unreachable) => {
                 unreachable.write_facts(out)?;
                 write_effort(out, unreachable.attempts, unreachable.waited)?;
@@ -309,6 +313,7 @@ impl Error for AcquireError {}
 
 leasehold_core::debug_by_sentence!(AcquireError {
     Held(inner),
+    AlreadyDone(inner),
     Unreachable(inner),
     Abstained(inner),
     Disagreement { resource, ours, faults },

@@ -4,6 +4,7 @@
 use super::ReconfigureError;
 use super::{
     AcquireError, AdoptError, ConfigError, DowngradeError, ExtendError, InspectError, LeaseLost,
+    NotKept,
 };
 use leasehold_core::ResourceError;
 use std::fmt;
@@ -41,6 +42,8 @@ pub enum Error {
     Adopt(AdoptError),
     /// A write lock did not become a read lock.
     Downgrade(DowngradeError),
+    /// Work is done, but too few nodes know.
+    NotKept(NotKept),
     /// A lock could not be looked at.
     Inspect(InspectError),
     /// The nodes were not made to use another configuration.
@@ -57,6 +60,7 @@ impl Error {
             Self::Lost(error) => error,
             Self::Adopt(error) => error,
             Self::Downgrade(error) => error,
+            Self::NotKept(error) => error,
             Self::Inspect(error) => error,
             #[cfg(feature = "redis")]
             Self::Reconfigure(error) => error,
@@ -101,6 +105,7 @@ from!(
     Lost(LeaseLost),
     Adopt(AdoptError),
     Downgrade(DowngradeError),
+    NotKept(NotKept),
     Inspect(InspectError)
 );
 #[cfg(feature = "redis")]

@@ -120,6 +120,11 @@ pub enum ConfigError {
         /// The longest.
         most: Duration,
     },
+    /// Work cannot be done once in each period of this length.
+    Period {
+        /// What was asked for.
+        period: Duration,
+    },
     /// A plain lock was to be fair, but its nodes keep no queue.
     Unfair,
     /// Plain locks were to have readers, but their nodes keep neither readers nor a queue.
@@ -183,6 +188,7 @@ impl fmt::Display for ConfigError {
             }
             Self::Timeout { timeout } => no_timeout(out, *timeout),
             Self::Holds { least, most } => crossed(out, "min_hold", *least, "max_hold", *most),
+            Self::Period { period } => no_period(out, *period),
             Self::Unfair => unfair(out),
             Self::UnfairTogether => out.write_str(UNFAIR_TOGETHER),
             Self::PlainReaders => out.write_str(PLAIN_READERS),
@@ -197,6 +203,13 @@ fn no_timeout(out: &mut fmt::Formatter<'_>, timeout: Duration) -> fmt::Result {
     write!(
         out,
         "a timeout of {timeout:?} cannot be used: timestamps are whole seconds; give 1 s to 30 days"
+    )
+}
+
+fn no_period(out: &mut fmt::Formatter<'_>, period: Duration) -> fmt::Result {
+    write!(
+        out,
+        "a period of {period:?} cannot be used: give 1 s to 30 days"
     )
 }
 
@@ -349,6 +362,7 @@ leasehold_core::debug_by_sentence!(ConfigError {
     NoTries,
     NoTime { option },
     Timeout { timeout },
+    Period { period },
     Holds { least, most },
     Unfair,
     PlainReaders,

@@ -70,6 +70,19 @@ impl CheckedOptions {
         }
     }
 
+    /// The same for those who do not wait for a lock that is only kept.
+    pub(crate) fn giving_up_kept(&self) -> Self {
+        Self {
+            options: self.options.clone(),
+            lock_config: Arc::new(LockConfig {
+                retry: self.lock_config.retry.clone().give_up_kept(),
+                ..(*self.lock_config).clone()
+            }),
+            once: OnceLock::new(),
+            untiring: OnceLock::new(),
+        }
+    }
+
     pub(crate) const fn options(&self) -> &LockOptions {
         &self.options
     }

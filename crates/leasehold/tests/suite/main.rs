@@ -26,6 +26,7 @@ mod native;
 mod observe;
 mod on_disk;
 mod on_runtime;
+mod once;
 mod operate;
 mod operator;
 mod oracle;

@@ -72,6 +72,18 @@ impl Held {
         self.write_queue(out)
     }
 
+    /// `done in this period, by pid 4711 on db1; the next one begins in 42 min`.
+    pub(super) fn write_done(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("done in this period")?;
+        if let Some(holder) = &self.holder {
+            write!(out, ", by {}", Holder::of(holder))?;
+        }
+        match self.remaining {
+            Some(left) => write!(out, "; the next one begins in {}", Span(left)),
+            None => Ok(()),
+        }
+    }
+
     /// `held by pid 4711 on db1, whose lease ends in 9.2 s unless extended`, or as much of it as is known; `held elsewhere, by
     /// readers or another program, for at most 9.2 s unless extended`.
     fn write_holder(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,0 +1,94 @@
+//! What an acquisition does with a lost attempt: it takes back what the attempt may have set, and goes on or gives up.
+
+use super::{Acquisition, Phase, Progress, waiting::Ask};
+use crate::{
+    attempt::Attempt,
+    failure::{self, AcquireFailure, Cause, Ended},
+    round::Round,
+    time::Instant,
+    tries::Pace,
+};
+use alloc::boxed::Box;
+use core::time::Duration;
+
+impl Acquisition {
+    pub(super) fn lost(&mut self, now: Instant, attempt: Box<Attempt>, round: Round) -> Progress {
+        let started = round.started();
+        // Nodes that were asked after the first had less time than the vote.
+        let asked = self.asked_all.unwrap_or(started).max(started);
+        let given = round.closes().saturating_since(asked);
+        let announces = self.learn_place(&round);
+        let mut rest = self.look_round(now, &round, self.quorum.spare());
+        if announces {
+            rest.called = Some((now, Ask::All));
+        }
+        let some = !round.tally().granted().is_empty();
+        let most = self.config.timing.longest_life_of_all();
+        let is_kept = self.config.retry.gives_up_kept() && failure::is_kept(round.refusals(), most);
+        let cause = Cause::of_lost(self.quorum, round);
+        let cause = if cause.is_silence(self.quorum) {
+            self.instead_of_silence(given).unwrap_or(cause)
+        } else {
+            cause
+        };
+        if matches!(cause, Cause::Held(_)) {
+            self.contention.hold(now.saturating_since(started), some);
+            if some && self.asked_all > Some(started) {
+                self.contention.bypass();
+            }
+        }
+        let progress = if is_kept && matches!(cause, Cause::Held(_)) {
+            Progress {
+                abandoned: Some(attempt.queueing(None)),
+                ..self.end(now, cause, Ended::Kept)
+            }
+        } else {
+            self.fail(now, Some(attempt), cause)
+        };
+        self.wait(now, rest, &progress);
+        progress
+    }
+
+    /// The reason to tell instead of the silence of nodes that were `given` so much time, if that is no evidence: what an
+    /// attempt before found, or that the caller's time was spent behind others of this engine.
+    fn instead_of_silence(&mut self, given: Duration) -> Option<Cause> {
+        if given >= self.config.timing.node_limit() {
+            return None;
+        }
+        let patience = self.tries.patience();
+        let most = given.saturating_mul(2) >= patience;
+        let in_line = (self.was_behind && !most).then_some(Cause::IN_LINE);
+        self.last_cause.take().or(in_line)
+    }
+
+    /// Step 5: what was lost is taken back on every node, whatever happens next.
+    pub(super) fn fail(
+        &mut self,
+        now: Instant,
+        attempt: Option<Box<Attempt>>,
+        cause: Cause,
+    ) -> Progress {
+        self.last_cause = Some(cause.clone());
+        let pace = Pace::of(&self.config, &self.seed);
+        let ended = self.tries.failed(now, &cause, pace);
+        let mut progress =
+            ended.map_or_else(Progress::default, |ended| self.end(now, cause, ended));
+        // A caller that goes on waiting keeps its places.
+        progress.abandoned = attempt.map(|attempt| attempt.queueing(None));
+        progress
+    }
+
+    pub(super) fn end(&mut self, now: Instant, cause: Cause, ended: Ended) -> Progress {
+        let failure = AcquireFailure {
+            cause,
+            ended,
+            attempts: self.tries.attempts(),
+            waited: self.tries.waited(now),
+        };
+        self.phase = Phase::Failed(Box::new(failure));
+        Progress {
+            abandoned: None,
+            has_ended: true,
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Work that is done once in each period, in a world whose time is told.
+
+use crate::support::{at_once, begin, block_on};
+use leasehold::{
+    AcquireError, ConfigError, Key, LockOptions, OncePer, ReleaseOutcome, RestartGuard,
+    testing::World,
+};
+use std::time::{Duration, SystemTime};
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Another process's, with a manager of its own, at a time that is the whole period before its end.
+fn hourly(world: &World) -> OncePer {
+    let mutex = world.manager().mutex("report").expect("a name");
+    mutex.once_per(HOUR).expect("a good period")
+}
+
+/// Advances the time to this long behind the beginning of a period.
+fn go_to(world: &World, behind: Duration) {
+    let since = wall(world).as_nanos() % HOUR.as_nanos();
+    let since = Duration::from_nanos(u64::try_from(since).expect("less than an hour"));
+    world.advance(HOUR - since + behind);
+}
+
+fn wall(world: &World) -> Duration {
+    world.clock().wall()
+}
+
+fn is_done(error: &AcquireError) -> bool {
+    matches!(error, AcquireError::AlreadyDone(_))
+}
+
+#[test]
+fn what_is_done_is_not_done_again_before_the_next_period() {
+    let world = World::new(3);
+    go_to(&world, SECOND * 60);
+    let (here, there) = (hourly(&world), hourly(&world));
+    let turn = block_on(here.begin()).expect("nobody has done it");
+    let next = turn.next_period().duration_since(SystemTime::UNIX_EPOCH);
+    assert_eq!(
+        next.expect("after 1970").as_secs(),
+        (wall(&world) + SECOND * 59 * 60).as_secs()
+    );
+    let error = block_on(there.try_begin()).expect_err("it is being done");
+    assert!(!is_done(&error), "{error}");
+    block_on(turn.done()).expect("all nodes answer");
+    for once in [&here, &there] {
+        let error = block_on(once.begin()).expect_err("it is done");
+        assert!(is_done(&error), "{error}");
+        let left = error.remaining().expect("it is known");
+        assert!(
+            left > SECOND * (58 * 60) && left <= SECOND * (59 * 60),
+            "{left:?}"
+        );
+        assert!(
+            error.to_string().contains("done in this period, by pid "),
+            "{error}"
+        );
+    }
+    // Who knows nothing of periods is kept out as well.
+    let mutex = world.manager().mutex("report").expect("a name");
+    assert!(matches!(
+        block_on(mutex.try_acquire()),
+        Err(AcquireError::Held(_))
+    ));
+    // It was begun 60 s late. The next time it is not, and it is not skipped.
+    go_to(&world, Duration::from_millis(10));
+    let turn = block_on(there.try_begin()).expect("a new period");
+    drop(turn);
+}
+
+#[test]
+fn what_has_failed_may_be_tried_again_at_once() {
+    let world = World::new(3);
+    go_to(&world, SECOND);
+    let (here, there) = (hourly(&world), hourly(&world));
+    let turn = block_on(here.try_begin()).expect("nobody has done it");
+    drop(turn);
+    world.settle();
+    let turn = block_on(there.try_begin()).expect("nobody has done it");
+    assert!(block_on(turn.into_guard().release()).is_released());
+    assert!(block_on(here.try_begin()).is_ok());
+}
+
+#[test]
+fn those_who_wait_are_told_when_another_is_done() {
+    let world = World::new(3);
+    go_to(&world, SECOND);
+    let (here, there) = (hourly(&world), hourly(&world));
+    let turn = block_on(here.begin()).expect("nobody has done it");
+    let mut waiting = Box::pin(there.begin_within(SECOND * 600));
+    let mut beside = Box::pin(here.begin_within(SECOND * 600));
+    begin(&mut waiting);
+    begin(&mut beside);
+    world.settle();
+    block_on(turn.done()).expect("all nodes answer");
+    world.advance(SECOND * 3 / 2);
+    for waiting in [&mut waiting, &mut beside] {
+        let told = at_once(&world, waiting).expect("it is told");
+        assert!(is_done(&told.expect_err("it is done")));
+    }
+}
+
+#[test]
+fn work_that_outlasts_its_period_frees_the_next_one() {
+    let world = World::new(3);
+    go_to(&world, HOUR - SECOND * 10);
+    let (here, there) = (hourly(&world), hourly(&world));
+    let turn = block_on(here.begin()).expect("nobody has done it");
+    world.advance(SECOND * 20);
+    block_on(turn.done()).expect("all nodes answer");
+    assert!(block_on(there.try_begin()).is_ok());
+}
+
+#[test]
+fn a_minority_that_forgets_changes_nothing_and_a_majority_does() {
+    let world = World::new(3);
+    go_to(&world, SECOND);
+    let (here, there) = (hourly(&world), hourly(&world));
+    let turn = block_on(here.begin()).expect("nobody has done it");
+    block_on(turn.done()).expect("all nodes answer");
+    world.node(0).lose_everything();
+    let error = block_on(there.try_begin()).expect_err("two keep it");
+    assert!(is_done(&error), "{error}");
+    // Of those two, one is enough where another does not answer.
+    world.node(2).down("gone");
+    let error = block_on(there.try_begin()).expect_err("one keeps it");
+    assert!(is_done(&error), "{error}");
+    world.node(2).up();
+    world.node(1).lose_everything();
+    assert!(block_on(there.try_begin()).is_ok(), "nobody knows");
+}
+
+#[test]
+fn without_an_agreed_limit_the_own_ttl_tells_how_long_leases_last() {
+    let world = World::new(3);
+    go_to(&world, SECOND);
+    let manager = world.builder().restart_guard(RestartGuard::Off).build();
+    let mutex = manager.expect("good options").mutex("report");
+    let once = mutex.expect("a name").once_per(HOUR);
+    let once = once.expect("a good period");
+    let turn = block_on(once.begin()).expect("nobody has done it");
+    let error = block_on(once.try_begin()).expect_err("it is being done");
+    assert!(!is_done(&error), "{error}");
+    block_on(turn.done()).expect("all nodes answer");
+    let error = block_on(once.try_begin()).expect_err("it is done");
+    assert!(is_done(&error), "{error}");
+}
+
+#[test]
+fn what_a_quorum_does_not_keep_is_told() {
+    let world = World::new(3);
+    go_to(&world, SECOND);
+    let here = hourly(&world);
+    let turn = block_on(here.begin()).expect("nobody has done it");
+    world.node(0).down("gone");
+    world.node(1).down("gone");
+    let error = block_on(turn.done()).expect_err("one node is too few");
+    assert!(matches!(error.release, ReleaseOutcome::Unknown { .. }));
+    assert!(
+        error
+            .to_string()
+            .starts_with(r#"keep the lock "report" until the period ends: it may be done again before, since too few nodes"#),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_key_that_two_nodes_have_lost_is_kept_by_too_few() {
+    let world = World::new(3);
+    go_to(&world, SECOND);
+    let mutex = world.manager().mutex("report").expect("a name");
+    let once = mutex.once_per(HOUR).expect("a good period");
+    let once = once.with(LockOptions::no_renewal).expect("good options");
+    let turn = block_on(once.begin()).expect("nobody has done it");
+    world.node(0).lose_key("report");
+    world.node(1).lose_key("report");
+    let error = block_on(turn.done()).expect_err("one node is too few");
+    assert_eq!(error.release, ReleaseOutcome::AlreadyExpired);
+}
+
+#[test]
+fn after_a_loss_nothing_is_kept() {
+    let world = World::new(3);
+    go_to(&world, SECOND);
+    let manager = world.manager();
+    let mutex = manager.mutex("report").expect("a name");
+    let once = mutex.once_per(HOUR).expect("a good period");
+    let turn = block_on(once.begin()).expect("nobody has done it");
+    // Nobody tells of it, so one key is left when the lease has ended.
+    let thief = world.manager().mutex("report").expect("a name");
+    world.node(0).lose_key("report");
+    world.node(1).lose_key("report");
+    let stolen = block_on(thief.try_acquire()).expect("two nodes are free");
+    let error = block_on(turn.done()).expect_err("it was lost");
+    assert!(!error.release.is_released());
+    assert!(block_on(stolen.release()).is_released());
+    world.settle();
+    let seen = block_on(manager.inspect("report")).expect("all nodes answer");
+    let mut keys = seen.nodes().iter().map(|node| &node.key);
+    assert!(keys.all(|key| *key == Key::Free), "{seen:?}");
+}
+
+#[test]
+fn a_call_that_is_dropped_keeps_it_all_the_same() {
+    let world = World::new(3);
+    go_to(&world, SECOND);
+    let (here, there) = (hourly(&world), hourly(&world));
+    let turn = block_on(here.begin()).expect("nobody has done it");
+    let nodes = [0, 1, 2].map(|number| world.node(number));
+    nodes.iter().for_each(|node| node.hang());
+    let mut done = Box::pin(turn.done());
+    begin(&mut done);
+    drop(done);
+    nodes.iter().for_each(|node| node.resume());
+    world.settle();
+    assert!(is_done(
+        &block_on(there.try_begin()).expect_err("it is done")
+    ));
+}
+
+#[test]
+fn a_key_of_another_program_that_lives_long_is_not_taken_for_done() {
+    let world = World::new(1);
+    go_to(&world, SECOND);
+    let long = LockOptions::new()
+        .owner_source(leasehold::OwnerSource::new(|random| {
+            let digits = leasehold_core::owner::digits(random);
+            [b"other:".as_slice(), &digits].concat()
+        }))
+        .min_hold(HOUR / 2);
+    let foreign = world.manager().mutex_with("report", long);
+    let guard = block_on(foreign.expect("good options").acquire()).expect("it is free");
+    assert!(block_on(guard.release()).is_released());
+    let error = block_on(hourly(&world).try_begin()).expect_err("it is kept");
+    assert!(matches!(error, AcquireError::Held(_)), "{error}");
+}
+
+#[test]
+fn periods_that_are_too_short_or_too_long_are_told() {
+    let world = World::new(1);
+    let mutex = world.manager().mutex("report").expect("a name");
+    for period in [Duration::ZERO, SECOND / 2, HOUR * 24 * 31] {
+        let error = mutex.once_per(period).expect_err("it is wrong");
+        assert!(matches!(error, ConfigError::Period { .. }));
+        assert!(
+            error.to_string().ends_with("give 1 s to 30 days"),
+            "{error}"
+        );
+    }
+}
