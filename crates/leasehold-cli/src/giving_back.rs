@@ -14,15 +14,36 @@ use tokio::{
 /// Once a quorum has confirmed, the other nodes are not waited for: their releases are on the wire, and a
 /// node that hangs should cost no run anything.
 pub(crate) async fn release(guard: HeldLease, verbose: bool) {
+    end(guard, false, verbose).await;
+}
+
+/// The same after work that is done: where there are periods, nobody has the lock before the next one.
+pub(crate) async fn done(guard: HeldLease, verbose: bool) {
+    end(guard, true, verbose).await;
+}
+
+async fn end(guard: HeldLease, is_done: bool, verbose: bool) {
     let resource = guard.resource().clone();
     let resource = resource.quoted();
-    match timeout(LIMIT, guard.release()).await {
-        Ok(outcome) if outcome.is_released() => {
+    let is_kept = is_done && matches!(guard, HeldLease::Once(_));
+    let end = async {
+        match is_done {
+            true => guard.done().await,
+            false => Ok(guard.release().await),
+        }
+    };
+    match timeout(LIMIT, end).await {
+        Ok(Ok(outcome)) if outcome.is_released() => {
+            let how = if is_kept { "kept" } else { "released" };
             if verbose {
-                output::talk(format_args!("released {resource}"));
+                output::talk(format_args!("{how} {resource}"));
             }
         }
-        Ok(outcome) => output::talk(format_args!("warning: {resource}: {outcome}")),
+        Ok(Ok(outcome)) => output::talk(format_args!("warning: {resource}: {outcome}")),
+        Ok(Err(error)) => output::talk(format_args!("warning: cannot {error}")),
+        Err(_) if is_kept => output::talk(format_args!(
+            "warning: {resource}: no answer; the command may be run again in this period"
+        )),
         Err(_) => output::talk(format_args!(
             "warning: {resource}: no answer to the release; the lock ends with its TTL"
         )),

@@ -1,8 +1,8 @@
 //! What a command holds: a name for itself, or a share of it.
 
 use leasehold::{
-    AcquireError, FencingToken, Instant, LeaseGuard, LeaseLost, LeaseState, Mutex, Owner,
-    ReadGuard, ReleaseOutcome, Resource, RwLock,
+    AcquireError, FencingToken, Instant, LeaseGuard, LeaseLost, LeaseState, Mutex, NotKept,
+    OnceGuard, OncePer, Owner, ReadGuard, ReleaseOutcome, Resource, RwLock,
 };
 use std::time::Duration;
 
@@ -11,6 +11,8 @@ use std::time::Duration;
 pub(crate) enum HeldLease {
     /// Nobody else has the name.
     Whole(LeaseGuard),
+    /// Nor has anybody in the rest of the period, if the work is done.
+    Once(OnceGuard),
     /// Others may read, too.
     Share(ReadGuard),
 }
@@ -19,6 +21,7 @@ pub(crate) enum HeldLease {
 #[derive(Debug)]
 pub(crate) enum WantedLock {
     Whole(Mutex),
+    Once(OncePer),
     Share(RwLock),
 }
 
@@ -27,6 +30,7 @@ impl WantedLock {
     pub(crate) async fn acquire(&self) -> Result<HeldLease, AcquireError> {
         match self {
             Self::Whole(mutex) => mutex.acquire().await.map(HeldLease::Whole),
+            Self::Once(once) => once.begin().await.map(HeldLease::Once),
             Self::Share(lock) => lock.read().await.map(HeldLease::Share),
         }
     }
@@ -35,6 +39,7 @@ impl WantedLock {
     pub(crate) async fn try_acquire(&self) -> Result<HeldLease, AcquireError> {
         match self {
             Self::Whole(mutex) => mutex.try_acquire().await.map(HeldLease::Whole),
+            Self::Once(once) => once.try_begin().await.map(HeldLease::Once),
             Self::Share(lock) => lock.try_read().await.map(HeldLease::Share),
         }
     }
@@ -46,6 +51,7 @@ impl WantedLock {
     ) -> Result<HeldLease, AcquireError> {
         match self {
             Self::Whole(mutex) => mutex.acquire_within(patience).await.map(HeldLease::Whole),
+            Self::Once(once) => once.begin_within(patience).await.map(HeldLease::Once),
             Self::Share(lock) => lock.read_within(patience).await.map(HeldLease::Share),
         }
     }
@@ -55,6 +61,7 @@ impl HeldLease {
     pub(crate) fn resource(&self) -> &Resource {
         match self {
             Self::Whole(guard) => guard.resource(),
+            Self::Once(guard) => guard.resource(),
             Self::Share(guard) => guard.resource(),
         }
     }
@@ -62,6 +69,7 @@ impl HeldLease {
     pub(crate) fn owner(&self) -> &Owner {
         match self {
             Self::Whole(guard) => guard.owner(),
+            Self::Once(guard) => guard.owner(),
             Self::Share(guard) => guard.owner(),
         }
     }
@@ -70,6 +78,7 @@ impl HeldLease {
     pub(crate) fn token(&self) -> Option<FencingToken> {
         match self {
             Self::Whole(guard) => Some(guard.fencing_token()),
+            Self::Once(guard) => Some(guard.fencing_token()),
             Self::Share(_) => None,
         }
     }
@@ -77,6 +86,7 @@ impl HeldLease {
     pub(crate) fn valid_until(&self) -> Instant {
         match self {
             Self::Whole(guard) => guard.valid_until(),
+            Self::Once(guard) => guard.valid_until(),
             Self::Share(guard) => guard.valid_until(),
         }
     }
@@ -84,6 +94,7 @@ impl HeldLease {
     pub(crate) fn remaining(&self) -> Duration {
         match self {
             Self::Whole(guard) => guard.remaining(),
+            Self::Once(guard) => guard.remaining(),
             Self::Share(guard) => guard.remaining(),
         }
     }
@@ -95,6 +106,7 @@ impl HeldLease {
     pub(crate) fn state(&self) -> LeaseState {
         match self {
             Self::Whole(guard) => guard.state(),
+            Self::Once(guard) => guard.state(),
             Self::Share(guard) => guard.state(),
         }
     }
@@ -102,6 +114,7 @@ impl HeldLease {
     pub(crate) async fn changed(&self) -> LeaseState {
         match self {
             Self::Whole(guard) => guard.changed().await,
+            Self::Once(guard) => guard.changed().await,
             Self::Share(guard) => guard.changed().await,
         }
     }
@@ -109,13 +122,26 @@ impl HeldLease {
     pub(crate) async fn release(self) -> ReleaseOutcome {
         match self {
             Self::Whole(guard) => guard.release().await,
+            Self::Once(guard) => guard.into_guard().release().await,
             Self::Share(guard) => guard.release().await,
+        }
+    }
+
+    /// The same of work that is done: it is not done again in this period, if there are periods.
+    ///
+    /// # Errors
+    /// If the servers do not know.
+    pub(crate) async fn done(self) -> Result<ReleaseOutcome, NotKept> {
+        match self {
+            Self::Once(guard) => guard.done().await.map(|()| ReleaseOutcome::Released),
+            other => Ok(other.release().await),
         }
     }
 
     pub(crate) async fn detach(self) -> Result<Owner, LeaseLost> {
         match self {
             Self::Whole(guard) => guard.detach().await,
+            Self::Once(guard) => guard.into_guard().detach().await,
             Self::Share(guard) => guard.detach().await,
         }
     }

@@ -1,7 +1,7 @@
 //! The manager and the options of one verb that acquires a lock.
 
 use crate::{
-    args::lock::{LockArguments, ShareFlag, SpanArguments, WaitFlags},
+    args::lock::{LockArguments, OnceFlags, ShareFlag, SpanArguments, WaitFlags},
     duration::Shown,
     exit_code,
     failure::Failure,
@@ -44,6 +44,19 @@ pub(crate) fn manager_of_share(
 ) -> Result<LockManager, Failure> {
     one_name(share.shared, lock.resource())?;
     manager(lock, nodes)
+}
+
+/// Refuses periods where a lock ends with its process.
+pub(crate) fn outlives(once: OnceFlags, nodes: &Nodes) -> Result<(), Failure> {
+    match (once.once_per, nodes) {
+        (Some(_), Nodes::ThisMachine(_)) => {
+            let text =
+                "--once-per needs servers: in a file on this machine a lock ends with its process";
+            let hint = "give --nodes, or start some with `leasehold servers start`";
+            Err(Failure::new(exit_code::USAGE, text).hint(hint.to_owned()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses to share several names.

@@ -185,7 +185,7 @@ impl LockView {
                     // No lease of ours is so long: only the release of a lock with --min-hold leaves such a key.
                     Some(left) if left > longest && held.holder.since().is_some() => {
                         format!(
-                            "{}, kept by --min-hold: the process may have ended",
+                            "{}, kept by --min-hold or --once-per: the process may have ended",
                             Shown(left)
                         )
                     }

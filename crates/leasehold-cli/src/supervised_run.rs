@@ -118,8 +118,14 @@ impl<'a> SupervisedRun<'a> {
                 let stays = !asked && !matches!(exit, Exit::Key(_));
                 let min_hold = self.min_hold.filter(|_| stays);
                 let late = giving_back::linger(&guard, self.nodes, min_hold, begun, signals).await;
-                let release = giving_back::release(guard, self.rules.verbose);
-                let ((), key) = signals.heed_keys(release).await;
+                let verbose = self.rules.verbose;
+                let give_back = async {
+                    match stays && exit == Exit::Code(exit_code::SUCCESS) {
+                        true => giving_back::done(guard, verbose).await,
+                        false => giving_back::release(guard, verbose).await,
+                    }
+                };
+                let ((), key) = signals.heed_keys(give_back).await;
                 Ok(Ended::Free(late.or(key).map_or(exit, Exit::by)))
             }
             // It was killed and is still there, so nobody gives the lock back: servers keep it for its TTL, a file as long as we live.

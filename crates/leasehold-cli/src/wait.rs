@@ -5,7 +5,7 @@ mod other_data;
 mod spent;
 
 use crate::{
-    args::lock::{LockArguments, ShareFlag, WaitFlags},
+    args::lock::{LockArguments, OnceFlags, ShareFlag, WaitFlags},
     difference::{self, Difference},
     duration::Shown,
     exit::Exit,
@@ -21,7 +21,9 @@ use crate::{
     output,
     signals::Signals,
 };
-use leasehold::{AcquireError, Election, Holder, Leadership, LockManager, LockOptions, Owner};
+use leasehold::{
+    AcquireError, ConfigError, Election, Holder, Leadership, LockManager, LockOptions, Mutex, Owner,
+};
 use std::time::Duration;
 use tokio::select;
 
@@ -35,6 +37,8 @@ pub(crate) struct Wait<'a> {
     patience: Patience,
     /// Whether others may have it too.
     is_shared: bool,
+    /// Whether the work is done once in each period.
+    once: Option<OnceFlags>,
     /// The code to exit with if the lock is held elsewhere, unless it is the usual one.
     conflict: Option<u8>,
 }
@@ -55,6 +59,7 @@ impl<'a> Wait<'a> {
             options,
             patience: wait.map_or(Patience::Candidate, Patience::of),
             is_shared: false,
+            once: None,
             conflict: wait.and_then(|wait| wait.conflict_exit_code),
         }
     }
@@ -63,6 +68,12 @@ impl<'a> Wait<'a> {
     pub(crate) fn sharing(self, share: &ShareFlag) -> Self {
         let is_shared = share.shared;
         Self { is_shared, ..self }
+    }
+
+    /// The same for work that is done once in each period.
+    pub(crate) fn once(self, once: OnceFlags) -> Self {
+        let once = Some(once);
+        Self { once, ..self }
     }
 
     /// Waits for the lock. The error is the end by the signal that broke the wait off, or a failure; then nothing of the
@@ -276,10 +287,22 @@ impl<'a> Wait<'a> {
             }
             false => {
                 let mutex = self.manager.mutex_all_with(resource.names(), options);
-                mutex.map(WantedLock::Whole)
+                mutex.and_then(|mutex| self.of_periods(mutex))
             }
         };
         wanted.map_err(|error| misused(&error))
+    }
+
+    fn of_periods(&self, mutex: Mutex) -> Result<WantedLock, ConfigError> {
+        let Some((period, offset)) = self
+            .once
+            .and_then(|once| Some((once.once_per?, once.period_offset)))
+        else {
+            return Ok(WantedLock::Whole(mutex));
+        };
+        let once = mutex.once_per(period)?;
+        let once = once.starting(offset.unwrap_or_default());
+        Ok(WantedLock::Once(once))
     }
 
     fn tell_waiting(&self, error: &AcquireError) {
@@ -303,6 +326,12 @@ impl<'a> Wait<'a> {
     }
 
     async fn failure(&self, error: &AcquireError) -> Failure {
+        if let AcquireError::AlreadyDone(_) = error {
+            // `lock "report": done in this period, …`
+            let told = error.to_string();
+            let told = told.strip_prefix("lock ").unwrap_or(&told);
+            return Failure::new(exit_code::SUCCESS, told);
+        }
         if error.is_contention()
             && error.holder().is_none()
             && let Some(failure) = self.other_data().await

@@ -1,6 +1,7 @@
 //! What every verb asks for that acquires a lock.
 
 use super::{names::Names, nodes::NodesArguments, values};
+use crate::duration;
 use clap::Args;
 use leasehold::Resource;
 use std::time::Duration;
@@ -61,6 +62,22 @@ pub(crate) struct ShareFlag {
     /// keep them out. A share has no fencing token. It takes one name.
     #[arg(short, long)]
     pub(crate) shared: bool,
+}
+
+/// Whether to do the work once in each period.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct OnceFlags {
+    /// Run the command at most once in each period of this length, on whichever machine: 1h, 1d
+    ///
+    /// If the command exits with 0, the lock is kept until the period ends, and all who come before that exit with 0
+    /// without running it. If it fails, the lock is free, and the next may try in the same period. Periods begin at midnight
+    /// UTC: with 1h on every full hour, however late the command was started in the hour before.
+    #[arg(long, value_name = "DURATION", value_parser = values::period, conflicts_with_all = ["shared", "min_hold"])]
+    pub(crate) once_per: Option<Duration>,
+
+    /// Let the periods of --once-per begin so much later: with 1d and 2h30m at 02:30 UTC
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, requires = "once_per")]
+    pub(crate) period_offset: Option<Duration>,
 }
 
 /// How long to wait for it.

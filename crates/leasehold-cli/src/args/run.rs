@@ -1,7 +1,7 @@
 //! The arguments of `leasehold run`.
 
 use super::{
-    lock::{LockArguments, ShareFlag, SpanArguments, WaitFlags},
+    lock::{LockArguments, OnceFlags, ShareFlag, SpanArguments, WaitFlags},
     values,
 };
 use clap::{Args, ValueEnum};
@@ -29,6 +29,9 @@ pub(crate) struct RunArguments {
 
     #[command(flatten)]
     pub(crate) span: SpanArguments,
+
+    #[command(flatten)]
+    pub(crate) once: OnceFlags,
 
     #[command(flatten)]
     pub(crate) loss: LossArguments,
@@ -66,6 +69,9 @@ const RUN_HELP: &str = "\
 Examples:
   From cron: skip the job, without a word and with 0, if another machine runs it:
     leasehold run -q -n -E 0 --require-nodes backup -- /usr/local/bin/backup
+
+  From cron on three machines, every hour: whichever comes first does the job, and if it fails another one does:
+    leasehold run -q --once-per 1h --require-nodes report -- ./report
 
   Wait for at most half a minute, and tell a busy lock from a failed job:
     leasehold run -w 30s backup -- ./backup; case $? in 124) echo busy;; esac
@@ -106,6 +112,8 @@ Several names, 64 at most, have one lease, one owner and one fencing token, and 
 `leasehold status` and `list` show each with the same owner. They are had when all are free at the same time: whoever wants \
 many that others want too may wait long, and nobody can stand in line (--fair) for them.
 
+With --once-per, a command that ends with 0 is not run again before the period has ended; its lock is kept on the servers until then. leasehold waits while another machine runs it, and ends with 0 when that has succeeded. If leasehold dies after the command and before the servers know, or if most servers lose their data, the command is run again. On machines whose clocks disagree on the period it may run in both: let no job start just before a period ends (--period-offset).
+
 A resource that remembers the largest fencing token and refuses smaller ones is safe even from a command that runs on \
 without the lock.
 
@@ -127,7 +135,7 @@ it is replaced. If both are killed at once, the command runs on without the lock
 (setsid, daemons) is not ended.
 
 Exit codes:
-  0-255  the command's own
+  0-255  the command's own; 0 if --once-per says that it was done
   128+n  as shells show it: signal n ended the command, or the wait
   2      wrong arguments; other options than other clients use; or the
          command already holds this lock

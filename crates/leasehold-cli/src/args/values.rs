@@ -38,6 +38,18 @@ pub(super) fn min_hold(text: &str) -> Result<Duration, String> {
     }
 }
 
+pub(super) fn period(text: &str) -> Result<Duration, String> {
+    match duration::parse(text)? {
+        period if period < SHORTEST_PERIOD => {
+            Err("shorter than 1s: nothing is done so often".into())
+        }
+        period if period > LONGEST_PERIOD => {
+            Err("longer than 30 days: servers keep locks for so long at most".into())
+        }
+        period => Ok(period),
+    }
+}
+
 pub(super) fn grace(text: &str) -> Result<Duration, String> {
     match duration::parse(text)? {
         Duration::ZERO => Err("zero: use --on-loss kill to send no SIGTERM".into()),
@@ -84,6 +96,9 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
 
 /// How often a picture is drawn at most.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(200);
+
+const SHORTEST_PERIOD: Duration = Duration::from_secs(1);
+const LONGEST_PERIOD: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Of this, a command that has to go gets 30 ms between SIGTERM and SIGKILL: hardly enough to be
 /// scheduled twice on a busy machine.

@@ -19,11 +19,13 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
         lock,
         share,
         span,
+        once,
         loss,
         command,
         ..
     } = arguments;
     let nodes = Nodes::choose(lock.place.nodes.as_ref())?;
+    lock::outlives(*once, &nodes)?;
     let supervised_run = SupervisedRun::new(&nodes, lock, span, loss, command)?;
     let manager = lock::manager_of_share(share, lock, &nodes)?;
     lock::runtime()?.block_on(under_lock(&manager, &nodes, arguments, &supervised_run))
@@ -44,7 +46,8 @@ async fn under_lock(
         options,
         Some(&arguments.wait),
     )
-    .sharing(&arguments.share);
+    .sharing(&arguments.share)
+    .once(arguments.once);
     let guard = match wait.acquire_or_end(&mut signals).await {
         Ok(guard) => guard,
         Err(end) => return end,

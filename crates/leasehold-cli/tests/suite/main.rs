@@ -17,6 +17,7 @@ mod forgotten;
 mod help;
 mod local;
 mod loss;
+mod once;
 mod operator;
 mod output;
 mod process;

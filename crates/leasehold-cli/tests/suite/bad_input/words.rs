@@ -25,7 +25,7 @@ fn durations_that_are_none_are_refused() {
         ),
         run(&["--ttl=-5s"], "not a duration"),
         run(&["-w", "0s"], "zero: use --no-wait to try once"),
-        run(&["-w", "1d"], "unknown unit \"d\""),
+        run(&["-w", "1w"], "unknown unit \"w\""),
         run(&["--max-hold", "10ms"], "shorter than 200 ms"),
         run(&["--min-hold", "0ms"], "zero: leave the option out"),
         run(&["--grace", "0s"], "zero: use --on-loss kill"),

@@ -1,0 +1,125 @@
+//! Commands that are run once in each period, on whichever machine comes first.
+
+use crate::support::{Seen, Test, User};
+use leasehold_servers::{ServerSet, require_server};
+use std::{fs, time::SystemTime};
+
+/// A machine with servers in common, and a file in which each run of the command leaves a letter.
+struct Place {
+    user: User,
+    servers: ServerSet,
+}
+
+impl Place {
+    fn new() -> Self {
+        require_server();
+        Self {
+            user: User::new(),
+            servers: ServerSet::start(5).expect("they start"),
+        }
+    }
+
+    fn run(&self, words: &[&str]) -> Test {
+        let offset = offset();
+        let flags = ["run", "--once-per", "1h", "--period-offset", &offset];
+        let run = self.user.run(&[&flags, words].concat());
+        run.env("LEASEHOLD_NODES", self.servers.nodes())
+    }
+
+    /// Whether it is run if it comes now, and then ends with this code.
+    #[track_caller]
+    fn tries(&self, code: i32) -> Seen {
+        let script = format!("printf x >> {}; exit {code}", self.user.path("runs"));
+        self.run(&["job", "--", "sh", "-c", &script]).end()
+    }
+
+    fn runs(&self) -> usize {
+        fs::read_to_string(self.user.path("runs")).map_or(0, |runs| runs.len())
+    }
+}
+
+/// Periods begin a minute ago: at the end of one, work that is done looks like work that is being done.
+fn offset() -> String {
+    const HOUR: u64 = 60 * 60;
+    let now = SystemTime::UNIX_EPOCH.elapsed().expect("after 1970");
+    format!("{}s", (now.as_secs() - 60) % HOUR)
+}
+
+#[test]
+fn a_command_that_succeeds_is_not_run_again_and_one_that_fails_is() {
+    let place = Place::new();
+    assert_eq!((place.tries(7).code, place.runs()), (7, 1));
+    assert_eq!((place.tries(0).code, place.runs()), (0, 2));
+    // One of five servers dies, which changes nothing.
+    place.servers[0].kill().expect("it runs");
+    for quiet in [false, true] {
+        let flag: &[&str] = if quiet { &["-q"] } else { &[] };
+        let words = [flag, &["job", "--", "false"]].concat();
+        let seen = place.run(&words).end();
+        match quiet {
+            true => assert_eq!((seen.code, seen.stderr.as_str()), (0, "")),
+            false => seen.assert_says(
+                0,
+                &[
+                    "leasehold: \"job\": done in this period, by pid ",
+                    "; the next one begins in ",
+                ],
+            ),
+        }
+    }
+    // Others are kept out as well, and are told for how long.
+    let seen = place.user.run(&["run", "-n", "job", "--", "true"]);
+    let seen = seen.env("LEASEHOLD_NODES", place.servers.nodes()).end();
+    seen.assert_says(121, &["leasehold: cannot lock \"job\": held by pid "]);
+    assert_eq!(place.runs(), 2);
+}
+
+#[test]
+fn who_waits_while_it_runs_does_not_run_it_again() {
+    let place = Place::new();
+    let words = ["job", "--", "sh", "-c", "echo in; read line; true"];
+    let mut first = place.run(&words).keeping_stdin();
+    assert_eq!(first.line(), "in");
+    let mut second = place.run(&["job", "--", "false"]).start();
+    let said = second.error_line();
+    assert!(
+        said.starts_with("leasehold: waiting for \"job\": held by pid "),
+        "{said}"
+    );
+    first.close_stdin();
+    assert_eq!(first.end().code, 0);
+    second
+        .end()
+        .assert_says(0, &["leasehold: \"job\": done in this period, by pid "]);
+}
+
+#[test]
+fn a_command_that_is_ended_by_a_signal_has_not_succeeded() {
+    let place = Place::new();
+    let ended = place.run(&["job", "--", "sh", "-c", "kill -TERM $$"]).end();
+    assert_ne!(ended.code, 0);
+    assert_eq!((place.tries(0).code, place.runs()), (0, 1));
+}
+
+#[test]
+fn what_cannot_be_kept_is_refused_before_anything_is_run() {
+    let user = User::new();
+    let words = ["run", "--local", "--once-per", "1h", "job", "--", "true"];
+    let seen = user.run(&words).end();
+    seen.assert_says(
+        2,
+        &["--once-per needs servers: in a file on this machine a lock ends with its process"],
+    );
+    for (period, told) in [("10ms", "shorter than 1s"), ("31d", "longer than 30 days")] {
+        let seen = user
+            .run(&["run", "--once-per", period, "job", "--", "true"])
+            .end();
+        seen.assert_says(2, &[told]);
+    }
+    let words = ["run", "--period-offset", "1h", "job", "--", "true"];
+    user.run(&words).end().assert_says(2, &["--once-per"]);
+    let words = ["run", "--shared", "--once-per", "1h", "job", "--", "true"];
+    user.run(&words)
+        .end()
+        .assert_says(2, &["cannot be used with"]);
+}
