@@ -9,6 +9,7 @@ use leasehold_core::{Instant, OperationId, Send};
 pub(crate) mod detached;
 pub(crate) mod exclusion;
 pub(crate) mod guard;
+pub(crate) mod kept;
 pub(crate) mod leftovers;
 #[cfg(test)]
 mod lone;
@@ -23,6 +24,7 @@ pub(crate) mod waiting;
 use detached::Detached;
 use exclusion::Exclusion;
 use guard::Guard;
+use kept::Kept;
 use loss::Loss;
 use order::Order;
 use progress::Progress;
@@ -55,6 +57,8 @@ pub(crate) enum Property {
     Store,
     /// A node does not vote that has forgotten what may be relied upon.
     Guard,
+    /// What is told as kept is kept by a quorum, after somebody was done with it.
+    Kept,
     /// Operations end, and once the faults are over somebody acquires.
     Progress,
     /// Callers that wait are served in turn, and as soon as there is something to have.
@@ -80,6 +84,7 @@ impl Property {
             ("tokens", Self::Tokens),
             ("store", Self::Store),
             ("guard", Self::Guard),
+            ("kept", Self::Kept),
             ("progress", Self::Progress),
             ("waiting", Self::Waiting),
             ("order", Self::Order),
@@ -107,6 +112,7 @@ pub(crate) struct Checks {
     pub(crate) tokens: Tokens,
     pub(crate) store: Store,
     pub(crate) guard: Guard,
+    pub(crate) kept: Kept,
     pub(crate) waiting: Waiting,
     pub(crate) order: Order,
     pub(crate) detached: Detached,
@@ -122,6 +128,7 @@ impl Checks {
             tokens: Tokens::default(),
             store: Store::default(),
             guard: Guard::new(setting.nodes),
+            kept: Kept::default(),
             waiting: Waiting::default(),
             order: Order::default(),
             detached: Detached::new(setting),
@@ -140,6 +147,7 @@ impl Checks {
         self.exclusion.died(client);
         self.validity.died(client);
         self.loss.died(client);
+        self.kept.died(client);
         self.progress.died(client);
         self.tokens.died(client);
         self.waiting.died(client);

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// First votes, extensions and releases; then queues; then nodes that forget; then everything at once.
-pub(super) static ALL: [Scenario; 28] = [
+pub(super) static ALL: [Scenario; 29] = [
     lawful(
         "lua-contention",
         "contention, by the scripts",
@@ -54,6 +54,13 @@ pub(super) static ALL: [Scenario; 28] = [
         served("fair", setting, rng);
         few(setting);
     }),
+    lawful(
+        "lua-once",
+        "once-troubled, by the scripts",
+        |setting, rng| {
+            served("once-troubled", setting, rng);
+        },
+    ),
     lawful("lua-several", "several, by the scripts", |setting, rng| {
         served("several", setting, rng);
     }),
