@@ -14,40 +14,43 @@ use tokio::{
 /// Once a quorum has confirmed, the other nodes are not waited for: their releases are on the wire, and a
 /// node that hangs should cost no run anything.
 pub(crate) async fn release(guard: HeldLease, verbose: bool) {
-    end(guard, false, verbose).await;
-}
-
-/// The same after work that is done: where there are periods, nobody has the lock before the next one.
-pub(crate) async fn done(guard: HeldLease, verbose: bool) {
-    end(guard, true, verbose).await;
-}
-
-async fn end(guard: HeldLease, is_done: bool, verbose: bool) {
     let resource = guard.resource().clone();
     let resource = resource.quoted();
-    let is_kept = is_done && matches!(guard, HeldLease::Once(_));
-    let end = async {
-        match is_done {
-            true => guard.done().await,
-            false => Ok(guard.release().await),
-        }
-    };
-    match timeout(LIMIT, end).await {
-        Ok(Ok(outcome)) if outcome.is_released() => {
-            let how = if is_kept { "kept" } else { "released" };
+    match timeout(LIMIT, guard.release()).await {
+        Ok(outcome) if outcome.is_released() => {
             if verbose {
-                output::talk(format_args!("{how} {resource}"));
+                output::talk(format_args!("released {resource}"));
             }
         }
-        Ok(Ok(outcome)) => output::talk(format_args!("warning: {resource}: {outcome}")),
-        Ok(Err(error)) => output::talk(format_args!("warning: cannot {error}")),
-        Err(_) if is_kept => output::talk(format_args!(
-            "warning: {resource}: no answer; the command may be run again in this period"
-        )),
+        Ok(outcome) => output::talk(format_args!("warning: {resource}: {outcome}")),
         Err(_) => output::talk(format_args!(
             "warning: {resource}: no answer to the release; the lock ends with its TTL"
         )),
     }
+}
+
+/// The same after work that may be done: then nobody has the lock before the next period, if there are periods.
+pub(crate) async fn after(is_done: bool, guard: HeldLease, manager: &LockManager, verbose: bool) {
+    let turn = match guard {
+        HeldLease::Once(turn) if is_done => turn,
+        guard => return release(guard, verbose).await,
+    };
+    let resource = turn.resource().clone();
+    let resource = resource.quoted();
+    match timeout(LIMIT, turn.done()).await {
+        Ok(Ok(())) => {
+            if verbose {
+                output::talk(format_args!("{resource} is kept until the period ends"));
+            }
+            return;
+        }
+        Ok(Err(error)) => output::talk(format_args!("warning: {error}")),
+        Err(_) => output::talk(format_args!(
+            "warning: {resource}: no answer; the command may be run again in this period"
+        )),
+    }
+    // What did not come about is taken back.
+    clean_up(manager).await;
 }
 
 /// Keeps a lock in a file on this machine that is to be held for longer, which servers do by themselves: there it

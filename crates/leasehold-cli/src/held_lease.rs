@@ -1,8 +1,8 @@
 //! What a command holds: a name for itself, or a share of it.
 
 use leasehold::{
-    AcquireError, FencingToken, Instant, LeaseGuard, LeaseLost, LeaseState, Mutex, NotKept,
-    OnceGuard, OncePer, Owner, ReadGuard, ReleaseOutcome, Resource, RwLock,
+    AcquireError, FencingToken, Instant, LeaseGuard, LeaseLost, LeaseState, Mutex, OnceGuard,
+    OncePer, Owner, ReadGuard, ReleaseOutcome, Resource, RwLock,
 };
 use std::time::Duration;
 
@@ -124,17 +124,6 @@ impl HeldLease {
             Self::Whole(guard) => guard.release().await,
             Self::Once(guard) => guard.into_guard().release().await,
             Self::Share(guard) => guard.release().await,
-        }
-    }
-
-    /// The same of work that is done: it is not done again in this period, if there are periods.
-    ///
-    /// # Errors
-    /// If the servers do not know.
-    pub(crate) async fn done(self) -> Result<ReleaseOutcome, NotKept> {
-        match self {
-            Self::Once(guard) => guard.done().await.map(|()| ReleaseOutcome::Released),
-            other => Ok(other.release().await),
         }
     }
 

@@ -46,9 +46,11 @@ pub(crate) fn manager_of_share(
     manager(lock, nodes)
 }
 
-/// Refuses periods where a lock ends with its process.
-pub(crate) fn outlives(once: OnceFlags, nodes: &Nodes) -> Result<(), Failure> {
+/// Refuses periods where a lock ends with its process, and for several names.
+pub(crate) fn outlives(once: OnceFlags, resource: &Resource, nodes: &Nodes) -> Result<(), Failure> {
     match (once.once_per, nodes) {
+        // As a mutex would say it, before anything is made.
+        (Some(_), _) if resource.is_several() => Err(misused(&ConfigError::OnceTogether)),
         (Some(_), Nodes::ThisMachine(_)) => {
             let text =
                 "--once-per needs servers: in a file on this machine a lock ends with its process";

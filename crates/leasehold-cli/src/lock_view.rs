@@ -10,7 +10,7 @@ use crate::{
     moment::Moment,
     whose::{Signer, Whose},
 };
-use leasehold::{FaultKind, Inspection, Key, NodeKey};
+use leasehold::{FaultKind, Inspection, Key, NodeKey, Owner};
 use std::time::Duration;
 
 /// A lock, by the word of all nodes.
@@ -96,6 +96,12 @@ impl Signature {
         }
     }
 
+    /// Whether it is the mark of work that is done, and nobody's lease.
+    fn is_done(&self) -> bool {
+        let owner = Owner::from_bytes(&self.value);
+        owner.is_some_and(|owner| owner.done_until().is_some())
+    }
+
     /// Whether it is a lock, as far as anybody may be told.
     pub(crate) fn is_shown(&self) -> bool {
         self.holder.is_shown()
@@ -176,16 +182,23 @@ impl LockView {
             State::OtherType(kind) => lines.push(other(name, kind)),
             State::Unusable { judgement, count } => lines.push(self.unusable(*judgement, count)),
             State::Held(held) => {
-                lines.push(format!("{name:?} is held by {}", held.holder));
+                let how = match held.is_done() {
+                    true => "is kept, since its work was done by",
+                    false => "is held by",
+                };
+                lines.push(format!("{name:?} {how} {}", held.holder));
                 if let Some(since) = held.holder.since() {
                     lines.push(format!("  since  {}, {}", Moment(since), ago(now, since)));
                 }
                 let left = match held.left {
                     None => "for ever".to_owned(),
+                    Some(left) if held.is_done() => {
+                        format!("{}, until the next period", Shown(left))
+                    }
                     // No lease of ours is so long: only the release of a lock with --min-hold leaves such a key.
                     Some(left) if left > longest && held.holder.since().is_some() => {
                         format!(
-                            "{}, kept by --min-hold or --once-per: the process may have ended",
+                            "{}, kept by --min-hold: the process may have ended",
                             Shown(left)
                         )
                     }

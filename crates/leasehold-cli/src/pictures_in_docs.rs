@@ -179,7 +179,7 @@ fn the_page_shows_what_watch_draws() {
 fn a_key_that_lasts_longer_than_any_lease_is_one_that_a_release_left() {
     let text = held().text(NOW, Duration::from_secs(5));
     assert!(
-        text.contains("7.2 s, kept by --min-hold or --once-per: the process may have ended"),
+        text.contains("7.2 s, kept by --min-hold: the process may have ended"),
         "{text}"
     );
 }

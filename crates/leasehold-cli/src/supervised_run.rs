@@ -20,7 +20,7 @@ use crate::{
     watch::{End, Rules, Watch},
     watchdog::Post,
 };
-use leasehold::clock::Clock;
+use leasehold::{LockManager, clock::Clock};
 use rustix::process::Signal;
 use std::{ffi::OsString, time::Duration};
 use tokio::time::Instant;
@@ -94,7 +94,7 @@ impl<'a> SupervisedRun<'a> {
     pub(crate) async fn serve(
         &self,
         guard: HeldLease,
-        clock: Clock,
+        manager: &LockManager,
         signals: &mut Signals,
     ) -> Result<Ended, Failure> {
         let begun = Instant::now();
@@ -103,7 +103,8 @@ impl<'a> SupervisedRun<'a> {
             Post::Unmanned => Start::AtOnce,
             _ => Start::Gated,
         };
-        let child = match Child::start(self.command, self.variables(&guard, clock), start) {
+        let child = match Child::start(self.command, self.variables(&guard, manager.clock()), start)
+        {
             Ok(child) => child,
             Err(failure) => {
                 giving_back::release(guard, self.rules.verbose).await;
@@ -118,14 +119,9 @@ impl<'a> SupervisedRun<'a> {
                 let stays = !asked && !matches!(exit, Exit::Key(_));
                 let min_hold = self.min_hold.filter(|_| stays);
                 let late = giving_back::linger(&guard, self.nodes, min_hold, begun, signals).await;
-                let verbose = self.rules.verbose;
-                let give_back = async {
-                    match stays && exit == Exit::Code(exit_code::SUCCESS) {
-                        true => giving_back::done(guard, verbose).await,
-                        false => giving_back::release(guard, verbose).await,
-                    }
-                };
-                let ((), key) = signals.heed_keys(give_back).await;
+                let is_done = stays && exit == Exit::Code(exit_code::SUCCESS);
+                let release = giving_back::after(is_done, guard, manager, self.rules.verbose);
+                let ((), key) = signals.heed_keys(release).await;
                 Ok(Ended::Free(late.or(key).map_or(exit, Exit::by)))
             }
             // It was killed and is still there, so nobody gives the lock back: servers keep it for its TTL, a file as long as we live.

@@ -401,6 +401,12 @@ fn barrier(error: &AcquireError) -> String {
 
 /// `held by pid 4711 on db1, whose lease ends in 9.2 s unless extended`, or as much of it as is known.
 fn held_by(holder: Option<&Owner>, remaining: Option<Duration>) -> String {
+    if let (Some(owner), Some(left)) = (holder, remaining.map(Shown))
+        && owner.done_until().is_some()
+    {
+        let by = Holder::of(owner);
+        return format!("kept, since its work was done by {by}, for {left}");
+    }
     let by = holder.map_or_else(
         || "held elsewhere".to_owned(),
         |owner| format!("held by {}", Holder::of(owner)),

@@ -117,8 +117,7 @@ impl Engine {
                 timing,
             } => self.prolong(now, id, resource, owner, *timing),
             Operation::Heartbeat(lease) => self.heartbeat(now, lease),
-            Operation::Release(lease) => self.release(now, id, lease, None),
-            Operation::Keep { lease, until } => self.release(now, id, lease, Some(until)),
+            Operation::Release(lease) => self.release(now, id, lease),
             Operation::HandOver(lease) => self.hand_over(now, id, lease),
             Operation::Inspect { resource, limit } => self.inspect(now, id, resource, limit),
             Operation::Evict {

@@ -7,7 +7,7 @@ use crate::{
     quorum::Quorum,
     request::{Fault, FaultKind, Refusal},
     round::Round,
-    timing::{TimingError, Ttl},
+    timing::TimingError,
 };
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -104,8 +104,8 @@ pub enum Ended {
     Patience,
     /// No quorum had been reachable for too long.
     Unreachable,
-    /// The holder before was done, and the keys that it left keep everybody out for longer than a lease lasts.
-    Kept,
+    /// The work that the resource is for is done, for as long as the caller wants to know of.
+    Done,
     /// The caller gave up.
     Cancelled,
     /// Something about the options made a further attempt unsafe.
@@ -270,17 +270,13 @@ impl Opposition {
     }
 }
 
-/// Whether all nodes that refused carry keys that a holder which was done has left: while somebody has a lease, no key lives
-/// beyond `most`.
-pub(crate) fn is_kept(refusals: &[(NodeId, Refusal)], most: Ttl) -> bool {
-    let is_left = |refusal: &Refusal| {
-        let is_ours = refusal.holder.as_ref().is_some_and(Owner::is_usual);
-        is_ours
-            && refusal
-                .remaining
-                .is_some_and(|left| left > most.as_duration())
-    };
-    !refusals.is_empty() && refusals.iter().all(|(_, refusal)| is_left(refusal))
+/// Whether all nodes that refused carry marks of work that is done, for so long at least.
+pub(crate) fn is_done(refusals: &[(NodeId, Refusal)], until: Duration) -> bool {
+    let done_until = |refusal: &Refusal| refusal.holder.as_ref().and_then(Owner::done_until);
+    !refusals.is_empty()
+        && refusals
+            .iter()
+            .all(|(_, refusal)| done_until(refusal) >= Some(until))
 }
 
 /// Whose keys most of the nodes that refused carry, and how many do.

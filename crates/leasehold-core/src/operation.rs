@@ -49,14 +49,6 @@ pub enum Operation {
     /// Release the lease that this acquisition won. Ends with [`Event::Released`], and goes on in the
     /// background where nodes did not answer.
     Release(OperationId),
-    /// As [`Release`](Self::Release), but the keys stay until then, so that nobody has the resource before. Ends with
-    /// [`Event::Released`], which is [`Released`](ReleaseOutcome::Released) only if a quorum keeps them.
-    Keep {
-        /// The acquisition.
-        lease: OperationId,
-        /// Until when.
-        until: Instant,
-    },
     /// End the lease that this acquisition won, but leave its keys to the next holder, which takes them over. Ends with
     /// [`Event::HandedOver`].
     HandOver(OperationId),

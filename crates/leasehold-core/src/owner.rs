@@ -1,8 +1,8 @@
 //! The random value that signs a key.
 
 use crate::hash::{GOLDEN, splitmix};
-use alloc::{string::String, sync::Arc, vec::Vec};
-use core::fmt;
+use alloc::{format, string::String, sync::Arc, vec::Vec};
+use core::{fmt, time::Duration};
 
 /// Fresh randomness from the operating system, drawn by the shell for one operation.
 ///
@@ -76,6 +76,46 @@ impl Owner {
         let label = core::str::from_utf8(rest).ok()?.strip_prefix('.')?;
         let is_ours = digits.iter().all(u8::is_ascii_hexdigit) && !label.is_empty();
         is_ours.then_some(label)
+    }
+
+    /// The mark that work is done until then, time since 1970 in whole milliseconds, by the holder with this owner. Nobody
+    /// [made](OwnerSource) it as an owner: there is a `+` behind the digits.
+    #[must_use]
+    pub fn done(random: &[u8; 20], until: Duration, by: &Self) -> Self {
+        let by = match by.is_usual() {
+            true => by.0.get(DIGITS + 1..).unwrap_or_default(),
+            false => &by.0,
+        };
+        let until = format!("{DONE}{}.", until.as_millis());
+        let mut mark = [&digits(random)[..], until.as_bytes(), by].concat();
+        mark.truncate(Self::LONGEST);
+        Self(mark.into())
+    }
+
+    /// Until when work is done, as time since 1970, if this is the mark that it is.
+    #[must_use]
+    pub fn done_until(&self) -> Option<Duration> {
+        let (until, _) = self.mark()?;
+        Some(Duration::from_millis(until))
+    }
+
+    /// The owner of the holder that has left this mark, if it is one, as far as it tells.
+    #[must_use]
+    pub fn done_by(&self) -> Option<Self> {
+        let (_, by) = self.mark()?;
+        let digits = self.0.get(..DIGITS)?;
+        Some(Self([digits, b".", by].concat().into()))
+    }
+
+    fn mark(&self) -> Option<(u64, &[u8])> {
+        let (digits, rest) = self.0.split_at_checked(DIGITS)?;
+        let mut parts = rest
+            .strip_prefix(DONE.as_bytes())?
+            .splitn(2, |byte| *byte == b'.');
+        let (until, by) = (parts.next()?, parts.next()?);
+        let until = core::str::from_utf8(until).ok()?.parse().ok()?;
+        let is_ours = digits.iter().all(u8::is_ascii_hexdigit);
+        is_ours.then_some((until, by))
     }
 
     /// Whether it is made as the default makes it: of 40 hexadecimal digits, with a dot and anything behind them or without.
@@ -191,6 +231,9 @@ impl fmt::Debug for OwnerSource {
 /// How many digits the default makes of the random bytes.
 pub const DIGITS: usize = 40;
 
+/// What stands behind the digits of a mark, and before the time.
+const DONE: &str = "+done";
+
 /// The default's digits.
 #[must_use]
 pub fn digits(random: &[u8; 20]) -> [u8; DIGITS] {
@@ -229,6 +272,34 @@ mod tests {
         let seed = Seed::new([7; Seed::LENGTH]);
         let owners: BTreeSet<_> = (0..10_000).map(|attempt| seed.sign(attempt)).collect();
         assert_eq!(owners.len(), 10_000);
+    }
+
+    #[test]
+    fn a_mark_tells_until_when_and_by_whom_and_no_owner_is_one() {
+        let until = Duration::from_millis(1_763_971_200_123);
+        let owner = OwnerSource::labelled("db1.4711").owner(&[7; 20]);
+        let owner = owner.expect("a good label");
+        let mark = Owner::done(&[9; 20], until, &owner);
+        assert_eq!(mark.done_until(), Some(until));
+        let by = mark.done_by().expect("it tells");
+        assert_eq!(by.label(), Some("db1.4711"));
+        assert!(!mark.is_usual() && by.is_usual());
+        // Others write what they like, and so do those who label.
+        let text = |text: &str| Owner::from_bytes(text.as_bytes()).expect("short");
+        let foreign = Owner::done(&[9; 20], until, &text("theirs"));
+        assert_eq!(foreign.done_until(), Some(until));
+        assert_eq!(
+            foreign.done_by().and_then(|by| by.label().map(str::len)),
+            Some(6)
+        );
+        let digits = "9f".repeat(20);
+        for no in ["+done", "+done1", "+donex.", ".+done1.", "+done-1.", ""] {
+            let owner = text(&format!("{digits}{no}"));
+            assert_eq!((owner.done_until(), owner.done_by()), (None, None), "{no}");
+        }
+        let long = Owner::done(&[9; 20], until, &text(&"x".repeat(255)));
+        assert_eq!(long.as_bytes().len(), Owner::LONGEST);
+        assert_eq!(long.done_until(), Some(until));
     }
 
     #[test]

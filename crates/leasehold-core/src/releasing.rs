@@ -6,7 +6,7 @@ use crate::{
     node_set::{NodeId, NodeSet},
     outbox::Outbox,
     owner::Owner,
-    quorum::{Quorum, Tally},
+    quorum::Quorum,
     request::{AttemptId, Fault, FaultKind, OperationId, Reply, Vote},
     resource::Resource,
     time::Instant,
@@ -371,15 +371,6 @@ impl Releasing {
         tally.granted().len() >= self.quorum.needed() || tally.answered() == self.quorum.nodes()
     }
 
-    /// Whether keys of ours were there to the end. Keys that are to stay keep nobody out unless a quorum has them.
-    fn is_done(&self, tally: &Tally) -> bool {
-        let kept = tally.granted().without(self.attempt.twins()).len();
-        match self.keep {
-            None => self.has_deleted,
-            Some(_) => kept >= self.quorum.needed(),
-        }
-    }
-
     #[inline(never)]
     fn outcome(&self) -> ReleaseOutcome {
         let tally = self.attempt.round.tally();
@@ -396,7 +387,7 @@ impl Releasing {
             Some((holder, nodes)) if nodes >= self.quorum.needed() => {
                 ReleaseOutcome::TakenByAnother { holder }
             }
-            _ if self.was_in_time && self.is_done(tally) => ReleaseOutcome::Released,
+            _ if self.was_in_time && self.has_deleted => ReleaseOutcome::Released,
             _ => ReleaseOutcome::AlreadyExpired,
         }
     }

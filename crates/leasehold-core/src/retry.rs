@@ -12,7 +12,7 @@ pub struct Retry {
     tries: Option<NonZeroU32>,
     pause: Pause,
     unreachable_for: Option<Duration>,
-    gives_up_kept: bool,
+    done_until: Option<Duration>,
 }
 
 impl Default for Retry {
@@ -22,7 +22,7 @@ impl Default for Retry {
             tries: NonZeroU32::new(32),
             pause: Pause::default(),
             unreachable_for: None,
-            gives_up_kept: false,
+            done_until: None,
         }
     }
 }
@@ -49,19 +49,20 @@ impl Retry {
         }
     }
 
-    /// Give up, whatever tries are left, once a holder that was done has left its keys for longer than a lease lasts.
+    /// Give up, whatever tries are left, once the work that the resource is for is [done](crate::Owner::done_until) until then at
+    /// least: time since 1970.
     #[must_use]
-    pub fn give_up_kept(self) -> Self {
+    pub fn give_up_if_done_until(self, until: Duration) -> Self {
         Self {
-            gives_up_kept: true,
+            done_until: Some(until),
             ..self
         }
     }
 
-    /// Whether to give up because the resource is not held, but kept.
+    /// Until when work must be done that nobody waits to do again; none if nobody asks.
     #[must_use]
-    pub const fn gives_up_kept(&self) -> bool {
-        self.gives_up_kept
+    pub const fn done_until(&self) -> Option<Duration> {
+        self.done_until
     }
 
     /// Whether another try is allowed after `tried` tries.

@@ -209,16 +209,6 @@ impl Timing {
         self.ttl
     }
 
-    /// How long keys live at most while somebody has a lease: those of all who use the nodes, if they agree on a limit; those
-    /// of leases like this one otherwise.
-    #[must_use]
-    pub fn longest_life_of_all(&self) -> Ttl {
-        match self.most < Ttl::LONGEST {
-            true => self.most,
-            false => self.life,
-        }
-    }
-
     /// The TTL set on the keys: longer by the delay after an unclean end, and by the margin for the nodes' clocks.
     #[must_use]
     pub const fn key_ttl(&self) -> Ttl {

@@ -203,8 +203,7 @@ impl World {
         self.trace.tell(now, || {
             format!("c{client}.{slot}     releases op {}", operation.number())
         });
-        let release = self.release_of(client, slot, operation);
-        let id = self.submit(client, release);
+        let id = self.submit(client, Operation::Release(operation));
         let waits = self.rng.coin();
         self.clients[client].slots[slot].state = if waits {
             State::Releasing(id)

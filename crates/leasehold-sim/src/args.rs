@@ -6,7 +6,7 @@ pub(crate) const USAGE: &str = "\
 usage: leasehold-sim --seed N --scenario NAME [--only PROPERTY] [--trace]
        leasehold-sim --seeds COUNT [--lua-seeds COUNT] [--from N] [--scenario NAME|all] [--only PROPERTY]
        leasehold-sim --list
-properties: exclusion, validity, leftovers, loss, tokens, store, guard, kept, progress, waiting, order";
+properties: exclusion, validity, leftovers, loss, tokens, store, guard, progress, waiting, order";
 
 /// What is to be done.
 #[derive(Debug)]

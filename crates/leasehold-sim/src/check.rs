@@ -9,7 +9,6 @@ use leasehold_core::{Instant, OperationId, Send};
 pub(crate) mod detached;
 pub(crate) mod exclusion;
 pub(crate) mod guard;
-pub(crate) mod kept;
 pub(crate) mod leftovers;
 #[cfg(test)]
 mod lone;
@@ -24,7 +23,6 @@ pub(crate) mod waiting;
 use detached::Detached;
 use exclusion::Exclusion;
 use guard::Guard;
-use kept::Kept;
 use loss::Loss;
 use order::Order;
 use progress::Progress;
@@ -57,8 +55,6 @@ pub(crate) enum Property {
     Store,
     /// A node does not vote that has forgotten what may be relied upon.
     Guard,
-    /// What is told as kept is kept by a quorum, after somebody was done with it.
-    Kept,
     /// Operations end, and once the faults are over somebody acquires.
     Progress,
     /// Callers that wait are served in turn, and as soon as there is something to have.
@@ -84,7 +80,6 @@ impl Property {
             ("tokens", Self::Tokens),
             ("store", Self::Store),
             ("guard", Self::Guard),
-            ("kept", Self::Kept),
             ("progress", Self::Progress),
             ("waiting", Self::Waiting),
             ("order", Self::Order),
@@ -112,7 +107,6 @@ pub(crate) struct Checks {
     pub(crate) tokens: Tokens,
     pub(crate) store: Store,
     pub(crate) guard: Guard,
-    pub(crate) kept: Kept,
     pub(crate) waiting: Waiting,
     pub(crate) order: Order,
     pub(crate) detached: Detached,
@@ -128,7 +122,6 @@ impl Checks {
             tokens: Tokens::default(),
             store: Store::default(),
             guard: Guard::new(setting.nodes),
-            kept: Kept::default(),
             waiting: Waiting::default(),
             order: Order::default(),
             detached: Detached::new(setting),
@@ -147,7 +140,6 @@ impl Checks {
         self.exclusion.died(client);
         self.validity.died(client);
         self.loss.died(client);
-        self.kept.died(client);
         self.progress.died(client);
         self.tokens.died(client);
         self.waiting.died(client);

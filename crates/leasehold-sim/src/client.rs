@@ -237,7 +237,6 @@ impl World {
             | Operation::Heartbeat(lease)
             | Operation::HandOver(lease)
             | Operation::Release(lease)
-            | Operation::Keep { lease, .. }
             | Operation::Cancel(lease) => Some(lease),
         };
         let ends_with_an_event =

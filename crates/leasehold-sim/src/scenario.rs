@@ -14,7 +14,6 @@ mod guarded;
 mod lawful;
 #[cfg(feature = "lua")]
 mod lua;
-mod once;
 mod readers;
 mod several;
 mod waiting;
@@ -47,7 +46,6 @@ impl Scenario {
             .chain(&fair::ALL)
             .chain(&several::ALL)
             .chain(&readers::ALL)
-            .chain(&once::ALL)
             .chain(&guarded::ALL)
             .chain(&broken::ALL)
             .chain(&forgetful::ALL)

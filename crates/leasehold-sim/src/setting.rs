@@ -8,7 +8,7 @@ use crate::{
     time::{MICROSECOND, MILLISECOND, SECOND},
     waits::Waits,
 };
-use leasehold_core::{OwnerSource, RenewalPolicy, Retry, owner::digits};
+use leasehold_core::RenewalPolicy;
 
 /// A world without faults, to which a scenario adds its own.
 #[derive(Clone, Debug)]
@@ -117,8 +117,6 @@ pub(crate) struct Habits {
     pub(crate) reads: Ppm,
     /// How many of those who hand a name over leave a share of it.
     pub(crate) downgrades: Ppm,
-    /// How many of those who release are done, and let nobody have it for a while.
-    pub(crate) keeps: Ppm,
     /// How often a holder reports progress, if anybody wants to know.
     pub(crate) heartbeats: Ppm,
     pub(crate) cancels: Ppm,
@@ -199,22 +197,6 @@ impl Crash {
 }
 
 impl Habits {
-    /// Those who may find others done do not wait for these.
-    pub(crate) fn retry(&self, retry: Retry) -> Retry {
-        match self.keeps {
-            0 => retry,
-            _ => retry.give_up_kept(),
-        }
-    }
-
-    /// Owners with this behind them, which tell to whom they belong.
-    pub(crate) fn owners(&self, label: [u8; 6]) -> OwnerSource {
-        match self.keeps {
-            0 => OwnerSource::new(move |random| [&random[..], &label].concat()),
-            _ => OwnerSource::new(move |random| [&digits(random)[..], b".", &label].concat()),
-        }
-    }
-
     /// Those of a calm world.
     fn draw(rng: &mut Rng, ttl_ns: u64) -> Self {
         Self {
@@ -228,7 +210,6 @@ impl Habits {
             several: 0,
             reads: 0,
             downgrades: 0,
-            keeps: 0,
             heartbeats: 0,
             cancels: rng.pick(&[0, 50_000]),
             patience: rng.pick(&[0, 300_000]),
@@ -355,16 +336,7 @@ impl Setting {
         let kept_ns = self.policy.least_hold.map_or(0, |least| {
             u64::try_from(least.as_nanos()).expect("a few seconds")
         });
-        let kept_ns = match self.habits.keeps {
-            0 => kept_ns,
-            _ => kept_ns.max(self.longest_keep_ns()),
-        };
         (self.ttl_ns * most + self.delay_ns + self.step_margin_ns).max(kept_ns)
-    }
-
-    /// For how long somebody who is done lets nobody have it.
-    pub(crate) const fn longest_keep_ns(&self) -> u64 {
-        self.ttl_ns * 3
     }
 
     /// After how long a key set now is gone, by true time, whatever its node's clock does.
@@ -397,7 +369,7 @@ impl Setting {
 
     /// Whether keys stay on purpose when their owner has let go.
     pub(crate) const fn keeps_keys(&self) -> bool {
-        self.delay_ns > 0 || self.policy.least_hold.is_some() || self.habits.keeps > 0
+        self.delay_ns > 0 || self.policy.least_hold.is_some()
     }
 
     /// Whether a client can take back all that it set: it hears of every grant, however late, and its

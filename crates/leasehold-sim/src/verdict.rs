@@ -10,8 +10,7 @@ use crate::{
     world::World,
 };
 use leasehold_core::{
-    Ended, Event as Told, Instant, Lease, LeaseChange, OperationId, ReleaseOutcome, Request,
-    Resource,
+    Event as Told, Instant, Lease, LeaseChange, OperationId, ReleaseOutcome, Request, Resource,
 };
 use std::time::Duration;
 
@@ -30,7 +29,6 @@ impl World {
             let in_turn = self.checks.waiting.has_turn(client, operation);
             self.note(in_turn);
         }
-        let wanted = self.checks.waiting.wanted(client, operation).cloned();
         self.checks.waiting.ended(client, operation);
         match told {
             Told::Acquired(lease) => {
@@ -45,11 +43,7 @@ impl World {
                 self.check_backing(client, operation);
                 self.check_order(client, operation, &lease.resource);
             }
-            Told::NotAcquired(failure) => {
-                if let (Ended::Kept, Some(resource)) = (failure.ended, wanted) {
-                    let done = self.checks.kept.told(&resource);
-                    self.note(done);
-                }
+            Told::NotAcquired(_) => {
                 self.checks.order.forget(client, operation);
                 self.checks.tokens.forget(client, operation);
                 self.checks.validity.forget(client, operation);
@@ -204,15 +198,6 @@ impl World {
     }
 
     fn check_release(&mut self, client: usize, acquisition: OperationId, outcome: &ReleaseOutcome) {
-        if *outcome == ReleaseOutcome::Released {
-            let (operation, needed) = (acquisition, self.setting.needed());
-            let holder = Holder { client, operation };
-            let kept = self
-                .checks
-                .kept
-                .released(holder, self.now, &self.nodes, needed);
-            self.note(kept);
-        }
         // On a lawless network the first request may land after the release.
         if !self.network.law.lawless
             && !self.setting.has(Kind::Reroute)

@@ -23,8 +23,8 @@ use crate::{
     trace::Trace,
 };
 use leasehold_core::{
-    Drift, Identity, LockConfig, NodeSet, Owner, Pause, Quorum, Request, Resource, Retry, Timing,
-    Ttl, Vote,
+    Drift, Identity, LockConfig, NodeSet, Owner, OwnerSource, Pause, Quorum, Request, Resource,
+    Retry, Timing, Ttl, Vote,
     quarantine::{Disk, Quarantine},
 };
 use std::{num::NonZeroU32, rc::Rc, sync::Arc, time::Duration};
@@ -169,12 +169,10 @@ impl World {
             });
         Arc::new(LockConfig {
             timing: timing.expect("margins and delays are small"),
-            retry: self.setting.habits.retry(
-                Retry::default()
-                    .with_tries(self.setting.tries.and_then(NonZeroU32::new))
-                    .with_pause(pause),
-            ),
-            owners: self.setting.habits.owners(label),
+            retry: Retry::default()
+                .with_tries(self.setting.tries.and_then(NonZeroU32::new))
+                .with_pause(pause),
+            owners: OwnerSource::new(move |random| [&random[..], &label].concat()),
             policy: self.setting.policy.clone(),
             is_fenced: self.setting.is_fenced,
             queues: self.setting.waits.queues(client),

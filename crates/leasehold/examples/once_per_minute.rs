@@ -7,7 +7,7 @@
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
-use leasehold::{AcquireError, LockManager, LockOptions, blocking::OncePer};
+use leasehold::{AcquireError, LockManager, blocking::OncePer};
 use std::{env, error::Error, time::Duration};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -19,11 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         builder.nodes(nodes).build()?
     };
     let manager = manager.blocking();
-    // A key that lives longer than any lease tells that the work was done, so leases are short where periods are.
-    let options = LockOptions::new().ttl(Duration::from_secs(2));
-    let minutely = manager
-        .mutex_with("report", options)?
-        .once_per(Duration::from_secs(60))?;
+    let minutely = manager.mutex("report")?.once_per(Duration::from_secs(60))?;
     for line in workers(&minutely, &[Err("the disk is full"), Ok(()), Ok(())])? {
         println!("{line}");
     }
@@ -70,7 +66,7 @@ mod tests {
         assert_eq!(said[0], "failed: no");
         assert!(said[1].starts_with("done, as "), "{said:?}");
         assert!(
-            said[2].starts_with("lock \"report\": done in this period, by pid "),
+            said[2].starts_with("lock \"report\": done in this period by pid "),
             "{said:?}"
         );
     }

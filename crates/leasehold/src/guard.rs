@@ -3,7 +3,7 @@
 use crate::{
     deadline::Deadlines,
     error::{ExtendError, LeaseLost},
-    handle::{Handle, HeldLease},
+    handle::HeldLease,
     mode::{Fenced, Mode},
     outcome::ReleaseOutcome,
     state::LeaseState,
@@ -84,10 +84,6 @@ impl<M: Mode> LeaseGuard<M> {
     /// Until when the lease was valid when it was won.
     pub(crate) const fn won_until(&self) -> Instant {
         self.held.lease().valid_until
-    }
-
-    pub(crate) const fn handle(&self) -> &Handle {
-        self.held.handle()
     }
 
     pub(crate) fn into_held(self) -> HeldLease {
@@ -303,13 +299,6 @@ impl<M: Mode> LeaseGuard<M> {
     pub async fn release(self) -> ReleaseOutcome {
         let mut held = self.held;
         let outcome = held.release().await;
-        ReleaseOutcome::from_core(outcome, held.handle().nodes())
-    }
-
-    /// Ends the lease, but leaves its keys until then: nobody has the lock before. Otherwise as [`release`](Self::release).
-    pub(crate) async fn keep(self, until: Instant) -> ReleaseOutcome {
-        let mut held = self.held;
-        let outcome = held.keep(until).await;
         ReleaseOutcome::from_core(outcome, held.handle().nodes())
     }
 

@@ -92,10 +92,6 @@ pub(crate) enum Command {
         answer: Promise<ReleaseOutcome>,
     },
     Release(OperationId),
-    Keep {
-        lease: OperationId,
-        until: Instant,
-    },
     LookOut(Onlooker),
     ShutDown(Promise<usize>),
 }
@@ -450,20 +446,9 @@ impl HeldLease {
     /// Releases, and waits for the outcome; none means that there is no shell any more. A caller that asks again waits for
     /// the same outcome, or is told it again.
     pub(crate) async fn release(&mut self) -> Option<ReleaseOutcome> {
-        let release = Command::Release(self.id());
-        self.give_back(release).await
-    }
-
-    /// The same, but nobody has the lock before then.
-    pub(crate) async fn keep(&mut self, until: Instant) -> Option<ReleaseOutcome> {
-        let lease = self.id();
-        self.give_back(Command::Keep { lease, until }).await
-    }
-
-    async fn give_back(&mut self, how: Command) -> Option<ReleaseOutcome> {
         if !self.released {
             self.let_go();
-            self.handle.post(how);
+            self.handle.post(Command::Release(self.id()));
         }
         // In a child that was forked nobody answers: the shell of this memory is turned by no thread.
         if self.outcome.is_none() && !self.handle.is_inherited() {

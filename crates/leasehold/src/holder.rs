@@ -66,9 +66,12 @@ impl Holder {
     /// The longest label beside host and process, in bytes.
     pub const LONGEST_LABEL: usize = 64;
 
-    /// The holder that signs with this owner.
+    /// The holder that signs with this owner, or has left this [mark](Owner::done_until) of work that is done.
     #[must_use]
     pub fn of(owner: &Owner) -> Self {
+        if let Some(by) = owner.done_by() {
+            return Self::of(&by);
+        }
         Self::process(owner.as_bytes())
             .or_else(|| Self::named(owner))
             .or_else(|| Self::nameless(owner))

@@ -9,7 +9,8 @@ use crate::{
     trace,
 };
 use leasehold_core::{
-    AcquireFailure, AcquireRequest, Cause, Ended, LockConfig, Owner, Resource, Timing,
+    AcquireFailure, AcquireRequest, AutoRenewal, Cause, Drift, Ended, LockConfig, Owner,
+    OwnerSource, RenewalPolicy, Resource, Timing, Ttl,
 };
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 
@@ -179,10 +180,46 @@ impl<M: Mode> Mutex<M> {
             .await
     }
 
-    /// The same lock for those who want to know whether the work is done.
-    pub(crate) fn giving_up_if_done(&self) -> Self {
+    /// The same lock for those who do not wait if the work is done until then.
+    pub(crate) fn unless_done(&self, until: Duration) -> Self {
         let (handle, resource) = (self.handle.clone(), self.resource.clone());
-        Self::new(handle, resource, Arc::new(self.options.giving_up_kept()))
+        Self::new(handle, resource, Arc::new(self.options.unless_done(until)))
+    }
+
+    /// Takes the keys of this owner over, whose lease is out of hand, and leaves them there for so long, signed by another.
+    ///
+    /// # Errors
+    /// If no quorum carries them.
+    pub(crate) async fn leave_signed(
+        &self,
+        from: Owner,
+        signs: impl Fn(&[u8; 20]) -> Owner + Send + Sync + 'static,
+        span: Duration,
+    ) -> Result<(), AcquireError> {
+        let before = self.options.lock_config();
+        let node_limit = before.timing.node_limit();
+        let timing = Timing::new(Ttl::at_least(span), Drift::DEFAULT, Some(node_limit));
+        let config = LockConfig {
+            timing: timing.unwrap_or(before.timing),
+            owners: OwnerSource::new(move |random| signs(random).as_bytes().to_vec()),
+            policy: RenewalPolicy {
+                renewal: AutoRenewal::Off,
+                ..RenewalPolicy::default()
+            },
+            // Those who wait here wait for this.
+            queues: false,
+            is_fair: false,
+            ..LockConfig::clone(self.options.once())
+        };
+        let guard = self
+            .acquire_with(&Arc::new(config), Some(from), None)
+            .await?;
+        match guard.into_detached().await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(AcquireError::ShutDown {
+                resource: self.resource.clone(),
+            }),
+        }
     }
 
     pub(crate) const fn handle(&self) -> &Handle {
@@ -273,7 +310,7 @@ impl<M: Mode> Mutex<M> {
         let resource = self.resource.clone();
         let last = self.reason(cause, attempts, waited);
         match ended {
-            Ended::Kept => match last {
+            Ended::Done => match last {
                 AcquireError::Held(held) => AcquireError::AlreadyDone(held),
                 other => other,
             },

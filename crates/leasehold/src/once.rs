@@ -5,9 +5,9 @@ use crate::{
     guard::LeaseGuard,
     mutex::Mutex,
     options::LockOptions,
-    outcome::ReleaseOutcome,
+    state::LeaseState,
 };
-use leasehold_core::{Resource, Timing, Ttl};
+use leasehold_core::{Instant, Owner, Resource, Ttl};
 use std::{
     ops::Deref,
     time::{Duration, SystemTime},
@@ -15,34 +15,32 @@ use std::{
 
 /// A lock whose holder says at the end that its work is done, and then nobody has it again in the same period.
 ///
-/// Made by [`Mutex::once_per`]. Who [begins](Self::begin) holds the lock like any other: nobody else does the work at the
-/// same time. [`OnceGuard::done`] keeps the lock until the period ends, so that those who come later in this period are told
-/// [`AlreadyDone`](AcquireError::AlreadyDone). A holder that fails drops its guard, and the next may try in the same period.
+/// Made by [`Mutex::once_per`]. A caller that [begins](Self::begin) holds the lock like any other: nobody else does the work at
+/// the same time. [`OnceGuard::done`] leaves a mark in the lock's keys until the period ends, and callers that come later in this
+/// period are told [`AlreadyDone`](AcquireError::AlreadyDone). A holder that fails drops its guard, and the next caller may try
+/// in the same period.
 ///
 /// # Periods
 /// Time is cut into periods of equal length that begin at midnight UTC of 1 January 1970, or [later](Self::starting): with an
 /// hour, one begins on every full hour, whenever the work was begun in the period before. So a job that is started hourly
-/// runs every hour, also if it was started 0.8 s late the last time. Which period it is, the clock of the machine says that
-/// wins the lock; it is read when the lock is won.
+/// runs every hour, also if it was started 0.8 s late the last time. A caller is in the period that its machine's wall clock
+/// shows when it wins the lock.
 ///
 /// * Work that is started shortly before a period ends may be done twice, by two machines whose clocks disagree on the
 ///   period. Let periods begin shortly before the work is started.
+/// * A mark of the period before, left by a machine whose clock is behind, is waited for if it ends within five seconds.
 /// * Work that takes until after the period's end frees the lock when it is done.
-/// * In the last [`max_ttl`](crate::ManagerBuilder::max_ttl) of a period, 30 s by default, work that was done looks like work
-///   that is being done: callers wait, or are told [`Held`](AcquireError::Held).
-///
-/// * Where no such limit is agreed upon (without a [restart guard](crate::RestartGuard::Off), and in memory), a key that lives
-///   longer than a lease of the caller's TTL tells that the work was done: all who do it must use one TTL.
 ///
 /// # What it survives
-/// The lock is kept in the nodes' keys, by a quorum. Fewer nodes than that may fail, and those that come back empty count as
-/// failed. If a quorum of the nodes forgets its keys, the work may be done again in that period, after the time in which
-/// such nodes do not vote ([`RestartGuard`](crate::RestartGuard)): nodes that write their data to a disk do not forget. A
-/// holder that dies after its work and before [`done`](OnceGuard::done) has told nobody, so the work is done again when its
-/// lease has ended: it is done at least once, and never twice at the same time. In the store of one machine, and in memory, the
-/// lock ends with the process.
+/// A quorum of nodes carries the mark. Fewer nodes than that may fail, and those that come back empty count as failed. If a
+/// quorum of the nodes forgets its keys, the work may be done again in that period, after the time in which such nodes do not
+/// vote ([`RestartGuard`](crate::RestartGuard)): nodes that write their data to a disk do not forget. A holder that dies after
+/// its work and before [`done`](OnceGuard::done) has told nobody, so the work is done again when its lease has ended: it is
+/// done at least once, and never twice at the same time. In the store of one machine, and in memory, the mark ends with the
+/// process.
 ///
-/// All who do the work must use one period, and locks of the same name that have none are kept out as well.
+/// All who do the work must use one period. Other callers that lock the name are kept out by the mark as well, as by a holder
+/// that does not release it before the period ends.
 ///
 /// # Examples
 /// ```
@@ -65,8 +63,6 @@ use std::{
 /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 /// ```
 ///
-/// # Source
-/// The name is locked, extended and kept by Redlock as any other.
 #[derive(Clone, Debug)]
 pub struct OncePer {
     mutex: Mutex,
@@ -81,10 +77,11 @@ pub struct OncePer {
 #[must_use = "dropping the guard releases the lock"]
 pub struct OnceGuard {
     guard: LeaseGuard,
-    periods: Periods,
-    timing: Timing,
+    mutex: Mutex,
     /// When this period ends, as time since 1970.
     ends: Duration,
+    /// The same by the clock of leases.
+    over_at: Instant,
 }
 
 /// How time is cut into periods.
@@ -101,7 +98,8 @@ impl Periods {
         let length = self.length.as_nanos().max(1);
         let since = now.as_nanos() + length - self.offset.as_nanos();
         let end = (since / length + 1) * length + self.offset.as_nanos() - length;
-        u64::try_from(end).map_or(Duration::MAX, Duration::from_nanos)
+        // Marks tell milliseconds.
+        u64::try_from(end / 1_000_000).map_or(Duration::MAX, Duration::from_millis)
     }
 }
 
@@ -109,10 +107,8 @@ impl Mutex {
     /// The same lock for work that is to be done once in each period of this length: 1 s to 30 days. Sends nothing. See
     /// [`OncePer`].
     ///
-    /// Only with fencing tokens: without scripts a key that is kept cannot be told from one that is held.
-    ///
     /// # Errors
-    /// [`ConfigError::Period`] if the period is too short or too long.
+    /// [`ConfigError::Period`] if the period is too short or too long, [`ConfigError::OnceTogether`] for several names.
     pub fn once_per(&self, period: Duration) -> Result<OncePer, ConfigError> {
         let periods = Periods {
             length: period,
@@ -121,7 +117,10 @@ impl Mutex {
         if !(SHORTEST..=Ttl::LONGEST.as_duration()).contains(&period) {
             return Err(ConfigError::Period { period });
         }
-        let mutex = self.giving_up_if_done();
+        if self.resource().is_several() {
+            return Err(ConfigError::OnceTogether);
+        }
+        let mutex = self.clone();
         Ok(OncePer { mutex, periods })
     }
 }
@@ -171,13 +170,13 @@ impl OncePer {
         &self,
         change: impl FnOnce(LockOptions) -> LockOptions,
     ) -> Result<Self, ConfigError> {
-        let mutex = self.mutex.with(change)?.giving_up_if_done();
+        let mutex = self.mutex.with(change)?;
         let periods = self.periods;
         Ok(Self { mutex, periods })
     }
 
     /// Waits until nobody does the work, and gives up after about five seconds: when the tries of its options are used up. If
-    /// another one does it meanwhile and is [done](OnceGuard::done), this is told within about a second.
+    /// another one does it meanwhile and is [done](OnceGuard::done), the nodes tell.
     ///
     /// # Errors
     /// [`AlreadyDone`](AcquireError::AlreadyDone) if the work was done in this period, and else as
@@ -186,7 +185,8 @@ impl OncePer {
     /// # Cancel safety
     /// As [`Mutex::acquire`](crate::Mutex::acquire).
     pub async fn begin(&self) -> Result<OnceGuard, AcquireError> {
-        self.mutex.acquire().await.map(|guard| self.won(guard))
+        let (mutex, _) = self.now();
+        mutex.acquire().await.map(|guard| self.won(guard))
     }
 
     /// Makes one attempt. It waits for the nodes' answers, for their time limit at most.
@@ -197,7 +197,17 @@ impl OncePer {
     /// # Cancel safety
     /// As [`begin`](Self::begin).
     pub async fn try_begin(&self) -> Result<OnceGuard, AcquireError> {
-        self.mutex.try_acquire().await.map(|guard| self.won(guard))
+        let (mutex, ends) = self.now();
+        let guard = match mutex.try_acquire().await {
+            // By a clock that is behind ours, the period before is not over yet.
+            Err(error) if let Some(left) = leftover(&error, ends) => {
+                mutex
+                    .acquire_within(left.saturating_add(mutex.node_limit()))
+                    .await
+            }
+            other => other,
+        };
+        guard.map(|guard| self.won(guard))
     }
 
     /// Waits until nobody does the work, for `patience` at most. No patience at all means one attempt.
@@ -208,18 +218,41 @@ impl OncePer {
     /// # Cancel safety
     /// As [`begin`](Self::begin).
     pub async fn begin_within(&self, patience: Duration) -> Result<OnceGuard, AcquireError> {
-        let guard = self.mutex.acquire_within(patience).await;
+        if patience.is_zero() {
+            return self.try_begin().await;
+        }
+        let (mutex, _) = self.now();
+        let guard = mutex.acquire_within(patience).await;
         guard.map(|guard| self.won(guard))
     }
 
+    /// The lock for somebody who wants to do the work of the period in which it is now, and when that ends.
+    fn now(&self) -> (Mutex, Duration) {
+        let ends = self.periods.end(self.mutex.handle().clock().wall());
+        (self.mutex.unless_done(ends), ends)
+    }
+
     fn won(&self, guard: LeaseGuard) -> OnceGuard {
+        let clock = self.mutex.handle().clock();
+        let wall = clock.wall();
+        let ends = self.periods.end(wall);
         OnceGuard {
-            ends: self.periods.end(self.mutex.handle().clock().wall()),
-            periods: self.periods,
-            timing: self.mutex.timing(),
+            ends,
+            over_at: clock.now().saturating_add(ends.saturating_sub(wall)),
+            mutex: self.mutex.clone(),
             guard,
         }
     }
+}
+
+/// How long the work of the period before keeps the lock, if that is what keeps it and it is not long.
+fn leftover(error: &AcquireError, ends: Duration) -> Option<Duration> {
+    let AcquireError::Held(held) = error else {
+        return None;
+    };
+    let until = held.holder.as_ref()?.done_until()?;
+    held.remaining
+        .filter(|left| until < ends && *left <= LONGEST_LEFTOVER)
 }
 
 impl OnceGuard {
@@ -232,40 +265,46 @@ impl OnceGuard {
 
     /// Says that the work of this period is done: nobody has the lock again before the next one begins.
     ///
-    /// Waits until a quorum keeps it, for the nodes' time limit at most. The others are told in the background.
+    /// Waits until a quorum keeps it, for the nodes' time limit at most. If the period is over by now, it is a release.
     ///
     /// # Errors
-    /// [`NotKept`] if the lease was over before, or too few nodes answered: then the work may be done again in this period.
+    /// [`NotKept`] if the lease was lost, or too few nodes answered: then the work may be done again in this period.
     ///
     /// # Cancel safety
-    /// If the future is dropped before it was polled, the lock is freed; after that the nodes are told in the background.
+    /// If the future is dropped before it is ready, the work may be done again in this period: the lock is free, at the latest
+    /// when its TTL is over.
     ///
     /// # Source
-    /// Arguments [S3](crate::safety#s3) and [S5](crate::safety#s5): each node gives its key another end in the step in which it
-    /// compares the owner.
+    /// As with [`hand_over`](LeaseGuard::hand_over), in one process: arguments [S3](crate::safety#s3) and
+    /// [S8](crate::safety#s8). The keys get another owner in one step, which nobody else has, and by which all can tell that the
+    /// work is done.
     pub async fn done(self) -> Result<(), NotKept> {
-        let (resource, owner) = (self.resource().clone(), self.owner().clone());
-        let (handle, timing) = (self.guard.handle().clone(), self.timing);
-        // A clock that was set back keeps nothing for longer than a period.
-        let clock = handle.clock();
-        let left = self.ends.saturating_sub(clock.wall());
-        let release = match left.min(self.periods.length) {
-            Duration::ZERO => self.guard.release().await,
-            left => {
-                let until = clock.now().saturating_add(left);
-                self.guard.keep(until).await
-            }
-        };
-        match release {
-            ReleaseOutcome::Released => Ok(()),
-            // They are told in the background, and may yet be a quorum.
-            ReleaseOutcome::Unknown { .. } => Err(NotKept { resource, release }),
-            // What a few nodes keep would only be in the way.
-            _ => {
-                handle.evict_later(resource.clone(), owner, timing);
-                Err(NotKept { resource, release })
-            }
+        let Self {
+            guard,
+            mutex,
+            ends,
+            over_at,
+        } = self;
+        let (handle, timing) = (mutex.handle(), mutex.timing());
+        let left = over_at.saturating_since(handle.clock().now());
+        if left < SHORTEST_MARK {
+            return match guard.state() {
+                LeaseState::Lost(lost) => Err(NotKept::Lost(lost)),
+                _ => {
+                    drop(guard.release().await);
+                    Ok(())
+                }
+            };
         }
+        let owner = guard.into_detached().await.map_err(NotKept::Lost)?;
+        let by = owner.clone();
+        let mark = move |random: &[u8; 20]| Owner::done(random, ends, &by);
+        let left = mutex.leave_signed(owner.clone(), mark, left).await;
+        left.map_err(|error| {
+            // What it has left on a few nodes would only be in the way.
+            handle.evict_later(mutex.resource().clone(), owner, timing);
+            NotKept::Failed(error)
+        })
     }
 
     /// The lease that it is, for work that is done as often as anybody likes.
@@ -283,6 +322,12 @@ impl Deref for OnceGuard {
 }
 
 const SHORTEST: Duration = Duration::from_secs(1);
+
+/// What is left of a period is not worth a mark.
+const SHORTEST_MARK: Duration = Duration::from_millis(10);
+
+/// By how much clocks that are set differ at most.
+const LONGEST_LEFTOVER: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {

@@ -274,9 +274,6 @@ impl Shell {
                 self.submit_for(now, operation, Underway::Extend(answer));
             }
             Command::Release(lease) => self.let_go(now, lease, Operation::Release(lease)),
-            Command::Keep { lease, until } => {
-                self.let_go(now, lease, Operation::Keep { lease, until });
-            }
             Command::LookOut(onlooker) => self.look_out(onlooker),
             Command::ShutDown(answer) => self.shut_down(now, answer),
         }
@@ -317,11 +314,7 @@ impl Shell {
             self.pending.remove(&lease);
         }
         // Nobody waits: neither for the outcome, nor for the text of a lease that is handed over.
-        let end = match end {
-            Operation::HandOver(lease) => Operation::Release(lease),
-            end => end,
-        };
-        self.submit(now, end);
+        self.submit(now, Operation::Release(lease));
     }
 
     fn submit_for(&mut self, now: Instant, operation: Operation, pending: Underway) {

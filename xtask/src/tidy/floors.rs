@@ -239,7 +239,7 @@ const LIBRARY: [&[&str]; 15] = [
     &["mutex", "semaphore", "multi"],
     &["manager"],
     &["detached", "hand_over", "inspection", "work"],
-    &["builder", "election", "rwlock"],
+    &["builder", "election", "once", "rwlock"],
     &["blocking", "config", "operate", "testing"],
 ];
 

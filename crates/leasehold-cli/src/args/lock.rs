@@ -69,9 +69,9 @@ pub(crate) struct ShareFlag {
 pub(crate) struct OnceFlags {
     /// Run the command at most once in each period of this length, on whichever machine: 1h, 1d
     ///
-    /// If the command exits with 0, the lock is kept until the period ends, and all who come before that exit with 0
-    /// without running it. If it fails, the lock is free, and the next may try in the same period. Periods begin at midnight
-    /// UTC: with 1h on every full hour, however late the command was started in the hour before.
+    /// If the command exits with 0, the servers keep a mark until the period ends, and every run before that exits with 0
+    /// without running it. If it fails, the lock is free, and the next run may try in the same period. Periods begin at
+    /// midnight UTC: with 1h on every full hour, however late the command was started in the hour before.
     #[arg(long, value_name = "DURATION", value_parser = values::period, conflicts_with_all = ["shared", "min_hold"])]
     pub(crate) once_per: Option<Duration>,
 

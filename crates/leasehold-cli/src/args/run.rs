@@ -112,7 +112,10 @@ Several names, 64 at most, have one lease, one owner and one fencing token, and 
 `leasehold status` and `list` show each with the same owner. They are had when all are free at the same time: whoever wants \
 many that others want too may wait long, and nobody can stand in line (--fair) for them.
 
-With --once-per, a command that ends with 0 is not run again before the period has ended; its lock is kept on the servers until then. leasehold waits while another machine runs it, and ends with 0 when that has succeeded. If leasehold dies after the command and before the servers know, or if most servers lose their data, the command is run again. On machines whose clocks disagree on the period it may run in both: let no job start just before a period ends (--period-offset).
+With --once-per, a command that ends with 0 is not run again before the period has ended: the servers keep a mark until \
+then. leasehold waits while another machine runs it, and ends with 0 when that has succeeded. If leasehold dies after the \
+command and before the servers know, or if most servers lose their data, the command is run again. On machines whose \
+clocks disagree on the period it may run in both: let no job start just before a period ends (--period-offset).
 
 A resource that remembers the largest fencing token and refuses smaller ones is safe even from a command that runs on \
 without the lock.

@@ -56,10 +56,7 @@ async fn campaign(
             let term = guard.token().expect("a leader's lease is a writer's");
             output::talk(format_args!("leading {resource}: term {term}"));
         }
-        match supervised_run
-            .serve(guard, manager.clock(), signals)
-            .await?
-        {
+        match supervised_run.serve(guard, manager, signals).await? {
             Ended::Free(exit) => return Ok(exit),
             Ended::Lost(why, _) if arguments.once => {
                 return Err(Failure::new(exit_code::LEASE_LOST, why));

@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
         ..
     } = arguments;
     let nodes = Nodes::choose(lock.place.nodes.as_ref())?;
-    lock::outlives(*once, &nodes)?;
+    lock::outlives(*once, lock.resource(), &nodes)?;
     let supervised_run = SupervisedRun::new(&nodes, lock, span, loss, command)?;
     let manager = lock::manager_of_share(share, lock, &nodes)?;
     lock::runtime()?.block_on(under_lock(&manager, &nodes, arguments, &supervised_run))
@@ -52,10 +52,7 @@ async fn under_lock(
         Ok(guard) => guard,
         Err(end) => return end,
     };
-    match supervised_run
-        .serve(guard, manager.clock(), &mut signals)
-        .await?
-    {
+    match supervised_run.serve(guard, manager, &mut signals).await? {
         Ended::Free(exit) => Ok(exit),
         Ended::Lost(why, _) => Err(Failure::new(exit_code::LEASE_LOST, why)),
     }

@@ -51,7 +51,14 @@ impl Shell {
             &format!("exec {} \"$@\"", env!("CARGO_BIN_EXE_leasehold")),
         );
         this.script("bin/make", "echo made $1");
-        for name in ["backup", "rebuild", "scheduler", "search", "transfer"] {
+        for name in [
+            "backup",
+            "rebuild",
+            "report",
+            "scheduler",
+            "search",
+            "transfer",
+        ] {
             this.script(name, &format!("echo {name} ran"));
         }
         this
@@ -108,6 +115,7 @@ fn the_examples_of_run_run_as_they_stand_in_its_help() {
     let examples = examples("run");
     let ends = [
         "backup ran\n",
+        "report ran\n",
         "backup ran\n",
         "backup ran\n",
         "transfer ran\n",

@@ -8,6 +8,8 @@ use std::{fs, time::SystemTime};
 struct Place {
     user: User,
     servers: ServerSet,
+    /// How much later than the hours the periods begin.
+    offset: String,
 }
 
 impl Place {
@@ -16,12 +18,12 @@ impl Place {
         Self {
             user: User::new(),
             servers: ServerSet::start(5).expect("they start"),
+            offset: offset(),
         }
     }
 
     fn run(&self, words: &[&str]) -> Test {
-        let offset = offset();
-        let flags = ["run", "--once-per", "1h", "--period-offset", &offset];
+        let flags = ["run", "--once-per", "1h", "--period-offset", &self.offset];
         let run = self.user.run(&[&flags, words].concat());
         run.env("LEASEHOLD_NODES", self.servers.nodes())
     }
@@ -61,7 +63,7 @@ fn a_command_that_succeeds_is_not_run_again_and_one_that_fails_is() {
             false => seen.assert_says(
                 0,
                 &[
-                    "leasehold: \"job\": done in this period, by pid ",
+                    "leasehold: \"job\": done in this period by pid ",
                     "; the next one begins in ",
                 ],
             ),
@@ -70,7 +72,16 @@ fn a_command_that_succeeds_is_not_run_again_and_one_that_fails_is() {
     // Others are kept out as well, and are told for how long.
     let seen = place.user.run(&["run", "-n", "job", "--", "true"]);
     let seen = seen.env("LEASEHOLD_NODES", place.servers.nodes()).end();
-    seen.assert_says(121, &["leasehold: cannot lock \"job\": held by pid "]);
+    let told = "leasehold: cannot lock \"job\": kept, since its work was done by pid ";
+    seen.assert_says(121, &[told]);
+    let seen = place.user.run(&["status", "job"]);
+    let seen = seen.env("LEASEHOLD_NODES", place.servers.nodes()).end();
+    for part in [
+        "\"job\" is kept, since its work was done by pid ",
+        ", until the next period\n",
+    ] {
+        assert!(seen.stdout.contains(part), "{seen:?}");
+    }
     assert_eq!(place.runs(), 2);
 }
 
@@ -90,7 +101,7 @@ fn who_waits_while_it_runs_does_not_run_it_again() {
     assert_eq!(first.end().code, 0);
     second
         .end()
-        .assert_says(0, &["leasehold: \"job\": done in this period, by pid "]);
+        .assert_says(0, &["leasehold: \"job\": done in this period by pid "]);
 }
 
 #[test]
@@ -99,6 +110,46 @@ fn a_command_that_is_ended_by_a_signal_has_not_succeeded() {
     let ended = place.run(&["job", "--", "sh", "-c", "kill -TERM $$"]).end();
     assert_ne!(ended.code, 0);
     assert_eq!((place.tries(0).code, place.runs()), (0, 1));
+}
+
+#[test]
+fn however_a_run_waits_it_is_told_that_the_command_was_run() {
+    let place = Place::new();
+    assert_eq!(place.tries(0).code, 0);
+    for flags in [
+        &["-n"][..],
+        &["-w", "10s"],
+        &["-n", "-E", "9"],
+        &["--fair"],
+        &["-v"],
+    ] {
+        let seen = place.run(&[flags, &["job", "--", "false"]].concat()).end();
+        seen.assert_says(0, &["\"job\": done in this period by pid "]);
+    }
+    // What the command left behind may ask again.
+    let inner = env!("CARGO_BIN_EXE_leasehold");
+    let offset = &place.offset;
+    let once = format!("{inner} run --once-per 1h --period-offset {offset} other -- true");
+    let script = format!("{once} && {inner} run -n other -- true");
+    let seen = place.run(&["third", "--", "sh", "-c", &script]).end();
+    seen.assert_says(
+        121,
+        &["cannot lock \"other\": kept, since its work was done by pid "],
+    );
+}
+
+#[test]
+fn too_few_servers_that_know_of_it_are_told() {
+    let place = Place::new();
+    let words = ["job", "--", "sh", "-c", "echo in; read line; true"];
+    let mut run = place.run(&words).keeping_stdin();
+    assert_eq!(run.line(), "in");
+    for server in &place.servers[..3] {
+        server.kill().expect("it runs");
+    }
+    run.close_stdin();
+    let told = "leasehold: warning: the work is done, and may be done again in this period: lock \"job\": ";
+    run.end().assert_says(0, &[told]);
 }
 
 #[test]
@@ -116,6 +167,15 @@ fn what_cannot_be_kept_is_refused_before_anything_is_run() {
             .end();
         seen.assert_says(2, &[told]);
     }
+    let words = ["run", "--once-per", "1h", "a", "b", "--", "true"];
+    let seen = user
+        .run(&words)
+        .env("LEASEHOLD_NODES", "redis://127.0.0.1:1")
+        .end();
+    seen.assert_says(
+        2,
+        &["several names are locked together cannot be done once"],
+    );
     let words = ["run", "--period-offset", "1h", "job", "--", "true"];
     user.run(&words).end().assert_says(2, &["--once-per"]);
     let words = ["run", "--shared", "--once-per", "1h", "job", "--", "true"];

@@ -23,8 +23,7 @@ impl Acquisition {
             rest.called = Some((now, Ask::All));
         }
         let some = !round.tally().granted().is_empty();
-        let most = self.config.timing.longest_life_of_all();
-        let is_kept = self.config.retry.gives_up_kept() && failure::is_kept(round.refusals(), most);
+        let is_done = self.is_done(&round);
         let cause = Cause::of_lost(self.quorum, round);
         let cause = if cause.is_silence(self.quorum) {
             self.instead_of_silence(given).unwrap_or(cause)
@@ -37,16 +36,22 @@ impl Acquisition {
                 self.contention.bypass();
             }
         }
-        let progress = if is_kept && matches!(cause, Cause::Held(_)) {
+        let progress = if is_done && matches!(cause, Cause::Held(_)) {
             Progress {
                 abandoned: Some(attempt.queueing(None)),
-                ..self.end(now, cause, Ended::Kept)
+                ..self.end(now, cause, Ended::Done)
             }
         } else {
             self.fail(now, Some(attempt), cause)
         };
         self.wait(now, rest, &progress);
         progress
+    }
+
+    /// Whether the caller need not wait, since the work that this is for is done.
+    pub(super) fn is_done(&self, round: &Round) -> bool {
+        let until = self.config.retry.done_until();
+        until.is_some_and(|until| failure::is_done(round.refusals(), until))
     }
 
     /// The reason to tell instead of the silence of nodes that were `given` so much time, if that is no evidence: what an

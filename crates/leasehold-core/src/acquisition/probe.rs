@@ -5,7 +5,7 @@ use super::{Acquisition, Ask, Phase, Progress, Rest};
 use crate::{
     attempt::Attempt,
     blockers::Blockers,
-    failure::Cause,
+    failure::{Cause, Ended},
     node_set::{NodeId, NodeSet},
     nodes::Nodes,
     outbox::Outbox,
@@ -68,7 +68,12 @@ impl Acquisition {
         }
         self.contention
             .turn_away(now.saturating_since(round.started()));
-        let progress = self.fail(now, None, Cause::of_refusal(round));
+        let is_done = self.is_done(&round);
+        let cause = Cause::of_refusal(round);
+        let progress = match is_done {
+            true => self.end(now, cause, Ended::Done),
+            false => self.fail(now, None, cause),
+        };
         self.wait(now, rest, &progress);
         progress
     }

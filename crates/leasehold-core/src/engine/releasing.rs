@@ -38,13 +38,7 @@ impl Engine {
         self.slots.any(owes)
     }
 
-    pub(super) fn release(
-        &mut self,
-        now: Instant,
-        id: OperationId,
-        lease: OperationId,
-        until: Option<Instant>,
-    ) {
+    pub(super) fn release(&mut self, now: Instant, id: OperationId, lease: OperationId) {
         let expired = Event::Released(ReleaseOutcome::AlreadyExpired);
         let Some((place, resource, ended)) = self.end_lease(now, lease) else {
             let is_release = |work: &Work| work.releasing().is_some_and(Releasing::is_release);
@@ -56,8 +50,7 @@ impl Engine {
             }
             return;
         };
-        let in_time = ended.in_time;
-        let keep = ended.keep.max(until.filter(|_| in_time));
+        let (keep, in_time) = (ended.keep, ended.in_time);
         match ended.attempt {
             Some(attempt) => {
                 self.release_at(now, place, attempt, keep, Some(Report { to: id, in_time }));

@@ -158,7 +158,7 @@ fn not_acquired(failure: &AcquireFailure) -> String {
         Ended::Tries => "tries used up",
         Ended::Patience => "patience over",
         Ended::Unreachable => "unreachable for too long",
-        Ended::Kept => "kept",
+        Ended::Done => "done",
         Ended::Cancelled => "cancelled",
         Ended::Misuse => "misuse",
         _ => "unheard of",

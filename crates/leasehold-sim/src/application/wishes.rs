@@ -1,9 +1,8 @@
 //! What the programs want next, and how.
 
-use super::State;
-use crate::{check::Holder, course::Phase, time::MILLISECOND, world::World};
-use leasehold_core::{Lease, LockConfig, Operation, OperationId, Resource};
-use std::{sync::Arc, time::Duration};
+use crate::{course::Phase, world::World};
+use leasehold_core::{Lease, LockConfig, Resource};
+use std::sync::Arc;
 
 impl World {
     /// What somebody wants: a resource, or several of them together.
@@ -34,36 +33,6 @@ impl World {
             is_fair: resource.is_shared(),
             ..LockConfig::clone(config)
         })
-    }
-
-    /// How a holder releases: some are done, so that nobody is to have it for a while.
-    pub(super) fn release_of(
-        &mut self,
-        client: usize,
-        slot: usize,
-        lease: OperationId,
-    ) -> Operation {
-        let keeps = self.setting.habits.keeps;
-        let State::Holding(guard) = &self.clients[client].slots[slot].state else {
-            return Operation::Release(lease);
-        };
-        if keeps == 0 || !self.rng.chance(keeps) {
-            return Operation::Release(lease);
-        }
-        let most_ns = self.setting.longest_keep_ns() - MILLISECOND;
-        let span_ns = self.rng.between(MILLISECOND, most_ns);
-        let holder = Holder {
-            client,
-            operation: lease,
-        };
-        let what = (&guard.lease.resource, &guard.lease.owner);
-        let drift_ppm = self.setting.clocks.drift_ppm;
-        self.checks
-            .kept
-            .asked(holder, what, self.now, (span_ns, drift_ppm));
-        let now = self.clients[client].time(self.now);
-        let until = now.saturating_add(Duration::from_nanos(span_ns));
-        Operation::Keep { lease, until }
     }
 
     /// A waiter's last request that is overtaken by its leave puts it into the queue again, for three seconds. So where

@@ -81,15 +81,6 @@ impl Waiting {
         }
     }
 
-    /// What this caller wants.
-    pub(crate) fn wanted(&self, client: usize, operation: OperationId) -> Option<&Resource> {
-        let is_it = |it: &&Caller| it.client == client && it.operation == operation;
-        self.callers
-            .iter()
-            .find(is_it)
-            .map(|caller| &caller.resource)
-    }
-
     /// Whether whoever asks or has won had its turn.
     pub(crate) fn has_turn(&self, client: usize, operation: OperationId) -> Result<(), Violation> {
         let is_it = |it: &&Caller| it.client == client && it.operation == operation;

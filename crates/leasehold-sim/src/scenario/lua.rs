@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// First votes, extensions and releases; then queues; then nodes that forget; then everything at once.
-pub(super) static ALL: [Scenario; 29] = [
+pub(super) static ALL: [Scenario; 28] = [
     lawful(
         "lua-contention",
         "contention, by the scripts",
@@ -54,13 +54,6 @@ pub(super) static ALL: [Scenario; 29] = [
         served("fair", setting, rng);
         few(setting);
     }),
-    lawful(
-        "lua-once",
-        "once-troubled, by the scripts",
-        |setting, rng| {
-            served("once-troubled", setting, rng);
-        },
-    ),
     lawful("lua-several", "several, by the scripts", |setting, rng| {
         served("several", setting, rng);
     }),

@@ -125,6 +125,8 @@ pub enum ConfigError {
         /// What was asked for.
         period: Duration,
     },
+    /// Work for which several names are locked together cannot be done once in each period.
+    OnceTogether,
     /// A plain lock was to be fair, but its nodes keep no queue.
     Unfair,
     /// Plain locks were to have readers, but their nodes keep neither readers nor a queue.
@@ -183,12 +185,11 @@ impl fmt::Display for ConfigError {
             Self::OwnerSource => out.write_str(FORGETFUL_OWNERS),
             Self::Label(label) => illegible(out, label),
             Self::NoTries => out.write_str("zero tries cannot acquire anything; give at least one"),
-            Self::NoTime { option } => {
-                write!(out, "{option} is zero; leave it out if it shall not count")
-            }
+            Self::NoTime { option } => no_time(out, option),
             Self::Timeout { timeout } => no_timeout(out, *timeout),
             Self::Holds { least, most } => crossed(out, "min_hold", *least, "max_hold", *most),
             Self::Period { period } => no_period(out, *period),
+            Self::OnceTogether => out.write_str(ONCE_TOGETHER),
             Self::Unfair => unfair(out),
             Self::UnfairTogether => out.write_str(UNFAIR_TOGETHER),
             Self::PlainReaders => out.write_str(PLAIN_READERS),
@@ -204,6 +205,10 @@ fn no_timeout(out: &mut fmt::Formatter<'_>, timeout: Duration) -> fmt::Result {
         out,
         "a timeout of {timeout:?} cannot be used: timestamps are whole seconds; give 1 s to 30 days"
     )
+}
+
+fn no_time(out: &mut fmt::Formatter<'_>, option: &str) -> fmt::Result {
+    write!(out, "{option} is zero; leave it out if it shall not count")
 }
 
 fn no_period(out: &mut fmt::Formatter<'_>, period: Duration) -> fmt::Result {
@@ -337,6 +342,8 @@ const FORGETFUL_OWNERS: &str =
     "the owner source does not keep all of the random bytes; put labels behind them";
 const PLAIN_READERS: &str = "plain locks have no readers: their nodes keep one holder for each name, and no queue of those who \
                              wait; build the manager with `build`, or take a mutex";
+const ONCE_TOGETHER: &str = "work for which several names are locked together cannot be done once in each period: lock one \
+                             name that stands for all of them";
 const UNFAIR_TOGETHER: &str = "nobody queues for several names that are locked together: leave `fair` out, or queue for one \
                                name that stands for all of them";
 
@@ -363,6 +370,7 @@ leasehold_core::debug_by_sentence!(ConfigError {
     NoTime { option },
     Timeout { timeout },
     Period { period },
+    OnceTogether,
     Holds { least, most },
     Unfair,
     PlainReaders,

@@ -1,42 +1,38 @@
 //! Why nobody knows that work is done.
 
-use crate::outcome::ReleaseOutcome;
-use leasehold_core::Resource;
+use super::{AcquireError, LeaseLost};
 use std::{error::Error, fmt};
 
 /// Work is done, but too few nodes know: it may be done again in the same period.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 #[non_exhaustive]
-pub struct NotKept {
-    /// What was locked.
-    pub resource: Resource,
-    /// What became of the lock instead.
-    pub release: ReleaseOutcome,
+pub enum NotKept {
+    /// The lease was lost before.
+    Lost(LeaseLost),
+    /// Too many nodes do not carry the lock's key any more, or too few answered.
+    Failed(AcquireError),
 }
 
 impl fmt::Display for NotKept {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let resource = self.resource.quoted();
-        write!(
-            out,
-            "keep the lock {resource} until the period ends: it may be done again before, since "
-        )?;
-        match &self.release {
-            ReleaseOutcome::Unknown { faults } if faults.is_empty() => {
-                out.write_str("no node has answered")
-            }
-            ReleaseOutcome::Unknown { faults } => {
-                write!(
-                    out,
-                    "too few nodes have answered: {}",
-                    super::Faults(faults)
-                )
-            }
-            other => other.fmt(out),
+        out.write_str("the work is done, and may be done again in this period: ")?;
+        match self {
+            Self::Lost(lost) => lost.fmt(out),
+            Self::Failed(error) => error.fmt(out),
         }
     }
 }
 
-impl Error for NotKept {}
+impl Error for NotKept {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Lost(lost) => Some(lost),
+            Self::Failed(error) => Some(error),
+        }
+    }
+}
 
-leasehold_core::debug_by_sentence!(struct NotKept { resource, release });
+leasehold_core::debug_by_sentence!(NotKept {
+    Lost(inner),
+    Failed(inner),
+});

@@ -10,6 +10,7 @@ use leasehold_core::LockConfig;
 use std::{
     num::NonZeroU32,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 /// Options of a lock that were checked.
@@ -70,12 +71,12 @@ impl CheckedOptions {
         }
     }
 
-    /// The same for those who do not wait for a lock that is only kept.
-    pub(crate) fn giving_up_kept(&self) -> Self {
+    /// The same for those who do not wait if the work is done until then.
+    pub(crate) fn unless_done(&self, until: Duration) -> Self {
         Self {
             options: self.options.clone(),
             lock_config: Arc::new(LockConfig {
-                retry: self.lock_config.retry.clone().give_up_kept(),
+                retry: self.lock_config.retry.clone().give_up_if_done_until(until),
                 ..(*self.lock_config).clone()
             }),
             once: OnceLock::new(),
@@ -114,7 +115,6 @@ impl CheckedOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn a_leader_leads_without_a_limit_unless_one_was_chosen() {

@@ -68,9 +68,7 @@ impl Note {
     pub(super) fn of(operation: &Operation) -> Self {
         match operation {
             Operation::Acquire(acquire) => Self::Acquire(acquire.resource.clone()),
-            Operation::Release(lease)
-            | Operation::Keep { lease, .. }
-            | Operation::HandOver(lease) => Self::End(*lease),
+            Operation::Release(lease) | Operation::HandOver(lease) => Self::End(*lease),
             _ => Self::Other,
         }
     }

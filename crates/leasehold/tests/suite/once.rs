@@ -1,10 +1,7 @@
 //! Work that is done once in each period, in a world whose time is told.
 
 use crate::support::{at_once, begin, block_on};
-use leasehold::{
-    AcquireError, ConfigError, Key, LockOptions, OncePer, ReleaseOutcome, RestartGuard,
-    testing::World,
-};
+use leasehold::{AcquireError, ConfigError, Key, LockOptions, NotKept, OncePer, testing::World};
 use std::time::{Duration, SystemTime};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -54,16 +51,19 @@ fn what_is_done_is_not_done_again_before_the_next_period() {
             "{left:?}"
         );
         assert!(
-            error.to_string().contains("done in this period, by pid "),
+            error.to_string().contains("done in this period by pid "),
             "{error}"
         );
     }
     // Who knows nothing of periods is kept out as well.
     let mutex = world.manager().mutex("report").expect("a name");
-    assert!(matches!(
-        block_on(mutex.try_acquire()),
-        Err(AcquireError::Held(_))
-    ));
+    let error = block_on(mutex.try_acquire()).expect_err("it is kept");
+    assert!(matches!(error, AcquireError::Held(_)), "{error}");
+    let told = error.to_string();
+    assert!(
+        told.contains("kept, since its work was done by pid "),
+        "{told}"
+    );
     // It was begun 60 s late. The next time it is not, and it is not skipped.
     go_to(&world, Duration::from_millis(10));
     let turn = block_on(there.try_begin()).expect("a new period");
@@ -90,13 +90,16 @@ fn those_who_wait_are_told_when_another_is_done() {
     let (here, there) = (hourly(&world), hourly(&world));
     let turn = block_on(here.begin()).expect("nobody has done it");
     let mut waiting = Box::pin(there.begin_within(SECOND * 600));
-    let mut beside = Box::pin(here.begin_within(SECOND * 600));
+    let mut beside = [0, 1, 2].map(|_| Box::pin(here.begin_within(SECOND * 600)));
     begin(&mut waiting);
-    begin(&mut beside);
+    beside.iter_mut().for_each(begin);
     world.settle();
     block_on(turn.done()).expect("all nodes answer");
-    world.advance(SECOND * 3 / 2);
-    for waiting in [&mut waiting, &mut beside] {
+    world.settle();
+    world.advance(SECOND);
+    let told = at_once(&world, &mut waiting).expect("it is told");
+    assert!(is_done(&told.expect_err("it is done")));
+    for waiting in &mut beside {
         let told = at_once(&world, waiting).expect("it is told");
         assert!(is_done(&told.expect_err("it is done")));
     }
@@ -133,18 +136,53 @@ fn a_minority_that_forgets_changes_nothing_and_a_majority_does() {
 }
 
 #[test]
-fn without_an_agreed_limit_the_own_ttl_tells_how_long_leases_last() {
+fn a_lock_that_somebody_has_for_longer_or_keeps_for_another_reason_is_not_done() {
     let world = World::new(3);
     go_to(&world, SECOND);
-    let manager = world.builder().restart_guard(RestartGuard::Off).build();
-    let mutex = manager.expect("good options").mutex("report");
-    let once = mutex.expect("a name").once_per(HOUR);
-    let once = once.expect("a good period");
-    let turn = block_on(once.begin()).expect("nobody has done it");
+    let once = hourly(&world);
+    let slow = once.with(|options| options.ttl(SECOND * 25).min_hold(HOUR / 2));
+    let slow = slow.expect("good options");
+    let turn = block_on(slow.begin()).expect("nobody has done it");
     let error = block_on(once.try_begin()).expect_err("it is being done");
-    assert!(!is_done(&error), "{error}");
+    assert!(matches!(error, AcquireError::Held(_)), "{error}");
+    drop(turn);
+    world.settle();
+    let error = block_on(once.try_begin()).expect_err("it is kept, after a failure");
+    assert!(matches!(error, AcquireError::Held(_)), "{error}");
+}
+
+#[test]
+fn at_the_end_of_a_period_the_work_is_as_done_as_at_its_beginning() {
+    let world = World::new(3);
+    go_to(&world, HOUR - SECOND * 2);
+    let (here, there) = (hourly(&world), hourly(&world));
+    let turn = block_on(here.begin()).expect("nobody has done it");
     block_on(turn.done()).expect("all nodes answer");
-    let error = block_on(once.try_begin()).expect_err("it is done");
+    let error = block_on(there.try_begin()).expect_err("it is done");
+    assert!(is_done(&error), "{error}");
+    world.advance(SECOND * 2);
+    assert!(block_on(there.try_begin()).is_ok(), "a new period");
+}
+
+#[test]
+fn a_mark_of_the_period_before_is_waited_for_if_it_is_not_long() {
+    let world = World::new(3);
+    go_to(&world, HOUR - SECOND);
+    // As a machine whose clock is behind.
+    let behind = hourly(&world).starting(SECOND * 3);
+    let turn = block_on(behind.begin()).expect("nobody has done it");
+    block_on(turn.done()).expect("all nodes answer");
+    world.advance(SECOND * 3 / 2);
+    let there = hourly(&world);
+    let mut waiting = Box::pin(there.try_begin());
+    begin(&mut waiting);
+    world.settle();
+    world.advance(SECOND * 3);
+    let turn = at_once(&world, &mut waiting).expect("it has ended");
+    block_on(turn.expect("a new period").done()).expect("all nodes answer");
+    // One that is long is somebody else's matter.
+    let ahead = hourly(&world).starting(HOUR / 2);
+    let error = block_on(ahead.try_begin()).expect_err("it is not over");
     assert!(is_done(&error), "{error}");
 }
 
@@ -157,13 +195,9 @@ fn what_a_quorum_does_not_keep_is_told() {
     world.node(0).down("gone");
     world.node(1).down("gone");
     let error = block_on(turn.done()).expect_err("one node is too few");
-    assert!(matches!(error.release, ReleaseOutcome::Unknown { .. }));
-    assert!(
-        error
-            .to_string()
-            .starts_with(r#"keep the lock "report" until the period ends: it may be done again before, since too few nodes"#),
-        "{error}"
-    );
+    let told =
+        r#"the work is done, and may be done again in this period: lock "report": no quorum"#;
+    assert!(error.to_string().starts_with(told), "{error}");
 }
 
 #[test]
@@ -177,7 +211,10 @@ fn a_key_that_two_nodes_have_lost_is_kept_by_too_few() {
     world.node(0).lose_key("report");
     world.node(1).lose_key("report");
     let error = block_on(turn.done()).expect_err("one node is too few");
-    assert_eq!(error.release, ReleaseOutcome::AlreadyExpired);
+    assert!(
+        matches!(error, NotKept::Failed(AcquireError::Held(_))),
+        "{error}"
+    );
 }
 
 #[test]
@@ -193,31 +230,12 @@ fn after_a_loss_nothing_is_kept() {
     world.node(0).lose_key("report");
     world.node(1).lose_key("report");
     let stolen = block_on(thief.try_acquire()).expect("two nodes are free");
-    let error = block_on(turn.done()).expect_err("it was lost");
-    assert!(!error.release.is_released());
+    assert!(block_on(turn.done()).is_err(), "it was lost");
     assert!(block_on(stolen.release()).is_released());
     world.settle();
     let seen = block_on(manager.inspect("report")).expect("all nodes answer");
     let mut keys = seen.nodes().iter().map(|node| &node.key);
     assert!(keys.all(|key| *key == Key::Free), "{seen:?}");
-}
-
-#[test]
-fn a_call_that_is_dropped_keeps_it_all_the_same() {
-    let world = World::new(3);
-    go_to(&world, SECOND);
-    let (here, there) = (hourly(&world), hourly(&world));
-    let turn = block_on(here.begin()).expect("nobody has done it");
-    let nodes = [0, 1, 2].map(|number| world.node(number));
-    nodes.iter().for_each(|node| node.hang());
-    let mut done = Box::pin(turn.done());
-    begin(&mut done);
-    drop(done);
-    nodes.iter().for_each(|node| node.resume());
-    world.settle();
-    assert!(is_done(
-        &block_on(there.try_begin()).expect_err("it is done")
-    ));
 }
 
 #[test]
@@ -249,4 +267,7 @@ fn periods_that_are_too_short_or_too_long_are_told() {
             "{error}"
         );
     }
+    let several = world.manager().mutex_all(["a", "b"]).expect("two names");
+    let error = several.once_per(HOUR).expect_err("two names");
+    assert!(matches!(error, ConfigError::OnceTogether), "{error}");
 }

@@ -72,11 +72,11 @@ impl Held {
         self.write_queue(out)
     }
 
-    /// `done in this period, by pid 4711 on db1; the next one begins in 42 min`.
+    /// `done in this period by pid 4711 on db1; the next one begins in 42 min`.
     pub(super) fn write_done(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("done in this period")?;
         if let Some(holder) = &self.holder {
-            write!(out, ", by {}", Holder::of(holder))?;
+            write!(out, " by {}", Holder::of(holder))?;
         }
         match self.remaining {
             Some(left) => write!(out, "; the next one begins in {}", Span(left)),
@@ -87,7 +87,19 @@ impl Held {
     /// `held by pid 4711 on db1, whose lease ends in 9.2 s unless extended`, or as much of it as is known; `held elsewhere, by
     /// readers or another program, for at most 9.2 s unless extended`.
     fn write_holder(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_done = self.holder.as_ref().and_then(Owner::done_until);
         match &self.holder {
+            Some(holder) if is_done.is_some() => {
+                write!(
+                    out,
+                    "kept, since its work was done by {}",
+                    Holder::of(holder)
+                )?;
+                return match self.remaining {
+                    Some(left) => write!(out, ", for {}", Span(left)),
+                    None => Ok(()),
+                };
+            }
             Some(holder) => write!(out, "held by {}", Holder::of(holder))?,
             None => out.write_str("held elsewhere")?,
         }
