@@ -9,6 +9,7 @@ use alloc::{
     collections::{BTreeMap, VecDeque},
     vec::Vec,
 };
+use core::time::Duration;
 use lines::Lines;
 use yield_rule::YieldRule;
 
@@ -41,8 +42,8 @@ struct Line {
 pub(crate) struct Coming {
     /// Other processes want the resource too.
     pub(crate) is_contended: bool,
-    /// It is time to let them have theirs.
-    pub(crate) others_first: bool,
+    /// It is time to let them have theirs, for so long.
+    pub(crate) others_first: Option<Duration>,
 }
 
 impl LocalQueue {
@@ -87,7 +88,7 @@ impl LocalQueue {
         let waiting = if is_contended { waiting() } else { 0 };
         Coming {
             is_contended,
-            others_first: self.yield_rule.is_over(now, resource, waiting),
+            others_first: self.yield_rule.room(now, resource, waiting),
         }
     }
 

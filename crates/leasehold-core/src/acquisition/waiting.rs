@@ -48,22 +48,15 @@ impl Acquisition {
         self.was_behind = true;
     }
 
-    /// Its turn has come, at once or after others have had a chance.
-    pub(crate) fn have_turn(&mut self, now: Instant, others_first: bool) {
+    /// Its turn has come, at once or after others have come first for so long.
+    pub(crate) fn have_turn(&mut self, now: Instant, others_first: Option<Duration>) {
         self.is_behind = false;
-        let pause = if others_first {
-            let chance = if self.contention.is_known() {
-                LONG_CHANCE
-            } else {
-                CHANCE
-            };
-            chance.saturating_add(self.jitter(LONGEST_WINDOW))
-        } else {
-            Duration::ZERO
-        };
+        let pause = others_first.map_or(Duration::ZERO, |room| {
+            room.saturating_add(self.jitter(LONGEST_WINDOW))
+        });
         let at = self.tries.put_off(now.saturating_add(pause));
         // Where there is contention, one of the others may have come before, and then the others need not be asked.
-        let how = if others_first || self.contention.is_known() {
+        let how = if others_first.is_some() || self.contention.is_known() {
             Ask::OneFirst
         } else {
             Ask::All
@@ -264,13 +257,6 @@ impl Rest {
 
 /// For how long a waiter that is told of changes asks nobody.
 const LONGEST_SILENCE: Duration = Duration::from_secs(1);
-
-/// For how long others get a chance to have their turn: to be told, to wait for their jitter, and to ask.
-const CHANCE: Duration = Duration::from_millis(2);
-
-/// The same where others are known to want it: one of them will have it long before that is over, so it costs nothing, and
-/// on a busy machine it takes some time until they are awake.
-const LONG_CHANCE: Duration = Duration::from_millis(5);
 
 /// Where the throws for calls begin; those for pauses between tries begin at 0.
 const CALLS: u32 = 3 << 30;

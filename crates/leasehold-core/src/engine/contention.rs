@@ -112,7 +112,8 @@ impl Engine {
             let mut coming = self.queue.coming(now, &resource);
             // A new caller has no head start over callers that wait in other processes: the last release has notified them
             // already. It yields only to others that are known to lose.
-            coming.others_first &= coming.is_contended && !acquisition.is_fair();
+            let yields = coming.is_contended && !acquisition.is_fair();
+            coming.others_first = coming.others_first.filter(|_| yields);
             coming.give(now, &mut acquisition);
         }
         let place = self
@@ -137,7 +138,7 @@ impl Engine {
             self.nudge(place, |acquisition| {
                 // Where there is a queue, nobody need make room.
                 let coming = Coming {
-                    others_first: coming.others_first && !acquisition.is_fair(),
+                    others_first: coming.others_first.filter(|_| !acquisition.is_fair()),
                     ..coming
                 };
                 coming.give(now, acquisition);
