@@ -88,7 +88,8 @@ impl Contention {
 
     /// Within which time to ask when we are called. Callers that are notified together do not ask at the same time, and one asks the
     /// sooner the longer it has waited. But what is much shorter than the way to the nodes is lost on the way, and a caller that
-    /// has the longest would always be last: so half of the way and back is added to it.
+    /// has the longest would always be last: so half of the way and back is added to it. It begins at half of what it may be:
+    /// nobody has the resource meanwhile, and those who had it lately make room, so not many are called.
     ///
     /// If the nodes were divided among several, nobody has the resource, and what each takes back calls all others: they
     /// would divide them again. So the time doubles each time.
@@ -99,7 +100,7 @@ impl Contention {
         if !self.is_known {
             return Duration::ZERO;
         }
-        let shorter = LONGEST_WINDOW.checked_div(self.calls.saturating_add(1));
+        let shorter = LONGEST_WINDOW.checked_div(self.calls.saturating_add(2));
         let way = self.way.checked_div(2).unwrap_or_default();
         way.saturating_add(shorter.unwrap_or_default())
             .min(LONGEST_WINDOW)
@@ -137,8 +138,8 @@ mod tests {
         let windows =
             |way_us| after_calls(32, way_us, |contention| contention.window().as_micros());
         let (near, far) = (windows(10), windows(200));
-        assert_eq!((near[0], near[4], near[31]), (255, 88, 20));
-        assert_eq!((far[0], far[4], far[31]), (350, 183, 115));
+        assert_eq!((near[0], near[4], near[31]), (171, 76, 19));
+        assert_eq!((far[0], far[4], far[31]), (266, 171, 114));
         assert_eq!(windows(900)[0], 500);
     }
 
