@@ -18,6 +18,8 @@ pub(crate) struct Bar {
     limit: Limit,
     /// Who shows in the same figure how near anybody can come.
     bound: Option<&'static str>,
+    /// Who has the most of the figure that could be had in the same run.
+    most: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +37,8 @@ pub(crate) struct Verdict {
     limit: String,
     found: Option<Spread>,
     bound: Option<(&'static str, Spread)>,
+    /// The most that could be had, and how much of it was, round by round.
+    most: Option<(Spread, Spread)>,
     is_ratio: bool,
     is_met: bool,
 }
@@ -48,12 +52,19 @@ impl Bar {
             over: None,
             limit: Limit::AtMost(f64::INFINITY),
             bound: None,
+            most: None,
         }
     }
 
     /// Told beside it: what this subject reaches, which does no more than it must.
     pub(crate) const fn beside(mut self, subject: &'static str) -> Self {
         self.bound = Some(subject);
+        self
+    }
+
+    /// Told beside it: how much it is of what this subject has, the most that could be had in the same run.
+    pub(crate) const fn of_most(mut self, subject: &'static str) -> Self {
+        self.most = Some(subject);
         self
     }
 
@@ -123,6 +134,10 @@ impl Bar {
             limit,
             found,
             bound: self.bound.and_then(|who| Some((who, spread(who)?))),
+            most: self.most.and_then(|who| {
+                let [own, most] = [self.subject, who].map(|who| [setting, who, self.figure]);
+                Some((spread(who)?, ledger.ratio(own, most)?))
+            }),
             is_ratio: self.over.is_some(),
             is_met,
         }
@@ -142,6 +157,10 @@ impl Verdict {
         if let Some((who, bound)) = self.bound {
             met += &format!("; {who}: {}", tell(bound));
         }
+        if let Some((most, share)) = self.most {
+            let share = (share.median * 100.0).floor();
+            met += &format!("; {share} % of this run's limit: {}", tell(most));
+        }
         format!("| {} | {} | {found} | {met} |", self.what, self.limit)
     }
 
@@ -152,6 +171,7 @@ impl Verdict {
             "median": self.found.map(|found| found.median),
             "bound": self.found.map(|found| found.bound),
             "beside": self.bound.map(|(who, bound)| json!({"subject": who, "median": bound.median})),
+            "most": self.most.map(|(most, share)| json!({"median": most.median, "share": share.median})),
             "met": self.is_met,
         })
     }
@@ -176,6 +196,11 @@ mod tests {
         assert_eq!(
             limit.line(),
             "| 1 node: plain p50 | ≤ 2 | 2.00 (1.00–9.00) | met; bare: 2.00 |"
+        );
+        let most = bar.clone().of_most("bare").at_least(3.0).judge(&ledger);
+        assert_eq!(
+            most.line(),
+            "| 1 node: plain p50 | ≥ 3 | 2.00 (1.00–9.00) | **missed**; 100 % of this run's limit: 2.00 |"
         );
         let verdict = bar.over("bare").at_most(1.0).judge(&ledger);
         assert_eq!(

@@ -58,6 +58,12 @@ pub(crate) const BARE: &str = "bare";
 /// The same, saying what our fenced locks say.
 pub(crate) const BARE_FENCED: &str = "bare, fenced votes";
 
+/// What nodes, network and runtime leave of the hand-offs of tasks: computed, not run.
+pub(crate) const LIMIT: &str = "limit";
+
+/// The same for our fenced locks.
+pub(crate) const LIMIT_FENCED: &str = "limit, fenced votes";
+
 impl Subject {
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -108,7 +114,8 @@ pub(crate) fn rank(name: &str) -> usize {
         .chain(SWITCHED)
         .map(Subject::name)
         .chain([BARE, BARE_FENCED])
-        .chain([Subject::InProcess, Subject::Rslock].map(Subject::name));
+        .chain([Subject::InProcess.name(), LIMIT, LIMIT_FENCED])
+        .chain([Subject::Rslock.name()]);
     order.take_while(|known| *known != name).count()
 }
 

@@ -122,7 +122,8 @@ pub(crate) static WORKLOADS: [Workload; 16] = [
         about: "One process; each holds for exactly 1 ms and wants it again at once, so 1,000 hand-offs/s are possible. Commands \
                 are those that clients sent, all nodes together. The bare wire hands one key over, each release in one write with \
                 the next vote, and holds it as long: what nodes and network leave of the 1,000. A mutex of the runtime shows what \
-                tasks leave of it that are woken one after the other.",
+                tasks leave of it that are woken one after the other. `limit` is computed in each round: the bare \
+                hand-over, and what the mutex takes beyond the hold to wake the next task.",
         headline: "wait p99 ms",
         references: &["rslock"],
         run: tasks::run,

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     bar::Bar,
     effort::Effort,
-    subject::{BARE, BARE_FENCED},
+    subject::{BARE, BARE_FENCED, LIMIT, LIMIT_FENCED},
 };
 
 pub(super) fn latency() -> Vec<Bar> {
@@ -122,9 +122,9 @@ pub(super) fn process() -> Vec<Bar> {
 fn contention(rates: [(&str, f64); 2], tail: f64, fairness: f64) -> Vec<Bar> {
     let mut bars = Vec::new();
     for (nodes, rate) in rates {
-        for subject in OURS {
+        for (subject, limit) in OURS.into_iter().zip([LIMIT, LIMIT_FENCED]) {
             let bar = |figure| Bar::new(nodes, subject, figure);
-            bars.push(bar("hand-offs/s").at_least(rate).beside(BARE));
+            bars.push(bar("hand-offs/s").at_least(rate).of_most(limit));
             let wait = bar("wait p99 ms").over_figure(subject, "wait mean ms");
             bars.push(wait.at_most(tail));
             bars.push(bar("Jain").at_least(fairness));
