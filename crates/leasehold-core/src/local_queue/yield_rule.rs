@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_was_away_long_makes_more_room_and_less_if_nobody_came() {
+    fn who_waited_long_for_its_next_turn_makes_more_room_and_less_if_nobody_came() {
         let resource = Resource::new("r").expect("a name");
         let mut yield_rule = YieldRule::new();
         yield_rule.won(at(0), &resource, ContentionLevel::Overtaken);
