@@ -4,6 +4,7 @@ mod contention;
 mod losing;
 mod probe;
 mod queueing;
+mod slots;
 mod waiting;
 mod winning;
 
@@ -12,7 +13,7 @@ use crate::{
     attempt::Attempt,
     failure::{AcquireFailure, Cause, Ended},
     fence::FencingToken,
-    local_queue::ContentionLevel,
+    local_queue::{ContentionLevel, SlotsHere},
     lock_config::{AcquireRequest, LockConfig},
     node_set::{NodeId, NodeSet},
     nodes::Nodes,
@@ -31,6 +32,7 @@ use contention::Contention;
 use core::time::Duration;
 use probe::{PROBE_TIME, skip_others};
 use queueing::Queueing;
+use slots::SlotSearch;
 use waiting::{Ask, Rest};
 use winning::{Span, WonVote};
 
@@ -65,6 +67,8 @@ pub(crate) struct Acquisition {
     telling: NodeSet,
     /// Where it stands among those who want the same, if the lock is fair.
     queueing: Option<Queueing>,
+    /// What it knows of the slots, if it is for a permit.
+    search: Option<Box<SlotSearch>>,
     phase: Phase,
 }
 
@@ -93,6 +97,8 @@ pub(crate) struct Around<'a> {
     /// What the wall clock shows at the clock's origin.
     pub(crate) epoch: Duration,
     pub(crate) nodes: &'a mut Nodes,
+    /// Of the permits that it wants, if it wants one.
+    pub(crate) slots: SlotsHere,
 }
 
 impl Around<'_> {
@@ -127,6 +133,10 @@ impl Acquisition {
         Self {
             operation,
             queueing: is_fair.then(|| Queueing::new(&seed, acquire.resource.is_shared())),
+            search: acquire
+                .resource
+                .permits()
+                .map(|of| Box::new(SlotSearch::new(of, seed.jitter(slots::START)))),
             resource: acquire.resource,
             from: acquire.from,
             config: acquire.config,
@@ -331,14 +341,13 @@ impl Acquisition {
             return self.end(now, cause, Ended::Patience);
         }
         let first = self.first(now, how, around.nodes);
-        let number = self.tries.begin(now);
-        // Argument S8: a fresh owner per attempt, so a late release of this attempt cannot delete the
-        // next one's key.
-        let owner = self.config.owners.owner(&self.seed.sign(number));
-        let Some(owner) = owner.filter(|owner| self.last_owner.as_ref() != Some(owner)) else {
+        let number = match self.moves_on() {
+            true => self.tries.go_on(),
+            false => self.tries.begin(now),
+        };
+        let Some(owner) = self.fresh_owner(now, number, around.slots) else {
             return self.end(now, Cause::OwnerRepeated, Ended::Misuse);
         };
-        self.last_owner = Some(owner.clone());
         self.steps = Steps::default();
         self.changed = NodeSet::EMPTY;
         self.telling = around.nodes.telling();
@@ -374,6 +383,17 @@ impl Acquisition {
             }
         }
         Progress::default()
+    }
+
+    /// The owner of attempt `number`; none if the source gave none, or the last one again.
+    fn fresh_owner(&mut self, now: Instant, number: u32, slots: SlotsHere) -> Option<Owner> {
+        // Argument S8: a fresh owner per attempt, so a late release of this attempt cannot delete the
+        // next one's key.
+        let random = self.seed.sign(number);
+        let owner = self.config.owners.owner(&random)?;
+        let owner = self.signed(now, owner, &random, slots)?;
+        let is_fresh = self.last_owner.replace(owner.clone()).as_ref() != Some(&owner);
+        is_fresh.then_some(owner)
     }
 
     /// Until when nodes that are asked now may take.

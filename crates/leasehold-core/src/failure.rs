@@ -3,13 +3,14 @@
 use crate::{
     node_set::{NodeId, NodeSet},
     owner::Owner,
+    permit::TakenPermits,
     queue::Barrier,
     quorum::Quorum,
     request::{Fault, FaultKind, Refusal},
     round::Round,
     timing::TimingError,
 };
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 use core::time::Duration;
 
 /// Why an acquisition ended without a lease.
@@ -60,6 +61,9 @@ pub enum Cause {
         /// What is known about the nodes that did not vote.
         faults: Vec<(NodeId, Fault)>,
     },
+    /// Others have permits of this name that are more or fewer than those that were wanted: all must say the same. Trying again
+    /// helps when none of theirs is left.
+    OtherPermits(TakenPermits),
     /// A quorum granted when the validity was over already.
     TooLate {
         /// How long the vote took.
@@ -90,6 +94,9 @@ pub struct Opposition {
     pub granted: NodeSet,
     /// How many who wait for it come first, as the node says that knows of most; none if the lock is not fair.
     pub ahead: Option<u32>,
+    /// Which permits are taken, as the node says that knows of most; none if it was not a permit that was wanted, or nobody has
+    /// one.
+    pub permits: Option<Box<TakenPermits>>,
     /// What is known about the nodes that did not answer.
     pub faults: Vec<(NodeId, Fault)>,
 }
@@ -147,6 +154,7 @@ impl Cause {
         kept: NodeSet::EMPTY,
         granted: NodeSet::EMPTY,
         ahead: None,
+        permits: None,
         faults: Vec::new(),
     });
 
@@ -257,6 +265,8 @@ impl Opposition {
             .collect();
         let told = refusals().filter_map(|refusal| refusal.queued);
         let ahead = told.map(|queued| queued.ahead).max();
+        let permits = refusals().filter_map(|refusal| refusal.permits.as_ref());
+        let permits = permits.max_by_key(|taken| taken.slots.len()).cloned();
         Self {
             refused: refused.len(),
             holder,
@@ -265,6 +275,7 @@ impl Opposition {
             kept,
             granted: round.tally().granted(),
             ahead,
+            permits,
             faults: round.into_faults(),
         }
     }

@@ -77,8 +77,12 @@ pub const COUNTERS: u16 = 1024;
 /// must agree on it.
 #[must_use]
 pub fn counter_of(resource: &Resource) -> u16 {
-    let hash = resource.fingerprint();
-    let folded = (hash ^ (hash >> 32)) & u64::from(COUNTERS - 1);
+    counter_at(resource.fingerprint())
+}
+
+/// Likewise, of what has this fingerprint.
+pub(crate) fn counter_at(fingerprint: u64) -> u16 {
+    let folded = (fingerprint ^ (fingerprint >> 32)) & u64::from(COUNTERS - 1);
     u16::try_from(folded).unwrap_or_default()
 }
 

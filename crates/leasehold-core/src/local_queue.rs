@@ -2,6 +2,7 @@
 //! processes shall have their turn before.
 
 mod lines;
+mod pool;
 mod yield_rule;
 
 use crate::{request::OperationId, resource::Resource, time::Instant};
@@ -11,14 +12,18 @@ use alloc::{
 };
 use core::time::Duration;
 use lines::Lines;
+use pool::Pool;
 use yield_rule::YieldRule;
 
+pub(crate) use pool::SlotsHere;
 pub(crate) use yield_rule::ContentionLevel;
 
 /// Everybody here who wants or has a resource.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct LocalQueue {
     lines: Lines,
+    /// Those who want or have permits of a name.
+    pools: BTreeMap<Resource, Pool>,
     /// By name, the resources of several names, and the share of it, that somebody wants or has. They have lines of their
     /// own, since who wants one of the names alone need not wait for who waits for another.
     related: BTreeMap<Resource, Vec<Resource>>,
@@ -51,6 +56,7 @@ impl LocalQueue {
     pub(crate) fn new() -> Self {
         Self {
             lines: Lines::new(),
+            pools: BTreeMap::new(),
             related: BTreeMap::new(),
             yield_rule: YieldRule::new(),
         }
@@ -58,10 +64,14 @@ impl LocalQueue {
 
     /// An acquisition begins. Says whether it has its turn at once.
     pub(crate) fn join(&mut self, resource: &Resource, id: OperationId, queues: bool) -> bool {
-        if is_related(resource) && self.line(resource).is_none() {
+        if is_related(resource) && !self.knows(resource) {
             for name in resource.each() {
                 self.related.entry(name).or_default().push(resource.clone());
             }
+        }
+        if let Some(of) = resource.permits() {
+            let pool = self.pools.entry(resource.clone());
+            return pool.or_insert_with(|| Pool::new(of)).join(id, queues);
         }
         let spot = self.lines.find_or_insert(resource);
         let Some(line) = self.lines.get_mut(spot) else {
@@ -83,7 +93,10 @@ impl LocalQueue {
     pub(crate) fn coming(&mut self, now: Instant, resource: &Resource) -> Coming {
         let is_contended = self.yield_rule.is_contended(now, resource);
         let waiting = |line: &Line| line.first.iter().len().saturating_add(line.queue.len());
-        let waiting = || self.line(resource).map_or(0, waiting);
+        let waiting = || match self.pools.get(resource) {
+            Some(pool) => pool.waiting(),
+            None => self.line(resource).map_or(0, waiting),
+        };
         // Where nobody is in the way, it matters to nobody.
         let waiting = if is_contended { waiting() } else { 0 };
         Coming {
@@ -105,6 +118,9 @@ impl LocalQueue {
             return;
         }
         self.yield_rule.won(now, resource, level);
+        if let Some(pool) = self.pools.get_mut(resource) {
+            return pool.won(id);
+        }
         let spot = self.lines.find(resource);
         if let Some(line) = spot.and_then(|spot| self.lines.get_mut(spot)) {
             line.remove(id);
@@ -112,8 +128,26 @@ impl LocalQueue {
         }
     }
 
-    /// An acquisition ends without a lease, or its lease ends. Says whose turn it is now, if that changed.
-    pub(crate) fn leave(&mut self, resource: &Resource, id: OperationId) -> Option<OperationId> {
+    /// An acquisition ends without a lease, or its lease ends. Says whose turn it is now, if that changed; of permits, also another's.
+    pub(crate) fn leave(
+        &mut self,
+        resource: &Resource,
+        id: OperationId,
+    ) -> (Option<OperationId>, Option<OperationId>) {
+        match self.pools.get_mut(resource) {
+            Some(pool) => {
+                let mut next = pool.leave(id).into_iter();
+                if pool.is_empty() {
+                    self.pools.remove(resource);
+                    self.forget(resource);
+                }
+                (next.next(), next.next())
+            }
+            None => (self.leave_line(resource, id), None),
+        }
+    }
+
+    fn leave_line(&mut self, resource: &Resource, id: OperationId) -> Option<OperationId> {
         let spot = self.lines.find(resource)?;
         let line = self.lines.get_mut(spot)?;
         let before = line.turn();
@@ -131,6 +165,19 @@ impl LocalQueue {
         turn.filter(|_| turn != before)
     }
 
+    /// An acquisition of a permit asks for this slot now, or for none.
+    pub(crate) fn ask_for(&mut self, resource: &Resource, id: OperationId, slot: Option<u16>) {
+        if let Some(pool) = self.pools.get_mut(resource) {
+            pool.ask(id, slot);
+        }
+    }
+
+    /// Which permits of a name are in use here, by others than this one.
+    pub(crate) fn slots(&self, resource: &Resource, id: OperationId) -> SlotsHere {
+        let pool = self.pools.get(resource);
+        pool.map_or_else(SlotsHere::default, |pool| pool.slots(id))
+    }
+
     /// Those who have won the resource, or one that has a name in common with it.
     pub(crate) fn holders(&self, resource: &Resource) -> impl Iterator<Item = OperationId> {
         let own = self.line(resource).and_then(|line| line.holder);
@@ -142,14 +189,42 @@ impl LocalQueue {
     /// any. Those who want a share wait for no other share.
     #[inline]
     pub(crate) fn asking(&self, resource: &Resource) -> Option<Vec<OperationId>> {
-        let own = self.line(resource).filter(|_| !resource.is_shared());
+        let own = match resource.permits() {
+            None => self.line(resource).filter(|_| !resource.is_shared()),
+            Some(_) => return self.asking_for_permits(resource),
+        };
         let own = own.map(Line::asking);
+        if self.related.is_empty() && !is_related(resource) {
+            return own;
+        }
+        self.with_related(resource, own)
+    }
+
+    /// Those, and those who ask for a resource that has a name in common with it.
+    #[cold]
+    fn with_related(
+        &self,
+        resource: &Resource,
+        own: Option<Vec<OperationId>>,
+    ) -> Option<Vec<OperationId>> {
         let met = self.met(resource);
-        if met.is_empty() {
+        let pools = resource.each().flat_map(|name| {
+            let related = self.related.get(&name).into_iter().flatten();
+            related.filter(|other| *other != resource)
+        });
+        let pools: Vec<_> = pools.filter_map(|other| self.pools.get(other)).collect();
+        if met.is_empty() && pools.is_empty() {
             return own;
         }
         let met = met.into_iter().flat_map(Line::asking);
-        Some(own.into_iter().flatten().chain(met).collect())
+        let pools = pools.into_iter().flat_map(Pool::asking);
+        Some(own.into_iter().flatten().chain(met).chain(pools).collect())
+    }
+
+    #[cold]
+    fn asking_for_permits(&self, resource: &Resource) -> Option<Vec<OperationId>> {
+        let own = self.pools.get(resource).map(Pool::asking);
+        self.with_related(resource, own)
     }
 
     /// The lines of other resources that have a name in common with this one. Most have one name, and meet nothing.
@@ -186,6 +261,11 @@ impl LocalQueue {
         }
     }
 
+    /// Whether anybody here wants or has it.
+    fn knows(&self, resource: &Resource) -> bool {
+        self.line(resource).is_some() || self.pools.contains_key(resource)
+    }
+
     #[inline]
     fn line(&self, resource: &Resource) -> Option<&Line> {
         self.lines.get(self.lines.find(resource)?)
@@ -194,7 +274,7 @@ impl LocalQueue {
 
 /// Whether its keys are those of other resources.
 const fn is_related(resource: &Resource) -> bool {
-    resource.is_several() || resource.is_shared()
+    resource.is_several() || resource.is_part()
 }
 
 impl Line {
@@ -237,12 +317,12 @@ mod tests {
         assert!(queue.join(&resource, d, false));
         assert_eq!(queue.asking(&resource), Some([a, d].to_vec()));
         queue.won(Instant::ORIGIN, &resource, a, ContentionLevel::None);
-        assert_eq!(queue.leave(&resource, b), None, "not its turn");
+        assert_eq!(queue.leave(&resource, b).0, None, "not its turn");
         assert_eq!(queue.asking(&resource), Some([d].to_vec()));
-        assert_eq!(queue.leave(&resource, a), Some(c));
-        assert_eq!(queue.leave(&resource, a), None, "once");
-        assert_eq!(queue.leave(&resource, d), None);
-        assert_eq!(queue.leave(&resource, c), None);
+        assert_eq!(queue.leave(&resource, a), (Some(c), None));
+        assert_eq!(queue.leave(&resource, a).0, None, "once");
+        assert_eq!(queue.leave(&resource, d).0, None);
+        assert_eq!(queue.leave(&resource, c).0, None);
         assert!(queue.lines.is_empty(), "nothing is left behind");
     }
 
@@ -261,7 +341,7 @@ mod tests {
         queue.won(Instant::ORIGIN, &whole, three, ContentionLevel::None);
         assert_eq!(queue.holders(&whole).collect::<Vec<_>>(), [three]);
         for (resource, id) in [(&share, one), (&share, two), (&whole, three)] {
-            assert_eq!(queue.leave(resource, id), None);
+            assert_eq!(queue.leave(resource, id).0, None);
         }
         assert!(queue.lines.is_empty() && queue.related.is_empty());
     }
@@ -305,7 +385,7 @@ mod tests {
         assert_eq!(queue.asking(&ab), Some([two, three].to_vec()));
         assert_eq!(queue.asking(&bc), Some([three, two, four].to_vec()));
         assert_eq!(queue.holders(&ab).collect::<Vec<_>>(), [one]);
-        assert_eq!(queue.leave(&a, one), None);
+        assert_eq!(queue.leave(&a, one).0, None);
         queue.won(Instant::ORIGIN, &ab, two, ContentionLevel::None);
         assert_eq!(queue.holders(&a).collect::<Vec<_>>(), [two]);
         for (resource, id) in [(&ab, two), (&bc, three), (&c, four)] {

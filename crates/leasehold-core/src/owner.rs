@@ -1,6 +1,9 @@
 //! The random value that signs a key.
 
-use crate::hash::{GOLDEN, splitmix};
+use crate::{
+    hash::{GOLDEN, splitmix},
+    permit::{Permit, PermitCount},
+};
 use alloc::{format, string::String, sync::Arc, vec::Vec};
 use core::{fmt, time::Duration};
 
@@ -73,6 +76,10 @@ impl Owner {
     #[must_use]
     pub fn label(&self) -> Option<&str> {
         let (digits, rest) = self.0.split_at_checked(DIGITS)?;
+        let rest = match self.of_slot() {
+            Some((_, by)) => return core::str::from_utf8(by).ok().filter(|by| !by.is_empty()),
+            None => rest,
+        };
         let label = core::str::from_utf8(rest).ok()?.strip_prefix('.')?;
         let is_ours = digits.iter().all(u8::is_ascii_hexdigit) && !label.is_empty();
         is_ours.then_some(label)
@@ -90,6 +97,38 @@ impl Owner {
         let mut mark = [&digits(random)[..], until.as_bytes(), by].concat();
         mark.truncate(Self::LONGEST);
         Self(mark.into())
+    }
+
+    /// The owner of this permit, signed with these random bytes, that tells of itself what `by` does. Nobody
+    /// [made](OwnerSource) it as an owner of another kind: there is a `+` behind the digits.
+    #[must_use]
+    pub fn of_permit(random: &[u8; 20], permit: Permit, by: &Self) -> Self {
+        let by = match by.is_usual() {
+            true => by.0.get(DIGITS + 1..).unwrap_or_default(),
+            false => &by.0,
+        };
+        let permit = format!("{PERMIT}{permit}.");
+        let mut owner = [&digits(random)[..], permit.as_bytes(), by].concat();
+        owner.truncate(Self::LONGEST);
+        Self(owner.into())
+    }
+
+    /// Which permit it is of, if it is of one.
+    #[must_use]
+    pub fn permit(&self) -> Option<Permit> {
+        self.of_slot().map(|(permit, _)| permit)
+    }
+
+    fn of_slot(&self) -> Option<(Permit, &[u8])> {
+        let (digits, rest) = self.0.split_at_checked(DIGITS)?;
+        let mut parts = rest
+            .strip_prefix(PERMIT.as_bytes())?
+            .splitn(2, |byte| *byte == b'.');
+        let (permit, by) = (parts.next()?, parts.next()?);
+        let (slot, of) = core::str::from_utf8(permit).ok()?.split_once('/')?;
+        let permit = Permit::new(plain(slot)?, PermitCount::new(plain(of)?)?)?;
+        let is_ours = digits.iter().all(u8::is_ascii_hexdigit);
+        is_ours.then_some((permit, by))
     }
 
     /// Until when work is done, as time since 1970, if this is the mark that it is.
@@ -234,6 +273,19 @@ pub const DIGITS: usize = 40;
 /// What stands behind the digits of a mark, and before the time.
 const DONE: &str = "+done";
 
+/// What stands behind the digits of a permit's owner, and before its slot.
+const PERMIT: &str = "+permit";
+
+/// A number as it is written, without signs or zeros before it.
+fn plain(digits: &str) -> Option<u16> {
+    let number: u16 = digits.parse().ok()?;
+    let is_plain = match digits.as_bytes() {
+        [b'0', _, ..] => false,
+        digits => digits.iter().all(u8::is_ascii_digit),
+    };
+    is_plain.then_some(number)
+}
+
 /// The default's digits.
 #[must_use]
 pub fn digits(random: &[u8; 20]) -> [u8; DIGITS] {
@@ -300,6 +352,50 @@ mod tests {
         let long = Owner::done(&[9; 20], until, &text(&"x".repeat(255)));
         assert_eq!(long.as_bytes().len(), Owner::LONGEST);
         assert_eq!(long.done_until(), Some(until));
+    }
+
+    #[test]
+    fn an_owner_of_a_permit_tells_its_slot_and_no_other_owner_does() {
+        let of = PermitCount::new(12).expect("in range");
+        let permit = Permit::new(10, of).expect("a slot");
+        let by = OwnerSource::labelled("db1.4711").owner(&[7; 20]);
+        let owner = Owner::of_permit(&[9; 20], permit, &by.expect("a good label"));
+        assert_eq!(
+            (owner.permit(), owner.label()),
+            (Some(permit), Some("db1.4711"))
+        );
+        assert_eq!((owner.done_until(), owner.is_usual()), (None, false));
+        let text = |text: &str| Owner::from_bytes(text.as_bytes()).expect("short");
+        let foreign = Owner::of_permit(&[9; 20], permit, &text("theirs"));
+        assert_eq!(
+            (foreign.permit(), foreign.label()),
+            (Some(permit), Some("theirs"))
+        );
+        let long = Owner::of_permit(&[9; 20], permit, &text(&"x".repeat(255)));
+        assert_eq!(
+            (long.permit(), long.as_bytes().len()),
+            (Some(permit), Owner::LONGEST)
+        );
+        let digits = "9f".repeat(20);
+        for no in [
+            ".+permit1/2.",
+            "+permit",
+            "+permit1/2",
+            "+permit2/2.",
+            "+permit01/2.",
+            "+permit+1/2.",
+            "+permit1/0.",
+            "+permit1/257.",
+            "+permit1.",
+            "+done1.",
+            "",
+        ] {
+            assert_eq!(text(&format!("{digits}{no}")).permit(), None, "{no}");
+        }
+        assert_eq!(
+            text(&format!("g{}+permit1/2.", &digits[1..])).permit(),
+            None
+        );
     }
 
     #[test]

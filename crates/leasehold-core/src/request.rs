@@ -1,8 +1,20 @@
 //! What is asked of a node, and what it answers.
 
+mod refusal;
+
+pub use refusal::Refusal;
+
 use crate::{
-    fence::FencingToken, node_set::NodeId, owner::Owner, quarantine::Abstention, queue::Place,
-    queue::Queued, queue::Waiter, resource::Resource, servers::ServerId, time::Instant,
+    fence::{FencingToken, counter_at},
+    node_set::NodeId,
+    owner::Owner,
+    permit::Permit,
+    quarantine::Abstention,
+    queue::Place,
+    queue::Waiter,
+    resource::Resource,
+    servers::ServerId,
+    time::Instant,
     timing::Ttl,
 };
 use alloc::{borrow::Cow, string::ToString, sync::Arc};
@@ -180,6 +192,23 @@ impl Request {
         }
     }
 
+    /// Which permit it is about, if it is about one that somebody has or wants. The owner alone tells, as to all who have parts.
+    #[must_use]
+    pub fn permit(&self) -> Option<Permit> {
+        let owner = self.owner().filter(|_| self.resource().is_part());
+        owner.and_then(Owner::permit)
+    }
+
+    /// Which of a node's counters counts its grant.
+    #[must_use]
+    pub fn counter(&self) -> u16 {
+        let resource = self.resource();
+        counter_at(match self.permit() {
+            Some(permit) => permit.fingerprint(resource.fingerprint()),
+            None => resource.fingerprint(),
+        })
+    }
+
     /// Who asks, if it asks for a fair lock.
     #[must_use]
     pub const fn place(&self) -> Option<Place> {
@@ -280,18 +309,6 @@ pub(crate) struct Reply<'a> {
     pub(crate) server: Option<ServerId>,
     pub(crate) tag: Tag,
     pub(crate) vote: &'a Vote,
-}
-
-/// What a node told about the key when it refused.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_structs, reason = "links make it, field by field")]
-pub struct Refusal {
-    /// Whom the key belongs to; none if there is no key, or one that is no lock of this kind.
-    pub holder: Option<Owner>,
-    /// How long the key lives at most; none if there is no key, or if it lives for ever.
-    pub remaining: Option<Duration>,
-    /// Where the caller stands in the queue, if it asked for a fair lock.
-    pub queued: Option<Queued>,
 }
 
 /// Why a node's vote is not known.

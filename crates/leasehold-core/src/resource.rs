@@ -1,6 +1,6 @@
 //! What is locked.
 
-use crate::hash::fnv;
+use crate::{hash::fnv, permit::PermitCount};
 use alloc::{sync::Arc, vec::Vec};
 use core::{
     fmt,
@@ -8,7 +8,8 @@ use core::{
 };
 
 /// The name of what is locked: 1 to 1,024 bytes of UTF-8 without control characters. Or [several](Self::several) names that
-/// are locked together, or a name that is locked to be [read](Self::shared).
+/// are locked together, a name that is locked to be [read](Self::shared), or one of
+/// several [permits](Self::permit) of a name.
 ///
 /// A name is the key on the nodes, so every program that is to be excluded must spell it alike.
 /// Control characters are refused because the name also travels in environment variables, logs and
@@ -31,6 +32,8 @@ enum Extent {
     Several,
     /// A share.
     Share,
+    /// One of so many permits.
+    Permit(PermitCount),
 }
 
 impl Resource {
@@ -127,6 +130,26 @@ impl Resource {
         })
     }
 
+    /// A permit of this name: so many callers can lock it at once, and none of them while somebody has locked the name itself,
+    /// or a [share](Self::shared) of it.
+    ///
+    /// # Errors
+    /// [`ResourceError`] says what is wrong with the name.
+    ///
+    /// # Examples
+    /// ```
+    /// # use leasehold_core::{PermitCount, Resource};
+    /// let permit = Resource::permit("gpu", PermitCount::new(4).unwrap()).unwrap();
+    /// assert_eq!(permit.permits().map(PermitCount::get), Some(4));
+    /// assert_eq!(permit.whole(), Resource::new("gpu").unwrap());
+    /// ```
+    pub fn permit(name: &str, of: PermitCount) -> Result<Self, ResourceError> {
+        Ok(Self {
+            extent: Extent::Permit(of),
+            ..Self::new(name)?
+        })
+    }
+
     fn of(name: &str) -> Self {
         Self {
             name: name.into(),
@@ -142,18 +165,36 @@ impl Resource {
         matches!(self.extent, Extent::Several)
     }
 
-    /// Whether it is a share of a name.
+    /// Whether it is a share of a name, for those who read.
     #[must_use]
     #[inline]
     pub const fn is_shared(&self) -> bool {
         matches!(self.extent, Extent::Share)
     }
 
-    /// The name itself, if this is a [share](Self::shared) of it; everything else as it is.
+    /// Of how many permits it is one, if it is one.
+    #[must_use]
+    #[inline]
+    pub const fn permits(&self) -> Option<PermitCount> {
+        match self.extent {
+            Extent::Permit(of) => Some(of),
+            Extent::Whole | Extent::Several | Extent::Share => None,
+        }
+    }
+
+    /// Whether others can have a part of the same name at the same time: it is a [share](Self::is_shared), or one of several
+    /// [permits](Self::permits).
+    #[must_use]
+    #[inline]
+    pub const fn is_part(&self) -> bool {
+        matches!(self.extent, Extent::Share | Extent::Permit(_))
+    }
+
+    /// The name itself, if this is a [part](Self::is_part) of it; everything else as it is.
     #[must_use]
     pub fn whole(&self) -> Self {
         let mut whole = self.clone();
-        if self.is_shared() {
+        if self.is_part() {
             whole.extent = Extent::Whole;
         }
         whole
@@ -236,10 +277,10 @@ const BETWEEN: &str = "\n";
 
 impl fmt::Debug for Resource {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = if self.is_shared() {
-            "Share"
-        } else {
-            "Resource"
+        let what = match self.extent {
+            Extent::Share => "Share",
+            Extent::Permit(_) => "Permit",
+            Extent::Whole | Extent::Several => "Resource",
         };
         write!(out, "{what}({:?})", &*self.name)
     }

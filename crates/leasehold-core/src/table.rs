@@ -3,6 +3,7 @@
 //! This is the heart of the memory and the file store and the oracle that the Redis scripts are tested
 //! against. A key is there until its TTL has passed, then it is gone for every purpose.
 
+mod permits;
 mod queueing;
 mod readers;
 mod several;
@@ -64,7 +65,7 @@ impl Table {
         if resource.is_several() {
             return self.apply_to_several(now, request);
         }
-        let counter = counter_of(resource);
+        let counter = request.counter();
         let stored = Stored {
             key: self.keys.get(resource),
             readers: self.readers_of(resource),
@@ -147,7 +148,13 @@ impl Table {
     /// The counter that counts the grants of `resource`, if there were any.
     #[must_use]
     pub fn counter(&self, resource: &Resource) -> Option<FencingToken> {
-        self.counters.get(&counter_of(resource)).copied()
+        self.counted(counter_of(resource))
+    }
+
+    /// What this one of the [counters](crate::fence::COUNTERS) has counted, if anything.
+    #[must_use]
+    pub fn counted(&self, counter: u16) -> Option<FencingToken> {
+        self.counters.get(&counter).copied()
     }
 
     /// The key of `resource`, if it is still there at `now`.
@@ -257,7 +264,7 @@ pub fn decide(stored: Stored<'_>, now: Instant, request: &Request) -> Ruling {
             ..Ruling::granted(Change::Keep)
         };
     }
-    let ruling = match request.resource().is_shared() {
+    let ruling = match request.resource().is_part() {
         true => decide_share(stored, now, request),
         false => decide_key(stored, stored.counter, now, request),
     };
@@ -268,7 +275,7 @@ pub fn decide(stored: Stored<'_>, now: Instant, request: &Request) -> Ruling {
             place: Some(place),
             proposal,
             ..
-        } => decide_place(stored, now, *place, *proposal, ruling),
+        } => decide_place(stored, now, (*place, *proposal), request, ruling),
         _ => ruling,
     }
 }
@@ -436,7 +443,7 @@ fn refuse(stored: Option<&Key>, live: Option<&Key>, now: Instant) -> Ruling {
     let refusal = Refusal {
         holder: live.map(|key| key.owner.clone()),
         remaining: live.map(|key| key.expires_at.saturating_since(now)),
-        queued: None,
+        ..Refusal::default()
     };
     // What is over need not be kept: its holder has come to clean up.
     let over = stored.is_some() && live.is_none();

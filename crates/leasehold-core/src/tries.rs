@@ -90,6 +90,16 @@ impl Tries {
         if now >= self.next {
             self.used = self.used.saturating_add(1);
         }
+        self.go_on()
+    }
+
+    /// A further attempt of the same try is due now: nothing before is waited for.
+    pub(crate) fn goes_on(&mut self, now: Instant) {
+        self.next = self.next.max(now);
+    }
+
+    /// A further attempt of the same try begins. Says its number.
+    pub(crate) const fn go_on(&mut self) -> u32 {
         let number = self.attempts;
         self.attempts = number.saturating_add(1);
         number

@@ -50,6 +50,7 @@ mod manager;
 mod mutex;
 mod once;
 mod rwlock;
+mod semaphore;
 #[cfg(feature = "redis")]
 mod timestamp;
 mod wait;
@@ -60,5 +61,6 @@ pub use manager::LockManager;
 pub use mutex::Mutex;
 pub use once::{OnceGuard, OncePer};
 pub use rwlock::{ReadGuard, RwLock, WriteGuard};
+pub use semaphore::{PermitGuard, Semaphore};
 #[cfg(feature = "redis")]
 pub use timestamp::{TimestampGuard, TimestampLock};

@@ -23,6 +23,7 @@ mod keys;
 mod names;
 mod order;
 mod peer;
+mod permits;
 mod readers;
 mod runtime;
 mod several;
@@ -149,6 +150,31 @@ pub async fn check_readers<L: Link>(make: impl FnMut() -> L) {
 pub async fn check_readers_hints<L: Link>(make: impl FnMut() -> L) {
     let mut suite = Suite::new(make);
     readers::check_hints(&mut suite).await;
+}
+
+/// Runs all cases about [permits](leasehold_core::Resource::permit): for links whose nodes give each slot to one owner at a
+/// time, and count its grants. Such a link must pass [`check`], [`check_tokens`] and [`check_readers`] as well.
+///
+/// # Panics
+/// If a promise is broken: the message names the case, what came, and what was promised.
+///
+/// # Cancel safety
+/// As with [`check`].
+pub async fn check_permits<L: Link>(make: impl FnMut() -> L) {
+    let mut suite = Suite::new(make);
+    permits::check(&mut suite).await;
+}
+
+/// Runs all cases about hints to those who want a permit: for links that pass [`check_hints`] and [`check_permits`].
+///
+/// # Panics
+/// If a promise is broken: the message names the case, what came, and what was promised.
+///
+/// # Cancel safety
+/// As with [`check`].
+pub async fn check_permits_hints<L: Link>(make: impl FnMut() -> L) {
+    let mut suite = Suite::new(make);
+    permits::check_hints(&mut suite).await;
 }
 
 /// Runs the case that brings a counter to its end. **Not for a node in use:** one of its 1024 counters grants

@@ -161,6 +161,36 @@ impl LockManager {
         Ok(self.detached_on(&share, owner))
     }
 
+    /// The same of a permit of this name that was [detached](crate::PermitGuard::detach). Its owner tells which one it is.
+    ///
+    /// As with [readers](Self::detached_shared), what [`extend`](DetachedLease::extend) tells is what the extension itself came to.
+    ///
+    /// # Errors
+    /// [`ConfigError::Resource`] if the name cannot be used, [`ConfigError::NoPermit`] if the owner is of no permit.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use std::time::Duration;
+    /// # let manager = leasehold::LockManager::builder().memory(3).build()?;
+    /// let gpus = manager.semaphore("gpu", 1)?;
+    /// let owner = gpus.acquire().await?.detach().await?;
+    /// let lease = manager.detached_permit("gpu", owner)?;
+    /// assert!(lease.extend(Duration::from_secs(20)).await? > Duration::from_secs(19));
+    /// assert!(gpus.try_acquire().await.is_err());
+    /// assert!(lease.release().await.is_released());
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn detached_permit(&self, name: &str, owner: Owner) -> Result<DetachedLease, ConfigError> {
+        let Some(permit) = owner.permit() else {
+            return Err(ConfigError::NoPermit { owner });
+        };
+        let permit = self.permit(name, permit.of())?;
+        Ok(self.detached_on(&permit, owner))
+    }
+
     fn detached_on(&self, resource: &Resource, owner: Owner) -> DetachedLease {
         DetachedLease {
             handle: self.handle().clone(),
@@ -306,6 +336,7 @@ mod tests {
                 holder: Some(owner(name)),
                 remaining: Some(seconds * SECOND),
                 queued: None,
+                permits: None,
             })
         };
         let votes = [

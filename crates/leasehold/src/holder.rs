@@ -72,7 +72,7 @@ impl Holder {
         if let Some(by) = owner.done_by() {
             return Self::of(&by);
         }
-        Self::process(owner.as_bytes())
+        Self::process(owner)
             .or_else(|| Self::named(owner))
             .or_else(|| Self::nameless(owner))
             .unwrap_or(Self::Stranger)
@@ -132,13 +132,14 @@ impl Holder {
     }
 
     fn nameless(owner: &Owner) -> Option<Self> {
-        let digits = owner.is_usual().then(|| &owner.as_bytes()[..DIGITS])?;
+        let is_ours = owner.is_usual() || owner.permit().is_some();
+        let digits = is_ours.then(|| &owner.as_bytes()[..DIGITS])?;
         let digits = digits.escape_ascii().to_string();
         Some(Self::Nameless { digits })
     }
 
-    fn process(owner: &[u8]) -> Option<Self> {
-        let mut parts = std::str::from_utf8(owner).ok()?.splitn(4, '.');
+    fn process(owner: &Owner) -> Option<Self> {
+        let mut parts = std::str::from_utf8(owner.as_bytes()).ok()?.splitn(4, '.');
         let (digits, host, pid) = (parts.next()?, parts.next()?, parts.next()?);
         // Commands of before told no time.
         let (pid, since) = match pid.split_once('@') {
@@ -146,9 +147,11 @@ impl Holder {
             None => (pid, None),
         };
         let label = parts.next().map(str::to_owned);
+        // Behind those of a permit, before the dot, stands which one it is.
+        let has_digits = owner.permit().is_some()
+            || digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
         let ours = label.as_deref().is_none_or(Self::is_label)
-            && digits.len() == DIGITS
-            && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+            && has_digits
             && !host.is_empty()
             && host.chars().all(in_host);
         let (host, pid) = (host.into(), pid.parse().ok()?);
@@ -247,6 +250,7 @@ const SHORT: usize = 12;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use leasehold_core::{Permit, PermitCount};
 
     fn owner(host: &str, pid: u32, label: Option<&str>) -> Owner {
         let now = Duration::from_millis(1_767_225_600_999);
@@ -289,6 +293,19 @@ mod tests {
         assert_eq!(owner.as_bytes().len(), Owner::LONGEST);
         assert!(owner.as_bytes().starts_with("a7".repeat(20).as_bytes()));
         assert!(Holder::owner_source(Some(&label)).keeps_randomness());
+    }
+
+    #[test]
+    fn an_owner_of_a_permit_tells_of_its_process_too() {
+        let of = PermitCount::new(4).expect("in range");
+        let permit = Permit::new(2, of).expect("a slot");
+        let by = owner("db1", 7, Some("nightly v1.2"));
+        let owner = Owner::of_permit(&[0xb8; 20], permit, &by);
+        assert_eq!(Holder::of(&owner), Holder::of(&by));
+        let digits = "9f3a1c".repeat(7);
+        let nameless = read(&digits.as_bytes()[..40]);
+        let owner = Owner::of_permit(&[0xb8; 20], permit, &nameless);
+        assert_eq!(Holder::of(&owner).to_string(), "owner b8b8b8b8b8b8…");
     }
 
     #[test]

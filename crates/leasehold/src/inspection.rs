@@ -1,5 +1,6 @@
 //! What the nodes say about a lock.
 
+mod permits;
 mod sentence;
 
 use crate::{
@@ -10,8 +11,12 @@ use crate::{
     mode::Mode,
     outcome::ReleaseOutcome,
 };
-use leasehold_core::{FencingToken, NodeId, Owner, Quorum, Refusal, Resource, Vote};
+use leasehold_core::{
+    FencingToken, NodeId, Owner, Permit, PermitCount, Quorum, Refusal, Resource, Vote,
+};
 use std::time::Duration;
+
+pub use permits::{HeldPermit, HeldPermits};
 
 /// What each node said about a lock, at about the same time. It may be over already.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +58,9 @@ pub enum Key {
         /// How long the last of them lives if nobody extends it.
         remaining: Duration,
     },
-    /// A key that is no lock of this kind, or one of those who read where the type is not known.
+    /// Permits. Only where the node was asked for the type, as with [`Read`](Self::Read).
+    Permits(HeldPermits),
+    /// A key that is no lock of this kind, or one of those who read or have permits where the type is not known.
     Foreign {
         /// Of which type it is, as the server calls it: `hash`, `list`; `string` for a text that is longer than any owner.
         /// None where the server was not asked, as by [`inspect`](LockManager::inspect), or does not tell.
@@ -225,8 +232,24 @@ impl Inspection {
                     remaining: *remaining,
                 };
             }
+            if let Key::Permits(permits) = &mut node.key {
+                permits.held.retain(|permit| wanted(&permit.holder));
+            }
         }
         self
+    }
+
+    /// Everybody who has a key on some node, or a permit, of so many.
+    fn owners(&self) -> impl Iterator<Item = (&Owner, Option<PermitCount>)> {
+        self.nodes.iter().flat_map(|node| {
+            let holder = node.key.holder().map(|holder| (holder, None));
+            let held = node.key.permits().map(|permits| &permits.held);
+            let permits = held.into_iter().flatten().map(|permit| {
+                let owner = &permit.holder;
+                (owner, owner.permit().map(Permit::of))
+            });
+            holder.into_iter().chain(permits)
+        })
     }
 
     /// Everybody who has a key on some node.
@@ -335,7 +358,9 @@ impl<M: Mode> LockManager<M> {
     /// before the next extension.
     ///
     /// Each key is deleted only if it still is as it was seen: a lock that changes hands meanwhile stays.
-    /// Keys that are no locks stay as well. Waits for the nodes' time limit twice at most.
+    /// Keys that are no locks stay as well, and so do those who read or have permits, whom nodes do not name here; permits that
+    /// an operator has [looked](crate::operate::Operator::look) at can be [evicted](Self::evict). Waits for the nodes' time limit
+    /// twice at most.
     ///
     /// # Errors
     /// As [`inspect`](Self::inspect).
@@ -356,15 +381,17 @@ impl<M: Mode> LockManager<M> {
     /// As [`force_release`](Self::force_release).
     pub async fn evict(&self, before: Inspection) -> Eviction {
         let timing = *self.timing();
-        let mut owners: Vec<Owner> = before.holder().into_iter().cloned().collect();
-        for owner in before.holders() {
-            if !owners.contains(owner) {
-                owners.push(owner.clone());
+        let mut owners: Vec<(Owner, Resource)> = Vec::new();
+        let holder = before.holder().map(|holder| (holder, None));
+        for (owner, of) in holder.into_iter().chain(before.owners()) {
+            if owners.iter().all(|(known, _)| known != owner) {
+                let permit = of.and_then(|of| Resource::permit(before.resource.as_str(), of).ok());
+                let resource = permit.unwrap_or_else(|| before.resource.clone());
+                owners.push((owner.clone(), resource));
             }
         }
         let mut evicted = Vec::new();
-        for owner in owners {
-            let resource = before.resource.clone();
+        for (owner, resource) in owners {
             let outcome = self.handle().evict(resource, owner.clone(), timing).await;
             let outcome = ReleaseOutcome::from_core(outcome, self.handle().nodes());
             evicted.push((owner, outcome));

@@ -8,6 +8,7 @@
 //! | waiters served first come, first served, on all machines | **fair**: the same, with [`LockOptions::fair`] | a request more for each acquisition |
 //! | several names at once, all or none | **together**: the same, by [`LockManager::mutex_all`] | waiting until all are free at the same time |
 //! | many who read at once, or one who writes | **readers and writers**: [`RwLock`], by [`LockManager::rwlock`] | a request more for each acquisition |
+//! | so many at the same time, and no more | **permits**: [`Semaphore`], by [`LockManager::semaphore`] | keys that are taken away by force are noticed later |
 //! | work done once an hour or a day, by whoever comes first | **once per period**: [`OncePer`], by [`Mutex::once_per`] | nothing |
 //! | nodes that see nothing but Redlock's own keys | **plain**: `Mutex<Plain>`, by [`ManagerBuilder::build_plain`] | no fencing tokens, and nobody guards against nodes that forget |
 //! | one at a time among the processes of one machine | **file**: `.file(path)` | nothing beyond the machine |
@@ -39,6 +40,7 @@
 //! | skip it if somebody else is at it | [`Mutex::try_acquire`] | `test_my_job` |
 //! | take from one account and give to another | [`LockManager::mutex_all`] | `several_names` |
 //! | let many read, and one write | [`LockManager::rwlock`] | `readers_writers` |
+//! | let four at a time use the GPUs | [`LockManager::semaphore`] | `permits` |
 //! | do it once an hour, on one of many machines | [`Mutex::once_per`] | `once_per_minute` |
 //! | migrate at deployment, while the others wait | [`Mutex::acquire_within`] | `migration` |
 //! | lead while elected, and know who leads | [`LockManager::election`], [`Election`] | `leader` |
@@ -107,6 +109,7 @@ mod pages;
 mod rwlock;
 #[cfg(doc)]
 pub mod safety;
+mod semaphore;
 mod shell;
 mod state;
 mod sync;
@@ -133,10 +136,11 @@ pub use error::{NodeList, ReconfigureError};
 pub use guard::LeaseGuard;
 pub use health::{NodeConnection, NodeHealth};
 pub use holder::Holder;
-pub use inspection::{Eviction, Inspection, Key, NodeKey};
+pub use inspection::{Eviction, HeldPermit, HeldPermits, Inspection, Key, NodeKey};
 pub use leasehold_core::{
     Abstention, AbstentionCause, ClockStep, Drift, FaultKind, FencingToken, Instant, Owner,
-    OwnerSource, Pause, Resource, ResourceError, TimingError, Ttl,
+    OwnerSource, Pause, Permit, PermitCount, Resource, ResourceError, TakenPermits, TimingError,
+    Ttl,
 };
 pub use link::NodeName;
 pub use manager::LockManager;
@@ -147,5 +151,6 @@ pub use once::{OnceGuard, OncePer};
 pub use options::LockOptions;
 pub use outcome::ReleaseOutcome;
 pub use rwlock::{ReadGuard, RwLock, WriteGuard};
+pub use semaphore::{PermitGuard, Semaphore};
 pub use state::LeaseState;
 pub use work::Done;

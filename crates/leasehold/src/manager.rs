@@ -11,7 +11,7 @@ use crate::{
     mutex::Mutex,
     options::{CheckedOptions, LockOptions},
 };
-use leasehold_core::{Resource, ResourceError, Timing};
+use leasehold_core::{PermitCount, Resource, ResourceError, Timing};
 use std::{marker::PhantomData, sync::Arc};
 
 /// Locks over one set of nodes.
@@ -194,6 +194,11 @@ impl<M: Mode> LockManager<M> {
     /// A share of this name.
     pub(crate) fn share(&self, name: &str) -> Result<Resource, ConfigError> {
         self.unreserved(Resource::shared(name)?)
+    }
+
+    /// One of so many permits of this name.
+    pub(crate) fn permit(&self, name: &str, of: PermitCount) -> Result<Resource, ConfigError> {
+        self.unreserved(Resource::permit(name, of)?)
     }
 
     fn unreserved(&self, resource: Resource) -> Result<Resource, ConfigError> {

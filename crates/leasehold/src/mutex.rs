@@ -9,8 +9,8 @@ use crate::{
     trace,
 };
 use leasehold_core::{
-    AcquireFailure, AcquireRequest, AutoRenewal, Cause, Drift, Ended, LockConfig, Owner,
-    OwnerSource, RenewalPolicy, Resource, Timing, Ttl,
+    AcquireFailure, AcquireRequest, AutoRenewal, Cause, Drift, Ended, LockConfig, Opposition,
+    Owner, OwnerSource, PermitCount, RenewalPolicy, Resource, TakenPermits, Timing, Ttl,
 };
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 
@@ -22,8 +22,9 @@ use std::{marker::PhantomData, sync::Arc, time::Duration};
 /// # Who is next
 /// Callers of one manager have their turns in the order in which they came. Between managers there is no order, but one
 /// whose callers wait for each other does not keep the others out: after 32 turns in a row it lets others try first for
-/// 2 ms. Once it has met others, it does so after as many turns as callers wait there, 16 at most, for 5 ms, and a caller
-/// who comes back at once makes room as well. A waiter that is notified and comes too late asks the sooner the next time.
+/// 2 ms. Once it has met others, it does so after as many turns as callers wait there, 16 at most, and a caller who comes back at
+/// once makes room as well: for 2 to 20 ms, two thirds of the time that it took the last time until it had the lock again. A
+/// waiter that is notified and comes too late asks the sooner the next time.
 /// That is fair on the average and no guarantee; docs/PERFORMANCE.md has what was measured. With
 /// [`fair`](crate::LockOptions::fair) nodes keep a queue, and those who wait are served in the order of their coming.
 ///
@@ -323,28 +324,36 @@ impl<M: Mode> Mutex<M> {
         }
     }
 
+    /// The error of a caller that others kept out.
+    fn held(&self, opposition: Opposition, attempts: u32, waited: Duration) -> AcquireError {
+        let (names, wanted) = (self.handle.names(), self.resource.permits());
+        let permits = opposition.permits.map(|taken| *taken);
+        AcquireError::Held(Box::new(Held {
+            resource: self.resource.clone(),
+            refused: opposition.refused,
+            quorum: self.handle.quorum().needed(),
+            nodes: self.handle.nodes().len(),
+            holder: opposition.holder,
+            remaining: opposition.remaining,
+            held_on: names.of(opposition.held),
+            kept_on: names.of(opposition.kept),
+            granted_on: names.of(opposition.granted),
+            ahead: opposition
+                .ahead
+                .map(|ahead| u8::try_from(ahead).unwrap_or(u8::MAX)),
+            permits: permits.filter(|taken| Some(taken.of) == wanted),
+            faults: name_faults(self.handle.nodes(), opposition.faults),
+            attempts,
+            waited,
+        }))
+    }
+
     /// What the last attempt failed of.
     fn reason(&self, cause: Cause, attempts: u32, waited: Duration) -> AcquireError {
         let resource = self.resource.clone();
         let (quorum, nodes) = (self.handle.quorum().needed(), self.handle.nodes().len());
         match cause {
-            Cause::Held(opposition) => AcquireError::Held(Box::new(Held {
-                resource: resource.clone(),
-                refused: opposition.refused,
-                quorum,
-                nodes,
-                holder: opposition.holder,
-                remaining: opposition.remaining,
-                held_on: self.handle.names().of(opposition.held),
-                kept_on: self.handle.names().of(opposition.kept),
-                granted_on: self.handle.names().of(opposition.granted),
-                ahead: opposition
-                    .ahead
-                    .map(|ahead| u8::try_from(ahead).unwrap_or(u8::MAX)),
-                faults: name_faults(self.handle.nodes(), opposition.faults),
-                attempts,
-                waited,
-            })),
+            Cause::Held(opposition) => self.held(opposition, attempts, waited),
             Cause::Unreachable { faults, .. } => AcquireError::Unreachable(Unreachable {
                 resource: resource.clone(),
                 quorum,
@@ -367,6 +376,7 @@ impl<M: Mode> Mutex<M> {
                 ours: self.handle.configuration().text().to_owned(),
                 faults: name_faults(self.handle.nodes(), faults),
             },
+            Cause::OtherPermits(theirs) => other_permits(resource, &theirs),
             Cause::TooLate { elapsed, .. } => {
                 let ttl = self.options.lock_config().timing.ttl().as_duration();
                 AcquireError::TooLate {
@@ -382,5 +392,17 @@ impl<M: Mode> Mutex<M> {
                 resource: resource.clone(),
             },
         }
+    }
+}
+
+/// The error of a caller that asked for one of so many permits where others have permits of another number.
+fn other_permits(resource: Resource, theirs: &TakenPermits) -> AcquireError {
+    let ours = resource.permits().map_or(0, PermitCount::get);
+    let ends = theirs.slots.iter().map(|(_, left)| *left);
+    AcquireError::OtherPermits {
+        resource,
+        ours: usize::from(ours),
+        theirs: usize::from(theirs.of.get()),
+        remaining: ends.max().unwrap_or_default(),
     }
 }

@@ -31,6 +31,8 @@ async fn a_node_in_memory_conforms() {
     conformance::check_several_hints(|| node.link(Clock::system())).await;
     conformance::check_readers(|| node.link(Clock::system())).await;
     conformance::check_readers_hints(|| node.link(Clock::system())).await;
+    conformance::check_permits(|| node.link(Clock::system())).await;
+    conformance::check_permits_hints(|| node.link(Clock::system())).await;
 }
 
 #[cfg(all(feature = "file", unix))]
@@ -54,6 +56,8 @@ async fn a_node_in_a_file_conforms() {
     conformance::check_several_hints(link).await;
     conformance::check_readers(link).await;
     conformance::check_readers_hints(link).await;
+    conformance::check_permits(link).await;
+    conformance::check_permits_hints(link).await;
     drop(node);
     std::fs::remove_dir_all(&folder).expect("it is ours");
 }
@@ -117,6 +121,19 @@ fn a_link_that_breaks_a_promise_about_several_names_does_not_conform() {
 fn a_link_that_breaks_a_promise_about_readers_does_not_conform() {
     for how in [How::ReadsOneByOne, How::ReadsAnywhere] {
         assert!(is_found(how, Checks::Readers), "{how:?} was not found");
+    }
+}
+
+#[test]
+fn a_link_that_breaks_a_promise_about_permits_does_not_conform() {
+    for how in [
+        How::CountsPermits,
+        How::IgnoresOtherCounts,
+        How::ForgetsSlots,
+        How::CountsNoPermits,
+        How::TellsNoPermits,
+    ] {
+        assert!(is_found(how, Checks::Permits), "{how:?} was not found");
     }
 }
 
@@ -271,6 +288,7 @@ enum Checks {
     LastToken,
     Several,
     Readers,
+    Permits,
 }
 
 fn is_found(how: How, checks: Checks) -> bool {
@@ -284,6 +302,7 @@ fn is_found(how: How, checks: Checks) -> bool {
                 Checks::LastToken => conformance::check_last_token(make).await,
                 Checks::Several => conformance::check_several(make).await,
                 Checks::Readers => conformance::check_readers(make).await,
+                Checks::Permits => conformance::check_permits(make).await,
             }
         });
     };
@@ -322,4 +341,6 @@ async fn a_node_on_a_real_server_conforms() {
     conformance::check_several_hints(link).await;
     conformance::check_readers(link).await;
     conformance::check_readers_hints(link).await;
+    conformance::check_permits(link).await;
+    conformance::check_permits_hints(link).await;
 }

@@ -172,8 +172,9 @@ const HOUSES: [House; 4] = [
     },
 ];
 
-const CORE: [&[&str]; 13] = [
+const CORE: [&[&str]; 14] = [
     &["hash", "sentence", "few"],
+    &["permit"],
     &["time", "node_set", "resource", "owner"],
     &[
         "quorum",
@@ -236,10 +237,10 @@ const LIBRARY: [&[&str]; 15] = [
     &["handle", "conformance", "timestamp"],
     &["shell"],
     &["guard"],
-    &["mutex", "semaphore", "multi"],
+    &["mutex"],
     &["manager"],
     &["detached", "hand_over", "inspection", "work"],
-    &["builder", "election", "once", "rwlock"],
+    &["builder", "election", "once", "rwlock", "semaphore"],
     &["blocking", "config", "operate", "testing"],
 ];
 

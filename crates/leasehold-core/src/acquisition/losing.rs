@@ -1,6 +1,9 @@
 //! What an acquisition does with a lost attempt: it takes back what the attempt may have set, and goes on or gives up.
 
-use super::{Acquisition, Phase, Progress, waiting::Ask};
+use super::{
+    Acquisition, Phase, Progress,
+    waiting::{Ask, Rest},
+};
 use crate::{
     attempt::Attempt,
     failure::{self, AcquireFailure, Cause, Ended},
@@ -14,10 +17,23 @@ use core::time::Duration;
 impl Acquisition {
     pub(super) fn lost(&mut self, now: Instant, attempt: Box<Attempt>, round: Round) -> Progress {
         let started = round.started();
+        let announces = self.learn_place(&round);
+        if let Some(theirs) = self.other_permits(&round, self.quorum.spare()) {
+            return Progress {
+                abandoned: Some(attempt.queueing(None)),
+                ..self.end(now, Cause::OtherPermits(theirs), Ended::Misuse)
+            };
+        }
+        if self.has_another_slot(now, &round, self.quorum.spare()) {
+            self.go_on(now, round, Ask::All);
+            return Progress {
+                abandoned: Some(attempt.queueing(None)),
+                ..Progress::default()
+            };
+        }
         // Nodes that were asked after the first had less time than the vote.
         let asked = self.asked_all.unwrap_or(started).max(started);
         let given = round.closes().saturating_since(asked);
-        let announces = self.learn_place(&round);
         let mut rest = self.look_round(now, &round, self.quorum.spare());
         if announces {
             rest.called = Some((now, Ask::All));
@@ -48,6 +64,16 @@ impl Acquisition {
         progress
     }
 
+    /// Asks for another slot at once. That others have taken the first is no contention.
+    pub(super) fn go_on(&mut self, now: Instant, round: Round, how: Ask) {
+        self.last_cause = Some(Cause::of_lost(self.quorum, round));
+        self.tries.goes_on(now);
+        self.phase = Phase::Resting(Rest {
+            called: Some((now, how)),
+            ..Rest::NEW
+        });
+    }
+
     /// Whether the caller need not wait, since the work that this is for is done.
     pub(super) fn is_done(&self, round: &Round) -> bool {
         let until = self.config.retry.done_until();
@@ -74,6 +100,7 @@ impl Acquisition {
         cause: Cause,
     ) -> Progress {
         self.last_cause = Some(cause.clone());
+        self.leave_slot();
         let pace = Pace::of(&self.config, &self.seed);
         let ended = self.tries.failed(now, &cause, pace);
         let mut progress =

@@ -60,7 +60,16 @@ impl Acquisition {
             "it was asked alone, and it refused"
         );
         self.learn_place(&round);
+        let are_others = self.other_permits(&round, 0).is_some();
+        if self.has_another_slot(now, &round, 0) {
+            self.go_on(now, round, Ask::OneFirst);
+            return Progress::default();
+        }
         let mut rest = self.look_round(now, &round, 0);
+        if are_others {
+            // The others decide whether they are in the way.
+            rest.called = Some((now, Ask::All));
+        }
         rest.leftover = self.leftover(now, &round);
         if let (Some((node, _)), Some(blockers)) = (rest.leftover, &mut rest.blockers) {
             let chance = RELEASE_CHANCE.saturating_add(self.jitter(RELEASE_CHANCE));

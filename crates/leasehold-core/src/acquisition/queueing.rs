@@ -8,7 +8,7 @@ use super::{Acquisition, Phase};
 use crate::{
     node_set::{NodeId, NodeSet},
     owner::Seed,
-    queue::{Barrier, LEAVING, Place, Queue, Ticket, Waiter},
+    queue::{LEAVING, Place, Queue, Ticket, Waiter},
     request::{AttemptId, Refusal, Request, Tag},
     round::Round,
     time::Instant,
@@ -54,8 +54,9 @@ impl Queueing {
         };
         let drew = self.ticket.is_none();
         self.ticket.get_or_insert(largest);
-        self.ahead = told().map(|queued| queued.ahead).max().unwrap_or(0);
-        let is_free = told().any(|queued| queued.barrier == Barrier::Queue);
+        let each = || refusals.iter().map(|(_, refusal)| refusal);
+        self.ahead = each().filter_map(Refusal::ahead).max().unwrap_or(0);
+        let is_free = each().any(Refusal::is_by_the_queue);
         self.looks = if is_free {
             self.looks.saturating_add(1)
         } else {
@@ -97,11 +98,8 @@ impl Acquisition {
 
     /// How long what stands in the way will stay there, as far as this refusal tells.
     pub(super) fn stays(&self, refusal: &Refusal) -> Option<Duration> {
-        let in_queue = refusal
-            .queued
-            .is_some_and(|queued| queued.barrier == Barrier::Queue);
         match &self.queueing {
-            Some(queueing) if in_queue => {
+            Some(queueing) if refusal.is_by_the_queue() => {
                 let after = queueing.look_after();
                 Some(refusal.remaining.map_or(after, |left| left.min(after)))
             }

@@ -69,6 +69,7 @@ impl Acquisition {
     /// The key may have changed on a node.
     pub(crate) fn handle_hint(&mut self, now: Instant, node: NodeId) {
         self.stood.remove(node);
+        self.slots_changed(node);
         match &mut self.phase {
             Phase::Resting(rest) => {
                 rest.leftover = rest.leftover.filter(|(left, _)| *left != node);
@@ -99,7 +100,10 @@ impl Acquisition {
         };
         if let Some((at, how)) = rest.called {
             if now >= at {
-                self.contention.call();
+                // Who goes on to another slot was called by nobody.
+                if !self.moves_on() {
+                    self.contention.call();
+                }
                 return self.begin_attempt(now, how, around, outbox);
             }
         } else if !self.is_behind && rest.blockers.as_ref().is_some_and(|it| it.is_free(now)) {

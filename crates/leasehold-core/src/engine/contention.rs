@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     acquisition::{Acquisition, Around, End, Progress},
-    local_queue::Coming,
+    local_queue::{Coming, SlotsHere},
     lock_config::AcquireRequest,
     node_set::NodeId,
     operation::Event,
@@ -131,19 +131,26 @@ impl Engine {
 
     /// An acquisition or a lease is over: the next waiter here has its turn.
     pub(super) fn leave(&mut self, now: Instant, resource: &Resource, id: OperationId) {
-        let next = self.queue.leave(resource, id);
+        let (next, another) = self.queue.leave(resource, id);
         if let Some(place) = next.and_then(|next| self.slots.find(next, Work::is_acquiring)) {
             let coming = self.queue.coming(now, resource);
             // Its request leaves with what is on its way out already, but behind it.
-            self.nudge(place, |acquisition| {
-                // Where there is a queue, nobody need make room.
-                let coming = Coming {
-                    others_first: coming.others_first.filter(|_| !acquisition.is_fair()),
-                    ..coming
-                };
-                coming.give(now, acquisition);
-            });
+            self.give_turn(now, place, coming);
+            if let Some(place) = another.and_then(|id| self.slots.find(id, Work::is_acquiring)) {
+                self.give_turn(now, place, coming);
+            }
         }
+    }
+
+    fn give_turn(&mut self, now: Instant, place: SlotNumber, coming: Coming) {
+        self.nudge(place, |acquisition| {
+            // Where there is a queue, nobody need make room.
+            let coming = Coming {
+                others_first: coming.others_first.filter(|_| !acquisition.is_fair()),
+                ..coming
+            };
+            coming.give(now, acquisition);
+        });
     }
 
     #[inline(never)]
@@ -157,7 +164,21 @@ impl Engine {
         let Some(Work::Acquiring(acquisition)) = self.slots.work_mut(place) else {
             return;
         };
-        let progress = run(acquisition, &mut Around { epoch, nodes }, outbox);
+        let id = acquisition.operation();
+        let slots = match acquisition.wants_permit() {
+            true => self.queue.slots(acquisition.resource(), id),
+            false => SlotsHere::default(),
+        };
+        let mut around = Around {
+            epoch,
+            nodes,
+            slots,
+        };
+        let progress = run(acquisition, &mut around, outbox);
+        if acquisition.wants_permit() {
+            let slot = acquisition.slot();
+            self.queue.ask_for(acquisition.resource(), id, slot);
+        }
         // What has ended is woken for what follows from it, or not at all.
         if !progress.has_ended {
             let wake_at = acquisition.wake_at();

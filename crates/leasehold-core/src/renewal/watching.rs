@@ -45,7 +45,7 @@ impl Renewal {
     pub(super) fn watch_later(&mut self, now: Instant, telling: NodeSet) {
         // Of shares nobody is told: each that comes or goes would have all the others ask.
         let is_hurried =
-            self.config.policy.most_extensions.is_none() && !self.attempt.resource().is_shared();
+            self.config.policy.most_extensions.is_none() && !self.attempt.resource().is_part();
         let nobody = self.confirmed.nodes().intersection(telling).is_empty();
         let at = now.saturating_add(YOUTH).saturating_add(GRID);
         let at = Some(at.on_grid(GRID)).filter(|_| is_hurried && !nobody);

@@ -1,10 +1,14 @@
 //! The rule for a request about a fair lock, or a share: who comes first.
 
-use super::{Change, Ruling, Stored, by_readers};
+use super::{
+    Change, Ruling, Stored,
+    permits::{self, free},
+    readers::live,
+};
 use crate::{
     fence::FencingToken,
     queue::{Barrier, Place, Queue, Queued, Waiter},
-    request::{Refusal, Vote},
+    request::{Refusal, Request, Vote},
     time::Instant,
 };
 
@@ -13,27 +17,31 @@ use crate::{
 pub(super) fn decide_place(
     stored: Stored<'_>,
     now: Instant,
-    place: Place,
-    proposal: Option<FencingToken>,
+    (place, proposal): (Place, Option<FencingToken>),
+    request: &Request,
     ruling: Ruling,
 ) -> Ruling {
     let none = Queue::default();
     let queue = stored.queue.unwrap_or(&none);
     let proposal = proposal.map_or(0, FencingToken::get);
     let position = queue.position(now, place, proposal);
-    let (refusal, barrier, change) = match ruling.vote {
-        Vote::Refused(refusal) => (refusal, Barrier::Key, ruling.change),
-        // The first in line waits until the last reader has left.
-        Vote::Granted { .. } if position.ahead > 0 && by_readers(stored.readers, now).is_some() => {
-            let by = by_readers(stored.readers, now).map(|ruling| ruling.vote);
-            let Some(Vote::Refused(refusal)) = by else {
-                return ruling;
-            };
+    let parts = live(stored.readers, now);
+    // As many as there are permits left are next at the same time.
+    let next = match request.permit() {
+        Some(permit) => free(&parts, permit.of()),
+        None => 1,
+    };
+    let is_next = usize::try_from(position.ahead).is_ok_and(|ahead| ahead < next);
+    let by_parts = permits::refused(&parts, now).map(|ruling| ruling.vote);
+    let (refusal, barrier, change) = match (ruling.vote, by_parts) {
+        (Vote::Refused(refusal), _) => (refusal, Barrier::Key, ruling.change),
+        // The first in line waits until the last reader has left, or a permit is left for it.
+        (Vote::Granted { .. } | Vote::Unknown(_), Some(Vote::Refused(refusal))) if !is_next => {
             (refusal, Barrier::Key, Change::Keep)
         }
         // It would take what is free, even if there is no number left to count it with. A waiter that is not next is not counted,
         // so a counter that has come to its end is told to the next alone, and costs nobody else its place.
-        Vote::Granted { .. } | Vote::Unknown(_) if position.ahead > 0 => {
+        (Vote::Granted { .. } | Vote::Unknown(_), _) if !is_next => {
             let refusal = Refusal {
                 remaining: position.first_left,
                 ..Refusal::default()
@@ -41,8 +49,9 @@ pub(super) fn decide_place(
             let over = stored.key.map_or(Change::Keep, |_| Change::Delete);
             (refusal, Barrier::Queue, over)
         }
-        Vote::Granted { .. } | Vote::Unknown(_) => {
+        (vote @ (Vote::Granted { .. } | Vote::Unknown(_)), _) => {
             return Ruling {
+                vote,
                 queue: without(stored.queue, now, place.waiter),
                 ..ruling
             };

@@ -71,6 +71,7 @@ fn held_by(name: &str, millis: u64) -> Vote {
         holder: Some(owner(name)),
         remaining: Some(Duration::from_millis(millis)),
         queued: None,
+        permits: None,
     })
 }
 

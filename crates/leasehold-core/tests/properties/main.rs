@@ -9,8 +9,8 @@ use core::{num::NonZeroU32, time::Duration};
 use leasehold_core::{
     Abstention, AbstentionCause, AcquireRequest, AttemptId, AutoRenewal, Drift, Engine, Event,
     Fault, FaultKind, FencingToken, Identity, Instant, LinkChange, LockConfig, NodeId, Operation,
-    OperationId, Owner, OwnerSource, Pause, Quorum, Reading, RenewalPolicy, Resource, Retry, Seed,
-    Tag, Timing, Ttl, Vote,
+    OperationId, Owner, OwnerSource, Pause, PermitCount, Quorum, Reading, Refusal, RenewalPolicy,
+    Resource, Retry, Seed, Tag, TakenPermits, Timing, Ttl, Vote,
 };
 use proptest::prelude::*;
 use std::{collections::BTreeSet, sync::Arc};
@@ -43,6 +43,16 @@ proptest! {
     }
 
     #[test]
+    fn no_more_have_permits_than_there_are_whatever_the_network_does(
+        nodes in 1_usize..=5,
+        clients in 2_usize..=4,
+        permits in 1_u16..=3,
+        dice in prop::collection::vec(any::<u8>(), 0..600),
+    ) {
+        World::new(nodes, clients, Kindness::Loses, dice).of_permits(permits).run();
+    }
+
+    #[test]
     fn no_sequence_of_calls_makes_the_engine_panic(
         nodes in 1_usize..=5,
         calls in prop::collection::vec(call(), 0..80),
@@ -50,7 +60,7 @@ proptest! {
         let mut engine = Engine::new(Quorum::majority(nodes).expect("1 to 5 nodes"));
         let mut fenced = BTreeSet::new();
         for (id, (at, call)) in (0..).map(OperationId::new).zip(calls) {
-            let is_fenced = matches!(call, Call::Acquire(_, true));
+            let is_fenced = matches!(call, Call::Acquire(_, true, _));
             make(&mut engine, Instant::from_origin(Duration::from_millis(at)), id, call);
             fenced.extend(is_fenced.then_some(id));
             while engine.poll_send().is_some() {}
@@ -67,7 +77,7 @@ proptest! {
 
 #[derive(Clone, Debug)]
 enum Call {
-    Acquire(Option<u64>, bool),
+    Acquire(Option<u64>, bool, Option<u16>),
     Extend(u64, Option<u64>),
     Heartbeat(u64),
     Release(u64),
@@ -98,7 +108,8 @@ fn call() -> impl Strategy<Value = (u64, Call)> {
             cause: AbstentionCause::Changed,
             left: Duration::from_millis(left),
         }))),
-        2 => Just(Vote::Refused(leasehold_core::Refusal::default())),
+        2 => Just(Vote::Refused(Refusal::default())),
+        3 => (1_u16..4, prop::collection::vec((0_u16..5, 0_u64..2_000), 0..4)).prop_map(taken),
         1 => prop::sample::select(vec![FaultKind::Down, FaultKind::Busy, FaultKind::Disconnected, FaultKind::Disagrees])
             .prop_map(|kind| Vote::Unknown(Fault::new(kind, "fault"))),
     ];
@@ -113,8 +124,8 @@ fn call() -> impl Strategy<Value = (u64, Call)> {
         asked: Instant::from_origin(Duration::from_millis(asked)),
     });
     let call = prop_oneof![
-        3 => (prop::option::of(0_u64..500), any::<bool>())
-            .prop_map(|(patience, is_fenced)| Call::Acquire(patience, is_fenced)),
+        3 => (prop::option::of(0_u64..500), any::<bool>(), prop::option::of(1_u16..4))
+            .prop_map(|(patience, is_fenced, permits)| Call::Acquire(patience, is_fenced, permits)),
         2 => (0_u64..8, prop::option::of(10_u64..2_000)).prop_map(|(id, ttl)| Call::Extend(id, ttl)),
         1 => (0_u64..8).prop_map(Call::Heartbeat),
         2 => (0_u64..8).prop_map(Call::Release),
@@ -135,7 +146,7 @@ fn call() -> impl Strategy<Value = (u64, Call)> {
 fn make(engine: &mut Engine, now: Instant, id: OperationId, call: Call) {
     let node = |index| NodeId::new(index).expect("below 32");
     let operation = match call {
-        Call::Acquire(patience, is_fenced) => acquire(patience, is_fenced),
+        Call::Acquire(patience, is_fenced, permits) => acquire(patience, is_fenced, permits),
         Call::Extend(id, ttl) => {
             let (lease, ttl) = (OperationId::new(id), ttl.map(Duration::from_millis));
             let ttl = ttl.map(|ttl| Ttl::new(ttl).expect("in range"));
@@ -178,7 +189,21 @@ fn make(engine: &mut Engine, now: Instant, id: OperationId, call: Call) {
     engine.submit(now, id, || Seed::new([1; Seed::LENGTH]), operation);
 }
 
-fn acquire(patience: Option<u64>, is_fenced: bool) -> Operation {
+/// A refusal that tells of permits, such as no node would give them as well.
+fn taken((of, slots): (u16, Vec<(u16, u64)>)) -> Vote {
+    let slots = slots.into_iter();
+    let slots = slots.map(|(slot, left)| (slot, Duration::from_millis(left)));
+    let of = PermitCount::new(of).expect("1 to 3");
+    Vote::Refused(Refusal {
+        permits: Some(Box::new(TakenPermits {
+            of,
+            slots: slots.collect(),
+        })),
+        ..Refusal::default()
+    })
+}
+
+fn acquire(patience: Option<u64>, is_fenced: bool, permits: Option<u16>) -> Operation {
     let patience = patience.map(Duration::from_millis);
     // Some of them renew, and all of them have limits.
     let renewal = if patience.is_none() {
@@ -199,7 +224,9 @@ fn acquire(patience: Option<u64>, is_fenced: bool) -> Operation {
         is_fenced,
         ..LockConfig::clone(&acquire.config)
     };
+    let permit = |of| Resource::permit("r", PermitCount::new(of)?).ok();
     Operation::Acquire(AcquireRequest {
+        resource: permits.and_then(permit).unwrap_or_else(resource),
         config: Arc::new(config),
         ..acquire
     })

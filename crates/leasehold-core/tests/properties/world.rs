@@ -4,8 +4,8 @@ use crate::acquire_request;
 use core::time::Duration;
 use leasehold_core::{
     AttemptId, AutoRenewal, Engine, Event, Fault, FaultKind, Instant, LeaseChange, LinkChange,
-    NodeId, NodeSet, Operation, OperationId, Owner, Quorum, RenewalPolicy, Request, Resource, Seed,
-    Table, Tag, Vote,
+    NodeId, NodeSet, Operation, OperationId, Owner, Permit, PermitCount, Quorum, RenewalPolicy,
+    Request, Resource, Seed, Table, Tag, Vote,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,6 +23,8 @@ pub(crate) struct World {
     now: Instant,
     kindness: Kindness,
     quorum: Quorum,
+    /// Of how many permits each client wants one, if it does not want all of the resource.
+    permits: Option<PermitCount>,
     clients: Vec<Client>,
     tables: Vec<Table>,
     queue: BTreeMap<(Instant, u64), Happening>,
@@ -37,6 +39,8 @@ struct Client {
     wishes: u8,
     /// The acquisition whose lease is held, until when.
     held: Option<(OperationId, Instant)>,
+    /// The permit that it has, or had last.
+    permit: Option<Permit>,
     sent: BTreeMap<Tag, Instant>,
     granted: BTreeMap<Tag, NodeSet>,
     released: BTreeMap<AttemptId, NodeSet>,
@@ -64,6 +68,7 @@ impl World {
             engine: Engine::new(quorum),
             wishes: 3,
             held: None,
+            permit: None,
             sent: BTreeMap::new(),
             granted: BTreeMap::new(),
             released: BTreeMap::new(),
@@ -75,6 +80,7 @@ impl World {
             now: Instant::from_origin(Duration::from_secs(1)),
             kindness,
             quorum,
+            permits: None,
             clients: (0..clients).map(client).collect(),
             tables: vec![Table::new(); nodes],
             queue: BTreeMap::new(),
@@ -86,6 +92,12 @@ impl World {
             world.soon(0, Happening::Want(client));
         }
         world
+    }
+
+    /// The same, where each client wants one of so many permits.
+    pub(crate) fn of_permits(mut self, permits: u16) -> Self {
+        self.permits = PermitCount::new(permits);
+        self
     }
 
     pub(crate) fn run(mut self) {
@@ -107,7 +119,8 @@ impl World {
         };
         let resource = Resource::new("r").expect("a plain name");
         for table in &self.tables {
-            if let Some(key) = table.key(end, &resource) {
+            let parts = table.readers(end, &resource);
+            for key in table.key(end, &resource).into_iter().chain(parts) {
                 let left = self.given_back.contains(key.owner.as_bytes());
                 assert!(!left, "a key of {} was left", key.owner);
             }
@@ -217,10 +230,11 @@ impl World {
             },
             ..RenewalPolicy::default()
         };
-        let id = self.submit(
-            client,
-            Operation::Acquire(acquire_request(patience, policy)),
-        );
+        let mut acquire = acquire_request(patience, policy);
+        if let Some(of) = self.permits {
+            acquire.resource = Resource::permit(acquire.resource.as_str(), of).expect("a name");
+        }
+        let id = self.submit(client, Operation::Acquire(acquire));
         if self.die() > 230 {
             let delay = self.delay();
             self.soon(delay, Happening::Cancel(client, id));
@@ -338,7 +352,10 @@ impl World {
 
     fn told(&mut self, client: usize, id: OperationId, event: Event) {
         match event {
-            Event::Acquired(lease) => self.acquired(client, id, lease.valid_until),
+            Event::Acquired(lease) => {
+                self.clients[client].permit = lease.owner.permit();
+                self.acquired(client, id, lease.valid_until);
+            }
             Event::NotAcquired(_) => {
                 self.all_lost_are_released(client, id, None);
                 self.soon(40, Happening::Want(client));
@@ -368,9 +385,18 @@ impl World {
     }
 
     fn acquired(&mut self, client: usize, id: OperationId, valid_until: Instant) {
-        for other in &self.clients {
-            let held = other.held.is_some_and(|(_, until)| self.now < until);
-            assert!(!held, "two hold the resource at {:?}", self.now);
+        let holds = |other: &&Client| other.held.is_some_and(|(_, until)| self.now < until);
+        let others: Vec<_> = self.clients.iter().filter(holds).collect();
+        let most = self.permits.map_or(1, PermitCount::get);
+        assert!(
+            others.len() < usize::from(most),
+            "more than {most} hold the resource at {:?}",
+            self.now
+        );
+        let slot = self.clients[client].permit.map(Permit::slot);
+        for other in others {
+            let other = other.permit.map(Permit::slot);
+            assert!(other != slot, "two have one slot at {:?}", self.now);
         }
         let of = |tag: &&Tag| tag.attempt.operation == id && tag.step == 0;
         let tag = *self.clients[client]

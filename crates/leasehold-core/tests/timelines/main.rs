@@ -22,7 +22,9 @@
 //!
 //! Further options: `renew=thirds` or `renew=2s`, `most=3` extensions, `hold=60s` at most, `least=5s`,
 //! `heartbeat=2s`, `danger=3s`, `margin=5ms`, `delay=1s`, `steps=300ms` margin for clocks that are set,
-//! `forgetful=2` nodes tolerated, `token=yes`, `epoch=1000s` on the wall at 0 ms, `queues=1`, `one=1` node first.
+//! `forgetful=2` nodes tolerated, `token=yes`, `epoch=1000s` on the wall at 0 ms, `queues=1`, `one=1` node first,
+//! `permits=2`: all want permits, of so many. Of these, `refused taken=0:4s,1:2s/2` tells which slots are taken, for how long,
+//! and of how many, and `by=permit:1/2` is somebody who has one.
 //!
 //! With tokens: `granted 7` tells a counter. With a guard: `abstains 12s`, `disagrees`. Of a node itself:
 //! `n0 clock 5005ms asked 10ms`, `n0 link up ID`, `n0 changed a`, `n0 changed` of any key.
@@ -100,6 +102,7 @@ stories! {
     a_node_that_has_not_voted_is_given_no_key_together_with_one_that_has
     a_node_that_is_repaired_is_proposed_the_token
     a_node_that_is_set_forward_while_it_is_raised_is_not_waited_for
+    a_node_that_is_silent_is_no_reason_to_ask_for_another_slot
     a_node_that_lost_the_key_is_given_it_again
     a_node_that_refused_and_has_the_key_is_a_twin
     a_node_that_refused_is_asked_to_release_again
@@ -107,6 +110,8 @@ stories! {
     a_node_that_tells_late_that_it_lost_the_key_is_given_it_again
     a_node_that_was_away_at_the_vote_and_has_the_key_is_a_twin
     a_patient_caller_gets_one_last_try_before_the_deadline
+    a_permit_that_is_given_back_is_the_next_callers_of_the_engine_in_the_same_turn
+    a_permit_that_is_taken_over_stays_in_its_slot
     a_proposal_is_the_wall_clock_in_microseconds
     a_quorum_that_abstains_is_waited_for_without_using_up_the_tries
     a_quorum_that_tells_one_counter_needs_one_round
@@ -134,6 +139,8 @@ stories! {
     a_shorter_extension_takes_nothing_away
     a_silent_quorum_is_unreachable_and_names_the_faults
     a_single_try_does_not_wait_for_those_who_abstain
+    a_single_try_looks_at_all_slots
+    a_slot_that_is_taken_is_left_for_one_that_is_free_without_a_pause
     a_step_beyond_the_rest_of_a_limited_hold_ends_nothing
     a_step_during_a_vote_takes_the_grant_back
     a_step_during_an_extension_and_one_after_it_add_up
@@ -171,7 +178,9 @@ stories! {
     an_owner_whom_too_few_nodes_carry_is_not_extended
     an_owner_without_a_renewal_is_extended_by_a_quorum
     an_uncontended_resource_is_won_by_the_first_quorum
+    another_slot_is_asked_for_in_the_same_try
     callers_of_one_engine_are_served_in_the_order_of_their_coming
+    callers_of_one_engine_ask_for_permits_in_slots_of_their_own
     cancelling_during_the_second_round_releases_everywhere
     cancelling_in_mid_vote_releases_everywhere
     counters_that_differ_are_raised_to_the_largest
@@ -187,13 +196,17 @@ stories! {
     one_node_is_its_own_quorum
     one_node_that_abstains_costs_nothing
     one_node_that_disagrees_costs_its_vote_only
+    one_node_with_permits_of_another_number_is_outvoted
     one_nodes_word_is_not_waited_for_alone
+    permits_have_tokens_and_the_first_votes_counters_are_raised
+    permits_of_another_number_are_refused_at_once
     releases_for_which_a_link_has_no_room_leave_as_it_answers
     steps_within_the_margin_that_exceed_it_together_cut_the_lease
     the_end_of_a_key_is_waited_for_by_the_clock
     the_last_of_three_grants_decides
     the_last_try_is_followed_by_no_pause
     the_others_are_asked_if_the_first_is_silent
+    the_permit_that_ends_first_is_waited_for_by_the_clock
     the_second_round_ends_with_the_callers_patience
     the_second_round_has_as_much_time_as_the_first
     those_who_wait_meet_elsewhere_until_a_silent_node_answers
@@ -203,9 +216,15 @@ stories! {
     what_a_dead_node_kept_is_released_when_its_link_is_up
     what_is_handed_over_is_left_and_what_was_lost_is_taken_back
     what_is_taken_over_is_not_waited_for
+    what_is_taken_over_must_be_one_of_the_permits
+    what_was_given_back_and_taken_by_others_is_asked_for_once
     what_was_given_back_is_not_handed_over
+    whoever_asks_one_node_first_goes_on_to_another_slot_there
     whoever_comes_back_lets_those_go_first_who_lost
+    whoever_comes_too_late_for_nine_slots_pauses
+    whoever_finds_all_permits_taken_is_told_of_a_free_one_and_asks_for_it
     whoever_is_divided_from_others_waits_twice_as_long_each_time
+    whoever_is_not_next_for_a_permit_asks_for_no_other_slot
     whoever_is_not_next_lets_the_next_ask_first
     whoever_is_refused_what_is_free_is_told_how_many_come_first
     whoever_is_refused_without_a_word_asks_who_it_is

@@ -3,8 +3,8 @@
 use core::time::Duration;
 use leasehold_core::{
     AcquireFailure, Cause, ClockStep, Danger, Ended, Event, ExtendFailure, Fault, Instant,
-    LeaseChange, Loss, NodeId, NodeSet, Opposition, Quorum, ReleaseOutcome, Request, Trouble, Ttl,
-    Vote,
+    LeaseChange, Loss, NodeId, NodeSet, Opposition, Owner, Quorum, ReleaseOutcome, Request,
+    Trouble, Ttl, Vote,
 };
 
 pub(crate) fn moment(at: Instant) -> String {
@@ -28,6 +28,11 @@ pub(crate) fn nodes(nodes: NodeSet, quorum: Quorum) -> String {
     names.join(" ")
 }
 
+fn permit(owner: Option<&Owner>) -> String {
+    let permit = owner.and_then(Owner::permit);
+    permit.map_or_else(String::new, |permit| format!(" permit {permit}"))
+}
+
 /// What is asked, with the time that the key shall live where that is not the config's TTL.
 pub(crate) fn verb(request: &Request, usual: Ttl) -> String {
     let (verb, ttl) = match request {
@@ -40,9 +45,10 @@ pub(crate) fn verb(request: &Request, usual: Ttl) -> String {
         Request::Release { keep, .. } => ("release", *keep),
         Request::Leave { .. } => ("leave", None),
     };
+    let permit = permit(request.owner());
     let verb = match ttl.filter(|ttl| *ttl != usual) {
-        None => verb.to_owned(),
-        Some(ttl) => format!("{verb} for {}", time(ttl.as_duration())),
+        None => format!("{verb}{permit}"),
+        Some(ttl) => format!("{verb}{permit} for {}", time(ttl.as_duration())),
     };
     let verb = match request.place().and_then(|place| place.ticket) {
         Some(ticket) => format!("{verb} with ticket {ticket}"),
@@ -77,7 +83,8 @@ pub(crate) fn event(event: &Event) -> String {
         Event::Acquired(lease) => {
             let token = lease.token.map(|token| format!(" with token {token}"));
             let until = moment(lease.valid_until);
-            format!("acquired{}, valid until {until}", token.unwrap_or_default())
+            let what = permit(Some(&lease.owner)) + &token.unwrap_or_default();
+            format!("acquired{what}, valid until {until}")
         }
         Event::NotAcquired(failure) => not_acquired(failure),
         Event::Extended(valid_until) => format!("extended, valid until {}", moment(*valid_until)),
@@ -195,6 +202,7 @@ fn cause(cause: &Cause) -> String {
             faults(reasons)
         ),
         Cause::Disagreement { faults: reasons } => format!("disagreement{}", faults(reasons)),
+        Cause::OtherPermits(theirs) => format!("others have permits of {}", theirs.of),
         Cause::TooLate { elapsed } => format!("too late by a vote of {}", time(*elapsed)),
         Cause::Cancelled => "cancelled".into(),
         Cause::OwnerRepeated => "owner repeated".into(),
@@ -248,6 +256,14 @@ fn opposed(opposition: &Opposition) -> String {
     }
     if !opposition.kept.is_empty() {
         out += &format!(" free={}", opposition.kept.len());
+    }
+    if let Some(taken) = &opposition.permits {
+        let slots: Vec<_> = taken
+            .slots
+            .iter()
+            .map(|(slot, _)| slot.to_string())
+            .collect();
+        out += &format!(" taken={}/{}", slots.join(","), taken.of);
     }
     if let Some(ahead) = opposition.ahead {
         out += &format!(" ahead={ahead}");

@@ -3,8 +3,9 @@
 use core::{num::NonZeroU32, time::Duration};
 use leasehold_core::{
     Abstention, AbstentionCause, AutoRenewal, Barrier, Drift, Fault, FaultKind, FencingToken,
-    Identity, Instant, LinkChange, LockConfig, NodeId, Owner, OwnerSource, Pause, Queued, Quorum,
-    Reading, Refusal, RenewalPolicy, Retry, Ticket, Timing, Ttl, Vote,
+    Identity, Instant, LinkChange, LockConfig, NodeId, Owner, OwnerSource, Pause, Permit,
+    PermitCount, Queued, Quorum, Reading, Refusal, RenewalPolicy, Retry, TakenPermits, Ticket,
+    Timing, Ttl, Vote,
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -15,6 +16,8 @@ pub(crate) struct Script {
     pub(crate) epoch: Duration,
     pub(crate) config: Arc<LockConfig>,
     pub(crate) patience: Option<Duration>,
+    /// Of how many permits each caller wants one, if they want permits.
+    pub(crate) permits: Option<PermitCount>,
     pub(crate) lines: Vec<(Instant, Act)>,
     pub(crate) expected: Vec<String>,
 }
@@ -66,6 +69,7 @@ pub(crate) fn parse(text: &str) -> Parsed<Script> {
     let epoch = options
         .get("epoch")
         .map_or(Ok(Duration::ZERO), |word| duration(word))?;
+    let permits = options.get("permits").map(|word| count(word));
     let lines: Vec<_> = lines
         .map(|line| act(line).map_err(|why| format!("{line}: {why}")))
         .collect::<Parsed<_>>()?;
@@ -78,6 +82,7 @@ pub(crate) fn parse(text: &str) -> Parsed<Script> {
         epoch,
         config: Arc::new(config),
         patience,
+        permits: permits.transpose()?,
         lines,
         expected,
     })
@@ -117,6 +122,7 @@ const KNOWN: &[&str] = &[
     "queues",
     "one",
     "fair",
+    "permits",
 ];
 
 fn setup(options: &BTreeMap<&str, &str>) -> Parsed<(Quorum, LockConfig, Option<Duration>)> {
@@ -271,6 +277,7 @@ fn refusal(facts: &[&str]) -> Parsed<Refusal> {
         match fact.split_once('=') {
             Some(("by", name)) => refusal.holder = Owner::from_bytes(name.as_bytes()),
             Some(("left", time)) => refusal.remaining = Some(duration(time)?),
+            Some(("taken", slots)) => refusal.permits = Some(Box::new(taken(slots)?)),
             Some(("behind", _)) => refusal.queued = Some(queued(fact, Barrier::Key)?),
             Some(("free-behind", _)) => refusal.queued = Some(queued(fact, Barrier::Queue)?),
             _ => return Err(format!("{fact}: no fact about a key")),
@@ -292,11 +299,36 @@ fn queued(fact: &str, barrier: Barrier) -> Parsed<Queued> {
     })
 }
 
-/// `by=bob`
+/// `taken=0:4s,1:2s/2`: these slots are taken, for another four and two seconds, of two.
+fn taken(slots: &str) -> Parsed<TakenPermits> {
+    let (slots, of) = slots.split_once('/').ok_or(format!("{slots}: 0:4s/2"))?;
+    let slot = |word: &str| {
+        let (slot, left) = word.split_once(':').ok_or(format!("{word}: 0:4s"))?;
+        Ok((number(slot)?, duration(left)?))
+    };
+    Ok(TakenPermits {
+        of: count(of)?,
+        slots: slots.split(',').map(slot).collect::<Parsed<_>>()?,
+    })
+}
+
+fn count(word: &str) -> Parsed<PermitCount> {
+    PermitCount::new(number(word)?).ok_or(format!("{word}: no such number of permits"))
+}
+
+/// `by=bob`, or `by=permit:1/2`
 fn owner(word: &str) -> Parsed<Owner> {
-    word.strip_prefix("by=")
-        .and_then(|name| Owner::from_bytes(name.as_bytes()))
-        .ok_or(format!("{word}: no owner"))
+    let name = word.strip_prefix("by=");
+    let name = name.ok_or(format!("{word}: no owner"))?;
+    let bytes = Owner::from_bytes(name.as_bytes()).ok_or(format!("{word}: no owner"))?;
+    let Some((slot, of)) = name
+        .strip_prefix("permit:")
+        .and_then(|permit| permit.split_once('/'))
+    else {
+        return Ok(bytes);
+    };
+    let permit = Permit::new(number(slot)?, count(of)?).ok_or(format!("{word}: no slot"))?;
+    Ok(Owner::of_permit(&[0xbb; 20], permit, &bytes))
 }
 
 fn node(word: &str) -> Parsed<NodeId> {

@@ -147,7 +147,10 @@ impl Stage<'_> {
 
     fn acquire_request(&mut self, at: Instant, name: &str, wanted: &str, from: Option<&Owner>) {
         let acquire = AcquireRequest {
-            resource: resource(wanted),
+            resource: match self.script.permits {
+                Some(of) => Resource::permit(wanted, of).expect("a story's names are plain"),
+                None => resource(wanted),
+            },
             config: self.script.config.clone(),
             from: from.cloned(),
             patience: self.script.patience,

@@ -1,6 +1,9 @@
 //! The value that users keep.
 
-use super::{election::Election, guard::LeaseGuard, mutex::Mutex, rwlock::RwLock, wait::wait};
+use super::{
+    election::Election, guard::LeaseGuard, mutex::Mutex, rwlock::RwLock, semaphore::Semaphore,
+    wait::wait,
+};
 use crate::{
     builder::ManagerBuilder,
     clock::Clock,
@@ -129,6 +132,29 @@ impl<M: Mode> LockManager<M> {
     /// As there, and any [`ConfigError`] if the options do not go together.
     pub fn rwlock_with(&self, name: &str, options: LockOptions) -> Result<RwLock, ConfigError> {
         self.0.rwlock_with(name, options).map(RwLock::from)
+    }
+
+    /// The semaphore of this name with so many permits, 1 to 256. See [`LockManager::semaphore`](crate::LockManager::semaphore). Sends
+    /// nothing.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn semaphore(&self, name: &str, permits: usize) -> Result<Semaphore, ConfigError> {
+        self.0.semaphore(name, permits).map(Semaphore::from)
+    }
+
+    /// As [`semaphore`](Self::semaphore), with options of its own.
+    ///
+    /// # Errors
+    /// As there, and any [`ConfigError`] if the options do not go together.
+    pub fn semaphore_with(
+        &self,
+        name: &str,
+        permits: usize,
+        options: LockOptions,
+    ) -> Result<Semaphore, ConfigError> {
+        let semaphore = self.0.semaphore_with(name, permits, options);
+        semaphore.map(Semaphore::from)
     }
 
     /// The election of this name, with the manager's default options. Sends nothing. See

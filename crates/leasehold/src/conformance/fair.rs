@@ -288,6 +288,7 @@ async fn refused<L: Link>(
         holder,
         remaining: Some(remaining),
         queued: Some(place),
+        ..
     }) = vote
     else {
         panic!("{case}: {promise}; the vote was {vote:?}");

@@ -244,12 +244,17 @@ async fn in_order<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
 }
 
 impl<L: Link> Peer<L> {
-    fn read(&self, by: &str, ttl: Duration) -> Request {
+    pub(super) fn read(&self, by: &str, ttl: Duration) -> Request {
         shared(self, self.acquire(by, ttl))
     }
 
     /// Asks, and expects to be told that the name is read, by nobody in particular, for at most so long.
-    async fn expect_read(&mut self, request: Request, ttl: Duration, promise: &str) -> Duration {
+    pub(super) async fn expect_read(
+        &mut self,
+        request: Request,
+        ttl: Duration,
+        promise: &str,
+    ) -> Duration {
         let vote = self.ask(request).await;
         let (case, refusal) = (self.case, refusal(&vote));
         let left = refusal.and_then(|refusal| refusal.remaining);
@@ -263,7 +268,7 @@ impl<L: Link> Peer<L> {
     }
 
     /// Asks, and expects to be put behind so many.
-    async fn expect_queued(
+    pub(super) async fn expect_queued(
         &mut self,
         request: Request,
         (ahead, barrier): (u32, Barrier),
@@ -280,7 +285,7 @@ impl<L: Link> Peer<L> {
     }
 }
 
-const fn refusal(vote: &Vote) -> Option<&Refusal> {
+pub(super) const fn refusal(vote: &Vote) -> Option<&Refusal> {
     match vote {
         Vote::Refused(refusal) => Some(refusal),
         _ => None,
@@ -304,7 +309,7 @@ fn shared<L: Link>(peer: &Peer<L>, mut request: Request) -> Request {
 }
 
 /// The request of somebody who waits in the queue.
-fn in_queue(mut request: Request, number: u64) -> Request {
+pub(super) fn in_queue(mut request: Request, number: u64) -> Request {
     if let Request::Acquire {
         proposal, place, ..
     } = &mut request
@@ -319,4 +324,4 @@ fn in_queue(mut request: Request, number: u64) -> Request {
 }
 
 /// A TTL that is worth waiting for.
-const SHORT: Duration = Duration::from_millis(50);
+pub(super) const SHORT: Duration = Duration::from_millis(50);

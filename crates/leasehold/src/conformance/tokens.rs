@@ -234,13 +234,13 @@ async fn proposing_wildly<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
 const MANY: u64 = 20;
 
 /// A number that a counter does not come to by counting during a case.
-const FAR: u64 = 10_001;
+pub(super) const FAR: u64 = 10_001;
 
-fn plus(token: FencingToken, more: u64) -> FencingToken {
+pub(super) fn plus(token: FencingToken, more: u64) -> FencingToken {
     FencingToken::new(token.get() + more).expect("no counter is near its end")
 }
 
-fn with(mut request: Request, token: FencingToken) -> Request {
+pub(super) fn with(mut request: Request, token: FencingToken) -> Request {
     if let Request::Acquire { proposal, .. }
     | Request::Repair { proposal, .. }
     | Request::Transfer { proposal, .. } = &mut request
@@ -275,7 +275,11 @@ async fn counted<L: Link>(peer: &mut Peer<L>, by: &str, promise: &str) -> Fencin
     ask(peer, request, promise).await
 }
 
-async fn ask<L: Link>(peer: &mut Peer<L>, request: Request, promise: &str) -> FencingToken {
+pub(super) async fn ask<L: Link>(
+    peer: &mut Peer<L>,
+    request: Request,
+    promise: &str,
+) -> FencingToken {
     match peer.ask(request).await {
         Vote::Granted {
             counter: Some(counter),
@@ -285,7 +289,12 @@ async fn ask<L: Link>(peer: &mut Peer<L>, request: Request, promise: &str) -> Fe
 }
 
 /// Whether a counter is where it was. Others may have counted on it: resources share counters.
-fn assert_near<L>(peer: &Peer<L>, told: FencingToken, before: FencingToken, promise: &str) {
+pub(super) fn assert_near<L>(
+    peer: &Peer<L>,
+    told: FencingToken,
+    before: FencingToken,
+    promise: &str,
+) {
     let counted = told.get().checked_sub(before.get());
     assert!(
         counted.is_some_and(|counted| counted < MANY),

@@ -39,6 +39,18 @@ pub enum AcquireError {
         /// The nodes that did not vote, and why: what the others want.
         faults: Vec<NodeFault>,
     },
+    /// Others have permits of this name that are more or fewer than those that were wanted. All must say the same number. Trying again
+    /// helps when none of theirs is left.
+    OtherPermits {
+        /// What was to be locked.
+        resource: Resource,
+        /// How many permits there were to be.
+        ours: usize,
+        /// How many there are, as those say who have one.
+        theirs: usize,
+        /// How long the last of theirs is held at most if nobody extends it.
+        remaining: Duration,
+    },
     /// A quorum granted, but so late that nothing was left of the TTL. A longer TTL helps.
     TooLate {
         /// What was to be locked.
@@ -123,6 +135,7 @@ impl AcquireError {
             Self::Unreachable(unreachable) => &unreachable.resource,
             Self::Abstained(abstained) => &abstained.resource,
             Self::TooLate { resource, .. }
+            | Self::OtherPermits { resource, .. }
             | Self::Disagreement { resource, .. }
             | Self::TimedOut { resource, .. }
             | Self::ShutDown { resource }
@@ -190,6 +203,7 @@ impl AcquireError {
             Self::Disagreement { faults, .. } => faults,
             Self::TimedOut { last, .. } => last.faults(),
             Self::TooLate { .. }
+            | Self::OtherPermits { .. }
             | Self::ShutDown { .. }
             | Self::Forked { .. }
             | Self::OwnerRepeated { .. } => &[],
@@ -221,15 +235,18 @@ impl AcquireError {
             }
             Self::Abstained(abstained) => {
                 abstained.write_facts(out)?;
-                match (abstained.attempts, Span(abstained.waited)) {
-                    (1, _) => out.write_str(" (tried once)")?,
-                    (attempts, waited) => write!(out, " (tried {attempts} times in {waited})")?,
-                }
+                abstained.write_tries(out)?;
             }
             Self::Disagreement { ours, .. } => write!(
                 out,
                 "too many nodes are used with another configuration than ours, which is {ours}"
             )?,
+            Self::OtherPermits {
+                ours,
+                theirs,
+                remaining,
+                ..
+            } => write_other_permits(out, (*ours, *theirs), *remaining)?,
             Self::TooLate { elapsed, ttl, .. } => write!(
                 out,
                 "the vote took {}, which leaves nothing of a TTL of {}",
@@ -286,6 +303,13 @@ impl Unreachable {
 }
 
 impl Abstained {
+    fn write_tries(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.attempts, Span(self.waited)) {
+            (1, _) => out.write_str(" (tried once)"),
+            (attempts, waited) => write!(out, " (tried {attempts} times in {waited})"),
+        }
+    }
+
     fn write_facts(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             left,
@@ -304,6 +328,18 @@ impl Abstained {
     }
 }
 
+fn write_other_permits(
+    out: &mut fmt::Formatter<'_>,
+    (ours, theirs): (usize, usize),
+    remaining: Duration,
+) -> fmt::Result {
+    write!(
+        out,
+        "a permit of {ours} was wanted, but others have permits of {theirs}, for at most {} unless extended: all must say the same number",
+        Span(remaining)
+    )
+}
+
 fn write_effort(out: &mut fmt::Formatter<'_>, attempts: u32, waited: Duration) -> fmt::Result {
     let plural = if attempts == 1 { "" } else { "s" };
     write!(out, " after {attempts} attempt{plural} in {}", Span(waited))
@@ -317,6 +353,7 @@ leasehold_core::debug_by_sentence!(AcquireError {
     Unreachable(inner),
     Abstained(inner),
     Disagreement { resource, ours, faults },
+    OtherPermits { resource, ours, theirs, remaining },
     TooLate { resource, elapsed, ttl },
     TimedOut { resource, waited, last },
     ShutDown { resource },
@@ -348,6 +385,7 @@ mod tests {
             kept_on: names(held..held + kept),
             granted_on: Vec::new(),
             ahead,
+            permits: None,
             faults: Vec::new(),
             attempts: 1,
             waited: Duration::from_millis(2),

@@ -8,7 +8,7 @@ use crate::{
     disks::Disks,
     link::NodeName,
 };
-use leasehold_core::{NodeId, Resource, ResourceError, TimingError};
+use leasehold_core::{NodeId, Owner, PermitCount, Resource, ResourceError, TimingError};
 use std::{error::Error, fmt, io, sync::Arc, time::Duration};
 
 /// What is wrong with options, addresses or names. Told before anything is sent.
@@ -131,6 +131,18 @@ pub enum ConfigError {
     Unfair,
     /// Plain locks were to have readers, but their nodes keep neither readers nor a queue.
     PlainReaders,
+    /// A semaphore cannot have so many permits.
+    Permits {
+        /// How many.
+        permits: usize,
+    },
+    /// Plain locks were to have permits, but their nodes keep one holder for each name.
+    PlainPermits,
+    /// A lease that is to be acted for as a permit is none: its owner tells no slot.
+    NoPermit {
+        /// The owner.
+        owner: Owner,
+    },
     /// A variable or a configuration file is wrong, or none names a server.
     #[cfg(feature = "config")]
     Settings(SettingsError),
@@ -142,13 +154,7 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoNodes => out.write_str("no node was given; give one, three or five"),
-            Self::TooManyNodes { nodes } => {
-                write!(
-                    out,
-                    "{nodes} nodes were given, at most {} are possible",
-                    NodeId::MOST
-                )
-            }
+            Self::TooManyNodes { nodes } => too_many(out, *nodes),
             Self::SameNode { node } => {
                 write!(
                     out,
@@ -193,6 +199,9 @@ impl fmt::Display for ConfigError {
             Self::Unfair => unfair(out),
             Self::UnfairTogether => out.write_str(UNFAIR_TOGETHER),
             Self::PlainReaders => out.write_str(PLAIN_READERS),
+            Self::Permits { permits } => no_permits(out, *permits),
+            Self::PlainPermits => out.write_str(PLAIN_PERMITS),
+            Self::NoPermit { owner } => no_permit(out, owner),
             #[cfg(feature = "config")]
             Self::Settings(error) => error.fmt(out),
             Self::Thread(error) => write!(out, "the lock manager's thread did not start: {error}"),
@@ -209,6 +218,23 @@ fn no_timeout(out: &mut fmt::Formatter<'_>, timeout: Duration) -> fmt::Result {
 
 fn no_time(out: &mut fmt::Formatter<'_>, option: &str) -> fmt::Result {
     write!(out, "{option} is zero; leave it out if it shall not count")
+}
+
+fn too_many(out: &mut fmt::Formatter<'_>, nodes: usize) -> fmt::Result {
+    let most = NodeId::MOST;
+    write!(out, "{nodes} nodes were given, at most {most} are possible")
+}
+
+fn no_permit(out: &mut fmt::Formatter<'_>, owner: &Owner) -> fmt::Result {
+    write!(out, "the owner {owner} is of no permit: it tells no slot")
+}
+
+fn no_permits(out: &mut fmt::Formatter<'_>, permits: usize) -> fmt::Result {
+    let most = PermitCount::MOST;
+    write!(
+        out,
+        "a semaphore of {permits} permits cannot be used: give 1 to {most}"
+    )
 }
 
 fn no_period(out: &mut fmt::Formatter<'_>, period: Duration) -> fmt::Result {
@@ -342,6 +368,8 @@ const FORGETFUL_OWNERS: &str =
     "the owner source does not keep all of the random bytes; put labels behind them";
 const PLAIN_READERS: &str = "plain locks have no readers: their nodes keep one holder for each name, and no queue of those who \
                              wait; build the manager with `build`, or take a mutex";
+const PLAIN_PERMITS: &str = "plain locks have no permits: their nodes keep one holder for each name; build the manager with \
+                             `build`, or take a mutex";
 const ONCE_TOGETHER: &str = "work for which several names are locked together cannot be done once in each period: lock one \
                              name that stands for all of them";
 const UNFAIR_TOGETHER: &str = "nobody queues for several names that are locked together: leave `fair` out, or queue for one \
@@ -374,6 +402,9 @@ leasehold_core::debug_by_sentence!(ConfigError {
     Holds { least, most },
     Unfair,
     PlainReaders,
+    Permits { permits },
+    PlainPermits,
+    NoPermit { owner },
     UnfairTogether,
     #[cfg(feature = "config")]
     Settings(inner),

@@ -26,10 +26,18 @@ impl fmt::Display for Inspection {
                 let others = self.nodes.iter().filter(|node| !is_read(&node.key));
                 (self.count(is_read), others.collect())
             }
-            None => {
-                write!(out, "no quorum ({needed} of {nodes} nodes) says the same")?;
-                return list(out, self.nodes.iter());
-            }
+            None => match self.permits() {
+                Some(permits) => {
+                    permits.fmt(out)?;
+                    let has_none = |node: &&NodeKey| node.key.permits().is_none();
+                    let others = self.nodes.iter().filter(has_none);
+                    (self.count(|key| key.permits().is_some()), others.collect())
+                }
+                None => {
+                    write!(out, "no quorum ({needed} of {nodes} nodes) says the same")?;
+                    return list(out, self.nodes.iter());
+                }
+            },
         };
         write!(out, " on {agree} of {nodes} nodes (quorum {needed})")?;
         list(out, others)
@@ -70,6 +78,16 @@ impl fmt::Display for Key {
                 )
             }
             Self::Read { remaining } => write!(out, "read{}", Remaining(Some(*remaining))),
+            Self::Permits(permits) => {
+                permits.fmt(out)?;
+                permits.first_end().map_or(Ok(()), |left| {
+                    let left = Span(left);
+                    write!(
+                        out,
+                        " (the first of them for at most {left} unless extended)"
+                    )
+                })
+            }
             Self::Foreign {
                 redisson: Some(holder),
                 remaining,
@@ -78,10 +96,10 @@ impl fmt::Display for Key {
             Self::Foreign {
                 kind: Some(kind), ..
             } => write!(out, "a key that is no lock, of the type {kind}"),
-            // Those who read have an end, and a node tells no more of them.
+            // Those who read or have permits have an end, and a node tells no more of them.
             Self::Foreign {
                 remaining: Some(_), ..
-            } => out.write_str("read, or a key that is no lock"),
+            } => out.write_str("read, or permits are taken, or a key that is no lock"),
             Self::Foreign { .. } => out.write_str("a key that is no lock"),
             Self::Unknown(fault) => write!(out, "unknown: {fault}"),
         }

@@ -172,6 +172,16 @@ impl FileNode {
     /// # Errors
     /// As [`contents`](Self::contents).
     pub fn find(&self, resource: &Resource, clock: Clock) -> Result<Option<HeldKey>, String> {
+        let found = self.find_all(resource, clock)?;
+        Ok(found.into_iter().next())
+    }
+
+    /// The same of all who have a part of it.
+    pub(crate) fn find_all(
+        &self,
+        resource: &Resource,
+        clock: Clock,
+    ) -> Result<Vec<HeldKey>, String> {
         let resource = resource.clone();
         self.ask(LONG, move |store| store.find(&resource, clock))
     }

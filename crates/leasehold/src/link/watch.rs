@@ -150,7 +150,7 @@ fn changes(request: &Request, vote: &Vote) -> bool {
 /// Whether the caller that got this answer wants to know of the next change.
 pub(super) const fn is_watched(request: &Request, vote: &Vote) -> bool {
     // Who reads is told of nobody's coming and going.
-    if matches!(request, Request::Extend { resource, .. } if resource.is_shared()) {
+    if matches!(request, Request::Extend { resource, .. } if resource.is_part()) {
         return false;
     }
     matches!(

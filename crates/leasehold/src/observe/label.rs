@@ -20,6 +20,8 @@ pub enum Obstacle {
     Disagreement,
     /// The nodes granted when nothing was left of the TTL.
     TooLate,
+    /// Others have permits of another number.
+    OtherPermits,
     /// The caller went away, or the manager was shut down.
     Cancelled,
     /// The owner source gave no owner, or the same one twice.
@@ -70,6 +72,7 @@ impl Obstacle {
             Self::Unreachable => "unreachable",
             Self::Abstained => "abstained",
             Self::Disagreement => "disagreement",
+            Self::OtherPermits => "other_permits",
             Self::TooLate => "too_late",
             Self::Cancelled => "cancelled",
             Self::OwnerRepeated => "owner_repeated",
@@ -82,6 +85,7 @@ impl Obstacle {
             Cause::Unreachable { .. } => Self::Unreachable,
             Cause::Abstained { .. } => Self::Abstained,
             Cause::Disagreement { .. } => Self::Disagreement,
+            Cause::OtherPermits(_) => Self::OtherPermits,
             Cause::TooLate { .. } => Self::TooLate,
             Cause::OwnerRepeated => Self::OwnerRepeated,
             _ => Self::Cancelled,

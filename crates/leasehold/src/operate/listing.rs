@@ -6,7 +6,7 @@ use crate::{
     clock::Clock,
     configuration::Configuration,
     error::NodeFault,
-    inspection::{Inspection, Key, NodeKey},
+    inspection::{HeldPermits, Inspection, Key, NodeKey},
     link::{
         NodeName,
         redis::{
@@ -269,17 +269,7 @@ async fn scan(
                 Ok(contents) => contents,
                 Err(why) => return nothing(Visit::Silent(why)),
             };
-            let mut read = std::collections::BTreeMap::new();
-            for held in contents.held {
-                let key = Key::Held {
-                    holder: held.owner,
-                    remaining: Some(held.remaining),
-                };
-                let resource = held
-                    .resource
-                    .filter(|name| name.as_str().starts_with(&search.prefix));
-                read.extend(resource.map(|resource| (resource, key)));
-            }
+            let read = file_keys(contents.held, &search.prefix);
             let scanned = Scanned {
                 keys: read.len(),
                 has_more: read.len() > search.most,
@@ -288,6 +278,38 @@ async fn scan(
             (Visit::Read(read), Some(scanned), names)
         }
     }
+}
+
+/// What a store has under the names that begin with `prefix`.
+#[cfg(all(feature = "file", unix))]
+pub(super) fn file_keys(
+    held: Vec<crate::link::file::HeldKey>,
+    prefix: &str,
+) -> std::collections::BTreeMap<Resource, Key> {
+    let mut keys = std::collections::BTreeMap::new();
+    let mut permits: std::collections::BTreeMap<Resource, Vec<_>> = Default::default();
+    for held in held {
+        let name = held.resource;
+        let Some(name) = name.filter(|name| name.as_str().starts_with(prefix)) else {
+            continue;
+        };
+        if held.owner.permit().is_some() {
+            let owners = permits.entry(name).or_default();
+            owners.push((held.owner, held.remaining));
+            continue;
+        }
+        let key = Key::Held {
+            holder: held.owner,
+            remaining: Some(held.remaining),
+        };
+        keys.insert(name, key);
+    }
+    let permits = permits.into_iter();
+    keys.extend(permits.filter_map(|(name, owners)| {
+        let permits = HeldPermits::of(owners)?;
+        Some((name, Key::Permits(permits)))
+    }));
+    keys
 }
 
 /// What the node has under each name. The error is why that is not known; none if it cannot have a list.
@@ -316,6 +338,7 @@ async fn read(
 pub(super) fn key(stored: Stored) -> Key {
     match stored {
         Stored::Nothing => Key::Free,
+        Stored::Permits(owners) => HeldPermits::of(owners).map_or(Key::Free, Key::Permits),
         Stored::Other {
             kind,
             remaining: Some(remaining),
@@ -352,6 +375,7 @@ fn is_lock(found: &Inspection) -> bool {
         matches!(
             node.key,
             Key::Read { .. }
+                | Key::Permits(_)
                 | Key::Held {
                     remaining: Some(_),
                     ..

@@ -16,7 +16,7 @@ use crate::{
     link::redis::admin_client::AdminClient,
 };
 use leasehold_core::Resource;
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{future::Future, time::Duration};
 use tokio::sync::watch;
 
 /// What an operator of the nodes can do with them. Made by
@@ -311,18 +311,7 @@ impl Operator {
         limit: Option<Duration>,
     ) -> Result<Inspection, ConfigError> {
         let resource = Resource::new(resource)?;
-        let operated = self.operated.clone();
-        let waits = Arc::new(());
-        let is_waited_for = Arc::downgrade(&waits);
-        let seen = elsewhere(watcher::until_free(
-            operated,
-            resource,
-            limit,
-            is_waited_for,
-        ))
-        .await;
-        drop(waits);
-        seen
+        watcher::wait(self.operated.clone(), resource, limit).await
     }
 
     /// Looks on at the lock on `resource` while it changes hands, and takes nothing: for programs that want to know who has it.

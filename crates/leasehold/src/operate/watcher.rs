@@ -1,22 +1,22 @@
 //! Looking on while a lock changes hands, by somebody who does not want it.
 
-use super::{UNLISTED, listing::key};
+use super::{Operator, UNLISTED, elsewhere, listing};
 use crate::{
     builder::{Operated, Spot},
     clock::Clock,
     configuration::Configuration,
-    error::NodeFault,
+    error::{ConfigError, NodeFault},
     inspection::{Inspection, Key, NodeKey},
     link::{
         NodeName,
         redis::{RedisUrl, admin_client::AdminClient},
     },
 };
-use leasehold_core::{FencingToken, Quorum, Resource};
+use leasehold_core::{FencingToken, PermitCount, Quorum, Resource};
 use std::{
     future::poll_fn,
     pin::pin,
-    sync::Weak,
+    sync::{Arc, Weak},
     task::{Context, Poll},
     time::Duration,
 };
@@ -122,13 +122,49 @@ fn post(
     (sentries, told)
 }
 
-/// Looks until a quorum has nothing under the name, or nobody waits for it any more.
-pub(super) async fn until_free(
+impl Operator {
+    /// Waits as [`until_free`](Self::until_free) does, but until one of so many [permits](crate::Semaphore) of `name` can be had, and
+    /// takes none. Tells what the nodes had at the end: [`free_permits`](Inspection::free_permits) says which end it was. It gives
+    /// up at once where others have permits of another number ([`permits`](Inspection::permits)).
+    ///
+    /// # Errors
+    /// As [`until_free`](Self::until_free), and [`ConfigError::Permits`] if there cannot be so many.
+    ///
+    /// # Cancel safety
+    /// As [`until_free`](Self::until_free).
+    pub async fn until_permit(
+        &self,
+        name: &str,
+        permits: usize,
+        limit: Option<Duration>,
+    ) -> Result<Inspection, ConfigError> {
+        let count = u16::try_from(permits).ok().and_then(PermitCount::new);
+        let of = count.ok_or(ConfigError::Permits { permits })?;
+        wait(self.operated.clone(), Resource::permit(name, of)?, limit).await
+    }
+}
+
+/// Waits until that can be had, on a thread of its own.
+pub(super) async fn wait(
     operated: Operated,
-    resource: Resource,
+    wanted: Resource,
+    limit: Option<Duration>,
+) -> Result<Inspection, ConfigError> {
+    let waits = Arc::new(());
+    let is_waited_for = Arc::downgrade(&waits);
+    let seen = elsewhere(until_free(operated, wanted, limit, is_waited_for)).await;
+    drop(waits);
+    seen
+}
+
+/// Looks until a quorum has nothing under the name, or a permit can be had if one is wanted, or nobody waits for it any more.
+async fn until_free(
+    operated: Operated,
+    wanted: Resource,
     limit: Option<Duration>,
     is_waited_for: Weak<()>,
 ) -> Inspection {
+    let (resource, of) = (wanted.whole(), wanted.permits().map(PermitCount::get));
     let clock = Clock::system();
     let end = limit.map(|limit| clock.now().saturating_add(limit));
     let (names, spots): (Vec<_>, Vec<_>) = operated.nodes.into_iter().unzip();
@@ -148,9 +184,10 @@ pub(super) async fn until_free(
         // However short the limit is, the nodes get their time to say a first word.
         let is_heard = !seen.is_unclear() || now.saturating_since(known) >= FIRST_WORD;
         let is_alone = is_waited_for.strong_count() == 0;
-        let is_in_vain = seen.other_type().is_some();
-        if seen.is_free() || is_in_vain || is_alone || is_heard && end.is_some_and(|end| end <= now)
-        {
+        let is_other = |of| seen.permits().is_some_and(|permits| permits.of != of);
+        let is_in_vain = seen.other_type().is_some() || of.is_some_and(is_other);
+        let can_be_had = seen.is_free() || of.is_some_and(|of| seen.free_permits(of) > 0);
+        if can_be_had || is_in_vain || is_alone || is_heard && end.is_some_and(|end| end <= now) {
             return seen;
         }
         let left = end.map_or(DARK_FOR, |end| end.saturating_since(now));
@@ -184,12 +221,10 @@ impl Sentry {
             },
             #[cfg(all(feature = "file", unix))]
             Spot::File(file) => loop {
-                let found = file.find(&self.resource, Clock::system());
+                let found = file.find_all(&self.resource, Clock::system());
                 let found = found.map(|held| {
-                    held.map_or(Key::Free, |held| Key::Held {
-                        holder: held.owner,
-                        remaining: Some(held.remaining),
-                    })
+                    let key = listing::file_keys(held, "").remove(&self.resource);
+                    key.unwrap_or(Key::Free)
                 });
                 self.tell(found, None);
                 sleep(FILE_AGAIN).await;
@@ -212,7 +247,7 @@ impl Sentry {
             let Some(stored) = stored.into_iter().next() else {
                 return Err("gave no answer to a question".to_owned());
             };
-            let key = key(stored);
+            let key = listing::key(stored);
             // The key's end is told late or never.
             let ends = match &key {
                 Key::Held {

@@ -42,6 +42,14 @@ impl LockOptions {
         self.fair().checked_for::<Fenced>(configuration)
     }
 
+    /// Checks the options for permits: all have a token, as mutexes do.
+    pub(crate) fn checked_for_permits(
+        self,
+        configuration: &Configuration,
+    ) -> Result<CheckedOptions, ConfigError> {
+        self.checked_for::<Fenced>(configuration)
+    }
+
     /// Checks the options for the locks of a manager with this configuration.
     pub(crate) fn checked_for<M: Mode>(
         self,

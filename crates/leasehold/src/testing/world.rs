@@ -1,5 +1,6 @@
 //! A few nodes and a time of their own.
 
+mod permits;
 mod readers;
 
 use super::node::{Node, name, nothing};

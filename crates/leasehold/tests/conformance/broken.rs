@@ -4,7 +4,7 @@ use leasehold::{
     clock::Clock,
     link::{Link, LinkEvent, Message},
 };
-use leasehold_core::{FencingToken, Instant, Owner, Request, Resource, Table, Ttl, Vote};
+use leasehold_core::{FencingToken, Instant, Owner, Permit, Request, Resource, Table, Ttl, Vote};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex},
@@ -55,6 +55,11 @@ pub(crate) enum How {
     CountsTheFirst,
     ReadsOneByOne,
     ReadsAnywhere,
+    CountsPermits,
+    IgnoresOtherCounts,
+    ForgetsSlots,
+    CountsNoPermits,
+    TellsNoPermits,
 }
 
 impl Broken {
@@ -161,6 +166,46 @@ impl Broken {
             _ => {}
         }
         request
+    }
+
+    /// The request as this node mistakes it if it is about a permit.
+    fn mistaken_permit(&self, now: Instant, mut request: Request) -> Request {
+        let Request::Acquire {
+            resource,
+            owner,
+            proposal,
+            ..
+        } = &mut request
+        else {
+            return request;
+        };
+        if let Some(wanted) = owner.permit() {
+            let other = self.other_owner(now, &resource.whole(), wanted);
+            *owner = other.unwrap_or_else(|| owner.clone());
+            *proposal = proposal.filter(|_| !matches!(self.how, How::CountsNoPermits));
+        }
+        request
+    }
+
+    /// Whom this node takes for the owner of this permit.
+    fn other_owner(&self, now: Instant, whole: &Resource, wanted: Permit) -> Option<Owner> {
+        let table = self.table.lock().expect("nobody panics with it");
+        let taken = table
+            .readers(now, whole)
+            .filter_map(|key| key.owner.permit());
+        let taken: Vec<Permit> = taken.collect();
+        let by = Owner::from_bytes(b"somebody").expect("a few bytes");
+        let is_taken = |slot| taken.iter().any(|permit| permit.slot() == slot);
+        let other = match self.how {
+            How::CountsPermits if is_taken(wanted.slot()) => {
+                let free = wanted.of().slots().find(|slot| !is_taken(*slot))?;
+                Permit::new(free, wanted.of())?
+            }
+            How::IgnoresOtherCounts => Permit::new(wanted.slot(), taken.first()?.of())?,
+            How::ForgetsSlots => return Some(by),
+            _ => return None,
+        };
+        Some(Owner::of_permit(&[7; 20], other, &by))
     }
 
     /// The request that this node takes a vote for.
@@ -322,7 +367,7 @@ impl Link for Broken {
     fn send(&mut self, message: &mut Message<'_>) {
         let (mut tag, now) = (message.tag(), Clock::system().now());
         let request = self.mistaken_for_another(now, message.request().clone());
-        let request = self.mistaken(now, request);
+        let request = self.mistaken_permit(now, self.mistaken(now, request));
         let request = self.miscounted(now, request);
         self.spoil(now, &request);
         let vote = match (self.how, &request) {
@@ -337,6 +382,7 @@ impl Link for Broken {
         let mut vote = self.spoiled(&request, vote);
         match (self.how, &mut vote) {
             (How::TellsNoHolder, Vote::Refused(refusal)) => refusal.holder = None,
+            (How::TellsNoPermits, Vote::Refused(refusal)) => refusal.permits = None,
             (How::CutsTags, _) => tag.attempt.number &= 0xffff,
             _ => {}
         }

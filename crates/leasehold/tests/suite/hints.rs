@@ -148,6 +148,7 @@ fn a_change_between_the_answer_and_the_look_is_not_missed() {
         holder: Some(by("us")),
         remaining: Some(MINUTE),
         queued: None,
+        permits: None,
     };
     let vote = waiter.ask(&acquire("r", "them", MINUTE));
     assert_eq!(vote, Vote::Refused(held));

@@ -29,6 +29,7 @@ fn a_key_without_ttl_and_one_of_another_type_belong_to_others() {
         holder: Some(by("them")),
         remaining: None,
         queued: None,
+        permits: None,
     };
     for request in [acquire("for ever", "us", MINUTE), release("for ever", "us")] {
         assert_eq!(link.ask(&request), Vote::Refused(for_ever.clone()));
@@ -364,6 +365,7 @@ fn roughly(vote: Vote) -> Vote {
             holder,
             remaining,
             queued: None,
+            permits: None,
         }) => {
             let seconds = |left: Duration| (left + Duration::from_millis(500)).as_secs();
             let remaining = remaining.map(seconds).map(Duration::from_secs);
@@ -371,6 +373,7 @@ fn roughly(vote: Vote) -> Vote {
                 holder,
                 remaining,
                 queued: None,
+                permits: None,
             })
         }
         other => other,

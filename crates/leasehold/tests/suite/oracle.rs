@@ -15,7 +15,12 @@ use std::time::Duration;
 /// The vote without what depends on how fast the machine is, and without words.
 fn timeless(mut vote: Vote) -> Vote {
     match &mut vote {
-        Vote::Refused(refusal) => refusal.remaining = refusal.remaining.map(|_| MINUTE),
+        Vote::Refused(refusal) => {
+            refusal.remaining = refusal.remaining.map(|_| MINUTE);
+            let slots = refusal.permits.iter_mut();
+            let slots = slots.flat_map(|permits| &mut permits.slots);
+            slots.for_each(|(_, left)| *left = MINUTE);
+        }
         Vote::Unknown(fault) => *fault = Fault::new(fault.kind(), "in its words"),
         Vote::Granted { .. } => {}
     }

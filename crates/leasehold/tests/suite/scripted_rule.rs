@@ -6,7 +6,7 @@ mod kept;
 mod together;
 
 use crate::support::{
-    dice::{Dice, WAITERS},
+    dice::{Dice, OWNERS, WAITERS, permit_owners},
     driven::{by, name},
 };
 use leasehold::{
@@ -240,7 +240,7 @@ impl Twice {
                 self.put_if_possible(lua, Request::Leave { resource, waiter });
             }
             // One that lives lets the server forget those that do not.
-            for owner in ["a", "b", "c"].map(by) {
+            for owner in OWNERS.map(by).into_iter().chain(permit_owners()) {
                 let resource = Resource::shared(of).expect("a good name");
                 let keep = Ttl::new(TTLS[2]).ok();
                 self.put_if_possible(
@@ -341,7 +341,7 @@ impl Twice {
             return Some(request);
         }
         match request {
-            request if request.resource().is_shared() => None,
+            request if request.resource().is_part() => None,
             Request::Raise { .. } | Request::Leave { .. } => None,
             // Argument S8: nobody takes a key over from itself.
             Request::Transfer { owner, from, .. } if owner == from => None,

@@ -66,6 +66,7 @@ fn held(by: &str, millis: u64) -> Vote {
         holder: Some(owner(by)),
         remaining: Some(Duration::from_millis(millis)),
         queued: None,
+        permits: None,
     })
 }
 

@@ -36,6 +36,7 @@ fn behind(name: &str, millis: u64, ticket: u64, ahead: u32) -> Vote {
         holder: Some(owner(name)),
         remaining: Some(Duration::from_millis(millis)),
         queued: queued(ticket, ahead, Barrier::Key),
+        permits: None,
     })
 }
 
@@ -45,6 +46,7 @@ fn not_yet(millis: u64, ticket: u64, ahead: u32) -> Vote {
         holder: None,
         remaining: Some(Duration::from_millis(millis)),
         queued: queued(ticket, ahead, Barrier::Queue),
+        permits: None,
     })
 }
 

@@ -5,7 +5,7 @@ use crate::{
     holder::Holder,
     link::NodeName,
 };
-use leasehold_core::{Owner, Resource};
+use leasehold_core::{Owner, Resource, TakenPermits};
 use std::{fmt, time::Duration};
 
 /// The facts about a lock that is held by somebody else.
@@ -36,6 +36,9 @@ pub struct Held {
     /// How many who wait for it come first, as far as the nodes that refused know; none if the lock is not fair. A waiter that
     /// tries once is told how many would come before it if it waited. A node keeps 128 places; 255 stands for more.
     pub ahead: Option<u8>,
+    /// Which permits are taken, as the node says that knows of most. None unless a [permit](crate::Semaphore) was wanted and others have
+    /// permits.
+    pub permits: Option<TakenPermits>,
     /// The nodes that did not vote.
     pub faults: Vec<NodeFault>,
     /// How many attempts there were.
@@ -88,6 +91,9 @@ impl Held {
     /// readers or another program, for at most 9.2 s unless extended`.
     fn write_holder(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_done = self.holder.as_ref().and_then(Owner::done_until);
+        if let Some(taken) = &self.permits {
+            return self.write_permits(out, taken);
+        }
         match &self.holder {
             Some(holder) if is_done.is_some() => {
                 write!(
@@ -114,6 +120,21 @@ impl Held {
                 ", by readers or another program, for at most {} unless extended",
                 Span(left)
             ),
+        }
+    }
+
+    /// `all 4 permits are taken, the next for at most 9.2 s unless extended`.
+    fn write_permits(&self, out: &mut fmt::Formatter<'_>, taken: &TakenPermits) -> fmt::Result {
+        let of = usize::from(taken.of.get());
+        match taken.slots.len() {
+            1 if of == 1 => out.write_str("the only permit is taken")?,
+            count if count == of => write!(out, "all {of} permits are taken")?,
+            1 => write!(out, "1 of {of} permits is taken")?,
+            count => write!(out, "{count} of {of} permits are taken")?,
+        }
+        match self.remaining {
+            Some(left) => write!(out, ", the next for at most {} unless extended", Span(left)),
+            None => Ok(()),
         }
     }
 

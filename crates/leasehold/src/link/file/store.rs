@@ -23,7 +23,6 @@ use crate::{clock::Clock, link::watch::is_watched};
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, RwTxn, WithoutTls, types::Bytes};
 use leasehold_core::{
     Fault, FaultKind, FencingToken, Instant, Request, Resource, Vote,
-    fence::counter_of,
     queue::Queue,
     table::{Change, Stored, decide},
 };
@@ -242,7 +241,7 @@ impl Store {
             Ok(found) => found,
             Err(damaged) => return Ok(damaged),
         };
-        let counter = counter_of(resource);
+        let counter = job.request.counter();
         let counted = self.counters.get(txn, counter)?;
         let (queue, readers) = (self.queue(txn, &job.request)?, found.readers());
         let stored = Stored {

@@ -127,7 +127,7 @@ impl Backlog {
         if request.resource().is_several() {
             return Err(Fault::new(FaultKind::Rejected, NO_SEVERAL));
         }
-        if request.resource().is_shared() {
+        if request.resource().is_part() {
             return Err(Fault::new(FaultKind::Rejected, calls::NO_SHARES));
         }
         let life_ms = self.lives.ask(&request, given)?;

@@ -63,6 +63,7 @@ fn refused(bytes: &[u8]) -> Option<(Refusal, Option<Duration>, &[u8])> {
         holder: Owner::from_bytes(holder),
         remaining: Some(Duration::from_millis(pttl_ms)),
         queued: None,
+        permits: None,
     };
     let time = time.map(Duration::from_micros);
     Some((refusal, time, rest))

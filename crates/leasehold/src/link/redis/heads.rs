@@ -33,9 +33,9 @@ pub(super) enum Call {
     VoteSeveral,
     /// What else is asked of such names.
     HoldSeveral,
-    /// A vote for a share of a name.
+    /// A vote for a part of a name.
     VoteShare,
-    /// What else is asked of a share.
+    /// What else is asked of a part.
     HoldShare,
 }
 
@@ -70,7 +70,7 @@ impl Call {
         }
         match request {
             Request::Leave { .. } => Self::Leave,
-            _ if request.resource().is_shared() => match request.is_vote() {
+            _ if request.resource().is_part() => match request.is_vote() {
                 true => Self::VoteShare,
                 false => Self::HoldShare,
             },
@@ -127,7 +127,7 @@ impl Call {
         matches!(self, Self::VoteSeveral | Self::HoldSeveral)
     }
 
-    /// Whether it is about a share of a name.
+    /// Whether it is about a part of a name.
     pub(super) const fn is_of_a_share(self) -> bool {
         matches!(self, Self::VoteShare | Self::HoldShare)
     }
@@ -139,7 +139,8 @@ impl Call {
             Self::Votes => (locks + 1, 4 * locks + 4),
             Self::Release => (locks, locks),
             Self::Vote | Self::Takeover | Self::Repair => (2, 9),
-            Self::Fair | Self::VoteShare | Self::HoldShare => (3, 11),
+            Self::Fair => (3, 11),
+            Self::VoteShare | Self::HoldShare => (3, 12),
             Self::Transfer => (1, 3),
             Self::Raise => (2, 4),
             Self::Extend if is_fenced => (2, 6),

@@ -28,7 +28,7 @@ impl Kind {
             Request::Repair { resource, .. } if resource.is_several() => Self::RepairSeveral,
             Request::Repair { .. } => Self::Repair,
             Request::Raise { .. } => Self::Raise,
-            Request::Extend { resource, .. } if resource.is_shared() => Self::ExtendShare,
+            Request::Extend { resource, .. } if resource.is_part() => Self::ExtendShare,
             Request::Extend { .. } => Self::Extend,
             Request::Transfer { .. } => Self::Transfer,
             Request::Inspect { .. } => Self::Inspect,

@@ -1,8 +1,9 @@
--- Of a fair lock, or of a share. KEYS[3] the queue, ARGV[10] who asks, ARGV[11] its ticket or nothing. Whether it is refused: if
--- it would be without a queue, or since others come first; `read` is whether there is a key although it is free.
+-- Of a fair lock, or of a part. KEYS[3] the queue, ARGV[10] who asks, ARGV[11] its ticket or nothing. Whether it is refused: if
+-- it would be without a queue, or since others come first; `at_once` of them are next at the same time. `read` is whether there is a key
+-- although it is free, and `told` is what is told of permits by it.
 -- A refusal tells two things more, {0, holder, PTTL, time, ticket, how many come before}; and there is another one,
 -- {2, ms, time, ticket, how many come before}: there is no key, but others come first, the first of them for so many ms.
-local function line_up(holder, free, read, now, us)
+local function line_up(holder, free, read, now, us, at_once, told)
   local queue, ticket, before = waiting(KEYS[3], ARGV[10], now)
   ticket = tonumber(ARGV[11]) or ticket
   if not ticket then
@@ -23,16 +24,20 @@ local function line_up(holder, free, read, now, us)
     end
   end
   -- It only adds a reason to refuse.
-  local waits = not free or ahead > 0
+  local waits = not free or ahead >= at_once
   if waits and #queue < most then
     queue[#queue + 1] = {text = string.format('%s %.0f %.0f;', ARGV[10], ticket, now + life)}
   end
   keep(KEYS[3], queue, before)
   if waits then
-    local told = string.format('%.0f', ticket)
+    ticket = string.format('%.0f', ticket)
     if free and not read then
-      return {2, first.left, us, told, ahead}
+      return {2, first.left, us, ticket, ahead}
     end
-    return refuse(holder, us, told, ahead)
+    if told then
+      told[4], told[5], told[6] = us, ticket, ahead
+      return told
+    end
+    return refuse(holder, us, ticket, ahead)
   end
 end

@@ -15,7 +15,8 @@
 //! locks have hints too.
 //!
 //! No change is missed between answer and look: the look tells what the key is, and if that is not what the
-//! answer said, the hint is given at once. `NOLOOP` keeps our own changes out of it; the engine learns of those by the
+//! answer said, the hint is given at once. Of a set it tells only that it is one: a permit that was left meanwhile, where others
+//! are taken, is found when the waiter asks again by the clock. `NOLOOP` keeps our own changes out of it; the engine learns of those by the
 //! answers.
 
 use super::{

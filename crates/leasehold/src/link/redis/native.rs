@@ -171,11 +171,13 @@ fn refused(request: &Request, key: KeyAfter, life: &Frame<'_>) -> Option<Verdict
             holder: Owner::from_bytes(&value),
             remaining,
             queued: None,
+            permits: None,
         }),
         (_, KeyAfter::Foreign | KeyAfter::Failed(_)) => Vote::Refused(Refusal {
             holder: None,
             remaining,
             queued: None,
+            permits: None,
         }),
     };
     Some(Verdict::Vote(vote))

@@ -437,7 +437,7 @@ impl Encoder {
     /// The field of the counter. Plain locks know no counters.
     fn encode_counter(&self, wire: &mut Vec<u8>, resource: &Resource) {
         if self.is_fenced {
-            codec::encode_marked(wire, Some(b'f'), u64::from(counter_of(resource)));
+            encode_field(wire, counter_of(resource));
         } else {
             codec::encode_part(wire, b"");
         }
@@ -451,6 +451,11 @@ impl Encoder {
             _ => codec::encode_part(wire, b""),
         }
     }
+}
+
+/// The field of this counter.
+fn encode_field(wire: &mut Vec<u8>, counter: u16) {
+    codec::encode_marked(wire, Some(b'f'), u64::from(counter));
 }
 
 fn encode_place(wire: &mut Vec<u8>, Place { waiter, ticket }: Place) {

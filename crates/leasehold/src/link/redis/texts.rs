@@ -81,7 +81,7 @@ pub(super) const FAIR: Script = Script {
         include_str!("fair.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "9ec1e5f55b57ada0fb65bbba4612732af947ef3b",
+    sha1: "85a688f314a113a16e8b28bb329530825bab8dd6",
 };
 pub(super) const LEAVE: Script = Script {
     text: concat!(
@@ -161,7 +161,7 @@ pub(super) const VOTE_SHARE: Script = Script {
         include_str!("share.lua"),
         include_str!("vote_share.lua")
     ),
-    sha1: "b77159b8877df8e7301e388af2d49e773d86d4b8",
+    sha1: "31c4d95ec06d0dcc931fc7f1d301c6f998ae0dfb",
 };
 /// What else is asked of a share.
 pub(super) const HOLD_SHARE: Script = Script {
@@ -172,7 +172,7 @@ pub(super) const HOLD_SHARE: Script = Script {
         include_str!("share.lua"),
         include_str!("hold_share.lua")
     ),
-    sha1: "929ba29a968fac68c85c02c386622ea1f64d6882",
+    sha1: "b0dcf410ad391643959abc0cc89d90feb715fb02",
 };
 
 /// Said once for each connection, so it goes along in full. Also to a node without memory: it still releases.

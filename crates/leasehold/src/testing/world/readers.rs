@@ -27,6 +27,13 @@ impl World {
     /// ```
     #[must_use]
     pub fn readers(&self, resource: &str) -> Vec<Owner> {
+        let mut readers = self.parts(resource);
+        readers.retain(|owner| owner.permit().is_none());
+        readers
+    }
+
+    /// Who has a part of it.
+    pub(super) fn parts(&self, resource: &str) -> Vec<Owner> {
         let resource = name(resource);
         let mut counts: BTreeMap<Owner, usize> = BTreeMap::new();
         for owner in self.nodes.iter().flat_map(|node| node.readers(&resource)) {

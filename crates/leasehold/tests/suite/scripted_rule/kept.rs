@@ -1,9 +1,9 @@
 //! What a node has by the rule, as a server writes it down.
 
 use super::{NAMES, Twice};
-use crate::support::driven::name;
+use crate::support::{dice::permit_owners, driven::name};
 use leasehold_core::{
-    AbstentionCause, Instant,
+    AbstentionCause, Instant, Owner, Request, Resource,
     fence::counter_of,
     quarantine::{Durability, Evictions, Marker},
 };
@@ -40,6 +40,15 @@ impl Twice {
             let kept = field(&format!("f{}", counter_of(&name(of))));
             writeln!(ruled, "{key:?} {readers:?} {counter:?}").expect("a string grows");
             writeln!(told, "{text:?} {shares:?} {kept:?}").expect("a string grows");
+            // Each slot has a counter of its own. There are many, so they are looked at now and then.
+            let slots = permit_owners().filter(|_| self.us.is_multiple_of(8));
+            for counter in slots.map(|owner| counter_of_permit(of, owner)) {
+                let ruling = self.ruled.table.counted(counter);
+                let ruling = ruling.map(|token| token.to_string());
+                let kept = field(&format!("f{counter}"));
+                writeln!(ruled, "{ruling:?}").expect("a string grows");
+                writeln!(told, "{kept:?}").expect("a string grows");
+            }
         }
         let kept = ["id", "until", "why", "fit", "evicted", "logged"].map(field);
         // Without a guard nobody has looked.
@@ -54,6 +63,18 @@ impl Twice {
             self.story
         );
     }
+}
+
+/// Which counter counts the grants of this permit.
+fn counter_of_permit(of: &str, owner: Owner) -> u16 {
+    let resource = Resource::shared(of).expect("a good name");
+    let keep = None;
+    let request = Request::Release {
+        resource,
+        owner,
+        keep,
+    };
+    request.counter()
 }
 
 /// What a server keeps of a marker.

@@ -1,11 +1,28 @@
 //! Chance that is the same each time, and the requests that it throws.
 
 use super::driven::{by, name};
-use leasehold_core::{FencingToken, Place, Request, Resource, Ticket, Ttl, Waiter};
+use leasehold_core::{
+    FencingToken, Owner, Permit, PermitCount, Place, Request, Resource, Ticket, Ttl, Waiter,
+};
 use std::time::Duration;
 
 /// The numbers of those who wait. The highest bit is of those who want a share.
 pub(crate) const WAITERS: [u64; 4] = [0, 1, 1 << 63, 1 << 63 | 1];
+
+/// The owners but for those of permits.
+pub(crate) const OWNERS: [&str; 3] = ["a", "b", "c"];
+
+/// Those who want a permit: two in each slot, of two permits or of three.
+pub(crate) fn permit_owners() -> impl Iterator<Item = Owner> {
+    let slots = [2, 3].into_iter().flat_map(|of| {
+        let of = PermitCount::new(of).expect("in range");
+        of.slots().filter_map(move |slot| Permit::new(slot, of))
+    });
+    slots.flat_map(|permit| {
+        [(b'a', "a"), (b'b', "b")]
+            .map(|(digit, name)| Owner::of_permit(&[digit; 20], permit, &by(name)))
+    })
+}
 
 pub(crate) struct Dice(pub(crate) u64);
 
@@ -22,13 +39,10 @@ impl Dice {
         from[usize::try_from(self.roll(from.len() as u64)).expect("few")]
     }
 
-    /// A request for one of two locks, or a share of one, or for several of three, by one of three owners, with one of these TTLs.
+    /// A request for one of two locks, or a share or a permit of one, or for several of three, by one of three owners, with one of
+    /// these TTLs.
     pub(crate) fn request(&mut self, ttls: &[Duration]) -> Request {
-        let resource = self.resource();
-        let (owner, from) = (
-            by(self.pick(&["a", "b", "c"])),
-            by(self.pick(&["a", "b", "c"])),
-        );
+        let (resource, [owner, from]) = self.parties();
         let ttl = Ttl::new(self.pick(ttls)).expect("in range");
         // Small ones meet each other, and those of our time have all the digits.
         let number = self.pick(&[1, 1, 1, 1, 1, 1_700_000_000_000_000]) + self.roll(50);
@@ -84,6 +98,21 @@ impl Dice {
         }
     }
 
+    /// What it is about, who asks for it, and who may have had it before.
+    fn parties(&mut self) -> (Resource, [Owner; 2]) {
+        let (resource, owner) = match self.roll(4) {
+            0 => self.permit(),
+            _ => (self.resource(), by(self.pick(&OWNERS))),
+        };
+        // Now and then a permit is made of the name, or of a share, or the other way round.
+        let from = match self.roll(8) {
+            ..6 if resource.permits().is_some() => self.permit().1,
+            6 => self.permit().1,
+            _ => by(self.pick(&OWNERS)),
+        };
+        (resource, [owner, from])
+    }
+
     /// Half of those who want one name wait for it in a queue. Nobody queues for several.
     fn place_for(&mut self, resource: &Resource) -> Option<Place> {
         let place = self.place().filter(|_| self.roll(2) == 0);
@@ -100,6 +129,18 @@ impl Dice {
         }
         let names = self.pick(&[&["r", "s"][..], &["s", "t"], &["r", "s", "t"]]);
         Resource::several(names.iter().copied()).expect("good names")
+    }
+
+    /// A permit of one lock, and one who wants it. Of two there are more often than of three.
+    fn permit(&mut self) -> (Resource, Owner) {
+        let all: Vec<_> = permit_owners().collect();
+        let two = all.iter().take(4).chain(&all);
+        let owners: Vec<_> = two.collect();
+        let place = usize::try_from(self.roll(owners.len() as u64)).expect("few");
+        let owner = owners[place].clone();
+        let of = owner.permit().expect("it is of one").of();
+        let name = self.pick(&["r", "s"]);
+        (Resource::permit(name, of).expect("a good name"), owner)
     }
 
     /// One of four who wait, half of them for a share.

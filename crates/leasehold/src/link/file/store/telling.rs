@@ -37,12 +37,13 @@ impl Store {
         read().map_err(|error: heed::Error| format!("the store failed: {error}"))
     }
 
-    /// What is held of this resource, if anything. The error is a fragment for people.
+    /// What is held of this resource: several parts of it, if it is read or its permits are taken. The error is a fragment for
+    /// people.
     pub(in crate::link::file) fn find(
         &self,
         resource: &Resource,
         clock: Clock,
-    ) -> Result<Option<HeldKey>, String> {
+    ) -> Result<Vec<HeldKey>, String> {
         if let Some(reason) = self.misplaced() {
             return Err(reason);
         }
@@ -53,10 +54,11 @@ impl Store {
         };
         let records = read().map_err(|error: heed::Error| format!("the store failed: {error}"))?;
         // Two long names may have one hash.
-        let mut records = records
+        let records = records
             .into_iter()
             .filter(|record| record.name == resource.as_str());
-        Ok(records.find_map(|record| self.held(record, node_time(clock))))
+        let held = records.filter_map(|record| self.held(record, node_time(clock)));
+        Ok(held.collect())
     }
 
     /// None for what is held by nobody any more.

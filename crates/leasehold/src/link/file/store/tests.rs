@@ -4,7 +4,8 @@ use crate::link::file::{
     inbox::{Inbox, Reach},
 };
 use leasehold_core::{
-    AttemptId, OperationId, Owner, Request, Resource, Table, Tag, Ttl, table::Key,
+    AttemptId, OperationId, Owner, Request, Resource, Table, Tag, Ttl, fence::counter_of,
+    table::Key,
 };
 use proptest::prelude::*;
 use std::{sync::Arc, time::Duration};

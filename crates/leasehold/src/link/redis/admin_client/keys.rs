@@ -18,6 +18,8 @@ pub(crate) enum Stored {
     Nothing,
     /// The value, and for how long; none if for ever.
     Value(Vec<u8>, Option<Duration>),
+    /// Those who have permits, and for how long each.
+    Permits(Vec<(Owner, Duration)>),
     /// No text, or a longer one than any owner.
     Other {
         /// In the server's own words, or `readers`; none if it does not tell.
@@ -33,7 +35,7 @@ pub(crate) enum Stored {
 pub(crate) enum Sort {
     Texts,
     Hashes,
-    /// Those who read a name are such a set.
+    /// Those who read a name, or have permits of it, are such a set.
     SortedSets,
 }
 
@@ -181,6 +183,17 @@ fn entry(frame: &Frame<'_>) -> Option<Stored> {
     };
     match &parts[..] {
         [] => Some(Stored::Nothing),
+        [Frame::Integer(_), _, _, Frame::List(owners)] => {
+            let owner = |pair: &[Frame<'_>]| match pair {
+                [Frame::Text(owner), left] => {
+                    let left = Duration::from_millis(number(left)?);
+                    Some((Owner::from_bytes(owner)?, left))
+                }
+                _ => None,
+            };
+            let owners: Option<Vec<_>> = owners.chunks(2).map(owner).collect();
+            Some(Stored::Permits(owners?))
+        }
         [Frame::Integer(_), kind, left, redisson @ ..] => Some(Stored::Other {
             kind: text_of(kind).filter(|kind| !kind.is_empty() && kind != "none"),
             redisson: redisson.first().and_then(text_of),

@@ -1,7 +1,9 @@
 #!lua flags=no-writes
 -- KEYS locks, ARGV[1] the most bytes that an owner has. For each {} if there is none, {value, PTTL} with an empty PTTL if
 -- it lives for ever; {0, type, PTTL, holder} if it is no text or a longer one: the type if that is told, and the holder if it
--- is a hash in which Redisson keeps a lock. The type of a set of those who read is 'readers'. Other people's data stay on the server.
+-- is a hash in which Redisson keeps a lock. The type of a set of those who read is 'readers', and of those who have permits
+-- 'permits', of which the owners and the ms that are left to them stand in the place of the holder. Other people's data stay on
+-- the server.
 local function left(key)
   local left = redis.call('PTTL', key)
   return left < 0 and '' or tostring(left)
@@ -16,13 +18,26 @@ local function redisson(key)
     end
   end
 end
--- The key of those who read ends with the last of them, as no other program's does. Who may not look takes a set that ends
--- for one of those.
-local function is_read(key)
+-- The key of those who read, or have permits, ends with the last of them, as no other program's does. Who may not look takes a
+-- set that ends for one of those who read. Tells the permits as well, of which there are a few hundred at most.
+local function parts(key)
   local last = redis.pcall('ZRANGE', key, -1, -1, 'WITHSCORES')
   local clock, left = redis.call('TIME'), redis.call('PTTL', key)
   local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-  return left > 0 and (last.err or math.abs(now + left - tonumber(last[2])) < 1000)
+  if left <= 0 or not last.err and math.abs(now + left - tonumber(last[2])) >= 1000 then
+    return 'zset', nil
+  end
+  if last.err or not string.find(last[1], '^%x+%+permit%d+/%d+%.') then
+    return 'readers', nil
+  end
+  local all, live = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES'), {}
+  for place = 1, #all, 2 do
+    local ms = tonumber(all[place + 1]) - now
+    if ms > 0 then
+      live[#live + 1], live[#live + 2] = all[place], string.format('%.0f', ms)
+    end
+  end
+  return 'permits', live
 end
 local found = {}
 for place, key in ipairs(KEYS) do
@@ -30,11 +45,13 @@ for place, key in ipairs(KEYS) do
   if type(value) == 'string' and #value <= tonumber(ARGV[1]) then
     found[place] = {value, left(key)}
   elseif value then
-    local kind = redis.pcall('TYPE', key).ok or ''
-    if kind == 'zset' and is_read(key) then
-      kind = 'readers'
+    local kind, more = redis.pcall('TYPE', key).ok or '', nil
+    if kind == 'zset' then
+      kind, more = parts(key)
+    elseif kind == 'hash' then
+      more = redisson(key)
     end
-    found[place] = {0, kind, left(key), kind == 'hash' and redisson(key) or nil}
+    found[place] = {0, kind, left(key), more}
   else
     found[place] = {}
   end

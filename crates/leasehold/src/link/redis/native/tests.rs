@@ -118,6 +118,7 @@ fn refused(holder: Option<&str>, remaining_ms: Option<u64>) -> Vote {
         holder: holder.map(by),
         remaining: remaining_ms.map(Duration::from_millis),
         queued: None,
+        permits: None,
     })
 }
 

@@ -1,6 +1,6 @@
-//! How a request about a share of a name becomes a call.
+//! How a request about a part of a name, a share or a permit, becomes a call.
 
-use super::{Encoder, encode_place, encode_ttl};
+use super::{Encoder, encode_field, encode_place, encode_ttl};
 use crate::link::redis::codec;
 use leasehold_core::{Owner, Request};
 
@@ -44,6 +44,11 @@ impl Encoder {
                 codec::encode_part(wire, b"");
                 codec::encode_part(wire, b"");
             }
+        }
+        // Of those who read no grant is counted.
+        match request.permit() {
+            Some(_) => encode_field(wire, request.counter()),
+            None => codec::encode_part(wire, b""),
         }
         Some(gap)
     }
