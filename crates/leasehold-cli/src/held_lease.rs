@@ -1,8 +1,8 @@
-//! What a command holds: a name for itself, or a share of it.
+//! What a command holds: a name for itself, or a part of it, which is a share or a permit.
 
 use leasehold::{
     AcquireError, FencingToken, Instant, LeaseGuard, LeaseLost, LeaseState, Mutex, OnceGuard,
-    OncePer, Owner, ReadGuard, ReleaseOutcome, Resource, RwLock,
+    OncePer, Owner, Permit, PermitGuard, ReadGuard, ReleaseOutcome, Resource, RwLock, Semaphore,
 };
 use std::time::Duration;
 
@@ -15,6 +15,8 @@ pub(crate) enum HeldLease {
     Once(OnceGuard),
     /// Others may read, too.
     Share(ReadGuard),
+    /// Others have the other slots.
+    Permit(PermitGuard),
 }
 
 /// A lock that is to be had.
@@ -23,6 +25,7 @@ pub(crate) enum WantedLock {
     Whole(Mutex),
     Once(OncePer),
     Share(RwLock),
+    Permit(Semaphore),
 }
 
 impl WantedLock {
@@ -32,6 +35,7 @@ impl WantedLock {
             Self::Whole(mutex) => mutex.acquire().await.map(HeldLease::Whole),
             Self::Once(once) => once.begin().await.map(HeldLease::Once),
             Self::Share(lock) => lock.read().await.map(HeldLease::Share),
+            Self::Permit(permits) => permits.acquire().await.map(HeldLease::Permit),
         }
     }
 
@@ -41,6 +45,7 @@ impl WantedLock {
             Self::Whole(mutex) => mutex.try_acquire().await.map(HeldLease::Whole),
             Self::Once(once) => once.try_begin().await.map(HeldLease::Once),
             Self::Share(lock) => lock.try_read().await.map(HeldLease::Share),
+            Self::Permit(permits) => permits.try_acquire().await.map(HeldLease::Permit),
         }
     }
 
@@ -53,6 +58,10 @@ impl WantedLock {
             Self::Whole(mutex) => mutex.acquire_within(patience).await.map(HeldLease::Whole),
             Self::Once(once) => once.begin_within(patience).await.map(HeldLease::Once),
             Self::Share(lock) => lock.read_within(patience).await.map(HeldLease::Share),
+            Self::Permit(permits) => {
+                let permit = permits.acquire_within(patience).await;
+                permit.map(HeldLease::Permit)
+            }
         }
     }
 }
@@ -63,6 +72,7 @@ impl HeldLease {
             Self::Whole(guard) => guard.resource(),
             Self::Once(guard) => guard.resource(),
             Self::Share(guard) => guard.resource(),
+            Self::Permit(guard) => guard.resource(),
         }
     }
 
@@ -71,6 +81,7 @@ impl HeldLease {
             Self::Whole(guard) => guard.owner(),
             Self::Once(guard) => guard.owner(),
             Self::Share(guard) => guard.owner(),
+            Self::Permit(guard) => guard.owner(),
         }
     }
 
@@ -80,6 +91,15 @@ impl HeldLease {
             Self::Whole(guard) => Some(guard.fencing_token()),
             Self::Once(guard) => Some(guard.fencing_token()),
             Self::Share(_) => None,
+            Self::Permit(guard) => Some(guard.fencing_token()),
+        }
+    }
+
+    /// Which of how many permits it is.
+    pub(crate) fn permit(&self) -> Option<Permit> {
+        match self {
+            Self::Permit(guard) => guard.owner().permit(),
+            _ => None,
         }
     }
 
@@ -88,6 +108,7 @@ impl HeldLease {
             Self::Whole(guard) => guard.valid_until(),
             Self::Once(guard) => guard.valid_until(),
             Self::Share(guard) => guard.valid_until(),
+            Self::Permit(guard) => guard.valid_until(),
         }
     }
 
@@ -96,6 +117,7 @@ impl HeldLease {
             Self::Whole(guard) => guard.remaining(),
             Self::Once(guard) => guard.remaining(),
             Self::Share(guard) => guard.remaining(),
+            Self::Permit(guard) => guard.remaining(),
         }
     }
 
@@ -108,6 +130,7 @@ impl HeldLease {
             Self::Whole(guard) => guard.state(),
             Self::Once(guard) => guard.state(),
             Self::Share(guard) => guard.state(),
+            Self::Permit(guard) => guard.state(),
         }
     }
 
@@ -116,6 +139,7 @@ impl HeldLease {
             Self::Whole(guard) => guard.changed().await,
             Self::Once(guard) => guard.changed().await,
             Self::Share(guard) => guard.changed().await,
+            Self::Permit(guard) => guard.changed().await,
         }
     }
 
@@ -124,6 +148,7 @@ impl HeldLease {
             Self::Whole(guard) => guard.release().await,
             Self::Once(guard) => guard.into_guard().release().await,
             Self::Share(guard) => guard.release().await,
+            Self::Permit(guard) => guard.release().await,
         }
     }
 
@@ -132,6 +157,7 @@ impl HeldLease {
             Self::Whole(guard) => guard.detach().await,
             Self::Once(guard) => guard.into_guard().detach().await,
             Self::Share(guard) => guard.detach().await,
+            Self::Permit(guard) => guard.detach().await,
         }
     }
 }

@@ -8,6 +8,7 @@ pub(crate) fn not_acquired(error: &AcquireError, nodes: &Nodes, waited: bool) ->
     let hint = match (error, nodes) {
         (AcquireError::TooLate { .. }, _) => "a longer --ttl leaves the nodes more time to answer",
         (AcquireError::Disagreement { .. }, _) => SAY_THE_SAME,
+        (AcquireError::OtherPermits { .. }, _) => SAY_ONE_NUMBER,
         (error, _) if error.abstains().is_some() && must_wait(error) => return None,
         (error, _) if error.abstains().is_some() => ADMIT,
         (error, nodes) if error.is_unreachable() => return by_fault(error.faults(), nodes),
@@ -160,6 +161,10 @@ const PERMISSIONS: &str = "the server's user needs the keys, evalsha, eval, scri
 pub(crate) const SAY_THE_SAME: &str = "use the same --nodes, --max-ttl, --restart-guard, --cluster, --key-format and so on as \
                                        the other clients; `leasehold reconfigure` changes them for all, or ends a \
                                        change that was begun";
+
+/// For those who want one of more or fewer permits than the others.
+pub(crate) const SAY_ONE_NUMBER: &str = "say the same --permits everywhere; to change the number, end the commands that have one first, \
+                              which `leasehold status` shows, or choose another name";
 
 /// For those who wait for servers that may have forgotten something.
 pub(crate) const ADMIT: &str = "if these nodes have forgotten no lock that is still held (they are brand-new, say), \

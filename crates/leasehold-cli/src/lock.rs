@@ -1,7 +1,7 @@
 //! The manager and the options of one verb that acquires a lock.
 
 use crate::{
-    args::lock::{LockArguments, OnceFlags, ShareFlag, SpanArguments, WaitFlags},
+    args::lock::{LockArguments, OnceFlags, PartFlags, SpanArguments, WaitFlags},
     duration::Shown,
     exit_code,
     failure::Failure,
@@ -36,13 +36,14 @@ impl Patience {
     }
 }
 
-/// As [`manager`], for a lock that may be shared.
-pub(crate) fn manager_of_share(
-    share: &ShareFlag,
+/// As [`manager`], for a lock of which others may have a part, too.
+pub(crate) fn manager_of_part(
+    part: &PartFlags,
     lock: &LockArguments,
     nodes: &Nodes,
 ) -> Result<LockManager, Failure> {
-    one_name(share.shared, lock.resource())?;
+    one_name(part.shared, lock.resource())?;
+    one_name_of_permits(part.permits.is_some(), lock.resource())?;
     manager(lock, nodes)
 }
 
@@ -67,6 +68,18 @@ pub(crate) fn one_name(is_shared: bool, resource: &Resource) -> Result<(), Failu
         true => {
             let text = "several names cannot be shared together: --shared takes one name";
             let hint = "leave --shared out, or share one name that stands for all of them";
+            Err(Failure::new(exit_code::USAGE, text).hint(hint.to_owned()))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Refuses permits of several names.
+pub(crate) fn one_name_of_permits(is_permit: bool, resource: &Resource) -> Result<(), Failure> {
+    match is_permit && resource.is_several() {
+        true => {
+            let text = "several names have no permits together: a permit is of one name";
+            let hint = "lock the names alone, or let one name with permits stand for all of them";
             Err(Failure::new(exit_code::USAGE, text).hint(hint.to_owned()))
         }
         false => Ok(()),

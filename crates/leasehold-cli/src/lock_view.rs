@@ -1,5 +1,12 @@
 //! A lock as it is shown: by `status`, `list`, `watch` and `force-release`.
 
+mod permits;
+mod reading;
+
+pub(crate) use permits::{PermitsView, of_so_many};
+
+use reading::{key_view, of_stranger, read_for};
+
 use crate::{
     columns,
     duration::Shown,
@@ -10,7 +17,7 @@ use crate::{
     moment::Moment,
     whose::{Signer, Whose},
 };
-use leasehold::{FaultKind, Inspection, Key, NodeKey, Owner};
+use leasehold::{Inspection, Owner};
 use std::time::Duration;
 
 /// A lock, by the word of all nodes.
@@ -26,6 +33,8 @@ pub(crate) struct LockView {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Held(Signature),
+    /// Permits of it are taken.
+    Permits(PermitsView),
     Free,
     /// Something of this type stands there that is no lock.
     OtherType(String),
@@ -43,6 +52,8 @@ pub(crate) enum State {
 pub(crate) enum KeyView {
     Nothing,
     Lock(Signature),
+    /// Permits that are taken, by their slots.
+    Permits(Vec<(u16, Signature)>),
     /// A key that is no lock: of which type, if that is told.
     Other(Option<String>),
     /// It does not say, for this reason.
@@ -63,7 +74,23 @@ pub(crate) struct Signature {
 
 impl KeyView {
     fn is_there(&self) -> bool {
-        matches!(self, Self::Lock(_) | Self::Other(_))
+        matches!(self, Self::Lock(_) | Self::Permits(_) | Self::Other(_))
+    }
+
+    /// Whether it is signed so.
+    pub(crate) fn is_signed(&self, value: &[u8]) -> bool {
+        self.signatures().any(|signed| signed.value == value)
+    }
+
+    /// Everybody who has signed it.
+    fn signatures(&self) -> impl Iterator<Item = &Signature> {
+        let (one, permits) = match self {
+            Self::Lock(lock) => (Some(lock), None),
+            Self::Permits(permits) => (None, Some(permits)),
+            _ => (None, None),
+        };
+        let permits = permits.into_iter().flatten().map(|(_, signed)| signed);
+        one.into_iter().chain(permits)
     }
 }
 
@@ -118,9 +145,12 @@ impl LockView {
             (None, Some(kind)) => State::OtherType(kind.to_owned()),
             (None, None) if seen.is_free() => State::Free,
             (None, None) if seen.is_read() => State::Held(Signature::of_readers(read_for(seen))),
-            (None, None) => match of_stranger(seen) {
-                Some((holder, left)) => sign(holder.as_bytes(), left),
-                None => State::Unclear,
+            (None, None) => match (seen.permits(), of_stranger(seen)) {
+                (Some(permits), _) if !permits.held.is_empty() => {
+                    State::Permits(PermitsView::new(&permits, whose))
+                }
+                (_, Some((holder, left))) => sign(holder.as_bytes(), left),
+                (_, None) => State::Unclear,
             },
         };
         Self {
@@ -133,15 +163,15 @@ impl LockView {
 
     /// Everybody who has a lock on some node but does not hold it.
     pub(crate) fn left_over(&self) -> Vec<&Signature> {
-        let holder = match &self.state {
-            State::Held(holder) => Some(&holder.value),
-            _ => None,
+        let holds = |other: &Signature| match &self.state {
+            State::Held(holder) => holder.value == other.value,
+            State::Permits(permits) => permits.has(&other.value),
+            _ => false,
         };
         let mut found: Vec<&Signature> = Vec::new();
-        for (_, key) in &self.keys {
-            if let KeyView::Lock(other) = key
-                && other.is_shown()
-                && Some(&other.value) != holder
+        for other in self.keys.iter().flat_map(|(_, key)| key.signatures()) {
+            if other.is_shown()
+                && !holds(other)
                 && found.iter().all(|known| known.value != other.value)
             {
                 found.push(other);
@@ -150,22 +180,38 @@ impl LockView {
         found
     }
 
+    /// What this owner has on some node, if it may be shown.
+    pub(crate) fn signature_of(&self, value: &[u8]) -> Option<&Signature> {
+        let mut all = self.keys.iter().flat_map(|(_, key)| key.signatures());
+        all.find(|signed| signed.is_shown() && signed.value == value)
+    }
+
     /// Whether there is a lock to be shown.
     pub(crate) fn is_shown(&self) -> bool {
-        matches!(&self.state, State::Held(held) if held.is_shown()) || !self.left_over().is_empty()
+        let is_held = match &self.state {
+            State::Held(held) => held.is_shown(),
+            State::Permits(_) => true,
+            _ => false,
+        };
+        is_held || !self.left_over().is_empty()
     }
 
     /// On how many nodes it is signed so.
     pub(crate) fn count(&self, signed: &Signature) -> usize {
-        let is_theirs =
-            |key: &KeyView| matches!(key, KeyView::Lock(lock) if lock.value == signed.value);
+        let is_theirs = |key: &KeyView| key.is_signed(&signed.value);
         self.keys.iter().filter(|(_, key)| is_theirs(key)).count()
+    }
+
+    /// How many nodes have any of these permits.
+    pub(crate) fn having(&self, permits: &PermitsView) -> usize {
+        let has = |(_, key): &&(String, KeyView)| permits.is_on(key);
+        self.keys.iter().filter(has).count()
     }
 
     pub(crate) fn code(&self) -> u8 {
         match self.state {
             State::Free => exit_code::SUCCESS,
-            State::Held(_) => exit_code::HELD,
+            State::Held(_) | State::Permits(_) => exit_code::HELD,
             State::Unusable { judgement, .. } => judgement.code(),
             State::OtherType(_) => exit_code::USAGE,
             State::Unclear => exit_code::NO_QUORUM,
@@ -181,6 +227,11 @@ impl LockView {
             State::Unclear => lines.push(self.doubt()),
             State::OtherType(kind) => lines.push(other(name, kind)),
             State::Unusable { judgement, count } => lines.push(self.unusable(*judgement, count)),
+            State::Permits(permits) => {
+                lines.push(format!("{name:?}: {}", permits.sentence()));
+                lines.push(String::new());
+                lines.extend(permits.lines(now).iter().map(|line| format!("  {line}")));
+            }
             State::Held(held) => {
                 let how = match held.is_done() {
                     true => "is kept, since its work was done by",
@@ -209,7 +260,11 @@ impl LockView {
             }
         }
         lines.push(String::new());
-        let mut rows = vec![row(["NODE", "KEY", "LEFT"])];
+        let mut rows = vec![match &self.state {
+            // What is left to each is told above.
+            State::Permits(_) => row(["NODE", "KEY"]),
+            _ => row(["NODE", "KEY", "LEFT"]),
+        }];
         rows.extend(self.keys.iter().map(|(node, key)| self.row(node, key)));
         lines.extend(
             columns::lines(&rows)
@@ -224,7 +279,7 @@ impl LockView {
     pub(crate) fn is_unheld_by_twins(&self) -> bool {
         let locks = self.keys.iter().map(|(_, key)| match key {
             KeyView::Lock(lock) => self.count(lock),
-            KeyView::Other(_) => self.keys.len(),
+            KeyView::Permits(_) | KeyView::Other(_) => self.keys.len(),
             KeyView::Nothing | KeyView::Silent(_) | KeyView::Twin => 0,
         });
         let most = locks.max().unwrap_or_default() + self.silent();
@@ -294,6 +349,7 @@ impl LockView {
             KeyView::Silent(why) if why.starts_with("no answer") => row([node, why]),
             KeyView::Silent(why) => row([node, &format!("no answer: {why}")]),
             KeyView::Twin => row([node, &format!("not counted: {TWIN}")]),
+            KeyView::Permits(permits) => row([node, &permits::of_node(&self.state, permits)]),
             KeyView::Lock(lock) => {
                 let whose = match holder {
                     Some(owner) if *owner == lock.value => "the holder's".to_owned(),
@@ -308,19 +364,21 @@ impl LockView {
     pub(crate) fn json(&self) -> Json {
         let (state, held) = match &self.state {
             State::Held(held) => ("held", Some(held)),
+            State::Permits(_) => ("permits", None),
             State::Free => ("free", None),
             State::Unusable { .. } => ("unusable", None),
             State::OtherType(_) => ("other", None),
             State::Unclear => ("unclear", None),
         };
-        let nodes = self.keys.iter().map(|(node, key)| {
-            let (key, kind, lock, why) = match key {
+        let nodes = self.keys.iter().map(|(node, said)| {
+            let (key, kind, lock, why) = match said {
                 KeyView::Nothing => ("none", None, None, None),
                 KeyView::Other(kind) => ("other", kind.as_deref(), None, None),
                 KeyView::Silent(why) => ("unknown", None, None, Some(why.as_str())),
                 KeyView::Twin => ("unknown", None, None, Some(TWIN)),
                 KeyView::Lock(lock) if lock.is_shown() => ("lock", None, Some(lock), None),
                 KeyView::Lock(lock) => ("other", Some("string"), Some(lock), None),
+                KeyView::Permits(_) => ("permits", None, None, None),
             };
             Json::Object(vec![
                 ("node", node.as_str().into()),
@@ -328,9 +386,14 @@ impl LockView {
                 ("type", Json::or_null(kind)),
                 ("owner", Json::or_null(lock.and_then(Signature::owner))),
                 ("left_ms", left_json(lock)),
+                ("permits", permits::json_of_node(said)),
                 ("why", Json::or_null(why)),
             ])
         });
+        let permits = match &self.state {
+            State::Permits(permits) => permits.json(self),
+            _ => Json::Null,
+        };
         Json::Object(vec![
             ("resource", self.resource.as_str().into()),
             ("state", state.into()),
@@ -347,6 +410,7 @@ impl LockView {
                 ),
             ),
             ("left_ms", left_json(held)),
+            ("permits", permits),
             ("usable_in_ms", self.usable_in()),
             ("quorum", self.quorum.into()),
             ("nodes", Json::List(nodes.collect())),
@@ -393,55 +457,6 @@ fn named(kind: &str) -> String {
         "zset" => "a sorted set".to_owned(),
         kind => format!("a {kind}"),
     }
-}
-
-/// Who keeps others from having the lock, if no owner does: Redisson, whose lock is a hash, or somebody with a text that
-/// is none.
-fn of_stranger(seen: &Inspection) -> Option<(String, Option<Duration>)> {
-    let foreign = seen.nodes().iter().filter_map(|node| match &node.key {
-        Key::Foreign {
-            redisson,
-            remaining,
-            ..
-        } => Some((redisson.clone().unwrap_or_default(), *remaining)),
-        _ => None,
-    });
-    let foreign: Vec<_> = foreign.collect();
-    let is_blocked = seen.nodes().len() - foreign.len() < seen.quorum();
-    foreign.into_iter().next().filter(|_| is_blocked)
-}
-
-/// When the last of those who share it ends, if nobody extends.
-fn read_for(seen: &Inspection) -> Duration {
-    let ends = seen.nodes().iter().filter_map(|node| match node.key {
-        Key::Read { remaining } => Some(remaining),
-        _ => None,
-    });
-    ends.max().unwrap_or_default()
-}
-
-fn key_view(node: &NodeKey, whose: Whose) -> (String, KeyView) {
-    let name = node.node.to_string();
-    let sign = |owner: &[u8], left| KeyView::Lock(Signature::new(owner, left, whose));
-    let key = match &node.key {
-        Key::Free => KeyView::Nothing,
-        Key::Held { holder, remaining } => sign(holder.as_bytes(), *remaining),
-        Key::Read { remaining } => KeyView::Lock(Signature::of_readers(*remaining)),
-        Key::Foreign {
-            redisson: Some(thread),
-            remaining,
-            ..
-        } => sign(thread.as_bytes(), *remaining),
-        Key::Foreign { kind, .. } => KeyView::Other(kind.clone()),
-        Key::Unknown(fault) if fault.kind() == FaultKind::SameNode => KeyView::Twin,
-        Key::Unknown(fault) => {
-            let said = fault.to_string();
-            let why = said.strip_prefix(&format!("{name}: ")).unwrap_or(&said);
-            KeyView::Silent(why.to_owned())
-        }
-        _ => KeyView::Other(None),
-    };
-    (name, key)
 }
 
 /// Why a node is not counted.

@@ -10,15 +10,15 @@ use std::env;
 /// The variable that has the digits of the owners around a command, the outermost first, with spaces between.
 const OWNERS: &str = "LEASEHOLD_OWNERS";
 
-/// The variable that has the shares around a command, a line each: the name, and the owner behind a tab, neither of which
-/// has one in it. Nodes do not tell who reads, so who asks for one of these names has to ask for its own share.
+/// The variable that has the shares and permits around a command, a line each: the name, and the owner behind a tab, neither of
+/// which has one in it. Nodes do not tell who has them, so who asks for one of these names has to ask for its own.
 const SHARES: &str = "LEASEHOLD_SHARES";
 
 /// The owners that this process runs under.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Nesting {
     digits: Vec<String>,
-    /// Names, each with the owner of the share.
+    /// Names, each with the owner of the share or permit.
     shares: Vec<(String, String)>,
 }
 
@@ -49,7 +49,7 @@ impl Nesting {
         self.digits.contains(&digits(owner))
     }
 
-    /// The owners of shares of this name that are around this process.
+    /// The owners of shares and permits of this name that are around this process.
     pub(crate) fn shares_of(&self, name: &str) -> impl Iterator<Item = Owner> {
         let of_name = self.shares.iter().filter(move |(other, _)| other == name);
         of_name.filter_map(|(_, owner)| Owner::from_bytes(owner.as_bytes()))
@@ -62,11 +62,11 @@ impl Nesting {
         (OWNERS, Some(all.join(" ")))
     }
 
-    /// The variable of shares, likewise.
+    /// The variable of shares and permits, likewise.
     pub(crate) fn shares(&self, guard: &HeldLease) -> (&'static str, Option<String>) {
         let line = |(name, owner): &(String, String)| format!("{name}\t{owner}");
         let mut all: Vec<String> = self.shares.iter().map(line).collect();
-        if guard.resource().is_shared() {
+        if guard.resource().is_part() {
             let own = (guard.resource().to_string(), guard.owner().to_string());
             all.push(line(&own));
         }

@@ -184,7 +184,7 @@ fn lock_rows(lock: &LockView) -> Vec<Vec<String>> {
     let line = |signature: &Signature, more: &str| {
         row([
             &lock.resource,
-            &dots(lock, signature),
+            &dots(lock, |key| key.is_signed(&signature.value)),
             &shown_left(signature.left),
             &bar(signature.left),
             &format!("{}{more}", signature.holder),
@@ -192,6 +192,13 @@ fn lock_rows(lock: &LockView) -> Vec<Vec<String>> {
     };
     let held = match &lock.state {
         State::Held(held) if held.is_shown() => Some(line(held, "")),
+        State::Permits(permits) => Some(row([
+            &lock.resource,
+            &dots(lock, |key| permits.is_on(key)),
+            &shown_left(permits.left()),
+            &bar(permits.left()),
+            &permits.sentence(),
+        ])),
         _ => None,
     };
     let others = lock.left_over();
@@ -201,10 +208,10 @@ fn lock_rows(lock: &LockView) -> Vec<Vec<String>> {
     held.into_iter().chain(others).collect()
 }
 
-/// One sign for each node: `●` signed so, `○` not, `?` no answer.
-fn dots(lock: &LockView, signed: &Signature) -> String {
+/// One sign for each node: `●` if it has it, `○` if not, `?` no answer.
+fn dots(lock: &LockView, has_it: impl Fn(&KeyView) -> bool) -> String {
     let sign = |(_, key): &(String, KeyView)| match key {
-        KeyView::Lock(other) if other.value == signed.value => '●',
+        key if has_it(key) => '●',
         KeyView::Silent(_) => '?',
         _ => '○',
     };

@@ -7,7 +7,7 @@ use crate::{
         Diagnosis, Options, Patient,
         facts::{NodeFacts, NodeState, ServerFacts, VoteFacts},
     },
-    lock_view::{KeyView, LockView, Signature, State},
+    lock_view::{KeyView, LockView, PermitsView, Signature, State},
     picture::Picture,
     whose::Whose,
 };
@@ -56,6 +56,29 @@ fn held() -> LockView {
             ("db2:6379".to_owned(), KeyView::Lock(signature(250, 7204))),
             ("db3:6379".to_owned(), KeyView::Nothing),
         ],
+    }
+}
+
+fn permits() -> LockView {
+    let permit = |slot, digits: &str, pid, seconds: u64, left_ms| {
+        let since = NOW.as_secs() - seconds;
+        let owner = format!("{}+permit{slot}/4.web2.{pid}@{since}", digits.repeat(10));
+        let left = Some(Duration::from_millis(left_ms));
+        let signature = Signature::new(owner.as_bytes(), left, Whose::Ours);
+        (slot, signature)
+    };
+    let other = permit(3, "9f3a", 812, 2, 9120);
+    let taken = vec![permit(0, "6ea1", 4711, 250, 7204), other.clone()];
+    let keys = [
+        ("db1:6379", KeyView::Permits(taken.clone())),
+        ("db2:6379", KeyView::Permits(taken.clone())),
+        ("db3:6379", KeyView::Permits(vec![other])),
+    ];
+    LockView {
+        resource: "gpu".to_owned(),
+        quorum: 2,
+        state: State::Permits(PermitsView { of: 4, taken }),
+        keys: keys.map(|(node, key)| (node.to_owned(), key)).into(),
     }
 }
 
@@ -134,6 +157,10 @@ fn the_page_shows_what_status_prints() {
     assert_shown(
         "leasehold status orders/42",
         &held().text(NOW, Duration::from_secs(30)),
+    );
+    assert_shown(
+        "leasehold status gpu",
+        &permits().text(NOW, Duration::from_secs(30)),
     );
 }
 

@@ -176,7 +176,9 @@ impl<'a> SupervisedRun<'a> {
         if self.leads {
             variables.push(("LEASEHOLD_TERM", token.clone()));
         }
-        // That of a lock around is not that of a share.
+        // Those of a lock around are not of this one.
+        let slot = guard.permit().map(|permit| permit.slot().to_string());
+        variables.push(("LEASEHOLD_SLOT", slot));
         variables.push(("LEASEHOLD_FENCING_TOKEN", token));
         variables
     }

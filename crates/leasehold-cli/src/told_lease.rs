@@ -51,7 +51,15 @@ impl ToldLease {
             None if self.resource.is_shared() => lines.push_str("unset LEASEHOLD_FENCING_TOKEN\n"),
             None => {}
         }
-        lines + &format!("LEASEHOLD_VALID_UNTIL={}", seconds(self.valid_until))
+        lines.push_str(&format!(
+            "LEASEHOLD_VALID_UNTIL={}",
+            seconds(self.valid_until)
+        ));
+        // The last: who takes the lines one by one finds the others where they always are.
+        if let Some(permit) = self.owner.permit() {
+            lines.push_str(&format!("\nLEASEHOLD_SLOT={}", permit.slot()));
+        }
+        lines
     }
 
     fn json(&self) -> String {
@@ -68,8 +76,12 @@ impl ToldLease {
             true => "\"shared\":true,",
             false => "",
         };
+        let permit = match self.owner.permit() {
+            Some(permit) => format!("\"slot\":{},\"permits\":{},", permit.slot(), permit.of()),
+            None => String::new(),
+        };
         format!(
-            "{{\"resource\":{resource},\"owner\":{owner},{shared}{token}\"valid_until_unix_ms\":{until}}}"
+            "{{\"resource\":{resource},\"owner\":{owner},{shared}{permit}{token}\"valid_until_unix_ms\":{until}}}"
         )
     }
 }
@@ -146,6 +158,21 @@ mod tests {
         let several = told("it's\n-n\n%s").lines();
         let names = r#"LEASEHOLD_RESOURCE="$(printf '%s\n' '%s' -n 'it'\''s')""#;
         assert_eq!(several.lines().next(), Some(names));
+    }
+
+    #[test]
+    fn a_permit_is_told_by_its_slot() {
+        let owner = format!("{}+permit2/4.db1.7", "a7".repeat(20));
+        let told = ToldLease {
+            owner: Owner::from_bytes(owner.as_bytes()).expect("a few bytes"),
+            token: FencingToken::new(9),
+            ..told("gpu")
+        };
+        let lines = told.lines();
+        let behind = "\nLEASEHOLD_FENCING_TOKEN=9\nLEASEHOLD_VALID_UNTIL=17.125\nLEASEHOLD_SLOT=2";
+        assert!(lines.ends_with(behind), "{lines}");
+        let behind = ",\"slot\":2,\"permits\":4,\"fencing_token\":9,\"valid_until_unix_ms\":17125}";
+        assert!(told.json().ends_with(behind), "{}", told.json());
     }
 
     #[test]

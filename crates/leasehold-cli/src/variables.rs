@@ -59,10 +59,12 @@ const READ: [&str; 13] = [
 ];
 
 /// The variables that commands are told of their lock by.
-const TOLD: [&str; 6] = [
+const TOLD: [&str; 8] = [
     "LEASEHOLD_RESOURCE",
     "LEASEHOLD_OWNER",
     "LEASEHOLD_OWNERS",
+    "LEASEHOLD_SHARES",
+    "LEASEHOLD_SLOT",
     "LEASEHOLD_VALID_UNTIL",
     "LEASEHOLD_FENCING_TOKEN",
     "LEASEHOLD_TERM",

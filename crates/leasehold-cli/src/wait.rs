@@ -1,11 +1,12 @@
 //! The wait for the lock.
 
+mod barrier;
 mod in_line;
 mod other_data;
 mod spent;
 
 use crate::{
-    args::lock::{LockArguments, OnceFlags, ShareFlag, WaitFlags},
+    args::lock::{LockArguments, OnceFlags, PartFlags, WaitFlags},
     difference::{self, Difference},
     duration::Shown,
     exit::Exit,
@@ -21,9 +22,7 @@ use crate::{
     output,
     signals::Signals,
 };
-use leasehold::{
-    AcquireError, ConfigError, Election, Holder, Leadership, LockManager, LockOptions, Mutex, Owner,
-};
+use leasehold::{AcquireError, ConfigError, Election, Leadership, LockManager, LockOptions, Mutex};
 use std::time::Duration;
 use tokio::select;
 
@@ -37,6 +36,8 @@ pub(crate) struct Wait<'a> {
     patience: Patience,
     /// Whether others may have it too.
     is_shared: bool,
+    /// Of how many permits it is to be one.
+    permits: Option<usize>,
     /// Whether the work is done once in each period.
     once: Option<OnceFlags>,
     /// The code to exit with if the lock is held elsewhere, unless it is the usual one.
@@ -59,15 +60,19 @@ impl<'a> Wait<'a> {
             options,
             patience: wait.map_or(Patience::Candidate, Patience::of),
             is_shared: false,
+            permits: None,
             once: None,
             conflict: wait.and_then(|wait| wait.conflict_exit_code),
         }
     }
 
-    /// The same for a lock that may be shared.
-    pub(crate) fn sharing(self, share: &ShareFlag) -> Self {
-        let is_shared = share.shared;
-        Self { is_shared, ..self }
+    /// The same for a lock of which others may have a part, too.
+    pub(crate) fn of_part(self, part: &PartFlags) -> Self {
+        Self {
+            is_shared: part.shared,
+            permits: part.permits,
+            ..self
+        }
     }
 
     /// The same for work that is done once in each period.
@@ -100,9 +105,14 @@ impl<'a> Wait<'a> {
         if self.lock.verbose {
             let waited = Shown(clock.now().saturating_since(begun));
             let (left, resource) = (Shown(guard.remaining()), self.lock.resource().quoted());
+            let slot = guard.permit().map(|permit| {
+                let (slot, of) = (permit.slot(), permit.of());
+                format!("slot {slot} of {of}, ")
+            });
+            let slot = slot.unwrap_or_default();
             match guard.token() {
                 Some(token) => output::talk(format_args!(
-                    "locked {resource} after {waited}: token {token}, valid for {left}"
+                    "locked {resource} after {waited}: {slot}token {token}, valid for {left}"
                 )),
                 None => output::talk(format_args!(
                     "locked {resource} after {waited}: shared, valid for {left}"
@@ -145,7 +155,7 @@ impl<'a> Wait<'a> {
             return false;
         }
         for name in self.lock.resource().names() {
-            if self.is_read_around(name, around).await {
+            if self.is_shared_around(name, around).await {
                 return true;
             }
         }
@@ -162,17 +172,26 @@ impl<'a> Wait<'a> {
         false
     }
 
-    /// Whether this command runs under a share of the name. Its owner alone can ask for it, by an
-    /// extension; one by so little changes nothing.
-    async fn is_read_around(&self, name: &str, around: &Nesting) -> bool {
+    /// Whether this command runs under a share of the name, or a permit that is in its way: all of them, if it asks for one. Its
+    /// owner alone can ask for it, by an extension; one by so little changes nothing.
+    async fn is_shared_around(&self, name: &str, around: &Nesting) -> bool {
+        let mut permits = 0;
         for owner in around.shares_of(name) {
-            if let Ok(share) = self.manager.detached_shared(name, owner)
-                && share.extend(LITTLE).await.is_ok()
-            {
-                return true;
+            let is_permit = owner.permit().is_some();
+            let part = match is_permit {
+                true => self.manager.detached_permit(name, owner),
+                false => self.manager.detached_shared(name, owner),
+            };
+            let Ok(part) = part else {
+                continue;
+            };
+            match part.extend(LITTLE).await.is_ok() {
+                true if is_permit && self.permits.is_some() => permits += 1,
+                true => return true,
+                false => {}
             }
         }
-        false
+        self.permits.is_some_and(|all| permits >= all)
     }
 
     async fn wait(&self) -> Result<HeldLease, Failure> {
@@ -195,7 +214,7 @@ impl<'a> Wait<'a> {
         let error = match (first, self.rest()) {
             (Ok(guard), _) => return Ok(guard),
             (Err(error @ AcquireError::TimedOut { .. }), Some(rest)) => {
-                self.tell_waiting(&error);
+                self.tell_waiting(&error).await;
                 match self.acquire_later(rest, &error).await? {
                     Ok(guard) => return Ok(guard),
                     Err(later) => spent::with_before(later, error, rest, self.lock.ttl),
@@ -280,13 +299,15 @@ impl<'a> Wait<'a> {
             options = options.give_up_unreachable_after(patience);
         }
         let resource = self.lock.resource();
-        let wanted = match self.is_shared {
-            true => {
-                let lock = self.manager.rwlock_with(resource.as_str(), options);
-                lock.map(WantedLock::Share)
+        let (manager, name) = (self.manager, resource.as_str());
+        let wanted = match self.permits {
+            Some(permits) => {
+                let permits = manager.semaphore_with(name, permits, options);
+                permits.map(WantedLock::Permit)
             }
-            false => {
-                let mutex = self.manager.mutex_all_with(resource.names(), options);
+            None if self.is_shared => manager.rwlock_with(name, options).map(WantedLock::Share),
+            None => {
+                let mutex = manager.mutex_all_with(resource.names(), options);
                 mutex.and_then(|mutex| self.of_periods(mutex))
             }
         };
@@ -305,10 +326,11 @@ impl<'a> Wait<'a> {
         Ok(WantedLock::Once(once))
     }
 
-    fn tell_waiting(&self, error: &AcquireError) {
+    async fn tell_waiting(&self, error: &AcquireError) {
         if error.is_contention() {
             let resource = self.lock.resource().quoted();
-            output::talk(format_args!("waiting for {resource}: {}", barrier(error)));
+            let barrier = self.barrier(error).await;
+            output::talk(format_args!("waiting for {resource}: {barrier}"));
             return;
         }
         let why = match error {
@@ -344,17 +366,17 @@ impl<'a> Wait<'a> {
         let waited = self.patience != Patience::Once;
         let (code, text) = match self.patience {
             Patience::Within(wait) if error.is_contention() => {
-                let (wait, barrier) = (Shown(wait), barrier(error));
-                let (state, rest) = barrier.split_once(' ').unwrap_or((&barrier, ""));
-                let text = format!(
-                    "cannot lock {}: still {state} after {wait} {rest}",
-                    self.lock.resource().quoted()
-                );
+                let still = self.barrier(error).await.still(wait);
+                let text = format!("cannot lock {}: {still}", self.lock.resource().quoted());
                 (self.conflict.unwrap_or(exit_code::WAIT_TIMED_OUT), text)
             }
             _ if error.is_contention() => {
                 let code = self.conflict.unwrap_or(exit_code::HELD);
-                (code, format!("cannot {error}"))
+                (code, self.refused(error).await)
+            }
+            // As another configuration of the nodes: somebody says something wrong, and no time helps.
+            _ if matches!(error, AcquireError::OtherPermits { .. }) => {
+                (exit_code::USAGE, format!("cannot {error}"))
             }
             _ => {
                 let judgement = Judgement::of_failure(error);
@@ -382,41 +404,6 @@ impl Wait<'_> {
         );
         let hint = Difference::way_out(&differences);
         (!differences.is_empty()).then(|| Failure::new(exit_code::USAGE, text).hint(hint))
-    }
-}
-
-/// What stands in the way: the holder of the lock, and the waiters that come first.
-fn barrier(error: &AcquireError) -> String {
-    let held = held_by(error.holder(), error.remaining());
-    let facts = error.held();
-    let is_free = facts.is_some_and(|facts| !facts.kept_on.is_empty() && facts.holder.is_none());
-    match (is_free, facts.and_then(|facts| facts.ahead)) {
-        (true, None | Some(0 | 1)) => "kept for another who waits".to_owned(),
-        (true, Some(ahead)) => format!("kept for {ahead} others who wait"),
-        (false, None | Some(0)) => held,
-        (false, Some(1)) => format!("{held}; another comes first"),
-        (false, Some(ahead)) => format!("{held}; {ahead} others come first"),
-    }
-}
-
-/// `held by pid 4711 on db1, whose lease ends in 9.2 s unless extended`, or as much of it as is known.
-fn held_by(holder: Option<&Owner>, remaining: Option<Duration>) -> String {
-    if let (Some(owner), Some(left)) = (holder, remaining.map(Shown))
-        && owner.done_until().is_some()
-    {
-        let by = Holder::of(owner);
-        return format!("kept, since its work was done by {by}, for {left}");
-    }
-    let by = holder.map_or_else(
-        || "held elsewhere".to_owned(),
-        |owner| format!("held by {}", Holder::of(owner)),
-    );
-    match (holder, remaining.map(Shown)) {
-        (_, None) => by,
-        (Some(_), Some(left)) => format!("{by}, whose lease ends in {left} unless extended"),
-        (None, Some(left)) => {
-            format!("{by}, by readers or another program, for at most {left} unless extended")
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The arguments of the verbs for scripts: `leasehold hold`, `acquire`, `extend` and `release`.
 
 use super::{
-    lock::{LockArguments, ShareFlag, SpanArguments, WaitFlags},
+    lock::{LockArguments, PartFlags, SpanArguments, WaitFlags},
     names::Names,
     nodes::NodesArguments,
     values,
@@ -21,7 +21,7 @@ pub(crate) struct HoldArguments {
     pub(crate) lock: LockArguments,
 
     #[command(flatten)]
-    pub(crate) share: ShareFlag,
+    pub(crate) part: PartFlags,
 
     #[command(flatten)]
     pub(crate) wait: WaitFlags,
@@ -46,7 +46,7 @@ pub(crate) struct AcquireArguments {
     pub(crate) lock: LockArguments,
 
     #[command(flatten)]
-    pub(crate) share: ShareFlag,
+    pub(crate) part: PartFlags,
 
     #[command(flatten)]
     pub(crate) wait: WaitFlags,
@@ -88,7 +88,7 @@ pub(crate) struct HeldArguments {
     pub(crate) shared: bool,
 
     /// The owner that `leasehold acquire` printed
-    #[arg(long, value_name = "OWNER", value_parser = owner)]
+    #[arg(long, value_name = "OWNER", value_parser = values::owner)]
     pub(crate) owner: Owner,
 
     /// Print one JSON object instead of lines for the shell
@@ -104,15 +104,6 @@ impl HeldArguments {
     pub(crate) const fn resource(&self) -> &Resource {
         self.names.resource()
     }
-}
-
-fn owner(text: &str) -> Result<Owner, String> {
-    Owner::from_bytes(text.as_bytes()).ok_or_else(|| {
-        format!(
-            "an owner has 1 to {} bytes: give the LEASEHOLD_OWNER that leasehold printed",
-            Owner::LONGEST
-        )
-    })
 }
 
 /// No other place has locks that outlive their process.
@@ -139,8 +130,12 @@ Examples:
   While others may read too, and nobody writes:
     leasehold hold --shared index
 
+  One of four permits:
+    leasehold hold --permits 4 gpu
+
 It prints four lines at once, which a shell can evaluate: LEASEHOLD_RESOURCE, LEASEHOLD_OWNER, LEASEHOLD_FENCING_TOKEN and \
-LEASEHOLD_VALID_UNTIL. With --shared there is no fencing token, and the third line is `unset LEASEHOLD_FENCING_TOKEN`. Of several names, the first line has a command of the shell that makes one a line of them. With --json \
+LEASEHOLD_VALID_UNTIL. With --shared there is no fencing token, and the third line is `unset LEASEHOLD_FENCING_TOKEN`. Of several names, the first line has a command of the shell that makes one a line of them. With \
+--permits there is a fifth line, LEASEHOLD_SLOT: which of the permits it is, from 0. With --json \
 it prints one object. If standard input is /dev/null, as in cron and after `&` in \
 scripts, it has already ended: the lock is released at once.
 
@@ -149,7 +144,8 @@ leasehold does not end the script if the lock is lost: let the script wait for `
 Exit codes:
   0      standard input ended, and the lock was held all the time
   128+n  as shells show it: ended by signal n, and the lock was released
-  2      wrong arguments; or other options than other clients use
+  2      wrong arguments; or other options, or another number of
+         permits, than others use
   121    held elsewhere, with --no-wait (or as -E says)
   122    no quorum of nodes answers or votes (without --wait: for 3s)
   123    the lease was lost, or --max-hold was over
@@ -174,6 +170,10 @@ What was acquired with --shared is extended and released with --shared:
     eval \"$(leasehold acquire --shared index || echo exit $?)\"
     leasehold release --shared --owner \"$LEASEHOLD_OWNER\" index
 
+Of what was acquired with --permits, the owner tells which permit it is, and so does LEASEHOLD_SLOT:
+    eval \"$(leasehold acquire --permits 4 gpu || echo exit $?)\"
+    leasehold release --owner \"$LEASEHOLD_OWNER\" gpu
+
 Between these commands nobody extends the lock, notices its loss or ends the job. If one program can run the whole job, \
 `leasehold run` is safer. Everybody who knows the owner can extend and release the lock, and a process that is refused the \
 lock is told the owner.
@@ -181,7 +181,8 @@ lock is told the owner.
 Exit codes:
   0      the lock is held, until LEASEHOLD_VALID_UNTIL in Unix seconds
   128+n  as shells show it: signal n ended the wait
-  2      wrong arguments; or other options than other clients use
+  2      wrong arguments; or other options, or another number of
+         permits, than others use
   121    held elsewhere, with --no-wait (or as -E says)
   122    no quorum of nodes answers or votes (without --wait: for 3s)
   124    held elsewhere for all of --wait (or as -E says)

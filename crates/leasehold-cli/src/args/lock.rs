@@ -52,9 +52,9 @@ impl LockArguments {
     }
 }
 
-/// Whether to share it.
+/// Whether to have all of it, or a part.
 #[derive(Debug, Args)]
-pub(crate) struct ShareFlag {
+pub(crate) struct PartFlags {
     /// Share the lock with others that say --shared too, and exclude all that do not: for reading, as with flock -s. Stands
     /// in line, as with --fair
     ///
@@ -62,6 +62,13 @@ pub(crate) struct ShareFlag {
     /// keep them out. A share has no fencing token. It takes one name.
     #[arg(short, long)]
     pub(crate) shared: bool,
+
+    /// Have one of so many permits of the lock, 1 to 256, so that as many commands at most run at the same time
+    ///
+    /// Each has a number of its own from 0 as LEASEHOLD_SLOT, and a fencing token that is larger for every later holder of the same
+    /// number. All say the same --permits; one that says another while anybody has a permit is refused with 2. It takes one name.
+    #[arg(long, value_name = "COUNT", value_parser = values::permits, conflicts_with = "shared")]
+    pub(crate) permits: Option<usize>,
 }
 
 /// Whether to do the work once in each period.
@@ -72,7 +79,7 @@ pub(crate) struct OnceFlags {
     /// If the command exits with 0, the servers keep a mark until the period ends, and every run before that exits with 0
     /// without running it. If it fails, the lock is free, and the next run may try in the same period. Periods begin at
     /// midnight UTC: with 1h on every full hour, however late the command was started in the hour before.
-    #[arg(long, value_name = "DURATION", value_parser = values::period, conflicts_with_all = ["shared", "min_hold"])]
+    #[arg(long, value_name = "DURATION", value_parser = values::period, conflicts_with_all = ["shared", "permits", "min_hold"])]
     pub(crate) once_per: Option<Duration>,
 
     /// Let the periods of --once-per begin so much later: with 1d and 2h30m at 02:30 UTC

@@ -1,7 +1,7 @@
 //! The arguments of `leasehold run`.
 
 use super::{
-    lock::{LockArguments, OnceFlags, ShareFlag, SpanArguments, WaitFlags},
+    lock::{LockArguments, OnceFlags, PartFlags, SpanArguments, WaitFlags},
     values,
 };
 use clap::{Args, ValueEnum};
@@ -22,7 +22,7 @@ pub(crate) struct RunArguments {
     pub(crate) lock: LockArguments,
 
     #[command(flatten)]
-    pub(crate) share: ShareFlag,
+    pub(crate) part: PartFlags,
 
     #[command(flatten)]
     pub(crate) wait: WaitFlags,
@@ -86,6 +86,9 @@ Examples:
     leasehold run --shared index -- ./search
     leasehold run --fair index -- ./rebuild
 
+  Four at a time, each with a number of its own from 0 to 3:
+    leasehold run --permits 4 gpu -- sh -c './render --gpu $LEASEHOLD_SLOT'
+
   As with flock(1), among the programs of this user on this machine:
     leasehold run --local -n backup -- ./backup
 
@@ -102,15 +105,21 @@ The command has these variables, beside its usual environment:
   LEASEHOLD_OWNER          the value that signs the lock on the servers
   LEASEHOLD_VALID_UNTIL    end of the lease when the command starts, in
                            Unix seconds; it is extended from then on
-  LEASEHOLD_FENCING_TOKEN  a number, larger for every later holder; it
+  LEASEHOLD_FENCING_TOKEN  a number, larger for every later holder, of
+                           permits for every later one of that slot; it
                            is not set with --shared
+  LEASEHOLD_SLOT           with --permits: which one it is, from 0
   LEASEHOLD_OWNERS         the owners of all locks around the command: a
                            command that asks for one of them is refused
-  LEASEHOLD_SHARES         the same of locks that it shares
+  LEASEHOLD_SHARES         the same of its shares and permits
 
 Several names, 64 at most, have one lease, one owner and one fencing token, and if one of them is lost, all are. \
 `leasehold status` and `list` show each with the same owner. They are had when all are free at the same time: whoever wants \
 many that others want too may wait long, and nobody can stand in line (--fair) for them.
+
+With --permits, as many commands run at the same time as there are permits, and no more. A command that asks for a permit \
+under a permit of the same name can have another one; if all are its own, it is refused. Commands that have one each and wait \
+for another wait for each other: let each command take one.
 
 With --once-per, a command that ends with 0 is not run again before the period has ended: the servers keep a mark until \
 then. leasehold waits while another machine runs it, and ends with 0 when that has succeeded. If leasehold dies after the \
@@ -140,8 +149,8 @@ it is replaced. If both are killed at once, the command runs on without the lock
 Exit codes:
   0-255  the command's own; 0 if --once-per says that it was done
   128+n  as shells show it: signal n ended the command, or the wait
-  2      wrong arguments; other options than other clients use; or the
-         command already holds this lock
+  2      wrong arguments; other options, or another number of permits,
+         than others use; or the command already holds this lock
   121    held elsewhere, with --no-wait (or as -E says)
   122    no quorum of nodes answers or votes (without --wait: for 3s)
   123    the lease was lost, or --max-hold was over

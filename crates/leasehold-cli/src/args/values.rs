@@ -1,7 +1,7 @@
 //! Resources and times, as arguments.
 
 use crate::duration::{self, Shown};
-use leasehold::Holder;
+use leasehold::{Holder, Owner};
 use std::time::Duration;
 
 pub(super) fn resource(text: &str) -> Result<String, String> {
@@ -9,6 +9,15 @@ pub(super) fn resource(text: &str) -> Result<String, String> {
         Ok(_) => Ok(text.to_owned()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+pub(super) fn owner(text: &str) -> Result<Owner, String> {
+    Owner::from_bytes(text.as_bytes()).ok_or_else(|| {
+        format!(
+            "an owner has 1 to {} bytes: give the LEASEHOLD_OWNER that leasehold printed",
+            Owner::LONGEST
+        )
+    })
 }
 
 pub(super) fn ttl(text: &str) -> Result<Duration, String> {
@@ -48,6 +57,12 @@ pub(super) fn period(text: &str) -> Result<Duration, String> {
         }
         period => Ok(period),
     }
+}
+
+pub(super) fn permits(text: &str) -> Result<usize, String> {
+    let permits = text.parse().ok();
+    let permits = permits.filter(|permits| (1..=MOST_PERMITS).contains(permits));
+    permits.ok_or_else(|| format!("there can be 1 to {MOST_PERMITS} permits"))
 }
 
 pub(super) fn grace(text: &str) -> Result<Duration, String> {
@@ -96,6 +111,9 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
 
 /// How often a picture is drawn at most.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(200);
+
+/// A node looks at all that are taken with each request.
+const MOST_PERMITS: usize = leasehold::PermitCount::MOST as usize;
 
 const SHORTEST_PERIOD: Duration = Duration::from_secs(1);
 const LONGEST_PERIOD: Duration = Duration::from_secs(30 * 24 * 60 * 60);

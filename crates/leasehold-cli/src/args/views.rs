@@ -2,6 +2,7 @@
 
 use super::{nodes::NodesArguments, values};
 use clap::Args;
+use leasehold::Owner;
 use std::{path::PathBuf, time::Duration};
 
 /// Say who holds a lock, since when, and for how long, node by node.
@@ -75,6 +76,10 @@ pub(crate) struct WaitArguments {
     /// Wait at most this long, then exit with 124 [default: no limit]
     #[arg(long, value_name = "DURATION", value_parser = values::limit)]
     pub(crate) wait: Option<Duration>,
+
+    /// Wait until one of so many permits can be had, and not until nobody has any
+    #[arg(long, value_name = "COUNT", value_parser = values::permits)]
+    pub(crate) permits: Option<usize>,
 
     /// Print one JSON object at the end
     #[arg(long)]
@@ -165,6 +170,10 @@ pub(crate) struct ForceReleaseArguments {
     #[arg(long)]
     pub(crate) yes: bool,
 
+    /// Only what this owner has, which `leasehold status` shows: one permit of several
+    #[arg(long, value_name = "OWNER", value_parser = values::owner)]
+    pub(crate) owner: Option<Owner>,
+
     /// Delete another library's lock, too: any text that looks like one, which may be other data
     #[arg(long)]
     pub(crate) foreign: bool,
@@ -229,12 +238,13 @@ const WAIT_HELP: &str = "\
 Examples:
     leasehold wait deploy && echo nobody deploys
     leasehold wait --wait 10m deploy
+    leasehold wait --permits 4 gpu
 
 Exit codes:
   0      free, and whoever asks for it now can have it
   2      wrong arguments or configuration file; the key is not a
          lock, such as a hash; or others use these servers with
-         other options
+         other options, or another number of permits
   122    for three seconds too few nodes answered; or nobody can
          have it, and not within --wait
   124    held for all of --wait
@@ -289,6 +299,9 @@ const FORCE_HELP: &str = "\
 Examples:
     leasehold force-release deploy
     leasehold force-release --yes deploy
+
+  One permit of several, by the owner that `leasehold status` shows:
+    leasehold force-release --owner \"$OWNER\" gpu
 
 Exit codes:
   0      nobody holds it any more, as far as the nodes say

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 /// Acquires a lock, prints it, and tells how to end.
 pub(crate) fn run(arguments: &AcquireArguments) -> Result<Exit, Failure> {
     let nodes = on_servers(Nodes::choose(arguments.lock.place.nodes.as_ref())?)?;
-    let manager = lock::manager_of_share(&arguments.share, &arguments.lock, &nodes)?;
+    let manager = lock::manager_of_part(&arguments.part, &arguments.lock, &nodes)?;
     lock::runtime()?.block_on(acquire(&manager, &nodes, arguments))
 }
 
@@ -45,7 +45,7 @@ async fn acquire(
         options,
         Some(&arguments.wait),
     )
-    .sharing(&arguments.share);
+    .of_part(&arguments.part);
     let guard = match wait.acquire_or_end(&mut signals).await {
         Ok(guard) => guard,
         Err(end) => return end,

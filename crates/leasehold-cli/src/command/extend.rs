@@ -6,7 +6,7 @@ use crate::{
     exit_code,
     failure::Failure,
     hint,
-    lock::one_name,
+    lock::{one_name, one_name_of_permits},
     nodes::{Nodes, misused},
     told_lease::{ToldLease, wall_time},
     waiting,
@@ -37,12 +37,24 @@ pub(super) fn lease(held: &HeldArguments) -> Result<(Nodes, LockManager, Detache
     let nodes = on_servers(Nodes::choose(held.place.nodes.as_ref())?)?;
     let manager = nodes.manager(&held.place.agreement)?;
     one_name(held.shared, held.resource())?;
-    let lease = match held.shared {
-        true => manager.detached_shared(held.resource().as_str(), held.owner.clone()),
-        false => manager.detached_all(held.resource().names(), held.owner.clone()),
+    // A permit's owner tells that it is one.
+    let is_permit = held.owner.permit().is_some();
+    one_name_of_permits(is_permit, held.resource())?;
+    let (name, owner) = (held.resource().as_str(), held.owner.clone());
+    let lease = match (held.shared, is_permit) {
+        (true, true) => return Err(no_share()),
+        (true, false) => manager.detached_shared(name, owner),
+        (false, true) => manager.detached_permit(name, owner),
+        (false, false) => manager.detached_all(held.resource().names(), owner),
     };
     let lease = lease.map_err(|error| misused(&error))?;
     Ok((nodes, manager, lease))
+}
+
+fn no_share() -> Failure {
+    let text = "this owner has a permit, and shares nothing";
+    let hint = "leave --shared out: the owner tells which permit it is".to_owned();
+    Failure::new(exit_code::USAGE, text).hint(hint)
 }
 
 fn failure(error: &ExtendError, nodes: &Nodes) -> Failure {

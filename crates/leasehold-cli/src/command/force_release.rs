@@ -9,7 +9,7 @@ use crate::{
     output, question, waiting,
     whose::{Signer, Whose},
 };
-use leasehold::{Inspection, Key, LockManager, ReleaseOutcome};
+use leasehold::{Eviction, Inspection, Key, LockManager, Owner, ReleaseOutcome};
 
 /// Looks, asks, releases, and tells the code to exit with.
 pub(crate) fn run(arguments: &ForceReleaseArguments) -> Result<u8, Failure> {
@@ -38,36 +38,68 @@ async fn release(
     {
         return Err(read(name, held));
     }
+    let is_wanted = |owner: &Owner| arguments.owner.as_ref().is_none_or(|only| only == owner);
     // What is not named is somebody's data, and stays.
     let named = seen
         .clone()
-        .only(|owner| Signer::of(owner.as_bytes(), whose).is_shown());
+        .only(|owner| is_wanted(owner) && Signer::of(owner.as_bytes(), whose).is_shown());
     let has = |is_so: fn(&Key) -> bool| named.nodes().iter().any(|node| is_so(&node.key));
-    if has(|key| matches!(key, Key::Foreign { .. })) && !has(|key| key.holder().is_some()) {
+    let is_foreign = has(|key| matches!(key, Key::Foreign { .. }));
+    if arguments.owner.is_none() && is_foreign && !has(|key| key.holder().is_some()) {
         return Err(not_ours(&seen, whose));
     }
-    let Some(question) = question_of(&view)? else {
-        output::talk(format_args!("{name:?} is free; nothing was changed"));
+    let question = match &arguments.owner {
+        Some(owner) => question_of_one(&view, owner),
+        None => question_of(&view)?,
+    };
+    let Some(question) = question else {
+        output::talk(match &arguments.owner {
+            Some(_) => format!("{name:?} has no key of this owner; nothing was changed"),
+            None => format!("{name:?} is free; nothing was changed"),
+        });
         return Ok(exit_code::SUCCESS);
     };
     question::ask(question, arguments.yes)?;
     let eviction = manager.evict(named).await;
-    let (mut unclear, mut lines) = (0, Vec::new());
-    for (owner, outcome) in &eviction.evicted {
-        let holder = Signer::of(owner.as_bytes(), whose);
-        lines.push(format!("{holder}\t{}", told(outcome)));
-        unclear += usize::from(matches!(outcome, ReleaseOutcome::Unknown { .. }));
-    }
-    let printed = output::report(lines.join("\n"));
+    let printed = output::report(lines(&eviction, whose).join("\n"));
     // What is under way to a slow node gets its time.
     manager.shutdown().await;
-    match unclear {
-        0 => printed.map(|()| exit_code::SUCCESS),
-        _ => Err(Failure::new(
+    let mut outcomes = eviction.evicted.iter().map(|(_, outcome)| outcome);
+    match outcomes.any(|outcome| matches!(outcome, ReleaseOutcome::Unknown { .. })) {
+        false => printed.map(|()| exit_code::SUCCESS),
+        true => Err(Failure::new(
             exit_code::NO_QUORUM,
             "too few nodes confirmed it; what is left ends with its TTL",
         )),
     }
+}
+
+/// What became of whose keys, a line each.
+fn lines(eviction: &Eviction, whose: Whose) -> Vec<String> {
+    let line = |(owner, outcome): &(Owner, ReleaseOutcome)| {
+        let holder = Signer::of(owner.as_bytes(), whose);
+        let slot = owner
+            .permit()
+            .map(|permit| format!("slot {}: ", permit.slot()));
+        format!("{}{holder}\t{}", slot.unwrap_or_default(), told(outcome))
+    };
+    eviction.evicted.iter().map(line).collect()
+}
+
+/// Says what this owner would lose. The question that is left; none if there is nothing.
+fn question_of_one(view: &LockView, owner: &Owner) -> Option<&'static str> {
+    let lock = view.signature_of(owner.as_bytes())?;
+    let slot = owner
+        .permit()
+        .map(|permit| format!("slot {} of ", permit.slot()));
+    output::talk(format_args!(
+        "{}{:?} is held by {}, left: {}",
+        slot.unwrap_or_default(),
+        view.resource,
+        lock.holder,
+        shown_left(lock.left)
+    ));
+    Some(TAKE_AWAY)
 }
 
 /// Says who would lose the lock. The question that is left; none if there is nobody.
@@ -84,7 +116,15 @@ fn question_of(view: &LockView) -> Result<Option<&'static str>, Failure> {
                 held.holder,
                 shown_left(held.left)
             ));
-            "Take the lock away? The holder does not notice before its next extension, and until then two may hold the lock."
+            TAKE_AWAY
+        }
+        (State::Permits(permits), _) => {
+            output::talk(format_args!("{name:?}: {}", permits.sentence()));
+            for (slot, held) in &permits.taken {
+                let left = shown_left(held.left);
+                output::talk(format_args!("slot {slot}: {}, left: {left}", held.holder));
+            }
+            "Take all of them away? Their holders do not notice before their next extension, and until then two may hold one."
         }
         _ => "Delete that? Whoever is under way to hold the lock does not get it.",
     };
@@ -151,3 +191,5 @@ fn told(outcome: &ReleaseOutcome) -> String {
         other => other.to_string(),
     }
 }
+
+const TAKE_AWAY: &str = "Take the lock away? The holder does not notice before its next extension, and until then two may hold the lock.";

@@ -16,7 +16,7 @@ use tokio::{
 /// Holds a lock, and tells how to end.
 pub(crate) fn run(arguments: &HoldArguments) -> Result<Exit, Failure> {
     let nodes = Nodes::choose(arguments.lock.place.nodes.as_ref())?;
-    let manager = lock::manager_of_share(&arguments.share, &arguments.lock, &nodes)?;
+    let manager = lock::manager_of_part(&arguments.part, &arguments.lock, &nodes)?;
     lock::runtime()?.block_on(hold(&manager, &nodes, arguments))
 }
 
@@ -30,7 +30,7 @@ async fn hold(
     let (lock, span) = (&arguments.lock, &arguments.span);
     let options = lock::options(lock, Some(span));
     let wait = Wait::new(manager, nodes, lock, options, Some(&arguments.wait));
-    let wait = wait.sharing(&arguments.share);
+    let wait = wait.of_part(&arguments.part);
     let guard = match wait.acquire_or_end(&mut signals).await {
         Ok(guard) => guard,
         Err(end) => return end,

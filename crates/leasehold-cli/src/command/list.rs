@@ -106,6 +106,14 @@ pub(crate) fn table(views: &[LockView]) -> Vec<String> {
     for view in views {
         let nodes = view.keys.len();
         let count = |signed| format!("{}/{nodes}", view.count(signed));
+        if let State::Permits(permits) = &view.state {
+            rows.push(row([
+                &view.resource,
+                &format!("{}/{nodes}", view.having(permits)),
+                &shown_left(permits.left()),
+                &permits.sentence(),
+            ]));
+        }
         if let State::Held(held) = &view.state
             && held.is_shown()
         {

@@ -17,7 +17,7 @@ use leasehold::LockManager;
 pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     let RunArguments {
         lock,
-        share,
+        part,
         span,
         once,
         loss,
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     let nodes = Nodes::choose(lock.place.nodes.as_ref())?;
     lock::outlives(*once, lock.resource(), &nodes)?;
     let supervised_run = SupervisedRun::new(&nodes, lock, span, loss, command)?;
-    let manager = lock::manager_of_share(share, lock, &nodes)?;
+    let manager = lock::manager_of_part(part, lock, &nodes)?;
     lock::runtime()?.block_on(under_lock(&manager, &nodes, arguments, &supervised_run))
 }
 
@@ -46,7 +46,7 @@ async fn under_lock(
         options,
         Some(&arguments.wait),
     )
-    .sharing(&arguments.share)
+    .of_part(&arguments.part)
     .once(arguments.once);
     let guard = match wait.acquire_or_end(&mut signals).await {
         Ok(guard) => guard,

@@ -56,13 +56,22 @@ fn wait(arguments: &WaitArguments, nodes: &Nodes) -> Result<WaitEnd, Failure> {
     let left = || end.map(|end| end.saturating_since(clock.now()));
     let mut is_told = false;
     loop {
-        let seen = waiting::for_it(operator.until_free(name, left()))?;
+        let seen = waiting::for_it(async {
+            match arguments.permits {
+                Some(permits) => operator.until_permit(name, permits, left()).await,
+                None => operator.until_free(name, left()).await,
+            }
+        })?;
         let seen = seen.map_err(|error| nodes.wrong(&error))?;
         let mut view = LockView::of(&seen, Whose::Ours);
         let mut patient = None;
-        if view.state == State::Free {
+        if view.state == State::Free || has_permit(arguments, &seen) {
             let examined = usable::examined(nodes, agreement, Some(name), left())?;
-            view.state = usable::state(&examined);
+            match usable::state(&examined) {
+                // Permits that others have are there all the same.
+                State::Free => {}
+                unusable => view.state = unusable,
+            }
             if let State::Unusable { judgement, count } = &view.state
                 && let Judgement::Later(time) = *judgement
                 && left().is_none_or(|left| time <= left)
@@ -84,6 +93,12 @@ fn wait(arguments: &WaitArguments, nodes: &Nodes) -> Result<WaitEnd, Failure> {
             patient,
         });
     }
+}
+
+/// Whether one of the permits can be had that are asked for.
+fn has_permit(arguments: &WaitArguments, seen: &Inspection) -> bool {
+    let of = arguments.permits.and_then(|of| u16::try_from(of).ok());
+    of.is_some_and(|of| seen.free_permits(of) > 0)
 }
 
 /// Waits until nodes vote that have restarted.
@@ -120,13 +135,21 @@ fn not_free(arguments: &WaitArguments, nodes: &Nodes, end: &WaitEnd) -> Failure 
         };
         return Failure::new(exit_code::NO_QUORUM, text).hint(hint);
     }
-    let by = match &view.state {
-        State::Held(held) => format!("held by {}", held.holder),
-        _ => "not free on a quorum of nodes".to_owned(),
+    if let (State::Permits(permits), Some(of)) = (&view.state, arguments.permits)
+        && permits.of != of
+    {
+        let text = format!("{name:?} has not {of} permits: {}", permits.sentence());
+        let hint = hint::SAY_ONE_NUMBER.to_owned();
+        return Failure::new(exit_code::USAGE, text).hint(Some(hint));
+    }
+    let still = match &view.state {
+        State::Held(held) => format!("{name:?} is still held by {}", held.holder),
+        State::Permits(permits) => format!("{name:?}: {}", permits.how("still taken")),
+        _ => format!("{name:?} is still not free on a quorum of nodes"),
     };
     let after = arguments
         .wait
         .map(|wait| format!("after {}, ", Shown(wait)));
-    let text = format!("{}{name:?} is still {by}", after.unwrap_or_default());
+    let text = format!("{}{still}", after.unwrap_or_default());
     Failure::new(exit_code::WAIT_TIMED_OUT, text)
 }

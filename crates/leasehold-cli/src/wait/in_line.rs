@@ -3,7 +3,7 @@
 //! A waiter that gives up loses its place. So this wait is one call of the library from its begin to its end, and what is
 //! told on the way comes of looking at the nodes beside it.
 
-use super::{UNREACHABLE_FOR, Wait, held_by};
+use super::{UNREACHABLE_FOR, Wait, barrier::held_by};
 use crate::{failure::Failure, held_lease::HeldLease, hint, lock::Patience, output};
 use leasehold::{
     AcquireError, Inspection, Key,
@@ -54,7 +54,9 @@ impl Wait<'_> {
             return;
         }
         if let Some(left) = read_for(&seen) {
-            let held = held_by(None, Some(left));
+            let permits = self.taken_permits(seen.resource().as_str()).await;
+            let held =
+                permits.map_or_else(|| held_by(None, Some(left)), |permits| permits.to_string());
             output::talk(format_args!("waiting in line for {resource}: {held}"));
             return;
         }

@@ -54,6 +54,7 @@ impl Shell {
         for name in [
             "backup",
             "rebuild",
+            "render",
             "report",
             "scheduler",
             "search",
@@ -120,6 +121,7 @@ fn the_examples_of_run_run_as_they_stand_in_its_help() {
         "backup ran\n",
         "transfer ran\n",
         "search ran\nrebuild ran\n",
+        "render ran\n",
         "backup ran\n",
         "backup ran\n",
         "hi\n",
@@ -147,7 +149,8 @@ fn the_examples_for_scripts_run_as_they_stand_in_their_help() {
     assert_eq!((code, said.as_str()), (Some(0), "code-121\n"));
     for example in &hold[1..] {
         let (code, said) = shell.run(example);
-        assert_eq!((code, said.lines().count()), (Some(0), 4), "{said}");
+        let lines = 4 + usize::from(example.contains("--permits"));
+        assert_eq!((code, said.lines().count()), (Some(0), lines), "{said}");
     }
 
     let acquire = examples("acquire");

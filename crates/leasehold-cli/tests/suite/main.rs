@@ -20,6 +20,7 @@ mod loss;
 mod once;
 mod operator;
 mod output;
+mod permits;
 mod process;
 mod scripts;
 mod sentinels;

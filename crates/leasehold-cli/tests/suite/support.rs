@@ -50,6 +50,8 @@ impl User {
             .env("XDG_STATE_HOME", &self.folder)
             .env_remove("LEASEHOLD_NODES")
             .env_remove("LEASEHOLD_OWNERS")
+            .env_remove("LEASEHOLD_SHARES")
+            .env_remove("LEASEHOLD_SLOT")
             .env_remove("LEASEHOLD_MAX_TTL")
             .env_remove("LEASEHOLD_NAMESPACE")
             .env_remove("LEASEHOLD_CLUSTER")

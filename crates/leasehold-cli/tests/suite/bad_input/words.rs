@@ -105,6 +105,34 @@ fn flags_that_are_none_or_contradict_each_other_are_refused() {
 }
 
 #[test]
+fn permits_that_cannot_be_had_are_refused() {
+    let cases = [
+        run(&["--permits", "0"], "there can be 1 to 256 permits"),
+        run(&["--permits", "257"], "there can be 1 to 256 permits"),
+        run(&["--permits=-1"], "there can be 1 to 256 permits"),
+        run(&["--permits", "some"], "there can be 1 to 256 permits"),
+        run(
+            &["--permits", "2", "-s"],
+            "'--permits <COUNT>' cannot be used with '--shared'",
+        ),
+        run(
+            &["--once-per", "1h", "--permits", "2"],
+            "'--once-per <DURATION>' cannot be used with '--permits <COUNT>'",
+        ),
+        run(
+            &["--permits", "2", "other"],
+            "several names have no permits together: a permit is of one name",
+        ),
+        Bad::new(
+            &["elect", "--permits", "2", "demo", "--", "true"],
+            2,
+            "unexpected argument '--permits'",
+        ),
+    ];
+    cases.iter().for_each(Bad::check);
+}
+
+#[test]
 fn names_that_cannot_be_locked_are_refused() {
     // One argument of a program is 128 KiB at most.
     let long = "x".repeat(100_000);

@@ -1,0 +1,137 @@
+//! What stands in the way of who waits: the holder of the lock, those who have parts of it, and the waiters that come first.
+
+use super::Wait;
+use crate::{duration::Shown, lock_view::of_so_many};
+use leasehold::{AcquireError, Holder, Owner, TakenPermits};
+use std::{fmt, time::Duration};
+
+/// What stands in the way.
+#[derive(Debug)]
+pub(super) enum Barrier {
+    /// `held by pid 4711 on db1, …`: it begins with its state.
+    Lock(String),
+    /// So many permits of so many, and what there is to say of them.
+    Permits(usize, usize, String),
+}
+
+impl Barrier {
+    /// The same for somebody who has waited so long.
+    pub(super) fn still(&self, wait: Duration) -> String {
+        let wait = Shown(wait);
+        match self {
+            Self::Lock(text) => {
+                let (state, rest) = text.split_once(' ').unwrap_or((text, ""));
+                format!("still {state} after {wait} {rest}")
+            }
+            Self::Permits(taken, of, rest) => {
+                let taken = of_so_many(*taken, *of, "still taken");
+                format!("{taken} after {wait}{rest}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Barrier {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lock(text) => out.write_str(text),
+            Self::Permits(taken, of, rest) => {
+                write!(out, "{}{rest}", of_so_many(*taken, *of, "taken"))
+            }
+        }
+    }
+}
+
+impl Wait<'_> {
+    /// What this refusal says, and what the nodes do, if it does not say who holds the lock.
+    pub(super) async fn barrier(&self, error: &AcquireError) -> Barrier {
+        if let Some(permits) = error.held().and_then(|held| held.permits.as_ref()) {
+            return of_permits(permits, error);
+        }
+        match self.permits_in_the_way(error).await {
+            Some(barrier) => barrier,
+            None => Barrier::Lock(barrier(error)),
+        }
+    }
+
+    /// The error of who did not wait.
+    pub(super) async fn refused(&self, error: &AcquireError) -> String {
+        match self.permits_in_the_way(error).await {
+            Some(barrier) => format!("cannot lock {}: {barrier}", self.lock.resource().quoted()),
+            None => format!("cannot {error}"),
+        }
+    }
+
+    /// The permits that keep out who wants all of the name, of which a refusal does not tell.
+    async fn permits_in_the_way(&self, error: &AcquireError) -> Option<Barrier> {
+        let held = error.held().filter(|held| !held.held_on.is_empty())?;
+        let resource = self.lock.resource();
+        if held.holder.is_some() || held.permits.is_some() || resource.is_several() {
+            return None;
+        }
+        self.taken_permits(resource.as_str()).await
+    }
+
+    /// The permits of this name that are taken.
+    pub(super) async fn taken_permits(&self, name: &str) -> Option<Barrier> {
+        let operator = self.nodes.operator(&self.lock.place.agreement).ok()?;
+        let permits = operator.look(name).await.ok()?.permits()?;
+        let ends = permits.held.iter().map(|permit| permit.remaining);
+        let last = ends.max().map_or_else(String::new, |left| {
+            format!(", the last for at most {} unless extended", Shown(left))
+        });
+        let taken = permits.held.len();
+        Some(Barrier::Permits(taken, permits.of.into(), last))
+    }
+}
+
+/// `all 4 permits are taken, the next for at most 9.2 s unless extended`.
+fn of_permits(permits: &TakenPermits, error: &AcquireError) -> Barrier {
+    let next = error.remaining().map(|left| {
+        let left = Shown(left);
+        format!(", the next for at most {left} unless extended")
+    });
+    let ahead = error.held().and_then(|held| held.ahead);
+    let ahead = match ahead {
+        None | Some(0) => String::new(),
+        Some(1) => "; another comes first".to_owned(),
+        Some(ahead) => format!("; {ahead} others come first"),
+    };
+    let rest = next.unwrap_or_default() + &ahead;
+    Barrier::Permits(permits.slots.len(), permits.of.get().into(), rest)
+}
+
+/// The holder of the lock, and the waiters that come first.
+fn barrier(error: &AcquireError) -> String {
+    let held = held_by(error.holder(), error.remaining());
+    let facts = error.held();
+    let is_free = facts.is_some_and(|facts| !facts.kept_on.is_empty() && facts.holder.is_none());
+    match (is_free, facts.and_then(|facts| facts.ahead)) {
+        (true, None | Some(0 | 1)) => "kept for another who waits".to_owned(),
+        (true, Some(ahead)) => format!("kept for {ahead} others who wait"),
+        (false, None | Some(0)) => held,
+        (false, Some(1)) => format!("{held}; another comes first"),
+        (false, Some(ahead)) => format!("{held}; {ahead} others come first"),
+    }
+}
+
+/// `held by pid 4711 on db1, whose lease ends in 9.2 s unless extended`, or as much of it as is known.
+pub(super) fn held_by(holder: Option<&Owner>, remaining: Option<Duration>) -> String {
+    if let (Some(owner), Some(left)) = (holder, remaining.map(Shown))
+        && owner.done_until().is_some()
+    {
+        let by = Holder::of(owner);
+        return format!("kept, since its work was done by {by}, for {left}");
+    }
+    let by = holder.map_or_else(
+        || "held elsewhere".to_owned(),
+        |owner| format!("held by {}", Holder::of(owner)),
+    );
+    match (holder, remaining.map(Shown)) {
+        (_, None) => by,
+        (Some(_), Some(left)) => format!("{by}, whose lease ends in {left} unless extended"),
+        (None, Some(left)) => {
+            format!("{by}, by readers or another program, for at most {left} unless extended")
+        }
+    }
+}
