@@ -2,11 +2,11 @@
 
 use crate::{
     clock::{self, TICK},
-    shape::Habit,
+    shape::{Habit, Wanted},
 };
 use leasehold_core::{
     AcquireRequest, AttemptId, Engine, Instant, LockConfig, Operation, OperationId, Owner,
-    OwnerSource, Pause, Quorum, RenewalPolicy, Resource, Retry, Seed,
+    OwnerSource, Pause, Permit, PermitCount, Quorum, RenewalPolicy, Resource, Retry, Seed,
 };
 use std::{
     num::NonZeroU32,
@@ -73,8 +73,9 @@ pub(crate) struct Attempt {
 pub(crate) struct Held {
     pub(crate) operation: OperationId,
     pub(crate) owner: Owner,
-    /// Whether it is of a share.
+    /// Whether it is of a share, and of how many permits it is one, if it is one.
     pub(crate) reads: bool,
+    pub(crate) permits: Option<PermitCount>,
     pub(crate) valid_until: Instant,
     pub(crate) is_released: bool,
     /// Whether the holder was told that it is over.
@@ -82,6 +83,14 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    /// Whether another lease may be valid beside it.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        let slot = |held: &Self| held.owner.permit().map(Permit::slot);
+        let both_read = self.reads && other.reads;
+        let both_have = self.permits.is_some() && self.permits == other.permits;
+        both_read || (both_have && slot(self) != slot(other))
+    }
+
     /// Whether the application believes in it when its clock shows `now`.
     pub(crate) fn is_believed(&self, now: Instant) -> bool {
         !self.is_released && !self.is_lost && now < self.valid_until
@@ -243,6 +252,14 @@ pub(crate) static RESOURCE: LazyLock<Resource> =
 /// A share of it.
 static SHARE: LazyLock<Resource> = LazyLock::new(|| Resource::shared("r").expect("a name"));
 
+/// One of two permits of it, and one of three.
+static PERMITS: LazyLock<[Resource; 2]> = LazyLock::new(|| {
+    [2, 3].map(|of| {
+        let of = PermitCount::new(of).expect("in range");
+        Resource::permit("r", of).expect("a name")
+    })
+});
+
 /// Configurations by their tries, made once: the identity of one is no part of a world.
 static CONFIGS: LazyLock<[Arc<LockConfig>; 3]> = LazyLock::new(|| configs(false));
 
@@ -285,7 +302,12 @@ fn acquire_request(habit: &Habit) -> AcquireRequest {
     let config = (habit.tries as usize)
         .saturating_sub(1)
         .min(configs.len() - 1);
-    let resource: &Resource = if habit.reads { &SHARE } else { &RESOURCE };
+    let resource: &Resource = match habit.wants {
+        Wanted::Name => &RESOURCE,
+        Wanted::Share => &SHARE,
+        Wanted::OneOfTwo => &PERMITS[0],
+        Wanted::OneOfThree => &PERMITS[1],
+    };
     AcquireRequest {
         resource: resource.clone(),
         config: Arc::clone(&configs[config]),

@@ -5,6 +5,8 @@
 pub(crate) enum Flaw {
     /// Two clients believe in their leases at one true instant.
     Exclusion,
+    /// More clients believe in permits than there are.
+    Count,
     /// A valid lease does not stand on a quorum of keys that outlive it.
     Standing,
     /// A lease was handed out when it was over.
@@ -25,8 +27,9 @@ pub(crate) enum Flaw {
 
 impl Flaw {
     /// All of them: the properties that hold always.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Exclusion,
+        Self::Count,
         Self::Standing,
         Self::Late,
         Self::Extension,
@@ -41,6 +44,7 @@ impl Flaw {
     pub(crate) const fn property(self) -> &'static str {
         match self {
             Self::Exclusion => "one lease at most is valid at any instant",
+            Self::Count => "of so many permits, no more are valid at any instant",
             Self::Standing => "a valid lease stands on a quorum of keys that outlive it",
             Self::Late => "no lease is handed out after its end",
             Self::Extension => "only a valid lease is extended, and never shortened",

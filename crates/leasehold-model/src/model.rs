@@ -92,6 +92,7 @@ type Condition = fn(&Model, &World) -> bool;
 fn never(flaw: Flaw) -> Condition {
     match flaw {
         Flaw::Exclusion => |_, world| world.flaw != Some(Flaw::Exclusion),
+        Flaw::Count => |_, world| world.flaw != Some(Flaw::Count),
         Flaw::Standing => |_, world| world.flaw != Some(Flaw::Standing),
         Flaw::Late => |_, world| world.flaw != Some(Flaw::Late),
         Flaw::Extension => |_, world| world.flaw != Some(Flaw::Extension),
@@ -119,6 +120,7 @@ fn heard(news: News) -> Condition {
         News::Straggler => |_, world| world.tidings.tell_of(News::Straggler),
         News::Queued => |_, world| world.tidings.tell_of(News::Queued),
         News::ReadTogether => |_, world| world.tidings.tell_of(News::ReadTogether),
+        News::PermitsTogether => |_, world| world.tidings.tell_of(News::PermitsTogether),
         News::TakenBack => |_, world| world.tidings.tell_of(News::TakenBack),
         News::Released => |_, world| world.tidings.tell_of(News::Released),
         News::ReleaseUnknown => |_, world| world.tidings.tell_of(News::ReleaseUnknown),

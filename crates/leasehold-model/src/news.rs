@@ -29,6 +29,8 @@ pub(crate) enum News {
     Queued,
     /// Two read at once.
     ReadTogether,
+    /// Two have permits at once.
+    PermitsTogether,
     /// A key that a lost attempt had set was released.
     TakenBack,
     /// A release was told as done.
@@ -58,6 +60,7 @@ impl News {
             Self::Straggler => "granted after the attempt was lost",
             Self::Queued => "refused what is free, behind another",
             Self::ReadTogether => "two read at once",
+            Self::PermitsTogether => "two have permits at once",
             Self::TakenBack => "taken back after the attempt was lost",
             Self::Released => "released",
             Self::ReleaseUnknown => "release unknown",

@@ -23,6 +23,8 @@ pub(crate) struct Shape {
     pub(crate) sweeps: bool,
     /// Whether requests that were given up with a connection may be carried out later.
     pub(crate) is_haunted: bool,
+    /// Whether nodes count who has permits, and do not look at slots.
+    pub(crate) counts: bool,
     pub(crate) law: Law,
 }
 
@@ -46,10 +48,21 @@ pub(crate) struct Habit {
     pub(crate) is_greedy: bool,
     /// Whether it queues on the nodes.
     pub(crate) is_fair: bool,
-    /// Whether it wants a share.
-    pub(crate) reads: bool,
+    pub(crate) wants: Wanted,
     /// Whether its timers are heard in the tick in which they are due. If not, at any time from then on.
     pub(crate) is_punctual: bool,
+}
+
+/// What a client wants of the resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// All of it.
+    Name,
+    /// A share.
+    Share,
+    /// One of two permits, or one of three.
+    OneOfTwo,
+    OneOfThree,
 }
 
 /// When a release is carried out for which nothing is in the way.
@@ -85,7 +98,7 @@ impl Habit {
         stops: 0,
         is_greedy: false,
         is_fair: false,
-        reads: false,
+        wants: Wanted::Name,
         is_punctual: true,
     };
 }

@@ -3,7 +3,7 @@
 mod wishes;
 
 use crate::{
-    check::{Holder, store::Write},
+    check::{Holder, store::Write, tokens::counted},
     queue::Event,
     time::{MILLISECOND, Moment},
     world::World,
@@ -391,10 +391,11 @@ impl World {
         let Some((token, began)) = lease.token.zip(began) else {
             return;
         };
-        for resource in lease.resource.each() {
+        for (resource, slot) in counted(&lease.resource, &lease.owner) {
             let write = Write {
                 client,
                 resource,
+                slot,
                 token,
                 began,
                 decided: self.now,

@@ -43,6 +43,8 @@ pub(crate) struct Violation {
 pub(crate) enum Property {
     /// At most one guard is valid at any true instant.
     Exclusion,
+    /// Of so many permits, no more are held at any true instant.
+    Count,
     /// No guard is valid for longer than the votes that it stands on.
     Validity,
     /// No key outlives its TTL, and none that could be taken back is left.
@@ -74,6 +76,7 @@ impl Property {
     pub(crate) fn find(name: &str) -> Option<Self> {
         let all = [
             ("exclusion", Self::Exclusion),
+            ("count", Self::Count),
             ("validity", Self::Validity),
             ("leftovers", Self::Leftovers),
             ("loss", Self::Loss),

@@ -329,7 +329,16 @@ fn refused(refusal: &Refusal) -> String {
                 None => format!("refused: another program for {left:?}"),
             }
         }
-        _ => "refused: no such key".to_owned(),
+        (None, left) => match (refusal.permits.as_deref(), left) {
+            (Some(taken), _) => {
+                let slots = taken.slots.iter().map(|(slot, _)| slot.to_string());
+                let slots = slots.collect::<Vec<_>>().join(", ");
+                format!("refused: of {}, {slots} are taken", taken.of)
+            }
+            (None, Some(left)) => format!("refused: others have parts for {left:?}"),
+            (None, None) => "refused: no such key".to_owned(),
+        },
+        (Some(_), None) => "refused: a key for ever".to_owned(),
     }
 }
 

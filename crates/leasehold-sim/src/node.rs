@@ -7,12 +7,15 @@ use crate::{
     rng::Rng,
     time::{Moment, TRUE_EPOCH_NS},
 };
+use broken::Sharing;
 use leasehold_core::{
     Fault, FaultKind, Identity, Instant, Refusal, Request, Resource, Table, Vote,
     quarantine::{Marker, Process, Quarantine},
+    table::Key,
 };
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
+pub(crate) mod broken;
 mod keys;
 pub(crate) mod log;
 #[cfg(feature = "lua")]
@@ -65,7 +68,7 @@ pub(crate) struct Node {
     pub(crate) foreign_type: Option<Resource>,
     /// Whether it takes the first of several names, and grants all.
     pub(crate) divides: bool,
-    /// What it does with those who read.
+    /// What it does with those who read, or want permits.
     pub(crate) sharing: Sharing,
 }
 
@@ -74,22 +77,13 @@ pub(crate) struct Node {
 pub(crate) struct Data {
     pub(crate) table: Table,
     pub(crate) marker: Option<Marker>,
-    /// The shares of names, where they are kept apart from these.
+    /// The shares of names, or some of their permits, where they are kept apart from these.
     pub(crate) shares: Table,
+    /// The permits of each name, where they are only counted.
+    pub(crate) counted: BTreeMap<Resource, Vec<Key>>,
     /// The same of a server.
     #[cfg(feature = "lua")]
     pub(crate) keys: leasehold_fake_redis::Data,
-}
-
-/// What a node does with those who read a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sharing {
-    /// Each has an end of its own, and all of them keep the name from others.
-    EachAlone,
-    /// The first that releases its share releases all.
-    Together,
-    /// They are kept where those who want the name itself do not look.
-    Apart,
 }
 
 /// What a node evicts.
@@ -332,22 +326,9 @@ impl Node {
             return Vote::Refused(Refusal::default());
         }
         let time = self.time(now);
-        if self.divides && request.resource().is_several() {
-            return self.data.table.apply(time, &of_the_first(request));
-        }
-        match self.sharing {
-            Sharing::Apart if request.resource().is_shared() => {
-                self.data.shares.apply(time, request)
-            }
-            Sharing::Together if request.resource().is_shared() => {
-                let vote = self.data.table.apply(time, request);
-                let is_release = matches!(request, Request::Release { .. });
-                if is_release && vote.is_granted() {
-                    self.delete(now, &request.resource().whole());
-                }
-                vote
-            }
-            _ => self.data.table.apply(time, request),
+        match self.breaks_rule(now, request) {
+            Some(vote) => vote,
+            None => self.data.table.apply(time, request),
         }
     }
 
@@ -400,22 +381,6 @@ impl Node {
         self.read_log();
         self.serve_anew(Moment::START, true, is_known);
     }
-}
-
-/// The request as a node takes it that does not know of several names.
-fn of_the_first(request: &Request) -> Request {
-    let mut request = request.clone();
-    let (Request::Acquire { resource, .. }
-    | Request::Repair { resource, .. }
-    | Request::Raise { resource, .. }
-    | Request::Extend { resource, .. }
-    | Request::Transfer { resource, .. }
-    | Request::Inspect { resource }
-    | Request::Release { resource, .. }
-    | Request::Leave { resource, .. }) = &mut request;
-    let first = resource.each().next();
-    *resource = first.expect("it has a name");
-    request
 }
 
 fn identified(name: u64, run: u32, history: u32, was_replica: bool) -> Process {

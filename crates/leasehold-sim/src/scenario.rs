@@ -14,6 +14,7 @@ mod guarded;
 mod lawful;
 #[cfg(feature = "lua")]
 mod lua;
+mod permits;
 mod readers;
 mod several;
 mod waiting;
@@ -46,6 +47,7 @@ impl Scenario {
             .chain(&fair::ALL)
             .chain(&several::ALL)
             .chain(&readers::ALL)
+            .chain(&permits::ALL)
             .chain(&guarded::ALL)
             .chain(&broken::ALL)
             .chain(&forgetful::ALL)

@@ -3,7 +3,7 @@
 use crate::{
     fault::Kind,
     group::Group,
-    node::Sharing,
+    node::broken::Sharing,
     rng::{Ppm, Rng},
     time::{MICROSECOND, MILLISECOND, SECOND},
     waits::Waits,
@@ -65,8 +65,10 @@ pub(crate) struct Setting {
     pub(crate) hides_identities: bool,
     /// Whether nodes take one of several names, and grant all.
     pub(crate) divides: bool,
-    /// What nodes do with those who read.
+    /// What nodes do with those who read, or want permits.
     pub(crate) sharing: Sharing,
+    /// How many permits a name has.
+    pub(crate) permits: u16,
 }
 
 /// Whether the last node is another address of the first one's server, and what that server does with a second vote.
@@ -115,6 +117,10 @@ pub(crate) struct Habits {
     pub(crate) several: Ppm,
     /// How many of those who want one name want to read it.
     pub(crate) reads: Ppm,
+    /// How many of those who want one name want a permit of it, and how many of these take it that there is one more than the
+    /// others do.
+    pub(crate) permits: Ppm,
+    pub(crate) misled: Ppm,
     /// How many of those who hand a name over leave a share of it.
     pub(crate) downgrades: Ppm,
     /// How often a holder reports progress, if anybody wants to know.
@@ -209,6 +215,8 @@ impl Habits {
             detaches: 0,
             several: 0,
             reads: 0,
+            permits: 0,
+            misled: 0,
             downgrades: 0,
             heartbeats: 0,
             cancels: rng.pick(&[0, 50_000]),
@@ -272,6 +280,7 @@ impl Setting {
             hides_identities: false,
             divides: false,
             sharing: Sharing::EachAlone,
+            permits: 1,
         }
     }
 

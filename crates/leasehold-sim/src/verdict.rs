@@ -10,7 +10,8 @@ use crate::{
     world::World,
 };
 use leasehold_core::{
-    Event as Told, Instant, Lease, LeaseChange, OperationId, ReleaseOutcome, Request, Resource,
+    Event as Told, Instant, Lease, LeaseChange, OperationId, PermitCount, ReleaseOutcome, Request,
+    Resource,
 };
 use std::time::Duration;
 
@@ -70,6 +71,9 @@ impl World {
             return;
         };
         let has_counted = |node: &&Node| {
+            if lease.resource.permits().is_some() {
+                return node.has_counted(self.now, lease, token);
+            }
             let mut names = lease.resource.each();
             names.all(|name| node.data.table.counter(&name) >= Some(token))
         };
@@ -85,11 +89,29 @@ impl World {
     fn check_order(&mut self, client: usize, operation: OperationId, resource: &Resource) {
         let settled_ns = SETTLED_WAYS * self.setting.links.delay_ns.1;
         let law = (self.setting.waits.most_overtaken, settled_ns);
+        let left = self.permits_left(resource);
         let order = &mut self.checks.order;
         if let (Some(most), settled_ns) = law {
-            let ordered = order.acquired(client, operation, resource, self.now, (most, settled_ns));
+            let ordered = order.acquired(
+                client,
+                operation,
+                resource,
+                (self.now, left),
+                (most, settled_ns),
+            );
             self.note(ordered);
         }
+    }
+
+    /// How many permits are left on the node where most are taken; of anything else, nothing.
+    fn permits_left(&self, resource: &Resource) -> usize {
+        let of = resource.permits().map_or(0, PermitCount::get).into();
+        let taken = |node: &Node| node.keys(self.now, &resource.whole()).len();
+        let most = match of {
+            0 => 0,
+            _ => self.nodes.iter().map(taken).max().unwrap_or(0),
+        };
+        usize::saturating_sub(of, most)
     }
 
     /// Checks what the engine says about a lease that is held.
@@ -227,11 +249,11 @@ impl World {
             format!("c{client}       HOLDS {resource} for {left:?} by its clock")
         });
         let time = |client: usize| clients[client].time(now);
-        let says = self
-            .checks
-            .exclusion
-            .says(holder, (resource, &lease.owner), valid_until, time);
+        let exclusion = &mut self.checks.exclusion;
+        let says = exclusion.says(holder, (resource, &lease.owner), valid_until, time);
+        let count = exclusion.count(resource, time);
         self.note(says);
+        self.note(count);
     }
 }
 

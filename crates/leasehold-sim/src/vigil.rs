@@ -9,7 +9,7 @@ use crate::{
     time::{MILLISECOND, SECOND},
     world::World,
 };
-use leasehold_core::{AcquireRequest, Resource};
+use leasehold_core::{AcquireRequest, Resource, table::Key};
 
 impl World {
     /// How the caller of this acquisition waits.
@@ -69,10 +69,36 @@ impl World {
 
     /// Whether the client could have the resource now, if it asked.
     fn could_have(&self, client: usize, resource: &Resource) -> bool {
-        let is_open = |this: &Node, name: &Resource| match resource.is_shared() {
-            true => this.key(self.now, name).is_none(),
-            false => this.keys(self.now, name).is_empty(),
+        let Some(of) = resource.permits() else {
+            return self.could_have_if(client, resource, |this, name| {
+                let keys = this.keys(self.now, name);
+                let are_read = || keys.iter().all(|key| key.owner.permit().is_none());
+                match resource.is_shared() {
+                    true => this.key(self.now, name).is_none() && are_read(),
+                    false => keys.is_empty(),
+                }
+            });
         };
+        // One slot has to be free on a quorum.
+        let is_beside = |slot: u16, key: &Key| {
+            let other = key.owner.permit();
+            other.is_some_and(|other| other.of() == of && other.slot() != slot)
+        };
+        of.slots().any(|slot| {
+            self.could_have_if(client, resource, |this, name| {
+                let mut keys = this.keys(self.now, name).into_iter();
+                keys.all(|key| is_beside(slot, &key))
+            })
+        })
+    }
+
+    /// Whether enough nodes can be asked on which the names are open.
+    fn could_have_if(
+        &self,
+        client: usize,
+        resource: &Resource,
+        is_open: impl Fn(&Node, &Resource) -> bool,
+    ) -> bool {
         let is_free = |node: &usize| {
             let this = &self.nodes[*node];
             let link = self.network.link(client, *node);

@@ -461,19 +461,19 @@ fn label(client: usize, generation: u32) -> [u8; 6] {
 
 /// Which client, and which of its processes, signed a key; none if it was another program.
 pub(crate) fn signer(owner: &Owner) -> Option<(usize, u32)> {
-    match owner.as_bytes() {
-        [random @ .., b'@', client, a, b, c, d] if random.len() == 20 => {
-            Some((usize::from(*client), u32::from_be_bytes([*a, *b, *c, *d])))
-        }
-        _ => None,
-    }
+    let [random @ .., b'@', client, a, b, c, d] = owner.as_bytes() else {
+        return None;
+    };
+    let is_ours = random.len() == 20 || owner.permit().is_some();
+    is_ours.then(|| (usize::from(*client), u32::from_be_bytes([*a, *b, *c, *d])))
 }
 
 /// What is asked, and with which ticket.
 fn asked(request: &Request) -> String {
-    let verb = match request.resource().is_shared() {
-        true => format!("{} a share", verb(request)),
-        false => verb(request).to_owned(),
+    let verb = match request.owner().and_then(Owner::permit) {
+        Some(permit) => format!("{} permit {permit}", verb(request)),
+        None if request.resource().is_shared() => format!("{} a share", verb(request)),
+        None => verb(request).to_owned(),
     };
     match request.place() {
         None => verb,

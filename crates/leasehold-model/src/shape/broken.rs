@@ -2,11 +2,11 @@
 
 use super::{
     Law, Shape,
-    lawful::{NO_FAULTS, PLAIN, slow},
+    lawful::{NO_FAULTS, PERMIT, PLAIN, slow},
 };
 use crate::{clock::Rate, flaw::Flaw, world::Faults};
 
-pub(super) static CONTROLS: [Shape; 4] = [
+pub(super) static CONTROLS: [Shape; 5] = [
     Shape {
         name: "forgets",
         about: "control: a node forgets its keys and votes again",
@@ -33,6 +33,15 @@ pub(super) static CONTROLS: [Shape; 4] = [
         rates: (Rate::TOO_FAST, Rate::TRUE),
         faults: slow(1),
         law: Law::Broken(Flaw::Exclusion),
+        ..PLAIN
+    },
+    Shape {
+        name: "counting",
+        about: "control: nodes count who has permits, and do not look at slots",
+        clients: &[PERMIT; 3],
+        horizon: 4,
+        counts: true,
+        law: Law::Broken(Flaw::Count),
         ..PLAIN
     },
     Shape {

@@ -3,11 +3,11 @@
 //! Each is explored in full. Together they cover what one alone would be too large for: delays, retries,
 //! rivals, extensions, clients that stop, links that break.
 
-use super::{Habit, Law, Shape, Way};
+use super::{Habit, Law, Shape, Wanted, Way};
 use crate::{clock::Rate, news::News, world::Faults};
 
 /// Explored always: some millions of states.
-pub(super) static SMALL: [Shape; 16] = [
+pub(super) static SMALL: [Shape; 18] = [
     Shape {
         name: "lone",
         about: "one client that may cancel, and release twice; all its links slow at once",
@@ -128,6 +128,39 @@ pub(super) static SMALL: [Shape; 16] = [
         law: Law::Kept(&[
             News::ReadTogether,
             News::Queued,
+            News::AcquiredAgain,
+            News::Ended,
+        ]),
+        ..PLAIN
+    },
+    Shape {
+        name: "permits",
+        about: "three clients that want two permits",
+        clients: &[PERMIT; 3],
+        horizon: 4,
+        law: Law::Kept(&[
+            News::PermitsTogether,
+            News::Split,
+            News::TakenBack,
+            News::Ended,
+        ]),
+        ..PLAIN
+    },
+    Shape {
+        name: "kinds",
+        about: "a client that wants one of two permits, one that takes them for three, and one that wants all",
+        clients: &[
+            PERMIT,
+            Habit {
+                wants: Wanted::OneOfThree,
+                ..PERMIT
+            },
+            Habit::ONCE,
+        ],
+        horizon: 4,
+        law: Law::Kept(&[
+            News::Split,
+            News::TakenBack,
             News::AcquiredAgain,
             News::Ended,
         ]),
@@ -310,6 +343,7 @@ pub(super) const PLAIN: Shape = Shape {
     rates: (Rate::TRUE, Rate::TRUE),
     sweeps: true,
     is_haunted: false,
+    counts: false,
     law: Law::Kept(&[]),
 };
 
@@ -343,7 +377,13 @@ const QUEUES: Habit = Habit {
 const READS: Habit = Habit {
     begins_by: 1,
     is_fair: true,
-    reads: true,
+    wants: Wanted::Share,
+    ..Habit::ONCE
+};
+
+pub(super) const PERMIT: Habit = Habit {
+    begins_by: 1,
+    wants: Wanted::OneOfTwo,
     ..Habit::ONCE
 };
 

@@ -2,13 +2,16 @@
 
 use super::{World, index};
 use crate::{
+    client::RESOURCE,
+    clock::TICK,
     news::News,
     shape::{Shape, Way},
     step::Step,
     story::Story,
 };
 use leasehold_core::{
-    Barrier, LinkChange, NodeId, Refusal, Request, Send, Tag, Vote, attempt::Attempt,
+    Barrier, Instant, LinkChange, NodeId, Owner, Refusal, Request, Resource, Send, Tag, Vote,
+    attempt::Attempt,
 };
 use std::{collections::VecDeque, sync::Arc};
 
@@ -109,7 +112,7 @@ impl World {
 
     fn carry_out_unheard(&mut self, shape: &Shape, node: usize, send: &Send, story: &mut Story) {
         let now = self.node_time(shape, node);
-        let vote = self.tables[node].open().apply(now, &send.request);
+        let vote = self.apply(shape, node, now, &send.request);
         story.tell(self.tick, || {
             format!(
                 "n{node} does, and nobody will hear of it: {}: {}",
@@ -185,6 +188,20 @@ impl World {
         heard
     }
 
+    /// What the rule says, or that of a node that counts permits.
+    fn apply(&mut self, shape: &Shape, node: usize, now: Instant, request: &Request) -> Vote {
+        let of = request.resource().permits().filter(|_| shape.counts);
+        let table = self.tables[node].open();
+        let Some(of) = of else {
+            return table.apply(now, request);
+        };
+        let taken = table.readers(now, &RESOURCE).count();
+        if matches!(request, Request::Acquire { .. }) && taken >= of.get().into() {
+            return Vote::Refused(Refusal::default());
+        }
+        table.apply(now, &without_slot(request))
+    }
+
     /// A node does what it is asked. Gives back the answer if it is there at once.
     fn carry_out(
         &mut self,
@@ -195,7 +212,7 @@ impl World {
         story: &mut Story,
     ) -> Option<(usize, Tag, Vote)> {
         let now = self.node_time(shape, node);
-        let mut vote = self.tables[node].open().apply(now, &send.request);
+        let mut vote = self.apply(shape, node, now, &send.request);
         story.tell(self.tick, || {
             format!(
                 "n{node} does for c{client}: {}: {}",
@@ -207,7 +224,10 @@ impl World {
             self.watch_taken_back(client, send);
         }
         if let Vote::Refused(Refusal {
-            remaining, queued, ..
+            remaining,
+            queued,
+            permits,
+            ..
         }) = &mut vote
         {
             if queued.is_some_and(|queued| queued.barrier == Barrier::Queue) {
@@ -215,6 +235,8 @@ impl World {
             }
             // Nodes need not know it, and nothing is decided by it: worlds that differ in it alone are one.
             *remaining = None;
+            let slots = permits.iter_mut().flat_map(|taken| &mut taken.slots);
+            slots.for_each(|(_, left)| *left = TICK);
         }
         let is_stopped = self.clients[client].is_stopped;
         let link = &mut self.links[index(shape, client, node)];
@@ -224,6 +246,29 @@ impl World {
         link.open().answer(send.tag, vote);
         None
     }
+}
+
+/// The request as a node takes it that knows no slots: whose owner has none.
+fn without_slot(request: &Request) -> Request {
+    let mut request = request.clone();
+    if let Request::Acquire {
+        resource, owner, ..
+    }
+    | Request::Extend {
+        resource, owner, ..
+    }
+    | Request::Repair {
+        resource, owner, ..
+    }
+    | Request::Release {
+        resource, owner, ..
+    } = &mut request
+    {
+        *resource = Resource::shared(resource.as_str()).expect("a name");
+        let digits = owner.as_bytes().get(..40).unwrap_or(owner.as_bytes());
+        *owner = Owner::from_bytes(digits).expect("some bytes");
+    }
+    request
 }
 
 fn node_id(node: usize) -> NodeId {

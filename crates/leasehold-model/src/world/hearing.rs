@@ -100,6 +100,7 @@ impl World {
             operation: open.operation,
             owner: lease.owner,
             reads: lease.resource.is_shared(),
+            permits: lease.resource.permits(),
             valid_until: lease.valid_until,
             is_released: false,
             is_lost: false,
@@ -297,9 +298,20 @@ impl World {
         if believed.iter().filter(|held| held.reads).count() > 1 {
             self.tidings.add(News::ReadTogether);
         }
-        let alone = believed.iter().find(|held| !held.reads);
-        let beside = |one: &&Held| believed.iter().find(|held| held.owner != one.owner);
-        if let Some((one, another)) = alone.and_then(|one| Some((one, beside(&one)?))) {
+        let have: Vec<_> = believed.iter().filter_map(|held| held.permits).collect();
+        if have.len() > 1 {
+            self.tidings.add(News::PermitsTogether);
+        }
+        if have.iter().any(|of| have.len() > of.get().into()) {
+            self.fail(shape, Flaw::Count, story, || {
+                format!("{} permits are valid", have.len())
+            });
+        }
+        let excludes =
+            |one: &Held, other: &&Held| other.owner != one.owner && !other.is_beside(one);
+        let another = |one| believed.iter().find(|other| excludes(one, other));
+        let pair = { believed.iter() }.find_map(|one| Some((one, another(one)?)));
+        if let Some((one, another)) = pair {
             self.fail(shape, Flaw::Exclusion, story, || {
                 format!(
                     "the leases of {} and {} are both valid",

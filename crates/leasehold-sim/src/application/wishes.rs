@@ -1,7 +1,7 @@
 //! What the programs want next, and how.
 
 use crate::{course::Phase, world::World};
-use leasehold_core::{Lease, LockConfig, Resource};
+use leasehold_core::{Lease, LockConfig, PermitCount, Resource};
 use std::sync::Arc;
 
 impl World {
@@ -10,6 +10,9 @@ impl World {
         let several = self.setting.habits.several;
         if several == 0 || !self.rng.chance(several) {
             let name = self.rng.pick_ref(&self.resources).clone();
+            if let Some(permit) = self.wanted_permit(&name) {
+                return permit;
+            }
             let reads = self.setting.habits.reads;
             return match reads > 0 && self.rng.chance(reads) {
                 true => share_of(&name),
@@ -20,6 +23,17 @@ impl World {
         let (first, count) = (self.rng.index(all), self.rng.pick(&[2, 2, 3]).min(all));
         let names = (first..first + count).map(|at| self.resources[at % all].as_str());
         Resource::several(names).expect("few short names")
+    }
+
+    fn wanted_permit(&mut self, name: &Resource) -> Option<Resource> {
+        let (permits, others) = (self.setting.habits.permits, self.setting.habits.misled);
+        if permits == 0 || !self.rng.chance(permits) {
+            return None;
+        }
+        let is_misled = others > 0 && self.rng.chance(others);
+        let of = self.setting.permits + u16::from(is_misled);
+        let of = PermitCount::new(of).expect("a few");
+        Some(Resource::permit(name.as_str(), of).expect("a name"))
     }
 
     /// How a client locks this: who reads has no token and queues in any case, and who wants several names does not.
@@ -45,7 +59,7 @@ impl World {
     /// A lease is out of hand: another gets it, or a share of it.
     pub(super) fn offer(&mut self, client: usize, slot: usize, lease: Lease) {
         let downgrades = self.setting.habits.downgrades;
-        let is_whole = !lease.resource.is_shared() && !lease.resource.is_several();
+        let is_whole = !lease.resource.is_part() && !lease.resource.is_several();
         let downgrades = downgrades > 0 && is_whole && self.rng.chance(downgrades);
         // Some texts are used twice: at most one of the two gets anything.
         let times = if self.rng.coin() { 1 } else { 2 };

@@ -6,6 +6,7 @@
 
 use super::{Holder, Property, Violation};
 use leasehold_core::{Instant, Owner, Resource};
+use std::collections::BTreeSet;
 
 #[derive(Debug, Default)]
 pub(crate) struct Exclusion {
@@ -43,7 +44,7 @@ impl Exclusion {
         }
         let another = self.guards.iter().find(|guard| {
             guard.holder != holder
-                && excludes(&guard.resource, resource)
+                && excludes((&guard.resource, &guard.owner), (resource, owner))
                 && guard.owner != *owner
                 && time(guard.holder.client) < guard.valid_until
         });
@@ -64,6 +65,28 @@ impl Exclusion {
         })
     }
 
+    /// Counts who holds permits of the resource, if it is one: by their number alone, whatever they say of their slots.
+    pub(crate) fn count(
+        &self,
+        resource: &Resource,
+        time: impl Fn(usize) -> Instant,
+    ) -> Result<(), Violation> {
+        let Some(of) = resource.permits() else {
+            return Ok(());
+        };
+        let valid = self.guards.iter().filter(|guard| {
+            guard.resource == *resource && time(guard.holder.client) < guard.valid_until
+        });
+        let owners: BTreeSet<_> = valid.map(|guard| &guard.owner).collect();
+        if owners.len() <= of.get().into() {
+            return Ok(());
+        }
+        Err(Violation {
+            property: Property::Count,
+            what: format!("{} hold permits of {resource}, of {of}", owners.len()),
+        })
+    }
+
     /// The guard is out of everybody's hands.
     pub(crate) fn ends(&mut self, holder: Holder) {
         self.guards.retain(|guard| guard.holder != holder);
@@ -79,16 +102,22 @@ impl Exclusion {
     }
 }
 
-/// Whether nobody has one of these while another has the other: they have a name in common, and one of them is no share.
-pub(crate) fn excludes(one: &Resource, other: &Resource) -> bool {
-    let both_read = one.is_shared() && other.is_shared();
-    !both_read && { one.names() }.any(|name| other.names().any(|other| other == name))
+/// Whether nobody has one of these while another has the other: they have a name in common, and are not both shares, nor permits
+/// of as many in two slots.
+fn excludes(one: (&Resource, &Owner), other: (&Resource, &Owner)) -> bool {
+    let slot = |owner: &Owner| owner.permit().map(|permit| (permit.of(), permit.slot()));
+    let are_beside = match (one.0.permits(), other.0.permits()) {
+        (None, None) => one.0.is_shared() && other.0.is_shared(),
+        (Some(of), Some(other_of)) => of == other_of && slot(one.1) != slot(other.1),
+        _ => false,
+    };
+    !are_beside && { one.0.names() }.any(|name| other.0.names().any(|other| other == name))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use leasehold_core::OperationId;
+    use leasehold_core::{OperationId, Permit, PermitCount};
     use std::time::Duration;
 
     fn at(millis: u64) -> Instant {
@@ -185,6 +214,51 @@ mod tests {
         };
         assert!(says(0, &whole));
         assert!(!says(1, &share));
+    }
+
+    /// Three want permits of two, in these slots. Says whether each may hold, and whether they are not too many.
+    fn permits(slots: [(u16, u16); 3]) -> [(bool, bool); 3] {
+        let mut exclusion = Exclusion::default();
+        let mut client = 0;
+        slots.map(|(slot, of)| {
+            let of = PermitCount::new(of).expect("in range");
+            let permit = Permit::new(slot, of).expect("a slot");
+            client += 1;
+            let owner = Owner::of_permit(&[9; 20], permit, &owner(client));
+            let resource = Resource::permit("r", of).expect("a name");
+            let says = exclusion.says(holder(client), (&resource, &owner), at(100), |_| at(0));
+            (says.is_ok(), exclusion.count(&resource, |_| at(0)).is_ok())
+        })
+    }
+
+    #[test]
+    fn two_in_one_slot_are_found_and_more_than_there_are_permits() {
+        let fine = (true, true);
+        assert_eq!(permits([(0, 3), (1, 3), (2, 3)]), [fine; 3]);
+        assert_eq!(
+            permits([(0, 2), (1, 2), (1, 2)]),
+            [fine, fine, (false, false)]
+        );
+        assert_eq!(permits([(0, 3), (0, 3), (2, 3)])[1], (false, true));
+        assert_eq!(
+            permits([(0, 3), (1, 2), (2, 3)])[1],
+            (false, true),
+            "of two, and of three"
+        );
+    }
+
+    #[test]
+    fn a_permit_disturbs_who_reads_and_who_has_the_name() {
+        let of = PermitCount::new(2).expect("in range");
+        let permit = Owner::of_permit(&[9; 20], Permit::new(0, of).expect("a slot"), &owner(0));
+        for other in [resource(), Resource::shared("r").expect("a name")] {
+            let mut exclusion = Exclusion::default();
+            let wanted = Resource::permit("r", of).expect("a name");
+            let mut says =
+                |client, says| { exclusion.says(holder(client), says, at(100), |_| at(0)) }.is_ok();
+            assert!(says(0, (&wanted, &permit)));
+            assert!(!says(1, (&other, &owner(1))));
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(crate) struct Guard {
 /// What one node has granted.
 #[derive(Clone, Debug, Default)]
 struct Books {
-    /// Of a share, each reader has one.
+    /// Of a share or a permit, each of those who have one.
     promises: BTreeMap<Promised, Promise>,
     /// What was forgotten. A log of before may bring it back.
     forgotten: Vec<(Promised, Promise)>,
@@ -52,7 +52,7 @@ impl Guard {
     ) -> Result<(), Violation> {
         let books = &mut self.nodes[node];
         let resource = request.resource();
-        let reader = request.owner().filter(|_| resource.is_shared());
+        let reader = request.owner().filter(|_| resource.is_part());
         let promised = (resource.clone(), reader.cloned());
         if let Request::Transfer { from, .. } = request {
             books.promises.retain(|_, promise| promise.owner != *from);

@@ -9,7 +9,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct Before {
     key: Option<Key>,
-    /// The shares that are none of it.
+    /// The shares and permits that are none of it.
     others: Vec<Key>,
 }
 
@@ -34,15 +34,15 @@ impl Before {
             return Ok(());
         }
         Err(violation(format!(
-            "a share of its own has changed others: {:?} were {:?}",
+            "a part of its own has changed others: {:?} were {:?}",
             after, self.others
         )))
     }
 }
 
-/// The other shares of the name, if the request is about one.
+/// The other shares and permits of the name, if the request is about one.
 fn others(now: Moment, node: &Node, request: &Request) -> Vec<Key> {
-    if !request.resource().is_shared() {
+    if !request.resource().is_part() {
         return Vec::new();
     }
     let from = match request {
@@ -62,10 +62,7 @@ pub(crate) fn after_grant(
     before: Option<&Key>,
     request: &Request,
 ) -> Result<(), Violation> {
-    let name = request.resource().whole();
-    if !name.is_several() && node.is_torn(now, &name) {
-        return Err(violation(format!("{name} is locked, and is read as well")));
-    }
+    are_beside(now, node, &request.resource().whole())?;
     let key = node.key_for(now, request);
     let ttl = match request {
         Request::Release { keep: None, .. } if key.is_some() => {
@@ -117,6 +114,15 @@ pub(crate) fn after_grant(
     Ok(())
 }
 
+/// Whether all who have keys of the name may have them beside each other.
+fn are_beside(now: Moment, node: &Node, name: &Resource) -> Result<(), Violation> {
+    if name.is_several() || !node.is_torn(now, name) {
+        return Ok(());
+    }
+    let what = format!("{name} has keys that exclude each other");
+    Err(violation(what))
+}
+
 /// A release was reported as done: a quorum must be free of the key. What a node that
 /// died since then will remember does not count.
 pub(crate) fn after_release(
@@ -130,7 +136,7 @@ pub(crate) fn after_release(
     let carries = |node: &&Node| {
         let mut names = resource.each();
         node.is_up
-            && match resource.is_shared() {
+            && match resource.is_part() {
                 true => is_ours(node, resource),
                 false => names.any(|name| is_ours(node, &name)),
             }
@@ -166,7 +172,7 @@ fn violation(what: String) -> Violation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{node::Sharing, rng::Rng, time::SECOND};
+    use crate::{node::broken::Sharing, rng::Rng, time::SECOND};
     use leasehold_core::Ttl;
 
     fn resource() -> Resource {

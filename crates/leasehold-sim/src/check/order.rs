@@ -1,6 +1,6 @@
 //! Whoever wants a fair lock is served in the order of its ticket, as well as nodes can know it.
 
-use super::{Property, Violation, exclusion::excludes};
+use super::{Property, Violation};
 use crate::time::Moment;
 use leasehold_core::{OperationId, Request, Resource, Send, Ticket, Waiter};
 
@@ -49,14 +49,14 @@ impl Order {
         }
     }
 
-    /// Somebody has won. Nobody who waits may be overtaken more than `most` times by those who came later, from
-    /// `settled_ns` on after it had shown its ticket.
+    /// Somebody has won, and so many permits of the resource are left. Nobody who waits may be overtaken more than `most` times by
+    /// those who came later, from `settled_ns` on after it had shown its ticket.
     pub(crate) fn acquired(
         &mut self,
         client: usize,
         operation: OperationId,
         resource: &Resource,
-        now: Moment,
+        (now, left): (Moment, usize),
         (most, settled_ns): (u32, u64),
     ) -> Result<(), Violation> {
         let mut waiting = self.waiting.iter();
@@ -64,10 +64,17 @@ impl Order {
         // Whoever had no ticket yet came after all who have one.
         let won = won.map(|it| it.turn);
         self.forget(client, operation);
+        // For these there is something left.
+        let alike = self.waiting.iter().filter(|it| it.resource == *resource);
+        let mut turns: Vec<_> = alike.map(|it| it.turn).collect();
+        turns.sort_unstable();
+        let first_behind = turns.get(left).copied();
         for other in &mut self.waiting {
+            let is_behind =
+                other.resource != *resource || first_behind.is_some_and(|turn| other.turn >= turn);
             let is_settled = now.since_ns(other.shown) > settled_ns;
             let is_later = won.is_none_or(|won| won > other.turn);
-            if excludes(&other.resource, resource) && is_settled && is_later {
+            if is_in_the_way(&other.resource, resource) && is_settled && is_later && is_behind {
                 other.overtaken += 1;
             }
             if other.overtaken > most {
@@ -98,6 +105,15 @@ impl Order {
     }
 }
 
+/// Whether who has the latter keeps another waiting for the former.
+fn is_in_the_way(one: &Resource, other: &Resource) -> bool {
+    let both_read = one.is_shared() && other.is_shared();
+    // Nodes do not know what those want who come first: as many as there are permits left go before who waits for anything else.
+    let goes_before = other.permits().is_some() && one != other;
+    !both_read && !goes_before && { one.names() }
+        .any(|name| other.names().any(|other| other == name))
+}
+
 impl Standing {
     fn is(&self, client: usize, operation: OperationId) -> bool {
         self.client == client && self.operation == operation
@@ -108,7 +124,7 @@ impl Standing {
 mod tests {
     use super::*;
     use crate::time::MILLISECOND;
-    use leasehold_core::{AttemptId, NodeSet, Owner, Place, Tag, Ttl};
+    use leasehold_core::{AttemptId, NodeSet, Owner, PermitCount, Place, Tag, Ttl};
 
     fn resource() -> Resource {
         Resource::new("r").expect("a name")
@@ -149,7 +165,13 @@ mod tests {
         order.sent(2, at(0), &shows(0, None));
         let law = (1, MILLISECOND);
         let mut wins = |client, millis| {
-            order.acquired(client, OperationId::new(0), &resource(), at(millis), law)
+            order.acquired(
+                client,
+                OperationId::new(0),
+                &resource(),
+                (at(millis), 0),
+                law,
+            )
         };
         assert_eq!(wins(1, 1), Ok(()), "nodes may not have heard of it");
         assert_eq!(wins(2, 2), Ok(()), "once");
@@ -161,7 +183,7 @@ mod tests {
     fn readers_overtake_writers_and_not_each_other() {
         let share = Resource::shared("r").expect("a name");
         let (op, law) = (OperationId::new(0), (0, MILLISECOND));
-        let wins = |order: &mut Order, resource| order.acquired(2, op, resource, at(9), law);
+        let wins = |order: &mut Order, resource| order.acquired(2, op, resource, (at(9), 0), law);
         let mut order = Order::default();
         order.sent(0, at(0), &shows(0, Some(5)));
         assert!(wins(&mut order, &share).is_err());
@@ -176,14 +198,33 @@ mod tests {
     }
 
     #[test]
+    fn nobody_is_overtaken_for_whom_a_permit_is_left() {
+        let of = PermitCount::new(3).expect("in range");
+        let permit = Resource::permit("r", of).expect("a name");
+        let overtaken = |left| {
+            let mut order = Order::default();
+            for (client, ticket) in [(0, 5), (1, 6)] {
+                let mut shows = shows(0, Some(ticket));
+                if let Request::Acquire { resource, .. } = &mut shows.request {
+                    resource.clone_from(&permit);
+                }
+                order.sent(client, at(0), &shows);
+            }
+            let (op, law) = (OperationId::new(0), (0, MILLISECOND));
+            order.acquired(2, op, &permit, (at(9), left), law).is_err()
+        };
+        assert_eq!([0, 1, 2].map(overtaken), [true, true, false]);
+    }
+
+    #[test]
     fn whoever_came_before_may_win_before() {
         let mut order = Order::default();
         order.sent(0, at(0), &shows(0, Some(5)));
         order.sent(1, at(0), &shows(0, Some(4)));
         let (op, law) = (OperationId::new(0), (0, MILLISECOND));
-        assert_eq!(order.acquired(1, op, &resource(), at(9), law), Ok(()));
-        assert!(order.acquired(1, op, &resource(), at(9), law).is_err());
+        assert_eq!(order.acquired(1, op, &resource(), (at(9), 0), law), Ok(()));
+        assert!(order.acquired(1, op, &resource(), (at(9), 0), law).is_err());
         order.died(0);
-        assert_eq!(order.acquired(1, op, &resource(), at(9), law), Ok(()));
+        assert_eq!(order.acquired(1, op, &resource(), (at(9), 0), law), Ok(()));
     }
 }

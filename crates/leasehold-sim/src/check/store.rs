@@ -5,7 +5,7 @@
 //! had the lease before another, who has written, even began to ask. It looks at what is written, not at how
 //! tokens were told.
 
-use super::{Property, Violation};
+use super::{Property, Violation, tokens::Counted};
 use crate::time::Moment;
 use leasehold_core::{FencingToken, Resource};
 use std::collections::BTreeMap;
@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Write {
     pub(crate) client: usize,
     pub(crate) resource: Resource,
+    /// The slot that the writer has, if it is a permit's: what each slot stands for has holders of its own.
+    pub(crate) slot: Option<u16>,
     pub(crate) token: FencingToken,
     /// When the attempt that won the lease began, and when the engine said that it was won.
     pub(crate) began: Moment,
@@ -23,7 +25,7 @@ pub(crate) struct Write {
 
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    records: BTreeMap<Resource, Record>,
+    records: BTreeMap<Counted, Record>,
 }
 
 /// What the store has of one resource, and what the checker remembers.
@@ -37,10 +39,11 @@ struct Record {
 impl Store {
     /// Accepts the write, or does not. Says which.
     pub(crate) fn write(&mut self, write: &Write) -> Result<bool, Violation> {
-        let Some(record) = self.records.get_mut(&write.resource) else {
+        let place = (write.resource.clone(), write.slot);
+        let Some(record) = self.records.get_mut(&place) else {
             let (newest, latest) = (write.token, write.clone());
             let record = Record { newest, latest };
-            self.records.insert(write.resource.clone(), record);
+            self.records.insert(place, record);
             return Ok(true);
         };
         if write.token < record.newest {
@@ -73,6 +76,7 @@ mod tests {
         Write {
             client: 0,
             resource: Resource::new("r").expect("a name"),
+            slot: None,
             token: FencingToken::new(token).expect("in range"),
             began: Moment::from_ns(began),
             decided: Moment::from_ns(decided),

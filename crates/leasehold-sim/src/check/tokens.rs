@@ -1,16 +1,27 @@
 //! Fencing tokens order the holders of a resource.
 //!
-//! No two leases of a resource have the same token. And whoever began to ask when a lease had been decided
+//! No two leases of a resource, or of one slot of its permits, have the same token. And whoever began to ask when a lease had been decided
 //! gets a larger token than that lease has. Nothing is said about attempts that overlap, but that they differ.
 
 use super::{Property, Violation};
-use leasehold_core::{AttemptId, FencingToken, Lease, OperationId, Request, Resource, Send};
+use leasehold_core::{
+    AttemptId, FencingToken, Lease, OperationId, Owner, Permit, Request, Resource, Send,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Default)]
 pub(crate) struct Tokens {
-    told: BTreeMap<Resource, BTreeSet<FencingToken>>,
+    told: BTreeMap<Counted, BTreeSet<FencingToken>>,
     asking: Vec<Asking>,
+}
+
+/// What has an order of holders of its own: a name, or a slot of its permits.
+pub(crate) type Counted = (Resource, Option<u16>);
+
+/// What is counted when a resource is locked by this owner.
+pub(crate) fn counted(resource: &Resource, owner: &Owner) -> Vec<Counted> {
+    let slot = resource.permits().and(owner.permit()).map(Permit::slot);
+    resource.each().map(|name| (name, slot)).collect()
 }
 
 /// An attempt, and the largest token that was decided when it began.
@@ -24,8 +35,12 @@ struct Asking {
 impl Tokens {
     /// A request leaves.
     pub(crate) fn sent(&mut self, client: usize, send: &Send) {
-        let (Request::Acquire { resource, .. } | Request::Transfer { resource, .. }) =
-            &send.request
+        let (Request::Acquire {
+            resource, owner, ..
+        }
+        | Request::Transfer {
+            resource, owner, ..
+        }) = &send.request
         else {
             return;
         };
@@ -38,10 +53,9 @@ impl Tokens {
         if self.asking.iter().any(is_this) {
             return;
         }
-        let told = resource
-            .each()
-            .filter_map(|name| self.told.get(&name)?.last().copied());
-        let floor = told.max();
+        let counted = counted(resource, owner);
+        let told = { counted.iter() }.filter_map(|counted| self.told.get(counted)?.last());
+        let floor = told.max().copied();
         self.forget(client, attempt.operation);
         self.asking.push(Asking {
             client,
@@ -83,8 +97,8 @@ impl Tokens {
                 "c{client} got {resource} with token {token}, but {floor:?} was told before it asked"
             )));
         }
-        for name in resource.each() {
-            if !self.told.entry(name).or_default().insert(token) {
+        for counted in counted(resource, &lease.owner) {
+            if !self.told.entry(counted).or_default().insert(token) {
                 return Err(violation(format!(
                     "c{client} got {resource} with token {token}, which another had"
                 )));

@@ -2,7 +2,7 @@
 
 use super::{Property, Violation, seconds};
 use crate::time::Moment;
-use leasehold_core::{OperationId, Resource};
+use leasehold_core::{OperationId, PermitCount, Resource};
 
 /// A caller that waits.
 #[derive(Clone, Debug)]
@@ -90,10 +90,12 @@ impl Waiting {
         if !caller.manner.queues || !caller.manner.is_patient {
             return Ok(());
         }
-        let mut before = self.callers.iter().take_while(|it| !is_it(it));
-        let first = before
-            .find(|it| it.client == client && it.resource == caller.resource && it.manner.queues);
-        match first {
+        let before = self.callers.iter().take_while(|it| !is_it(it));
+        let mut before = before
+            .filter(|it| it.client == client && it.resource == caller.resource && it.manner.queues);
+        // As many as there are permits have their turn at once.
+        let at_once = caller.resource.permits().map_or(1, PermitCount::get);
+        match before.nth(usize::from(at_once) - 1) {
             None => Ok(()),
             Some(first) => Err(violation(format!(
                 "op {} of c{client} goes for {} before op {}, which began earlier",
@@ -114,12 +116,15 @@ impl Waiting {
         could: impl Fn(usize, &Resource) -> bool,
     ) -> Result<(), Violation> {
         self.keeps_places(|caller| !could(caller.client, &caller.resource));
-        // A reader waits for the writers that came before it; a writer waits for all readers.
+        // Who wants a part of a name waits for those who came before it and want it all, or parts of another kind; and who wants it
+        // all waits for all who have parts.
         let wanted = self.callers.iter().map(|caller| caller.resource.clone());
-        let wanted: Vec<_> = wanted.filter(|resource| !resource.is_shared()).collect();
+        let wanted: Vec<_> = wanted.collect();
         for caller in &mut self.callers {
             let resource = &caller.resource;
-            let is_behind = resource.is_shared() && wanted.contains(&resource.whole());
+            let mut others = wanted.iter().filter(|other| *other != resource);
+            let is_behind =
+                resource.is_part() && others.any(|other| other.whole() == resource.whole());
             caller.is_able = could(caller.client, resource);
             caller.free_since = match caller.is_able && !is_behind {
                 true => Some(caller.free_since.unwrap_or(now)),
@@ -227,6 +232,21 @@ mod tests {
         assert!(look(&mut waiting, 1) && look(&mut waiting, 9));
         waiting.ended(1, op);
         assert!(look(&mut waiting, 10) && !look(&mut waiting, 12));
+    }
+
+    #[test]
+    fn as_many_as_there_are_permits_have_their_turn_at_once() {
+        let two = PermitCount::new(2).expect("in range");
+        let permit = Resource::permit("r", two).expect("a name");
+        let [a, b, c] = [1, 2, 3].map(OperationId::new);
+        let mut waiting = Waiting::default();
+        for operation in [a, b, c] {
+            waiting.began(0, operation, &permit, at(0), PATIENT);
+        }
+        assert_eq!(waiting.has_turn(0, b), Ok(()));
+        assert!(waiting.has_turn(0, c).is_err());
+        waiting.ended(0, b);
+        assert_eq!(waiting.has_turn(0, c), Ok(()));
     }
 
     #[test]

@@ -23,7 +23,7 @@ impl World {
         if self.nodes[node].watches.is_empty() {
             return;
         }
-        if resource.is_several() || resource.is_shared() {
+        if resource.is_several() || resource.is_part() {
             return resource.each().for_each(|name| self.touch(node, by, &name));
         }
         let this = &mut self.nodes[node];
@@ -55,7 +55,9 @@ impl World {
         }
         let is_clear = !matches!(vote, Vote::Unknown(_));
         let watches = match request {
-            Request::Acquire { proposal, .. } => proposal.is_some() && is_clear,
+            Request::Acquire {
+                proposal, resource, ..
+            } => (proposal.is_some() || resource.is_part()) && is_clear,
             Request::Extend { .. } => matches!(vote, Vote::Granted { .. }),
             Request::Inspect { .. } => is_clear,
             Request::Repair { .. }

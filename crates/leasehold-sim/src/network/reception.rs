@@ -35,9 +35,10 @@ impl World {
         }
     }
 
-    /// A server that tells of changes refuses a plain acquire without a word.
+    /// A server that tells of changes refuses a plain acquire without a word. Parts of a name are asked for by scripts, which tell.
     fn without_facts(&self, node: usize, request: &Request, vote: Vote) -> Vote {
-        let is_plain = matches!(request, Request::Acquire { proposal: None, .. });
+        let is_plain = matches!(request, Request::Acquire { proposal: None, .. })
+            && !request.resource().is_part();
         match vote {
             Vote::Refused(_) if is_plain && self.setting.waits.tells(node) => {
                 Vote::Refused(Refusal::default())

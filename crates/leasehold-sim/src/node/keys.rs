@@ -2,21 +2,23 @@
 
 use super::Node;
 use crate::time::Moment;
-use leasehold_core::{Instant, Owner, Request, Resource, table::Key};
+use leasehold_core::{
+    FencingToken, Instant, Lease, Owner, Permit, Request, Resource, Ttl, Vote, table::Key,
+};
 #[cfg(feature = "lua")]
 use std::time::Duration;
 
 impl Node {
-    /// The key of a resource that is no share; of several names the one that all of them have, as long as the first of them has it.
+    /// The key of a resource that is no part of a name; of several names the one that all of them have, as long as the first of them has it.
     pub(crate) fn key(&self, now: Moment, resource: &Resource) -> Option<Key> {
         self.whole(Some(now), resource)
     }
 
-    /// The key that a request is about: of a share, its owner's.
+    /// The key that a request is about: of a share or a permit, its owner's.
     pub(crate) fn key_for(&self, now: Moment, request: &Request) -> Option<Key> {
         let resource = request.resource();
         match request.owner() {
-            Some(owner) if resource.is_shared() => self.key_of(now, resource, owner),
+            Some(owner) if resource.is_part() => self.key_of(now, resource, owner),
             _ => self.key(now, resource),
         }
     }
@@ -31,19 +33,47 @@ impl Node {
         self.of(None, resource, owner)
     }
 
-    /// All that keep others from having this name: who has it, or those who read it.
+    /// All that keep others from having this name: who has it, or those who have parts of it.
     pub(crate) fn keys(&self, now: Moment, name: &Resource) -> Vec<Key> {
         let readers = self.readers(Some(now), name);
         self.key(now, name).into_iter().chain(readers).collect()
     }
 
-    /// Whether the name is locked for one owner and is read as well.
+    /// Whether some have keys of the name who must not have them beside each other.
     pub(crate) fn is_torn(&self, now: Moment, name: &Resource) -> bool {
-        self.key(now, name).is_some() && !self.readers(Some(now), name).is_empty()
+        let parts = self.readers(Some(now), name);
+        let permits: Vec<_> = parts.iter().map(|part| part.owner.permit()).collect();
+        let are_apart = |at: usize, one: &Option<Permit>| {
+            let mut others = permits[..at].iter();
+            others.all(|other| match (one, other) {
+                (None, None) => true,
+                (Some(one), Some(other)) => one.of() == other.of() && one.slot() != other.slot(),
+                _ => false,
+            })
+        };
+        let mut each = permits.iter().enumerate();
+        (self.key(now, name).is_some() && !parts.is_empty())
+            || !each.all(|(at, one)| are_apart(at, one))
+    }
+
+    /// Whether the counter of this permit is at least at the token, so that the next who has the slot gets a larger one.
+    pub(crate) fn has_counted(&self, now: Moment, permit: &Lease, token: FencingToken) -> bool {
+        let (mut node, time) = (self.data.table.clone(), self.time(now));
+        for key in self.keys(now, &permit.resource.whole()) {
+            node.apply(time, &released(&permit.resource, &key.owner));
+        }
+        let next = Request::Acquire {
+            resource: permit.resource.clone(),
+            owner: permit.owner.clone(),
+            ttl: Ttl::DEFAULT,
+            proposal: FencingToken::new(1),
+            place: None,
+        };
+        matches!(node.apply(time, &next), Vote::Granted { counter } if counter > Some(token))
     }
 
     fn of(&self, now: Option<Moment>, resource: &Resource, owner: &Owner) -> Option<Key> {
-        let key = if resource.is_shared() {
+        let key = if resource.is_part() {
             let readers = self.readers(now, &resource.whole());
             readers.into_iter().find(|reader| reader.owner == *owner)
         } else {
@@ -58,7 +88,7 @@ impl Node {
             let keys = resource.each().map(|name| self.whole(now, &name));
             return keys.reduce(in_common).flatten();
         }
-        if resource.is_shared() {
+        if resource.is_part() {
             return None;
         }
         #[cfg(feature = "lua")]
@@ -119,14 +149,17 @@ impl Node {
         let time = self.time(now);
         for key in keys {
             for resource in [name, &share] {
-                let release = Request::Release {
-                    resource: resource.clone(),
-                    owner: key.owner.clone(),
-                    keep: None,
-                };
-                self.data.table.apply(time, &release);
+                self.data.table.apply(time, &released(resource, &key.owner));
             }
         }
+    }
+}
+
+pub(super) fn released(resource: &Resource, owner: &Owner) -> Request {
+    Request::Release {
+        resource: resource.clone(),
+        owner: owner.clone(),
+        keep: None,
     }
 }
 

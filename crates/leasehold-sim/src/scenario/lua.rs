@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// First votes, extensions and releases; then queues; then nodes that forget; then everything at once.
-pub(super) static ALL: [Scenario; 28] = [
+pub(super) static ALL: [Scenario; 31] = [
     lawful(
         "lua-contention",
         "contention, by the scripts",
@@ -97,6 +97,26 @@ pub(super) static ALL: [Scenario; 28] = [
         "readers-guarded, by the scripts",
         |setting, rng| {
             served("readers-guarded", setting, rng);
+            few(setting);
+        },
+    ),
+    lawful("lua-permits", "permits, by the scripts", |setting, rng| {
+        served("permits", setting, rng);
+        few(setting);
+    }),
+    lawful(
+        "lua-permits-troubled",
+        "permits-troubled, by the scripts",
+        |setting, rng| {
+            served("permits-troubled", setting, rng);
+            few(setting);
+        },
+    ),
+    lawful(
+        "lua-permits-repair",
+        "permits-repair, by the scripts",
+        |setting, rng| {
+            served("permits-repair", setting, rng);
             few(setting);
         },
     ),

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     check::Property,
     fault::Kind,
-    node::Sharing,
+    node::broken::Sharing,
     rng::Rng,
     setting::Setting,
     time::{MILLISECOND, SECOND},
