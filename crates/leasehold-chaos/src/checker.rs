@@ -98,13 +98,22 @@ pub(crate) fn check(journals: &[Journal], horizon: Moment) -> Findings {
             }
         }
     }
-    for (resource, claims) in &mut findings.claims {
+    for claims in findings.claims.values_mut() {
         claims.sort_by_key(|claim| (claim.from, claim.until));
+    }
+    for (resource, claims) in &findings.claims {
         let hand_overs = claims.windows(2);
         findings.hand_overs += hand_overs
             .filter(|pair| pair[0].journal != pair[1].journal)
             .count();
-        findings.overlaps.extend(overlaps(resource, claims));
+        findings.overlaps.extend(match resource.strip_suffix(READ) {
+            None => overlaps(resource, claims, permits(resource)),
+            // Those who read exclude those alone who have the name for themselves.
+            Some(name) => {
+                let writers = findings.claims.get(name).map_or(&[][..], Vec::as_slice);
+                beside(name, claims, writers)
+            }
+        });
     }
     findings.regressions = tokens::regressions(journals, &findings.claims, horizon);
     findings
@@ -119,26 +128,69 @@ pub(crate) fn check_with(journals: &[Journal], writes: &[Write], horizon: Moment
     findings
 }
 
-/// Every claim that began while an earlier one was in force, with that one.
-fn overlaps(resource: &str, claims: &[Claim]) -> Vec<Overlap> {
+/// Every claim that began while as many were in force as there may be, with the one of them that lasts longest.
+fn overlaps(resource: &str, claims: &[Claim], most: usize) -> Vec<Overlap> {
     let mut found = Vec::new();
-    let mut longest: Option<&Claim> = None;
+    let mut in_force: Vec<&Claim> = Vec::new();
     for claim in claims {
-        if let Some(first) = longest
-            && claim.from < first.until
-        {
+        in_force.retain(|first| claim.from < first.until);
+        let longest = in_force.iter().max_by_key(|first| first.until);
+        if let Some(first) = longest.filter(|_| in_force.len() >= most) {
             found.push(Overlap {
                 resource: resource.to_owned(),
-                first: first.clone(),
+                first: (*first).clone(),
                 second: claim.clone(),
             });
         }
-        if longest.is_none_or(|first| first.until < claim.until) {
-            longest = Some(claim);
-        }
+        in_force.push(claim);
     }
     found
 }
+
+/// Every claim of one who reads that has a time in common with one who writes.
+fn beside(resource: &str, readers: &[Claim], writers: &[Claim]) -> Vec<Overlap> {
+    let both =
+        |reader: &Claim, writer: &Claim| reader.from < writer.until && writer.from < reader.until;
+    let met = readers.iter().flat_map(|reader| {
+        let met = writers.iter().filter(move |writer| both(reader, writer));
+        met.map(move |writer| (reader, writer))
+    });
+    let overlap = |(reader, writer): (&Claim, &Claim)| {
+        let (first, second) = match reader.from <= writer.from {
+            true => (reader, writer),
+            false => (writer, reader),
+        };
+        Overlap {
+            resource: resource.to_owned(),
+            first: first.clone(),
+            second: second.clone(),
+        }
+    };
+    met.map(overlap).collect()
+}
+
+/// What journals call a share of a name.
+pub(crate) fn read_place(name: &str) -> String {
+    format!("{name}{READ}")
+}
+
+/// What journals call a permit of a name: each slot has one holder.
+pub(crate) fn permit_place(name: &str, slot: usize) -> String {
+    format!("{name}/{slot}")
+}
+
+/// What journals call one of two permits that have no slots.
+pub(crate) fn counted_place(name: &str) -> String {
+    format!("{name}{COUNTED}")
+}
+
+/// How many may have it at once.
+fn permits(resource: &str) -> usize {
+    if resource.ends_with(COUNTED) { 2 } else { 1 }
+}
+
+const READ: &str = "+read";
+const COUNTED: &str = "+counted";
 
 /// What a process claimed, with the resource, in the order of its acquisitions.
 fn claims(journal: &Journal, horizon: Moment) -> Vec<(String, Claim)> {

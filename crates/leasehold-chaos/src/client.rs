@@ -1,6 +1,8 @@
 //! The client process: acquires, writes it down, holds, looks at its validity, writes down the end,
 //! releases, over and over, until it is killed.
 
+mod held;
+
 use crate::{
     draw::Draw,
     group,
@@ -10,9 +12,8 @@ use crate::{
     scenario::Kind,
     store::Store,
 };
-use leasehold::{
-    AcquireError, LeaseGuard, LockManager, LockOptions, ManagerBuilder, Mode, Mutex, RestartGuard,
-};
+use held::{Held, Wish};
+use leasehold::{AcquireError, LockManager, LockOptions, ManagerBuilder, Mode, RestartGuard};
 use std::{
     convert::Infallible,
     io::{self, Read},
@@ -74,6 +75,8 @@ pub(crate) fn run(orders: &Orders) -> ExitCode {
         Kind::Plain => plain(orders),
         Kind::Careful
         | Kind::Several
+        | Kind::Readers
+        | Kind::Permits
         | Kind::Trusting
         | Kind::Unguarded
         | Kind::Credulous
@@ -102,9 +105,7 @@ fn fenced(orders: &Orders) -> Result<Infallible, Failure> {
         Kind::Unguarded => RestartGuard::Off,
         _ => RestartGuard::Quarantine,
     };
-    let mut client = Client::new(orders, |lease: &LeaseGuard| {
-        Some(lease.fencing_token().get())
-    })?;
+    let mut client = Client::new(orders)?;
     loop {
         let manager = client.builder().restart_guard(guard).build()?;
         client.work(&manager)?;
@@ -113,7 +114,7 @@ fn fenced(orders: &Orders) -> Result<Infallible, Failure> {
 
 /// The library without tokens and without a guard.
 fn plain(orders: &Orders) -> Result<Infallible, Failure> {
-    let mut client = Client::new(orders, |_: &LeaseGuard<leasehold::Plain>| None)?;
+    let mut client = Client::new(orders)?;
     loop {
         let manager = client.builder().build_plain()?;
         client.work(&manager)?;
@@ -121,17 +122,16 @@ fn plain(orders: &Orders) -> Result<Infallible, Failure> {
 }
 
 /// A program that uses the library.
-struct Client<'a, M: Mode> {
+struct Client<'a> {
     orders: &'a Orders,
     options: LockOptions,
     draw: Draw,
     journal: Writer,
     store: Option<Store>,
-    token: fn(&LeaseGuard<M>) -> Option<u64>,
 }
 
-impl<'a, M: Mode> Client<'a, M> {
-    fn new(orders: &'a Orders, token: fn(&LeaseGuard<M>) -> Option<u64>) -> Result<Self, Failure> {
+impl<'a> Client<'a> {
+    fn new(orders: &'a Orders) -> Result<Self, Failure> {
         let mut draw = Draw::new(orders.seed);
         // A long time limit lets late answers win as well.
         let limit = draw.pick(&[20, 50, 90]);
@@ -151,7 +151,6 @@ impl<'a, M: Mode> Client<'a, M> {
             draw,
             journal: Writer::create(&orders.journal)?,
             store: store.transpose()?,
-            token,
         })
     }
 
@@ -195,7 +194,7 @@ impl<'a, M: Mode> Client<'a, M> {
         }
     }
 
-    fn work(&mut self, manager: &LockManager<M>) -> Result<(), Failure> {
+    fn work<M: Mode>(&mut self, manager: &LockManager<M>) -> Result<(), Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()?;
@@ -207,20 +206,13 @@ impl<'a, M: Mode> Client<'a, M> {
     ///
     /// # Errors
     /// If the journal cannot be written, or the lock failed in a way that no trouble around it explains.
-    async fn contend(&mut self, manager: &LockManager<M>) -> Result<(), Failure> {
-        let mutexes = RESOURCES.map(|resource| manager.mutex(resource));
-        let mut mutexes = mutexes.into_iter().collect::<Result<Vec<Mutex<M>>, _>>()?;
-        if self.orders.kind == Kind::Several {
-            let [a, b, c] = RESOURCES;
-            for two in [[a, b], [b, c], [c, a]] {
-                mutexes.push(manager.mutex_all(two)?);
-            }
-        }
+    async fn contend<M: Mode>(&mut self, manager: &LockManager<M>) -> Result<(), Failure> {
+        let wishes = Wish::all(self.orders.kind, manager)?;
         loop {
-            let mutex = &mutexes[self.draw.below(mutexes.len())];
+            let wish = &wishes[self.draw.below(wishes.len())];
             let begun = Moment::now();
-            match mutex.acquire_within(self.orders.ttl * 2).await {
-                Ok(guard) => self.hold(guard, begun).await?,
+            match wish.acquire_within(self.orders.ttl * 2).await {
+                Ok(held) => self.hold(held, begun).await?,
                 Err(error) => match what_now(&error) {
                     Now::GoOn => {}
                     Now::StartAnew => return Ok(()),
@@ -231,52 +223,52 @@ impl<'a, M: Mode> Client<'a, M> {
     }
 
     /// Holds for a while, writes everything down, and lets go.
-    async fn hold(&mut self, guard: LeaseGuard<M>, begun: Moment) -> io::Result<()> {
+    async fn hold<M: Mode>(&mut self, held: Held<M>, begun: Moment) -> io::Result<()> {
         let ttl = self.orders.ttl;
-        let mut promised: Moment = guard.valid_until().into();
-        let token = (self.token)(&guard);
+        let mut promised = held.valid_until();
+        let token = held.token();
         let acquired = Step::Acquired {
             valid_until: promised,
             fence: token.map(|token| Fence { begun, token }),
         };
-        note(&mut self.journal, &guard, acquired)?;
+        note(&mut self.journal, &held, acquired)?;
         let until = Moment::now().plus(hold_time(&mut self.draw, ttl));
         // Few enough that a long hold meets the end of what the last one promised.
         let mut extensions = self.draw.pick(&[0, 0, 0, 1, 2]);
-        while relies(&guard, promised, &mut self.journal)? && Moment::now() < until {
+        while relies(&held, promised, &mut self.journal)? && Moment::now() < until {
             tokio::time::sleep(STEP.min(until.since(Moment::now()))).await;
             // Without another look: no look helps against a pause between it and the write.
-            self.write(&guard, token)?;
+            self.write(&held, token)?;
             // What fails changes nothing: the lease is as valid as it was.
-            if extensions > 0 && guard.remaining() < ttl / 2 && guard.extend().await.is_ok() {
+            if extensions > 0 && held.remaining() < ttl / 2 && held.extend().await {
                 extensions -= 1;
             }
             // By this extension, or by itself.
-            let now_promised: Moment = guard.valid_until().into();
+            let now_promised = held.valid_until();
             if now_promised > promised {
                 promised = now_promised;
                 let extended = Step::Extended {
                     valid_until: promised,
                 };
-                note(&mut self.journal, &guard, extended)?;
+                note(&mut self.journal, &held, extended)?;
             }
         }
         // Before the release begins: from then on another may win.
-        note(&mut self.journal, &guard, Step::Ended)?;
+        note(&mut self.journal, &held, Step::Ended)?;
         if self.draw.percent(70) {
-            drop(guard.release().await);
+            held.release().await;
         }
         Ok(())
     }
 
     /// Does what the lock is for.
-    fn write(&mut self, guard: &LeaseGuard<M>, token: Option<u64>) -> io::Result<()> {
-        let Some(store) = &mut self.store else {
+    fn write<M: Mode>(&mut self, held: &Held<M>, token: Option<u64>) -> io::Result<()> {
+        let Some(store) = self.store.as_mut().filter(|_| !held.reads()) else {
             return Ok(());
         };
         let shown = token.filter(|_| self.orders.kind != Kind::Tokenless);
-        let mut names = guard.resource().names();
-        names.try_for_each(|name| store.write(name, &guard.owner().to_string(), shown))
+        let mut places = held.places().into_iter();
+        places.try_for_each(|place| store.write(&place, &held.owner().to_string(), shown))
     }
 }
 
@@ -304,17 +296,13 @@ fn what_now(error: &AcquireError) -> Now {
 ///
 /// A yes within what was promised claims nothing new. Every other one is written down: so a guard that
 /// says yes for too long is found, and not only one that promised too much.
-fn relies<M: Mode>(
-    guard: &LeaseGuard<M>,
-    promised: Moment,
-    journal: &mut Writer,
-) -> io::Result<bool> {
+fn relies<M: Mode>(held: &Held<M>, promised: Moment, journal: &mut Writer) -> io::Result<bool> {
     // The clock first. The answer is then about a later moment, however long the process is stopped in
     // between, and a yes that was true of that one is true of this.
     let at = Moment::now();
-    let is_valid = guard.is_valid();
+    let is_valid = held.is_valid();
     if is_valid && at >= promised {
-        note_at(journal, guard, Step::Relied, at)?;
+        note_at(journal, held, Step::Relied, at)?;
     }
     Ok(is_valid)
 }
@@ -330,25 +318,25 @@ pub(crate) fn hold_time(draw: &mut Draw, ttl: Duration) -> Duration {
 }
 
 /// Writes down what becomes of a lease now.
-fn note<M: Mode>(journal: &mut Writer, guard: &LeaseGuard<M>, step: Step) -> io::Result<()> {
-    note_at(journal, guard, step, Moment::now())
+fn note<M: Mode>(journal: &mut Writer, held: &Held<M>, step: Step) -> io::Result<()> {
+    note_at(journal, held, step, Moment::now())
 }
 
 /// A lease on several names is one on each of them.
 fn note_at<M: Mode>(
     journal: &mut Writer,
-    guard: &LeaseGuard<M>,
+    held: &Held<M>,
     step: Step,
     at: Moment,
 ) -> io::Result<()> {
-    let entry = |name: &str| Entry {
+    let entry = |resource| Entry {
         at,
         step,
-        resource: name.to_owned(),
-        owner: guard.owner().to_string(),
+        resource,
+        owner: held.owner().to_string(),
     };
-    let mut names = guard.resource().names();
-    names.try_for_each(|name| journal.write(&entry(name)))
+    let mut places = held.places().into_iter();
+    places.try_for_each(|place| journal.write(&entry(place)))
 }
 
 /// All processes read the same clock, but nodes tell the time in whole milliseconds.

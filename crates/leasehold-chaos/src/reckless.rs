@@ -4,6 +4,7 @@
 //! no two of these to hold together, it would not have found the defence missing in the library either.
 
 use crate::{
+    checker::{counted_place, read_place},
     client::{Orders, RESOURCES, hold_time},
     draw::Draw,
     journal::{Entry, Step, Writer},
@@ -57,14 +58,23 @@ impl Reckless {
     /// Votes once, and holds if it won.
     fn attempt(&mut self) -> io::Result<()> {
         self.attempts += 1;
-        let resource = self.draw.pick(&RESOURCES);
+        let resource = match self.missing {
+            Missing::Slot => RESOURCES[0],
+            _ => self.draw.pick(&RESOURCES),
+        };
         let owner = match self.missing {
             Missing::FreshOwner => self.name.clone(),
             _ => format!("{}-{}", self.name, self.attempts),
         };
-        let ttl = self.ttl.as_millis().to_string();
+        let wish = self.wish();
+        let ttl = self.ttl(wish);
+        let millis = ttl.as_millis().to_string();
         let started = Moment::now();
-        let votes = self.ask(&["SET", resource, &owner, "NX", "PX", &ttl]);
+        let votes = match wish {
+            Wish::Name => self.ask(&["SET", resource, &owner, "NX", "PX", &millis]),
+            Wish::Share => self.ask(&["EVAL", READ_WITH_OTHERS, "1", resource, &owner, &millis]),
+            Wish::Permit => self.ask(&["EVAL", COUNT_PERMITS, "1", resource, &owner, &millis]),
+        };
         let granted = votes
             .iter()
             .flatten()
@@ -77,12 +87,12 @@ impl Reckless {
         let valid_until = match self.missing {
             Missing::Deadline => Moment::NEVER,
             _ => counted_from
-                .plus(self.ttl)
-                .minus(self.ttl / 100 + Duration::from_millis(2)),
+                .plus(ttl)
+                .minus(ttl / 100 + Duration::from_millis(2)),
         };
         if is_quorum && Moment::now() < valid_until {
             let voted_for = Moment::now().since(started);
-            self.hold(resource, &owner, voted_for, valid_until)?;
+            self.hold((resource, wish), &owner, voted_for, valid_until)?;
         }
         self.release(resource, owner);
         rest(
@@ -92,9 +102,26 @@ impl Reckless {
         Ok(())
     }
 
+    /// What it wants this time.
+    fn wish(&mut self) -> Wish {
+        match self.missing {
+            Missing::OwnEnd if self.draw.percent(70) => Wish::Share,
+            Missing::Slot => Wish::Permit,
+            _ => Wish::Name,
+        }
+    }
+
+    /// For how long it wants it: of those who read, some for a short time.
+    fn ttl(&mut self, wish: Wish) -> Duration {
+        match wish {
+            Wish::Share if self.draw.percent(50) => self.ttl / 5,
+            _ => self.ttl,
+        }
+    }
+
     fn hold(
         &mut self,
-        resource: &'static str,
+        (resource, wish): (&'static str, Wish),
         owner: &str,
         voted_for: Duration,
         valid_until: Moment,
@@ -103,7 +130,8 @@ impl Reckless {
             valid_until,
             fence: None,
         };
-        self.write_all(resource, owner, acquired)?;
+        let place = wish.place(resource);
+        self.write_all(&place, owner, acquired)?;
         let time = match self.missing {
             // The slower the vote, the wronger the end of the validity. What was won fast makes room.
             Missing::SendTime if voted_for > self.ttl / 10 => self.ttl * 2,
@@ -122,7 +150,7 @@ impl Reckless {
         while Moment::now() < until.min(valid_until) {
             rest(Duration::from_millis(5).min(until.since(Moment::now())));
         }
-        self.write_all(resource, owner, Step::Ended)
+        self.write_all(&place, owner, Step::Ended)
     }
 
     /// Of every name that it holds, or believes to hold.
@@ -172,6 +200,25 @@ impl Reckless {
     }
 }
 
+/// What a reckless client wants of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wish {
+    Name,
+    Share,
+    Permit,
+}
+
+impl Wish {
+    /// As journals call it.
+    fn place(self, resource: &str) -> String {
+        match self {
+            Self::Name => resource.to_owned(),
+            Self::Share => read_place(resource),
+            Self::Permit => counted_place(resource),
+        }
+    }
+}
+
 /// A node, and the connection to it as long as it is good.
 struct Node {
     port: u16,
@@ -212,5 +259,21 @@ impl Node {
     }
 }
 
-const COMPARE_AND_DELETE: &str =
-    "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
+const COMPARE_AND_DELETE: &str = "local kind = redis.call('TYPE', KEYS[1]).ok
+if kind == 'string' then return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0 end
+return kind == 'zset' and redis.call('ZREM', KEYS[1], ARGV[1]) or 0";
+
+/// One end for all who read: that of the last who came.
+const READ_WITH_OTHERS: &str = "if redis.call('TYPE', KEYS[1]).ok == 'string' then return 0 end
+redis.call('ZADD', KEYS[1], 0, ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return redis.status_reply('OK')";
+
+/// As long as fewer than two have a permit here, another may.
+const COUNT_PERMITS: &str = "local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+if redis.call('ZCARD', KEYS[1]) >= 2 then return 0 end
+redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
+redis.call('PEXPIRE', KEYS[1], 60000)
+return redis.status_reply('OK')";

@@ -73,6 +73,10 @@ pub(crate) enum Kind {
     Credulous,
     /// The library, used as it is meant to be, by clients that want one name or two at once.
     Several,
+    /// The library, used as it is meant to be, by clients that read and write.
+    Readers,
+    /// The library, used as it is meant to be, by clients that want one of two permits.
+    Permits,
     /// The library without tokens and guard: plain Redlock.
     Plain,
     /// The library, used as it is meant to be, but for the token, which the store is not shown (Argument S4).
@@ -94,6 +98,10 @@ pub(crate) enum Missing {
     FreshOwner,
     /// Asks for one of two names, and holds both (Argument S3).
     SecondName,
+    /// Reads under a key that ends for all readers at once, as the last that came has it (Argument S7).
+    OwnEnd,
+    /// Takes one of two permits wherever fewer than two are taken, without a slot of its own (Argument S1).
+    Slot,
 }
 
 /// What the nemesis does, over and over.
@@ -161,12 +169,14 @@ impl Strike {
 }
 
 impl Kind {
-    pub(crate) const ALL: [(&'static str, Self); 12] = [
+    pub(crate) const ALL: [(&'static str, Self); 16] = [
         ("careful", Self::Careful),
         ("trusting", Self::Trusting),
         ("unguarded", Self::Unguarded),
         ("credulous", Self::Credulous),
         ("several", Self::Several),
+        ("readers", Self::Readers),
+        ("permits", Self::Permits),
         ("plain", Self::Plain),
         ("tokenless", Self::Tokenless),
         ("without-comparison", Self::Reckless(Missing::Comparison)),
@@ -174,6 +184,8 @@ impl Kind {
         ("without-send-time", Self::Reckless(Missing::SendTime)),
         ("without-fresh-owner", Self::Reckless(Missing::FreshOwner)),
         ("without-second-name", Self::Reckless(Missing::SecondName)),
+        ("without-own-end", Self::Reckless(Missing::OwnEnd)),
+        ("without-slot", Self::Reckless(Missing::Slot)),
     ];
 
     pub(crate) fn name(self) -> &'static str {

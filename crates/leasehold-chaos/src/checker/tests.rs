@@ -136,3 +136,48 @@ fn a_moment_is_claimed_or_not() {
     let at = |nanos| findings.is_claimed(Moment::from_nanos(nanos));
     assert!(!at(9) && at(10) && at(19) && !at(20));
 }
+
+#[test]
+fn those_who_read_overlap_with_those_alone_who_write() {
+    let readers = [
+        journal("a", "10 acquired r0+read x 100\n"),
+        journal("b", "20 acquired r0+read y 60\n"),
+    ];
+    assert_eq!(checked(&readers).overlaps, []);
+    let [a, b] = readers;
+    let writer = journal("c", "60 acquired r0 z 90\n");
+    let other = journal("d", "30 acquired r1 u 90\n");
+    let findings = checked(&[a.clone(), b, writer, other]);
+    let [overlap] = findings.overlaps.as_slice() else {
+        panic!("{:?}", findings.overlaps);
+    };
+    assert_eq!(
+        (&*overlap.first.journal, &*overlap.second.journal),
+        ("a", "c")
+    );
+    assert_eq!(overlap.length(), Duration::from_nanos(30));
+    let before = journal("c", "5 acquired r0 z 11\n");
+    assert_eq!(checked(&[a, before]).overlaps.len(), 1);
+}
+
+#[test]
+fn of_two_permits_a_third_holder_is_found_and_of_a_slot_a_second_one() {
+    let first = journal("a", "10 acquired r0+counted x 100\n");
+    let second = journal("b", "20 acquired r0+counted y 40\n");
+    let third = journal("c", "40 acquired r0+counted z 90\n50 ended r0+counted z\n");
+    let fourth = journal("d", "45 acquired r0+counted u 90\n");
+    assert_eq!(
+        checked(&[first.clone(), second.clone(), third.clone()]).overlaps,
+        []
+    );
+    let findings = checked(&[first, second, third, fourth]);
+    let [overlap] = findings.overlaps.as_slice() else {
+        panic!("{:?}", findings.overlaps);
+    };
+    assert_eq!(&*overlap.second.journal, "d");
+    let one = journal("a", "10 acquired r0/0 x 100\n");
+    let other = journal("b", "20 acquired r0/1 y 100\n");
+    assert_eq!(checked(&[one.clone(), other]).overlaps, []);
+    let same = journal("b", "20 acquired r0/0 y 100\n");
+    assert_eq!(checked(&[one, same]).overlaps.len(), 1);
+}

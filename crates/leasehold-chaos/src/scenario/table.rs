@@ -29,7 +29,7 @@ const GROUP: Scenario = Scenario {
 /// Where what happens is measured in TTLs, a short one lets more happen.
 const SHORT: Duration = Duration::from_millis(200);
 
-pub(super) static ALL: [Scenario; 40] = [
+pub(super) static ALL: [Scenario; 44] = [
     Scenario {
         name: "kill-clients",
         about: "clients are killed with kill -9 and started again",
@@ -76,6 +76,40 @@ pub(super) static ALL: [Scenario; 40] = [
         name: "one-of-several",
         about: "a client asks for one of two names, and holds both",
         clients: Kind::Reckless(Missing::SecondName),
+        strikes: &[Strike::KillClients],
+        ..USUAL
+    },
+    Scenario {
+        name: "readers",
+        about: "clients read and write, and are killed and stopped; servers forget",
+        law: Law::Lawful {
+            controls: &["one-end-for-all"],
+        },
+        clients: Kind::Readers,
+        strikes: &[Strike::KillClients, Strike::StopClients, Strike::Forget],
+        ..USUAL
+    },
+    Scenario {
+        name: "one-end-for-all",
+        about: "clients read and write; all who read have one end, that of the last who came",
+        clients: Kind::Reckless(Missing::OwnEnd),
+        strikes: &[Strike::KillClients],
+        ..USUAL
+    },
+    Scenario {
+        name: "permits",
+        about: "clients want one of two permits, and are killed and stopped; servers forget",
+        law: Law::Lawful {
+            controls: &["counted-permits"],
+        },
+        clients: Kind::Permits,
+        strikes: &[Strike::KillClients, Strike::StopClients, Strike::Forget],
+        ..USUAL
+    },
+    Scenario {
+        name: "counted-permits",
+        about: "servers count two permits each for themselves",
+        clients: Kind::Reckless(Missing::Slot),
         strikes: &[Strike::KillClients],
         ..USUAL
     },
