@@ -9,6 +9,7 @@ pub(crate) mod instructions;
 mod latency;
 pub(crate) mod names;
 mod peers;
+mod permits;
 pub(crate) mod processes;
 mod readers;
 mod sent;
@@ -42,7 +43,7 @@ impl fmt::Debug for Workload {
 }
 
 /// All of them, in the order in which they are run.
-pub(crate) static WORKLOADS: [Workload; 16] = [
+pub(crate) static WORKLOADS: [Workload; 17] = [
     Workload {
         name: "latency",
         title: "One task",
@@ -73,6 +74,16 @@ pub(crate) static WORKLOADS: [Workload; 16] = [
         references: &[],
         run: readers::run,
         bars: |_| bars::readers(),
+    },
+    Workload {
+        name: "permits",
+        title: "Eight permits",
+        about: "One task locks and unlocks new names that nobody else wants, with a mutex and with a permit, in turns. Then sixteen tasks want \
+                one name, each for 1 ms by a timer of the runtime and again at once: a mutex, and one of eight permits.",
+        headline: permits::PERMITS,
+        references: &[],
+        run: permits::run,
+        bars: |_| bars::permits(),
     },
     Workload {
         name: "throughput",

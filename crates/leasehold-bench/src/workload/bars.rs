@@ -2,6 +2,7 @@
 
 use super::{
     peers::PEERS,
+    permits,
     readers::{MUTEX, MUTEXES, READ, READS, WHO, WRITER},
     several::{ONE, TEN},
 };
@@ -40,6 +41,22 @@ pub(super) fn readers() -> Vec<Bar> {
             bar(READ).over_figure(WHO, MUTEX).at_most(1.2),
             bar(READS).over_figure(WHO, MUTEXES).at_least(0.7),
             bar(WRITER).at_most(10.0),
+        ]
+    })
+    .collect()
+}
+
+pub(super) fn permits() -> Vec<Bar> {
+    let both = ["1 node", "5 nodes"].into_iter();
+    both.flat_map(|setting| {
+        let bar = |figure| Bar::new(setting, permits::WHO, figure);
+        [
+            bar(permits::PERMIT)
+                .over_figure(permits::WHO, permits::MUTEX)
+                .at_most(1.3),
+            bar(permits::PERMITS)
+                .over_figure(permits::WHO, permits::MUTEXES)
+                .at_least(6.0),
         ]
     })
     .collect()

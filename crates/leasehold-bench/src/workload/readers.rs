@@ -41,7 +41,7 @@ fn compare(effort: &Effort, nodes: usize, ledger: &mut Ledger) -> Fallible<()> {
     Ok(())
 }
 
-fn manager(urls: &[String]) -> Fallible<LockManager<Fenced>> {
+pub(super) fn manager(urls: &[String]) -> Fallible<LockManager<Fenced>> {
     let options = LockOptions::new().ttl(subject::TTL);
     let builder = LockManager::builder().nodes(urls);
     Ok(builder.defaults(options).build()?)
