@@ -1,17 +1,18 @@
 //! Permits: so many holders of one name at the same time, each in a slot of its own.
 
-use crate::support::{block_on, eventually};
-use leasehold::{
-    AcquireError, ConfigError, LockManager, LockOptions, ManagerBuilder, Plain, RestartGuard,
-    blocking::{self, Semaphore},
-    link::memory::MemoryNode,
+use crate::support::{
+    block_on, eventually,
+    pairs::{Managers, everywhere},
 };
-use leasehold_servers::{Server, require_server};
+use leasehold::{
+    AcquireError, ConfigError, LockManager, LockOptions, Plain,
+    blocking::{self, Semaphore},
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
         Mutex,
-        atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst},
+        atomic::{AtomicUsize, Ordering::SeqCst},
     },
     thread,
     time::Duration,
@@ -19,59 +20,6 @@ use std::{
 
 const MS: Duration = Duration::from_millis(1);
 const PATIENCE: Duration = Duration::from_secs(60);
-
-type Managers = [blocking::LockManager; 2];
-
-fn servers(count: usize) -> Vec<Server> {
-    require_server();
-    let servers = (0..count).map(|_| Server::start());
-    servers.collect::<Result<_, _>>().expect("they start")
-}
-
-fn builder(servers: &[Server]) -> ManagerBuilder {
-    LockManager::builder()
-        .nodes(servers.iter().map(Server::url))
-        .max_ttl(Duration::from_secs(10))
-        .clock_skew(Duration::ZERO)
-        .restart_guard(RestartGuard::Off)
-        .defaults(LockOptions::new().ttl(5_000 * MS))
-}
-
-fn on(servers: &[Server]) -> Managers {
-    [0, 1].map(|_| {
-        let manager = builder(servers).build().expect("good addresses");
-        manager.blocking()
-    })
-}
-
-fn in_memory(count: usize) -> Managers {
-    let nodes: Vec<_> = (0..count).map(|_| MemoryNode::new()).collect();
-    [0, 1].map(|_| {
-        let builder = LockManager::builder();
-        let builder = nodes.iter().fold(builder, ManagerBuilder::memory_node);
-        builder.build().expect("nodes").blocking()
-    })
-}
-
-/// Does this with two managers that know each other by the nodes alone, on nodes of every kind.
-fn everywhere(test: impl Fn(&Managers)) {
-    for count in [1, 3] {
-        test(&in_memory(count));
-        test(&on(&servers(count)));
-    }
-    #[cfg(feature = "file")]
-    {
-        static FOLDERS: AtomicU64 = AtomicU64::new(0);
-        let number = FOLDERS.fetch_add(1, SeqCst);
-        let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let folder = folder.join(format!("permits-{}-{number}", std::process::id()));
-        test(&[0, 1].map(|_| {
-            let manager = LockManager::builder().file(&folder).build();
-            manager.expect("a folder of our own").blocking()
-        }));
-        std::fs::remove_dir_all(&folder).expect("it is ours");
-    }
-}
 
 fn gpus(managers: &Managers, permits: usize) -> [Semaphore; 2] {
     [&managers[0], &managers[1]].map(|manager| {

@@ -4,6 +4,7 @@ pub(crate) mod cluster;
 pub(crate) mod dice;
 pub(crate) mod driven;
 pub(crate) mod gate;
+pub(crate) mod pairs;
 pub(crate) mod real;
 pub(crate) mod rivals;
 
