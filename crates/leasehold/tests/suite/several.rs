@@ -2,7 +2,8 @@
 
 use crate::support::{block_on, eventually};
 use leasehold::{
-    AcquireError, ConfigError, LockManager, LockOptions, ManagerBuilder, RestartGuard,
+    AcquireError, ConfigError, LockManager, LockOptions, ManagerBuilder, NodeConnection,
+    RestartGuard,
     clock::Clock,
     configuration::{Configuration, KeyFormat},
     conformance,
@@ -224,6 +225,14 @@ fn one_node_of_five_may_be_dead_and_another_may_die() {
         .max_ttl(Duration::from_secs(20))
         .defaults(LockOptions::new().ttl(Duration::from_secs(20)));
     let manager = manager.build().expect("good addresses");
+    // One that was asked by nobody yet has no keys, and after the next death three would not be enough.
+    let up = || {
+        let nodes = manager.health().into_iter();
+        nodes
+            .filter(|node| node.connection == NodeConnection::Up)
+            .count()
+    };
+    eventually("four are connected", || up() == 4);
     let both = manager.mutex_all(["a", "b"]).expect("good names");
     let guard = block_on(both.acquire_within(PATIENCE)).expect("four are enough");
     servers.pop().expect("four").kill().expect("it runs");
