@@ -2,7 +2,7 @@
 
 use super::{Property, Violation};
 use crate::time::Moment;
-use leasehold_core::{OperationId, Request, Resource, Send, Ticket, Waiter};
+use leasehold_core::{OperationId, PermitCount, Request, Resource, Send, Ticket, Waiter};
 
 /// Somebody who has shown a ticket. All nodes have been asked by then: that is how it was drawn.
 #[derive(Clone, Debug)]
@@ -77,7 +77,9 @@ impl Order {
             if is_in_the_way(&other.resource, resource) && is_settled && is_later && is_behind {
                 other.overtaken += 1;
             }
-            if other.overtaken > most {
+            // While one looks for a slot that is free, others go by at each of them.
+            let slots = other.resource.permits().map_or(0, PermitCount::get);
+            if other.overtaken > most.saturating_mul(u32::from(slots).saturating_add(1)) {
                 return Err(Violation {
                     property: Property::Order,
                     what: format!(
