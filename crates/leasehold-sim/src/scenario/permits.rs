@@ -140,7 +140,8 @@ fn troubled(setting: &mut Setting, rng: &mut Rng) {
     setting.habits.hands_over = rng.pick(&[0, 200_000]);
     setting.habits.detaches = rng.pick(&[0, 0, 200_000]);
     setting.waits.lost = rng.pick(&[0, 100_000, 1_000_000]);
-    setting.foreign_type = rng.chance(200_000);
+    // No node is taken by another program: those who want permits, shares and the name would divide the two that are left
+    // for longer than is allowed.
     for (kind, least_ns) in [
         (Kind::Crash, SECOND / 2),
         (Kind::Break, SECOND / 4),
