@@ -132,7 +132,7 @@ impl Acquisition {
         let is_fair = acquire.config.is_fair && acquire.from.is_none();
         Self {
             operation,
-            queueing: is_fair.then(|| Queueing::new(&seed, acquire.resource.is_shared())),
+            queueing: is_fair.then(|| Queueing::new(&seed, acquire.resource.wanted())),
             search: acquire
                 .resource
                 .permits()

@@ -7,7 +7,7 @@
 //! A waiter that dies in the queue would keep all others waiting. So a place is kept for [`Queue::LIFE`] by the
 //! node's own clock, and a waiter that is still there asks again before that: nobody's clock is compared with another's.
 
-use crate::time::Instant;
+use crate::{permit::PermitCount, resource::Wanted, time::Instant};
 use alloc::vec::Vec;
 use core::{fmt, time::Duration};
 
@@ -25,10 +25,14 @@ impl Waiter {
         Self(number)
     }
 
-    /// The waiter with this number, but for its highest bit, that wants a share or not.
-    pub(crate) const fn wanting(number: u64, share: bool) -> Self {
-        let number = number & !READS;
-        Self(if share { number | READS } else { number })
+    /// The waiter with this number, but for its two highest bits, which say what it wants.
+    pub(crate) const fn wanting(number: u64, what: Wanted) -> Self {
+        let what = match what {
+            Wanted::Name => 0,
+            Wanted::Permit => PERMITS,
+            Wanted::Share => READS,
+        };
+        Self(number & !(READS | PERMITS) | what)
     }
 
     /// The number.
@@ -42,10 +46,16 @@ impl Waiter {
     pub const fn reads(self) -> bool {
         self.0 & READS != 0
     }
+
+    /// Whether it wants a permit: as many of these as there are permits left are next at the same time.
+    const fn wants_permit(self) -> bool {
+        self.0 & (READS | PERMITS) == PERMITS
+    }
 }
 
-/// The highest bit, so that it shows in the first of a waiter's digits: 8 or more.
+/// The highest bits, so that they show in the first of a waiter's digits: 8 or more, and 4 to 7.
 const READS: u64 = 1 << 63;
+const PERMITS: u64 = 1 << 62;
 
 /// Sixteen hexadecimal digits, as it stands on the nodes.
 impl fmt::Display for Waiter {
@@ -181,8 +191,15 @@ impl Queue {
         self.living(now).next().is_none()
     }
 
-    /// Where `place` stands, of which `proposal` is the smallest ticket that a newcomer wants.
-    pub(crate) fn position(&self, now: Instant, place: Place, proposal: u64) -> Position {
+    /// Where `place` stands, of which `proposal` is the smallest ticket that a newcomer wants. To one that wants one of so many
+    /// `permits`, each that wants anything else counts for all of these: it needs that nobody has one.
+    pub(crate) fn position(
+        &self,
+        now: Instant,
+        place: Place,
+        proposal: u64,
+        permits: Option<PermitCount>,
+    ) -> Position {
         let own = |entry: &Entry| entry.waiter == place.waiter;
         let before = self.living(now).find(|entry| own(entry));
         let largest = self.living(now).map(|entry| entry.ticket).max();
@@ -198,9 +215,13 @@ impl Queue {
             })
         };
         let first = others().min_by_key(|entry| (entry.ticket, entry.waiter));
+        let counts_for = |entry: &Entry| match permits {
+            Some(of) if !entry.waiter.wants_permit() => u32::from(of.get()),
+            _ => 1,
+        };
         Position {
             ticket,
-            ahead: u32::try_from(others().count()).unwrap_or(u32::MAX),
+            ahead: others().map(counts_for).sum(),
             first_left: first.map(|first| first.ends.saturating_since(now)),
         }
     }
@@ -255,7 +276,7 @@ mod tests {
 
     /// Puts somebody in, and tells its ticket and how many come before it.
     fn enter(queue: &mut Queue, now: Instant, place: Place, proposal: u64) -> (u64, u32) {
-        let position = queue.position(now, place, proposal);
+        let position = queue.position(now, place, proposal, None);
         *queue = queue.with(now, place.waiter, position.ticket);
         (position.ticket.get(), position.ahead)
     }
@@ -276,12 +297,12 @@ mod tests {
         let mut queue = Queue::default();
         enter(&mut queue, at(0), place(1, None), 1);
         enter(&mut queue, at(2_000), place(2, None), 1);
-        let position = queue.position(at(2_999), place(2, None), 1);
+        let position = queue.position(at(2_999), place(2, None), 1, None);
         assert_eq!(position.ahead, 1);
         assert_eq!(position.first_left, Some(Duration::from_millis(1)));
-        assert_eq!(queue.position(at(3_000), place(2, None), 1).ahead, 0);
+        assert_eq!(queue.position(at(3_000), place(2, None), 1, None).ahead, 0);
         enter(&mut queue, at(2_999), place(1, None), 1);
-        assert_eq!(queue.position(at(4_999), place(2, None), 1).ahead, 1);
+        assert_eq!(queue.position(at(4_999), place(2, None), 1, None).ahead, 1);
         assert!(!queue.is_over(at(5_998)));
         assert!(queue.is_over(at(5_999)));
     }
@@ -290,7 +311,7 @@ mod tests {
     fn a_clock_that_was_set_back_keeps_no_place() {
         let mut queue = Queue::default();
         enter(&mut queue, at(100_000), place(1, None), 1);
-        assert_eq!(queue.position(at(99_999), place(2, None), 9).ahead, 0);
+        assert_eq!(queue.position(at(99_999), place(2, None), 9, None).ahead, 0);
         assert_eq!(queue.with(at(5), Waiter::new(2), ticket(9)).0.len(), 1);
     }
 
@@ -313,7 +334,7 @@ mod tests {
 
     #[test]
     fn those_who_read_wait_for_those_who_do_not_and_not_for_each_other() {
-        let [one, two] = [1, 2].map(|number| Waiter::wanting(number, true).number());
+        let [one, two] = [1, 2].map(|number| Waiter::wanting(number, Wanted::Share).number());
         let mut queue = Queue::default();
         assert_eq!(enter(&mut queue, at(0), place(one, None), 10), (10, 0));
         assert_eq!(enter(&mut queue, at(0), place(3, None), 0), (11, 1));
@@ -321,7 +342,29 @@ mod tests {
         assert_eq!(enter(&mut queue, at(0), place(4, None), 0), (13, 3));
         queue = queue.without(at(0), Waiter::new(3));
         assert_eq!(enter(&mut queue, at(0), place(two, None), 0), (12, 0));
-        assert!(!Waiter::wanting(u64::MAX, false).reads());
+        assert!(!Waiter::wanting(u64::MAX, Wanted::Name).reads());
+    }
+
+    #[test]
+    fn whoever_wants_a_permit_comes_behind_all_who_want_anything_else() {
+        let waiter = |number, what| Waiter::wanting(number, what).number();
+        let of = PermitCount::new(5);
+        let mut queue = Queue::default();
+        enter(
+            &mut queue,
+            at(0),
+            place(waiter(1, Wanted::Permit), None),
+            10,
+        );
+        enter(&mut queue, at(0), place(waiter(2, Wanted::Permit), None), 0);
+        let third = place(waiter(3, Wanted::Permit), None);
+        let ahead = |queue: &Queue| queue.position(at(0), third, 90, of).ahead;
+        assert_eq!(ahead(&queue), 2);
+        for (number, what) in [(4, Wanted::Name), (5, Wanted::Share)] {
+            enter(&mut queue, at(0), place(waiter(number, what), None), 0);
+        }
+        assert_eq!(ahead(&queue), 2 + 5 + 5);
+        assert!(!Waiter::wanting(u64::MAX, Wanted::Share).wants_permit());
     }
 
     #[test]

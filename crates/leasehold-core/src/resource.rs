@@ -23,6 +23,14 @@ pub struct Resource {
     extent: Extent,
 }
 
+/// What one who waits wants of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Name,
+    Permit,
+    Share,
+}
+
 /// What of a name is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Extent {
@@ -179,6 +187,15 @@ impl Resource {
         match self.extent {
             Extent::Permit(of) => Some(of),
             Extent::Whole | Extent::Several | Extent::Share => None,
+        }
+    }
+
+    /// What one who waits for this wants of the name.
+    pub(crate) const fn wanted(&self) -> Wanted {
+        match self.extent {
+            Extent::Whole | Extent::Several => Wanted::Name,
+            Extent::Share => Wanted::Share,
+            Extent::Permit(_) => Wanted::Permit,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::{
     client::Input,
     queue::{Echo, Event},
     rng::Rng,
-    setting::{Links, Setting},
+    setting::{GHOSTS_NS, Links, Setting},
     time::{MILLISECOND, Moment},
     world::World,
 };
@@ -356,9 +356,11 @@ impl World {
             return;
         }
         let mut at = self.now.max(self.nodes[node].hung_until);
+        let latest = at.after(GHOSTS_NS);
         for parcel in requests {
             if self.network.law.ghosts {
-                at = at.after(self.rng.between(0, 100 * MILLISECOND));
+                let pause_ns = self.rng.between(0, 100 * MILLISECOND);
+                at = at.after(pause_ns).min(latest);
             }
             if at == self.now {
                 self.execute(node, &parcel, met);

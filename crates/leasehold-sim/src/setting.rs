@@ -225,6 +225,10 @@ impl Habits {
     }
 }
 
+/// A node has carried out all that stood in the buffer of a dead connection after so long. It is a queue, and nothing is between
+/// the node and what is first in it.
+pub(crate) const GHOSTS_NS: u64 = SECOND;
+
 impl Setting {
     /// Whether locks are plain: without tokens, queues and a guard, and their nodes keep nothing of their own.
     pub(crate) fn is_plain(&self) -> bool {

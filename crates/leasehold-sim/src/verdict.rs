@@ -103,15 +103,18 @@ impl World {
         }
     }
 
-    /// How many permits are left on the node where most are taken; of anything else, nothing.
+    /// How many permits are left on as many nodes as a win takes; of anything else, nothing. With what others have there in vain,
+    /// or keep too long, nodes are not of one mind.
     fn permits_left(&self, resource: &Resource) -> usize {
         let of = resource.permits().map_or(0, PermitCount::get).into();
         let taken = |node: &Node| node.keys(self.now, &resource.whole()).len();
-        let most = match of {
-            0 => 0,
-            _ => self.nodes.iter().map(taken).max().unwrap_or(0),
-        };
-        usize::saturating_sub(of, most)
+        if of == 0 {
+            return 0;
+        }
+        let mut taken: Vec<_> = self.nodes.iter().map(taken).collect();
+        taken.sort_unstable();
+        let most = taken.get(self.setting.needed() - 1).copied();
+        usize::saturating_sub(of, most.unwrap_or(of))
     }
 
     /// Checks what the engine says about a lease that is held.

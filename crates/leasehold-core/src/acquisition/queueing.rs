@@ -10,6 +10,7 @@ use crate::{
     owner::Seed,
     queue::{LEAVING, Place, Queue, Ticket, Waiter},
     request::{AttemptId, Refusal, Request, Tag},
+    resource::Wanted,
     round::Round,
     time::Instant,
 };
@@ -28,10 +29,10 @@ pub(super) struct Queueing {
 }
 
 impl Queueing {
-    pub(super) fn new(seed: &Seed, reads: bool) -> Self {
+    pub(super) fn new(seed: &Seed, what: Wanted) -> Self {
         Self {
             // From the part of the seed that no owner is made of: all who look at the nodes see it.
-            waiter: Waiter::wanting(seed.jitter(WAITER), reads),
+            waiter: Waiter::wanting(seed.jitter(WAITER), what),
             ticket: None,
             ahead: 0,
             looks: 0,

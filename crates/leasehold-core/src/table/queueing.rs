@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     fence::FencingToken,
+    permit::Permit,
     queue::{Barrier, Place, Queue, Queued, Waiter},
     request::{Refusal, Request, Vote},
     time::Instant,
@@ -24,13 +25,11 @@ pub(super) fn decide_place(
     let none = Queue::default();
     let queue = stored.queue.unwrap_or(&none);
     let proposal = proposal.map_or(0, FencingToken::get);
-    let position = queue.position(now, place, proposal);
+    let permits = request.permit().map(Permit::of);
+    let position = queue.position(now, place, proposal, permits);
     let parts = live(stored.readers, now);
     // As many as there are permits left are next at the same time.
-    let next = match request.permit() {
-        Some(permit) => free(&parts, permit.of()),
-        None => 1,
-    };
+    let next = permits.map_or(1, |of| free(&parts, of));
     let is_next = usize::try_from(position.ahead).is_ok_and(|ahead| ahead < next);
     let by_parts = permits::refused(&parts, now).map(|ruling| ruling.vote);
     let (refusal, barrier, change) = match (ruling.vote, by_parts) {

@@ -77,9 +77,9 @@ impl Order {
             if is_in_the_way(&other.resource, resource) && is_settled && is_later && is_behind {
                 other.overtaken += 1;
             }
-            // While one looks for a slot that is free, others go by at each of them.
-            let slots = other.resource.permits().map_or(0, PermitCount::get);
-            if other.overtaken > most.saturating_mul(u32::from(slots).saturating_add(1)) {
+            // When several permits are left at once, each may go to one that asks while another is on its way.
+            let permits = other.resource.permits().map_or(0, PermitCount::get);
+            if other.overtaken > most.saturating_add(permits.into()) {
                 return Err(Violation {
                     property: Property::Order,
                     what: format!(
@@ -110,10 +110,11 @@ impl Order {
 /// Whether who has the latter keeps another waiting for the former.
 fn is_in_the_way(one: &Resource, other: &Resource) -> bool {
     let both_read = one.is_shared() && other.is_shared();
-    // Nodes do not know what those want who come first: as many as there are permits left go before who waits for anything else.
-    let goes_before = other.permits().is_some() && one != other;
-    !both_read && !goes_before && { one.names() }
-        .any(|name| other.names().any(|other| other == name))
+    // Who says that there are more or fewer permits is refused, and told how many there are: it has no place among the others.
+    let are_other_permits =
+        one.permits().is_some() && other.permits().is_some() && one.permits() != other.permits();
+    let is_the_same = |name| other.names().any(|other| other == name);
+    !both_read && !are_other_permits && one.names().any(is_the_same)
 }
 
 impl Standing {
@@ -203,7 +204,7 @@ mod tests {
     fn nobody_is_overtaken_for_whom_a_permit_is_left() {
         let of = PermitCount::new(3).expect("in range");
         let permit = Resource::permit("r", of).expect("a name");
-        let overtaken = |left| {
+        let overtaken = |times, left| {
             let mut order = Order::default();
             for (client, ticket) in [(0, 5), (1, 6)] {
                 let mut shows = shows(0, Some(ticket));
@@ -213,9 +214,28 @@ mod tests {
                 order.sent(client, at(0), &shows);
             }
             let (op, law) = (OperationId::new(0), (0, MILLISECOND));
-            order.acquired(2, op, &permit, (at(9), left), law).is_err()
+            let mut wins = || order.acquired(2, op, &permit, (at(9), left), law).is_err();
+            (0..times).any(|_| wins())
         };
-        assert_eq!([0, 1, 2].map(overtaken), [true, true, false]);
+        // Once for each of the permits is not too often.
+        assert_eq!([0, 1, 2].map(|left| overtaken(3, left)), [false; 3]);
+        assert_eq!(
+            [0, 1, 2].map(|left| overtaken(4, left)),
+            [true, true, false]
+        );
+    }
+
+    #[test]
+    fn whoever_says_that_there_are_more_permits_has_no_place_among_the_others() {
+        let [two, three] = [2, 3].map(|of| {
+            let of = PermitCount::new(of).expect("in range");
+            Resource::permit("r", of).expect("a name")
+        });
+        assert!(is_in_the_way(&two, &two) && !is_in_the_way(&two, &three));
+        let (whole, share) = (resource(), Resource::shared("r").expect("a name"));
+        for other in [&whole, &share] {
+            assert!(is_in_the_way(other, &two) && is_in_the_way(&two, other));
+        }
     }
 
     #[test]

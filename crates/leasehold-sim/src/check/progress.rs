@@ -2,7 +2,7 @@
 
 use super::{Property, Violation, seconds};
 use crate::{
-    setting::Setting,
+    setting::{GHOSTS_NS, Setting},
     time::{Moment, SECOND},
 };
 use leasehold_core::OperationId;
@@ -29,7 +29,8 @@ impl Progress {
         // Keys of processes that died, and of others, live for a TTL; a clock that was stepped back adds
         // its steps. Then somebody's next try must succeed.
         let longest_ns = setting.longest_life_ns() + 4 * setting.clocks.step_ns;
-        let stuck_ns = setting.links.tail_ns + setting.links.detect_ns;
+        let ghosts_ns = if setting.links.ghosts { GHOSTS_NS } else { 0 };
+        let stuck_ns = setting.links.tail_ns + setting.links.detect_ns + ghosts_ns;
         // A node that forgot something may be looked at only when somebody wants to lock again. Those who wait
         // for it look again after a second at most.
         let waits_ns = match setting.quarantine_ns() {

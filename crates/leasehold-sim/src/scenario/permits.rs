@@ -94,10 +94,6 @@ const fn control(
 fn permits(setting: &mut Setting, rng: &mut Rng) {
     fair::fair(setting, rng);
     mix(setting, rng);
-    // While some have permits and some are left, who wants anything else waits for as long as others come for these.
-    if setting.habits.permits < EVERYBODY || setting.habits.misled > 0 {
-        setting.waits.longest_ns = None;
-    }
 }
 
 /// Few permits or many, and seldom something else of the same name.
@@ -140,8 +136,7 @@ fn troubled(setting: &mut Setting, rng: &mut Rng) {
     setting.habits.hands_over = rng.pick(&[0, 200_000]);
     setting.habits.detaches = rng.pick(&[0, 0, 200_000]);
     setting.waits.lost = rng.pick(&[0, 100_000, 1_000_000]);
-    // No node is taken by another program: those who want permits, shares and the name would divide the two that are left
-    // for longer than is allowed.
+    setting.foreign_type = rng.chance(200_000);
     for (kind, least_ns) in [
         (Kind::Crash, SECOND / 2),
         (Kind::Break, SECOND / 4),

@@ -304,10 +304,6 @@ async fn in_order<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
         let one = of(slot, 2, by, peer.acquire(by, LONG));
         peer.expect_granted(one, FREE).await;
     }
-    let wants = |peer: &Peer<L>, number: u8, slot| {
-        let by = format!("w{number}");
-        in_queue(of(slot, 2, &by, peer.acquire(&by, LONG)), u64::from(number))
-    };
     let behind = "who comes later is behind those who wait";
     for number in 0..4 {
         let request = wants(&peer, number, 0);
@@ -334,10 +330,40 @@ async fn in_order<L: Link, F: FnMut() -> L>(suite: &mut Suite<F>) {
     let Vote::Granted { .. } = peer.ask(request).await else {
         panic!("{}: {one}", peer.case);
     };
-    for (slot, by) in [(0, "w1"), (1, "w0")] {
-        let released = of(slot, 2, by, peer.release(by));
+    let released = of(0, 2, "w1", peer.release("w1"));
+    peer.expect_granted(released, RELEASED).await;
+    behind_whoever_wants_the_name(&mut peer).await;
+    let released = of(1, 2, "w0", peer.release("w0"));
+    peer.expect_granted(released, RELEASED).await;
+}
+
+/// Two wait for a permit, of which one is left, and somebody comes who wants the name itself.
+async fn behind_whoever_wants_the_name<L: Link>(peer: &mut Peer<L>) {
+    let writes = in_queue(peer.acquire("n", LONG), 7);
+    let last = "who wants the name waits for all who came before";
+    peer.expect_queued(writes, (2, Barrier::Key), last).await;
+    let first = "who waits for the name counts for all permits to those behind it";
+    let request = wants(peer, 8, 0);
+    peer.expect_queued(request, (4, Barrier::Key), first).await;
+    for waiter in [2, 3] {
+        let request = wants(peer, waiter, 0);
+        let Vote::Granted { .. } = peer.ask(request).await else {
+            panic!("{}: {first}", peer.case);
+        };
+        let by = format!("w{waiter}");
+        let released = of(0, 2, &by, peer.release(&by));
         peer.expect_granted(released, RELEASED).await;
     }
+    let request = wants(peer, 8, 0);
+    peer.expect_queued(request, (2, Barrier::Key), first).await;
+}
+
+/// Somebody who waits in the queue for the permit in this slot of two.
+fn wants<L: Link>(peer: &Peer<L>, number: u8, slot: u16) -> Request {
+    let by = format!("w{number}");
+    let request = of(slot, 2, &by, peer.acquire(&by, LONG));
+    // The second highest bit says that it waits for a permit.
+    in_queue(request, 1 << 62 | u64::from(number))
 }
 
 impl<L: Link> Peer<L> {

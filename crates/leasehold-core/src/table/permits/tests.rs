@@ -82,11 +82,18 @@ impl Actor {
     fn in_queue(&self, waiter: u64) -> Request {
         let mut request = self.counted(1);
         if let Request::Acquire { place, .. } = &mut request {
-            let waiter = Waiter::new(waiter);
+            let waiter = Waiter::wanting(waiter, self.resource.wanted());
             let ticket = None;
             *place = Some(Place { waiter, ticket });
         }
         request
+    }
+
+    fn leave(&self, waiter: u64) -> Request {
+        Request::Leave {
+            resource: self.resource.clone(),
+            waiter: Waiter::wanting(waiter, self.resource.wanted()),
+        }
     }
 
     fn repair(&self, proposal: Option<u64>) -> Request {

@@ -233,7 +233,7 @@ fn several_names_are_not_had_while_one_is_read() {
     assert_eq!(refused(&table.apply(at(1_000), &read("c"))).0, Some(1_000));
 }
 
-fn in_queue(request: Request, waiter: u64, reads: bool) -> Request {
+fn in_queue(request: Request, waiter: u64) -> Request {
     let Request::Acquire {
         resource,
         owner,
@@ -244,14 +244,14 @@ fn in_queue(request: Request, waiter: u64, reads: bool) -> Request {
         unreachable!("it is one");
     };
     Request::Acquire {
+        place: Some(Place {
+            waiter: Waiter::wanting(waiter, resource.wanted()),
+            ticket: None,
+        }),
         resource,
         owner,
         ttl,
         proposal: FencingToken::new(1),
-        place: Some(Place {
-            waiter: Waiter::wanting(waiter, reads),
-            ticket: None,
-        }),
     }
 }
 
@@ -270,24 +270,20 @@ fn queued(vote: &Vote) -> (u32, Barrier) {
 #[test]
 fn neither_who_writes_nor_who_reads_is_passed_by_for_ever() {
     let mut table = Table::new();
-    let mut ask = |millis, request: Request, waiter, reads| {
-        table.apply(at(millis), &in_queue(request, waiter, reads))
-    };
-    assert!(ask(0, read("a"), 1, true).is_granted());
-    assert_eq!(queued(&ask(10, write("w"), 2, false)), (0, Barrier::Key));
+    let mut ask =
+        |millis, request: Request, waiter| table.apply(at(millis), &in_queue(request, waiter));
+    assert!(ask(0, read("a"), 1).is_granted());
+    assert_eq!(queued(&ask(10, write("w"), 2)), (0, Barrier::Key));
     // A reader behind a waiting writer waits, although others read.
-    assert_eq!(queued(&ask(20, read("b"), 3, true)), (1, Barrier::Key));
-    assert_eq!(queued(&ask(20, read("c"), 4, true)), (1, Barrier::Key));
-    assert_eq!(queued(&ask(30, write("x"), 5, false)), (3, Barrier::Key));
-    assert_eq!(queued(&ask(1_000, read("b"), 3, true)), (1, Barrier::Queue));
-    assert!(ask(1_000, write("w"), 2, false).is_granted());
-    assert_eq!(queued(&ask(1_500, write("x"), 5, false)), (2, Barrier::Key));
+    assert_eq!(queued(&ask(20, read("b"), 3)), (1, Barrier::Key));
+    assert_eq!(queued(&ask(20, read("c"), 4)), (1, Barrier::Key));
+    assert_eq!(queued(&ask(30, write("x"), 5)), (3, Barrier::Key));
+    assert_eq!(queued(&ask(1_000, read("b"), 3)), (1, Barrier::Queue));
+    assert!(ask(1_000, write("w"), 2).is_granted());
+    assert_eq!(queued(&ask(1_500, write("x"), 5)), (2, Barrier::Key));
     // Those that waited read together, before the next who writes.
-    assert_eq!(
-        queued(&ask(2_000, write("x"), 5, false)),
-        (2, Barrier::Queue)
-    );
-    assert!(ask(2_000, read("c"), 4, true).is_granted());
-    assert!(ask(2_001, read("b"), 3, true).is_granted());
-    assert_eq!(queued(&ask(2_002, write("x"), 5, false)), (0, Barrier::Key));
+    assert_eq!(queued(&ask(2_000, write("x"), 5)), (2, Barrier::Queue));
+    assert!(ask(2_000, read("c"), 4).is_granted());
+    assert!(ask(2_001, read("b"), 3).is_granted());
+    assert_eq!(queued(&ask(2_002, write("x"), 5)), (0, Barrier::Key));
 }

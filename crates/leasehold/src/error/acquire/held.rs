@@ -34,7 +34,8 @@ pub struct Held {
     /// The nodes that granted, before the others made it pointless; it was given back there.
     pub granted_on: Vec<NodeName>,
     /// How many who wait for it come first, as far as the nodes that refused know; none if the lock is not fair. A waiter that
-    /// tries once is told how many would come before it if it waited. A node keeps 128 places; 255 stands for more.
+    /// tries once is told how many would come before it if it waited. A node keeps 128 places; 255 stands for more. To one that wants a
+    /// permit, each that wants anything else counts for as many as there are permits.
     pub ahead: Option<u8>,
     /// Which permits are taken, as the node says that knows of most. None unless a [permit](crate::Semaphore) was wanted and others have
     /// permits.

@@ -1,4 +1,4 @@
-local refused = line_up(holder, free, false, now, us, 1)
+local refused = line_up(holder, free, false, now, us, 1, 1)
 if refused then
   return refused
 end

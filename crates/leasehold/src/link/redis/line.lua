@@ -1,9 +1,10 @@
 -- Of a fair lock, or of a part. KEYS[3] the queue, ARGV[10] who asks, ARGV[11] its ticket or nothing. Whether it is refused: if
--- it would be without a queue, or since others come first; `at_once` of them are next at the same time. `read` is whether there is a key
+-- it would be without a queue, or since others come first; `at_once` are next at the same time. To one that wants one of so many
+-- `permits`, each that wants anything else counts for all of these; 1 for everything else. `read` is whether there is a key
 -- although it is free, and `told` is what is told of permits by it.
 -- A refusal tells two things more, {0, holder, PTTL, time, ticket, how many come before}; and there is another one,
 -- {2, ms, time, ticket, how many come before}: there is no key, but others come first, the first of them for so many ms.
-local function line_up(holder, free, read, now, us, at_once, told)
+local function line_up(holder, free, read, now, us, permits, at_once, told)
   local queue, ticket, before = waiting(KEYS[3], ARGV[10], now)
   ticket = tonumber(ARGV[11]) or ticket
   if not ticket then
@@ -17,7 +18,7 @@ local function line_up(holder, free, read, now, us, at_once, told)
   local ahead, first = 0, nil
   for _, place in ipairs(queue) do
     if comes_before(place, ticket, ARGV[10]) and not (reads(ARGV[10]) and reads(place.who)) then
-      ahead = ahead + 1
+      ahead = ahead + (wants_permit(place.who) and 1 or permits)
       if not first or comes_before(place, first.ticket, first.who) then
         first = place
       end

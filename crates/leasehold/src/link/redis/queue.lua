@@ -41,3 +41,8 @@ end
 local function reads(who)
   return string.byte(who) > 55
 end
+-- Whether it wants a permit: as many of these as there are permits left are next at the same time.
+local function wants_permit(who)
+  local first = string.byte(who)
+  return first > 51 and first < 56
+end

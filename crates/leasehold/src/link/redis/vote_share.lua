@@ -55,7 +55,8 @@ if last and (of or wanted) then
 end
 if ARGV[10] ~= '' then
   -- As many as there are permits left are next at the same time.
-  local refused = line_up(holder, free, last, now, us, (wanted or 1) - #parts, told)
+  local permits = wanted or 1
+  local refused = line_up(holder, free, last, now, us, permits, permits - #parts, told)
   if refused then
     return refused
   end

@@ -6,8 +6,8 @@ use leasehold_core::{
 };
 use std::time::Duration;
 
-/// The numbers of those who wait. The highest bit is of those who want a share.
-pub(crate) const WAITERS: [u64; 4] = [0, 1, 1 << 63, 1 << 63 | 1];
+/// The numbers of those who wait. The highest bit is of those who want a share, the next of those who want a permit.
+pub(crate) const WAITERS: [u64; 6] = [0, 1, 1 << 63, 1 << 63 | 1, 1 << 62, 1 << 62 | 1];
 
 /// The owners but for those of permits.
 pub(crate) const OWNERS: [&str; 3] = ["a", "b", "c"];

@@ -82,6 +82,26 @@ fn where_all_permits_are_left_who_comes_behind_more_than_there_are_waits_for_the
 }
 
 #[test]
+fn who_waits_for_anything_else_is_not_passed_by_although_permits_are_left() {
+    let mut node = Node::default();
+    node.grants(&permit(0, 3, 1).in_queue(100));
+    let one = taken(3, &[(0, 1_000)]);
+    for other in [writer("w"), reader("r")] {
+        node.grants(&permit(1, 3, 2).in_queue(2));
+        let (ahead, barrier, _) = queued(&mut node, &other.in_queue(3));
+        assert_eq!((ahead, barrier), (0, Barrier::Key));
+        // As many come before it as there are permits, so that whoever asks knows that none of those left is for it.
+        node.grants(&permit(1, 3, 2).release(None));
+        let (ahead, barrier, told) = queued(&mut node, &permit(2, 3, 4).in_queue(4));
+        assert_eq!((ahead, barrier), (3, Barrier::Key));
+        assert_eq!(told, one);
+        node.grants(&other.leave(3));
+        node.grants(&permit(2, 3, 4).in_queue(4));
+        node.grants(&permit(2, 3, 4).release(None));
+    }
+}
+
+#[test]
 fn who_is_not_next_is_not_counted() {
     let mut node = Node::default();
     node.grants(&permit(0, 2, 1).acquire());
