@@ -18,13 +18,13 @@ impl Acquisition {
     pub(super) fn lost(&mut self, now: Instant, attempt: Box<Attempt>, round: Round) -> Progress {
         let started = round.started();
         let announces = self.learn_place(&round);
-        if let Some(theirs) = self.other_permits(&round, self.quorum.spare()) {
+        if let Some(theirs) = self.other_permits(&round).cloned() {
             return Progress {
                 abandoned: Some(attempt.queueing(None)),
                 ..self.end(now, Cause::OtherPermits(theirs), Ended::Misuse)
             };
         }
-        if self.has_another_slot(now, &round, self.quorum.spare()) {
+        if self.has_another_slot(now, &round, round.tally().unknown().len()) {
             self.go_on(now, round, Ask::All);
             return Progress {
                 abandoned: Some(attempt.queueing(None)),

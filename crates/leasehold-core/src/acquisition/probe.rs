@@ -60,7 +60,7 @@ impl Acquisition {
             "it was asked alone, and it refused"
         );
         self.learn_place(&round);
-        let are_others = self.other_permits(&round, 0).is_some();
+        let are_others = self.told_others(&round).next().is_some();
         if self.has_another_slot(now, &round, 0) {
             self.go_on(now, round, Ask::OneFirst);
             return Progress::default();

@@ -157,24 +157,23 @@ impl Acquisition {
     }
 
     /// An attempt has failed. Says whether another slot is free, which is asked for without a pause: that is the same try, since
-    /// it has not looked at all slots yet. What decided must be that more than `spare` nodes have refused: of nodes that are silent
-    /// no other slot can be had either.
-    pub(super) fn has_another_slot(&mut self, now: Instant, round: &Round, spare: usize) -> bool {
-        let (nodes, takes_over) = (self.quorum.spare(), self.takes_over());
+    /// it has not looked at all slots yet. Where more nodes are `silent` than can be spared, no other slot can be had either.
+    pub(super) fn has_another_slot(&mut self, now: Instant, round: &Round, silent: usize) -> bool {
+        let (spare, takes_over) = (self.quorum.spare(), self.takes_over());
         let Some(search) = &mut self.search else {
             return false;
         };
         for (node, refusal) in round.refusals() {
             search.learn(now, *node, refusal);
         }
-        let are_enough = round.refusals().len() > spare;
+        let are_enough = silent <= spare;
         search.left = search.slot.take();
         // Where a queue is in the way, another slot is of no use.
         let is_next = |(_, refusal): &(NodeId, Refusal)| refusal.is_next_permit();
         let was_told = !search.seen.is_empty() && round.refusals().iter().all(is_next);
         let can_move = |slot: u16| {
             let is_other = Some(slot) != search.left && !search.here.contains(slot);
-            is_other && search.is_free(now, slot, nodes)
+            is_other && search.is_free(now, slot, spare)
         };
         let is_free = search.of.slots().any(can_move);
         let can_go_on = are_enough && was_told && is_free && !takes_over;
@@ -192,15 +191,26 @@ impl Acquisition {
         self.search.as_ref().is_some_and(|search| search.moves_on)
     }
 
-    /// The permits that others have, if more than `spare` nodes told that these are not as many as ours: one of us is wrong.
-    pub(super) fn other_permits(&self, round: &Round, spare: usize) -> Option<TakenPermits> {
-        let of = self.search.as_ref()?.of;
-        let others = round.refusals().iter().filter_map(|(_, refusal)| {
-            let taken = refusal.permits.as_deref();
-            taken.filter(|taken| taken.of != of)
-        });
-        let is_certain = others.clone().count() > spare;
-        others.clone().next().filter(|_| is_certain).cloned()
+    /// The permits that others have, if nodes told that these are not as many as ours, and that is why the vote is lost: one of us
+    /// is wrong. That takes more nodes than can be spared, of which some may be silent if none has granted.
+    pub(super) fn other_permits<'a>(&self, round: &'a Round) -> Option<&'a TakenPermits> {
+        let spare = self.quorum.spare();
+        let first = self.told_others(round).next()?;
+        let told = self.told_others(round).count();
+        let (granted, unknown) = (round.tally().granted(), round.tally().unknown());
+        let silent = if granted.is_empty() { unknown.len() } else { 0 };
+        (silent <= spare && told.saturating_add(silent) > spare).then_some(first)
+    }
+
+    /// What nodes told of permits that are not as many as ours.
+    pub(super) fn told_others<'a>(
+        &self,
+        round: &'a Round,
+    ) -> impl Iterator<Item = &'a TakenPermits> {
+        let of = self.search.as_ref().map(|search| search.of);
+        let told = round.refusals().iter();
+        let told = told.filter_map(|(_, refusal)| refusal.permits.as_deref());
+        told.filter(move |taken| of.is_some_and(|of| taken.of != of))
     }
 }
 

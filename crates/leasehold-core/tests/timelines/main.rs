@@ -66,6 +66,7 @@ stories! {
     a_disagreement_is_waited_for_behind_a_node_that_is_down
     a_disagreement_of_too_few_is_not_waited_for_for_ever
     a_failed_extension_counts_nodes_and_changes_nothing
+    a_free_slot_is_asked_for_although_a_node_is_down
     a_grant_that_tells_no_counter_is_no_vote_for_a_token
     a_hold_may_be_shorter_than_the_ttl
     a_holder_that_reports_no_progress_loses_the_lease
@@ -196,9 +197,11 @@ stories! {
     one_node_is_its_own_quorum
     one_node_that_abstains_costs_nothing
     one_node_that_disagrees_costs_its_vote_only
+    one_node_with_permits_of_another_number_is_no_reason_although_another_is_down
     one_node_with_permits_of_another_number_is_outvoted
     one_nodes_word_is_not_waited_for_alone
     permits_have_tokens_and_the_first_votes_counters_are_raised
+    permits_of_another_number_are_refused_although_a_node_is_down
     permits_of_another_number_are_refused_at_once
     releases_for_which_a_link_has_no_room_leave_as_it_answers
     steps_within_the_margin_that_exceed_it_together_cut_the_lease
