@@ -91,9 +91,11 @@ pub(crate) struct OnceFlags {
 #[derive(Debug, Args)]
 pub(crate) struct WaitFlags {
     /// Wait at most this long for the lock, or for one try if that takes longer, then exit with 124 [default: no limit]
+    // The other names are those of flock(1).
     #[arg(
         short,
         long,
+        alias = "timeout",
         value_name = "DURATION",
         conflicts_with = "no_wait",
         value_parser = values::wait,
@@ -101,7 +103,7 @@ pub(crate) struct WaitFlags {
     pub(crate) wait: Option<Duration>,
 
     /// Try once; if the lock is held elsewhere, exit with 121
-    #[arg(short, long)]
+    #[arg(short, long, aliases = ["nb", "nonblock"])]
     pub(crate) no_wait: bool,
 
     /// Exit with this code, instead of 121 or 124, if the lock is held elsewhere

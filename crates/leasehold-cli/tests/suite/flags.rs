@@ -10,11 +10,15 @@ fn the_exit_code_for_a_held_lock_can_be_chosen() {
     let script = "echo up; exec sleep 30";
     let mut holder = user.run(&["run", "demo", "--", "sh", "-c", script]).start();
     assert_eq!(holder.line(), "up");
-    let codes: [(&[&str], i32); 4] = [
+    let codes: [(&[&str], i32); 7] = [
         (&["-n"], 121),
         (&["-n", "-E", "0"], 0),
         (&["--no-wait", "--conflict-exit-code", "77"], 77),
         (&["-w", "100ms", "-E", "1"], 1),
+        // As flock calls them.
+        (&["--nb"], 121),
+        (&["--nonblock"], 121),
+        (&["--timeout", "100ms"], 124),
     ];
     for (flags, code) in codes {
         let words = [&["run"], flags, &["demo", "--", "echo", "never"]].concat();

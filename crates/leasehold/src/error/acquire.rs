@@ -228,7 +228,8 @@ impl AcquireError {
                 }
                 write_effort(out, held.attempts, held.waited)?;
             }
-            Self::AlreadyDone(held) => held.write_done(out)?,
+            // That is certain, whatever some nodes did not say.
+            Self::AlreadyDone(held) => return held.write_done(out),
             Self::Unreachable(unreachable) => {
                 unreachable.write_facts(out)?;
                 write_effort(out, unreachable.attempts, unreachable.waited)?;
@@ -444,6 +445,15 @@ mod tests {
         ] {
             assert_eq!(self::told(facts(nodes, held, kept, ahead)), text);
         }
+    }
+
+    #[test]
+    fn a_node_that_is_down_is_no_part_of_what_is_told_of_work_that_is_done() {
+        let mut done = facts(3, 2, 0, None);
+        done.faults = vec![NodeFault::down(NodeName::new("n2"), "connection refused")];
+        let error = AcquireError::AlreadyDone(Box::new(done));
+        assert_eq!(error.to_string(), "lock \"r\": done in this period");
+        assert_eq!(error.faults().len(), 1);
     }
 
     #[test]
