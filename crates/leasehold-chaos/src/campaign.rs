@@ -153,7 +153,7 @@ fn weight(scenario: &Scenario) -> u32 {
     if scenario.grouped {
         return WEIGHT_OF_GROUPS;
     }
-    u32::try_from(scenario.strikes.len().div_ceil(2)).unwrap_or(1)
+    u32::try_from(scenario.strikes.len().div_ceil(2).max(1)).unwrap_or(1)
 }
 
 /// Sentinels take seconds to replace a master, and the guard some more.

@@ -68,12 +68,33 @@ pub(crate) struct Findings {
     /// How many writes the store accepted, and how many it refused.
     pub(crate) writes: (usize, usize),
     pub(crate) stale_writes: Vec<StaleWrite>,
+    /// From when until when nobody acquired anything, for [so long](STANDSTILL) or longer.
+    pub(crate) standstills: Vec<(Moment, Moment)>,
 }
 
 impl Findings {
     /// Whether anything was found that a lock, its tokens and a store that is shown them must not let happen.
     pub(crate) const fn is_clean(&self) -> bool {
         self.overlaps.is_empty() && self.regressions.is_empty() && self.stale_writes.is_empty()
+    }
+
+    /// Looks for times between these two in which nobody acquired anything. What lasts for longer counts as often as
+    /// it is so long.
+    pub(crate) fn stand_still(&mut self, begun: Moment, ended: Moment) {
+        let mut moments: Vec<Moment> = { self.claims.values().flatten() }
+            .map(|claim| claim.from)
+            .chain([ended])
+            .collect();
+        moments.sort_unstable();
+        let mut last = begun;
+        for moment in moments {
+            while moment.since(last) >= STANDSTILL {
+                let until = last.plus(STANDSTILL);
+                self.standstills.push((last, until));
+                last = until;
+            }
+            last = last.max(moment);
+        }
     }
 
     /// Whether somebody claimed anything at this moment.
@@ -236,6 +257,9 @@ fn claims(journal: &Journal, horizon: Moment) -> Vec<(String, Claim)> {
     }
     claims
 }
+
+/// Nobody acquires anything for so long: ten times the TTL.
+const STANDSTILL: Duration = Duration::from_secs(3);
 
 #[cfg(test)]
 mod tests;

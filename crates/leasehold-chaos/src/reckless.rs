@@ -3,6 +3,8 @@
 //! A plain Redlock on blocking connections, right but for what it [misses](Missing). If the nemesis gets
 //! no two of these to hold together, it would not have found the defence missing in the library either.
 
+mod one_by_one;
+
 use crate::{
     checker::{counted_place, read_place},
     client::{Orders, RESOURCES, hold_time},
@@ -38,7 +40,10 @@ pub(crate) fn run(
         client.ask(&["DEL", a, b, c]);
     }
     loop {
-        client.attempt()?;
+        match missing {
+            Missing::OneStep => client.one_by_one()?,
+            _ => client.attempt()?,
+        }
     }
 }
 
@@ -75,11 +80,7 @@ impl Reckless {
             Wish::Share => self.ask(&["EVAL", READ_WITH_OTHERS, "1", resource, &owner, &millis]),
             Wish::Permit => self.ask(&["EVAL", COUNT_PERMITS, "1", resource, &owner, &millis]),
         };
-        let granted = votes
-            .iter()
-            .flatten()
-            .filter(|vote| vote.text() == Some("OK"));
-        let is_quorum = granted.count() > self.nodes.len() / 2;
+        let is_quorum = self.is_quorum(&votes);
         let counted_from = match self.missing {
             Missing::SendTime => Moment::now(),
             _ => started,
@@ -100,6 +101,12 @@ impl Reckless {
                 .time(&(Duration::from_millis(1)..Duration::from_millis(20))),
         );
         Ok(())
+    }
+
+    /// Whether a quorum has done what it was asked for.
+    fn is_quorum(&self, votes: &[Option<Reply>]) -> bool {
+        let granted = votes.iter().flatten();
+        granted.filter(|vote| vote.text() == Some("OK")).count() > self.nodes.len() / 2
     }
 
     /// What it wants this time.

@@ -86,6 +86,9 @@ pub(crate) fn list() -> String {
                 "a control: tokens out of order must be found".to_owned()
             }
             Law::Control(Harm::StaleWrites) => "a control: stale writes must be found".to_owned(),
+            Law::Control(Harm::Standstill) => {
+                "a control: it must be found that nobody acquires anything".to_owned()
+            }
         };
         // Writing to a text cannot fail.
         let _ = writeln!(text, "{name:<20} {about}\n{:<20} {law}", "");
@@ -124,6 +127,14 @@ pub(crate) fn story(outcome: &Outcome, folder: &Path) -> String {
         let _ = writeln!(
             text,
             "  {resource}: written\n    by {earlier:?}\n    after {later:?}"
+        );
+    }
+    for (from, until) in outcome.findings.standstills.iter().take(STORIES) {
+        let time = millis(until.since(*from));
+        let _ = writeln!(
+            text,
+            "  nobody acquired anything for {time:.0} ms, from {} on",
+            from.nanos()
         );
     }
     let _ = writeln!(text, "  journals: {}", folder.display());

@@ -46,6 +46,8 @@ pub(crate) enum Harm {
     Disorder,
     /// What a later holder wrote is overwritten by an earlier one.
     StaleWrites,
+    /// Everybody waits for somebody else, and nobody acquires anything.
+    Standstill,
 }
 
 /// What stands between clients and nodes.
@@ -98,6 +100,8 @@ pub(crate) enum Missing {
     FreshOwner,
     /// Asks for one of two names, and holds both (Argument S3).
     SecondName,
+    /// Locks two names one after the other, and keeps the first while it waits for the second (Argument S3).
+    OneStep,
     /// Reads under a key that ends for all readers at once, as the last that came has it (Argument S7).
     OwnEnd,
     /// Takes one of two permits wherever fewer than two are taken, without a slot of its own (Argument S1).
@@ -169,7 +173,7 @@ impl Strike {
 }
 
 impl Kind {
-    pub(crate) const ALL: [(&'static str, Self); 16] = [
+    pub(crate) const ALL: [(&'static str, Self); 17] = [
         ("careful", Self::Careful),
         ("trusting", Self::Trusting),
         ("unguarded", Self::Unguarded),
@@ -184,6 +188,7 @@ impl Kind {
         ("without-send-time", Self::Reckless(Missing::SendTime)),
         ("without-fresh-owner", Self::Reckless(Missing::FreshOwner)),
         ("without-second-name", Self::Reckless(Missing::SecondName)),
+        ("without-one-step", Self::Reckless(Missing::OneStep)),
         ("without-own-end", Self::Reckless(Missing::OwnEnd)),
         ("without-slot", Self::Reckless(Missing::Slot)),
     ];
@@ -237,15 +242,20 @@ impl Scenario {
         matches!(self.law, Law::Control(_))
     }
 
-    /// How long it must run at least to prove anything: sentinels take their time.
+    /// How long it must run at least to prove anything: sentinels take their time, and nobody is in a hurry who waits for
+    /// ever.
     pub(crate) const fn least(&self) -> Duration {
-        Duration::from_secs(if self.grouped { 30 } else { 1 })
+        Duration::from_secs(match self.law {
+            _ if self.grouped => 30,
+            Law::Control(Harm::Standstill) => 5,
+            _ => 1,
+        })
     }
 
-    /// Whether it must be seen that the store refused something.
-    pub(crate) fn must_refuse(&self) -> bool {
+    /// Whether one of its controls does this harm, so that it must be seen that it does not.
+    pub(crate) fn has_control(&self, harm: Harm) -> bool {
         let mut controls = self.controls().iter().filter_map(|name| Self::find(name));
-        controls.any(|control| control.law == Law::Control(Harm::StaleWrites))
+        controls.any(|control| control.law == Law::Control(harm))
     }
 }
 
@@ -262,7 +272,10 @@ mod tests {
                 assert!(control.is_control());
                 assert!(!matches!(scenario.clients, Kind::Reckless(_)));
             }
-            assert!(!scenario.strikes.is_empty() && !scenario.about.is_empty());
+            // Those who wait for each other need no help.
+            let stands_still = scenario.law == Law::Control(Harm::Standstill);
+            assert_eq!(scenario.strikes.is_empty(), stands_still);
+            assert!(!scenario.about.is_empty());
         }
     }
 

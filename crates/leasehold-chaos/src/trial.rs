@@ -125,6 +125,7 @@ fn play(
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let scenario = outcome.scenario;
     let site = Site::start(scenario, binary, seed, folder)?;
+    let begun = Moment::now();
     thread::scope(|scope| {
         let _ring = RingOnDrop(&site.bell);
         for &strike in scenario.strikes {
@@ -134,17 +135,19 @@ fn play(
         while Moment::now() < end && !is_interrupted() && site.chronicle.failure().is_none() {
             let _ = site.bell.rest(GLANCE.min(end.since(Moment::now())));
             if let Law::Control(harm) = scenario.law
-                && has_shown_enough(&site, harm, folder)?
+                && has_shown_enough(&site, begun, harm, folder)?
             {
                 break;
             }
         }
         Ok::<(), String>(())
     })?;
+    let ended = Moment::now();
     site.kill_clients();
     // A failed run tells the overlaps that it found as well: they may have the same cause.
     let journals = chronicle::journals(folder, &site.chronicle)?;
     outcome.findings = checker::check_with(&journals, &site.writes()?, Moment::NEVER);
+    outcome.findings.stand_still(begun, ended);
     outcome.hidden = site.hidden();
     outcome.strikes = count(scenario, &site.chronicle.strikes(), &outcome.findings);
     // What a client says is why it ended, where both are told.
@@ -169,11 +172,12 @@ fn count(scenario: &Scenario, strikes: &[(Strike, Moment)], findings: &Findings)
 }
 
 /// Whether a control has violated often enough that no line which is still to be written can change it.
-fn has_shown_enough(site: &Site, harm: Harm, folder: &Path) -> Result<bool, String> {
+fn has_shown_enough(site: &Site, begun: Moment, harm: Harm, folder: &Path) -> Result<bool, String> {
     let horizon = Moment::now();
     let writes = site.writes()?;
     let journals = chronicle::journals(folder, &site.chronicle)?;
-    let findings = checker::check_with(&journals, &writes, horizon);
+    let mut findings = checker::check_with(&journals, &writes, horizon);
+    findings.stand_still(begun, horizon);
     Ok(count_of(harm, &findings) >= ENOUGH)
 }
 
@@ -182,12 +186,17 @@ const fn count_of(harm: Harm, findings: &Findings) -> usize {
         Harm::Overlaps => findings.overlaps.len(),
         Harm::Disorder => findings.regressions.len(),
         Harm::StaleWrites => findings.stale_writes.len(),
+        Harm::Standstill => findings.standstills.len(),
     }
 }
 
 fn judge(outcome: &Outcome) -> Verdict {
+    let stood_still = !outcome.findings.standstills.is_empty();
     match outcome.scenario.law {
         Law::Lawful { .. } if !outcome.findings.is_clean() => Verdict::Violated,
+        Law::Lawful { .. } if outcome.scenario.has_control(Harm::Standstill) && stood_still => {
+            Verdict::Violated
+        }
         Law::Lawful { .. } => match lacks(outcome) {
             nothing if nothing.is_empty() => Verdict::Safe,
             lacks => Verdict::Nothing(lacks),
@@ -208,7 +217,7 @@ fn lacks(outcome: &Outcome) -> Vec<Lack> {
     let missing = strikes.filter(|struck| struck.while_held == 0);
     let (accepted, refused) = outcome.findings.writes;
     let wrote = outcome.scenario.clients.writes() && accepted == 0;
-    let refuses = outcome.scenario.must_refuse() && refused == 0;
+    let refuses = outcome.scenario.has_control(Harm::StaleWrites) && refused == 0;
     let further = [
         wrote.then_some(Lack::Write),
         refuses.then_some(Lack::Refusal),
@@ -271,6 +280,21 @@ mod tests {
         assert_eq!(judged("kill-clients", TOGETHER), Verdict::Violated);
         assert_eq!(judged("blind-tidying", APART), Verdict::Blind);
         assert_eq!(judged("blind-tidying", TOGETHER), Verdict::Caught);
+    }
+
+    #[test]
+    fn a_standstill_condemns_who_must_go_on_and_acquits_who_must_not() {
+        let judged = |name, ended| {
+            let mut outcome = outcome(name, APART);
+            let seconds = |seconds| Moment::from_nanos(0).plus(Duration::from_secs(seconds));
+            outcome.findings.stand_still(seconds(0), seconds(ended));
+            judge(&outcome)
+        };
+        assert_eq!(judged("several", 2), Verdict::Safe);
+        assert_eq!(judged("several", 4), Verdict::Violated);
+        assert_eq!(judged("kill-clients", 4), Verdict::Safe);
+        assert_eq!(judged("one-after-the-other", 2), Verdict::Blind);
+        assert_eq!(judged("one-after-the-other", 4), Verdict::Caught);
     }
 
     #[test]

@@ -29,7 +29,7 @@ const GROUP: Scenario = Scenario {
 /// Where what happens is measured in TTLs, a short one lets more happen.
 const SHORT: Duration = Duration::from_millis(200);
 
-pub(super) static ALL: [Scenario; 44] = [
+pub(super) static ALL: [Scenario; 45] = [
     Scenario {
         name: "kill-clients",
         about: "clients are killed with kill -9 and started again",
@@ -66,7 +66,7 @@ pub(super) static ALL: [Scenario; 44] = [
         name: "several",
         about: "clients want one name or two at once, and are killed and stopped; servers forget",
         law: Law::Lawful {
-            controls: &["one-of-several"],
+            controls: &["one-of-several", "one-after-the-other"],
         },
         clients: Kind::Several,
         strikes: &[Strike::KillClients, Strike::StopClients, Strike::Forget],
@@ -77,6 +77,13 @@ pub(super) static ALL: [Scenario; 44] = [
         about: "a client asks for one of two names, and holds both",
         clients: Kind::Reckless(Missing::SecondName),
         strikes: &[Strike::KillClients],
+        ..USUAL
+    },
+    Scenario {
+        name: "one-after-the-other",
+        about: "a client that wants two names keeps the first while it waits for the second",
+        law: Law::Control(Harm::Standstill),
+        clients: Kind::Reckless(Missing::OneStep),
         ..USUAL
     },
     Scenario {
