@@ -1,5 +1,5 @@
 //! Everything a contributor types: `cargo xtask test`, `sim`, `model`, `mutants`, `chaos`, `bench`, `interop`,
-//! `compare-commands`, `versions`, `examples`, `package`, `picture` and `tidy`.
+//! `compare-commands`, `versions`, `examples`, `package`, `picture`, `nightly` and `tidy`.
 
 #![expect(clippy::print_stdout, reason = "this is what its output is for")]
 
@@ -9,6 +9,7 @@ mod examples;
 mod install;
 mod interop;
 mod mutants;
+mod nightly;
 mod package;
 mod picture;
 mod process;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         ["interop", further @ ..] => interop::run(&root(), further),
         ["compare-commands", further @ ..] => interop::commands(&root(), further),
         ["versions", further @ ..] => versions::run(&root(), further),
+        ["nightly", further @ ..] => nightly::run(&root(), further),
         ["examples"] => examples::run(&root()),
         ["picture"] => picture::run(&root()),
         ["package", further @ ..] => package::run(&root(), further),
@@ -125,4 +127,6 @@ usage: cargo xtask COMMAND
   picture               draw the terminal that the README shows, from a run of the command
   package [ARGUMENTS]   make the packages as they would be published, build them, and say what they lack;
                         ARGUMENTS go to `cargo publish --dry-run`
+  nightly [ARGUMENTS]   everything above, and all of it in full, with a page about it: docs/NIGHTLY.md; `--night 1/3` for a
+                        third of it; `--list` names the steps
   tidy                  check the rules of the house that no compiler checks";

@@ -40,6 +40,12 @@ enum Wish<'a> {
 }
 
 /// Does what the words ask for.
+/// What mutants can be about.
+#[cfg(test)]
+pub(crate) const fn arguments() -> &'static [&'static str] {
+    &parse::ARGUMENTS
+}
+
 pub(crate) fn run(root: &Path, words: &[&str]) -> ExitCode {
     let wish = match parse_words(words) {
         Ok(wish) => wish,

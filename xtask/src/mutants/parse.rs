@@ -129,7 +129,7 @@ fn complete(mutant: &Mutant) -> Result<(), String> {
 }
 
 /// The arguments of docs/SAFETY.md, and what of the Redlock page is none of them.
-const ARGUMENTS: [&str; 20] = [
+pub(super) const ARGUMENTS: [&str; 20] = [
     "S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "T1", "T2", "T3", "T4", "Step 1",
     "Step 2", "Step 3", "Step 4", "Step 5", "Retry",
 ];

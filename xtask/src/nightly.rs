@@ -1,0 +1,289 @@
+//! `cargo xtask nightly`: everything that there is to check and to measure, and one page about it.
+//!
+//! It takes longer than a night. So it is cut into steps, of which each night does some, and what a step came to is kept below the
+//! target folder until the commit is another. The page tells of each step, also of those that were not done.
+
+mod page;
+
+use crate::{
+    process::{self, End},
+    target_folder,
+    took::now,
+};
+use page::{Outcome, Page, Seen};
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    time::Duration,
+};
+
+/// Something to check or to measure.
+#[derive(Debug)]
+struct Step {
+    name: &'static str,
+    /// About how many minutes it takes on two cores: by this the nights are cut.
+    minutes: u32,
+    /// What follows `cargo`.
+    command: &'static [&'static str],
+    /// A program without which it is skipped: what follows `cargo` to ask for it.
+    needs: Option<&'static [&'static str]>,
+}
+
+const fn step(name: &'static str, minutes: u32, command: &'static [&'static str]) -> Step {
+    Step {
+        name,
+        minutes,
+        command,
+        needs: None,
+    }
+}
+
+/// In the order in which they are done: what finds most in the least time comes first.
+static STEPS: &[Step] = &[
+    step("test", 20, &["xtask", "test"]),
+    Step {
+        needs: Some(&["deny", "--version"]),
+        ..step("dependencies", 1, &["deny", "check"])
+    },
+    step("examples", 10, &["xtask", "examples"]),
+    step("package", 10, &["xtask", "package"]),
+    step("model", 60, &["xtask", "model", "--large"]),
+    step(
+        "chaos",
+        35,
+        &["xtask", "chaos", "--for", "6m", "--servers", SERVERS],
+    ),
+    step("versions", 60, &["xtask", "versions", "--servers", SERVERS]),
+    step("interop", 30, &["xtask", "interop"]),
+    step("compare-commands", 5, &["xtask", "compare-commands"]),
+    step("bench", 40, &["xtask", "bench"]),
+    step(
+        "simulator",
+        220,
+        &["xtask", "sim", "--seeds", "20000", "--scenario", "all"],
+    ),
+    step("mutants S1", 40, &["xtask", "mutants", "S1"]),
+    step("mutants S2", 20, &["xtask", "mutants", "S2"]),
+    step("mutants S3", 90, &["xtask", "mutants", "S3"]),
+    step("mutants S4", 50, &["xtask", "mutants", "S4"]),
+    step("mutants S5", 30, &["xtask", "mutants", "S5"]),
+    step("mutants S6", 50, &["xtask", "mutants", "S6"]),
+    step("mutants S7", 40, &["xtask", "mutants", "S7"]),
+    step("mutants S8", 10, &["xtask", "mutants", "S8"]),
+    step("mutants S9", 90, &["xtask", "mutants", "S9"]),
+    step("mutants S10", 120, &["xtask", "mutants", "S10"]),
+    step(
+        "mutants T1 to T4",
+        20,
+        &["xtask", "mutants", "T1", "T2", "T3", "T4"],
+    ),
+    step(
+        "mutants of the steps",
+        20,
+        &[
+            "xtask", "mutants", "Step 1", "Step 2", "Step 3", "Step 4", "Step 5", "Retry",
+        ],
+    ),
+];
+
+const SERVERS: &str = "redis-7.0,redis-8.2,redis-8.6,valkey-8.1,valkey-9.1";
+
+/// Runs what is asked for, and writes the page.
+pub(crate) fn run(root: &Path, words: &[&str]) -> ExitCode {
+    let outcome = match words {
+        ["--list"] => {
+            list();
+            return ExitCode::SUCCESS;
+        }
+        [] => night(root, STEPS.iter().collect()),
+        ["--night", cut] => part(cut).and_then(|steps| night(root, steps)),
+        ["--only", names] => named(names).and_then(|steps| night(root, steps)),
+        _ => Err(format!("`{}` is not known\n{USAGE}", words.join(" "))),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(reason) => {
+            println!("{reason}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn list() {
+    println!("{USAGE}\n\nsteps, with the minutes that they take on two cores:");
+    for Step {
+        name,
+        minutes,
+        command,
+        ..
+    } in STEPS
+    {
+        println!("{minutes:>5}  {name:<22} cargo {}", command.join(" "));
+    }
+}
+
+/// The steps of one night of several, `2/3` for instance: each night takes about as long.
+fn part(cut: &str) -> Result<Vec<&'static Step>, String> {
+    let wrong = || format!("`{cut}` is no night: `2/3` is the second of three");
+    let (number, count) = cut.split_once('/').ok_or_else(wrong)?;
+    let number: u32 = number.parse().map_err(|_| wrong())?;
+    let count: u32 = count.parse().map_err(|_| wrong())?;
+    if number == 0 || number > count {
+        return Err(wrong());
+    }
+    let all: u32 = STEPS.iter().map(|step| step.minutes).sum();
+    let mut before = 0;
+    let is_in_it = |step: &&'static Step| {
+        // Where its middle is.
+        let middle = before + step.minutes / 2;
+        before += step.minutes;
+        middle * count / all + 1 == number
+    };
+    Ok(STEPS.iter().filter(is_in_it).collect())
+}
+
+fn named(names: &str) -> Result<Vec<&'static Step>, String> {
+    let find = |name: &str| {
+        let mut steps = STEPS.iter();
+        let unknown = || format!("there is no step `{name}`; --list names them");
+        steps.find(|step| step.name == name).ok_or_else(unknown)
+    };
+    names.split(',').map(find).collect()
+}
+
+/// Runs these steps. Says whether each is as it must be.
+fn night(root: &Path, steps: Vec<&'static Step>) -> Result<bool, String> {
+    if !git(root, &["status", "--porcelain"])?.is_empty() {
+        return Err("commit your changes first: the page names a commit".to_owned());
+    }
+    let commit = git(root, &["rev-parse", "--short=12", "HEAD"])?;
+    let date = git(root, &["log", "-1", "--format=%cs"])?;
+    let folder = target_folder(root).join("nightly").join(&commit);
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut are_good = true;
+    for step in steps {
+        println!("[{}] cargo {}", step.name, step.command.join(" "));
+        let seen = carry_out(root, &folder, step)?;
+        println!("{seen}");
+        are_good &= seen.outcome != Outcome::Failed;
+        let note = folder.join(format!("{}.seen", file_name(step)));
+        fs::write(&note, seen.to_line()).map_err(|error| format!("{}: {error}", note.display()))?;
+    }
+    let page = Page {
+        commit,
+        date,
+        rows: STEPS
+            .iter()
+            .map(|step| (step.name, noted(&folder, step)))
+            .collect(),
+    };
+    let path = root.join("docs/NIGHTLY.md");
+    fs::write(&path, page.to_string()).map_err(|error| format!("{}: {error}", path.display()))?;
+    println!(
+        "written: {}; logs are in {}",
+        path.display(),
+        folder.display()
+    );
+    Ok(are_good)
+}
+
+fn carry_out(root: &Path, folder: &Path, step: &Step) -> Result<Seen, String> {
+    if let Some(question) = step.needs {
+        let asked = Command::new(env!("CARGO"))
+            .current_dir(root)
+            .args(question)
+            .output();
+        if !asked.is_ok_and(|asked| asked.status.success()) {
+            return Ok(Seen::skipped(&format!(
+                "`cargo {}` is not installed",
+                question[0]
+            )));
+        }
+    }
+    let log = folder.join(format!("{}.log", file_name(step)));
+    let told = |error: std::io::Error| format!("{}: {error}", log.display());
+    let output = File::create(&log).map_err(told)?;
+    let mut command = Command::new(env!("CARGO"));
+    command.current_dir(root).args(step.command);
+    let begun = now();
+    // Three times what it takes is a machine that is busy with other things, or a step that hangs.
+    let limit = Duration::from_secs(u64::from(step.minutes) * 60 * 3);
+    let end = process::run(&command, &output, limit).map_err(told)?;
+    let said = fs::read(&log).map_err(told)?;
+    Ok(Seen {
+        outcome: match end {
+            End::Own(status) if status.success() => Outcome::Good,
+            End::Own(_) | End::OutOfTime => Outcome::Failed,
+        },
+        took: begun.elapsed(),
+        said: page::last_line(&String::from_utf8_lossy(&said)),
+    })
+}
+
+/// What the step came to on this commit, in this night or an earlier one.
+fn noted(folder: &Path, step: &Step) -> Option<Seen> {
+    let note: PathBuf = folder.join(format!("{}.seen", file_name(step)));
+    Seen::of_line(&fs::read_to_string(note).ok()?)
+}
+
+fn file_name(step: &Step) -> String {
+    step.name.replace(' ', "-")
+}
+
+fn git(root: &Path, words: &[&str]) -> Result<String, String> {
+    let output = Command::new("git").current_dir(root).args(words).output();
+    let output = output.map_err(|error| format!("git cannot be run: {error}"))?;
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("git {}: {}", words.join(" "), why.trim()));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+const USAGE: &str = "\
+usage: cargo xtask nightly [--night K/N | --only STEP,… | --list]
+
+Runs everything, and writes what came of it into docs/NIGHTLY.md: all steps, those of the Kth of N nights, or those that are named.
+What was done on the same commit before stays on the page.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_step_is_in_one_night() {
+        for count in 1..=4 {
+            let nights = (1..=count).map(|number| part(&format!("{number}/{count}")));
+            let nights: Vec<_> = nights.map(|night| night.expect("a night")).collect();
+            assert!(nights.iter().all(|night| !night.is_empty()), "{count}");
+            let names: Vec<_> = nights.concat().iter().map(|step| step.name).collect();
+            let all: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+            assert_eq!(names, all);
+        }
+        for wrong in ["", "1", "0/2", "3/2", "a/2", "1/0"] {
+            assert!(part(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn steps_are_found_by_their_names() {
+        let steps = named("model,mutants S9").expect("they are there");
+        assert_eq!(steps.len(), 2);
+        let told = named("model,modle").expect_err("the second is not");
+        assert!(told.contains("`modle`"), "{told}");
+    }
+
+    #[test]
+    fn every_mutant_has_its_night() {
+        let asked: Vec<_> = { STEPS.iter() }
+            .filter(|step| step.command.get(1) == Some(&"mutants"))
+            .flat_map(|step| &step.command[2..])
+            .collect();
+        let missing: Vec<_> = { crate::mutants::arguments().iter() }
+            .filter(|argument| !asked.contains(argument))
+            .collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+}
