@@ -56,7 +56,7 @@ static STEPS: &[Step] = &[
     ),
     step("versions", 60, &["xtask", "versions", "--servers", SERVERS]),
     step("interop", 30, &["xtask", "interop"]),
-    step("compare-commands", 5, &["xtask", "compare-commands"]),
+    step("compare-commands", 20, &["xtask", "compare-commands"]),
     step("bench", 40, &["xtask", "bench"]),
     step(
         "simulator",
