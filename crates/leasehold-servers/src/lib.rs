@@ -3,6 +3,7 @@
 //! * [`ServerBinary`] finds the program.
 //! * [`Server`] is one running process. It ends, and its files go, when the value is dropped.
 //! * [`ServerSet`] is several of them, the usual need of a quorum.
+//! * [`RedisCluster`] is several that keep some slots each.
 //! * [`Sentinel`] watches a server and its replicas, and makes one of these the master when that is gone.
 //! * [`Fleet`] is several that outlive the process that started them: `leasehold servers start`.
 //! * [`Postgres`] and [`MariaDb`] are databases, for what locks protect.
@@ -32,6 +33,7 @@ mod port;
 mod postgres;
 mod process;
 mod proxy;
+mod redis_cluster;
 mod resp;
 mod scratch;
 mod sentinel;
@@ -54,6 +56,7 @@ pub use mariadb::MariaDb;
 pub use nutcracker::Nutcracker;
 pub use postgres::Postgres;
 pub use proxy::{Mode, Proxy};
+pub use redis_cluster::RedisCluster;
 pub use resp::{Connection, Reply};
 pub use sentinel::{Sentinel, SentinelBuilder};
 pub use server::{Server, ServerBuilder};

@@ -66,6 +66,13 @@ struct NodeSource {
     connect: Connect,
 }
 
+#[cfg(feature = "redis")]
+impl NodeSource {
+    fn is_cluster(&self) -> bool {
+        matches!(&self.spot, Spot::Server(url) if url.is_cluster())
+    }
+}
+
 /// Makes the link, where the manager's work is done.
 type Connect = Arc<dyn Fn(Clock, &Common) -> Box<dyn Link> + Send + Sync>;
 
@@ -115,8 +122,8 @@ impl ManagerBuilder {
         self.link(NodeName::new(&name), move |clock| node.link(clock))
     }
 
-    /// Adds Redis or Valkey servers by their addresses: `redis://`, `rediss://`, `unix://`, `redis+sentinel://`, or
-    /// `host:port`. See [`RedisUrl`](crate::link::redis::RedisUrl).
+    /// Adds Redis or Valkey servers by their addresses: `redis://`, `rediss://`, `unix://`, `redis+sentinel://`,
+    /// `redis+cluster://` (for [plain](Self::build_plain) locks), or `host:port`. See [`RedisUrl`](crate::link::redis::RedisUrl).
     ///
     /// An address that cannot be used is told by [`build`](Self::build).
     #[cfg(feature = "redis")]
@@ -129,9 +136,7 @@ impl ManagerBuilder {
                         name: url.name(),
                         is_guarded: true,
                         spot: Spot::Server(url.clone()),
-                        connect: Arc::new(move |clock, common| {
-                            Box::new(common.link_to(url.clone(), clock))
-                        }),
+                        connect: Arc::new(move |clock, common| common.link_to(url.clone(), clock)),
                     });
                 }
                 Err(error) => {
@@ -414,6 +419,13 @@ impl ManagerBuilder {
         if let Some(twice) = self.nodes.iter().find(|node| !seen.insert(&node.name)) {
             let node = twice.name.clone();
             return Err(ConfigError::SameNode { node });
+        }
+        #[cfg(feature = "redis")]
+        if let Some(cluster) = self.nodes.iter().find(|node| node.is_cluster())
+            && M::IS_FENCED
+        {
+            let node = cluster.name.clone();
+            return Err(ConfigError::FencedCluster { node });
         }
         let configuration = configuration::<M>(&self.agreed, &self.nodes, quorum)?;
         Ok((quorum, configuration))

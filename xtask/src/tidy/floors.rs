@@ -256,7 +256,7 @@ const REDIS: [&[&str]; 13] = [
     &["interpreter"],
     &["connection"],
     &["search"],
-    &["stamp", "admin_client"],
+    &["cluster", "stamp", "admin_client"],
     &["wire"],
 ];
 

@@ -5,7 +5,10 @@ use crate::configuration::Configuration;
 #[cfg(feature = "redis")]
 use crate::{
     clock::Clock,
-    link::redis::{Encoder, RedisLink, RedisUrl},
+    link::{
+        Link,
+        redis::{ClusterLink, Encoder, RedisLink, RedisUrl},
+    },
 };
 
 /// What links to servers say, and for whom they wait. Others need nothing.
@@ -30,15 +33,17 @@ impl Common {
     }
 
     #[cfg(feature = "redis")]
-    pub(super) fn link_to(&self, url: RedisUrl, clock: Clock) -> RedisLink {
-        let link = RedisLink::speaking(url, clock, self.encoder.clone());
-        let link = match self.copies.replicas {
-            Some((count, within)) => link.replicated(count, within),
-            None => link,
-        };
-        match self.copies.disks {
-            Some((disks, within)) => link.on_disk(disks, within),
-            None => link,
+    pub(super) fn link_to(&self, url: RedisUrl, clock: Clock) -> Box<dyn Link> {
+        let mut encoder = self.encoder.clone();
+        if let Some((count, within)) = self.copies.replicas {
+            encoder = encoder.heard_by(count, within);
+        }
+        if let Some((disks, within)) = self.copies.disks {
+            encoder = encoder.written_to(disks, within);
+        }
+        match url.is_cluster() {
+            true => Box::new(ClusterLink::speaking(url, clock, encoder)),
+            false => Box::new(RedisLink::speaking(url, clock, encoder)),
         }
     }
 }

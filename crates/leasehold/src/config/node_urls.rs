@@ -111,12 +111,13 @@ fn has_other_separator(node: &str) -> bool {
 }
 
 /// Whether there is a comma where only a host can be: two addresses, most likely. The path of a socket
-/// may have one, and sentinels come in lists.
+/// may have one, and sentinels and the servers of a cluster come in lists.
 pub(super) fn has_comma_in_host(node: &str) -> bool {
     host(node).is_some_and(|host| host.contains(','))
 }
 
-/// Where only a host and a port can be; none in the address of a socket or of sentinels.
+/// Where only a host and a port can be; none in the address of a socket, of sentinels or of a
+/// cluster.
 fn host(node: &str) -> Option<&str> {
     let (scheme, rest) = node.split_once("://").unwrap_or(("", node));
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
@@ -124,7 +125,8 @@ fn host(node: &str) -> Option<&str> {
         .rsplit_once('@')
         .map_or(authority, |(_, host)| host);
     let scheme = scheme.to_ascii_lowercase();
-    let may_have_one = scheme.ends_with("unix") || scheme.ends_with("+sentinel");
+    let several = ["unix", "+sentinel", "+cluster"];
+    let may_have_one = several.iter().any(|end| scheme.ends_with(end));
     (!may_have_one).then_some(host)
 }
 
@@ -134,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_comma_ends_an_address_only_before_another() {
-        let lists: [(&str, &[&str]); 9] = [
+        let lists: [(&str, &[&str]); 10] = [
             ("redis://a, valkey://b,", &["redis://a", "valkey://b"]),
             ("a:1,b:2", &["a:1", "b:2"]),
             (" ,a ,, b", &["a", "b"]),
@@ -152,6 +154,10 @@ mod tests {
             (
                 "redis+sentinel://:p@s:1,t/m,redis://a",
                 &["redis+sentinel://:p@s:1,t/m", "redis://a"],
+            ),
+            (
+                "redis+cluster://:p@a:1,b,redis+cluster://c,d",
+                &["redis+cluster://:p@a:1,b", "redis+cluster://c,d"],
             ),
         ];
         for (text, nodes) in lists {

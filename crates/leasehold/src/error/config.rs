@@ -82,6 +82,12 @@ pub enum ConfigError {
         /// How long a vote is waited for at most.
         limit: Duration,
     },
+    /// Locks with fencing tokens were to be kept on a Redis Cluster, whose servers keep some slots each: what a node knows of
+    /// itself, which the counters and the restart guard are, has no place there that all locks could reach.
+    FencedCluster {
+        /// Which node.
+        node: NodeName,
+    },
     /// The name of the cluster cannot be used: empty, too long, or with control characters.
     Cluster(String),
     /// The namespace cannot be used: empty, too long, or with control characters.
@@ -181,6 +187,9 @@ impl fmt::Display for ConfigError {
                 within,
                 limit,
             } => unwritten(out, *disks, *within, *limit),
+            Self::FencedCluster { node } => {
+                write!(out, "the node {node} is a Redis Cluster, {FENCED_CLUSTER}")
+            }
             Self::Cluster(name) => unusable(out, "cluster's name", name, 256),
             Self::Namespace(name) => unusable(out, "namespace", name, 64),
             Self::KeyFormat(error) => error.fmt(out),
@@ -364,6 +373,9 @@ impl Error for ConfigError {
     }
 }
 
+const FENCED_CLUSTER: &str = "on which locks with fencing tokens are not kept: a script reaches one slot, and the counters and the \
+                              memory of the restart guard are one hash for all locks of a node; build the manager with \
+                              `build_plain`, or give single masters (redis://)";
 const FORGETFUL_OWNERS: &str =
     "the owner source does not keep all of the random bytes; put labels behind them";
 const PLAIN_READERS: &str = "plain locks have no readers: their nodes keep one holder for each name, and no queue of those who \
@@ -387,6 +399,7 @@ leasehold_core::debug_by_sentence!(ConfigError {
     Room { ttl, room, least },
     Replicas { replicas, within, limit },
     Disks { disks, within, limit },
+    FencedCluster { node },
     Cluster(inner),
     Namespace(inner),
     KeyFormat(inner),

@@ -21,11 +21,13 @@
 //! `handshake` and `greeting` are the way to a connection, and `leasehold_core::backoff` spaces the tries; where
 //! sentinels are asked for the way, `search` asks them, by a talk with each `sentinel`, and `failover` goes on asking:
 //! when another has become the master, and whether votes count. `admin_client` comes for the operator and not for locks, and
-//! `stamp` for the locks of `timestamp`, which know nothing of votes. Who may know whom: the floors of
+//! `stamp` for the locks of `timestamp`, which know nothing of votes. `cluster` is another link, to many servers that are one
+//! node, and has one like this to each. Who may know whom: the floors of
 //! `docs/ARCHITECTURE.md`.
 
 pub(crate) mod admin_client;
 mod backlog;
+mod cluster;
 mod codec;
 mod connection;
 mod copies;
@@ -53,6 +55,7 @@ mod url;
 #[doc(hidden)]
 pub mod wire;
 
+pub use cluster::ClusterLink;
 pub(crate) use scripts::Encoder;
 pub use url::{RedisUrl, RedisUrlError};
 
@@ -60,7 +63,6 @@ use super::{Link, LinkEvent, Message};
 use crate::{clock::Clock, configuration::Configuration, disks::Disks};
 use backlog::{Backlog, Loss, fit_for};
 use connection::Connection;
-use copies::Copies;
 use heads::Call;
 use kind::Kind;
 use leasehold_core::{Fault, FaultKind, Identity, Tag, Vote, backoff::Backoff};
@@ -133,7 +135,7 @@ impl RedisLink {
     #[must_use]
     pub fn replicated(self, replicas: u32, within: Duration) -> Self {
         Self {
-            encoder: self.encoder.copied(Copies::heard_by(replicas, within)),
+            encoder: self.encoder.heard_by(replicas, within),
             ..self
         }
     }
@@ -144,7 +146,7 @@ impl RedisLink {
     #[must_use]
     pub fn on_disk(self, disks: Disks, within: Duration) -> Self {
         Self {
-            encoder: self.encoder.copied(Copies::written_to(disks, within)),
+            encoder: self.encoder.written_to(disks, within),
             ..self
         }
     }
@@ -199,8 +201,19 @@ impl RedisLink {
         Poll::Ready(())
     }
 
-    /// Puts a request behind the others.
-    fn say(&mut self, message: &mut Message<'_>) -> Result<(), Fault> {
+    /// Takes a request, or answers it.
+    fn give(&mut self, message: &mut Message<'_>, asks: bool) {
+        let said = match &self.down {
+            Some(reason) => Err(Fault::new(FaultKind::Down, reason)),
+            None => self.say(message, asks),
+        };
+        if let Err(fault) = said {
+            self.refused.push(unsaid((message.tag(), fault)));
+        }
+    }
+
+    /// Puts a request behind the others; to a server of a cluster that is about to get the slot if it `asks`.
+    fn say(&mut self, message: &mut Message<'_>, asks: bool) -> Result<(), Fault> {
         let (tag, request, given) = (message.tag(), message.request(), message.given());
         let kind = Kind::of(request);
         if let Some(fault) = self.backlog.refuse(kind) {
@@ -217,6 +230,13 @@ impl RedisLink {
         let call = encoder.call_of(request);
         fit_for(call, encoder, met)?;
         let words = encoder.words(message);
+        if asks {
+            let asked = (tag, kind, given);
+            backlog.ask(asked, (encoder, met), |wire| {
+                encoder.say(wire, call, words, met);
+            });
+            return Ok(());
+        }
         match call {
             Call::Vote | Call::Release => {
                 let asked = (tag, kind, given);
@@ -246,13 +266,7 @@ impl RedisLink {
 
 impl Link for RedisLink {
     fn send(&mut self, message: &mut Message<'_>) {
-        let said = match &self.down {
-            Some(reason) => Err(Fault::new(FaultKind::Down, reason)),
-            None => self.say(message),
-        };
-        if let Err(fault) = said {
-            self.refused.push(unsaid((message.tag(), fault)));
-        }
+        self.give(message, false);
     }
 
     fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, most: usize) -> Poll<()> {

@@ -1,6 +1,7 @@
 //! The requests that were given to the link and are not answered yet, in their order.
 
 mod answered;
+mod asking;
 mod calls;
 mod gathered;
 mod locks;
@@ -199,6 +200,7 @@ impl Backlog {
             given,
             begins_at,
             behind: 0,
+            is_asking: false,
         }
     }
 
@@ -283,23 +285,6 @@ impl Backlog {
     pub(super) fn looked_at(&self, look: &PendingLook, encoder: &Encoder) -> Option<Resource> {
         let wire = &self.bytes[self.at(look.begins_at)?..];
         recall::looked_at(wire, encoder.key_format())
-    }
-
-    /// Asks whose the key is that a `SET … NX` has found, and for the next change to it if `watches`. Tells the vote only
-    /// then.
-    pub(super) fn ask_whose(
-        &mut self,
-        tag: Tag,
-        request: Request,
-        watches: bool,
-        encoder: &Encoder,
-    ) {
-        let key = encoder.key(request.resource()).into_owned();
-        if watches {
-            self.watch();
-        }
-        self.place(Aside::Found(tag, Box::new(request)));
-        look::encode(&mut self.bytes, key.as_bytes());
     }
 
     /// Asks which rights are lacking. Tells the fault only then: servers do not always name the command.
@@ -421,7 +406,6 @@ impl Backlog {
                 &format_args!("lost the connection before the request was sent: {reason}"),
             ),
         };
-        let never = before.clone();
         let in_doubt = |tag, fault: &Fault| Some((tag, Vote::Unknown(fault.clone())));
         let mut lives = std::mem::take(&mut self.lives);
         lives.lose();
@@ -435,6 +419,10 @@ impl Backlog {
         } = std::mem::take(self);
         self.lives = lives;
         let untold = unconfirmed.abandon(after.clone());
+        let unsaid: Vec<_> = { releases_to_say.drain() }
+            .chain(votes_to_say.drain())
+            .map(|waiting| (waiting.tag, Vote::Unknown(before.clone())))
+            .collect();
         let lost = lost.into_iter().filter_map(move |place| {
             let waiting = match place {
                 Due::Request(waiting) => waiting,
@@ -448,6 +436,7 @@ impl Backlog {
                     // It was refused, whosever the key is.
                     Aside::Found(tag, _) => return Some((tag, Vote::Refused(Refusal::default()))),
                     Aside::Change
+                    | Aside::Asking
                     | Aside::Key
                     | Aside::Watch
                     | Aside::Look(_)
@@ -461,10 +450,6 @@ impl Backlog {
             let has_begun = waiting.begins_at < left_at;
             in_doubt(waiting.tag, if has_begun { &after } else { &before })
         });
-        let unsaid: Vec<_> = { releases_to_say.drain() }
-            .chain(votes_to_say.drain())
-            .map(|waiting| (waiting.tag, Vote::Unknown(never.clone())))
-            .collect();
         untold.chain(lost).chain(unsaid)
     }
 

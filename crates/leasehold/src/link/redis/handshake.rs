@@ -13,7 +13,7 @@ use super::{
     talk::{Halt, hear, send},
     url::RedisUrl,
 };
-use explanation::{explain, forbids, lacks_scripts};
+use explanation::{explain, forbids, lacks_scripts, no_cluster_without_scripts};
 use leasehold_core::quarantine::Disk;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -57,6 +57,10 @@ async fn meet_with(target: &Target, encoder: &Encoder, manners: Manners) -> Resu
             None => greet(&mut stream, &mut received, url, encoder, heard.is_greeted).await?,
             Some(error) if encoder.is_fenced() => {
                 return Err(lacks_scripts(&explain(Step::Call, error, url)).into());
+            }
+            // What takes the place of scripts is several commands, which could be at two servers.
+            Some(error) if encoder.is_sharded() => {
+                return Err(no_cluster_without_scripts(&explain(Step::Call, error, url)).into());
             }
             Some(error) => {
                 let words = explain(Step::Call, error, url);

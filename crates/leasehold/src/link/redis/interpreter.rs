@@ -240,7 +240,7 @@ impl Interpreter {
             }
             Aside::Change => self.heard.change(frame),
             Aside::Key => self.heard.key(frame),
-            Aside::Watch => Some(()),
+            Aside::Asking | Aside::Watch => Some(()),
             Aside::Settings => {
                 self.asked = false;
                 // Who does not tell any more may have been changed.
@@ -286,6 +286,12 @@ impl Interpreter {
         request: &Request,
         events: &mut Vec<LinkEvent>,
     ) -> Option<()> {
+        // The key was there, and may have gone to another server of the cluster since. The request has changed nothing.
+        let redirection = reply::redirection(frame).filter(|_| self.encoder.is_sharded());
+        if let Some(fault) = redirection {
+            events.push(LinkEvent::Reply(tag, Vote::Unknown(fault)));
+            return Some(());
+        }
         let vote = native::found(request, frame)?;
         let said = SeenValue::of(&vote, request).filter(|_| self.hints == Hints::Given);
         events.push(LinkEvent::Reply(tag, vote));
@@ -330,7 +336,7 @@ impl Interpreter {
                 };
                 let watches = SeenValue::of(&Vote::Refused(Refusal::default()), &request);
                 let watches = watches.is_some() && self.hints == Hints::Given;
-                backlog.ask_whose(waiting.tag, request, watches, &self.encoder);
+                backlog.ask_whose(&waiting, request, watches, &self.encoder);
                 Ok(())
             }
             Some(Verdict::Vote(Vote::Unknown(fault))) if self.lacks_a_right(&fault) => {
@@ -341,7 +347,7 @@ impl Interpreter {
                 if let Some(request) = &request {
                     backlog.settled(request);
                 }
-                if !self.is_awaited() && !self.looks(&vote, waiting.kind) {
+                if !self.is_awaited() && !self.looks_behind(&vote, &waiting) {
                     events.push(LinkEvent::Reply(waiting.tag, vote));
                     return Ok(());
                 }
@@ -362,6 +368,12 @@ impl Interpreter {
     /// Whether a vote may lead to a look at the key.
     fn looks(&self, vote: &Vote, kind: Kind) -> bool {
         self.hints == Hints::Given && SeenValue::may_be_by(vote, kind)
+    }
+
+    /// The same of the vote that answers this request. Who was asked for a slot that it is about to get is not asked for
+    /// more: the key would be out of its reach again.
+    fn looks_behind(&self, vote: &Vote, waiting: &PendingRequest) -> bool {
+        !waiting.is_asking && self.looks(vote, waiting.kind)
     }
 
     /// Whether others must have heard of votes, or confirm that this is the node, before they count.

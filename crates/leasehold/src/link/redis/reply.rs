@@ -129,6 +129,17 @@ fn is_refusal(error: &[u8]) -> bool {
     }
 }
 
+/// That a server of a cluster says, before it does anything, that another has the key, or nobody for now.
+pub(super) fn redirection(frame: &Frame<'_>) -> Option<Fault> {
+    const WORDS: [&[u8]; 4] = [b"MOVED ", b"ASK ", b"TRYAGAIN ", b"CLUSTERDOWN "];
+    match frame {
+        Frame::Error(error) if WORDS.iter().any(|word| error.starts_with(word)) => {
+            Some(Fault::new(FaultKind::Rejected, &words(error)))
+        }
+        _ => None,
+    }
+}
+
 /// Whether a server of a cluster says that these keys are not all of one slot.
 pub(super) fn is_divided(frame: &Frame<'_>) -> bool {
     matches!(frame, Frame::Error(error) if error.starts_with(DIVIDED))
@@ -136,7 +147,8 @@ pub(super) fn is_divided(frame: &Frame<'_>) -> bool {
 
 const DIVIDED: &[u8] = b"CROSSSLOT";
 
-const REFUSALS: [&[u8]; 16] = [
+const REFUSALS: [&[u8]; 17] = [
+    b"ASK",
     b"BEYOND",
     b"BUSY",
     b"CLUSTERDOWN",

@@ -1,5 +1,6 @@
 //! How a request becomes a call of a script.
 
+mod copied;
 mod server_info;
 mod several;
 mod share;
@@ -39,6 +40,7 @@ pub(crate) struct Encoder {
     quarantine: Option<Duration>,
     /// Where else a vote must be before it counts, in the order in which that is asked.
     copies: Vec<Copies>,
+    is_sharded: bool,
     /// Of all that is said but what a connection adds to it. Clones have it in common: nothing that is said changes.
     wording: Wording,
     heads: Heads,
@@ -76,18 +78,24 @@ impl Encoder {
             trusts_disk: configuration.guard() == RestartGuard::TrustAof,
             quarantine: configuration.max_ttl().map(|_| configuration.quarantine()),
             copies: Vec::new(),
+            is_sharded: false,
         }
+    }
+
+    /// For a server that keeps some of the keys only, as those of a cluster do: each lock is asked for in a call of its own.
+    pub(super) fn sharded(mut self) -> Self {
+        self.is_sharded = true;
+        self
+    }
+
+    /// Whether the server keeps some of the keys only.
+    pub(super) const fn is_sharded(&self) -> bool {
+        self.is_sharded
     }
 
     /// For how long a node abstains that may have forgotten votes; none if it does not.
     pub(super) const fn quarantine(&self) -> Option<Duration> {
         self.quarantine
-    }
-
-    /// With votes of which there must be these copies as well.
-    pub(super) fn copied(mut self, copies: Copies) -> Self {
-        self.copies.push(copies);
-        self
     }
 
     /// Where else a vote must be before it counts, in the order in which that is asked.

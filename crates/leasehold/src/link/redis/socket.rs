@@ -63,6 +63,7 @@ pub(super) async fn connect(url: &RedisUrl) -> Result<Stream, String> {
             Err(error) => Err(reason(&error)),
         },
         Endpoint::Named(sentinels) => Err(format!("{sentinels} was not asked for")),
+        Endpoint::Cluster(_) => Err(NOT_ONE.to_owned()),
         Endpoint::Tcp { host, port, tls } => {
             let stream = connect_tcp(host, *port).await?;
             match tls {
@@ -132,6 +133,10 @@ pub(super) fn reason(error: &io::Error) -> String {
         _ => error.to_string(),
     }
 }
+
+/// Whoever has many servers to choose from must choose first.
+const NOT_ONE: &str =
+    "a Redis Cluster is not one server, as this needs; give a server that stands alone";
 
 const LOOKUP: Duration = Duration::from_secs(2);
 const CONNECT: Duration = Duration::from_secs(1);

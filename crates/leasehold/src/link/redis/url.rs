@@ -1,8 +1,10 @@
 //! The address of a node, checked.
 
+mod cluster;
 mod error;
 mod sentinels;
 
+pub(super) use cluster::Seeds;
 pub use error::RedisUrlError;
 pub(super) use sentinels::Sentinels;
 
@@ -23,6 +25,9 @@ use std::{fmt, net::Ipv6Addr, path::PathBuf, str::FromStr};
 ///   votes count while such a majority has named it in the last ten seconds (`&sentinel_bound_ms=10000`).
 ///   `&dangerous_sentinel_minority=yes` goes on without one: then two masters may grant the same lock. What such a node
 ///   promises, and what not, stands in OPERATING.md.
+/// * `redis+cluster://[user[:password]@]host[:port],host[:port],…`: one node, a Redis Cluster, by some of its servers, which
+///   tell of the others; `rediss+cluster://…[?ca=/path]` speaks TLS with all of them. For plain locks alone
+///   ([`build_plain`](crate::ManagerBuilder::build_plain)); what it promises stands in OPERATING.md.
 ///
 /// The port is 6379, of a sentinel 26379, and the database 0 unless given. An IPv6 host stands in brackets. Characters that
 /// mean something in an address are percent-encoded in user, password and path: `@` as `%40`, `:` as
@@ -55,6 +60,8 @@ pub(super) enum Endpoint {
     Unix(PathBuf),
     /// Wherever these say that it is.
     Named(Box<Sentinels>),
+    /// At those servers that a slot of a cluster is kept on.
+    Cluster(Box<Seeds>),
 }
 
 /// Whose signature on the node's certificate is trusted.
@@ -84,6 +91,33 @@ impl RedisUrl {
     pub(crate) const fn is_named(&self) -> bool {
         matches!(self.place, Endpoint::Named(_))
     }
+
+    /// Whether the node is a Redis Cluster.
+    pub(crate) const fn is_cluster(&self) -> bool {
+        matches!(self.place, Endpoint::Cluster(_))
+    }
+
+    /// The servers of the cluster that the address names; none if it is no cluster.
+    pub(super) fn seeds(&self) -> &[(String, u16)] {
+        match &self.place {
+            Endpoint::Cluster(seeds) => &seeds.hosts,
+            Endpoint::Tcp { .. } | Endpoint::Unix(_) | Endpoint::Named(_) => &[],
+        }
+    }
+
+    /// The address of this server of the cluster.
+    pub(super) fn at(&self, host: &str, port: u16) -> Self {
+        let tls = match &self.place {
+            Endpoint::Cluster(seeds) => seeds.tls.clone(),
+            Endpoint::Tcp { tls, .. } => tls.clone(),
+            Endpoint::Unix(_) | Endpoint::Named(_) => None,
+        };
+        let host = host.to_owned();
+        Self {
+            place: Endpoint::Tcp { host, port, tls },
+            ..self.clone()
+        }
+    }
 }
 
 impl FromStr for RedisUrl {
@@ -100,7 +134,11 @@ impl FromStr for RedisUrl {
             "rediss+sentinel" | "valkeys+sentinel" if cfg!(feature = "tls") => {
                 sentinels::parse(text, rest, true)
             }
-            "rediss+sentinel" | "valkeys+sentinel" => {
+            "redis+cluster" | "valkey+cluster" => cluster::parse(text, rest, false),
+            "rediss+cluster" | "valkeys+cluster" if cfg!(feature = "tls") => {
+                cluster::parse(text, rest, true)
+            }
+            "rediss+sentinel" | "valkeys+sentinel" | "rediss+cluster" | "valkeys+cluster" => {
                 Err(RedisUrlError::TlsNotBuiltIn { url: redact(text) })
             }
             _ => Err(RedisUrlError::UnknownScheme { url: redact(text) }),
@@ -370,6 +408,10 @@ fn is_known(scheme: &str) -> bool {
         "valkey+sentinel",
         "rediss+sentinel",
         "valkeys+sentinel",
+        "redis+cluster",
+        "valkey+cluster",
+        "rediss+cluster",
+        "valkeys+cluster",
     ];
     known.iter().any(|one| scheme.eq_ignore_ascii_case(one))
 }
@@ -388,6 +430,7 @@ impl fmt::Display for RedisUrl {
                 write!(out, "unix://{}?db={database}", path.display())
             }
             (Endpoint::Named(sentinels), database) => sentinels.write_address(out, database),
+            (Endpoint::Cluster(seeds), _) => seeds.write_address(out),
             (Endpoint::Tcp { tls, .. }, database) => {
                 let scheme = if tls.is_some() { "rediss" } else { "redis" };
                 write!(out, "{scheme}://{}", self.place)?;
@@ -412,6 +455,7 @@ impl fmt::Display for Endpoint {
             Self::Tcp { host, port, .. } => out.write_str(&host_port(host, *port)),
             Self::Unix(path) => write!(out, "{}", path.display()),
             Self::Named(sentinels) => sentinels.fmt(out),
+            Self::Cluster(seeds) => seeds.fmt(out),
         }
     }
 }

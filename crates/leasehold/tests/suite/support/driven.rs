@@ -6,7 +6,7 @@ use leasehold::{
     configuration::Configuration,
     link::{
         Draft, Link, LinkEvent, Message,
-        redis::{RedisLink, RedisUrl},
+        redis::{ClusterLink, RedisLink, RedisUrl},
     },
 };
 use leasehold_core::{
@@ -27,7 +27,7 @@ pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
 /// A link and the thread that turns its crank.
 pub(crate) struct Driven {
-    link: RedisLink,
+    link: Box<dyn Link>,
     runtime: Runtime,
     sent: u32,
     told: Vec<LinkEvent>,
@@ -50,7 +50,11 @@ impl Driven {
         let url: RedisUrl = url.parse().expect("a good address");
         let builder = &mut tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_all().build().expect("a runtime");
-        let link = RedisLink::new(url, Clock::system(), configuration);
+        let clock = Clock::system();
+        let link: Box<dyn Link> = match url.to_string().contains("+cluster") {
+            true => Box::new(ClusterLink::new(url, clock, configuration)),
+            false => Box::new(RedisLink::new(url, clock, configuration)),
+        };
         Self {
             link,
             runtime,

@@ -86,8 +86,8 @@ impl Backlog {
         };
         gathered.push(waiting, lock, key, arguments.unwrap_or_default());
         // Behind a proxy a call would go where the first of its locks is kept. Argument S1: the votes for one lock are one
-        // server's.
-        if gathered.is_full() || met.is_proxied {
+        // server's. And a server of a cluster refuses a call as a whole for one lock that is not its own.
+        if gathered.is_full() || met.is_proxied || encoder.is_sharded() {
             self.say_gathered(encoder, met);
         }
     }
@@ -185,10 +185,10 @@ impl Backlog {
                 let words = (before, Some(behind));
                 self.gather(asked, request.resource(), words, encoder, met);
             }
-            Again::WithScript(several) => self.push(tag, kind, given, |wire| {
+            Again::WithScript(several) => self.push_again(&waiting, |wire| {
                 encoder.say_in_full(wire, &request, several, met);
             }),
-            Again::Alone => self.push(tag, kind, given, |wire| {
+            Again::Alone => self.push_again(&waiting, |wire| {
                 encoder.say_request(wire, &request, met);
             }),
         }

@@ -55,6 +55,8 @@ pub(in super::super) enum Aside {
     Change,
     /// And what the key was then.
     Key,
+    /// That the node answer what it is asked next, for a slot of a cluster that it is about to get.
+    Asking,
     /// That the node watch what it is asked next.
     Watch,
     /// What a key is.
@@ -93,6 +95,8 @@ pub(in super::super) struct PendingRequest {
     pub(super) begins_at: u64,
     /// How many others are behind it in the same call.
     pub(in super::super) behind: u16,
+    /// Whether it was given to a server of a cluster that is about to get the slot.
+    pub(in super::super) is_asking: bool,
 }
 
 /// A look at a key without an answer.

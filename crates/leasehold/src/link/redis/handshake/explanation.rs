@@ -30,6 +30,13 @@ pub(super) fn lacks_scripts(error: &str) -> String {
     )
 }
 
+/// Why a server of a cluster that lets us run no scripts cannot be used, in its own words and ours.
+pub(super) fn no_cluster_without_scripts(error: &str) -> String {
+    format!(
+        "lets us run no scripts, which all locks on a Redis Cluster need: allow +eval +evalsha +script|load: {error}"
+    )
+}
+
 /// The node's words, with what they are about. They may repeat what they were told, so the password
 /// is cut out.
 pub(super) fn explain(step: Step, error: &[u8], url: &RedisUrl) -> String {

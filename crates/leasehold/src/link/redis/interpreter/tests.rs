@@ -252,4 +252,36 @@ fn behind_an_extension_the_key_is_looked_at_and_what_has_changed_is_told() {
     }
 }
 
+#[test]
+fn whose_a_key_is_that_has_moved_meanwhile_is_asked_anew() {
+    for (is_sharded, words) in [
+        (true, "ASK 1 h:7"),
+        (true, "MOVED 1 h:7"),
+        (true, "OOM"),
+        (false, "ASK 1 h:7"),
+    ] {
+        let mut interpreter = interpreter(&Configuration::plain());
+        if is_sharded {
+            interpreter.encoder = interpreter.encoder.sharded();
+        }
+        let (mut backlog, mut events) = (Backlog::default(), Vec::new());
+        pushed(&mut backlog, &interpreter, 0, &acquire());
+        let found = interpreter.hear(&Frame::Null, &mut backlog, &mut events);
+        assert!(found.is_ok() && events.is_empty(), "{events:?}");
+        backlog.sent(backlog.ready().len());
+        let told = Frame::Error(words.as_bytes());
+        let heard = interpreter.hear(&told, &mut backlog, &mut events);
+        assert!(heard.is_ok(), "{words}");
+        let is_redirected = match &events[..] {
+            [LinkEvent::Reply(of, Vote::Unknown(fault))] => {
+                assert_eq!((*of, fault.kind()), (tag(0), FaultKind::Rejected));
+                fault.to_string() == words
+            }
+            [LinkEvent::Reply(_, Vote::Refused(_))] => false,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(is_redirected, is_sharded && words != "OOM", "{words}");
+    }
+}
+
 mod calls;

@@ -76,7 +76,7 @@ impl Interpreter {
         events: &mut Vec<LinkEvent>,
     ) -> Result<(), String> {
         backlog.pop();
-        if self.is_awaited() || self.looks(&vote, waiting.kind) {
+        if self.is_awaited() || self.looks_behind(&vote, waiting) {
             self.take_with_care(vote, time, *waiting, backlog, events)?;
         } else {
             self.tell_time(time, waiting.given, events);

@@ -31,6 +31,11 @@ pub enum RedisUrlError {
         /// What may be shown of the text.
         url: String,
     },
+    /// It names a database of a cluster, which has the first alone.
+    NoDatabases {
+        /// What may be shown of the text.
+        url: String,
+    },
     /// It names no absolute path to a socket.
     NoPath {
         /// What may be shown of the text.
@@ -68,7 +73,8 @@ impl fmt::Display for RedisUrlError {
         match self {
             Self::UnknownScheme { url } => write!(
                 out,
-                "{url:?} has an unknown scheme; known are redis, rediss, redis+sentinel, rediss+sentinel and unix"
+                "{url:?} has an unknown scheme; known are redis, rediss, redis+sentinel, rediss+sentinel, \
+                 redis+cluster, rediss+cluster and unix"
             ),
             Self::TlsNotBuiltIn { url } => write!(
                 out,
@@ -87,6 +93,10 @@ impl fmt::Display for RedisUrlError {
                 out,
                 "{url:?} has a database that is not a number; write redis://host:port/0"
             ),
+            Self::NoDatabases { url } => write!(
+                out,
+                "{url:?} names a database, and a cluster has the database 0 alone; write redis+cluster://host:port,host:port"
+            ),
             Self::NoPath { url } => write!(
                 out,
                 "{url:?} has no absolute path; write unix:///path/to/socket"
@@ -102,7 +112,7 @@ impl fmt::Display for RedisUrlError {
             ),
             Self::UnknownOption { url } => write!(
                 out,
-                "{url:?} has an unknown option; known are ca for rediss, \
+                "{url:?} has an unknown option; known are ca for rediss and rediss+cluster, \
                  db, user and pass for unix, and sentinel_user, sentinel_password, sentinel_tls=yes or no, sentinel_ca \
                  (where sentinels speak TLS), sentinel_bound_ms and dangerous_sentinel_minority=yes for redis+sentinel"
             ),
@@ -127,6 +137,7 @@ leasehold_core::debug_by_sentence!(RedisUrlError {
     NoHost { url },
     BadPort { url },
     BadDatabase { url },
+    NoDatabases { url },
     NoPath { url },
     BadBound { url },
     NoMaster { url },

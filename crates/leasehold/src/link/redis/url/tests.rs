@@ -32,6 +32,11 @@ fn an_address_is_shown_in_one_spelling_and_without_secrets() {
             "redis+sentinel://s-2:26379,[::1]:7/my.master-1/3",
         ),
         ("valkey+sentinel://s/m/", "redis+sentinel://s:26379/m"),
+        (
+            "Redis+Cluster://u:secret@A,[0::1]:7,a/0",
+            "redis+cluster://a:6379,[::1]:7",
+        ),
+        ("valkey+cluster://c/", "redis+cluster://c:6379"),
     ] {
         let url = parse(text);
         assert_eq!(url.to_string(), shown, "{text}");
@@ -72,6 +77,26 @@ fn two_spellings_of_a_node_have_one_name() {
     let other_order = parse("redis+sentinel://u:p@s2:7,S1:26379,s2:7/m/2?sentinel_password=p");
     assert_eq!(other_order.name(), name);
     assert_ne!(parse("redis+sentinel://s1,s2:7/n").name(), name);
+    let name = parse("redis+cluster://c2:7,c1").name();
+    assert_eq!(name.to_string(), "cluster@c1:6379+c2:7");
+    assert_eq!(parse("valkey+cluster://:p@C1,c2:7,c1").name(), name);
+}
+
+#[cfg(feature = "tls")]
+#[test]
+fn the_servers_of_a_cluster_are_spoken_to_as_its_address_says() {
+    let url = parse("rediss+cluster://u:p@a,b:1?ca=/x");
+    let server = url.at("c", 7);
+    assert_eq!(server.to_string(), "rediss://c:7");
+    assert!(server.login == url.login && server.login.is_some());
+    let Endpoint::Tcp { tls, .. } = server.place else {
+        panic!("not TCP");
+    };
+    assert!(tls == Some(Roots::File("/x".into())));
+    assert_eq!(
+        parse("redis+cluster://a").at("c", 7).to_string(),
+        "redis://c:7"
+    );
 }
 
 #[test]
@@ -195,6 +220,17 @@ fn an_error_names_the_input_the_reason_and_the_way_out() {
             "redis+sentinel://s/m?dangerous_sentinel_minority=no",
             "dangerous_sentinel_minority=yes",
         ),
+        (
+            "redis+cluster://a,b/1",
+            "\"redis+cluster://a…\" names a database",
+        ),
+        ("redis+cluster://a,,b", "no valid host"),
+        ("redis+cluster://a,b:0", "from 1 to 65535"),
+        (
+            "redis+cluster://a,b?ca=/x",
+            "ca for rediss and rediss+cluster",
+        ),
+        ("redis+cluster://a,b?x=1", "an unknown option"),
         ("redis://:pa/ss@h", "write %40, %2F, %3F or %23"),
         ("redis://:pa%ss@h", "write %25"),
     ] {
@@ -270,6 +306,7 @@ proptest! {
             format!("unix:///s?db=0&pass={noise}SECRET{end}"),
             format!("redis+sentinel://user:{noise}SECRET{noise}@s,t/m{end}"),
             format!("redis+sentinel://s/m?sentinel_password={noise}SECRET{end}"),
+            format!("redis+cluster://user:{noise}SECRET{noise}@s,t{end}"),
         ] {
             let shown = match text.parse::<RedisUrl>() {
                 Ok(url) => format!("{url} {url:?} {}", url.name()),
@@ -284,7 +321,7 @@ proptest! {
     fn no_slip_of_the_pen_shows_the_password(
         password in prop_oneof!["[a-zA-Z0-9]{6,12}", "[0-9]{6,9}", "[a-z0-9@:/?#%,&=. -]{6,12}"],
         user in prop_oneof!["", "user"],
-        scheme in prop_oneof!["redis", "redis+sentinel"],
+        scheme in prop_oneof!["redis", "redis+sentinel", "redis+cluster"],
         at in prop_oneof!["@", ""],
         host in prop_oneof!["node-1", "", "[::1]"],
         port in prop_oneof![":6379/0", "/0", ""],
@@ -307,6 +344,7 @@ proptest! {
         for text in [
             format!("redis://{host}:{port}/{db}"),
             format!("redis+sentinel://{host}:{port},{host}/{host}/{db}"),
+            format!("redis+cluster://{host}:{port},{host}"),
         ] {
             let url = parse(&text);
             prop_assert!(parse(&url.to_string()) == url);

@@ -1,0 +1,346 @@
+//! A node that is a Redis Cluster: many servers, of which each keeps the locks of some slots, and one vote.
+//!
+//! Each master that is needed has a [`RedisLink`](super::RedisLink) of its own, which promises all that a link must. What is added here is the
+//! choice among them, and what to do when it was the wrong one:
+//!
+//! * Servers say MOVED, ASK, TRYAGAIN and CLUSTERDOWN before they run a command, so a request that is answered so has not taken
+//!   effect, and is given again: at once to the server that was named, or after a pause. That is not the sending twice which
+//!   a link must not do. A request whose connection was lost is never given again.
+//! * Giving again changes the order, and a release that acts before its acquire leaves a ghost. So `outstanding` knows the
+//!   requests for each lock: a later one of the same owner goes the way of an earlier one, and the earlier one is not
+//!   given again when it is redirected after that.
+//! * A slot that moves has its keys at two servers, some here and some there. Whoever has the slot says ASK of a
+//!   key that it has not; the other answers for it to those who say ASKING, which counts for one command. So requests
+//!   leave alone.
+//!
+//! `giving` chooses, and deals with redirections, which `redirection` reads. `slots` knows which slot a key is in, `places` the
+//! servers and what each of them keeps, and `watch` asks once a second where the slots are: a master that hangs redirects nobody.
+
+mod giving;
+mod outstanding;
+mod places;
+mod redirection;
+mod slots;
+mod watch;
+
+use super::{Encoder, RedisUrl, unsaid};
+use crate::{
+    clock::Clock,
+    configuration::Configuration,
+    disks::Disks,
+    link::{Draft, Link, LinkEvent, Message},
+};
+use leasehold_core::{Fault, FaultKind, Instant, Request, Vote};
+use outstanding::{Outstanding, number_of};
+use places::Places;
+use slots::{SlotMap, slot_of_all};
+use std::{
+    collections::VecDeque,
+    fmt,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio::time::Sleep;
+use watch::ClusterWatch;
+
+/// The link to a Redis Cluster, for plain locks.
+///
+/// As [`RedisLink`](super::RedisLink), it connects at the first [`poll`](Link::poll) within a tokio runtime: to a server that tells where the
+/// slots are, and then to each master that is needed.
+pub struct ClusterLink {
+    url: RedisUrl,
+    encoder: Encoder,
+    clock: Clock,
+    watch: Option<ClusterWatch>,
+    state: ClusterState,
+    places: Places,
+    outstanding: Outstanding,
+    /// What is given when it is known where the slots are.
+    early: Vec<u64>,
+    /// What is given again at these times, in their order.
+    paused: VecDeque<(Instant, u64)>,
+    timer: Option<Pin<Box<Sleep>>>,
+    /// Whether servers tell of changes to keys.
+    gives_hints: bool,
+    /// What was answered when it was given.
+    refused: Vec<LinkEvent>,
+    draft: Draft,
+}
+
+/// Whether the cluster can be asked.
+enum ClusterState {
+    Unknown,
+    Up,
+    /// Not, and why.
+    Down(String),
+}
+
+impl ClusterLink {
+    /// A link to the cluster at `url`. `clock` spaces the tries.
+    #[must_use]
+    pub fn new(url: RedisUrl, clock: Clock, configuration: &Configuration) -> Self {
+        Self::speaking(url, clock, Encoder::new(configuration))
+    }
+
+    /// The same, which says things as all do that have a clone of this.
+    pub(crate) fn speaking(url: RedisUrl, clock: Clock, encoder: Encoder) -> Self {
+        Self {
+            url,
+            encoder: encoder.sharded(),
+            clock,
+            watch: None,
+            state: ClusterState::Unknown,
+            places: Places::nowhere(),
+            outstanding: Outstanding::default(),
+            early: Vec::new(),
+            paused: VecDeque::new(),
+            timer: None,
+            gives_hints: false,
+            refused: Vec::new(),
+            draft: Draft::default(),
+        }
+    }
+
+    /// As [`RedisLink::replicated`](super::RedisLink::replicated), of the replicas of the master that voted.
+    #[must_use]
+    pub fn replicated(mut self, replicas: u32, within: Duration) -> Self {
+        self.encoder = self.encoder.heard_by(replicas, within);
+        self
+    }
+
+    /// As [`RedisLink::on_disk`](super::RedisLink::on_disk), of the master that voted and its replicas.
+    #[must_use]
+    pub fn on_disk(mut self, disks: Disks, within: Duration) -> Self {
+        self.encoder = self.encoder.written_to(disks, within);
+        self
+    }
+
+    /// Why a request is not taken at all.
+    fn refusal(&self, request: &Request) -> Option<Fault> {
+        let rejected = |why: &str| Some(Fault::new(FaultKind::Rejected, why));
+        if let ClusterState::Down(reason) = &self.state {
+            return Some(Fault::new(FaultKind::Down, reason));
+        }
+        if self.encoder.is_fenced() {
+            return rejected(FENCED);
+        }
+        if self.slot_of(request).is_none() {
+            return rejected(DIVIDED);
+        }
+        let waiting = self.early.len() + self.paused.len();
+        let limit = match request {
+            Request::Release { .. } => 3 * MOST_WAIT,
+            _ => MOST_WAIT,
+        };
+        (waiting >= limit).then(|| {
+            let words = format!("{waiting} requests wait for this cluster already");
+            Fault::new(FaultKind::Busy, &words)
+        })
+    }
+
+    fn slot_of(&self, request: &Request) -> Option<u16> {
+        slot_of_all(request.resource(), |name| self.encoder.key_of(name))
+    }
+
+    /// Takes what the link to a server tells.
+    fn hear(&mut self, at: usize, event: LinkEvent, events: &mut Vec<LinkEvent>) {
+        match event {
+            LinkEvent::Reply(tag, vote) => self.answered(at, number_of(tag), vote, events),
+            LinkEvent::Changed(resource) => {
+                self.gives_hints |= resource.is_none();
+                events.push(LinkEvent::Changed(resource));
+            }
+            // Each server has a clock of its own: one after the other, they would look like one that is set.
+            LinkEvent::Clock(_) => {}
+            LinkEvent::Up(_) => self.note(at, true, events),
+            LinkEvent::Down(_) => self.note(at, false, events),
+        }
+    }
+
+    /// Whether the server can be asked.
+    fn note(&mut self, at: usize, is_up: bool, events: &mut Vec<LinkEvent>) {
+        let Some(place) = self.places.get(at) else {
+            return;
+        };
+        let was_up = std::mem::replace(&mut place.is_up, is_up);
+        if !is_up {
+            self.hurry();
+            if was_up {
+                self.wake(events);
+            }
+        }
+    }
+
+    /// Whoever waits may have missed a change.
+    fn wake(&self, events: &mut Vec<LinkEvent>) {
+        if self.gives_hints {
+            events.push(LinkEvent::Changed(None));
+        }
+    }
+
+    /// Takes what was told of the slots, or why nobody tells.
+    fn learn(&mut self, told: Result<SlotMap, String>, events: &mut Vec<LinkEvent>) {
+        match told {
+            Ok(map) => {
+                let is_changed = self.places.follow(&map, self.clock.now());
+                if !matches!(self.state, ClusterState::Up) {
+                    self.state = ClusterState::Up;
+                    events.push(LinkEvent::Up(None));
+                    self.wake(events);
+                    self.meet_one();
+                    for number in std::mem::take(&mut self.early) {
+                        self.give_first(number, events);
+                    }
+                } else if is_changed {
+                    self.wake(events);
+                }
+                self.retire(events);
+            }
+            // Who can still be asked answers, or says who can.
+            Err(_) if self.places.is_any_up() => {}
+            Err(reason) => {
+                self.early.clear();
+                self.paused.clear();
+                for at in 0..self.places.len() {
+                    self.disconnect(at);
+                }
+                // None of it has left: what was on its way over a connection was answered when that was lost.
+                for number in self.outstanding.numbers(None) {
+                    let fault = Fault::new(FaultKind::Down, &reason);
+                    self.tell(number, Vote::Unknown(fault), events);
+                }
+                events.push(LinkEvent::Down(reason.clone()));
+                self.state = ClusterState::Down(reason);
+            }
+        }
+    }
+
+    /// Gives up the connections to servers that keep no slot any more: nobody needs them; or another server has taken the
+    /// place of one that hangs, and would be asked behind it for ever.
+    fn retire(&mut self, events: &mut Vec<LinkEvent>) {
+        let now = self.clock.now();
+        for at in self.places.spare() {
+            let used = self.places.get(at).map_or(now, |place| place.used);
+            let oldest = self.outstanding.oldest(at);
+            let is_over = match oldest {
+                Some(given) => now.saturating_since(given) >= STALE,
+                None => now.saturating_since(used) >= IDLE,
+            };
+            if !is_over {
+                continue;
+            }
+            let name = self.places.name(at);
+            self.disconnect(at);
+            for number in self.outstanding.numbers(Some(at)) {
+                let words = format!("{name} keeps no slot of the cluster any more: {REPLACED}");
+                let fault = Fault::new(FaultKind::Disconnected, &words);
+                self.tell(number, Vote::Unknown(fault), events);
+            }
+            self.wake(events);
+        }
+    }
+
+    fn disconnect(&mut self, at: usize) {
+        if let Some(place) = self.places.get(at) {
+            (place.link, place.is_up) = (None, false);
+        }
+    }
+
+    /// Goes one step on, as far as `limit` events. Whether there may be another.
+    fn advance(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, limit: usize) -> bool {
+        let mut goes_on = false;
+        let (url, places) = (&self.url, &self.places);
+        let watch = self
+            .watch
+            .get_or_insert_with(|| ClusterWatch::begin(url, places.addresses()));
+        if let Poll::Ready(told) = watch.poll(cx) {
+            self.learn(told, events);
+            goes_on = true;
+        }
+        goes_on |= self.resume(cx, events);
+        let mut heard = Vec::new();
+        for at in 0..self.places.len() {
+            let most = limit.saturating_sub(events.len());
+            let Some(link) = self.places.get(at).and_then(|place| place.link.as_mut()) else {
+                continue;
+            };
+            if most == 0 {
+                return true;
+            }
+            goes_on |= link.poll(cx, &mut heard, most).is_ready();
+            for event in heard.drain(..) {
+                // What is given again leaves at the next step.
+                goes_on = true;
+                self.hear(at, event, events);
+            }
+        }
+        goes_on
+    }
+}
+
+impl Link for ClusterLink {
+    fn send(&mut self, message: &mut Message<'_>) {
+        let (tag, request, given) = (message.tag(), message.request(), message.given());
+        if let Some(fault) = self.refusal(request) {
+            self.refused.push(unsaid((tag, fault)));
+            return;
+        }
+        let (number, way) = self.outstanding.add(tag, request, given);
+        match self.state {
+            ClusterState::Up => self.give(number, way),
+            ClusterState::Unknown | ClusterState::Down(_) => self.early.push(number),
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, most: usize) -> Poll<()> {
+        let limit = events.len().saturating_add(most);
+        if !self.refused.is_empty() {
+            events.append(&mut self.refused);
+        }
+        while events.len() < limit {
+            if !self.advance(cx, events, limit) {
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(())
+    }
+
+    fn change_runtime(&mut self) {
+        // Both wait by the runtime before: begin anew.
+        (self.watch, self.timer) = (None, None);
+        for at in 0..self.places.len() {
+            if let Some(link) = self.places.get(at).and_then(|place| place.link.as_mut()) {
+                link.change_runtime();
+            }
+        }
+    }
+}
+
+impl fmt::Debug for ClusterLink {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match &self.state {
+            ClusterState::Unknown => "connecting",
+            ClusterState::Up => "up",
+            ClusterState::Down(reason) => reason,
+        };
+        out.debug_struct("ClusterLink")
+            .field("url", &self.url)
+            .field("state", &state)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How long a server that keeps no slot is waited for: it answers, or it hangs.
+const STALE: Duration = Duration::from_secs(2);
+
+/// How long the connection to such a server is kept: a slot that is about to come is asked for there.
+const IDLE: Duration = Duration::from_secs(10);
+
+const MOST_WAIT: usize = 4_096;
+
+const FENCED: &str = "locks with fencing tokens are not kept on a Redis Cluster";
+const DIVIDED: &str = "names of several slots of a Redis Cluster cannot be locked together, since no server keeps them all: give \
+                       them a common part in braces, such as {orders}/1 and {orders}/2, or lock them one by one, in one \
+                       order everywhere";
+const REPLACED: &str = "another server has taken its place";

@@ -1,0 +1,238 @@
+//! To which server of a cluster a request is given, and when it is given again.
+
+use super::{
+    ClusterLink,
+    outstanding::{Given, tag_of},
+    redirection::Redirection,
+};
+use crate::link::{LinkEvent, Message, redis::RedisLink};
+use leasehold_core::{Fault, FaultKind, Vote};
+use std::{task::Context, time::Duration};
+use tokio::time::sleep;
+
+impl ClusterLink {
+    /// Gives a request to this server, or to whoever keeps its slot.
+    pub(super) fn give(&mut self, number: u64, way: Option<usize>) {
+        let request = self.outstanding.get(number).map(|it| it.request.clone());
+        let slot = request.and_then(|request| self.slot_of(&request));
+        match way.or_else(|| self.places.owner(slot?)) {
+            Some(at) => self.say(number, at, false),
+            None => self.pause(number),
+        }
+    }
+
+    /// Gives a request to this server, which has the slot, or is about to get it if it is `asked` so.
+    fn say(&mut self, number: u64, at: usize, asked: bool) {
+        let (url, clock, encoder) = (&self.url, self.clock, &self.encoder);
+        let (Some(given), Some(place)) = (self.outstanding.get(number), self.places.get(at)) else {
+            return;
+        };
+        (given.at, given.tries, place.used) = (Some(at), given.tries + 1, clock.now());
+        let (host, port) = &place.address;
+        let link = place.link.get_or_insert_with(|| {
+            let url = url.at(host, *port);
+            Box::new(RedisLink::speaking(url, clock, encoder.clone()))
+        });
+        let tag = tag_of(number);
+        let mut message = Message::new(tag, &given.request, given.given, &mut self.draft);
+        link.give(&mut message, asked);
+    }
+
+    /// Goes to the master of the first slot, though nobody has asked for it yet: so it is known whether servers tell of
+    /// changes to keys.
+    pub(super) fn meet_one(&mut self) {
+        let (url, clock, encoder) = (&self.url, self.clock, &self.encoder);
+        let Some(place) = self.places.first().and_then(|at| self.places.get(at)) else {
+            return;
+        };
+        let (host, port) = &place.address;
+        place.used = clock.now();
+        place.link.get_or_insert_with(|| {
+            let url = url.at(host, *port);
+            Box::new(RedisLink::speaking(url, clock, encoder.clone()))
+        });
+    }
+
+    /// Gives a request again after a while.
+    pub(super) fn pause(&mut self, number: u64) {
+        if let Some(given) = self.outstanding.get(number) {
+            given.at = None;
+            let due = self.clock.now().saturating_add(PAUSE);
+            self.paused.push_back((due, number));
+        }
+        self.hurry();
+    }
+
+    pub(super) fn hurry(&self) {
+        if let Some(watch) = &self.watch {
+            watch.hurry();
+        }
+    }
+
+    /// Tells the answer to a request.
+    pub(super) fn tell(&mut self, number: u64, vote: Vote, events: &mut Vec<LinkEvent>) {
+        if let Some(Given { tag, .. }) = self.outstanding.take(number) {
+            events.push(LinkEvent::Reply(tag, vote));
+        }
+    }
+
+    /// Goes on with what has waited long enough. Whether there was anything.
+    pub(super) fn resume(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>) -> bool {
+        let now = self.clock.now();
+        let mut has_gone_on = false;
+        while let Some((due, number)) = self.paused.front().copied()
+            && due <= now
+        {
+            self.paused.pop_front();
+            has_gone_on = true;
+            match self.outstanding.get(number).map(|given| given.is_overtaken) {
+                Some(true) => self.tell(number, rejected(OVERTAKEN), events),
+                Some(false) if self.is_spent(number) => self.give_up(number, events),
+                Some(false) => self.give(number, None),
+                None => {}
+            }
+        }
+        loop {
+            let Some((due, _)) = self.paused.front() else {
+                self.timer = None;
+                return has_gone_on;
+            };
+            let rest = due.saturating_since(self.clock.now());
+            let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(rest)));
+            if timer.as_mut().poll(cx).is_pending() {
+                return has_gone_on;
+            }
+            self.timer = None;
+            if rest.is_zero() {
+                return true;
+            }
+        }
+    }
+
+    /// Tells why a request is not given once more.
+    fn give_up(&mut self, number: u64, events: &mut Vec<LinkEvent>) {
+        let now = self.clock.now();
+        if let Some(given) = self.outstanding.get(number) {
+            let why = given.why.as_deref().unwrap_or(UNKEPT);
+            let waited = now.saturating_since(given.given).as_millis();
+            let words = format!("{why} (asked {} times in {waited} ms)", given.tries);
+            self.tell(number, rejected(&words), events);
+        }
+    }
+
+    /// Whether a request was given as often, or as long ago, as it is given again at most.
+    fn is_spent(&mut self, number: u64) -> bool {
+        let now = self.clock.now();
+        self.outstanding.get(number).is_none_or(|given| {
+            given.tries >= MOST_TRIES || now.saturating_since(given.given) >= LIMIT
+        })
+    }
+
+    pub(super) fn answered(
+        &mut self,
+        at: usize,
+        number: u64,
+        vote: Vote,
+        events: &mut Vec<LinkEvent>,
+    ) {
+        let host = self.places.get(at).map(|place| place.address.0.clone());
+        let redirection = Redirection::read(&vote, &host.unwrap_or_default());
+        match redirection {
+            Some((redirection, fault)) => self.redirect(at, number, redirection, &fault, events),
+            None => {
+                let vote = self.by(at, vote);
+                self.tell(number, vote, events);
+            }
+        }
+    }
+
+    /// The vote, with the name of the server in a fault: the address of the cluster says little about one of many.
+    fn by(&self, at: usize, vote: Vote) -> Vote {
+        match vote {
+            Vote::Unknown(fault)
+                if matches!(
+                    fault.kind(),
+                    FaultKind::Down | FaultKind::Disconnected | FaultKind::Rejected
+                ) =>
+            {
+                let words = format!("{} of the cluster: {fault}", self.places.name(at));
+                Vote::Unknown(Fault::new(fault.kind(), &words))
+            }
+            vote => vote,
+        }
+    }
+
+    /// Deals with a request that a server has not carried out.
+    fn redirect(
+        &mut self,
+        at: usize,
+        number: u64,
+        redirection: Redirection,
+        fault: &Fault,
+        events: &mut Vec<LinkEvent>,
+    ) {
+        let now = self.clock.now();
+        let request = self.outstanding.get(number).map(|it| it.request.clone());
+        let Some(slot) = request.and_then(|request| self.slot_of(&request)) else {
+            return;
+        };
+        let to = match &redirection {
+            Redirection::Moved(to) | Redirection::Ask(to) => Some(self.places.number(to, now)),
+            Redirection::Later => None,
+        };
+        if let (Redirection::Moved(_), Some(to)) = (&redirection, to)
+            && self.places.set(slot, to)
+        {
+            self.hurry();
+            self.wake(events);
+        }
+        let (is_spent, name) = (self.is_spent(number), self.places.name(at));
+        let Some(given) = self.outstanding.get(number) else {
+            return;
+        };
+        let tries = given.tries;
+        given.why = Some(format!("{name}: {fault}"));
+        // Argument S5: what was given behind it may have acted by now, a release that takes it back among it.
+        if given.is_overtaken {
+            return self.tell(number, rejected(&format!("{fault}: {OVERTAKEN}")), events);
+        }
+        if is_spent {
+            return self.give_up(number, events);
+        }
+        // Argument S8: it has not taken effect, and is the same request of the same attempt.
+        match (redirection, to) {
+            (Redirection::Ask(_), Some(to)) => self.say(number, to, true),
+            // Two servers that name each other are asked again when they may have heard more.
+            (Redirection::Moved(_), Some(to)) if to != at && tries < MOST_AT_ONCE => {
+                self.say(number, to, false);
+            }
+            _ => self.pause(number),
+        }
+    }
+
+    /// Gives a request that was given before it was known where, unless its release has been since.
+    pub(super) fn give_first(&mut self, number: u64, events: &mut Vec<LinkEvent>) {
+        match self.outstanding.get(number).map(|given| given.is_overtaken) {
+            Some(true) => self.tell(number, rejected(OVERTAKEN), events),
+            Some(false) => self.give(number, None),
+            None => {}
+        }
+    }
+}
+
+fn rejected(why: &str) -> Vote {
+    Vote::Unknown(Fault::new(FaultKind::Rejected, why))
+}
+
+/// How long a request is given again: as long as a vote is waited for at most, unless that was chosen otherwise.
+const LIMIT: Duration = Duration::from_millis(500);
+const MOST_TRIES: u32 = 64;
+
+/// How often it is given at once to a server that is named.
+const MOST_AT_ONCE: u32 = 8;
+
+/// Between two tries, where nobody is named who could be asked.
+const PAUSE: Duration = Duration::from_millis(20);
+
+const OVERTAKEN: &str = "was not asked again, since a later request for the same lock is under way";
+const UNKEPT: &str = "nobody is known who keeps the slot of this lock";

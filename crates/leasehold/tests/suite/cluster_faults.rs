@@ -1,0 +1,166 @@
+//! Redis Clusters that lose masters, or are gone: one of them alone, and three as three nodes.
+
+use crate::support::{block_on, eventually};
+use leasehold::{AcquireError, FaultKind, LeaseGuard, LockManager, LockOptions, Plain};
+use leasehold_servers::{RedisCluster, Server, require_server};
+use std::time::Duration;
+
+const MS: Duration = Duration::from_millis(1);
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn cluster(masters: usize, replicas: usize) -> RedisCluster {
+    require_server();
+    RedisCluster::start(masters, replicas).expect("the cluster starts")
+}
+
+fn manager(urls: impl IntoIterator<Item = String>, ttl: Duration) -> LockManager<Plain> {
+    let options = LockOptions::new().ttl(ttl).node_limit(400 * MS).tries(1);
+    let builder = LockManager::builder().nodes(urls).defaults(options);
+    builder.build_plain().expect("good addresses")
+}
+
+fn acquire(manager: &LockManager<Plain>, name: &str) -> Result<LeaseGuard<Plain>, AcquireError> {
+    block_on(manager.mutex(name).expect("a plain name").acquire())
+}
+
+/// Which master keeps the lock of this name.
+fn keeper(cluster: &RedisCluster, name: &str) -> usize {
+    let slot = cluster.slot(name).expect("it answers");
+    cluster.owner(slot).expect("somebody keeps it")
+}
+
+fn kill_all(cluster: &RedisCluster) {
+    for server in cluster.iter() {
+        server.kill().expect("it runs");
+    }
+}
+
+#[test]
+fn a_dead_master_costs_the_locks_of_its_slots_until_a_replica_takes_its_place() {
+    let cluster = cluster(3, 1);
+    let manager = manager([cluster.url()], 60_000 * MS);
+    let dead = keeper(&cluster, "r");
+    let others: Vec<_> = { 0..20 }
+        .map(|number| format!("s/{number}"))
+        .filter(|name| keeper(&cluster, name) != dead)
+        .collect();
+    let guard = acquire(&manager, "r").expect("it is free");
+    let replica = &cluster[cluster.replica_of(dead)];
+    eventually("the replica has the key", || {
+        let size = replica.command(&["DBSIZE"]);
+        size.is_ok_and(|size| size.integer() == Some(1))
+    });
+    cluster[dead].kill().expect("it runs");
+    assert!(others.len() > 5);
+    for name in &others {
+        assert!(acquire(&manager, name).is_ok(), "{name}");
+    }
+    let place = format!("127.0.0.1:{} of the cluster: ", cluster[dead].port());
+    eventually(
+        "the lock of a dead master is not to be had, and the reason names it",
+        || {
+            let refused = acquire(&manager, "r").expect_err("nobody answers");
+            let fault = refused.faults().first();
+            fault.is_some_and(|fault| {
+                fault.kind() == FaultKind::Down && fault.to_string().contains(&place)
+            })
+        },
+    );
+    cluster
+        .take_over(cluster.replica_of(dead))
+        .expect("it agrees");
+    eventually("the lock is known to be held", || {
+        acquire(&manager, "r").is_err_and(|refused| refused.is_contention())
+    });
+    assert!(block_on(guard.release()).is_released());
+    assert!(acquire(&manager, "r").is_ok());
+}
+
+#[test]
+fn three_clusters_are_three_nodes_and_one_of_them_may_be_away() {
+    let clusters = [cluster(3, 0), cluster(3, 0), cluster(1, 0)];
+    let urls = || clusters.iter().map(RedisCluster::url);
+    let (one, other) = (manager(urls(), 2_000 * MS), manager(urls(), 2_000 * MS));
+    let held = acquire(&one, "held").expect("it is free");
+    for number in 0..10 {
+        let name = format!("r/{number}");
+        let guard = acquire(&one, &name).expect("it is free");
+        assert!(acquire(&other, &name).is_err_and(|error| error.is_contention()));
+        let copies = || {
+            let has = |cluster: &&RedisCluster| {
+                let keeper: &Server = &cluster[keeper(cluster, &name)];
+                let found = keeper.command(&["EXISTS", &name]).expect("it answers");
+                found.integer() == Some(1)
+            };
+            clusters.iter().filter(has).count()
+        };
+        eventually("each cluster has it", || copies() == 3);
+        assert!(block_on(guard.release()).is_released());
+    }
+    kill_all(&clusters[1]);
+    let before = held.remaining();
+    eventually("it is extended without", || {
+        assert!(held.is_valid());
+        held.remaining() > before
+    });
+    assert!(acquire(&other, "held").is_err_and(|error| error.is_contention()));
+    let guard = acquire(&other, "r").expect("two of three are a quorum");
+    assert!(acquire(&one, "r").is_err_and(|error| error.is_contention()));
+    drop(guard);
+    kill_all(&clusters[0]);
+    let refused = acquire(&one, "s").expect_err("one is no quorum");
+    assert!(refused.is_unreachable(), "{refused}");
+    eventually("the lease is over", || !held.is_valid());
+}
+
+/// Has `r` on the first of these, of which a replica that has not heard of that takes its master's place; and then again.
+fn held_twice(clusters: &[RedisCluster]) -> bool {
+    let urls = || clusters.iter().map(RedisCluster::url);
+    let (one, other) = (manager(urls(), PATIENCE), manager(urls(), PATIENCE));
+    let failing = &clusters[0];
+    let dead = keeper(failing, "r");
+    let replica = failing.replica_of(dead);
+    failing.cut_off(replica).expect("it agrees");
+    eventually("it hears nothing more", || {
+        let told = failing[replica]
+            .command(&["INFO", "replication"])
+            .expect("it answers");
+        told.text()
+            .is_some_and(|told| told.contains("master_link_status:down"))
+    });
+    let guard = acquire(&one, "r").expect("it is free");
+    failing[dead].kill().expect("it runs");
+    failing.take_over(replica).expect("it agrees");
+    let rival = loop {
+        match acquire(&other, "r") {
+            Ok(rival) => break Some(rival),
+            Err(error) if error.is_contention() => break None,
+            Err(_) => {}
+        }
+    };
+    guard.is_valid() && rival.is_some_and(|rival| rival.is_valid())
+}
+
+/// What a cluster alone does not promise.
+#[test]
+fn a_plain_lock_on_one_cluster_is_held_twice_after_a_replica_that_lagged_was_promoted() {
+    assert!(held_twice(&[cluster(3, 1)]));
+}
+
+#[test]
+fn a_lock_on_three_clusters_is_held_once_though_a_replica_that_lagged_was_promoted_in_one() {
+    assert!(!held_twice(&[cluster(3, 1), cluster(3, 0), cluster(1, 0)]));
+}
+
+#[test]
+fn one_cluster_under_two_addresses_has_one_vote() {
+    let (cluster, other) = (cluster(3, 0), cluster(1, 0));
+    let twin = format!("redis+cluster://127.0.0.1:{}", cluster[1].port());
+    let manager = manager([cluster.url(), twin, other.url()], 60_000 * MS);
+    assert!(acquire(&manager, "r").is_ok(), "the other is the second");
+    kill_all(&other);
+    let refused = acquire(&manager, "s").expect_err("one cluster is one node");
+    let mut faults = refused.faults().iter();
+    let is_twin = faults.any(|fault| fault.kind() == FaultKind::SameNode);
+    assert!(is_twin, "{refused}");
+}
