@@ -81,7 +81,7 @@ pub(super) const FAIR: Script = Script {
         include_str!("fair.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "85a688f314a113a16e8b28bb329530825bab8dd6",
+    sha1: "3693ad04f55c6bc7225285723cd83045287e67fe",
 };
 pub(super) const LEAVE: Script = Script {
     text: concat!(
@@ -89,7 +89,7 @@ pub(super) const LEAVE: Script = Script {
         include_str!("queue.lua"),
         include_str!("leave.lua")
     ),
-    sha1: "ad5bdbc9ae6770b38d3c95a7dadf06c9271b4759",
+    sha1: "2d36a38850b4d479871af8c7e3fedf9e0a57f206",
 };
 pub(super) const RAISE: Script = Script {
     text: concat!(
@@ -161,7 +161,7 @@ pub(super) const VOTE_SHARE: Script = Script {
         include_str!("share.lua"),
         include_str!("vote_share.lua")
     ),
-    sha1: "31c4d95ec06d0dcc931fc7f1d301c6f998ae0dfb",
+    sha1: "140e90b3ce3ee35dcefec64da0c3defc9f7df669",
 };
 /// What else is asked of a share.
 pub(super) const HOLD_SHARE: Script = Script {
