@@ -144,5 +144,12 @@ pub(crate) fn misused(error: &ConfigError) -> Failure {
         ConfigError::Thread(_) => exit_code::FAILED,
         _ => exit_code::USAGE,
     };
-    Failure::new(code, error.to_string())
+    let failure = Failure::new(code, error.to_string());
+    match error {
+        ConfigError::FencedCluster { .. } => failure.hint(NO_PLAIN_LOCKS.to_owned()),
+        _ => failure,
+    }
 }
+
+const NO_PLAIN_LOCKS: &str = "the command has locks with fencing tokens alone: name single masters, \
+                              redis://db1,redis://db2,redis://db3";

@@ -141,6 +141,24 @@ fn held_twice(clusters: &[RedisCluster]) -> bool {
     guard.is_valid() && rival.is_some_and(|rival| rival.is_valid())
 }
 
+#[test]
+fn a_vote_on_a_cluster_may_have_to_be_known_to_replicas_of_the_master_that_gave_it() {
+    let cluster = cluster(3, 1);
+    let options = LockOptions::new().ttl(60_000 * MS).node_limit(400 * MS);
+    let builder = LockManager::builder().nodes([cluster.url()]);
+    let builder = builder.defaults(options.tries(1)).replicated(1, 200 * MS);
+    let manager = builder.build_plain().expect("a good address");
+    let keeper = keeper(&cluster, "r");
+    let guard = acquire(&manager, "r").expect("a replica has heard of it");
+    assert!(block_on(guard.release()).is_released());
+    let replica = cluster.replica_of(keeper);
+    cluster.cut_off(replica).expect("it agrees");
+    eventually("no replica confirms it", || match acquire(&manager, "r") {
+        Ok(_) => false,
+        Err(refused) => refused.to_string().contains("0 of 1 replicas confirmed it"),
+    });
+}
+
 /// What a cluster alone does not promise.
 #[test]
 fn a_plain_lock_on_one_cluster_is_held_twice_after_a_replica_that_lagged_was_promoted() {

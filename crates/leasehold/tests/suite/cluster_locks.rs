@@ -1,6 +1,9 @@
 //! Plain locks whose node is a Redis Cluster, as programs have them.
 
-use crate::support::{block_on, eventually};
+use crate::{
+    stuck_runtime::{blocked, two_threads},
+    support::{block_on, eventually},
+};
 use leasehold::{AcquireError, ConfigError, LockManager, LockOptions, Plain, ReleaseOutcome};
 use leasehold_servers::{RedisCluster, require_server};
 use std::{
@@ -135,6 +138,31 @@ fn a_lease_outlives_the_moves_of_its_slot() {
             guard.remaining() > before
         });
     }
+    assert_eq!(block_on(guard.release()), ReleaseOutcome::Released);
+}
+
+#[test]
+fn a_lease_outlives_a_move_though_every_thread_of_the_runtime_is_blocked() {
+    let cluster = cluster();
+    let runtime = two_threads();
+    let manager = {
+        let _within = runtime.enter();
+        manager(&cluster, options())
+    };
+    let slot = cluster.slot("r").expect("it answers");
+    let guard = block_on(manager.mutex("r").expect("a plain name").acquire()).expect("it is free");
+    let _blocks = blocked(&runtime);
+    for _ in 0..2 {
+        let owner = cluster.owner(slot).expect("somebody keeps it");
+        cluster.move_slot(slot, (owner + 1) % 3).expect("it moves");
+        let before = guard.remaining();
+        eventually("it is extended where the slot is now", || {
+            assert!(guard.is_valid());
+            guard.remaining() > before
+        });
+    }
+    let other = manager.mutex("another").expect("a plain name");
+    assert!(block_on(other.acquire_within(PATIENCE)).is_ok());
     assert_eq!(block_on(guard.release()), ReleaseOutcome::Released);
 }
 

@@ -242,6 +242,31 @@ fn several_names_of_one_slot_wait_for_the_end_of_its_move_and_of_several_are_ref
 }
 
 #[test]
+fn a_slot_that_nobody_keeps_costs_its_locks_alone_until_somebody_does() {
+    let cluster = cluster(3, 0);
+    let moving = Moving::of(&cluster, "r");
+    let mut link = link(&cluster);
+    let slot = moving.slot.to_string();
+    for server in cluster.iter() {
+        let gone = server.command(&["CLUSTER", "DELSLOTS", &slot]);
+        gone.expect("it knows who keeps it");
+    }
+    let (kind, words) = fault(&link.ask(&acquire("r", "us", MINUTE)));
+    assert_eq!(kind, FaultKind::Rejected);
+    assert!(
+        words.contains("CLUSTERDOWN Hash slot not served (asked "),
+        "{words}"
+    );
+    assert_eq!(link.ask(&acquire("s", "us", MINUTE)), Vote::GRANTED);
+    let again = cluster[moving.to].command(&["CLUSTER", "ADDSLOTS", &slot]);
+    again.expect("nobody keeps it");
+    eventually("it is found where it is now", || {
+        link.ask(&acquire("r", "us", MINUTE)) == Vote::GRANTED
+    });
+    assert_eq!(holders(&cluster, "r"), [(moving.to, "us".to_owned())]);
+}
+
+#[test]
 fn a_replica_that_takes_its_masters_place_is_asked_from_then_on() {
     let cluster = cluster(3, 1);
     let moving = Moving::of(&cluster, "r");

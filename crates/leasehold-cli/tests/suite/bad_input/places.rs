@@ -214,3 +214,24 @@ fn commands_that_cannot_be_run_are_told_and_leave_the_lock_free() {
     fs::set_permissions(&script, Permissions::from_mode(0o700)).expect("it is ours");
     run(&script, 126, "Exec format error").check();
 }
+
+#[test]
+fn a_cluster_is_refused_by_every_command_with_the_reason_and_the_way_out() {
+    let user = User::new();
+    for words in [
+        &["run", "-n", "demo", "--", "true"][..],
+        &["acquire", "-n", "demo"],
+        &["status", "demo"],
+        &["list"],
+        &["doctor"],
+        &["admit"],
+        &["reconfigure"],
+    ] {
+        let nodes = "redis+cluster://:hunter2@db1,db2,db3";
+        let seen = user.run(words).env("LEASEHOLD_NODES", nodes).end();
+        assert!(!format!("{seen:?}").contains("hunter"), "{seen:?}");
+        let node = "the node cluster@db1:6379+db2:6379+db3:6379 is a Redis Cluster";
+        let hint = "name single masters, redis://db1,redis://db2,redis://db3";
+        seen.assert_says(2, &[node, "a script reaches one slot", hint]);
+    }
+}
