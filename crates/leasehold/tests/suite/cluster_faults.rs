@@ -77,6 +77,37 @@ fn a_dead_master_costs_the_locks_of_its_slots_until_a_replica_takes_its_place() 
 }
 
 #[test]
+fn a_cluster_that_elects_a_successor_by_itself_goes_on_with_it() {
+    require_server();
+    let started = RedisCluster::start_with(3, 1, |builder| {
+        builder.option("cluster-replica-no-failover", &["no"])
+    });
+    let cluster = started.expect("the cluster starts");
+    let manager = manager([cluster.url()], 60_000 * MS);
+    let dead = keeper(&cluster, "r");
+    let guard = acquire(&manager, "r").expect("it is free");
+    let replica = &cluster[cluster.replica_of(dead)];
+    eventually("the replica has the key", || {
+        let size = replica.command(&["DBSIZE"]);
+        size.is_ok_and(|size| size.integer() == Some(1))
+    });
+    cluster[dead].kill().expect("it runs");
+    eventually("the lock is known to be held", || {
+        acquire(&manager, "r").is_err_and(|refused| refused.is_contention())
+    });
+    assert!(guard.is_valid());
+    assert!(block_on(guard.release()).is_released());
+    assert!(acquire(&manager, "r").is_ok());
+    // Its former master comes back as a replica, and redirects whoever asks it.
+    cluster[dead].restart().expect("it starts again");
+    let fresh = format!("redis+cluster://127.0.0.1:{}", cluster[dead].port());
+    let other = crate::cluster_faults::manager([fresh], 60_000 * MS);
+    eventually("it tells who has its place", || {
+        acquire(&other, "r").is_ok()
+    });
+}
+
+#[test]
 fn three_clusters_are_three_nodes_and_one_of_them_may_be_away() {
     let clusters = [cluster(3, 0), cluster(3, 0), cluster(1, 0)];
     let urls = || clusters.iter().map(RedisCluster::url);

@@ -242,6 +242,19 @@ fn several_names_of_one_slot_wait_for_the_end_of_its_move_and_of_several_are_ref
 }
 
 #[test]
+fn one_server_of_a_cluster_that_is_taken_for_a_node_tells_the_way_out() {
+    let cluster = cluster(3, 0);
+    let elsewhere = &cluster[Moving::of(&cluster, "r").to];
+    let mut link = Driven::with(&elsewhere.url(), &Configuration::plain());
+    for request in [acquire("r", "us", MINUTE), release("r", "us")] {
+        let (kind, words) = fault(&link.ask(&request));
+        assert_eq!(kind, FaultKind::Rejected);
+        let way_out = words.contains("whose address begins with redis+cluster://");
+        assert!(words.starts_with("MOVED ") && way_out, "{words}");
+    }
+}
+
+#[test]
 fn a_slot_that_nobody_keeps_costs_its_locks_alone_until_somebody_does() {
     let cluster = cluster(3, 0);
     let moving = Moving::of(&cluster, "r");

@@ -344,6 +344,10 @@ impl Interpreter {
                 Ok(())
             }
             Some(Verdict::Vote(vote)) => {
+                let vote = match self.encoder.is_sharded() {
+                    true => vote,
+                    false => reply::with_way_out(vote),
+                };
                 if let Some(request) = &request {
                     backlog.settled(request);
                 }

@@ -140,6 +140,20 @@ pub(super) fn redirection(frame: &Frame<'_>) -> Option<Fault> {
     }
 }
 
+/// The vote, with the way out if the server is one of a cluster, and was taken for a node by itself.
+pub(super) fn with_way_out(vote: Vote) -> Vote {
+    match vote {
+        Vote::Unknown(fault) if fault.to_string().starts_with("MOVED ") => {
+            let words = format!("{fault} ({OF_A_CLUSTER})");
+            Vote::Unknown(Fault::new(fault.kind(), &words))
+        }
+        vote => vote,
+    }
+}
+
+const OF_A_CLUSTER: &str =
+    "the server is one of a Redis Cluster, whose address begins with redis+cluster://";
+
 /// Whether a server of a cluster says that these keys are not all of one slot.
 pub(super) fn is_divided(frame: &Frame<'_>) -> bool {
     matches!(frame, Frame::Error(error) if error.starts_with(DIVIDED))
