@@ -1,0 +1,4 @@
+import fence from './fence.js';
+
+export const { Fence, FenceTable, FencedScript, RowFence, StaleError, checkNewest, checkRows, setIfNewest, staleOf } =
+  fence;

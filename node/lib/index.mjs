@@ -1,0 +1,36 @@
+// The package, for `import`: the same classes as `require` gives, so that `instanceof` holds among both.
+
+import leasehold from './index.js';
+
+export const {
+  AbstainedError,
+  AlreadyDoneError,
+  ClosedError,
+  ConfigError,
+  DetachedLease,
+  DisagreementError,
+  Election,
+  HeldError,
+  Leadership,
+  Lease,
+  LeaseholdError,
+  LeaseLostError,
+  LimitError,
+  LockManager,
+  NotKeptError,
+  OncePer,
+  OnceTurn,
+  Operator,
+  OtherPermitsError,
+  Permit,
+  ReconfigureError,
+  ReleasedError,
+  RwLock,
+  Semaphore,
+  StaleError,
+  TimestampLease,
+  TimestampLock,
+  TooLateError,
+  UnreachableError,
+  WriteLease,
+} = leasehold;

@@ -1,0 +1,267 @@
+'use strict';
+// What is held.
+
+const { giveUp, held, outcome } = require('./core.js');
+const { LeaseLostError, fromFacts } = require('./errors.js');
+const { millis } = require('./options.js');
+
+// Node 20.0 to 20.3 lack the symbol; what compiles `await using` looks for it by this name.
+if (Symbol.asyncDispose === undefined) {
+  Object.defineProperty(Symbol, 'asyncDispose', { value: Symbol.for('nodejs.asyncDispose') });
+}
+
+class Lease {
+  #native;
+  #names;
+  #release;
+  #isOver = false;
+  #controller;
+  #watch;
+  #loss;
+
+  constructor(native, manager) {
+    this.#native = native;
+    held.set(native, manager);
+  }
+
+  get name() {
+    return this.names.join(', ');
+  }
+
+  get names() {
+    return (this.#names ??= this.#native.names);
+  }
+
+  get owner() {
+    return this.#native.owner;
+  }
+
+  get fencingToken() {
+    return this.#native.token ?? undefined;
+  }
+
+  get remaining() {
+    return this.#native.remaining;
+  }
+
+  get valid() {
+    return this.#native.remaining > 0;
+  }
+
+  get state() {
+    return this.#native.state;
+  }
+
+  get signal() {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      this.#watching();
+    }
+    return this.#controller.signal;
+  }
+
+  lost() {
+    return this.#watching().promise;
+  }
+
+  heartbeat() {
+    this.#native.heartbeat();
+  }
+
+  extend(options = {}) {
+    return this.#busy(() => this.#native.extend(options.ttl === undefined ? undefined : millis('ttl', options.ttl)));
+  }
+
+  ensure(remaining) {
+    return this.#busy(() => this.#native.ensure(millis('remaining', remaining)));
+  }
+
+  changed() {
+    return this.#busy(() => this.#native.changed());
+  }
+
+  release() {
+    this.#release ??= this.#isOver
+      ? Promise.resolve({ is: 'released', message: 'it had been let go of before' })
+      : this._end((native) => native.release());
+    return this.#release;
+  }
+
+  detach() {
+    return this._end((native) => native.detach());
+  }
+
+  handOver() {
+    return this._end((native) => native.handOver());
+  }
+
+  async [Symbol.asyncDispose]() {
+    await this.release();
+  }
+
+  /** The loss, if it is one by now. */
+  _loss() {
+    if (this.#loss === undefined) {
+      const { is, message, cause } = this.#native.state;
+      if (is === 'lost') {
+        this.#loss = fromFacts({ code: 'ERR_LEASEHOLD_LOST', message, cause, resource: this.name });
+      }
+    }
+    return this.#loss;
+  }
+
+  _native() {
+    return this.#native;
+  }
+
+  /** Ends the lease in this way, once. */
+  async _end(way) {
+    this.#isOver = true;
+    held.delete(this.#native);
+    this.#unwatch();
+    return await outcome(way(this.#native));
+  }
+
+  async #busy(start) {
+    const id = start();
+    try {
+      return await outcome(id);
+    } finally {
+      this.#native.ended(id);
+    }
+  }
+
+  #watching() {
+    if (this.#watch === undefined) {
+      const id = this.#native.lost();
+      let finish;
+      const released = new Promise((resolve) => {
+        finish = resolve;
+      });
+      const lost = outcome(id, undefined, false).catch((loss) => {
+        this.#loss = loss;
+        this.#controller?.abort(loss);
+        return loss;
+      });
+      this.#watch = { id, finish, promise: Promise.race([lost, released]) };
+    }
+    return this.#watch;
+  }
+
+  #unwatch() {
+    // A loss that nobody has heard of yet is told before nobody can hear of it any more.
+    const loss = this.#controller && this._loss();
+    if (loss !== undefined) this.#controller.abort(loss);
+    if (this.#watch === undefined) return;
+    giveUp(this.#watch.id);
+    this.#watch.finish(loss);
+  }
+}
+
+class WriteLease extends Lease {
+  async downgrade() {
+    const native = this._native();
+    const manager = held.get(native);
+    return new Lease(await this._end(() => native.downgrade()), manager);
+  }
+}
+
+class Permit extends Lease {
+  get slot() {
+    return this._native().slot;
+  }
+}
+
+class OnceTurn extends Lease {
+  #next;
+
+  get nextPeriod() {
+    this.#next ??= this._native().nextPeriod;
+    return new Date(this.#next);
+  }
+
+  done() {
+    return this._end((native) => native.done());
+  }
+}
+
+class Leadership extends Lease {
+  get term() {
+    return this.fencingToken;
+  }
+
+  get isLeader() {
+    return this.valid;
+  }
+
+  resign() {
+    return this.release();
+  }
+}
+
+/** A lease that nobody extends: by its owner, in any process. */
+class DetachedLease {
+  #native;
+
+  constructor(native) {
+    this.#native = native;
+  }
+
+  get names() {
+    return this.#native.names;
+  }
+
+  get owner() {
+    return this.#native.owner;
+  }
+
+  async extend(ttl) {
+    const id = this.#native.extend(millis('ttl', ttl));
+    try {
+      return await outcome(id);
+    } finally {
+      this.#native.ended(id);
+    }
+  }
+
+  release() {
+    return outcome(this.#native.release());
+  }
+}
+
+/** Does the work while the lease lasts, and releases it in any case. */
+async function holding(lease, work) {
+  let result;
+  let failed = false;
+  let error;
+  try {
+    result = await work(lease, lease.signal);
+  } catch (thrown) {
+    failed = true;
+    error = thrown;
+  }
+  const loss = lease._loss();
+  const released = await lease.release();
+  if (loss !== undefined || wasOver(released)) {
+    throw loss === error ? error : lostWhile(lease, loss, released, failed ? error : undefined);
+  }
+  if (failed) throw error;
+  return result;
+}
+
+function wasOver(released) {
+  return released?.is === 'already-expired' || released?.is === 'taken-by-another';
+}
+
+function lostWhile(lease, loss, released, error) {
+  const message = loss?.message ?? `lost the lock ${JSON.stringify(lease.name)}: ${released.message}`;
+  return new LeaseLostError(message, {
+    code: 'ERR_LEASEHOLD_LOST',
+    resource: lease.name,
+    cause: loss?.reason ?? 'gone',
+    holder: loss?.holder ?? released?.holder,
+    error,
+  });
+}
+
+module.exports = { DetachedLease, Leadership, Lease, OnceTurn, Permit, WriteLease, holding };
