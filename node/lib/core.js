@@ -45,7 +45,15 @@ function settle({ id, failure, value, lease }) {
 function forget(id, call) {
   pending.delete(id);
   call.signal?.removeEventListener('abort', call.onAbort);
-  if (call.isAwaited && --awaited === 0) wakefulness.unref();
+  if (call.isAwaited) countWaiting(-1);
+}
+
+/** Counts who waits: meanwhile the process stays alive. */
+function countWaiting(more) {
+  const before = awaited;
+  awaited += more;
+  if (before === 0) wakefulness.ref();
+  else if (awaited === 0) wakefulness.unref();
 }
 
 /**
@@ -56,7 +64,7 @@ function outcome(id, signal, isAwaited = true) {
   return new Promise((resolve, reject) => {
     const call = { resolve, reject, signal, isAwaited, onAbort: undefined };
     pending.set(id, call);
-    if (isAwaited && ++awaited === 1) wakefulness.ref();
+    if (isAwaited) countWaiting(1);
     if (signal === undefined) return;
     call.onAbort = () => {
       forget(id, call);
@@ -125,4 +133,4 @@ function farewell() {
   for (const reference of managers) reference.deref()?.farewell();
 }
 
-module.exports = { core, enlist, giveUp, held, native, outcome, turn };
+module.exports = { core, countWaiting, enlist, giveUp, held, native, outcome, turn };

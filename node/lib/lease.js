@@ -1,7 +1,7 @@
 'use strict';
 // What is held.
 
-const { giveUp, held, outcome } = require('./core.js');
+const { countWaiting, giveUp, held, outcome } = require('./core.js');
 const { LeaseLostError, fromFacts } = require('./errors.js');
 const { millis } = require('./options.js');
 
@@ -16,7 +16,8 @@ class Lease {
   #release;
   #isOver = false;
   #controller;
-  #watch;
+  #watches = [];
+  #lost;
   #loss;
 
   constructor(native, manager) {
@@ -55,13 +56,15 @@ class Lease {
   get signal() {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      this.#watching();
+      // A signal keeps no process alive, and who waits for the loss does.
+      this.#watch(false);
     }
     return this.#controller.signal;
   }
 
   lost() {
-    return this.#watching().promise;
+    this.#lost ??= this.#watch(true);
+    return this.#lost;
   }
 
   heartbeat() {
@@ -131,30 +134,30 @@ class Lease {
     }
   }
 
-  #watching() {
-    if (this.#watch === undefined) {
-      const id = this.#native.lost();
-      let finish;
-      const released = new Promise((resolve) => {
-        finish = resolve;
-      });
-      const lost = outcome(id, undefined, false).catch((loss) => {
-        this.#loss = loss;
-        this.#controller?.abort(loss);
-        return loss;
-      });
-      this.#watch = { id, finish, promise: Promise.race([lost, released]) };
-    }
-    return this.#watch;
+  #watch(isAwaited) {
+    const id = this.#native.lost();
+    let finish;
+    const released = new Promise((resolve) => {
+      finish = resolve;
+    });
+    const lost = outcome(id, undefined, isAwaited).catch((loss) => {
+      this.#loss ??= loss;
+      this.#controller?.abort(this.#loss);
+      return this.#loss;
+    });
+    this.#watches.push({ id, finish });
+    return Promise.race([lost, released]);
   }
 
   #unwatch() {
+    if (this.#watches.length === 0) return;
     // A loss that nobody has heard of yet is told before nobody can hear of it any more.
-    const loss = this.#controller && this._loss();
-    if (loss !== undefined) this.#controller.abort(loss);
-    if (this.#watch === undefined) return;
-    giveUp(this.#watch.id);
-    this.#watch.finish(loss);
+    const loss = this._loss();
+    if (loss !== undefined) this.#controller?.abort(loss);
+    for (const { id, finish } of this.#watches.splice(0)) {
+      giveUp(id);
+      finish(loss);
+    }
   }
 }
 
@@ -234,11 +237,15 @@ async function holding(lease, work) {
   let result;
   let failed = false;
   let error;
+  // Somebody waits for the work, and the work perhaps for nothing but its signal.
+  countWaiting(1);
   try {
     result = await work(lease, lease.signal);
   } catch (thrown) {
     failed = true;
     error = thrown;
+  } finally {
+    countWaiting(-1);
   }
   const loss = lease._loss();
   const released = await lease.release();

@@ -1,7 +1,7 @@
 'use strict';
 // Managers, and the kinds of locks.
 
-const { core, enlist, held, outcome, native: addon } = require('./core.js');
+const { core, countWaiting, enlist, held, outcome, native: addon } = require('./core.js');
 const { checked, config } = require('./errors.js');
 const { DetachedLease, Leadership, Lease, OnceTurn, Permit, WriteLease, holding } = require('./lease.js');
 const { Operator } = require('./operator.js');
@@ -320,11 +320,14 @@ class OncePer extends Named {
       throw error;
     }
     let result;
+    countWaiting(1);
     try {
       result = await work(turn, turn.signal);
     } catch (error) {
       await turn.release();
       throw error;
+    } finally {
+      countWaiting(-1);
     }
     await turn.done();
     return { ran: true, result };

@@ -53,6 +53,13 @@ impl Settled {
     }
 }
 
+/// With the thread of JavaScript, also when a worker is terminated: what waits gives up.
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.executor.end();
+    }
+}
+
 #[napi]
 impl Core {
     /// `turn` is called by the event loop when there is something to be taken.

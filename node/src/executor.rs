@@ -135,6 +135,13 @@ impl Executor {
         }
     }
 
+    /// Drops all that is under way. Futures hold the executor that holds them, so nothing else would.
+    pub(crate) fn end(&self) {
+        let tasks = std::mem::take(&mut *self.0.tasks.borrow_mut());
+        let done = std::mem::take(&mut *self.0.done.borrow_mut());
+        drop((tasks, done));
+    }
+
     pub(crate) fn turn(&self) -> Turned {
         let inner = &self.0;
         let letters = std::mem::take(&mut *inner.mailbox.lock());
