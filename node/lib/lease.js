@@ -56,8 +56,10 @@ class Lease {
   get signal() {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
+      const loss = this._loss();
       // A signal keeps no process alive, and who waits for the loss does.
-      this.#watch(false);
+      if (loss === undefined) this.#watch(false);
+      else this.#controller.abort(loss);
     }
     return this.#controller.signal;
   }
@@ -135,6 +137,7 @@ class Lease {
   }
 
   #watch(isAwaited) {
+    if (this.#isOver) return Promise.resolve(this._loss());
     const id = this.#native.lost();
     let finish;
     const released = new Promise((resolve) => {

@@ -156,6 +156,15 @@ test('a lease that is not extended is lost by itself, and says why', async (t) =
   ]);
   assert.equal(lease.valid, false);
   await lease.release();
+  assert.equal(await lease.lost(), loss);
+});
+
+test('who asks for the signal after the loss has one that is aborted', async (t) => {
+  const lease = await manager(t).acquire('a', { ttl: 100, renewEvery: false });
+  await sleep(150);
+  assert.equal(lease.signal.aborted, true);
+  assert.equal(lease.signal.reason.code, 'ERR_LEASEHOLD_LOST');
+  await lease.release();
 });
 
 test('using rejects if the lease was lost, with what the work threw as the cause', async (t) => {

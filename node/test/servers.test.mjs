@@ -130,12 +130,14 @@ test('ten thousand leases are held at once', options, async (t) => {
   const locks = manager(t, nodes);
   const leases = [];
   for (let begun = 0; begun < 10_000; begun += 500) {
-    const some = Array.from({ length: 500 }, (_, number) => locks.acquire(`lease/${begun + number}`));
+    const some = Array.from({ length: 500 }, (_, number) => locks.acquire(`lease/${begun + number}`, { ttl: 30_000 }));
     leases.push(...(await Promise.all(some)));
   }
   const lost = leases.filter((lease) => lease.signal.aborted);
+  // Until each was extended.
   await sleep(12_000);
   assert.equal(lost.length + leases.filter((lease) => lease.signal.aborted || !lease.valid).length, 0);
+  assert.ok(leases.every((lease) => lease.remaining > 19_000));
   const released = await Promise.all(leases.map((lease) => lease.release()));
   assert.equal(released.filter(({ is }) => is !== 'released').length, 0);
 });
