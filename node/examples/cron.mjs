@@ -9,8 +9,8 @@ import { LockManager } from 'leasehold';
 
 const DAY = 24 * 3_600_000;
 
-// Without servers, for the processes of one machine: LockManager.file('/var/lib/report/locks').
-const locks = process.env.LEASEHOLD_FILE ? LockManager.file(process.env.LEASEHOLD_FILE) : LockManager.fromEnv();
+// Servers, since what one process has done must be known when it has ended: a file keeps nothing for a process that is gone.
+const locks = LockManager.fromEnv();
 
 // What is held is given back when the process ends, but not if a signal ends it.
 for (const [signal, code] of [['SIGINT', 130], ['SIGTERM', 143]]) process.on(signal, () => process.exit(code));

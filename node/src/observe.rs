@@ -105,6 +105,12 @@ fn of_lock(observation: &Observation<'_>) -> Option<Value> {
             "left": millis(*left),
             "validFor": millis(*valid_for),
         }),
+        _ => return of_trouble_and_end(observation),
+    })
+}
+
+fn of_trouble_and_end(observation: &Observation<'_>) -> Option<Value> {
+    Some(match observation {
         Observation::InDanger {
             resource,
             owner: by,
@@ -118,12 +124,6 @@ fn of_lock(observation: &Observation<'_>) -> Option<Value> {
             "message": danger.to_string(),
             "faults": faults(danger.faults()),
         }),
-        _ => return of_end(observation),
-    })
-}
-
-fn of_end(observation: &Observation<'_>) -> Option<Value> {
-    Some(match observation {
         Observation::Lost {
             resource,
             owner: by,

@@ -5,7 +5,8 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
-import { folder } from './help.mjs';
+import { LockManager } from 'leasehold';
+import { noServers, servers } from './help.mjs';
 
 const examples = fileURLToPath(new URL('../examples/', import.meta.url));
 
@@ -18,8 +19,9 @@ test('each example is well formed', () => {
   }
 });
 
-test('the job of cron is done once a day', (t) => {
-  const env = { ...process.env, LEASEHOLD_FILE: folder(t) };
+test('the job of cron is done once a day', { skip: noServers }, async (t) => {
+  const { nodes } = await servers(t, 3, LockManager);
+  const env = { ...process.env, LEASEHOLD_NODES: nodes.join(',') };
   const run = () => spawnSync(process.execPath, [`${examples}cron.mjs`], { env, encoding: 'utf8' });
   const first = run();
   assert.equal(first.status, 0, first.stderr);

@@ -1,5 +1,5 @@
 //! Everything a contributor types: `cargo xtask test`, `sim`, `model`, `mutants`, `chaos`, `bench`, `interop`,
-//! `compare-commands`, `versions`, `examples`, `package`, `picture`, `nightly` and `tidy`.
+//! `compare-commands`, `versions`, `examples`, `package`, `packages`, `picture`, `nightly` and `tidy`.
 
 #![expect(clippy::print_stdout, reason = "this is what its output is for")]
 
@@ -11,6 +11,7 @@ mod interop;
 mod mutants;
 mod nightly;
 mod package;
+mod packages;
 mod picture;
 mod process;
 mod skips;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         ["examples"] => examples::run(&root()),
         ["picture"] => picture::run(&root()),
         ["package", further @ ..] => package::run(&root(), further),
+        ["packages", further @ ..] => packages::run(&root(), further),
         ["tidy"] => {
             let findings = tidy::run(&root());
             findings.iter().for_each(|finding| println!("{finding}"));
@@ -127,6 +129,7 @@ usage: cargo xtask COMMAND
   picture               draw the terminal that the README shows, from a run of the command
   package [ARGUMENTS]   make the packages as they would be published, build them, and say what they lack;
                         ARGUMENTS go to `cargo publish --dry-run`
+  packages [NAME ...]   build the packages for other languages, and run their suites; by name, or all of them
   nightly [ARGUMENTS]   everything above, and all of it in full, with a page about it: docs/NIGHTLY.md; `--night 1/3` for a
                         third of it; `--list` names the steps
   tidy                  check the rules of the house that no compiler checks";
