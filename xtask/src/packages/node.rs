@@ -46,6 +46,14 @@ fn stage(root: &Path, folder: &Path) -> Result<PathBuf, String> {
     build
         .args(["build", "--release", "--locked"])
         .env("CARGO_TARGET_DIR", folder);
+    // Those of this program, on which build scripts look: with them, all would be built anew.
+    for (name, _) in env::vars_os() {
+        let is_ours =
+            |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST");
+        if name.to_str().is_some_and(is_ours) {
+            build.env_remove(name);
+        }
+    }
     run_in(&source, &mut build)?;
     let stage = emptied(&folder.join("stage"))?;
     for name in ["package.json", "README.md", "api-table.md"] {
