@@ -303,7 +303,10 @@ impl NativeManager {
     pub fn observe_election(&self, name: String) -> js::Result<NativeStream> {
         thrown(|| {
             let leaders = either!(&self.manager, manager => manager.election(&name)?.observe());
-            Ok(NativeStream::new(&self.executor, Source::Leaders(leaders)))
+            Ok(NativeStream::new(
+                &self.executor,
+                Source::Leaders(Box::new(leaders)),
+            ))
         })
     }
 

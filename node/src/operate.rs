@@ -151,7 +151,10 @@ impl NativeOperator {
     pub fn observe(&self, election: String) -> js::Result<NativeStream> {
         thrown(|| {
             let leaders = self.operator.observe(&election)?;
-            Ok(NativeStream::new(&self.executor, Source::Leaders(leaders)))
+            Ok(NativeStream::new(
+                &self.executor,
+                Source::Leaders(Box::new(leaders)),
+            ))
         })
     }
 

@@ -10,7 +10,7 @@ use napi_derive::napi;
 use std::{cell::RefCell, rc::Rc};
 
 pub(crate) enum Source {
-    Leaders(Leaders),
+    Leaders(Box<Leaders>),
     Watcher(Watcher),
 }
 

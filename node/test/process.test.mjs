@@ -125,6 +125,42 @@ test('a worker that is terminated in the middle of its waiting leaves nothing', 
   }
 });
 
+test('workers that are terminated at any moment, with calls under way, break nothing', async (t) => {
+  const path = folder(t);
+  const source = `
+    const { LockManager } = require('leasehold');
+    const managers = [
+      LockManager.memory(3, { onEvent() {}, events: 'all' }),
+      LockManager.file(${JSON.stringify(path)}),
+    ];
+    const take = async (locks, number) => {
+      for (;;) {
+        try {
+          const lease = await locks.acquire('a' + (number % 3), { timeout: 50 + number });
+          lease.signal;
+          await new Promise((resolve) => setTimeout(resolve, 1));
+          await lease.release();
+        } catch (error) {
+          if (error.code !== 'ERR_LEASEHOLD_HELD') throw error;
+        }
+      }
+    };
+    for (const locks of managers) for (let number = 0; number < 8; number += 1) take(locks, number);
+  `;
+  const one = async (_, number) => {
+    for (let round = 0; round < 10; round += 1) {
+      const worker = new Worker(source, { eval: true });
+      const failed = once(worker, 'error').then(([error]) => error);
+      assert.equal(await Promise.race([sleep(40 + 35 * ((number + round) % 6)), failed]), undefined);
+      await worker.terminate();
+    }
+  };
+  await Promise.all(Array.from({ length: 4 }, one));
+  const locks = LockManager.file(path);
+  t.after(() => locks.close());
+  for (let number = 0; number < 3; number += 1) await (await locks.acquire(`a${number}`, { timeout: 3_000 })).release();
+});
+
 test('processes of a cluster exclude each other', async (t) => {
   const source = `
     import cluster from 'node:cluster';

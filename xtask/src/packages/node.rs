@@ -42,19 +42,9 @@ fn has(program: &str, least: u32) -> Result<(), String> {
 /// What is to be packed: the files of the package, its native half for this machine, and the licences.
 fn stage(root: &Path, folder: &Path) -> Result<PathBuf, String> {
     let source = root.join("node");
-    let mut build = Command::new(env!("CARGO"));
-    build
-        .args(["build", "--release", "--locked"])
-        .env("CARGO_TARGET_DIR", folder);
-    // Those of this program, on which build scripts look: with them, all would be built anew.
-    for (name, _) in env::vars_os() {
-        let is_ours =
-            |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST");
-        if name.to_str().is_some_and(is_ours) {
-            build.env_remove(name);
-        }
+    for words in BUILD {
+        run_in(&source, &mut cargo(folder, words))?;
     }
-    run_in(&source, &mut build)?;
     let stage = emptied(&folder.join("stage"))?;
     for name in ["package.json", "README.md", "api-table.md"] {
         copy(&source.join(name), &stage.join(name))?;
@@ -71,6 +61,21 @@ fn stage(root: &Path, folder: &Path) -> Result<PathBuf, String> {
     let library = format!("release/{before}leasehold_node{behind}");
     copy(&folder.join(library), &stage.join("lib").join(name.trim()))?;
     Ok(stage)
+}
+
+/// Cargo, building into this folder.
+fn cargo(folder: &Path, words: &[&str]) -> Command {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(words).env("CARGO_TARGET_DIR", folder);
+    // Those of this program, on which build scripts look: with them, all would be built anew.
+    for (name, _) in env::vars_os() {
+        let is_ours =
+            |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST");
+        if name.to_str().is_some_and(is_ours) {
+            cargo.env_remove(name);
+        }
+    }
+    cargo
 }
 
 /// An empty project that has the package, the compiler of TypeScript, and the tests.
@@ -166,6 +171,13 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
     }
     Ok(())
 }
+
+/// How the native half is checked and built.
+const BUILD: [&[&str]; 3] = [
+    &["fmt", "--check"],
+    &["clippy", "--quiet", "--locked", "--", "-D", "warnings"],
+    &["build", "--release", "--locked"],
+];
 
 /// What the checks need and the package does not.
 const DEVELOPMENT: [&str; 2] = ["typescript@5", "@types/node@20"];
