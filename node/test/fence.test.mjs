@@ -54,3 +54,31 @@ test('what databases answer tells a stale token', () => {
   assert.throws(() => checkRows(33n, 0), StaleError);
   assert.throws(() => checkNewest(33n, 34), (error) => error.newest === 34n);
 });
+
+const sqlite = await import('sql.js').catch(() => undefined);
+
+test('SQLite refuses the write of a late holder', { skip: sqlite ? false : 'no sql.js' }, async () => {
+  const { Database } = await sqlite.default();
+  const database = new Database();
+  const changed = ({ text, values }) => {
+    database.run(text, values);
+    return database.getRowsModified();
+  };
+  database.run('CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER)');
+  database.run('INSERT INTO account VALUES (7, 100)');
+  const row = new RowFence({ dialect: 'sqlite', table: 'account', key: 'id', fence: 'fence' });
+  database.run(row.addColumn);
+  // As large as tokens are.
+  const [early, late] = [9007199254740990n, 9007199254740991n];
+  checkRows(late, changed(row.update(7, { balance: 90 }, late)));
+  assert.throws(() => checkRows(early, changed(row.update(7, { balance: 80 }, early))), StaleError);
+  checkRows(late, changed(row.update(7, { balance: 85 }, late)));
+  const newest = row.newest(7);
+  checkNewest(late, database.exec(newest.text, newest.values)[0].values[0][0]);
+  assert.deepEqual(database.exec('SELECT balance FROM account')[0].values, [[85]]);
+  const table = new FenceTable({ dialect: 'sqlite', table: 'fences' });
+  database.run(table.create);
+  checkRows(late, changed(table.admit('orders/42', late)));
+  assert.throws(() => checkRows(early, changed(table.admit('orders/42', early))), StaleError);
+  database.close();
+});

@@ -47,7 +47,7 @@ test('a minority may be gone, and a majority may not: the error names who is', o
 test('a server that crashes and starts again without its data does not vote a lock away', options, async (t) => {
   const { nodes, all } = await servers(t, 3, LockManager);
   const [one, other] = [manager(t, nodes), manager(t, nodes)];
-  const lease = await one.acquire('a', { ttl: 20_000 });
+  await one.acquire('a', { ttl: 20_000 });
   // The published weakness of Redlock: with one node that did not vote, and one that forgot, another would win.
   for (const server of all.slice(0, 2)) {
     await server.end();
@@ -59,7 +59,6 @@ test('a server that crashes and starts again without its data does not vote a lo
     error instanceof AbstainedError || error instanceof HeldError || error instanceof UnreachableError,
     String(error),
   );
-  assert.ok(lease.valid || lease.state.is === 'lost');
   const again = await one.tryAcquire('b').catch((thrown) => thrown);
   assert.ok(again instanceof AbstainedError, String(again));
   assert.ok(again.retryAfter > 20_000);

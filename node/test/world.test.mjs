@@ -105,3 +105,19 @@ test('what a test does wrong is told', async (t) => {
   assert.throws(() => world.manager({ memory: 3 }), /has its nodes/);
   await assert.rejects(world.untilHeld('a', { patience: 100 }), /nobody does/);
 });
+
+test('who is refused a fair lock is told how many come first', async (t) => {
+  const world = new World(3);
+  const managers = [0, 1, 2].map(() => world.manager({ defaults: { fair: true } }));
+  t.after(() => Promise.all(managers.map((locks) => locks.close())));
+  const [holder, waiter, late] = managers;
+  const lease = await holder.acquire('a');
+  const waits = waiter.acquire('a', { timeout: 60_000 });
+  await world.settle();
+  const error = await late.tryAcquire('a').catch((thrown) => thrown);
+  assert.ok(error instanceof HeldError);
+  assert.equal(error.ahead, 1);
+  assert.match(error.message, /another waits and comes first/);
+  await lease.release();
+  await (await waits).release();
+});

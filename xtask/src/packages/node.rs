@@ -180,4 +180,4 @@ const BUILD: [&[&str]; 3] = [
 ];
 
 /// What the checks need and the package does not.
-const DEVELOPMENT: [&str; 2] = ["typescript@5", "@types/node@20"];
+const DEVELOPMENT: [&str; 3] = ["typescript@5", "@types/node@20", "sql.js@1"];
