@@ -5,8 +5,10 @@
 //   npm install ./leasehold-0.1.0.tgz redlock@5.0.0-beta.2 ioredis@5 redis-semaphore@5
 //   cp …/node/bench/peers.mjs . && node peers.mjs [rounds]
 //
-// One task takes and gives back a lock, one cycle after the other; then 64 promises do, each with locks of its own. All
-// durations are medians over all cycles of a round, and of those over the rounds; ratios are medians of the ratios of each
+// One task takes and gives back a lock, one cycle after the other; then 64 promises do, each with locks of its
+// own. All
+// durations are medians over all cycles of a round, and of those over the rounds; ratios are medians of the
+// ratios of each
 // round, since what disturbs the machine disturbs neighbours alike.
 
 import { spawn } from 'node:child_process';
@@ -138,7 +140,9 @@ async function hung(servers) {
   }
   await end();
   const ratios = broken.map((value, round) => value / healthy[round]);
-  console.log(`\none of five nodes hangs: p50 ${median(broken).toFixed(0)} µs, ${median(ratios).toFixed(2)} x healthy`);
+  console.log(
+    `\none of five nodes hangs: p50 ${median(broken).toFixed(0)} µs, ${median(ratios).toFixed(2)} x healthy`,
+  );
 }
 
 const servers = await Promise.all(Array.from({ length: 5 }, startServer));

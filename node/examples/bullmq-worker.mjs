@@ -1,4 +1,5 @@
-// A worker of BullMQ whose jobs for one customer run one at a time, on all machines; BullMQ itself limits a queue only.
+// A worker of BullMQ whose jobs for one customer run one at a time, on all machines; BullMQ itself limits a
+// queue only.
 //
 //   npm install bullmq; REDIS=localhost:6379 LEASEHOLD_NODES=… node bullmq-worker.mjs
 
@@ -12,7 +13,9 @@ const worker = new Worker('invoices', handle, { connection: { host, port: Number
 
 async function handle(job, token) {
   try {
-    return await locks.using(`customer/${job.data.customer}`, { timeout: 500 }, (lease, signal) => invoice(job, lease, signal));
+    return await locks.using(`customer/${job.data.customer}`, { timeout: 500 }, (lease, signal) =>
+      invoice(job, lease, signal),
+    );
   } catch (error) {
     if (!(error instanceof HeldError)) throw error; // a loss too: BullMQ tries the job again
     // Another job of the customer runs. This one comes again later, and its place is free for others meanwhile.

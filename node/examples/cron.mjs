@@ -2,18 +2,24 @@
 //
 //   5 3 * * *  LEASEHOLD_NODES=redis://db1,redis://db2,redis://db3 node /srv/app/cron.mjs
 //
-// Whoever comes first does it; the others wait while it runs, and do it if it fails. Ends with 0 if the work is done, by
+// Whoever comes first does it; the others wait while it runs, and do it if it fails. Ends with 0 if the work is
+// done, by
 // whomever, and with 1 if it is not.
 
 import { LockManager } from 'leasehold';
 
 const DAY = 24 * 3_600_000;
 
-// Servers, since what one process has done must be known when it has ended: a file keeps nothing for a process that is gone.
+// Servers, since what one process has done must be known when it has ended: a file keeps nothing for a process
+// that is gone.
 const locks = LockManager.fromEnv();
 
 // What is held is given back when the process ends, but not if a signal ends it.
-for (const [signal, code] of [['SIGINT', 130], ['SIGTERM', 143]]) process.on(signal, () => process.exit(code));
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+])
+  process.on(signal, () => process.exit(code));
 
 try {
   const { ran, by } = await locks.oncePer('nightly-report', DAY).run({ timeout: 3_600_000 }, report);

@@ -4,7 +4,14 @@
 //   curl -X POST localhost:3000/orders/42/pay
 
 import express from 'express';
-import { AbstainedError, HeldError, LeaseLostError, LeaseholdError, LockManager, UnreachableError } from 'leasehold';
+import {
+  AbstainedError,
+  HeldError,
+  LeaseLostError,
+  LeaseholdError,
+  LockManager,
+  UnreachableError,
+} from 'leasehold';
 import { StaleError } from 'leasehold/fence';
 
 const locks = process.env.LEASEHOLD_NODES ? LockManager.fromEnv() : LockManager.memory(3);

@@ -57,7 +57,8 @@ function countWaiting(more) {
 }
 
 /**
- * A promise for the call of this number. If `signal` aborts, the call is given up, and rejects with the signal's reason;
+ * A promise for the call of this number. If `signal` aborts, the call is given up, and rejects with the signal's
+ * reason;
  * what was won in that moment is released.
  */
 function outcome(id, signal, isAwaited = true) {
@@ -126,7 +127,10 @@ function enlist(start, listener) {
 
 const collected = new FinalizationRegistry((dismiss) => dismiss());
 
-/** At the end of the process, or of the worker: no event loop turns any more, so this blocks, for about a second at most. */
+/**
+ * At the end of the process, or of the worker: no event loop turns any more, so this blocks, for about a second
+ * at most.
+ */
 function farewell() {
   for (const lease of held.keys()) lease.abandon();
   held.clear();

@@ -123,4 +123,14 @@ function staleOf(of, error) {
   return found === null ? undefined : stale(token(of), BigInt(found[1]));
 }
 
-module.exports = { Fence, FenceTable, FencedScript, RowFence, StaleError, checkNewest, checkRows, setIfNewest, staleOf };
+module.exports = {
+  Fence,
+  FenceTable,
+  FencedScript,
+  RowFence,
+  StaleError,
+  checkNewest,
+  checkRows,
+  setIfNewest,
+  staleOf,
+};

@@ -1,4 +1,13 @@
 import fence from './fence.js';
 
-export const { Fence, FenceTable, FencedScript, RowFence, StaleError, checkNewest, checkRows, setIfNewest, staleOf } =
-  fence;
+export const {
+  Fence,
+  FenceTable,
+  FencedScript,
+  RowFence,
+  StaleError,
+  checkNewest,
+  checkRows,
+  setIfNewest,
+  staleOf,
+} = fence;

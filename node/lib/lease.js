@@ -74,7 +74,9 @@ class Lease {
   }
 
   extend(options = {}) {
-    return this.#busy(() => this.#native.extend(options.ttl === undefined ? undefined : millis('ttl', options.ttl)));
+    return this.#busy(() =>
+      this.#native.extend(options.ttl === undefined ? undefined : millis('ttl', options.ttl)),
+    );
   }
 
   ensure(remaining) {

@@ -5,8 +5,18 @@ const { core, countWaiting, enlist, held, outcome, native: addon } = require('./
 const { checked, config } = require('./errors.js');
 const { DetachedLease, Leadership, Lease, OnceTurn, Permit, WriteLease, holding } = require('./lease.js');
 const { Operator } = require('./operator.js');
-const { callOptions, lockOptions, managerOptions, merged, millis, name, names, shown, text, whole } =
-  require('./options.js');
+const {
+  callOptions,
+  lockOptions,
+  managerOptions,
+  merged,
+  millis,
+  name,
+  names,
+  shown,
+  text,
+  whole,
+} = require('./options.js');
 const { stream } = require('./stream.js');
 
 /** How a manager is made by the files beside this one. */
@@ -21,10 +31,7 @@ class LockManager {
   constructor(options = {}) {
     const { config: wanted, onEvent } = managerOptions(options);
     const { manager, number, dismiss } = checked(() =>
-      enlist(
-        options[start] ? (of) => options[start](wanted, of) : (of) => core.manager(wanted, of),
-        onEvent,
-      ),
+      enlist(options[start] ? (of) => options[start](wanted, of) : (of) => core.manager(wanted, of), onEvent),
     );
     this.#native = manager;
     this.#number = number;
@@ -279,7 +286,10 @@ class Election extends Named {
   }
 
   observe() {
-    return stream(checked(() => this._native.observeElection(this.name)), led);
+    return stream(
+      checked(() => this._native.observeElection(this.name)),
+      led,
+    );
   }
 }
 

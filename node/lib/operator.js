@@ -76,14 +76,20 @@ class Operator {
   }
 
   lookOn(of) {
-    return stream(checked(() => this.#native.lookOn(name(of))), (seen) => seen);
+    return stream(
+      checked(() => this.#native.lookOn(name(of))),
+      (seen) => seen,
+    );
   }
 
   observe(election) {
-    return stream(checked(() => this.#native.observe(name(election))), (state) => {
-      if (state.termAtMost != null) state.termAtMost = BigInt(state.termAtMost);
-      return state;
-    });
+    return stream(
+      checked(() => this.#native.observe(name(election))),
+      (state) => {
+        if (state.termAtMost != null) state.termAtMost = BigInt(state.termAtMost);
+        return state;
+      },
+    );
   }
 
   async reconfigure(options) {

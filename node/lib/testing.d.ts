@@ -2,7 +2,8 @@ import type { CommonOptions } from './types/options';
 import type { LockManager } from './types/manager';
 
 /**
- * Nodes that can be broken, and a time that stands still until it is told to pass: for tests of what a program does with its
+ * Nodes that can be broken, and a time that stands still until it is told to pass: for tests of what a program
+ * does with its
  * locks. Leases extend themselves when the time passes.
  */
 export class World {

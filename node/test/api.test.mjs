@@ -43,13 +43,15 @@ test('each name of the table exists', async () => {
   const locks = LockManager.memory(1);
   const options = new Set([
     ...knownOptions(await locks.acquire('a', { unknown: 1 }).catch((error) => error)),
-    ...knownOptions((() => {
-      try {
-        return LockManager.memory(1, { unknown: 1 });
-      } catch (error) {
-        return error;
-      }
-    })()),
+    ...knownOptions(
+      (() => {
+        try {
+          return LockManager.memory(1, { unknown: 1 });
+        } catch (error) {
+          return error;
+        }
+      })(),
+    ),
   ]);
   await locks.close();
   const made = await instances();

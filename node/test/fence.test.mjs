@@ -10,7 +10,10 @@ test('a fence refuses what is older than the newest', () => {
   fence.admit(33n);
   fence.admit(33n);
   fence.admit(34n);
-  assert.throws(() => fence.admit(33n), (error) => error instanceof StaleError && error.token === 33n && error.newest === 34n);
+  assert.throws(
+    () => fence.admit(33n),
+    (error) => error instanceof StaleError && error.token === 33n && error.newest === 34n,
+  );
   assert.equal(fence.newest, 34n);
   assert.throws(() => new Fence(5n).admit(4n), Stale);
   assert.throws(() => fence.admit(35), ConfigError);
@@ -37,7 +40,11 @@ test('a row is written if its token is not newer', () => {
 });
 
 test('a table of tokens has as many values as places', () => {
-  for (const [dialect, places] of [['postgresql', 2], ['sqlite', 2], ['mysql', 3]]) {
+  for (const [dialect, places] of [
+    ['postgresql', 2],
+    ['sqlite', 2],
+    ['mysql', 3],
+  ]) {
     const table = new FenceTable({ dialect, table: 'fences' });
     const { text, values } = table.admit('orders/42', 33n);
     assert.equal(values.length, places);
@@ -52,7 +59,10 @@ test('what databases answer tells a stale token', () => {
   checkRows(33n, 1);
   checkNewest(33n, '33');
   assert.throws(() => checkRows(33n, 0), StaleError);
-  assert.throws(() => checkNewest(33n, 34), (error) => error.newest === 34n);
+  assert.throws(
+    () => checkNewest(33n, 34),
+    (error) => error.newest === 34n,
+  );
 });
 
 const sqlite = await import('sql.js').catch(() => undefined);

@@ -38,7 +38,10 @@ test('process.exit releases what is held', async (t) => {
 });
 
 test('an uncaught error releases what is held', async (t) => {
-  const { locks, ended } = await heldIn(t, 'console.error = () => {}; process.on("uncaughtException", () => process.exit(3)); null.x;');
+  const { locks, ended } = await heldIn(
+    t,
+    'console.error = () => {}; process.on("uncaughtException", () => process.exit(3)); null.x;',
+  );
   assert.equal((await ended).code, 3);
   await (await locks.tryAcquire('a')).release();
 });
@@ -158,7 +161,8 @@ test('workers that are terminated at any moment, with calls under way, break not
   await Promise.all(Array.from({ length: 4 }, one));
   const locks = LockManager.file(path);
   t.after(() => locks.close());
-  for (let number = 0; number < 3; number += 1) await (await locks.acquire(`a${number}`, { timeout: 3_000 })).release();
+  for (let number = 0; number < 3; number += 1)
+    await (await locks.acquire(`a${number}`, { timeout: 3_000 })).release();
 });
 
 test('processes of a cluster exclude each other', async (t) => {
@@ -192,7 +196,11 @@ test('processes of a cluster exclude each other', async (t) => {
   writeFileSync(file, source);
   t.after(() => import('node:fs').then(({ rmSync }) => rmSync(file)));
   process.env.SOURCE = file.pathname;
-  const { line, ended } = program(t, `process.argv.push(${JSON.stringify(path)}); await import(process.env.SOURCE);`, path);
+  const { line, ended } = program(
+    t,
+    `process.argv.push(${JSON.stringify(path)}); await import(process.env.SOURCE);`,
+    path,
+  );
   assert.deepEqual([await line(), await line(), await line()], ['worker false', 'worker false', 'done']);
   assert.equal((await ended).code, 0);
 });

@@ -41,7 +41,13 @@ test('a minority may be gone, and a majority may not: the error names who is', o
   await all[1].end();
   const error = await locks.tryAcquire('a').catch((thrown) => thrown);
   assert.ok(error instanceof UnreachableError, String(error));
-  assert.deepEqual(error.nodes.toSorted(), nodes.slice(0, 2).map((url) => url.slice('redis://'.length)).toSorted());
+  assert.deepEqual(
+    error.nodes.toSorted(),
+    nodes
+      .slice(0, 2)
+      .map((url) => url.slice('redis://'.length))
+      .toSorted(),
+  );
 });
 
 test('a server that crashes and starts again without its data does not vote a lock away', options, async (t) => {
@@ -129,7 +135,9 @@ test('ten thousand leases are held at once', options, async (t) => {
   const locks = manager(t, nodes);
   const leases = [];
   for (let begun = 0; begun < 10_000; begun += 500) {
-    const some = Array.from({ length: 500 }, (_, number) => locks.acquire(`lease/${begun + number}`, { ttl: 30_000 }));
+    const some = Array.from({ length: 500 }, (_, number) =>
+      locks.acquire(`lease/${begun + number}`, { ttl: 30_000 }),
+    );
     leases.push(...(await Promise.all(some)));
   }
   const lost = leases.filter((lease) => lease.signal.aborted);
@@ -148,12 +156,18 @@ test('operators see, list, watch and admit', options, async (t) => {
   assert.equal(operator.quorum, 2);
   const lease = await locks.acquire('orders/42');
   const surveys = await operator.within(2_000).survey();
-  assert.deepEqual(surveys.map(({ is, told }) => [is, told.membership, told.abstains]), Array(3).fill(['told', 'ours', null]));
+  assert.deepEqual(
+    surveys.map(({ is, told }) => [is, told.membership, told.abstains]),
+    Array(3).fill(['told', 'ours', null]),
+  );
   const seen = await operator.about('orders/42').answerWithin(2_000).examine();
   assert.ok(seen.every(({ told }) => told.roundTrip > 0 && /^(Redis|Valkey) /.test(told.version)));
   assert.ok((await operator.examineVotes()).every(({ is }) => is === 'told'));
   const listing = await operator.list('orders/');
-  assert.deepEqual(listing.locks.map((lock) => [lock.resource, lock.holder.owner]), [['orders/42', lease.owner]]);
+  assert.deepEqual(
+    listing.locks.map((lock) => [lock.resource, lock.holder.owner]),
+    [['orders/42', lease.owner]],
+  );
   assert.equal((await operator.list('', { most: 10, hashes: true, answerWithin: 1_000 })).locks.length, 1);
   assert.equal((await operator.look('orders/42')).holder.pid, process.pid);
   assert.equal((await operator.untilFree('orders/42', { timeout: 100 })).isFree, false);
@@ -179,12 +193,21 @@ test('operators see, list, watch and admit', options, async (t) => {
     break;
   }
   await leadership.resign();
-  assert.deepEqual((await operator.admitNew()).map(({ told }) => told.is), Array(3).fill('not-new'));
-  assert.deepEqual((await operator.admit()).map(({ told }) => told.is), Array(3).fill('admitted'));
+  assert.deepEqual(
+    (await operator.admitNew()).map(({ told }) => told.is),
+    Array(3).fill('not-new'),
+  );
+  assert.deepEqual(
+    (await operator.admit()).map(({ told }) => told.is),
+    Array(3).fill('admitted'),
+  );
   const other = manager(t, nodes, { maxTtl: 40_000 });
   await assert.rejects(other.tryAcquire('a'), { code: 'ERR_LEASEHOLD_DISAGREEMENT' });
   const rehearsal = await other.operator().rehearse();
-  assert.deepEqual(rehearsal.nodes.map(({ is }) => is), Array(3).fill('would'));
+  assert.deepEqual(
+    rehearsal.nodes.map(({ is }) => is),
+    Array(3).fill('would'),
+  );
   const changed = await other.operator().reconfigure();
   assert.equal(changed.nodes.length, 3);
 });
@@ -198,14 +221,19 @@ test('a fenced write is refused when it is late', options, async (t) => {
   await late.release();
   const evaluate = ({ script, keys, args }) => all[0].command('EVAL', script, keys.length, ...keys, ...args);
   assert.equal(await evaluate(setIfNewest('account', 'account:fence', late.fencingToken, '90')), 'OK');
-  const error = await evaluate(setIfNewest('account', 'account:fence', early.fencingToken, '70')).catch((thrown) => thrown);
+  const error = await evaluate(setIfNewest('account', 'account:fence', early.fencingToken, '70')).catch(
+    (thrown) => thrown,
+  );
   const stale = staleOf(early.fencingToken, error);
   assert.deepEqual([stale.code, stale.newest], ['ERR_LEASEHOLD_STALE', late.fencingToken]);
   assert.equal(await all[0].command('GET', 'account'), '90');
   const add = new FencedScript("return redis.call('INCRBY', KEYS[1], ARGV[1])");
   const call = add.call('account:fence', late.fencingToken, { keys: ['account'], args: ['5'] });
   assert.equal(await evaluate(call), '95');
-  await assert.rejects(evaluate(add.call('account:fence', early.fencingToken, { keys: ['account'], args: ['5'] })), /STALE/);
+  await assert.rejects(
+    evaluate(add.call('account:fence', early.fencingToken, { keys: ['account'], args: ['5'] })),
+    /STALE/,
+  );
 });
 
 test('a lock of timestamps is shared with older programs', options, async (t) => {
@@ -228,7 +256,11 @@ test('from_env and from_config name the nodes', options, async (t) => {
   const { folder } = await import('./help.mjs');
   const { writeFileSync } = await import('node:fs');
   const path = `${folder(t)}/locks.toml`;
-  writeFileSync(path, `[clusters.main]\nnodes = ${JSON.stringify(nodes)}\n[clusters.other]\nnodes = ["redis://nowhere"]\n`, { mode: 0o600 });
+  writeFileSync(
+    path,
+    `[clusters.main]\nnodes = ${JSON.stringify(nodes)}\n[clusters.other]\nnodes = ["redis://nowhere"]\n`,
+    { mode: 0o600 },
+  );
   const configured = LockManager.fromConfig(path, { configCluster: 'main', defaults: { ttl: 5_000 } });
   t.after(() => configured.close());
   const lease = await configured.acquire('a');

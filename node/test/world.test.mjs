@@ -121,3 +121,16 @@ test('who is refused a fair lock is told how many come first', async (t) => {
   await lease.release();
   await (await waits).release();
 });
+
+test('a holder that reports no progress loses its lease, and one that does keeps it', async (t) => {
+  const world = new World(3);
+  const locks = world.manager({ defaults: { progressWithin: 5_000 } });
+  t.after(() => locks.close());
+  const [busy, idle] = [await locks.acquire('busy'), await locks.acquire('idle')];
+  for (let second = 0; second < 30; second += 1) {
+    busy.heartbeat();
+    await world.advance(1_000);
+  }
+  assert.equal(busy.valid, true);
+  assert.equal((await idle.lost()).reason, 'no-progress');
+});

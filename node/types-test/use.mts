@@ -56,7 +56,11 @@ assert.ok(slot >= 0);
 const done = await locks.oncePer('report', 60_000).run(() => 'text');
 if (done.ran) assert.equal(done.result.length, 4);
 
-const statement: Statement = new RowFence({ dialect: 'sqlite', table: 't', key: 'id', fence: 'f' }).update(1, { a: 2 }, 3n);
+const statement: Statement = new RowFence({ dialect: 'sqlite', table: 't', key: 'id', fence: 'f' }).update(
+  1,
+  { a: 2 },
+  3n,
+);
 assert.equal(statement.values.length, 3);
 assert.throws(() => new Fence(2n).admit(1n), StaleError);
 

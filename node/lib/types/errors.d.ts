@@ -131,7 +131,10 @@ export class ClosedError extends LeaseholdError {}
 export class ConfigError extends LeaseholdError {}
 /** `ERR_LEASEHOLD_NOT_KEPT`: the work of a period is done, and the nodes could not be told. */
 export class NotKeptError extends LeaseholdError {}
-/** `ERR_LEASEHOLD_LIMIT`: extended as often, or held as long, as it may be; `ERR_LEASEHOLD_TOO_SHORT`: see `ensure`. */
+/**
+ * `ERR_LEASEHOLD_LIMIT`: extended as often, or held as long, as it may be; `ERR_LEASEHOLD_TOO_SHORT`: see
+ * `ensure`.
+ */
 export class LimitError extends LeaseholdError {}
 /** `ERR_LEASEHOLD_RECONFIGURE`: the nodes could not be given another configuration. */
 export class ReconfigureError extends LeaseholdError {

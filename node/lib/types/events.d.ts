@@ -16,7 +16,13 @@ interface OfNode {
 
 /** What a manager does and notices. Durations are milliseconds. */
 export type ManagerEvent =
-  | ({ type: 'acquired'; fencingToken: bigint | null; waited: number; attempts: number; validFor: number } & OfLease)
+  | ({
+      type: 'acquired';
+      fencingToken: bigint | null;
+      waited: number;
+      attempts: number;
+      validFor: number;
+    } & OfLease)
   | ({ type: 'not-acquired'; obstacle: string; waited: number; attempts: number } & OfLock)
   | ({ type: 'extended'; took: number; left: number; validFor: number } & OfLease)
   | ({ type: 'in-danger'; remaining: number; message: string; faults: NodeFault[] } & OfLease)

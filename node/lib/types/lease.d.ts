@@ -18,7 +18,8 @@ export interface LeaseState {
 }
 
 /**
- * A lock that is held. The package extends it on a thread of its own, also while the event loop is blocked, until it is
+ * A lock that is held. The package extends it on a thread of its own, also while the event loop is blocked,
+ * until it is
  * released. It does not keep the process alive. It is not given back when it is garbage: release it, by `using`,
  * `await using` or `release()`; or else it is held until the process ends, for a day at most (`maxHold`).
  */
@@ -37,17 +38,23 @@ export class Lease implements AsyncDisposable {
   readonly remaining: number;
   readonly state: LeaseState;
   /**
-   * Aborts with a {@link LeaseLostError} when the lease is lost, before anybody else can have the lock if the event loop
+   * Aborts with a {@link LeaseLostError} when the lease is lost, before anybody else can have the lock if the
+   * event loop
    * turns in time. A release does not abort it.
    */
   readonly signal: AbortSignal;
-  /** Resolves with the loss, or with undefined at a release. Keeps the process alive meanwhile, as `signal` does not. */
+  /**
+   * Resolves with the loss, or with undefined at a release. Keeps the process alive meanwhile, as `signal` does
+   * not.
+   */
   lost(): Promise<LeaseLostError | undefined>;
   /** Progress, for `progressWithin`. */
   heartbeat(): void;
   /**
-   * Extends it now, by the TTL or by another one, and resolves with the milliseconds that it is valid then. Waits for a
-   * quorum, for the node limit at most. Rejects with `LeaseLostError`, `UnreachableError` (still held for a while),
+   * Extends it now, by the TTL or by another one, and resolves with the milliseconds that it is valid then.
+   * Waits for a
+   * quorum, for the node limit at most. Rejects with `LeaseLostError`, `UnreachableError` (still held for a
+   * while),
    * `LimitError`, `ReleasedError`, `ClosedError`, `ConfigError`.
    */
   extend(options?: { ttl?: number }): Promise<number>;
@@ -55,11 +62,20 @@ export class Lease implements AsyncDisposable {
   ensure(remaining: number): Promise<void>;
   /** Waits until its state changes. */
   changed(): Promise<LeaseState>;
-  /** Gives the lock back. Never rejects for the nodes' sake: the outcome says what is known. Again: the same outcome. */
+  /**
+   * Gives the lock back. Never rejects for the nodes' sake: the outcome says what is known. Again: the same
+   * outcome.
+   */
   release(): Promise<Released>;
-  /** Lets go of it without a release, and resolves with its owner, for `manager.detached`. Rejects with `LeaseLostError`. */
+  /**
+   * Lets go of it without a release, and resolves with its owner, for `manager.detached`. Rejects with
+   * `LeaseLostError`.
+   */
   detach(): Promise<string>;
-  /** Lets go of it, and resolves with a text for `manager.adopt` in another process. Rejects with `LeaseLostError`. */
+  /**
+   * Lets go of it, and resolves with a text for `manager.adopt` in another process. Rejects with
+   * `LeaseLostError`.
+   */
   handOver(): Promise<string>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -80,7 +96,10 @@ export class Permit extends Lease {
 export class OnceTurn extends Lease {
   /** When the next period begins. */
   readonly nextPeriod: Date;
-  /** The work is done: nobody does it again in this period. Rejects with `NotKeptError` if no quorum could be told. */
+  /**
+   * The work is done: nobody does it again in this period. Rejects with `NotKeptError` if no quorum could be
+   * told.
+   */
   done(): Promise<void>;
 }
 

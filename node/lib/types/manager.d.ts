@@ -66,11 +66,15 @@ export interface ElectionState {
 
 /**
  * Locks on these nodes. Its work is done on a thread of its own, over connections of its own: make one, and use it
- * everywhere. It does not keep the process alive; what is held when the process ends is released (in about a second at
+ * everywhere. It does not keep the process alive; what is held when the process ends is released (in about a
+ * second at
  * most), unless a signal ends it.
  */
 export class LockManager implements AsyncDisposable {
-  /** Waits for nothing: nodes that are not there are told by the first lock that needs them. Throws `ConfigError`. */
+  /**
+   * Waits for nothing: nodes that are not there are told by the first lock that needs them. Throws
+   * `ConfigError`.
+   */
   constructor(options: ManagerOptions);
   /** Nodes in the memory of this process, for first steps and tests; 3 by default. */
   static memory(count?: number, options?: CommonOptions): LockManager;
@@ -94,9 +98,12 @@ export class LockManager implements AsyncDisposable {
   acquireAll(names: Iterable<string>, options?: AcquireOptions): Promise<Lease>;
   tryAcquireAll(names: Iterable<string>, options?: Omit<AcquireOptions, 'timeout'>): Promise<Lease>;
   /**
-   * Does the work while the lease lasts, and releases it in any case. Resolves with the work's result. Rejects as `acquire`
-   * if there was no lock; with `LeaseLostError` if it was lost, once the work has ended (what the work threw is its
-   * `cause`); else with what the work threw. Nobody can stop the work from outside: it asks `lease.valid`, or hands
+   * Does the work while the lease lasts, and releases it in any case. Resolves with the work's result. Rejects
+   * as `acquire`
+   * if there was no lock; with `LeaseLostError` if it was lost, once the work has ended (what the work threw is
+   * its
+   * `cause`); else with what the work threw. Nobody can stop the work from outside: it asks `lease.valid`, or
+   * hands
    * `signal` on.
    */
   using<T>(name: string | Iterable<string>, work: Work<Lease, T>): Promise<T>;
@@ -107,7 +114,10 @@ export class LockManager implements AsyncDisposable {
   semaphore(name: string, permits: number, options?: AcquireOptions): Semaphore;
   /** One leader among many. */
   election(name: string, options?: AcquireOptions): Election;
-  /** Once in each period (milliseconds, from 1 000 to 30 days); periods begin at `starting` after full ones of UTC. */
+  /**
+   * Once in each period (milliseconds, from 1 000 to 30 days); periods begin at `starting` after full ones of
+   * UTC.
+   */
   oncePer(name: string, period: number, options?: AcquireOptions & { starting?: number }): OncePer;
   /** Who holds a lock, node by node. */
   inspect(name: string): Promise<Inspection>;
@@ -123,7 +133,8 @@ export class LockManager implements AsyncDisposable {
   /** What operators do with the nodes. */
   operator(): Operator;
   /**
-   * Gives back what is still held, ends all waiting (`ClosedError`), and waits until releases are confirmed, for about a
+   * Gives back what is still held, ends all waiting (`ClosedError`), and waits until releases are confirmed, for
+   * about a
    * second at most. Resolves with the number of releases that are not confirmed by all nodes.
    */
   close(): Promise<number | undefined>;
@@ -165,7 +176,9 @@ export class Election {
   /** Leads until the work ends, and resigns. Rejects with `LeaseLostError` if the leadership was lost. */
   lead<T>(work: Work<Leadership, T>): Promise<T>;
   lead<T>(options: AcquireOptions | undefined, work: Work<Leadership, T>): Promise<T>;
-  /** The same, and campaigns again after each loss, until the work ends by itself. What `onLost` throws ends it. */
+  /**
+   * The same, and campaigns again after each loss, until the work ends by itself. What `onLost` throws ends it.
+   */
   leadRepeatedly<T>(work: Work<Leadership, T>): Promise<T>;
   leadRepeatedly<T>(
     options: (AcquireOptions & { onLost?: (lost: LeaseLostError) => void | Promise<void> }) | undefined,
@@ -193,7 +206,8 @@ export class OncePer {
 export type Ran<T> = { ran: true; result: T } | { ran: false; by?: Holder };
 
 /**
- * A lock that is shared with older programs of `SETNX` and `GETSET`: whole seconds, one server, trust in all wall clocks,
+ * A lock that is shared with older programs of `SETNX` and `GETSET`: whole seconds, one server, trust in all
+ * wall clocks,
  * no fencing tokens, and nobody extends it by itself.
  */
 export class TimestampLock {

@@ -3,19 +3,29 @@ import type { ManagerEvent } from './events';
 /** How a lock behaves. All durations are milliseconds. */
 export interface LockOptions {
   /**
-   * How long the nodes keep the lock if nobody extends it: what others wait if this process dies. 10 ms to 30 days, and to
+   * How long the nodes keep the lock if nobody extends it: what others wait if this process dies. 10 ms to 30
+   * days, and to
    * `maxTtl` on servers. 10 000 by default.
    */
   ttl?: number;
-  /** What is taken off the TTL because clocks do not run alike: a share of it (0.01 by default) and a fixed time (2). */
+  /**
+   * What is taken off the TTL because clocks do not run alike: a share of it (0.01 by default) and a fixed time
+   * (2).
+   */
   drift?: { share?: number; fixed?: number };
   /** How long one node may take to answer. 5 % of the TTL by default, at least 20, at most 500. */
   nodeLimit?: number;
-  /** How often an acquisition without `timeout` tries; 32 by default, which is about 5 seconds. `Infinity` for ever. */
+  /**
+   * How often an acquisition without `timeout` tries; 32 by default, which is about 5 seconds. `Infinity` for
+   * ever.
+   */
   tries?: number;
   /** `[least, most]`: how long to rest between tries, at random. `[50, 250]` by default. */
   pause?: [least: number, most: number];
-  /** Give up once too few nodes have answered for this long, whatever time is left; 0: at the first attempt. Off by default. */
+  /**
+   * Give up once too few nodes have answered for this long, whatever time is left; 0: at the first attempt. Off
+   * by default.
+   */
   giveUpUnreachableAfter?: number;
   /** How often the lease is extended by itself: every third of the TTL by default. `false`: not at all. */
   renewEvery?: number | false;
@@ -48,7 +58,8 @@ export interface LockOptions {
 /** Options of one acquisition. */
 export interface AcquireOptions extends LockOptions {
   /**
-   * How long to wait at most, in milliseconds. 0: one attempt. `Infinity`: until it is won. By default as often as `tries`
+   * How long to wait at most, in milliseconds. 0: one attempt. `Infinity`: until it is won. By default as often
+   * as `tries`
    * says, which is about 5 seconds, or longer for nodes that do not vote yet.
    */
   timeout?: number;
@@ -58,9 +69,14 @@ export interface AcquireOptions extends LockOptions {
 
 /** What all who use the same nodes must agree on, and the defaults of locks. */
 export interface CommonOptions {
-  /** Bare Redlock keys, shared with other libraries: no fencing tokens, readers, permits or periods. False by default. */
+  /**
+   * Bare Redlock keys, shared with other libraries: no fencing tokens, readers, permits or periods. False by
+   * default.
+   */
   plain?: boolean;
-  /** What happens when a node may have forgotten votes. `'quarantine'` by default: it does not vote for a while. */
+  /**
+   * What happens when a node may have forgotten votes. `'quarantine'` by default: it does not vote for a while.
+   */
   restartGuard?: 'quarantine' | 'trust-aof' | 'off';
   /** How long the TTL of any lock on servers may be; 30 000 by default. */
   maxTtl?: number;
@@ -72,7 +88,10 @@ export interface CommonOptions {
   namespace?: string;
   /** What the set of nodes is called, for clients that reach the same nodes under different addresses. */
   cluster?: string;
-  /** A pattern with `{}` for the lock's name, or `'raw'`, `'pottery'`, `'php-lock-2'`, `'php-lock-3'`, `'python-redis-lock'`. */
+  /**
+   * A pattern with `{}` for the lock's name, or `'raw'`, `'pottery'`, `'php-lock-2'`, `'php-lock-3'`, `'python-
+   * redis-lock'`.
+   */
   keyFormat?: string;
   /** Votes count only when so many replicas have heard of them, for which a server waits `within` milliseconds. */
   replicated?: { replicas: number; within: number };
