@@ -6,10 +6,8 @@
 //   cp …/node/bench/peers.mjs . && node peers.mjs [rounds]
 //
 // One task takes and gives back a lock, one cycle after the other; then 64 promises do, each with locks of its
-// own. All
-// durations are medians over all cycles of a round, and of those over the rounds; ratios are medians of the
-// ratios of each
-// round, since what disturbs the machine disturbs neighbours alike.
+// own. All durations are medians over all cycles of a round, and of those over the rounds; ratios are medians of
+// the ratios of each round, since what disturbs the machine disturbs neighbours alike.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -3,8 +3,7 @@
 //   5 3 * * *  LEASEHOLD_NODES=redis://db1,redis://db2,redis://db3 node /srv/app/cron.mjs
 //
 // Whoever comes first does it; the others wait while it runs, and do it if it fails. Ends with 0 if the work is
-// done, by
-// whomever, and with 1 if it is not.
+// done, by whomever, and with 1 if it is not.
 
 import { LockManager } from 'leasehold';
 

@@ -58,8 +58,7 @@ function countWaiting(more) {
 
 /**
  * A promise for the call of this number. If `signal` aborts, the call is given up, and rejects with the signal's
- * reason;
- * what was won in that moment is released.
+ * reason; what was won in that moment is released.
  */
 function outcome(id, signal, isAwaited = true) {
   return new Promise((resolve, reject) => {

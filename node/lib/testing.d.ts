@@ -3,8 +3,7 @@ import type { LockManager } from './types/manager';
 
 /**
  * Nodes that can be broken, and a time that stands still until it is told to pass: for tests of what a program
- * does with its
- * locks. Leases extend themselves when the time passes.
+ * does with its locks. Leases extend themselves when the time passes.
  */
 export class World {
   /** 1 to 32 nodes; 3 by default. */

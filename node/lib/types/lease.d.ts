@@ -19,9 +19,9 @@ export interface LeaseState {
 
 /**
  * A lock that is held. The package extends it on a thread of its own, also while the event loop is blocked,
- * until it is
- * released. It does not keep the process alive. It is not given back when it is garbage: release it, by `using`,
- * `await using` or `release()`; or else it is held until the process ends, for a day at most (`maxHold`).
+ * until it is released. It does not keep the process alive. It is not given back when it is garbage: release it,
+ * by `using`, `await using` or `release()`; or else it is held until the process ends, for a day at most
+ * (`maxHold`).
  */
 export class Lease implements AsyncDisposable {
   protected constructor();
@@ -39,8 +39,7 @@ export class Lease implements AsyncDisposable {
   readonly state: LeaseState;
   /**
    * Aborts with a {@link LeaseLostError} when the lease is lost, before anybody else can have the lock if the
-   * event loop
-   * turns in time. A release does not abort it.
+   * event loop turns in time. A release does not abort it.
    */
   readonly signal: AbortSignal;
   /**
@@ -52,10 +51,8 @@ export class Lease implements AsyncDisposable {
   heartbeat(): void;
   /**
    * Extends it now, by the TTL or by another one, and resolves with the milliseconds that it is valid then.
-   * Waits for a
-   * quorum, for the node limit at most. Rejects with `LeaseLostError`, `UnreachableError` (still held for a
-   * while),
-   * `LimitError`, `ReleasedError`, `ClosedError`, `ConfigError`.
+   * Waits for a quorum, for the node limit at most. Rejects with `LeaseLostError`, `UnreachableError` (still
+   * held for a while), `LimitError`, `ReleasedError`, `ClosedError`, `ConfigError`.
    */
   extend(options?: { ttl?: number }): Promise<number>;
   /** Extends it if less than this is left. Rejects as `extend`, and with `LimitError` if the TTL is shorter. */

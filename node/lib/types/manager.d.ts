@@ -65,10 +65,9 @@ export interface ElectionState {
 }
 
 /**
- * Locks on these nodes. Its work is done on a thread of its own, over connections of its own: make one, and use it
- * everywhere. It does not keep the process alive; what is held when the process ends is released (in about a
- * second at
- * most), unless a signal ends it.
+ * Locks on these nodes. Its work is done on a thread of its own, over connections of its own: make one, and use
+ * it everywhere. It does not keep the process alive; what is held when the process ends is released (in about a
+ * second at most), unless a signal ends it.
  */
 export class LockManager implements AsyncDisposable {
   /**
@@ -99,12 +98,9 @@ export class LockManager implements AsyncDisposable {
   tryAcquireAll(names: Iterable<string>, options?: Omit<AcquireOptions, 'timeout'>): Promise<Lease>;
   /**
    * Does the work while the lease lasts, and releases it in any case. Resolves with the work's result. Rejects
-   * as `acquire`
-   * if there was no lock; with `LeaseLostError` if it was lost, once the work has ended (what the work threw is
-   * its
-   * `cause`); else with what the work threw. Nobody can stop the work from outside: it asks `lease.valid`, or
-   * hands
-   * `signal` on.
+   * as `acquire` if there was no lock; with `LeaseLostError` if it was lost, once the work has ended (what the
+   * work threw is its `cause`); else with what the work threw. Nobody can stop the work from outside: it asks
+   * `lease.valid`, or hands `signal` on.
    */
   using<T>(name: string | Iterable<string>, work: Work<Lease, T>): Promise<T>;
   using<T>(name: string | Iterable<string>, options: AcquireOptions | undefined, work: Work<Lease, T>): Promise<T>;
@@ -134,8 +130,7 @@ export class LockManager implements AsyncDisposable {
   operator(): Operator;
   /**
    * Gives back what is still held, ends all waiting (`ClosedError`), and waits until releases are confirmed, for
-   * about a
-   * second at most. Resolves with the number of releases that are not confirmed by all nodes.
+   * about a second at most. Resolves with the number of releases that are not confirmed by all nodes.
    */
   close(): Promise<number | undefined>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -207,8 +202,7 @@ export type Ran<T> = { ran: true; result: T } | { ran: false; by?: Holder };
 
 /**
  * A lock that is shared with older programs of `SETNX` and `GETSET`: whole seconds, one server, trust in all
- * wall clocks,
- * no fencing tokens, and nobody extends it by itself.
+ * wall clocks, no fencing tokens, and nobody extends it by itself.
  */
 export class TimestampLock {
   /** `timeout`: `LOCK_TIMEOUT` of the other programs, 3 000 by default. `pause`: between tries, 10 by default. */

@@ -4,8 +4,7 @@ import type { ManagerEvent } from './events';
 export interface LockOptions {
   /**
    * How long the nodes keep the lock if nobody extends it: what others wait if this process dies. 10 ms to 30
-   * days, and to
-   * `maxTtl` on servers. 10 000 by default.
+   * days, and to `maxTtl` on servers. 10 000 by default.
    */
   ttl?: number;
   /**
@@ -59,8 +58,7 @@ export interface LockOptions {
 export interface AcquireOptions extends LockOptions {
   /**
    * How long to wait at most, in milliseconds. 0: one attempt. `Infinity`: until it is won. By default as often
-   * as `tries`
-   * says, which is about 5 seconds, or longer for nodes that do not vote yet.
+   * as `tries` says, which is about 5 seconds, or longer for nodes that do not vote yet.
    */
   timeout?: number;
   /** Gives up when it aborts. The promise rejects with the signal's reason, and nothing stays locked. */
