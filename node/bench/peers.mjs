@@ -43,7 +43,9 @@ async function startServer() {
 
 /** Each peer: how a cycle is done, and how it ends. */
 async function peers(servers) {
-  const locks = new LockManager({ nodes: servers.map(({ port }) => `redis://127.0.0.1:${port}`) });
+  const nodes = servers.map(({ port }) => `redis://127.0.0.1:${port}`);
+  const locks = new LockManager({ nodes });
+  const plain = new LockManager({ nodes, plain: true });
   await locks.operator().admit();
   const connect = () => servers.map(({ port }) => new Redis(port, '127.0.0.1'));
   const [ofRedlock, ofSemaphore] = [connect(), connect()];
@@ -59,6 +61,11 @@ async function peers(servers) {
         const lease = await locks.acquire(`l/${key}`);
         await lease.release();
       },
+      // What the others do and no more: no tokens, and nodes may forget.
+      'leasehold plain': async (key) => {
+        const lease = await plain.acquire(`p/${key}`);
+        await lease.release();
+      },
       'node-redlock 5': async (key) => {
         const lock = await redlock.acquire([`r/${key}`], TTL);
         await lock.release();
@@ -70,7 +77,7 @@ async function peers(servers) {
       },
     },
     async end() {
-      await locks.close();
+      await Promise.all([locks.close(), plain.close()]);
       for (const client of [...ofRedlock, ...ofSemaphore]) client.disconnect();
     },
   };
