@@ -22,7 +22,7 @@ const core = new native.Core(turn);
 
 /** Called by the event loop when the native half has something. */
 function turn() {
-  const { settled, events, missed } = core.turn();
+  const [settled, events, missed] = core.turn();
   for (const outcome of settled) settle(outcome);
   for (const event of events) tell(event);
   if (missed > 0) {
@@ -30,7 +30,7 @@ function turn() {
   }
 }
 
-function settle({ id, failure, value, lease }) {
+function settle([id, failure, value, lease]) {
   const call = pending.get(id);
   if (call === undefined) {
     // Aborted in the very moment of the win: nobody has it.

@@ -90,7 +90,7 @@ class Lease {
   release() {
     this.#release ??= this.#isOver
       ? Promise.resolve({ is: 'released', message: 'it had been let go of before' })
-      : this._end((native) => native.release());
+      : this._end((native) => native.release()).then(released);
     return this.#release;
   }
 
@@ -232,9 +232,14 @@ class DetachedLease {
     }
   }
 
-  release() {
-    return outcome(this.#native.release());
+  async release() {
+    return released(await outcome(this.#native.release()));
   }
+}
+
+/** The usual outcome has no facts. */
+function released(told) {
+  return told === true ? { is: 'released' } : told;
 }
 
 /** Does the work while the lease lasts, and releases it in any case. */

@@ -18,38 +18,19 @@ pub struct Core {
     executor: Executor,
 }
 
-/// How a call ended.
-#[napi(object, object_from_js = false)]
-pub struct Settled {
-    pub id: u32,
-    pub failure: Option<Value>,
-    pub value: Option<Value>,
-    pub lease: Option<NativeLease>,
-}
+/// How a call ended: its number, then a failure, a value or a lease. A list, since names of members would take longer than
+/// all the rest.
+type Settled = (u32, Option<Value>, Option<Value>, Option<NativeLease>);
 
-/// What happened since the last turn.
-#[napi(object, object_from_js = false)]
-pub struct Turn {
-    pub settled: Vec<Settled>,
-    pub events: Vec<Value>,
-    pub missed: u32,
-}
+/// What happened since the last turn: calls that ended, events, and how many events were left out.
+type Turn = (Vec<Settled>, Vec<Value>, u32);
 
-impl Settled {
-    fn of(id: u32, outcome: Outcome) -> Self {
-        let mut settled = Self {
-            id,
-            failure: None,
-            value: None,
-            lease: None,
-        };
-        match outcome {
-            Ok(Payload::Nothing) => {}
-            Ok(Payload::Value(value)) => settled.value = Some(value),
-            Ok(Payload::Lease(lease)) => settled.lease = Some(*lease),
-            Err(failure) => settled.failure = Some(failure.into_value()),
-        }
-        settled
+fn settled(id: u32, outcome: Outcome) -> Settled {
+    match outcome {
+        Ok(Payload::Nothing) => (id, None, None, None),
+        Ok(Payload::Value(value)) => (id, None, Some(value), None),
+        Ok(Payload::Lease(lease)) => (id, None, None, Some(*lease)),
+        Err(failure) => (id, Some(failure.into_value()), None, None),
     }
 }
 
@@ -73,14 +54,10 @@ impl Core {
     #[napi]
     pub fn turn(&self) -> Turn {
         let turned = self.executor.turn();
-        let settled = turned.settled.into_iter();
-        Turn {
-            settled: settled
-                .map(|(id, outcome)| Settled::of(id, outcome))
-                .collect(),
-            events: turned.events,
-            missed: u32::try_from(turned.missed).unwrap_or(u32::MAX),
-        }
+        let ended = turned.settled.into_iter();
+        let ended = ended.map(|(id, outcome)| settled(id, outcome)).collect();
+        let missed = u32::try_from(turned.missed).unwrap_or(u32::MAX);
+        (ended, turned.events, missed)
     }
 
     /// Gives up a call. False if it has ended.

@@ -183,7 +183,7 @@ impl NativeLease {
     #[napi]
     pub fn release(&self) -> u32 {
         self.ending(
-            |guard| async move { Ok(Payload::Value(told::release(&guard.release().await))) },
+            |guard| async move { Ok(Payload::Value(told::own_release(&guard.release().await))) },
         )
     }
 

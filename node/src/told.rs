@@ -25,10 +25,11 @@ pub(crate) fn state(state: &LeaseState) -> Value {
     value
 }
 
-pub(crate) fn release(outcome: &ReleaseOutcome) -> Value {
+/// How a release of the caller's own ended.
+pub(crate) fn own_release(outcome: &ReleaseOutcome) -> Value {
     if outcome.is_released() {
-        // The usual one, and made in a moment.
-        return json!({ "is": "released" });
+        // The usual one, of which JavaScript makes what it shows.
+        return true.into();
     }
     let mut value = json!({ "is": "unknown", "message": outcome.to_string() });
     match outcome {
@@ -41,6 +42,14 @@ pub(crate) fn release(outcome: &ReleaseOutcome) -> Value {
         _ => {}
     }
     value
+}
+
+/// How a release ended.
+pub(crate) fn release(outcome: &ReleaseOutcome) -> Value {
+    match outcome.is_released() {
+        true => json!({ "is": "released" }),
+        false => own_release(outcome),
+    }
 }
 
 pub(crate) fn election(state: &ElectionState) -> Value {
