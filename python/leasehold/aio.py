@@ -1,0 +1,539 @@
+"""The manager for tasks of asyncio: the same names as in `leasehold`, with ``async with`` and ``await``.
+
+The body of ``async with manager.lock(…)`` is cancelled when the lease is lost, at its next ``await``, and the block raises
+`LeaseLost`: as ``asyncio.timeout`` does it. A task that is cancelled while it waits for a lock gives it up, and loses none.
+
+No thread waits: the event loop is woken by a socket. It needs ``add_reader``, which the loops of Unix have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+
+from . import _native
+from ._base import NOTHING, LeaseBase, LockBase, ManagerBase, loss_at_end
+from ._errors import LeaseLost
+from ._facts import (
+    ElectionState,
+    Eviction,
+    Inspection,
+    Listing,
+    NodeAnswer,
+    Reconfiguration,
+    ReleaseOutcome,
+)
+from ._operator import OperatorBase
+from ._options import DEFAULT, LockOptions, Span, Timeout
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
+    from types import TracebackType
+
+    from typing_extensions import Self, Unpack
+
+__all__ = [
+    "DetachedLease",
+    "Election",
+    "Leadership",
+    "Lease",
+    "Lock",
+    "LockManager",
+    "OncePer",
+    "Operator",
+    "Permit",
+    "RwLock",
+    "Semaphore",
+    "Turn",
+    "WriteLease",
+    "WriteLock",
+]
+
+T = TypeVar("T")
+L = TypeVar("L", bound="Lease")
+
+_bridges: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _native.Bridge] = weakref.WeakKeyDictionary()
+
+
+def _bridge_of(loop: asyncio.AbstractEventLoop) -> _native.Bridge:
+    bridge = _bridges.get(loop)
+    if bridge is None or not bridge.is_ours():
+        bridge = _bridges[loop] = _native.Bridge()
+        loop.add_reader(bridge.fileno(), bridge.drain)
+    return bridge
+
+
+def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    # What nobody waits for any more is dropped, and so given back, if it is a lease.
+    if future.done():
+        return
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
+
+
+async def _run(operation: _native.Operation) -> Any:
+    loop = asyncio.get_running_loop()
+    bridge = _bridge_of(loop)
+    future: asyncio.Future[Any] = loop.create_future()
+    number, result = bridge.start(operation, partial(_settle, future))
+    if number is None:
+        return result
+    try:
+        return await future
+    except asyncio.CancelledError:
+        bridge.cancel(number)
+        raise
+
+
+class _Watch:
+    """Cancels the task in a block when the lease is lost, and knows whether a cancellation was its own."""
+
+    def __init__(self, native: _native.Lease) -> None:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("async with wants a task")
+        self._task = task
+        # Before 3.11 tasks do not count their cancellations.
+        self._before = task.cancelling() if hasattr(task, "cancelling") else 0
+        self._is_over = self._has_cancelled = False
+        self._bridge = _bridge_of(asyncio.get_running_loop())
+        self._number, lost = self._bridge.start(native.wait_lost(), self._tell)
+        if self._number is None:
+            self._tell(lost, None)
+
+    def _tell(self, lost: object, error: BaseException | None) -> None:
+        if not self._is_over:
+            self._has_cancelled = True
+            self._task.cancel()
+
+    def end(self, kind: type[BaseException] | None) -> bool:
+        """Whether the block ends since the lease was lost, and for no other reason."""
+        self._is_over = True
+        if self._number is not None:
+            self._bridge.cancel(self._number)
+        if not self._has_cancelled:
+            return False
+        others = self._task.uncancel() - self._before if hasattr(self._task, "uncancel") else 0
+        return others <= 0 and kind is not None and issubclass(kind, asyncio.CancelledError)
+
+
+class Lease(LeaseBase):
+    """What is held. An asynchronous context manager that gives it back; one that is forgotten is given back in the background.
+
+    The body of ``async with`` is cancelled when it is lost, and the block raises `LeaseLost`.
+    """
+
+    _watch: _Watch | None = None
+
+    async def extend(self, ttl: Span | None = None) -> None:
+        """Lets it live for its full TTL from now on, or for this TTL from now on and with each extension. Raises `ExtendError`."""
+        await self._run(self._native.extend(ttl))
+
+    async def ensure(self, remaining: Span) -> None:
+        """Extends it if less than ``remaining`` is left. Raises as `extend`."""
+        await self._run(self._native.ensure(remaining))
+
+    async def release(self) -> ReleaseOutcome:
+        """Gives the lock back on every node, and tells what became of it. It goes on when the task is cancelled."""
+        operation = self._native.release()
+        return NOTHING if operation is None else cast("ReleaseOutcome", await self._run(operation))
+
+    async def detach(self) -> str:
+        """Lets it live on its own, and returns its owner's text for `LockManager.detached`. Raises `LeaseLost`."""
+        return cast("str", await self._run(self._native.detach()))
+
+    async def hand_over(self) -> str:
+        """Makes a text of it, which another process turns into a lease by `LockManager.adopt`. Raises `LeaseLost`."""
+        return cast("str", await self._run(self._native.hand_over()))
+
+    async def wait_lost(self) -> LeaseLost:
+        """Waits until it is lost."""
+        lost = self.lost
+        return lost if lost is not None else cast("LeaseLost", await self._run(self._native.wait_lost()))
+
+    async def changed(self) -> str:
+        """Waits for the next change of the state, and returns that."""
+        await self._run(self._native.changed())
+        return self.state
+
+    async def _run(self, operation: _native.Operation) -> Any:
+        with self._busy:
+            return await _run(operation)
+
+    async def __aenter__(self) -> Self:
+        self._watch = _Watch(self._native)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        watch, self._watch = self._watch, None
+        ended = watch is not None and watch.end(kind)
+        lost = self.lost
+        if ended and lost is not None:
+            self._native.drop()
+            raise lost from error
+        await self._end(kind is not None, lost)
+        return None
+
+    async def _end(self, failed: bool, lost: LeaseLost | None) -> None:
+        outcome = None
+        if lost is None:
+            outcome = await self.release()
+        else:
+            # Nobody waits for the release of what is lost.
+            self._native.drop()
+        told = loss_at_end(lost, outcome, self.name)
+        if told is not None and not failed:
+            raise told
+
+
+class WriteLease(Lease):
+    """That of a writer."""
+
+    async def downgrade(self) -> Lease:
+        """Goes on as a reader; no other writer is in between. If it fails, nothing is held. Raises `DowngradeError`."""
+        return Lease(cast("_native.Lease", await self._run(self._native.downgrade())), self._busy)
+
+
+class Permit(Lease):
+    """One of the permits of a semaphore."""
+
+    @property
+    def slot(self) -> int:
+        """Its number, from 0, which nobody else has meanwhile."""
+        return cast("int", self._native.slot)
+
+
+class Turn(Lease):
+    """The lock of work that is done once in a period. An ``async with`` block that ends well says that it is done."""
+
+    @property
+    def next_period(self) -> float:
+        """When the next period begins, as a Unix time."""
+        return cast("float", self._native.next_period)
+
+    async def done(self) -> None:
+        """Says that the work is done. Raises `NotKept` if no quorum knows: then it may be done again."""
+        await self._run(self._native.done())
+
+    async def _end(self, failed: bool, lost: LeaseLost | None) -> None:
+        if failed or lost is not None or self.state in ("released", "foreign"):
+            await super()._end(failed, lost)
+        else:
+            await self.done()
+
+
+class Leadership(Lease):
+    """That of a leader, until it resigns, ends or loses it."""
+
+    @property
+    def term(self) -> int:
+        """The fencing token: larger for every later leader."""
+        return self.fencing_token
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether it leads now. Reads the clock."""
+        return self.valid
+
+    async def resign(self) -> ReleaseOutcome:
+        """As `release`: the next one is elected at once."""
+        return await self.release()
+
+
+class Lock(LockBase, Generic[L]):
+    """A lock. ``async with lock as lease:`` waits for it, and gives it back at the end. ``await lock`` waits as well.
+
+    Tasks may share one, and each waits for its own lease.
+    """
+
+    _lease: type[Any] = Lease
+
+    def __init__(self, *of: Any) -> None:
+        super().__init__(*of)
+        self._entered: dict[object, list[L]] = {}
+
+    async def acquire(self, timeout: Timeout = DEFAULT) -> L:
+        """Waits for the lock: for ``timeout`` seconds, or as it was made. 0 tries once, None waits for ever.
+
+        Raises `Held`, `Unreachable` or another `AcquireError`. Cancelling the task gives it up, and loses no lock.
+        """
+        busy = self._manager._busy
+        with busy:
+            native = await _run(self._acquire(timeout))
+        return cast("L", self._lease(native, busy))
+
+    async def try_acquire(self) -> L:
+        """Tries once."""
+        return await self.acquire(0)
+
+    def __await__(self) -> Generator[Any, None, L]:
+        return self.acquire().__await__()
+
+    async def __aenter__(self) -> L:
+        lease = await self.acquire()
+        await lease.__aenter__()
+        self._entered.setdefault(asyncio.current_task(), []).append(lease)
+        return lease
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        task = asyncio.current_task()
+        leases = self._entered[task]
+        lease = leases.pop()
+        if not leases:
+            del self._entered[task]
+        return await lease.__aexit__(kind, error, trace)
+
+
+class WriteLock(Lock[WriteLease]):
+    """The lock of a writer."""
+
+    _lease = WriteLease
+
+
+class Semaphore(Lock[Permit]):
+    """So many permits, each of which has one holder."""
+
+    _lease = Permit
+
+
+class OncePer(Lock[Turn]):
+    """Work that is done once in each period. Entering raises `AlreadyDone` if it was done in this one."""
+
+    _lease = Turn
+
+
+class Election(Lock[Leadership]):
+    """An election, won by one at a time. ``async with election as leadership:`` campaigns for as long as it takes."""
+
+    _lease = Leadership
+
+    async def campaign(self, timeout: Timeout = DEFAULT) -> Leadership:
+        """Waits until elected: for ever, unless ``timeout`` says otherwise. Raises as `acquire`."""
+        return await self.acquire(timeout)
+
+    async def leader(self) -> ElectionState:
+        """Who leads now. What is told may be over when it is read."""
+        return cast("ElectionState", await _run(self._native().leader()))
+
+    async def observe(self) -> AsyncIterator[ElectionState]:
+        """Who leads, now and after each change, until the manager is shut down."""
+        lookout = self._native().observe()
+        while (state := await _run(lookout.next())) is not None:
+            yield cast("ElectionState", state)
+
+    async def lead_repeatedly(
+        self, work: Callable[[Leadership], Awaitable[T]], lost: Callable[[LeaseLost], object] | None = None
+    ) -> T:
+        """Campaigns, leads, and campaigns again after each loss, until ``work`` returns while it leads.
+
+        ``work`` is cancelled when the leadership is lost. ``lost`` is told of each loss; what it raises ends this.
+        """
+        while True:
+            try:
+                async with self as leadership:
+                    return await work(leadership)
+            except LeaseLost as loss:
+                if lost is not None:
+                    lost(loss)
+
+
+class RwLock:
+    """A lock that any number of readers have at once, or one writer alone, in the order of their coming."""
+
+    def __init__(self, manager: LockManager, name: str, options: LockOptions) -> None:
+        self._manager, self._name, self._options = manager, name, options
+        self.read()
+
+    def read(self, *, timeout: Timeout = DEFAULT) -> Lock[Lease]:
+        """The lock of a reader: ``async with prices.read() as lease:``. It has no fencing token."""
+        name = self._name
+        return Lock(self._manager, lambda native, options: native.rwlock(name, False, options), self._options, timeout)
+
+    def write(self, *, timeout: Timeout = DEFAULT) -> WriteLock:
+        """The lock of a writer: ``async with prices.write() as lease:``."""
+        name = self._name
+        return WriteLock(self._manager, lambda native, options: native.rwlock(name, True, options), self._options, timeout)
+
+
+class DetachedLease:
+    """A lease that nobody extends by itself, known by its owner's text."""
+
+    def __init__(self, native: _native.Detached) -> None:
+        self._native = native
+
+    async def extend(self, ttl: Span) -> float:
+        """Lets it live for ``ttl`` from now on, and returns for how many seconds it may be relied upon. Raises `ExtendError`."""
+        return cast("float", await _run(self._native.extend(ttl)))
+
+    async def release(self) -> ReleaseOutcome:
+        """Gives the lock back."""
+        return cast("ReleaseOutcome", await _run(self._native.release()))
+
+
+class Operator(OperatorBase):
+    """As `leasehold.Operator`, for tasks."""
+
+    async def survey(self) -> list[NodeAnswer]:
+        """What each server is, and whether it votes: a `Survey` each."""
+        return cast("list[NodeAnswer]", await _run(self._native.survey()))
+
+    async def examine(self) -> list[NodeAnswer]:
+        """How good each node is for locks: an `Examination` each. Takes some seconds."""
+        return cast("list[NodeAnswer]", await _run(self._native.examine()))
+
+    async def examine_votes(self) -> list[NodeAnswer]:
+        """As `examine`, but only what decides whether a node can vote."""
+        return cast("list[NodeAnswer]", await _run(self._native.examine_votes()))
+
+    async def admit(self) -> list[NodeAnswer]:
+        """Lets servers vote at once that may have forgotten locks: for those who know that nothing is held."""
+        return cast("list[NodeAnswer]", await _run(self._native.admit()))
+
+    async def admit_new(self) -> list[NodeAnswer]:
+        """As `admit`, but only for servers that never had a lock."""
+        return cast("list[NodeAnswer]", await _run(self._native.admit_new()))
+
+    async def list(self, prefix: str = "", *, most: int = 10_000, hashes: bool = False) -> Listing:
+        """The locks whose names begin so: of each node ``most`` at most. ``hashes``: also those of Redisson."""
+        return cast("Listing", await _run(self._native.search(prefix, most, hashes)))
+
+    async def look(self, name: str) -> Inspection:
+        """What each node has under this name, with the types of keys and the counters."""
+        return cast("Inspection", await _run(self._native.look(name)))
+
+    async def until_free(self, name: str, *, timeout: Span | None = None) -> Inspection:
+        """Waits until nobody holds it, and takes nothing; returns what is seen at the end."""
+        return cast("Inspection", await _run(self._native.until_free(name, timeout)))
+
+    async def until_permit(self, name: str, permits: int, *, timeout: Span | None = None) -> Inspection:
+        """Waits until one of so many permits can be had, and takes none."""
+        return cast("Inspection", await _run(self._native.until_permit(name, permits, timeout)))
+
+    async def look_on(self, name: str) -> AsyncIterator[Inspection]:
+        """What the nodes have under this name, whenever that changes, for as long as one asks."""
+        lookout = self._native.look_on(name)
+        while (seen := await _run(lookout.next())) is not None:
+            yield cast("Inspection", seen)
+
+    async def observe(self, election: str) -> AsyncIterator[ElectionState]:
+        """Who leads, now and after each change."""
+        lookout = self._native.observe(election)
+        while (state := await _run(lookout.next())) is not None:
+            yield cast("ElectionState", state)
+
+    async def reconfigure(self, former: Iterable[str] | None = None) -> Reconfiguration:
+        """Makes the configuration of this operator the one that the nodes agree on. Raises `ReconfigureError`."""
+        return cast("Reconfiguration", await _run(self._native.reconfigure(self._former(former))))
+
+    async def rehearse(self, former: Iterable[str] | None = None) -> Reconfiguration:
+        """What `reconfigure` would do. Changes nothing."""
+        return cast("Reconfiguration", await _run(self._native.rehearse(self._former(former))))
+
+
+class LockManager(ManagerBase):
+    """As `leasehold.LockManager`, for tasks: one for each program is enough, and loops may share it.
+
+    It is shut down at the end of an ``async with`` block, and at the end of the program.
+    """
+
+    @overload
+    def lock(
+        self, name: str, *, timeout: Timeout = ..., once_per: None = ..., **options: Unpack[LockOptions]
+    ) -> Lock[Lease]: ...
+
+    @overload
+    def lock(
+        self,
+        name: str,
+        *,
+        timeout: Timeout = ...,
+        once_per: Span,
+        period_offset: Span = ...,
+        **options: Unpack[LockOptions],
+    ) -> OncePer: ...
+
+    def lock(
+        self,
+        name: str,
+        *,
+        timeout: Timeout = DEFAULT,
+        once_per: Span | None = None,
+        period_offset: Span = 0.0,
+        **options: Unpack[LockOptions],
+    ) -> Lock[Lease] | OncePer:
+        """The lock of this name, which is held once at a time. Asks nobody. Arguments as of `leasehold.LockManager.lock`."""
+        if once_per is not None:
+            period = once_per
+            return OncePer(
+                self,
+                lambda native, options: native.once_per(name, period, period_offset, options),
+                options,
+                timeout,
+            )
+        return Lock(self, lambda native, options: native.mutex([name], options), options, timeout)
+
+    def lock_all(
+        self, names: Iterable[str], *, timeout: Timeout = DEFAULT, **options: Unpack[LockOptions]
+    ) -> Lock[Lease]:
+        """One lock on all of these names, up to 64, granted all or none: nobody waits in a circle. It cannot be fair."""
+        given = list(names)
+        return Lock(self, lambda native, options: native.mutex(given, options), options, timeout)
+
+    def rwlock(self, name: str, **options: Unpack[LockOptions]) -> RwLock:
+        """A lock that any number of readers have at once, or one writer alone."""
+        return RwLock(self, name, options)
+
+    def semaphore(
+        self, name: str, permits: int, *, timeout: Timeout = DEFAULT, **options: Unpack[LockOptions]
+    ) -> Semaphore:
+        """So many permits, each of which has one holder. All who use the name must say the same number."""
+        return Semaphore(
+            self, lambda native, options: native.semaphore(name, permits, options), options, timeout
+        )
+
+    def election(self, name: str, *, timeout: Timeout = DEFAULT, **options: Unpack[LockOptions]) -> Election:
+        """An election: the lock of its name, held by the leader. ``label`` is what observers know the leader by."""
+        return Election(self, lambda native, options: native.election(name, options), options, timeout)
+
+    def detached(self, names: str | Iterable[str], owner: str, *, kind: str = "lock") -> DetachedLease:
+        """The lease of ``names`` that `Lease.detach` made ``owner`` of. ``kind`` is ``lock``, ``read`` or ``permit``."""
+        given = [names] if isinstance(names, str) else list(names)
+        return DetachedLease(self._native().detached(given, owner, kind))
+
+    async def adopt(self, text: str, **options: Unpack[LockOptions]) -> Lease:
+        """The lease that another process has handed over by this text. At most one gets it. Raises `AdoptError`."""
+        return Lease(await _run(self._native().adopt(text, options)), self._busy)
+
+    async def inspect(self, name: str) -> Inspection:
+        """What each node has under this name. Changes nothing. Raises `InspectError`."""
+        return cast("Inspection", await _run(self._native().inspect(name)))
+
+    async def force_release(self, name: str) -> Eviction:
+        """Takes the lock away from whoever has it, who is told of the loss. For operators. Raises `InspectError`."""
+        return cast("Eviction", await _run(self._native().force_release(name)))
+
+    def operator(self) -> Operator:
+        """What an operator can do with these nodes: survey, list, admit, reconfigure."""
+        return Operator(self._native().operator())
+
+    async def shutdown(self, *, release: bool = True) -> int | None:
+        """As `leasehold.LockManager.shutdown`."""
+        native = self._native()
+        if release:
+            native.release_all()
+        self._is_shut_down = True
+        return cast("int | None", await _run(native.shutdown()))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.shutdown()
