@@ -72,12 +72,12 @@ class ManagerBase:
         return cls._of(("env",), options)
 
     @classmethod
-    def from_config(cls, path: Path, cluster: str | None = None, **options: Unpack[ManagerOptions]) -> Self:
+    def from_config(cls, path: Path, named: str | None = None, **options: Unpack[ManagerOptions]) -> Self:
         """A manager of the nodes that this configuration file names: of its cluster of this name, of its default, or its only one.
 
         Reads no variables. Raises `ConfigError`, which names the file and the line.
         """
-        return cls._of(("config", os.fspath(path), cluster), options)
+        return cls._of(("config", os.fspath(path), named), options)
 
     @classmethod
     def _of(cls, source: tuple[Any, ...], options: Mapping[str, Any]) -> Self:
@@ -95,9 +95,9 @@ class ManagerBase:
         self._is_shut_down = False
         self._kept: weakref.WeakSet[LockBase] = weakref.WeakSet()
         self._busy = Busy()
-        self._native()
+        self._handle()
 
-    def _native(self) -> _native.Manager:
+    def _handle(self) -> _native.Manager:
         opened = self._opened
         if opened is not None and opened.is_ours():
             return opened
@@ -146,11 +146,11 @@ class ManagerBase:
     @property
     def nodes(self) -> list[str]:
         """The nodes' names, in the order in which they were given."""
-        return self._native().nodes()
+        return self._handle().nodes()
 
     def health(self) -> list[NodeHealth]:
         """How the nodes are, as far as this manager has noticed: asks nobody."""
-        return self._native().health()
+        return self._handle().health()
 
 
 class Busy:
@@ -196,10 +196,10 @@ class LockBase:
         self._of: _native.Manager | None = None
         self._lock: _native.Lock | None = None
         manager._kept.add(self)
-        self._native()
+        self._handle()
 
-    def _native(self) -> _native.Lock:
-        manager = self._manager._native()
+    def _handle(self) -> _native.Lock:
+        manager = self._manager._handle()
         lock = self._lock
         if lock is None or self._of is not manager:
             lock = self._make(manager, self._options)
@@ -211,7 +211,7 @@ class LockBase:
 
     def _acquire(self, timeout: Timeout) -> _native.Operation:
         wanted = self._timeout if timeout is DEFAULT else timeout
-        return self._native().acquire(timeout_of(wanted))
+        return self._handle().acquire(timeout_of(wanted))
 
     def with_options(self, **options: Unpack[LockOptions]) -> Self:
         """The same lock with these options beside those that it has."""
@@ -224,9 +224,11 @@ class LeaseBase:
 
     _kind: ClassVar[str] = "lease"
 
-    def __init__(self, native: _native.Lease, busy: Busy) -> None:
+    def __init__(self, native: _native.Lease, manager: ManagerBase) -> None:
         self._native = native
-        self._busy = busy
+        # As long as there is a lease there is its manager, which gives it back at the end of the program.
+        self._manager = manager
+        self._busy = manager._busy
 
     @property
     def name(self) -> str:

@@ -47,23 +47,23 @@ class Operator(OperatorBase):
 
     def survey(self) -> list[NodeAnswer]:
         """What each server is, and whether it votes: a `Survey` each."""
-        return self._answers(self._native.survey())
+        return cast("list[NodeAnswer]", self._native.survey().wait())
 
     def examine(self) -> list[NodeAnswer]:
         """How good each node is for locks: an `Examination` each. Takes some seconds."""
-        return self._answers(self._native.examine())
+        return cast("list[NodeAnswer]", self._native.examine().wait())
 
     def examine_votes(self) -> list[NodeAnswer]:
         """As `examine`, but only what decides whether a node can vote."""
-        return self._answers(self._native.examine_votes())
+        return cast("list[NodeAnswer]", self._native.examine_votes().wait())
 
     def admit(self) -> list[NodeAnswer]:
         """Lets servers vote at once that may have forgotten locks: for those who know that nothing is held. An `Admission` each."""
-        return self._answers(self._native.admit())
+        return cast("list[NodeAnswer]", self._native.admit().wait())
 
     def admit_new(self) -> list[NodeAnswer]:
         """As `admit`, but only for servers that never had a lock."""
-        return self._answers(self._native.admit_new())
+        return cast("list[NodeAnswer]", self._native.admit_new().wait())
 
     def list(self, prefix: str = "", *, most: int = 10_000, hashes: bool = False) -> Listing:
         """The locks whose names begin so: of each node ``most`` at most. ``hashes``: also those of Redisson."""
@@ -99,9 +99,6 @@ class Operator(OperatorBase):
     def rehearse(self, former: Iterable[str] | None = None) -> Reconfiguration:
         """What `reconfigure` would do. Changes nothing."""
         return cast("Reconfiguration", self._native.rehearse(self._former(former)).wait())
-
-    def _answers(self, operation: _native.Operation) -> Any:
-        return operation.wait()
 
     def _each(self, lookout: _native.Lookout, of: type[Any]) -> Iterator[Any]:
         while isinstance(seen := lookout.next().wait(), of):

@@ -72,7 +72,7 @@ class LockOptions(TypedDict, total=False):
     ask_all_at_once: bool
     """Ask all nodes even where others want the lock too; False."""
     label: str | None
-    """What the holder is called beside host and process. None: it says nothing at all."""
+    """What the holder is called, instead of its host and process; of an election, beside them. None: it says nothing at all."""
 
 
 class ManagerOptions(TypedDict, total=False):

@@ -99,7 +99,7 @@ class WriteLease(Lease):
 
         Raises `DowngradeError`.
         """
-        return Lease(cast("_native.Lease", self._wait(self._native.downgrade())), self._busy)
+        return Lease(cast("_native.Lease", self._wait(self._native.downgrade())), self._manager)
 
 
 class Permit(Lease):
@@ -168,10 +168,9 @@ class Lock(LockBase, Generic[L]):
 
         Raises `Held`, `Unreachable` or another `AcquireError`. Signals are served while it waits; what one raises gives it up.
         """
-        busy = self._manager._busy
-        with busy:
+        with self._manager._busy:
             native = self._acquire(timeout).wait()
-        return cast("L", self._lease(native, busy))
+        return cast("L", self._lease(native, self._manager))
 
     def try_acquire(self) -> L:
         """Tries once."""
@@ -220,11 +219,11 @@ class Election(Lock[Leadership]):
 
     def leader(self) -> ElectionState:
         """Who leads now. What is told may be over when it is read."""
-        return cast("ElectionState", self._native().leader().wait())
+        return cast("ElectionState", self._handle().leader().wait())
 
     def observe(self) -> Iterator[ElectionState]:
         """Who leads, now and after each change, until the manager is shut down."""
-        lookout = self._native().observe()
+        lookout = self._handle().observe()
         while (state := lookout.next().wait()) is not None:
             yield cast("ElectionState", state)
 
@@ -365,23 +364,23 @@ class LockManager(ManagerBase):
     def detached(self, names: str | Iterable[str], owner: str, *, kind: str = "lock") -> DetachedLease:
         """The lease of ``names`` that `Lease.detach` made ``owner`` of. ``kind`` is ``lock``, ``read`` or ``permit``."""
         given = [names] if isinstance(names, str) else list(names)
-        return DetachedLease(self._native().detached(given, owner, kind))
+        return DetachedLease(self._handle().detached(given, owner, kind))
 
     def adopt(self, text: str, **options: Unpack[LockOptions]) -> Lease:
         """The lease that another process has handed over by this text. At most one gets it. Raises `AdoptError`."""
-        return Lease(self._native().adopt(text, options).wait(), self._busy)
+        return Lease(self._handle().adopt(text, options).wait(), self)
 
     def inspect(self, name: str) -> Inspection:
         """What each node has under this name. Changes nothing. Raises `InspectError`."""
-        return cast("Inspection", self._native().inspect(name).wait())
+        return cast("Inspection", self._handle().inspect(name).wait())
 
     def force_release(self, name: str) -> Eviction:
         """Takes the lock away from whoever has it, who is told of the loss. For operators. Raises `InspectError`."""
-        return cast("Eviction", self._native().force_release(name).wait())
+        return cast("Eviction", self._handle().force_release(name).wait())
 
     def operator(self) -> Operator:
         """What an operator can do with these nodes: survey, list, admit, reconfigure."""
-        return Operator(self._native().operator())
+        return Operator(self._handle().operator())
 
     def shutdown(self, *, release: bool = True) -> int | None:
         """Gives back what is held (unless ``release`` is False), ends all waiting, and waits until the nodes know.
@@ -389,7 +388,7 @@ class LockManager(ManagerBase):
         Takes a second at most, and 0.2 ms more for each release. Returns how many releases are not confirmed by all nodes; None
         if that is not known.
         """
-        native = self._native()
+        native = self._handle()
         if release:
             native.release_all()
         self._is_shut_down = True

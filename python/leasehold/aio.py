@@ -9,23 +9,13 @@ No thread waits: the event loop is woken by a socket. It needs ``add_reader``, w
 from __future__ import annotations
 
 import asyncio
-import weakref
-from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
-from . import _native
+from ._aio_bridge import bridge_of, run
+from ._aio_operator import Operator
 from ._base import NOTHING, LeaseBase, LockBase, ManagerBase, loss_at_end
 from ._errors import LeaseLost
-from ._facts import (
-    ElectionState,
-    Eviction,
-    Inspection,
-    Listing,
-    NodeAnswer,
-    Reconfiguration,
-    ReleaseOutcome,
-)
-from ._operator import OperatorBase
+from ._facts import ElectionState, Eviction, Inspection, ReleaseOutcome
 from ._options import DEFAULT, LockOptions, Span, Timeout
 
 if TYPE_CHECKING:
@@ -33,6 +23,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from typing_extensions import Self, Unpack
+
+    from . import _native
 
 __all__ = [
     "DetachedLease",
@@ -54,41 +46,6 @@ __all__ = [
 T = TypeVar("T")
 L = TypeVar("L", bound="Lease")
 
-_bridges: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _native.Bridge] = weakref.WeakKeyDictionary()
-
-
-def _bridge_of(loop: asyncio.AbstractEventLoop) -> _native.Bridge:
-    bridge = _bridges.get(loop)
-    if bridge is None or not bridge.is_ours():
-        bridge = _bridges[loop] = _native.Bridge()
-        loop.add_reader(bridge.fileno(), bridge.drain)
-    return bridge
-
-
-def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
-    # What nobody waits for any more is dropped, and so given back, if it is a lease.
-    if future.done():
-        return
-    if error is None:
-        future.set_result(result)
-    else:
-        future.set_exception(error)
-
-
-async def _run(operation: _native.Operation) -> Any:
-    loop = asyncio.get_running_loop()
-    bridge = _bridge_of(loop)
-    future: asyncio.Future[Any] = loop.create_future()
-    number, result = bridge.start(operation, partial(_settle, future))
-    if number is None:
-        return result
-    try:
-        return await future
-    except asyncio.CancelledError:
-        bridge.cancel(number)
-        raise
-
-
 class _Watch:
     """Cancels the task in a block when the lease is lost, and knows whether a cancellation was its own."""
 
@@ -100,7 +57,7 @@ class _Watch:
         # Before 3.11 tasks do not count their cancellations.
         self._before = task.cancelling() if hasattr(task, "cancelling") else 0
         self._is_over = self._has_cancelled = False
-        self._bridge = _bridge_of(asyncio.get_running_loop())
+        self._bridge = bridge_of(asyncio.get_running_loop())
         self._number, lost = self._bridge.start(native.wait_lost(), self._tell)
         if self._number is None:
             self._tell(lost, None)
@@ -162,7 +119,7 @@ class Lease(LeaseBase):
 
     async def _run(self, operation: _native.Operation) -> Any:
         with self._busy:
-            return await _run(operation)
+            return await run(operation)
 
     async def __aenter__(self) -> Self:
         self._watch = _Watch(self._native)
@@ -197,7 +154,7 @@ class WriteLease(Lease):
 
     async def downgrade(self) -> Lease:
         """Goes on as a reader; no other writer is in between. If it fails, nothing is held. Raises `DowngradeError`."""
-        return Lease(cast("_native.Lease", await self._run(self._native.downgrade())), self._busy)
+        return Lease(cast("_native.Lease", await self._run(self._native.downgrade())), self._manager)
 
 
 class Permit(Lease):
@@ -263,10 +220,9 @@ class Lock(LockBase, Generic[L]):
 
         Raises `Held`, `Unreachable` or another `AcquireError`. Cancelling the task gives it up, and loses no lock.
         """
-        busy = self._manager._busy
-        with busy:
-            native = await _run(self._acquire(timeout))
-        return cast("L", self._lease(native, busy))
+        with self._manager._busy:
+            native = await run(self._acquire(timeout))
+        return cast("L", self._lease(native, self._manager))
 
     async def try_acquire(self) -> L:
         """Tries once."""
@@ -321,12 +277,12 @@ class Election(Lock[Leadership]):
 
     async def leader(self) -> ElectionState:
         """Who leads now. What is told may be over when it is read."""
-        return cast("ElectionState", await _run(self._native().leader()))
+        return cast("ElectionState", await run(self._handle().leader()))
 
     async def observe(self) -> AsyncIterator[ElectionState]:
         """Who leads, now and after each change, until the manager is shut down."""
-        lookout = self._native().observe()
-        while (state := await _run(lookout.next())) is not None:
+        lookout = self._handle().observe()
+        while (state := await run(lookout.next())) is not None:
             yield cast("ElectionState", state)
 
     async def lead_repeatedly(
@@ -371,71 +327,11 @@ class DetachedLease:
 
     async def extend(self, ttl: Span) -> float:
         """Lets it live for ``ttl`` from now on, and returns for how many seconds it may be relied upon. Raises `ExtendError`."""
-        return cast("float", await _run(self._native.extend(ttl)))
+        return cast("float", await run(self._native.extend(ttl)))
 
     async def release(self) -> ReleaseOutcome:
         """Gives the lock back."""
-        return cast("ReleaseOutcome", await _run(self._native.release()))
-
-
-class Operator(OperatorBase):
-    """As `leasehold.Operator`, for tasks."""
-
-    async def survey(self) -> list[NodeAnswer]:
-        """What each server is, and whether it votes: a `Survey` each."""
-        return cast("list[NodeAnswer]", await _run(self._native.survey()))
-
-    async def examine(self) -> list[NodeAnswer]:
-        """How good each node is for locks: an `Examination` each. Takes some seconds."""
-        return cast("list[NodeAnswer]", await _run(self._native.examine()))
-
-    async def examine_votes(self) -> list[NodeAnswer]:
-        """As `examine`, but only what decides whether a node can vote."""
-        return cast("list[NodeAnswer]", await _run(self._native.examine_votes()))
-
-    async def admit(self) -> list[NodeAnswer]:
-        """Lets servers vote at once that may have forgotten locks: for those who know that nothing is held."""
-        return cast("list[NodeAnswer]", await _run(self._native.admit()))
-
-    async def admit_new(self) -> list[NodeAnswer]:
-        """As `admit`, but only for servers that never had a lock."""
-        return cast("list[NodeAnswer]", await _run(self._native.admit_new()))
-
-    async def list(self, prefix: str = "", *, most: int = 10_000, hashes: bool = False) -> Listing:
-        """The locks whose names begin so: of each node ``most`` at most. ``hashes``: also those of Redisson."""
-        return cast("Listing", await _run(self._native.search(prefix, most, hashes)))
-
-    async def look(self, name: str) -> Inspection:
-        """What each node has under this name, with the types of keys and the counters."""
-        return cast("Inspection", await _run(self._native.look(name)))
-
-    async def until_free(self, name: str, *, timeout: Span | None = None) -> Inspection:
-        """Waits until nobody holds it, and takes nothing; returns what is seen at the end."""
-        return cast("Inspection", await _run(self._native.until_free(name, timeout)))
-
-    async def until_permit(self, name: str, permits: int, *, timeout: Span | None = None) -> Inspection:
-        """Waits until one of so many permits can be had, and takes none."""
-        return cast("Inspection", await _run(self._native.until_permit(name, permits, timeout)))
-
-    async def look_on(self, name: str) -> AsyncIterator[Inspection]:
-        """What the nodes have under this name, whenever that changes, for as long as one asks."""
-        lookout = self._native.look_on(name)
-        while (seen := await _run(lookout.next())) is not None:
-            yield cast("Inspection", seen)
-
-    async def observe(self, election: str) -> AsyncIterator[ElectionState]:
-        """Who leads, now and after each change."""
-        lookout = self._native.observe(election)
-        while (state := await _run(lookout.next())) is not None:
-            yield cast("ElectionState", state)
-
-    async def reconfigure(self, former: Iterable[str] | None = None) -> Reconfiguration:
-        """Makes the configuration of this operator the one that the nodes agree on. Raises `ReconfigureError`."""
-        return cast("Reconfiguration", await _run(self._native.reconfigure(self._former(former))))
-
-    async def rehearse(self, former: Iterable[str] | None = None) -> Reconfiguration:
-        """What `reconfigure` would do. Changes nothing."""
-        return cast("Reconfiguration", await _run(self._native.rehearse(self._former(former))))
+        return cast("ReleaseOutcome", await run(self._native.release()))
 
 
 class LockManager(ManagerBase):
@@ -506,31 +402,31 @@ class LockManager(ManagerBase):
     def detached(self, names: str | Iterable[str], owner: str, *, kind: str = "lock") -> DetachedLease:
         """The lease of ``names`` that `Lease.detach` made ``owner`` of. ``kind`` is ``lock``, ``read`` or ``permit``."""
         given = [names] if isinstance(names, str) else list(names)
-        return DetachedLease(self._native().detached(given, owner, kind))
+        return DetachedLease(self._handle().detached(given, owner, kind))
 
     async def adopt(self, text: str, **options: Unpack[LockOptions]) -> Lease:
         """The lease that another process has handed over by this text. At most one gets it. Raises `AdoptError`."""
-        return Lease(await _run(self._native().adopt(text, options)), self._busy)
+        return Lease(await run(self._handle().adopt(text, options)), self)
 
     async def inspect(self, name: str) -> Inspection:
         """What each node has under this name. Changes nothing. Raises `InspectError`."""
-        return cast("Inspection", await _run(self._native().inspect(name)))
+        return cast("Inspection", await run(self._handle().inspect(name)))
 
     async def force_release(self, name: str) -> Eviction:
         """Takes the lock away from whoever has it, who is told of the loss. For operators. Raises `InspectError`."""
-        return cast("Eviction", await _run(self._native().force_release(name)))
+        return cast("Eviction", await run(self._handle().force_release(name)))
 
     def operator(self) -> Operator:
         """What an operator can do with these nodes: survey, list, admit, reconfigure."""
-        return Operator(self._native().operator())
+        return Operator(self._handle().operator())
 
     async def shutdown(self, *, release: bool = True) -> int | None:
         """As `leasehold.LockManager.shutdown`."""
-        native = self._native()
+        native = self._handle()
         if release:
             native.release_all()
         self._is_shut_down = True
-        return cast("int | None", await _run(native.shutdown()))
+        return cast("int | None", await run(native.shutdown()))
 
     async def __aenter__(self) -> Self:
         return self

@@ -79,23 +79,68 @@ fn acquire_facts<'py>(
     match error {
         AcquireError::Held(held) => ("Held", held_facts(py, held)),
         AcquireError::AlreadyDone(held) => ("AlreadyDone", held_facts(py, held)),
-        AcquireError::Unreachable(inner) => ("Unreachable", (|| Ok(facts!(py, {
-            name: name(of), nodes: faults(py, &inner.faults)?, quorum: inner.quorum,
-            attempts: inner.attempts, waited: span(inner.waited),
-        })))()),
-        AcquireError::Abstained(inner) => ("Abstained", (|| Ok(facts!(py, {
-            name: name(of), nodes: faults(py, &inner.faults)?, quorum: inner.quorum,
-            attempts: inner.attempts, waited: span(inner.waited), remaining: span(inner.left),
-        })))()),
-        AcquireError::Disagreement { ours, faults: those, .. } => ("Disagreement", (|| Ok(facts!(py, {
-            name: name(of), nodes: faults(py, those)?, ours: ours,
-        })))()),
-        AcquireError::OtherPermits { ours, theirs, remaining, .. } => ("OtherPermits", (|| Ok(facts!(py, {
-            name: name(of), ours: *ours, theirs: *theirs, remaining: span(*remaining),
-        })))()),
-        AcquireError::TooLate { elapsed, ttl, .. } => ("TooLate", (|| Ok(facts!(py, {
-            name: name(of), elapsed: span(*elapsed), ttl: span(*ttl),
-        })))()),
+        AcquireError::Unreachable(inner) => (
+            "Unreachable",
+            (|| {
+                Ok(facts!(py, {
+                    name: name(of), nodes: faults(py, &inner.faults)?, quorum: inner.quorum,
+                    attempts: inner.attempts, waited: span(inner.waited),
+                }))
+            })(),
+        ),
+        AcquireError::Abstained(inner) => (
+            "Abstained",
+            (|| {
+                Ok(facts!(py, {
+                    name: name(of), nodes: faults(py, &inner.faults)?, quorum: inner.quorum,
+                    attempts: inner.attempts, waited: span(inner.waited), remaining: span(inner.left),
+                }))
+            })(),
+        ),
+        error => other_facts(py, error),
+    }
+}
+
+/// The same, for what is no question of votes.
+fn other_facts<'py>(
+    py: Python<'py>,
+    error: &AcquireError,
+) -> (&'static str, PyResult<Bound<'py, PyDict>>) {
+    let of = error.resource();
+    match error {
+        AcquireError::Disagreement {
+            ours,
+            faults: those,
+            ..
+        } => (
+            "Disagreement",
+            (|| {
+                Ok(facts!(py, {
+                    name: name(of), nodes: faults(py, those)?, ours: ours,
+                }))
+            })(),
+        ),
+        AcquireError::OtherPermits {
+            ours,
+            theirs,
+            remaining,
+            ..
+        } => (
+            "OtherPermits",
+            (|| {
+                Ok(facts!(py, {
+                    name: name(of), ours: *ours, theirs: *theirs, remaining: span(*remaining),
+                }))
+            })(),
+        ),
+        AcquireError::TooLate { elapsed, ttl, .. } => (
+            "TooLate",
+            (|| {
+                Ok(facts!(py, {
+                    name: name(of), elapsed: span(*elapsed), ttl: span(*ttl),
+                }))
+            })(),
+        ),
         AcquireError::TimedOut { waited, last, .. } => {
             let (class, facts) = acquire_facts(py, last);
             let facts = facts.and_then(|facts| {
@@ -143,10 +188,12 @@ impl Raise for ExtendError {
             Self::ShutDown { .. } => "shut_down",
             _ => "other",
         };
-        let facts = (|| Ok(facts!(py, {
-            name: name(self.resource()), kind: kind, is_lost: self.is_lost(),
-            nodes: faults(py, nodes)?, holder: some_holder(py, holder)?,
-        })))();
+        let facts = (|| {
+            Ok(facts!(py, {
+                name: name(self.resource()), kind: kind, is_lost: self.is_lost(),
+                nodes: faults(py, nodes)?, holder: some_holder(py, holder)?,
+            }))
+        })();
         exception(py, "ExtendError", &self, facts)
     }
 }
@@ -173,9 +220,11 @@ impl Raise for LeaseLost {
             LossCause::Gone { holder, .. } => holder.as_ref(),
             _ => None,
         };
-        let facts = (|| Ok(facts!(py, {
-            name: name(&self.resource), cause: cause(&self.cause), holder: some_holder(py, holder)?,
-        })))();
+        let facts = (|| {
+            Ok(facts!(py, {
+                name: name(&self.resource), cause: cause(&self.cause), holder: some_holder(py, holder)?,
+            }))
+        })();
         exception(py, "LeaseLost", &self, facts)
     }
 }
@@ -219,7 +268,9 @@ impl Raise for ReconfigureError {
 impl Raise for AdoptError {
     fn raise(self, py: Python<'_>) -> PyErr {
         let facts = (|| match &self {
-            Self::Gone { resource, holder, .. } => Ok(facts!(py, {
+            Self::Gone {
+                resource, holder, ..
+            } => Ok(facts!(py, {
                 name: name(resource), holder: some_holder(py, holder.as_ref())?,
             })),
             _ => Ok(PyDict::new(py)),
@@ -231,7 +282,9 @@ impl Raise for AdoptError {
 impl Raise for DowngradeError {
     fn raise(self, py: Python<'_>) -> PyErr {
         let facts = (|| match &self {
-            Self::Gone { resource, holder, .. } => Ok(facts!(py, {
+            Self::Gone {
+                resource, holder, ..
+            } => Ok(facts!(py, {
                 name: name(resource), holder: some_holder(py, holder.as_ref())?,
             })),
             _ => Ok(PyDict::new(py)),

@@ -5,7 +5,11 @@ use pyo3::{prelude::*, types::PyDict};
 use std::time::Duration;
 
 /// An object of a class of `leasehold._facts`, made by keyword arguments.
-pub(crate) fn object(py: Python<'_>, class: &str, facts: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
+pub(crate) fn object(
+    py: Python<'_>,
+    class: &str,
+    facts: &Bound<'_, PyDict>,
+) -> PyResult<Py<PyAny>> {
     let class = py.import("leasehold._facts")?.getattr(class)?;
     Ok(class.call((), Some(facts))?.unbind())
 }
@@ -54,7 +58,7 @@ pub(crate) fn owner_text(owner: &Owner) -> String {
 /// The owner of such a text.
 pub(crate) fn read_owner(text: &str) -> Option<Owner> {
     let digits = text.as_bytes();
-    if digits.len() % 2 != 0 {
+    if !digits.len().is_multiple_of(2) {
         return None;
     }
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
@@ -99,7 +103,9 @@ pub(crate) fn faults(py: Python<'_>, faults: &[NodeFault]) -> PyResult<Vec<Py<Py
 /// The text of a fault without the node's name.
 fn reason(fault: &NodeFault) -> String {
     let (node, text) = (fault.node().to_string(), fault.to_string());
-    let rest = text.strip_prefix(&node).and_then(|rest| rest.strip_prefix(": "));
+    let rest = text
+        .strip_prefix(&node)
+        .and_then(|rest| rest.strip_prefix(": "));
     rest.map_or_else(|| text.clone(), str::to_owned)
 }
 

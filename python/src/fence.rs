@@ -9,13 +9,20 @@ fn dialect(py: Python<'_>, name: &str) -> PyResult<Dialect> {
         "postgresql" => Ok(Dialect::PostgreSql),
         "mysql" => Ok(Dialect::MySql),
         "sqlite" => Ok(Dialect::Sqlite),
-        _ => Err(wrong(py, &format!("dialect: {name:?} is none; take \"postgresql\", \"mysql\" or \"sqlite\""))),
+        _ => Err(wrong(
+            py,
+            &format!("dialect: {name:?} is none; take \"postgresql\", \"mysql\" or \"sqlite\""),
+        )),
     }
 }
 
 /// The statements of a table of fences: that which creates it, that which lets a token pass, and that which reads the newest.
 #[pyfunction]
-pub(crate) fn fence_table(py: Python<'_>, of: &str, table: &str) -> PyResult<(String, String, String)> {
+pub(crate) fn fence_table(
+    py: Python<'_>,
+    of: &str,
+    table: &str,
+) -> PyResult<(String, String, String)> {
     let fences = FenceTable::new(dialect(py, of)?, table).map_err(|error| wrong(py, &error))?;
     Ok((fences.create(), fences.admit(), fences.newest()))
 }
@@ -30,7 +37,8 @@ pub(crate) fn row_fence(
     fence: &str,
     columns: Vec<String>,
 ) -> PyResult<(String, String, String)> {
-    let row = RowFence::new(dialect(py, of)?, table, key, fence).map_err(|error| wrong(py, &error))?;
+    let row =
+        RowFence::new(dialect(py, of)?, table, key, fence).map_err(|error| wrong(py, &error))?;
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let update = row.update(&columns).map_err(|error| wrong(py, &error))?;
     Ok((row.add(), update, row.newest()))
@@ -39,5 +47,7 @@ pub(crate) fn row_fence(
 /// The script of a fenced write to Redis: the one around `script`, or that which sets a key.
 #[pyfunction]
 pub(crate) fn fenced_script(script: &str) -> String {
-    leasehold::fence::redis::FencedScript::new(script).text().to_owned()
+    leasehold::fence::redis::FencedScript::new(script)
+        .text()
+        .to_owned()
 }

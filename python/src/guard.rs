@@ -150,7 +150,9 @@ pub(crate) struct Borrowed {
 
 impl Borrowed {
     pub(crate) fn get(&self) -> &Guard {
-        self.guard.as_ref().expect("it is there until it is dropped")
+        self.guard
+            .as_ref()
+            .expect("it is there until it is dropped")
     }
 }
 

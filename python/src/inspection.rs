@@ -9,7 +9,10 @@ use pyo3::{prelude::*, types::PyDict};
 
 pub(crate) fn told(py: Python<'_>, seen: &Inspection) -> PyResult<Py<PyAny>> {
     let nodes: PyResult<Vec<_>> = seen.nodes().iter().map(|node| node_key(py, node)).collect();
-    let permits = seen.permits().map(|permits| held_permits(py, &permits)).transpose()?;
+    let permits = seen
+        .permits()
+        .map(|permits| held_permits(py, &permits))
+        .transpose()?;
     let facts = facts!(py, {
         names: resource(seen.resource()),
         text: seen.to_string(),
@@ -52,7 +55,11 @@ fn node_key(py: Python<'_>, node: &NodeKey) -> PyResult<Py<PyAny>> {
         Key::Unknown(fault) => ("unknown", None, Some(fault)),
         _ => ("other", None, None),
     };
-    let permits = node.key.permits().map(|permits| held_permits(py, permits)).transpose()?;
+    let permits = node
+        .key
+        .permits()
+        .map(|permits| held_permits(py, permits))
+        .transpose()?;
     let fault = match fault {
         Some(fault) => faults(py, std::slice::from_ref(fault))?.pop(),
         None => None,
@@ -89,7 +96,12 @@ pub(crate) fn election(py: Python<'_>, state: &ElectionState) -> PyResult<Py<PyA
 }
 
 /// Facts and a text of them.
-pub(crate) fn object_of(py: Python<'_>, class: &str, facts: &Bound<'_, PyDict>, text: String) -> PyResult<Py<PyAny>> {
+pub(crate) fn object_of(
+    py: Python<'_>,
+    class: &str,
+    facts: &Bound<'_, PyDict>,
+    text: String,
+) -> PyResult<Py<PyAny>> {
     facts.set_item("text", text)?;
     object(py, class, facts)
 }

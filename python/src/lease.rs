@@ -42,13 +42,23 @@ impl Leases {
 
     /// How many of them are held.
     pub(crate) fn count(&self) -> usize {
-        let held: Vec<_> = lock(&self.0).held.values().filter_map(Weak::upgrade).collect();
-        held.iter().filter(|shared| shared.borrow().is_some()).count()
+        let held: Vec<_> = lock(&self.0)
+            .held
+            .values()
+            .filter_map(Weak::upgrade)
+            .collect();
+        held.iter()
+            .filter(|shared| shared.borrow().is_some())
+            .count()
     }
 
     /// Gives all of them back, in the background.
     pub(crate) fn release(&self) -> usize {
-        let held: Vec<_> = lock(&self.0).held.drain().filter_map(|(_, weak)| weak.upgrade()).collect();
+        let held: Vec<_> = lock(&self.0)
+            .held
+            .drain()
+            .filter_map(|(_, weak)| weak.upgrade())
+            .collect();
         held.iter().filter_map(Shared::take).count()
     }
 }
@@ -79,14 +89,19 @@ impl Drop for Inner {
 
 impl Lease {
     pub(crate) fn new(guard: Guard, leases: Arc<Leases>) -> Self {
-        let (names, owner) = each!(&guard, guard => (resource(guard.resource()), owner_text(guard.owner())));
+        let (names, owner) =
+            each!(&guard, guard => (resource(guard.resource()), owner_text(guard.owner())));
         let (kind, token) = (guard.kind(), guard.token());
         let slot = match &guard {
             Guard::Permit(guard) => Some(guard.slot()),
             _ => None,
         };
         let next_period = match &guard {
-            Guard::Once(guard) => guard.next_period().duration_since(UNIX_EPOCH).ok().map(span),
+            Guard::Once(guard) => guard
+                .next_period()
+                .duration_since(UNIX_EPOCH)
+                .ok()
+                .map(span),
             _ => None,
         };
         let shared = Shared::new(guard);
@@ -163,17 +178,24 @@ impl Lease {
     }
 
     fn is_valid(&self) -> bool {
-        self.borrow().is_some_and(|guard| each!(guard.get(), guard => guard.is_valid()))
+        self.borrow()
+            .is_some_and(|guard| each!(guard.get(), guard => guard.is_valid()))
     }
 
     fn remaining(&self) -> f64 {
-        self.borrow().map_or(0.0, |guard| each!(guard.get(), guard => span(guard.remaining())))
+        self.borrow().map_or(
+            0.0,
+            |guard| each!(guard.get(), guard => span(guard.remaining())),
+        )
     }
 
     /// The word for its state, and a sentence.
     fn state(&self) -> (&'static str, String) {
         let Some(inner) = self.inner.get() else {
-            return ("foreign", "held by the process of which this one is a fork".to_owned());
+            return (
+                "foreign",
+                "held by the process of which this one is a fork".to_owned(),
+            );
         };
         let Some(guard) = inner.shared.borrow() else {
             return match inner.shared.lost() {
@@ -211,7 +233,9 @@ impl Lease {
         let guard = self.used(py)?;
         let loss = guard.get().loss();
         drop(guard);
-        Ok(sure(loss, |py, lost| Ok(lost.raise(py).into_value(py).into_any())))
+        Ok(sure(loss, |py, lost| {
+            Ok(lost.raise(py).into_value(py).into_any())
+        }))
     }
 
     /// Waits for the next change of the state.
@@ -278,7 +302,9 @@ impl Lease {
                 Guard::Plain(_) => unreachable!("a plain lease is not taken for this"),
             }
         };
-        Ok(operation(work, |py, owner| Ok(owner_text(&owner).into_pyobject(py)?.into_any().unbind())))
+        Ok(operation(work, |py, owner| {
+            Ok(owner_text(&owner).into_pyobject(py)?.into_any().unbind())
+        }))
     }
 
     /// Makes a text of the lease, for another process.
@@ -291,10 +317,14 @@ impl Lease {
                 Guard::Plain(guard) => guard.hand_over().await,
                 Guard::Write(guard) => guard.into_guard().hand_over().await,
                 Guard::Once(guard) => guard.into_guard().hand_over().await,
-                Guard::Read(_) | Guard::Permit(_) => unreachable!("such a lease is not taken for this"),
+                Guard::Read(_) | Guard::Permit(_) => {
+                    unreachable!("such a lease is not taken for this")
+                }
             }
         };
-        Ok(operation(work, |py, text| Ok(text.into_pyobject(py)?.into_any().unbind())))
+        Ok(operation(work, |py, text| {
+            Ok(text.into_pyobject(py)?.into_any().unbind())
+        }))
     }
 
     /// Goes on as a reader.
@@ -331,7 +361,10 @@ impl Lease {
         if can {
             return self.taken(py);
         }
-        let text = format!("{what}: a lease of this kind ({}) cannot do that", snake(self.kind));
+        let text = format!(
+            "{what}: a lease of this kind ({}) cannot do that",
+            snake(self.kind)
+        );
         Err(wrong(py, &text))
     }
 }
@@ -370,7 +403,9 @@ impl Detached {
     fn extend(&self, py: Python<'_>, ttl: &Bound<'_, PyAny>) -> PyResult<Operation> {
         let (lease, ttl) = (self.lease(py)?, seconds("ttl", ttl)?);
         let work = async move { lease.extend(ttl).await };
-        Ok(operation(work, |py, left| Ok(span(left).into_pyobject(py)?.into_any().unbind())))
+        Ok(operation(work, |py, left| {
+            Ok(span(left).into_pyobject(py)?.into_any().unbind())
+        }))
     }
 
     fn release(&self, py: Python<'_>) -> PyResult<Operation> {
@@ -382,7 +417,12 @@ impl Detached {
 
 /// The owner of a text that `detach` returned.
 pub(crate) fn owner_of(py: Python<'_>, text: &str) -> PyResult<leasehold::Owner> {
-    read_owner(text).ok_or_else(|| wrong(py, &format!("owner: {text:?} is no text that detach() returns")))
+    read_owner(text).ok_or_else(|| {
+        wrong(
+            py,
+            &format!("owner: {text:?} is no text that detach() returns"),
+        )
+    })
 }
 
 /// Work that makes a lease, or fails.

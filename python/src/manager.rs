@@ -12,8 +12,8 @@ use crate::{
     process::Own,
 };
 use leasehold::{
-    AcquireError, ConfigError, Election, LockManager, LockOptions, ManagerBuilder, Mode,
-    Mutex, NodeConnection, OncePer, Plain, RwLock, Semaphore,
+    AcquireError, ConfigError, Election, LockManager, LockOptions, ManagerBuilder, Mode, Mutex,
+    NodeConnection, OncePer, Plain, RwLock, Semaphore,
 };
 use pyo3::{prelude::*, types::PyDict};
 use std::{sync::Arc, time::Duration};
@@ -87,7 +87,10 @@ impl Manager {
         let inner = self.inner(py)?;
         match &inner.any {
             Any::Fenced(manager) => Ok((manager, inner)),
-            Any::Plain(_) => Err(wrong(py, &format!("{what}: plain locks have none; make a manager without plain=True"))),
+            Any::Plain(_) => Err(wrong(
+                py,
+                &format!("{what}: plain locks have none; make a manager without plain=True"),
+            )),
         }
     }
 }
@@ -140,9 +143,15 @@ impl Manager {
         let options = inner.options(options)?;
         let kind = match (&inner.any, given.as_slice()) {
             (Any::Fenced(manager), [name]) => manager.mutex_with(name, options).map(Kind::Mutex),
-            (Any::Plain(manager), [name]) => manager.mutex_with(name, options).map(Kind::PlainMutex),
-            (Any::Fenced(manager), names) => manager.mutex_all_with(names, options).map(Kind::Mutex),
-            (Any::Plain(manager), names) => manager.mutex_all_with(names, options).map(Kind::PlainMutex),
+            (Any::Plain(manager), [name]) => {
+                manager.mutex_with(name, options).map(Kind::PlainMutex)
+            }
+            (Any::Fenced(manager), names) => {
+                manager.mutex_all_with(names, options).map(Kind::Mutex)
+            }
+            (Any::Plain(manager), names) => {
+                manager.mutex_all_with(names, options).map(Kind::PlainMutex)
+            }
         };
         Lock::new(py, kind, inner)
     }
@@ -152,7 +161,13 @@ impl Manager {
         let inner = self.inner(py)?;
         let options = inner.options(options)?;
         let lock = both!(&inner.any, manager => manager.rwlock_with(name, options));
-        let kind = lock.map(|lock| if writes { Kind::Write(lock) } else { Kind::Read(lock) });
+        let kind = lock.map(|lock| {
+            if writes {
+                Kind::Write(lock)
+            } else {
+                Kind::Read(lock)
+            }
+        });
         Lock::new(py, kind, inner)
     }
 
@@ -160,7 +175,8 @@ impl Manager {
         let py = options.py();
         let inner = self.inner(py)?;
         let options = inner.options(options)?;
-        let semaphore = both!(&inner.any, manager => manager.semaphore_with(name, permits, options));
+        let semaphore =
+            both!(&inner.any, manager => manager.semaphore_with(name, permits, options));
         Lock::new(py, semaphore.map(Kind::Semaphore), inner)
     }
 
@@ -173,31 +189,49 @@ impl Manager {
     ) -> PyResult<Lock> {
         let py = options.py();
         let (manager, inner) = self.fenced(py, "once_per")?;
-        let (period, offset) = (seconds("once_per", period)?, seconds("period_offset", offset)?);
+        let (period, offset) = (
+            seconds("once_per", period)?,
+            seconds("period_offset", offset)?,
+        );
         let mutex = manager.mutex_with(name, inner.options(options)?);
         let once = mutex.and_then(|mutex| mutex.once_per(period));
-        Lock::new(py, once.map(|once| Kind::Once(once.starting(offset))), inner)
+        Lock::new(
+            py,
+            once.map(|once| Kind::Once(once.starting(offset))),
+            inner,
+        )
     }
 
-    /// No options are those of elections: a leader leads for as long as it lives.
+    /// No options are those of elections: a leader leads for as long as it lives. A label is told beside host and process.
     fn election(&self, name: &str, options: &Bound<'_, PyDict>) -> PyResult<Lock> {
         let py = options.py();
         let inner = self.inner(py)?;
-        let kind = match (&inner.any, options.is_empty()) {
-            (Any::Fenced(manager), true) => manager.election(name).map(Kind::Election),
-            (Any::Plain(manager), true) => manager.election(name).map(Kind::PlainElection),
-            (Any::Fenced(manager), false) => {
-                manager.election_with(name, election_options(inner, options)?).map(Kind::Election)
+        let options = options.copy()?;
+        let label = match options.get_item("label")? {
+            Some(label) if !label.is_none() => {
+                options.del_item("label")?;
+                Some(label.extract::<String>()?)
             }
-            (Any::Plain(manager), false) => {
-                manager.election_with(name, election_options(inner, options)?).map(Kind::PlainElection)
-            }
+            _ => None,
         };
-        Lock::new(py, kind, inner)
+        let kind = match &inner.any {
+            Any::Fenced(manager) => {
+                candidacy(manager, name, inner, &options, label).map(|own| own.map(Kind::Election))
+            }
+            Any::Plain(manager) => candidacy(manager, name, inner, &options, label)
+                .map(|own| own.map(Kind::PlainElection)),
+        };
+        Lock::new(py, kind?, inner)
     }
 
     /// A lease that was detached: of `names`, as `kind` says.
-    fn detached(&self, py: Python<'_>, names: Vec<String>, owner: &str, kind: &str) -> PyResult<Detached> {
+    fn detached(
+        &self,
+        py: Python<'_>,
+        names: Vec<String>,
+        owner: &str,
+        kind: &str,
+    ) -> PyResult<Detached> {
         let (manager, _) = self.fenced(py, "detached")?;
         let owner = owner_of(py, owner)?;
         let lease = match (kind, names.as_slice()) {
@@ -216,11 +250,25 @@ impl Manager {
         Ok(match &inner.any {
             Any::Fenced(manager) => {
                 let manager = manager.clone();
-                leasing(async move { Ok::<_, leasehold::AdoptError>(Guard::Fenced(manager.adopt_with(&text, options).await?)) }, leases)
+                leasing(
+                    async move {
+                        Ok::<_, leasehold::AdoptError>(Guard::Fenced(
+                            manager.adopt_with(&text, options).await?,
+                        ))
+                    },
+                    leases,
+                )
             }
             Any::Plain(manager) => {
                 let manager = manager.clone();
-                leasing(async move { Ok::<_, leasehold::AdoptError>(Guard::Plain(manager.adopt_with(&text, options).await?)) }, leases)
+                leasing(
+                    async move {
+                        Ok::<_, leasehold::AdoptError>(Guard::Plain(
+                            manager.adopt_with(&text, options).await?,
+                        ))
+                    },
+                    leases,
+                )
             }
         })
     }
@@ -243,7 +291,9 @@ impl Manager {
 
     fn operator(&self, py: Python<'_>) -> PyResult<NativeOperator> {
         let operator = self.inner(py)?.builder.operator();
-        Ok(NativeOperator::new(operator.map_err(|error| error.raise(py))?))
+        Ok(NativeOperator::new(
+            operator.map_err(|error| error.raise(py))?,
+        ))
     }
 
     /// Ends all waiting, and waits for the releases that are under way. Returns how many are not confirmed.
@@ -264,6 +314,25 @@ impl Manager {
     fn release_all(&self) -> usize {
         self.0.get().map_or(0, |inner| inner.leases.release())
     }
+}
+
+/// An election with these options, and this label.
+fn candidacy<M: Mode>(
+    manager: &LockManager<M>,
+    name: &str,
+    inner: &Inner,
+    options: &Bound<'_, PyDict>,
+    label: Option<String>,
+) -> PyResult<Result<Election<M>, ConfigError>> {
+    let election = if options.is_empty() {
+        manager.election(name)
+    } else {
+        manager.election_with(name, election_options(inner, options)?)
+    };
+    Ok(election.and_then(|election| match label {
+        Some(label) => election.labelled(&label),
+        None => Ok(election),
+    }))
 }
 
 /// Of an election that has options: unless they say so, there is no maximum.
@@ -324,14 +393,43 @@ impl Lock {
         let (kind, leases) = self.0.get().ok_or_else(|| wrong(py, &FORKED))?;
         let leases = Arc::clone(leases);
         Ok(match kind {
-            Kind::Mutex(lock) => acquiring!(lock, patience, leases, Guard::Fenced, acquire, try_acquire, acquire_within),
-            Kind::PlainMutex(lock) => acquiring!(lock, patience, leases, Guard::Plain, acquire, try_acquire, acquire_within),
-            Kind::Read(lock) => acquiring!(lock, patience, leases, Guard::Read, read, try_read, read_within),
-            Kind::Write(lock) => acquiring!(lock, patience, leases, Guard::Write, write, try_write, write_within),
-            Kind::Semaphore(lock) => acquiring!(lock, patience, leases, Guard::Permit, acquire, try_acquire, acquire_within),
-            Kind::Once(lock) => acquiring!(lock, patience, leases, Guard::Once, begin, try_begin, begin_within),
-            Kind::Election(election) => campaign(election.clone(), patience, leases, Guard::Fenced),
-            Kind::PlainElection(election) => campaign(election.clone(), patience, leases, Guard::Plain),
+            Kind::Mutex(lock) => acquiring!(
+                lock,
+                patience,
+                leases,
+                Guard::Fenced,
+                acquire,
+                try_acquire,
+                acquire_within
+            ),
+            Kind::PlainMutex(lock) => acquiring!(
+                lock,
+                patience,
+                leases,
+                Guard::Plain,
+                acquire,
+                try_acquire,
+                acquire_within
+            ),
+            Kind::Read(lock) => acquiring!(
+                lock,
+                patience,
+                leases,
+                Guard::Read,
+                read,
+                try_read,
+                read_within
+            ),
+            Kind::Write(lock) => acquiring!(
+                lock,
+                patience,
+                leases,
+                Guard::Write,
+                write,
+                try_write,
+                write_within
+            ),
+            kind => acquire_other(kind, patience, leases),
         })
     }
 
@@ -360,6 +458,35 @@ impl Lock {
             Kind::Election(election) => Ok(Lookout::leaders(election.observe())),
             Kind::PlainElection(election) => Ok(Lookout::leaders(election.observe())),
             _ => Err(wrong(py, &"this lock is no election")),
+        }
+    }
+}
+
+/// As `Lock::acquire`, for what is no mutex and has no readers.
+fn acquire_other(kind: &Kind, patience: Option<Duration>, leases: Arc<Leases>) -> Operation {
+    match kind {
+        Kind::Semaphore(lock) => acquiring!(
+            lock,
+            patience,
+            leases,
+            Guard::Permit,
+            acquire,
+            try_acquire,
+            acquire_within
+        ),
+        Kind::Once(lock) => acquiring!(
+            lock,
+            patience,
+            leases,
+            Guard::Once,
+            begin,
+            try_begin,
+            begin_within
+        ),
+        Kind::Election(election) => campaign(election.clone(), patience, leases, Guard::Fenced),
+        Kind::PlainElection(election) => campaign(election.clone(), patience, leases, Guard::Plain),
+        Kind::Mutex(_) | Kind::PlainMutex(_) | Kind::Read(_) | Kind::Write(_) => {
+            unreachable!("these are no others")
         }
     }
 }

@@ -51,6 +51,9 @@ struct State {
 #[pyclass(frozen, module = "leasehold._native")]
 pub(crate) struct EventQueue(Own<Arc<Queue>>);
 
+/// The kind of an event, and its facts.
+type Pair = (&'static str, Py<PyDict>);
+
 struct Teller(Arc<Queue>);
 
 impl Observer for Teller {
@@ -92,14 +95,17 @@ impl EventQueue {
 
     /// Waits for events without the GIL. None when the queue is closed and empty; otherwise pairs of a kind and its facts, and
     /// how many were dropped since the last time.
-    fn take(&self, py: Python<'_>) -> PyResult<Option<(Vec<(&'static str, Py<PyDict>)>, u64)>> {
+    fn take(&self, py: Python<'_>) -> PyResult<Option<(Vec<Pair>, u64)>> {
         let Some(queue) = self.0.get() else {
             return Ok(None);
         };
         let taken = py.detach(|| {
             let mut state = lock(&queue.state);
             while state.events.is_empty() && !state.is_closed {
-                state = queue.news.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = queue
+                    .news
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
             }
             if state.events.is_empty() {
                 return None;
@@ -111,7 +117,9 @@ impl EventQueue {
         let Some((events, dropped)) = taken else {
             return Ok(None);
         };
-        let events = events.into_iter().map(|Event(kind, facts)| Ok((kind, dictionary(py, facts)?)));
+        let events = events
+            .into_iter()
+            .map(|Event(kind, facts)| Ok((kind, dictionary(py, facts)?)));
         Ok(Some((events.collect::<PyResult<_>>()?, dropped)))
     }
 
@@ -155,61 +163,208 @@ fn event(observation: &Observation<'_>) -> Option<Event> {
     let names = |of| ("names", Texts(resource(of)));
     let whose = |owner| ("owner", Text(owner_text(owner)));
     Some(match observation {
-        Observation::Acquired { resource, owner, token: of, waited, attempts, valid_for, .. } => {
+        Observation::NotAcquired {
+            resource,
+            obstacle,
+            waited,
+            attempts,
+            ..
+        } => Event(
+            "not_acquired",
+            vec![
+                names(resource),
+                ("obstacle", Text(obstacle.as_str().to_owned())),
+                ("waited", Span(*waited)),
+                ("attempts", Count((*attempts).into())),
+            ],
+        ),
+        Observation::Extended {
+            resource,
+            owner,
+            took,
+            left,
+            valid_for,
+            ..
+        } => Event(
+            "extended",
+            vec![
+                names(resource),
+                whose(owner),
+                ("took", Span(*took)),
+                ("left", Span(*left)),
+                ("valid_for", Span(*valid_for)),
+            ],
+        ),
+        Observation::InDanger {
+            resource,
+            owner,
+            danger,
+            ..
+        } => Event(
+            "in_danger",
+            vec![
+                names(resource),
+                whose(owner),
+                ("remaining", Span(danger.remaining)),
+                (
+                    "nodes",
+                    Texts(danger.faults().iter().map(ToString::to_string).collect()),
+                ),
+            ],
+        ),
+        Observation::Acquired { .. } => return acquired(observation),
+        other => return event_of_end(other),
+    })
+}
+
+/// The one that begins a lease.
+fn acquired(observation: &Observation<'_>) -> Option<Event> {
+    use Fact::{Count, Span, Text, Texts};
+    let names = |of| ("names", Texts(resource(of)));
+    let whose = |owner| ("owner", Text(owner_text(owner)));
+    Some(match observation {
+        Observation::Acquired {
+            resource,
+            owner,
+            token: of,
+            waited,
+            attempts,
+            valid_for,
+            ..
+        } => {
             let mut facts = vec![
-                names(resource), whose(owner), ("waited", Span(*waited)),
-                ("attempts", Count((*attempts).into())), ("valid_for", Span(*valid_for)),
+                names(resource),
+                whose(owner),
+                ("waited", Span(*waited)),
+                ("attempts", Count((*attempts).into())),
+                ("valid_for", Span(*valid_for)),
             ];
             facts.extend(token(*of).map(|token| ("fencing_token", Count(token))));
             Event("acquired", facts)
         }
-        Observation::NotAcquired { resource, obstacle, waited, attempts, .. } => Event("not_acquired", vec![
-            names(resource), ("obstacle", Text(obstacle.as_str().to_owned())), ("waited", Span(*waited)),
-            ("attempts", Count((*attempts).into())),
-        ]),
-        Observation::Extended { resource, owner, took, left, valid_for, .. } => Event("extended", vec![
-            names(resource), whose(owner), ("took", Span(*took)), ("left", Span(*left)),
-            ("valid_for", Span(*valid_for)),
-        ]),
-        Observation::InDanger { resource, owner, danger, .. } => Event("in_danger", vec![
-            names(resource), whose(owner), ("remaining", Span(danger.remaining)),
-            ("nodes", Texts(danger.faults().iter().map(ToString::to_string).collect())),
-        ]),
-        Observation::Lost { resource, owner, cause: why, held, .. } => Event("lost", vec![
-            names(resource), whose(owner), ("cause", Text(cause(why).to_owned())),
-            ("text", Text(why.to_string())), ("held", Span(*held)),
-        ]),
-        Observation::Released { resource, owner, outcome, held, took, .. } => Event("released", vec![
-            names(resource), whose(owner), ("outcome", Text(outcome_word(outcome).to_owned())),
-            ("held", Span(*held)), ("took", Span(*took)),
-        ]),
-        Observation::HandedOver { resource, owner, held, .. } => Event("handed_over", vec![
-            names(resource), whose(owner), ("held", Span(*held)),
-        ]),
-        Observation::Asked { node, request, .. } => Event("asked", vec![
-            ("node", Text(node.to_string())), ("request", Text(request.as_str().to_owned())),
-        ]),
-        Observation::Answered { node, request, answer, took, .. } => Event("answered", vec![
-            ("node", Text(node.to_string())), ("request", Text(request.as_str().to_owned())),
-            ("answer", Text(answer_word(*answer))), ("took", Span(*took)),
-        ]),
-        Observation::Abstained { node, abstention, .. } => Event("abstained", vec![
-            ("node", Text(node.to_string())), ("text", Text(abstention.to_string())),
-            ("left", Span(abstention.left)), ("cause", Text(snake(&format!("{:?}", abstention.cause)))),
-        ]),
+        _ => return None,
+    })
+}
+
+/// One that ends a lease.
+fn event_of_end(observation: &Observation<'_>) -> Option<Event> {
+    use Fact::{Span, Text, Texts};
+    let names = |of| ("names", Texts(resource(of)));
+    let whose = |owner| ("owner", Text(owner_text(owner)));
+    Some(match observation {
+        Observation::Lost {
+            resource,
+            owner,
+            cause: why,
+            held,
+            ..
+        } => Event(
+            "lost",
+            vec![
+                names(resource),
+                whose(owner),
+                ("cause", Text(cause(why).to_owned())),
+                ("text", Text(why.to_string())),
+                ("held", Span(*held)),
+            ],
+        ),
+        Observation::Released {
+            resource,
+            owner,
+            outcome,
+            held,
+            took,
+            ..
+        } => Event(
+            "released",
+            vec![
+                names(resource),
+                whose(owner),
+                ("outcome", Text(outcome_word(outcome).to_owned())),
+                ("held", Span(*held)),
+                ("took", Span(*took)),
+            ],
+        ),
+        Observation::HandedOver {
+            resource,
+            owner,
+            held,
+            ..
+        } => Event(
+            "handed_over",
+            vec![names(resource), whose(owner), ("held", Span(*held))],
+        ),
+        other => return event_of_node(other),
+    })
+}
+
+/// One that concerns a node, and no lock.
+fn event_of_node(observation: &Observation<'_>) -> Option<Event> {
+    use Fact::{Span, Text};
+    Some(match observation {
+        Observation::Asked { node, request, .. } => Event(
+            "asked",
+            vec![
+                ("node", Text(node.to_string())),
+                ("request", Text(request.as_str().to_owned())),
+            ],
+        ),
+        Observation::Answered {
+            node,
+            request,
+            answer,
+            took,
+            ..
+        } => Event(
+            "answered",
+            vec![
+                ("node", Text(node.to_string())),
+                ("request", Text(request.as_str().to_owned())),
+                ("answer", Text(answer_word(*answer))),
+                ("took", Span(*took)),
+            ],
+        ),
+        Observation::Abstained {
+            node, abstention, ..
+        } => Event(
+            "abstained",
+            vec![
+                ("node", Text(node.to_string())),
+                ("text", Text(abstention.to_string())),
+                ("left", Span(abstention.left)),
+                ("cause", Text(snake(&format!("{:?}", abstention.cause)))),
+            ],
+        ),
+        other => return event_of_connection(other),
+    })
+}
+
+/// One that concerns the clock of a node, or the connection to it.
+fn event_of_connection(observation: &Observation<'_>) -> Option<Event> {
+    use Fact::{Span, Text};
+    Some(match observation {
         Observation::ClockStepped { node, step, .. } => {
             let (direction, by) = match step {
                 ClockStep::Forward(by) => ("forward", by),
                 ClockStep::Back(by) => ("back", by),
             };
-            Event("clock_stepped", vec![
-                ("node", Text(node.to_string())), ("direction", Text(direction.to_owned())), ("by", Span(*by)),
-            ])
+            Event(
+                "clock_stepped",
+                vec![
+                    ("node", Text(node.to_string())),
+                    ("direction", Text(direction.to_owned())),
+                    ("by", Span(*by)),
+                ],
+            )
         }
         Observation::Up { node, .. } => Event("up", vec![("node", Text(node.to_string()))]),
-        Observation::Down { node, reason, .. } => Event("down", vec![
-            ("node", Text(node.to_string())), ("text", Text((*reason).to_owned())),
-        ]),
+        Observation::Down { node, reason, .. } => Event(
+            "down",
+            vec![
+                ("node", Text(node.to_string())),
+                ("text", Text((*reason).to_owned())),
+            ],
+        ),
         _ => return None,
     })
 }

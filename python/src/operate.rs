@@ -50,11 +50,15 @@ impl NativeOperator {
     }
 
     fn within(&self, py: Python<'_>, limit: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(Self::new(self.operator(py)?.within(seconds("limit", limit)?)))
+        Ok(Self::new(
+            self.operator(py)?.within(seconds("limit", limit)?),
+        ))
     }
 
     fn answer_within(&self, py: Python<'_>, limit: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(Self::new(self.operator(py)?.answer_within(seconds("limit", limit)?)))
+        Ok(Self::new(
+            self.operator(py)?.answer_within(seconds("limit", limit)?),
+        ))
     }
 
     fn about(&self, py: Python<'_>, name: &str) -> PyResult<Self> {
@@ -82,7 +86,13 @@ impl NativeOperator {
         asking!(self, py, admit_new, admission)
     }
 
-    fn search(&self, py: Python<'_>, prefix: &str, most: usize, hashes: bool) -> PyResult<Operation> {
+    fn search(
+        &self,
+        py: Python<'_>,
+        prefix: &str,
+        most: usize,
+        hashes: bool,
+    ) -> PyResult<Operation> {
         let operator = self.operator(py)?;
         let mut search = Search::new(prefix).most(most);
         if hashes {
@@ -99,7 +109,12 @@ impl NativeOperator {
     }
 
     #[pyo3(signature = (name, limit=None))]
-    fn until_free(&self, py: Python<'_>, name: String, limit: Option<&Bound<'_, PyAny>>) -> PyResult<Operation> {
+    fn until_free(
+        &self,
+        py: Python<'_>,
+        name: String,
+        limit: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Operation> {
         let operator = self.operator(py)?;
         let limit = limit.map(|limit| seconds("timeout", limit)).transpose()?;
         let work = async move { operator.until_free(&name, limit).await };
@@ -121,25 +136,37 @@ impl NativeOperator {
     }
 
     fn look_on(&self, py: Python<'_>, name: &str) -> PyResult<Lookout> {
-        let watcher = self.operator(py)?.look_on(name).map_err(|error| wrong(py, &error))?;
+        let watcher = self
+            .operator(py)?
+            .look_on(name)
+            .map_err(|error| wrong(py, &error))?;
         Ok(Lookout::of(Looking::Lock(watcher)))
     }
 
     fn observe(&self, py: Python<'_>, election: &str) -> PyResult<Lookout> {
-        let leaders = self.operator(py)?.observe(election).map_err(|error| wrong(py, &error))?;
+        let leaders = self
+            .operator(py)?
+            .observe(election)
+            .map_err(|error| wrong(py, &error))?;
         Ok(Lookout::leaders(leaders))
     }
 
     #[pyo3(signature = (former=None))]
     fn reconfigure(&self, py: Python<'_>, former: Option<Vec<String>>) -> PyResult<Operation> {
-        let (operator, former) = (self.operator(py)?, former.map_or_else(Former::same, Former::nodes));
+        let (operator, former) = (
+            self.operator(py)?,
+            former.map_or_else(Former::same, Former::nodes),
+        );
         let work = async move { operator.reconfigure(former).await };
         Ok(operation(work, |py, done| reconfiguration(py, &done)))
     }
 
     #[pyo3(signature = (former=None))]
     fn rehearse(&self, py: Python<'_>, former: Option<Vec<String>>) -> PyResult<Operation> {
-        let (operator, former) = (self.operator(py)?, former.map_or_else(Former::same, Former::nodes));
+        let (operator, former) = (
+            self.operator(py)?,
+            former.map_or_else(Former::same, Former::nodes),
+        );
         let work = async move { operator.rehearse(former).await };
         Ok(operation(work, |py, done| reconfiguration(py, &done)))
     }
@@ -150,7 +177,7 @@ impl NativeOperator {
 pub(crate) struct Lookout(Own<Arc<Mutex<Looking>>>);
 
 enum Looking {
-    Leaders(Leaders),
+    Leaders(Box<Leaders>),
     Lock(Watcher),
 }
 
@@ -160,7 +187,7 @@ impl Lookout {
     }
 
     pub(crate) fn leaders(leaders: Leaders) -> Self {
-        Self::of(Looking::Leaders(leaders))
+        Self::of(Looking::Leaders(Box::new(leaders)))
     }
 }
 
@@ -169,7 +196,8 @@ impl Lookout {
     /// Waits for news. None at the end: when the manager was shut down.
     fn next(&self, py: Python<'_>) -> PyResult<Operation> {
         let looking = self.0.get().cloned();
-        let looking = looking.ok_or_else(|| wrong(py, &"the process of which this one is a fork looks on"))?;
+        let looking = looking
+            .ok_or_else(|| wrong(py, &"the process of which this one is a fork looks on"))?;
         let work = async move {
             match &mut *looking.lock().await {
                 Looking::Leaders(leaders) => Seen::Leader(leaders.next().await),
@@ -206,8 +234,16 @@ fn answer<T: ToText>(
 ) -> PyResult<Py<PyAny>> {
     let (kind, answer, text) = match &told.answer {
         NodeAnswer::Told(told) => ("told", Some(convert(py, told)?), told.text()),
-        NodeAnswer::NeedsNone => ("needs_none", None, "is no server, and needs none of this".to_owned()),
-        NodeAnswer::CannotBeListed => ("cannot_be_listed", None, "has no list of its locks".to_owned()),
+        NodeAnswer::NeedsNone => (
+            "needs_none",
+            None,
+            "is no server, and needs none of this".to_owned(),
+        ),
+        NodeAnswer::CannotBeListed => (
+            "cannot_be_listed",
+            None,
+            "has no list of its locks".to_owned(),
+        ),
         NodeAnswer::Silent(why) => ("silent", None, why.clone()),
         _ => ("other", None, String::new()),
     };
@@ -280,7 +316,10 @@ fn admission(py: Python<'_>, admission: &Admission) -> PyResult<Py<PyAny>> {
 fn examination(py: Python<'_>, seen: &Examination) -> PyResult<Py<PyAny>> {
     let clock = seen.clock.map(|clock| {
         let by = span(clock.by);
-        (if clock.is_ahead { by } else { -by }, span(clock.uncertainty))
+        (
+            if clock.is_ahead { by } else { -by },
+            span(clock.uncertainty),
+        )
     });
     let log = seen.persistence.has_log;
     let about = match &seen.survey {
@@ -303,7 +342,8 @@ fn examination(py: Python<'_>, seen: &Examination) -> PyResult<Py<PyAny>> {
         Ok(facts!(py, {
             path: file.path.display().to_string(), used: file.used, room: file.room,
             holders: file.holders.clone(), unusable: file.unusable.clone(),
-        }).unbind())
+        })
+        .unbind())
     });
     facts.set_item("file", file.transpose()?)?;
     object(py, "Examination", &facts)
@@ -314,8 +354,16 @@ fn listed(py: Python<'_>, listing: &Listing) -> PyResult<Py<PyAny>> {
         let facts = facts!(py, { keys: scanned.keys, has_more: scanned.has_more });
         object_of(py, "Scanned", &facts, scanned.to_string())
     };
-    let nodes: PyResult<Vec<_>> = listing.nodes.iter().map(|told| answer(py, told, scanned)).collect();
-    let locks: PyResult<Vec<_>> = listing.locks.iter().map(|seen| inspection::told(py, seen)).collect();
+    let nodes: PyResult<Vec<_>> = listing
+        .nodes
+        .iter()
+        .map(|told| answer(py, told, scanned))
+        .collect();
+    let locks: PyResult<Vec<_>> = listing
+        .locks
+        .iter()
+        .map(|seen| inspection::told(py, seen))
+        .collect();
     let facts = facts!(py, { nodes: nodes?, locks: locks?, quorum: listing.quorum });
     object(py, "Listing", &facts)
 }
@@ -343,4 +391,3 @@ fn reconfiguration(py: Python<'_>, done: &Reconfiguration) -> PyResult<Py<PyAny>
     });
     object(py, "Reconfiguration", &facts)
 }
-

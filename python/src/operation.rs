@@ -35,7 +35,9 @@ impl Operation {
     /// The work, for the only one who may have it.
     pub(crate) fn take(&self) -> PyResult<Work> {
         let own = lock(&self.0).take().and_then(Own::into_inner);
-        own.ok_or_else(|| PyRuntimeError::new_err("an operation is waited for once, in the process that began it"))
+        own.ok_or_else(|| {
+            PyRuntimeError::new_err("an operation is waited for once, in the process that began it")
+        })
     }
 }
 
@@ -138,7 +140,9 @@ struct Signal {
 impl Signal {
     /// Waits for the signal and takes it; false if it is time to look for signals of Python.
     fn wait(&self, until: Option<Option<Instant>>) -> bool {
-        let left = until.flatten().map(|until| until.saturating_duration_since(now()));
+        let left = until
+            .flatten()
+            .map(|until| until.saturating_duration_since(now()));
         let limit = left.map_or(SIGNALS, |left| left.min(SIGNALS));
         let mut is_set = lock(&self.is_set);
         if !*is_set {

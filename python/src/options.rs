@@ -23,7 +23,9 @@ pub(crate) fn seconds(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Duration
     } else {
         value.extract::<f64>()
     };
-    let span = number.ok().and_then(|number| Duration::try_from_secs_f64(number).ok());
+    let span = number
+        .ok()
+        .and_then(|number| Duration::try_from_secs_f64(number).ok());
     span.ok_or_else(|| {
         let text = format!(
             "{name}: {value} is no span of time; give seconds as a number from 0 on, or a timedelta"
@@ -34,12 +36,20 @@ pub(crate) fn seconds(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Duration
 
 /// How long to wait for something, if it was said.
 pub(crate) fn patience(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Seconds>> {
-    value.map(|value| seconds("timeout", value).map(Seconds)).transpose()
+    value
+        .map(|value| seconds("timeout", value).map(Seconds))
+        .transpose()
 }
 
 /// Reads a number, a text or a truth value, and names the option if it is none.
-fn read<'py, T: FromPyObjectOwned<'py>>(name: &str, value: &Bound<'py, PyAny>, what: &str) -> PyResult<T> {
-    value.extract::<T>().map_err(|_| wrong(value.py(), &format!("{name}: {value} is not {what}")))
+fn read<'py, T: FromPyObjectOwned<'py>>(
+    name: &str,
+    value: &Bound<'py, PyAny>,
+    what: &str,
+) -> PyResult<T> {
+    value
+        .extract::<T>()
+        .map_err(|_| wrong(value.py(), &format!("{name}: {value} is not {what}")))
 }
 
 /// Of two spans.
@@ -51,7 +61,10 @@ fn pair(name: &str, value: &Bound<'_, PyAny>) -> PyResult<(Duration, Duration)> 
 const NUMBER: &str = "a whole number from 0 on";
 
 /// The options of a lock, from the keyword arguments that `leasehold.LockOptions` names.
-pub(crate) fn lock_options(given: &Bound<'_, PyDict>, mut options: LockOptions) -> PyResult<LockOptions> {
+pub(crate) fn lock_options(
+    given: &Bound<'_, PyDict>,
+    mut options: LockOptions,
+) -> PyResult<LockOptions> {
     for (name, value) in given.iter() {
         let name: String = name.extract()?;
         options = lock_option(options, &name, &value)?;
@@ -59,14 +72,22 @@ pub(crate) fn lock_options(given: &Bound<'_, PyDict>, mut options: LockOptions) 
     Ok(options)
 }
 
-fn lock_option(options: LockOptions, name: &str, value: &Bound<'_, PyAny>) -> PyResult<LockOptions> {
+fn lock_option(
+    options: LockOptions,
+    name: &str,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<LockOptions> {
     let span = || seconds(name, value);
     let is = || read::<bool>(name, value, "True or False");
     Ok(match name {
         "ttl" => options.ttl(span()?),
         "drift" => {
-            let (rate, fixed): (f64, Bound<'_, PyAny>) = read(name, value, "a pair of a rate and a span")?;
-            options.drift(Drift::new(parts_per_million(rate, value)?, seconds(name, &fixed)?))
+            let (rate, fixed): (f64, Bound<'_, PyAny>) =
+                read(name, value, "a pair of a rate and a span")?;
+            options.drift(Drift::new(
+                parts_per_million(rate, value)?,
+                seconds(name, &fixed)?,
+            ))
         }
         "node_limit" => options.node_limit(span()?),
         "tries" if value.is_none() => options.tries_unlimited(),
@@ -95,7 +116,9 @@ fn lock_option(options: LockOptions, name: &str, value: &Bound<'_, PyAny>) -> Py
         "label" if value.is_none() => options.no_label(),
         "label" => options.label(&read::<String>(name, value, "a text")?),
         _ => {
-            let text = format!("{name}: no lock has such an option; leasehold.LockOptions names those that there are");
+            let text = format!(
+                "{name}: no lock has such an option; leasehold.LockOptions names those that there are"
+            );
             return Err(wrong(value.py(), &text));
         }
     })
@@ -104,9 +127,16 @@ fn lock_option(options: LockOptions, name: &str, value: &Bound<'_, PyAny>) -> Py
 /// 0.01 as 10 000.
 fn parts_per_million(rate: f64, value: &Bound<'_, PyAny>) -> PyResult<u32> {
     if !(0.0..=1.0).contains(&rate) {
-        return Err(wrong(value.py(), &format!("drift: the rate {rate} is not between 0 and 1")));
+        return Err(wrong(
+            value.py(),
+            &format!("drift: the rate {rate} is not between 0 and 1"),
+        ));
     }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is 0 to 1 000 000")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is 0 to 1 000 000"
+    )]
     Ok((rate * 1e6).ceil() as u32)
 }
 
@@ -153,16 +183,21 @@ pub(crate) fn configured(
             "namespace" => builder.namespace(&text()?),
             "key_format" => {
                 let format: Result<KeyFormat, _> = text()?.parse();
-                builder.key_format(format.map_err(|error| wrong(py, &format!("key_format: {error}")))?)
+                builder
+                    .key_format(format.map_err(|error| wrong(py, &format!("key_format: {error}")))?)
             }
             "cluster" => builder.cluster(&text()?),
             "replicated" => {
-                let (count, within): (u32, Bound<'_, PyAny>) = read(&name, &value, "a pair of a number and a span")?;
+                let (count, within): (u32, Bound<'_, PyAny>) =
+                    read(&name, &value, "a pair of a number and a span")?;
                 builder.replicated(count, seconds(&name, &within)?)
             }
             "on_disk" => {
-                let (disks, within): (String, Bound<'_, PyAny>) = read(&name, &value, "a pair of a text and a span")?;
-                let disks: Disks = disks.parse().map_err(|error| wrong(py, &format!("on_disk: {error}")))?;
+                let (disks, within): (String, Bound<'_, PyAny>) =
+                    read(&name, &value, "a pair of a text and a span")?;
+                let disks: Disks = disks
+                    .parse()
+                    .map_err(|error| wrong(py, &format!("on_disk: {error}")))?;
                 builder.on_disk(disks, seconds(&name, &within)?)
             }
             "options" => {
@@ -170,7 +205,9 @@ pub(crate) fn configured(
                 builder.defaults(defaults.clone())
             }
             _ => {
-                let text = format!("{name}: no manager has such an option; leasehold.ManagerOptions names those that there are");
+                let text = format!(
+                    "{name}: no manager has such an option; leasehold.ManagerOptions names those that there are"
+                );
                 return Err(wrong(py, &text));
             }
         };
@@ -181,7 +218,9 @@ pub(crate) fn configured(
 /// The nodes: `("nodes", […])`, `("memory", 3)`, `("file", path)`, `("env",)` or `("config", path, cluster)`.
 fn nodes_of(given: &Bound<'_, PyDict>) -> PyResult<ManagerBuilder> {
     let py = given.py();
-    let source = given.get_item("source")?.ok_or_else(|| wrong(py, &"a manager needs nodes"))?;
+    let source = given
+        .get_item("source")?
+        .ok_or_else(|| wrong(py, &"a manager needs nodes"))?;
     let kind: String = source.get_item(0)?.extract()?;
     let new = ManagerBuilder::default;
     Ok(match kind.as_str() {
@@ -192,7 +231,10 @@ fn nodes_of(given: &Bound<'_, PyDict>) -> PyResult<ManagerBuilder> {
             let mut builder = new();
             for node in &nodes {
                 let node = node.get().0.get().ok_or_else(|| {
-                    wrong(py, &"the nodes are in the memory of the process of which this one is a fork")
+                    wrong(
+                        py,
+                        &"the nodes are in the memory of the process of which this one is a fork",
+                    )
                 })?;
                 builder = builder.memory_node(node);
             }
@@ -203,10 +245,14 @@ fn nodes_of(given: &Bound<'_, PyDict>) -> PyResult<ManagerBuilder> {
             let path: PathBuf = source.get_item(1)?.extract()?;
             py.detach(|| new().file(path))
         }
-        "env" => py.detach(ManagerBuilder::from_env).map_err(|error| error.raise(py))?,
+        "env" => py
+            .detach(ManagerBuilder::from_env)
+            .map_err(|error| error.raise(py))?,
         _ => {
-            let (path, cluster): (PathBuf, Option<String>) =
-                (source.get_item(1)?.extract()?, source.get_item(2)?.extract()?);
+            let (path, cluster): (PathBuf, Option<String>) = (
+                source.get_item(1)?.extract()?,
+                source.get_item(2)?.extract()?,
+            );
             let settings = py.detach(|| Settings::from_file(path, cluster.as_deref()));
             settings.map_err(|error| wrong(py, &error))?.builder()
         }
@@ -220,7 +266,9 @@ fn restart_guard(py: Python<'_>, name: &str) -> PyResult<RestartGuard> {
         "off" => Ok(RestartGuard::Off),
         _ => Err(wrong(
             py,
-            &format!("restart_guard: {name:?} is none; take \"quarantine\", \"trust-aof\" or \"off\""),
+            &format!(
+                "restart_guard: {name:?} is none; take \"quarantine\", \"trust-aof\" or \"off\""
+            ),
         )),
     }
 }

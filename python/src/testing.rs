@@ -24,7 +24,9 @@ impl World {
     #[new]
     fn new(nodes: usize) -> PyResult<Self> {
         if !(1..=32).contains(&nodes) {
-            return Err(PyValueError::new_err(format!("a world has 1 to 32 nodes, not {nodes}")));
+            return Err(PyValueError::new_err(format!(
+                "a world has 1 to 32 nodes, not {nodes}"
+            )));
         }
         let world = Arc::new(testing::World::new(nodes));
         Ok(Self { world, nodes })
@@ -81,7 +83,12 @@ impl World {
         self.on(py, number, testing::Node::resume)
     }
 
-    fn answer_after(&self, py: Python<'_>, number: usize, delay: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn answer_after(
+        &self,
+        py: Python<'_>,
+        number: usize,
+        delay: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
         let delay = seconds("delay", delay)?;
         self.on(py, number, |node| node.answer_after(delay))
     }
@@ -94,7 +101,12 @@ impl World {
         self.on(py, number, testing::Node::lose_everything)
     }
 
-    fn set_clock_forward(&self, py: Python<'_>, number: usize, by: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn set_clock_forward(
+        &self,
+        py: Python<'_>,
+        number: usize,
+        by: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
         let by = seconds("by", by)?;
         self.on(py, number, |node| node.set_clock_forward(by))
     }
@@ -102,18 +114,27 @@ impl World {
     /// The time of this world, in seconds since it began.
     fn now(&self) -> Option<f64> {
         let clock = self.world.clock();
-        spans(Some(clock.now().saturating_since(leasehold::Instant::ORIGIN)))
+        spans(Some(
+            clock.now().saturating_since(leasehold::Instant::ORIGIN),
+        ))
     }
 }
 
 impl World {
-    fn on(&self, py: Python<'_>, number: usize, what: impl FnOnce(&testing::Node) + Send) -> PyResult<()> {
+    fn on(
+        &self,
+        py: Python<'_>,
+        number: usize,
+        what: impl FnOnce(&testing::Node) + Send,
+    ) -> PyResult<()> {
         if number >= self.nodes {
-            let text = format!("there is no node {number}: they are counted from 0 to {}", self.nodes - 1);
+            let text = format!(
+                "there is no node {number}: they are counted from 0 to {}",
+                self.nodes - 1
+            );
             return Err(PyIndexError::new_err(text));
         }
         py.detach(|| what(self.world.node(number)));
         Ok(())
     }
 }
-
