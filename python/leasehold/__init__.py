@@ -69,6 +69,7 @@ from ._sync import (
     WriteLease,
     WriteLock,
 )
+from ._timestamp import TimestampLease, TimestampLock
 
 __all__ = [
     "DEFAULT",
@@ -123,6 +124,8 @@ __all__ = [
     "ShutDown",
     "Stale",
     "Survey",
+    "TimestampLease",
+    "TimestampLock",
     "TooLate",
     "Turn",
     "Unreachable",

@@ -213,6 +213,11 @@ class LockBase:
         wanted = self._timeout if timeout is DEFAULT else timeout
         return self._handle().acquire(timeout_of(wanted))
 
+    @property
+    def names(self) -> list[str]:
+        """The names that it locks."""
+        return self._handle().names
+
     def with_options(self, **options: Unpack[LockOptions]) -> Self:
         """The same lock with these options beside those that it has."""
         merged: LockOptions = {**self._options, **options}

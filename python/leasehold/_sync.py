@@ -66,6 +66,11 @@ class Lease(LeaseBase):
             return lost
         return cast("LeaseLost | None", self._native.wait_lost().wait(timeout))
 
+    def changed(self, timeout: float | None = None) -> str:
+        """Waits for the next change of the state, for ``timeout`` seconds at most, and returns the state."""
+        self._native.changed().wait(timeout)
+        return self.state
+
     def _wait(self, operation: _native.Operation) -> Any:
         with self._busy:
             return operation.wait()
@@ -200,6 +205,11 @@ class Semaphore(Lock[Permit]):
     """So many permits, each of which has one holder."""
 
     _lease = Permit
+
+    @property
+    def permits(self) -> int:
+        """How many there are."""
+        return cast("int", self._handle().permits)
 
 
 class OncePer(Lock[Turn]):

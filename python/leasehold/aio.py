@@ -17,6 +17,8 @@ from ._base import NOTHING, LeaseBase, LockBase, ManagerBase, loss_at_end
 from ._errors import LeaseLost
 from ._facts import ElectionState, Eviction, Inspection, ReleaseOutcome
 from ._options import DEFAULT, LockOptions, Span, Timeout
+from ._timestamp import AsyncTimestampLease as TimestampLease
+from ._timestamp import AsyncTimestampLock as TimestampLock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
@@ -38,6 +40,8 @@ __all__ = [
     "Permit",
     "RwLock",
     "Semaphore",
+    "TimestampLease",
+    "TimestampLock",
     "Turn",
     "WriteLease",
     "WriteLock",
@@ -258,6 +262,11 @@ class Semaphore(Lock[Permit]):
     """So many permits, each of which has one holder."""
 
     _lease = Permit
+
+    @property
+    def permits(self) -> int:
+        """How many there are."""
+        return cast("int", self._handle().permits)
 
 
 class OncePer(Lock[Turn]):

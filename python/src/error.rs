@@ -16,7 +16,7 @@ pub(crate) trait Raise {
 }
 
 /// An exception of a class of `leasehold._errors`.
-fn exception(
+pub(crate) fn exception(
     py: Python<'_>,
     class: &str,
     text: &impl Display,

@@ -11,6 +11,7 @@ mod fence;
 mod guard;
 mod inspection;
 mod lease;
+mod lock;
 mod manager;
 mod observe;
 mod operate;
@@ -18,6 +19,7 @@ mod operation;
 mod options;
 mod process;
 mod testing;
+mod timestamp;
 
 use pyo3::prelude::*;
 
@@ -29,12 +31,14 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<observe::EventQueue>()?;
     module.add_class::<options::SharedNode>()?;
     module.add_class::<manager::Manager>()?;
-    module.add_class::<manager::Lock>()?;
+    module.add_class::<lock::Lock>()?;
     module.add_class::<lease::Lease>()?;
     module.add_class::<lease::Detached>()?;
     module.add_class::<operate::NativeOperator>()?;
     module.add_class::<operate::Lookout>()?;
     module.add_class::<testing::World>()?;
+    module.add_class::<timestamp::NativeLock>()?;
+    module.add_class::<timestamp::NativeLease>()?;
     module.add_function(wrap_pyfunction!(fence::fence_table, module)?)?;
     module.add_function(wrap_pyfunction!(fence::row_fence, module)?)?;
     module.add_function(wrap_pyfunction!(fence::fenced_script, module)?)?;

@@ -6,17 +6,17 @@ use crate::{
     guard::Guard,
     inspection,
     lease::{Detached, Leases, leasing, owner_of},
-    operate::{Lookout, NativeOperator},
+    lock::{Kind, Lock},
+    operate::NativeOperator,
     operation::{Operation, operation, sure},
-    options::{builder, lock_options, patience, seconds},
+    options::{builder, lock_options, seconds},
     process::Own,
 };
 use leasehold::{
-    AcquireError, ConfigError, Election, LockManager, LockOptions, ManagerBuilder, Mode, Mutex,
-    NodeConnection, OncePer, Plain, RwLock, Semaphore,
+    ConfigError, Election, LockManager, LockOptions, ManagerBuilder, Mode, NodeConnection, Plain,
 };
 use pyo3::{prelude::*, types::PyDict};
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 /// A manager of this process.
 #[pyclass(frozen, module = "leasehold._native")]
@@ -45,7 +45,7 @@ macro_rules! both {
     };
 }
 
-const FORKED: &str =
+pub(crate) const FORKED: &str =
     "this process is a fork of the one that has the lock manager: make a manager after the fork";
 
 impl Manager {
@@ -153,7 +153,7 @@ impl Manager {
                 manager.mutex_all_with(names, options).map(Kind::PlainMutex)
             }
         };
-        Lock::new(py, kind, inner)
+        Lock::new(py, kind, &inner.leases)
     }
 
     fn rwlock(&self, name: &str, writes: bool, options: &Bound<'_, PyDict>) -> PyResult<Lock> {
@@ -168,7 +168,7 @@ impl Manager {
                 Kind::Read(lock)
             }
         });
-        Lock::new(py, kind, inner)
+        Lock::new(py, kind, &inner.leases)
     }
 
     fn semaphore(&self, name: &str, permits: usize, options: &Bound<'_, PyDict>) -> PyResult<Lock> {
@@ -177,7 +177,7 @@ impl Manager {
         let options = inner.options(options)?;
         let semaphore =
             both!(&inner.any, manager => manager.semaphore_with(name, permits, options));
-        Lock::new(py, semaphore.map(Kind::Semaphore), inner)
+        Lock::new(py, semaphore.map(Kind::Semaphore), &inner.leases)
     }
 
     fn once_per(
@@ -198,7 +198,7 @@ impl Manager {
         Lock::new(
             py,
             once.map(|once| Kind::Once(once.starting(offset))),
-            inner,
+            &inner.leases,
         )
     }
 
@@ -221,7 +221,7 @@ impl Manager {
             Any::Plain(manager) => candidacy(manager, name, inner, &options, label)
                 .map(|own| own.map(Kind::PlainElection)),
         };
-        Lock::new(py, kind?, inner)
+        Lock::new(py, kind?, &inner.leases)
     }
 
     /// A lease that was detached: of `names`, as `kind` says.
@@ -342,170 +342,4 @@ fn election_options(inner: &Inner, given: &Bound<'_, PyDict>) -> PyResult<LockOp
         return Ok(options);
     }
     Ok(options.max_hold_unlimited())
-}
-
-/// A lock of any kind, with its options.
-#[pyclass(frozen, module = "leasehold._native")]
-pub(crate) struct Lock(Own<(Kind, Arc<Leases>)>);
-
-enum Kind {
-    Mutex(Mutex),
-    PlainMutex(Mutex<Plain>),
-    Read(RwLock),
-    Write(RwLock),
-    Semaphore(Semaphore),
-    Once(OncePer),
-    Election(Election),
-    PlainElection(Election<Plain>),
-}
-
-impl Lock {
-    fn new(py: Python<'_>, kind: Result<Kind, ConfigError>, inner: &Inner) -> PyResult<Self> {
-        let kind = kind.map_err(|error| error.raise(py))?;
-        Ok(Self(Own::new((kind, Arc::clone(&inner.leases)))))
-    }
-}
-
-/// Waits as a lock of each kind does: as its options say, once, or for so long.
-macro_rules! acquiring {
-    ($lock:expr, $patience:expr, $leases:expr, $variant:path, $plain:ident, $once:ident, $within:ident) => {{
-        let (lock, patience) = ($lock.clone(), $patience);
-        leasing(
-            async move {
-                let won = match patience {
-                    None => lock.$plain().await,
-                    Some(Duration::ZERO) => lock.$once().await,
-                    Some(patience) => lock.$within(patience).await,
-                };
-                Ok::<_, AcquireError>($variant(won?))
-            },
-            $leases,
-        )
-    }};
-}
-
-#[pymethods]
-impl Lock {
-    /// Waits for the lock, for `timeout` seconds at most; None: as long as its options say.
-    #[pyo3(signature = (timeout=None))]
-    fn acquire(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<Operation> {
-        let patience = patience(timeout)?.map(|seconds| seconds.0);
-        let (kind, leases) = self.0.get().ok_or_else(|| wrong(py, &FORKED))?;
-        let leases = Arc::clone(leases);
-        Ok(match kind {
-            Kind::Mutex(lock) => acquiring!(
-                lock,
-                patience,
-                leases,
-                Guard::Fenced,
-                acquire,
-                try_acquire,
-                acquire_within
-            ),
-            Kind::PlainMutex(lock) => acquiring!(
-                lock,
-                patience,
-                leases,
-                Guard::Plain,
-                acquire,
-                try_acquire,
-                acquire_within
-            ),
-            Kind::Read(lock) => acquiring!(
-                lock,
-                patience,
-                leases,
-                Guard::Read,
-                read,
-                try_read,
-                read_within
-            ),
-            Kind::Write(lock) => acquiring!(
-                lock,
-                patience,
-                leases,
-                Guard::Write,
-                write,
-                try_write,
-                write_within
-            ),
-            kind => acquire_other(kind, patience, leases),
-        })
-    }
-
-    /// Who leads, if this is an election.
-    fn leader(&self, py: Python<'_>) -> PyResult<Operation> {
-        let (kind, _) = self.0.get().ok_or_else(|| wrong(py, &FORKED))?;
-        Ok(match kind {
-            Kind::Election(election) => {
-                let election = election.clone();
-                let work = async move { election.leader().await };
-                operation(work, |py, state| inspection::election(py, &state))
-            }
-            Kind::PlainElection(election) => {
-                let election = election.clone();
-                let work = async move { election.leader().await };
-                operation(work, |py, state| inspection::election(py, &state))
-            }
-            _ => return Err(wrong(py, &"this lock is no election")),
-        })
-    }
-
-    /// Looks on who leads, if this is an election.
-    fn observe(&self, py: Python<'_>) -> PyResult<Lookout> {
-        let (kind, _) = self.0.get().ok_or_else(|| wrong(py, &FORKED))?;
-        match kind {
-            Kind::Election(election) => Ok(Lookout::leaders(election.observe())),
-            Kind::PlainElection(election) => Ok(Lookout::leaders(election.observe())),
-            _ => Err(wrong(py, &"this lock is no election")),
-        }
-    }
-}
-
-/// As `Lock::acquire`, for what is no mutex and has no readers.
-fn acquire_other(kind: &Kind, patience: Option<Duration>, leases: Arc<Leases>) -> Operation {
-    match kind {
-        Kind::Semaphore(lock) => acquiring!(
-            lock,
-            patience,
-            leases,
-            Guard::Permit,
-            acquire,
-            try_acquire,
-            acquire_within
-        ),
-        Kind::Once(lock) => acquiring!(
-            lock,
-            patience,
-            leases,
-            Guard::Once,
-            begin,
-            try_begin,
-            begin_within
-        ),
-        Kind::Election(election) => campaign(election.clone(), patience, leases, Guard::Fenced),
-        Kind::PlainElection(election) => campaign(election.clone(), patience, leases, Guard::Plain),
-        Kind::Mutex(_) | Kind::PlainMutex(_) | Kind::Read(_) | Kind::Write(_) => {
-            unreachable!("these are no others")
-        }
-    }
-}
-
-fn campaign<M: Mode>(
-    election: Election<M>,
-    patience: Option<Duration>,
-    leases: Arc<Leases>,
-    guard: impl FnOnce(leasehold::LeaseGuard<M>) -> Guard + Send + 'static,
-) -> Operation {
-    leasing(
-        async move {
-            let won = match patience {
-                None => election.campaign().await,
-                Some(Duration::ZERO) => election.try_campaign().await,
-                Some(patience) => election.campaign_within(patience).await,
-            };
-            Ok::<_, AcquireError>(guard(won?.into_guard()))
-        },
-        leases,
-    )
 }

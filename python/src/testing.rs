@@ -3,6 +3,7 @@
 use crate::{
     facts::{holder, spans},
     manager::Manager,
+    operation::{Operation, sure},
     options::{configured, seconds},
 };
 use leasehold::testing;
@@ -11,7 +12,7 @@ use pyo3::{
     prelude::*,
     types::PyDict,
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 #[pyclass(frozen, module = "leasehold._native")]
 pub(crate) struct World {
@@ -65,6 +66,25 @@ impl World {
     fn holder(&self, py: Python<'_>, name: &str) -> PyResult<Option<Py<PyAny>>> {
         let owner = py.detach(|| self.world.holder(name));
         owner.map(|owner| holder(py, &owner)).transpose()
+    }
+
+    fn permits(&self, py: Python<'_>, name: &str) -> PyResult<BTreeMap<usize, Py<PyAny>>> {
+        let owners = py.detach(|| self.world.permits(name));
+        owners
+            .into_iter()
+            .map(|(slot, owner)| Ok((slot, holder(py, &owner)?)))
+            .collect()
+    }
+
+    fn readers(&self, py: Python<'_>, name: &str) -> PyResult<Vec<Py<PyAny>>> {
+        let owners = py.detach(|| self.world.readers(name));
+        owners.iter().map(|owner| holder(py, owner)).collect()
+    }
+
+    fn until_held(&self, name: String) -> Operation {
+        let world = Arc::clone(&self.world);
+        let work = async move { world.until_held(&name).await };
+        sure(work, |py, owner| holder(py, &owner))
     }
 
     fn down(&self, py: Python<'_>, number: usize, reason: &str) -> PyResult<()> {

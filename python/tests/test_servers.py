@@ -91,7 +91,12 @@ def test_ten_thousand_leases(urls: list[str]) -> None:
             assert len({lease.owner for lease in leases}) == 10_000
             await asyncio.sleep(12)
             assert all(lease.valid for lease in leases)
-            outcomes = await asyncio.gather(*(lease.release() for lease in leases))
+
+            async def release(lease: aio.Lease) -> leasehold.ReleaseOutcome:
+                async with at_once:
+                    return await lease.release()
+
+            outcomes = await asyncio.gather(*(release(lease) for lease in leases))
             assert all(outcomes)
 
     asyncio.run(asyncio.wait_for(work(), 120))
@@ -200,3 +205,25 @@ def test_from_env_and_from_config_find_the_same_nodes(
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     with pytest.raises(leasehold.ConfigError, match="LEASEHOLD_NODES"):
         LockManager.from_env()
+
+
+def test_a_timestamp_lock_is_shared_with_other_programs(servers: list[Server]) -> None:
+    url = servers[0].url
+    lock = leasehold.TimestampLock(url, "lock.foo", lock_timeout=3)
+    with lock.acquire() as lease:
+        assert lease.valid and 0 < lease.remaining <= 3 and lease.value > 1_700_000_000
+        lease.extend()
+        with pytest.raises(leasehold.Held) as told:
+            leasehold.TimestampLock(url, "lock.foo").acquire(0)
+        assert told.value.name == "lock.foo"
+    assert not lease.valid
+
+    async def work() -> None:
+        async with await aio.TimestampLock(url, "lock.foo").acquire() as held:
+            await held.extend()
+            assert held.valid
+        assert (await (await aio.TimestampLock(url, "lock.foo").acquire(1)).release()).is_released
+
+    asyncio.run(work())
+    with pytest.raises(leasehold.ConfigError):
+        leasehold.TimestampLock(url, "lock.foo", lock_timeout=0.5)

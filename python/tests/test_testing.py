@@ -55,3 +55,16 @@ def test_a_node_that_is_not_there_is_an_error(leasehold_world: World) -> None:
         leasehold_world.node(3)
     with pytest.raises(ValueError):
         World(0)
+
+
+def test_a_test_sees_who_reads_and_who_has_permits(leasehold_world: World) -> None:
+    manager = leasehold_world.manager()
+    permit = manager.semaphore("gpu", 2).acquire()
+    reader = manager.rwlock("doc").read().acquire()
+    lease = manager.lock("leader").acquire()
+    leasehold_world.settle()
+    assert {slot: holder.owner for slot, holder in leasehold_world.permits("gpu").items()} == {permit.slot: permit.owner}
+    assert [holder.owner for holder in leasehold_world.readers("doc")] == [reader.owner]
+    held = leasehold_world.until_held("leader", 5)
+    assert held is not None and held.owner == lease.owner
+    assert manager.semaphore("gpu", 2).permits == 2 and manager.lock_all(["b", "a"]).names == ["a", "b"]

@@ -2,6 +2,7 @@
 //! and runs its suite there.
 
 mod node;
+mod python;
 
 use crate::target_folder;
 use std::{
@@ -21,7 +22,10 @@ enum Outcome {
 type Step = fn(&Path, &Path) -> Result<Outcome, String>;
 
 /// The packages, each with what builds and tries it, given the workspace and a folder to work in.
-const PACKAGES: &[(&str, Step)] = &[("node", node::build_and_test)];
+const PACKAGES: &[(&str, Step)] = &[
+    ("node", node::build_and_test),
+    ("python", python::build_and_test),
+];
 
 /// Builds and tries those that are named, or all of them.
 pub(crate) fn run(root: &Path, names: &[&str]) -> ExitCode {

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from .. import _native, aio
+from .._aio_bridge import run
 from .._base import ManagerBase
 from .._errors import ConfigError
 from .._facts import Holder
@@ -134,6 +135,22 @@ class World:
     def holder(self, name: str) -> Holder | None:
         """Who has the lock of this name."""
         return self._world.holder(name)
+
+    def permits(self, name: str) -> dict[int, Holder]:
+        """Who has permits of this name, by their slots."""
+        return self._world.permits(name)
+
+    def readers(self, name: str) -> list[Holder]:
+        """Who reads."""
+        return self._world.readers(name)
+
+    def until_held(self, name: str, timeout: float | None = None) -> Holder | None:
+        """Waits until somebody has the lock of this name, for ``timeout`` seconds of the machine's time at most."""
+        return cast("Holder | None", self._world.until_held(name).wait(timeout))
+
+    async def async_until_held(self, name: str) -> Holder:
+        """As `until_held`, while the tasks of this loop run."""
+        return cast("Holder", await run(self._world.until_held(name)))
 
     @property
     def now(self) -> float:

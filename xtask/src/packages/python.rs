@@ -1,0 +1,160 @@
+//! The package for Python: a wheel, and its tests in an environment that has nothing else.
+
+use super::Outcome;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// Builds the wheel, installs it in an empty environment, and runs the tests there.
+pub(super) fn build_and_test(root: &Path, packages: &Path) -> Result<Outcome, String> {
+    let Some(python) = interpreter() else {
+        return Ok(Outcome::Skipped(
+            "no python3 of version 3.10 or later with venv and pip is here".to_owned(),
+        ));
+    };
+    let packages = std::path::absolute(packages).map_err(|error| error.to_string())?;
+    let folder = packages.join("python");
+    let (tools, wheels) = (folder.join("tools"), folder.join("wheels"));
+    if let Err(reason) = environment(python, &tools, &["maturin>=1.7,<2", "mypy"]) {
+        return Ok(Outcome::Skipped(format!("maturin cannot be had: {reason}")));
+    }
+    drop(fs::remove_dir_all(&wheels));
+    let mut maturin = Command::new(tools.join("bin/maturin"));
+    maturin.args(["build", "--release", "--locked", "--manifest-path"]);
+    maturin
+        .arg(root.join("python/Cargo.toml"))
+        .arg("--out")
+        .arg(&wheels);
+    done(maturin.env("CARGO_TARGET_DIR", folder.join("build")))?;
+
+    let mut mypy = Command::new(tools.join("bin/python"));
+    mypy.current_dir(root.join("python"));
+    // pytest is in the other environment.
+    done(mypy.args([
+        "-m",
+        "mypy",
+        "--strict",
+        "leasehold",
+        "--exclude",
+        "pytest_plugin",
+    ]))?;
+
+    let empty = folder.join("empty");
+    drop(fs::remove_dir_all(&empty));
+    let wheel = wheel(&wheels)?;
+    environment(python, &empty, &[&wheel])?;
+    let mut first = Command::new(empty.join("bin/python"));
+    done(first.args(["-c", FIRST_LOCK]))?;
+    install(&empty, &["pytest>=7", "redis"])?;
+    test(root, &empty)
+}
+
+/// A lock, with nothing but the wheel.
+const FIRST_LOCK: &str = "
+import leasehold
+with leasehold.LockManager.memory(3) as manager, manager.lock('orders/42') as lease:
+    assert lease.valid and lease.fencing_token > 0
+";
+
+/// The first interpreter that is new enough, and can make environments.
+fn interpreter() -> Option<&'static str> {
+    const ASKED: &str = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))";
+    ["python3", "python"].into_iter().find(|python| {
+        let mut asking = Command::new(python);
+        let asking = asking.args(["-c", ASKED]).stderr(Stdio::null());
+        asking.status().is_ok_and(|status| status.success())
+    })
+}
+
+fn environment(python: &str, folder: &Path, packages: &[&str]) -> Result<(), String> {
+    if !folder.join("bin/python").exists() {
+        done(Command::new(python).args(["-m", "venv"]).arg(folder))?;
+    }
+    install(folder, packages)
+}
+
+fn install(environment: &Path, packages: &[&str]) -> Result<(), String> {
+    let mut pip = Command::new(environment.join("bin/python"));
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]);
+    done(pip.args(packages))
+}
+
+fn wheel(folder: &Path) -> Result<String, String> {
+    let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut paths = entries.flatten().map(|entry| entry.path());
+    let is_wheel = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "whl");
+    let path = paths.find(is_wheel);
+    let path = path.ok_or_else(|| format!("{}: there is no wheel", folder.display()))?;
+    Ok(path.display().to_string())
+}
+
+/// Runs the tests against what is installed, and not against the sources: their folder alone is on the path.
+fn test(root: &Path, environment: &Path) -> Result<Outcome, String> {
+    let mut pytest = Command::new(environment.join("bin/python"));
+    pytest.current_dir(root.join("python/tests"));
+    pytest.args([
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        ".",
+    ]);
+    let output = pytest.stderr(Stdio::inherit()).output();
+    let output = output.map_err(|error| format!("pytest cannot be run: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    print!("{said}");
+    if !output.status.success() {
+        return Err(format!("pytest ended with {}", output.status));
+    }
+    let passed = said.lines().rev().find_map(passed);
+    passed
+        .map(|count| Outcome::Done(format!("{count} tests passed")))
+        .ok_or_else(|| "pytest did not say how many tests passed".to_owned())
+}
+
+/// The number in `71 passed, 1 skipped in 56.42s`.
+fn passed(line: &str) -> Option<usize> {
+    let mut words = line.split([' ', ',']).filter(|word| !word.is_empty());
+    let mut before = words.next()?;
+    for word in words {
+        if word == "passed" {
+            return before.parse().ok();
+        }
+        before = word;
+    }
+    None
+}
+
+fn done(command: &mut Command) -> Result<(), String> {
+    println!("{command:?}");
+    let status = command
+        .status()
+        .map_err(|error| format!("{command:?}: {error}"))?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(format!("{command:?} ended with {status}"))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_pytest_says_is_read() {
+        assert_eq!(
+            super::passed("71 passed, 1 skipped in 56.42s (0:00:56)"),
+            Some(71)
+        );
+        assert_eq!(super::passed("1 failed, 70 passed in 3.00s"), Some(70));
+        assert_eq!(super::passed("no tests ran in 0.01s"), None);
+    }
+}
