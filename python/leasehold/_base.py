@@ -8,7 +8,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from . import _native, _process
-from ._errors import ConfigError, LeaseLost
+from ._errors import ConfigError, LeaseLost, ShutDown
 from ._events import Teller
 from ._facts import NodeHealth, ReleaseOutcome
 from ._options import DEFAULT, LockOptions, Timeout
@@ -93,6 +93,7 @@ class ManagerBase:
         self._opened: _native.Manager | None = None
         self._own_teller: Teller | None = None
         self._is_shut_down = False
+        self._folders: list[str] = []
         self._kept: weakref.WeakSet[LockBase] = weakref.WeakSet()
         self._busy = Busy()
         self._handle()
@@ -103,7 +104,10 @@ class ManagerBase:
             return opened
         with _process.making:
             if self._opened is None or not self._opened.is_ours():
-                self._opened = self._open()
+                if self._is_shut_down:
+                    raise ShutDown("the lock manager was shut down")
+                self._opened = opened = self._open()
+                self._folders = [name for name in opened.nodes() if os.path.isdir(name)]
                 _process.managers.add(self)
                 _process.at_exit_of_child()
             return self._opened
@@ -124,14 +128,13 @@ class ManagerBase:
         opened = self._opened
         if opened is None or not opened.is_ours() or self._is_shut_down or self._busy:
             return
-        folders = [name for name in opened.nodes() if os.path.isdir(name)]
-        if not folders or opened.held():
+        if not self._folders or opened.held():
             return
         opened.shutdown().wait(1.0)
         self._opened = opened = None
         for lock in list(self._kept):
             lock._forget()
-        for folder in folders:
+        for folder in self._folders:
             _process.until_closed(folder)
 
     def _at_exit(self) -> None:
@@ -142,6 +145,8 @@ class ManagerBase:
         opened.shutdown().wait(2.0)
         if self._own_teller is not None:
             self._own_teller.close()
+        elif _log_teller is not None and _log_teller[0] == os.getpid():
+            _log_teller[1].flush()
 
     @property
     def nodes(self) -> list[str]:
@@ -195,8 +200,9 @@ class LockBase:
         self._timeout = timeout
         self._of: _native.Manager | None = None
         self._lock: _native.Lock | None = None
-        manager._kept.add(self)
         self._handle()
+        if manager._folders:
+            manager._kept.add(self)
 
     def _handle(self) -> _native.Lock:
         manager = self._manager._handle()

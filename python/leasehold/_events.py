@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 from . import _native
@@ -48,6 +49,12 @@ class Teller:
                 handler(event)
             except Exception:
                 logger.exception("an observer failed with the event %s", event.kind)
+
+    def flush(self) -> None:
+        """Waits until what was there is told, for half a second at most."""
+        until = time.monotonic() + 0.5
+        while self.queue.waiting() and time.monotonic() < until:
+            time.sleep(0.002)
 
     def close(self) -> None:
         """Tells what is left, and ends; waits for half a second at most."""

@@ -173,8 +173,10 @@ class Lock(LockBase, Generic[L]):
 
         Raises `Held`, `Unreachable` or another `AcquireError`. Signals are served while it waits; what one raises gives it up.
         """
+        # First: in a child this makes the manager again.
+        operation = self._acquire(timeout)
         with self._manager._busy:
-            native = self._acquire(timeout).wait()
+            native = operation.wait()
         return cast("L", self._lease(native, self._manager))
 
     def try_acquire(self) -> L:

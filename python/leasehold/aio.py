@@ -224,8 +224,10 @@ class Lock(LockBase, Generic[L]):
 
         Raises `Held`, `Unreachable` or another `AcquireError`. Cancelling the task gives it up, and loses no lock.
         """
+        # First: in a child this makes the manager again.
+        operation = self._acquire(timeout)
         with self._manager._busy:
-            native = await run(self._acquire(timeout))
+            native = await run(operation)
         return cast("L", self._lease(native, self._manager))
 
     async def try_acquire(self) -> L:

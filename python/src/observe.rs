@@ -123,6 +123,13 @@ impl EventQueue {
         Ok(Some((events.collect::<PyResult<_>>()?, dropped)))
     }
 
+    /// How many events wait.
+    fn waiting(&self) -> usize {
+        self.0
+            .get()
+            .map_or(0, |queue| lock(&queue.state).events.len())
+    }
+
     /// Nobody waits for more.
     fn close(&self) {
         if let Some(queue) = self.0.get() {
