@@ -86,6 +86,13 @@ def test_what_the_table_names_is_in_the_package() -> None:
     assert wrong == []
 
 
+def test_what_node_is_said_to_have_is_what_its_own_table_says() -> None:
+    own = dict(re.findall(r"^\| `([\w:]+)` \| (.*) \|$", (ROOT / "node/api-table.md").read_text(), re.MULTILINE))
+    wrong = {name: cells[1] for name, cells in rows().items() if len(cells) > 1 and own.get(name) != cells[1]}
+    assert wrong == {}
+    assert sum(len(cells) > 1 for cells in rows().values()) > 200
+
+
 def is_there(item: str) -> bool:
     """`leasehold.Lease.extend`, `leasehold.LockManager.lock(once_per)` or `leasehold.LockOptions[ttl]`."""
     shape = re.fullmatch(r"(leasehold(?:\.\w+)*?)\.(\w+)(?:\.(\w+))?(?:\((\w+)\)|\[(\w+)\])?", item)
