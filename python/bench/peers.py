@@ -2,9 +2,10 @@
 
     python bench/peers.py --wheel dist/leasehold-….whl --folder DIR [--seconds 3] [--rounds 3]
 
-Each library has an environment of its own below DIR, since two of them have the same module name. The libraries take turns, and
-each figure is the median of the rounds. `one` is one task, lock and unlock, the median in microseconds; `many` is 64 threads, or
-64 tasks of asyncio, each with a lock of its own, in cycles per second; `hung` is as `one`, with one of five nodes stopped.
+Each library has an environment of its own below DIR, since two of them have the same module name. The libraries take
+turns, and each figure is the median of the rounds. `one` is one task, lock and unlock, the median in microseconds;
+`many` is 64 threads, or 64 tasks of asyncio, each with a lock of its own, in cycles per second; `hung` is as `one`,
+with one of five nodes stopped.
 """
 
 from __future__ import annotations
@@ -31,9 +32,7 @@ PEERS = {
 }
 WORKER = Path(__file__).with_name("worker.py")
 # redis-py's lock is one of a single server.
-TRIALS = {
-    name: [("one", 1)] + ([] if name == "redis-py" else [("one", 5), ("many", 5), ("hung", 5)]) for name in PEERS
-}
+TRIALS = {name: [("one", 1)] + ([] if name == "redis-py" else [("one", 5), ("many", 5), ("hung", 5)]) for name in PEERS}
 
 
 def environment(folder: Path, name: str, packages: list[str]) -> Path:
@@ -62,6 +61,17 @@ def start(program: str) -> tuple[str, subprocess.Popen[bytes]]:
             time.sleep(0.02)
 
 
+def attempt(words: list[object], limit: float) -> float | str:
+    """The figure of a trial, or why there is none."""
+    try:
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return f"it did not end in {limit:.0f} s"
+    if done.returncode == 0:
+        return float(json.loads(done.stdout.splitlines()[-1]))
+    return (done.stderr.strip().splitlines() or ["it failed"])[-1]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--wheel", required=True)
@@ -78,23 +88,26 @@ def main() -> None:
     # The sixth is for the trials with one node: leasehold's nodes agree on which others there are.
     sets = {1: servers[5:], 5: servers[:5]}
     seen: dict[tuple[str, str, int], list[float]] = {}
+    failed: set[tuple[str, str, int]] = set()
     try:
         for number in range(given.rounds):
             for name in given.only:
                 for trial, nodes in TRIALS[name]:
+                    if (name, trial, nodes) in failed:
+                        continue
                     urls = [url for url, _ in sets[nodes]]
                     hung = sets[nodes][4][1] if trial == "hung" else None
                     words = [pythons[name], WORKER, name, trial, str(given.seconds), *urls]
                     if hung is not None:
                         words[4:4] = ["--hung", str(hung.pid)]
-                    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+                    said = attempt(words, given.seconds + 15)
                     if hung is not None:
                         hung.send_signal(signal.SIGCONT)
-                    if done.returncode == 0:
-                        figure = float(json.loads(done.stdout.splitlines()[-1]))
-                        seen.setdefault((name, trial, nodes), []).append(figure)
+                    if isinstance(said, float):
+                        seen.setdefault((name, trial, nodes), []).append(said)
                     else:
-                        print(f"round {number}: {name} {trial} {nodes}: {done.stderr.strip().splitlines()[-1:]}")
+                        failed.add((name, trial, nodes))
+                        print(f"{nodes} nodes  {trial:5}  {name:14} no figure: {said}", flush=True)
     finally:
         for _, process in servers:
             process.send_signal(signal.SIGCONT)
@@ -102,7 +115,8 @@ def main() -> None:
             process.wait()
     for (name, trial, nodes), figures in sorted(seen.items(), key=lambda item: (item[0][2], item[0][1], item[1])):
         unit = "cycles/s" if trial == "many" else "us p50"
-        print(f"{nodes} nodes  {trial:5}  {name:14} {statistics.median(figures):10.0f} {unit}  {[round(one) for one in figures]}")
+        median, each = statistics.median(figures), [round(one) for one in figures]
+        print(f"{nodes} nodes  {trial:5}  {name:14} {median:10.0f} {unit}  {each}")
 
 
 if __name__ == "__main__":

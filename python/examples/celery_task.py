@@ -3,7 +3,8 @@
     pip install celery redis
     LEASEHOLD_NODES=redis://127.0.0.1:6379 celery -A celery_task worker --pool prefork --concurrency 4
 
-The manager is made before Celery forks its workers. Each worker makes it again at its first lock, with sockets of its own.
+The manager is made before Celery forks its workers. Each worker makes it again at its first lock, with sockets of its
+own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A script for cron, on each of many machines: one of them does the work, once a day.
 
-Addresses of servers come from LEASEHOLD_NODES or from the configuration file of the `leasehold` command. To try it without any:
+Addresses of servers come from LEASEHOLD_NODES or from the configuration file of the `leasehold` command. To try it
+without any:
 
     python cron_script.py --demo
 """
@@ -23,7 +24,8 @@ def report() -> None:
 def main(arguments: list[str]) -> int:
     manager = LockManager.file("/tmp/leasehold-cron-demo") if "--demo" in arguments else LockManager.from_env()
     try:
-        # If this machine dies in the middle, another one does the work; once it is done, nobody does until tomorrow (UTC).
+        # If this machine dies in the middle, another one does the work; once it is done, nobody does until tomorrow
+        # (UTC).
         with manager, manager.lock("nightly-report", timeout=0, once_per=DAY):
             report()
     except (AlreadyDone, Held):

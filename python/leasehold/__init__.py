@@ -5,7 +5,8 @@
 >>> with manager.lock("orders/42", timeout=5) as lease:
 ...     assert lease.valid
 
-`leasehold.aio` has the same for asyncio, `leasehold.fence` what makes writes safe, `leasehold.testing` a world for tests.
+`leasehold.aio` has the same for asyncio, `leasehold.fence` what makes writes safe, `leasehold.testing` a world for
+tests.
 """
 
 from ._errors import (

@@ -1,7 +1,7 @@
 """Operations of the native part on an event loop.
 
-The loop's own thread does the work. What wakes it is a byte in a socket, however many operations are over by then: so no thread of
-the native part waits for the GIL, and no task needs a thread.
+The loop's own thread does the work. What wakes it is a byte in a socket, however many operations are over by then: so
+no thread of the native part waits for the GIL, and no task needs a thread.
 """
 
 from __future__ import annotations

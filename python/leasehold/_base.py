@@ -47,7 +47,8 @@ class ManagerBase:
 
     @classmethod
     def memory(cls, count: int = 3, **options: Unpack[ManagerOptions]) -> Self:
-        """A manager of so many nodes in the memory of this process, of which nobody else knows: for examples and first steps."""
+        """A manager of so many nodes in the memory of this process, of which nobody else knows: for examples and
+        first steps."""
         return cls._of(("memory", count), options)
 
     @classmethod
@@ -57,7 +58,8 @@ class ManagerBase:
 
     @classmethod
     def file(cls, path: Path, **options: Unpack[ManagerOptions]) -> Self:
-        """A manager of the store in the folder ``path``, which the processes of this machine share; makes it if it is not there.
+        """A manager of the store in the folder ``path``, which the processes of this machine share; makes it if it is
+        not there.
 
         A process that dies frees its locks at once.
         """
@@ -73,7 +75,8 @@ class ManagerBase:
 
     @classmethod
     def from_config(cls, path: Path, named: str | None = None, **options: Unpack[ManagerOptions]) -> Self:
-        """A manager of the nodes that this configuration file names: of its cluster of this name, of its default, or its only one.
+        """A manager of the nodes that this configuration file names: of its cluster of this name, of its default, or
+        its only one.
 
         Reads no variables. Raises `ConfigError`, which names the file and the line.
         """
@@ -265,7 +268,8 @@ class LeaseBase:
     def fencing_token(self) -> int:
         """Its place among all holders of the lock: larger than that of every holder before.
 
-        Give it to what the lock protects (see `leasehold.fence`). Raises `ConfigError` for plain locks and readers, which have none.
+        Give it to what the lock protects (see `leasehold.fence`). Raises `ConfigError` for plain locks and readers,
+        which have none.
         """
         token = self._native.token
         if token is None:

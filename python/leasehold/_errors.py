@@ -60,8 +60,8 @@ class ConfigError(LeaseholdError, ValueError):
 class AcquireError(LeaseholdError):
     """A lock was not acquired. Its subclasses say what helps.
 
-    ``timed_out`` says that the patience ran out; the class is that of the last reason. ``waited`` is in seconds. ``nodes`` are
-    those that did not vote, and why.
+    ``timed_out`` says that the patience ran out; the class is that of the last reason. ``waited`` is in seconds.
+    ``nodes`` are those that did not vote, and why.
     """
 
     timed_out: bool = False
@@ -73,8 +73,9 @@ class AcquireError(LeaseholdError):
 class Held(AcquireError):
     """Somebody else has it, tried at the same time, or waits and comes first. Trying again later helps.
 
-    ``holder`` is who has it, if the nodes told. ``remaining`` is for how many seconds it is held at most unless extended. ``ahead``
-    is how many waiters of a fair lock come first. ``permits`` and ``taken_permits`` tell of a semaphore.
+    ``holder`` is who has it, if the nodes told. ``remaining`` is for how many seconds it is held at most unless
+    extended. ``ahead`` is how many waiters of a fair lock come first. ``permits`` and ``taken_permits`` tell of a
+    semaphore.
     """
 
     holder: Holder | None = None
@@ -98,8 +99,8 @@ class Unreachable(AcquireError):
 
 
 class Abstained(AcquireError):
-    """Too many nodes do not vote for a while, since they are new or have restarted. Waiting helps, for ``remaining`` seconds; so
-    does ``operator().admit()``, for those who know that nothing was forgotten."""
+    """Too many nodes do not vote for a while, since they are new or have restarted. Waiting helps, for ``remaining``
+    seconds; so does ``operator().admit()``, for those who know that nothing was forgotten."""
 
     quorum: int = 0
     remaining: float = 0.0
@@ -112,7 +113,8 @@ class Disagreement(AcquireError):
 
 
 class OtherPermits(AcquireError):
-    """Others have permits of this name that are ``theirs`` in number, and not ``ours``: for ``remaining`` seconds at most."""
+    """Others have permits of this name that are ``theirs`` in number, and not ``ours``: for ``remaining`` seconds at
+    most."""
 
     ours: int = 0
     theirs: int = 0
@@ -137,8 +139,9 @@ class Forked(AcquireError):
 class LeaseLost(LeaseholdError):
     """A lease is over against the will of its holder, and somebody else may have the lock.
 
-    ``cause`` is a word: ``timed_out``, ``gone``, ``clock_stepped``, ``extension_limit``, ``hold_limit``, ``no_progress``,
-    ``forked``, ``released``, ``taken_by_another`` or ``stopped``. ``holder`` is who has it now, if the nodes told.
+    ``cause`` is a word: ``timed_out``, ``gone``, ``clock_stepped``, ``extension_limit``, ``hold_limit``,
+    ``no_progress``, ``forked``, ``released``, ``taken_by_another`` or ``stopped``. ``holder`` is who has it now, if
+    the nodes told.
     """
 
     cause: str = "other"
@@ -148,7 +151,8 @@ class LeaseLost(LeaseholdError):
 class ExtendError(LeaseholdError):
     """A lease was not extended. Unless ``is_lost``, it is as valid as it was.
 
-    ``kind`` is a word: ``lost``, ``released``, ``gone``, ``unreachable``, ``limit``, ``too_short``, ``timing`` or ``shut_down``.
+    ``kind`` is a word: ``lost``, ``released``, ``gone``, ``unreachable``, ``limit``, ``too_short``, ``timing`` or
+    ``shut_down``.
     """
 
     kind: str = "other"

@@ -107,8 +107,10 @@ _SAYINGS: dict[str, tuple[int, Callable[[Event], str]]] = {
     "abstained": (logging.WARNING, lambda event: f"{event.facts['node']}: {event.facts['text']}"),
     "clock_stepped": (
         logging.WARNING,
-        lambda event: f"{event.facts['node']}: its clock was set {event.facts['direction']} by"
-        f" {_seconds(event.facts, 'by')} or more",
+        lambda event: (
+            f"{event.facts['node']}: its clock was set {event.facts['direction']} by"
+            f" {_seconds(event.facts, 'by')} or more"
+        ),
     ),
     "acquired": (
         logging.DEBUG,
@@ -116,7 +118,9 @@ _SAYINGS: dict[str, tuple[int, Callable[[Event], str]]] = {
     ),
     "not_acquired": (
         logging.DEBUG,
-        lambda event: f"did not acquire {_quoted(event)} in {_seconds(event.facts, 'waited')}: {event.facts['obstacle']}",
+        lambda event: (
+            f"did not acquire {_quoted(event)} in {_seconds(event.facts, 'waited')}: {event.facts['obstacle']}"
+        ),
     ),
     "extended": (logging.DEBUG, lambda event: f"extended {_quoted(event)}"),
     "released": (

@@ -59,8 +59,9 @@ class NodeFault:
 class ReleaseOutcome:
     """What became of a release.
 
-    ``kind`` is ``released``, ``already_expired``, ``taken_by_another``, ``unknown`` (too few nodes answered; it goes on in the
-    background), or ``nothing`` (it was given back before, or is held by the process of which this one is a fork).
+    ``kind`` is ``released``, ``already_expired``, ``taken_by_another``, ``unknown`` (too few nodes answered; it goes
+    on in the background), or ``nothing`` (it was given back before, or is held by the process of which this one is a
+    fork).
     """
 
     kind: str
@@ -294,9 +295,9 @@ class Reconfiguration:
 class Event:
     """Something that a manager did or noticed.
 
-    ``kind`` is ``acquired``, ``not_acquired``, ``extended``, ``in_danger``, ``lost``, ``released``, ``handed_over``, ``asked``,
-    ``answered``, ``abstained``, ``clock_stepped``, ``up`` or ``down``; ``facts`` are those of ``leasehold::Observation``, with
-    spans in seconds.
+    ``kind`` is ``acquired``, ``not_acquired``, ``extended``, ``in_danger``, ``lost``, ``released``, ``handed_over``,
+    ``asked``, ``answered``, ``abstained``, ``clock_stepped``, ``up`` or ``down``; ``facts`` are those of
+    ``leasehold::Observation``, with spans in seconds.
     """
 
     kind: str

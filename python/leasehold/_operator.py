@@ -58,7 +58,8 @@ class Operator(OperatorBase):
         return cast("list[NodeAnswer]", self._native.examine_votes().wait())
 
     def admit(self) -> list[NodeAnswer]:
-        """Lets servers vote at once that may have forgotten locks: for those who know that nothing is held. An `Admission` each."""
+        """Lets servers vote at once that may have forgotten locks: for those who know that nothing is held. An
+        `Admission` each."""
         return cast("list[NodeAnswer]", self._native.admit().wait())
 
     def admit_new(self) -> list[NodeAnswer]:
@@ -90,7 +91,8 @@ class Operator(OperatorBase):
         return self._each(self._native.observe(election), ElectionState)
 
     def reconfigure(self, former: Iterable[str] | None = None) -> Reconfiguration:
-        """Makes the configuration of this operator the one that the nodes agree on. ``former`` are the nodes until now, if others.
+        """Makes the configuration of this operator the one that the nodes agree on. ``former`` are the nodes until
+        now, if others.
 
         Takes a minute at most. Raises `ReconfigureError`.
         """

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 import os
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Callable, Final, TypedDict, Union
+from typing import Final, TypedDict, Union
 
 from ._facts import Event
 
@@ -72,11 +73,13 @@ class LockOptions(TypedDict, total=False):
     ask_all_at_once: bool
     """Ask all nodes even where others want the lock too; False."""
     label: str | None
-    """What the holder is called, instead of its host and process; of an election, beside them. None: it says nothing at all."""
+    """What the holder is called, instead of its host and process; of an election, beside them. None: it says nothing
+    at all."""
 
 
 class ManagerOptions(TypedDict, total=False):
-    """Options of a manager. All who use the same nodes must say the same, but for ``observer``, ``log`` and ``options``."""
+    """Options of a manager. All who use the same nodes must say the same, but for ``observer``, ``log`` and
+    ``options``."""
 
     options: LockOptions
     """Those of locks that say nothing."""

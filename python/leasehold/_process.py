@@ -1,7 +1,7 @@
 """What forks and the end of the program mean for managers.
 
-A child has copies of its parent's managers, and neither their threads nor a right to their sockets. So each manager is made
-again in the child, from its configuration, when it is first used there; what the parent had is left alone.
+A child has copies of its parent's managers, and neither their threads nor a right to their sockets. So each manager
+is made again in the child, from its configuration, when it is first used there; what the parent had is left alone.
 """
 
 from __future__ import annotations

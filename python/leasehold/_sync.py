@@ -43,13 +43,15 @@ class Lease(LeaseBase):
     def release(self) -> ReleaseOutcome:
         """Gives the lock back on every node, and tells what became of it.
 
-        Waits until a quorum is known to be free of it, for the nodes' time limit at most. Once more, or in a fork, it does nothing.
+        Waits until a quorum is known to be free of it, for the nodes' time limit at most. Once more, or in a fork, it
+        does nothing.
         """
         operation = self._native.release()
         return NOTHING if operation is None else cast("ReleaseOutcome", self._wait(operation))
 
     def detach(self) -> str:
-        """Lets it live on its own, and returns its owner's text for `LockManager.detached`. It ends with its TTL unless extended.
+        """Lets it live on its own, and returns its owner's text for `LockManager.detached`. It ends with its TTL
+        unless extended.
 
         Raises `LeaseLost`.
         """
@@ -171,7 +173,8 @@ class Lock(LockBase, Generic[L]):
     def acquire(self, timeout: Timeout = DEFAULT) -> L:
         """Waits for the lock: for ``timeout`` seconds, or as it was made. 0 tries once, None waits for ever.
 
-        Raises `Held`, `Unreachable` or another `AcquireError`. Signals are served while it waits; what one raises gives it up.
+        Raises `Held`, `Unreachable` or another `AcquireError`. Signals are served while it waits; what one raises
+        gives it up.
         """
         # First: in a child this makes the manager again.
         operation = self._acquire(timeout)
@@ -239,13 +242,11 @@ class Election(Lock[Leadership]):
         while (state := lookout.next().wait()) is not None:
             yield cast("ElectionState", state)
 
-    def lead_repeatedly(
-        self, work: Callable[[Leadership], T], lost: Callable[[LeaseLost], object] | None = None
-    ) -> T:
+    def lead_repeatedly(self, work: Callable[[Leadership], T], lost: Callable[[LeaseLost], object] | None = None) -> T:
         """Campaigns, leads, and campaigns again after each loss, until ``work`` returns while it leads.
 
-        ``work`` asks `Lease.valid` before each step that only a leader may do, or calls `raise_if_lost`. ``lost`` is told of each
-        loss; what it raises ends this.
+        ``work`` asks `Lease.valid` before each step that only a leader may do, or calls `raise_if_lost`. ``lost`` is
+        told of each loss; what it raises ends this.
         """
         from ._errors import LeaseLost
 
@@ -273,7 +274,9 @@ class RwLock:
     def write(self, *, timeout: Timeout = DEFAULT) -> WriteLock:
         """The lock of a writer: ``with prices.write() as lease:``."""
         name = self._name
-        return WriteLock(self._manager, lambda native, options: native.rwlock(name, True, options), self._options, timeout)
+        return WriteLock(
+            self._manager, lambda native, options: native.rwlock(name, True, options), self._options, timeout
+        )
 
 
 class DetachedLease:
@@ -283,7 +286,8 @@ class DetachedLease:
         self._native = native
 
     def extend(self, ttl: Span) -> float:
-        """Lets it live for ``ttl`` from now on, and returns for how many seconds it may be relied upon. Raises `ExtendError`."""
+        """Lets it live for ``ttl`` from now on, and returns for how many seconds it may be relied upon. Raises
+        `ExtendError`."""
         return cast("float", self._native.extend(ttl).wait())
 
     def release(self) -> ReleaseOutcome:
@@ -294,12 +298,13 @@ class DetachedLease:
 class LockManager(ManagerBase):
     """Makes locks on these nodes. One for each program is enough; threads share it.
 
-    ``nodes`` are addresses of Redis or Valkey servers: ``redis://``, ``rediss://``, ``unix://``, ``redis+sentinel://`` or
-    ``host:port``; three or five independent ones for locks that bear the loss of one or two. Waits for none of them: those that
-    are not there are told by the first lock that needs them. Options: `ManagerOptions`. Raises `ConfigError`.
+    ``nodes`` are addresses of Redis or Valkey servers: ``redis://``, ``rediss://``, ``unix://``,
+    ``redis+sentinel://`` or ``host:port``; three or five independent ones for locks that bear the loss of one or two.
+    Waits for none of them: those that are not there are told by the first lock that needs them. Options:
+    `ManagerOptions`. Raises `ConfigError`.
 
-    In a child that was forked it is made again at its first use. It is shut down at the end of a ``with`` block, and at the end
-    of the program.
+    In a child that was forked it is made again at its first use. It is shut down at the end of a ``with`` block, and
+    at the end of the program.
     """
 
     @overload
@@ -334,11 +339,12 @@ class LockManager(ManagerBase):
     ) -> Lock[Lease] | OncePer:
         """The lock of this name, which is held once at a time. Asks nobody.
 
-        ``timeout`` is how long to wait: seconds, 0 to try once, None for ever; without it, about five seconds, and up to half a
-        minute for servers that are new. Options: `LockOptions`. Raises `ConfigError`.
+        ``timeout`` is how long to wait: seconds, 0 to try once, None for ever; without it, about five seconds, and up
+        to half a minute for servers that are new. Options: `LockOptions`. Raises `ConfigError`.
 
-        With ``once_per`` it is the lock of work that is done once in each period of so many seconds, cut by the wall clock
-        (``period_offset`` later): a ``with`` block that ends well says that it is done, and `AlreadyDone` that it was.
+        With ``once_per`` it is the lock of work that is done once in each period of so many seconds, cut by the wall
+        clock (``period_offset`` later): a ``with`` block that ends well says that it is done, and `AlreadyDone` that
+        it was.
         """
         if once_per is not None:
             period = once_per
@@ -353,7 +359,8 @@ class LockManager(ManagerBase):
     def lock_all(
         self, names: Iterable[str], *, timeout: Timeout = DEFAULT, **options: Unpack[LockOptions]
     ) -> Lock[Lease]:
-        """One lock on all of these names, up to 64, granted all or none: nobody waits in a circle. It cannot be fair."""
+        """One lock on all of these names, up to 64, granted all or none: nobody waits in a circle. It cannot be
+        fair."""
         given = list(names)
         return Lock(self, lambda native, options: native.mutex(given, options), options, timeout)
 
@@ -365,16 +372,15 @@ class LockManager(ManagerBase):
         self, name: str, permits: int, *, timeout: Timeout = DEFAULT, **options: Unpack[LockOptions]
     ) -> Semaphore:
         """So many permits, each of which has one holder. All who use the name must say the same number."""
-        return Semaphore(
-            self, lambda native, options: native.semaphore(name, permits, options), options, timeout
-        )
+        return Semaphore(self, lambda native, options: native.semaphore(name, permits, options), options, timeout)
 
     def election(self, name: str, *, timeout: Timeout = DEFAULT, **options: Unpack[LockOptions]) -> Election:
         """An election: the lock of its name, held by the leader. ``label`` is what observers know the leader by."""
         return Election(self, lambda native, options: native.election(name, options), options, timeout)
 
     def detached(self, names: str | Iterable[str], owner: str, *, kind: str = "lock") -> DetachedLease:
-        """The lease of ``names`` that `Lease.detach` made ``owner`` of. ``kind`` is ``lock``, ``read`` or ``permit``."""
+        """The lease of ``names`` that `Lease.detach` made ``owner`` of. ``kind`` is ``lock``, ``read`` or
+        ``permit``."""
         given = [names] if isinstance(names, str) else list(names)
         return DetachedLease(self._handle().detached(given, owner, kind))
 
@@ -397,8 +403,8 @@ class LockManager(ManagerBase):
     def shutdown(self, *, release: bool = True) -> int | None:
         """Gives back what is held (unless ``release`` is False), ends all waiting, and waits until the nodes know.
 
-        Takes a second at most, and 0.2 ms more for each release. Returns how many releases are not confirmed by all nodes; None
-        if that is not known.
+        Takes a second at most, and 0.2 ms more for each release. Returns how many releases are not confirmed by all
+        nodes; None if that is not known.
         """
         native = self._handle()
         if release:

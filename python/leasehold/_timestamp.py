@@ -1,7 +1,7 @@
 """Locks that are shared with programs of ``SETNX`` and ``GETSET``, which keep a Unix time in the key.
 
-They trust the wall clocks of all programs to a second, have no fencing tokens and do not extend themselves: they are for moving away
-from that lock.
+They trust the wall clocks of all programs to a second, have no fencing tokens and do not extend themselves: they are
+for moving away from that lock.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 class _Base:
-    """``lock_timeout`` is that of the other programs, in whole seconds. Raises `ConfigError`; connects when it is first used."""
+    """``lock_timeout`` is that of the other programs, in whole seconds. Raises `ConfigError`; connects when it is
+    first used."""
 
     def __init__(self, url: str, name: str, *, lock_timeout: Span = 3, pause: Span = 0.01) -> None:
         self._given = (url, name, lock_timeout, pause)
@@ -61,7 +62,8 @@ class TimestampLease(_LeaseBase):
         self._native.extend().wait()
 
     def release(self) -> ReleaseOutcome:
-        """Gives it back. ``kind`` may be ``gone`` or ``overwritten`` too: then others may have had it at the same time."""
+        """Gives it back. ``kind`` may be ``gone`` or ``overwritten`` too: then others may have had it at the same
+        time."""
         operation = self._native.release()
         return NOTHING if operation is None else cast("ReleaseOutcome", operation.wait())
 
@@ -88,7 +90,8 @@ class AsyncTimestampLease(_LeaseBase):
         await run(self._native.extend())
 
     async def release(self) -> ReleaseOutcome:
-        """Gives it back. ``kind`` may be ``gone`` or ``overwritten`` too: then others may have had it at the same time."""
+        """Gives it back. ``kind`` may be ``gone`` or ``overwritten`` too: then others may have had it at the same
+        time."""
         operation = self._native.release()
         return NOTHING if operation is None else cast("ReleaseOutcome", await run(operation))
 

@@ -1,7 +1,8 @@
 """The manager for tasks of asyncio: the same names as in `leasehold`, with ``async with`` and ``await``.
 
-The body of ``async with manager.lock(…)`` is cancelled when the lease is lost, at its next ``await``, and the block raises
-`LeaseLost`: as ``asyncio.timeout`` does it. A task that is cancelled while it waits for a lock gives it up, and loses none.
+The body of ``async with manager.lock(…)`` is cancelled when the lease is lost, at its next ``await``, and the block
+raises `LeaseLost`: as ``asyncio.timeout`` does it. A task that is cancelled while it waits for a lock gives it up,
+and loses none.
 
 No thread waits: the event loop is woken by a socket. It needs ``add_reader``, which the loops of Unix have.
 """
@@ -50,6 +51,7 @@ __all__ = [
 T = TypeVar("T")
 L = TypeVar("L", bound="Lease")
 
+
 class _Watch:
     """Cancels the task in a block when the lease is lost, and knows whether a cancellation was its own."""
 
@@ -83,7 +85,8 @@ class _Watch:
 
 
 class Lease(LeaseBase):
-    """What is held. An asynchronous context manager that gives it back; one that is forgotten is given back in the background.
+    """What is held. An asynchronous context manager that gives it back; one that is forgotten is given back in the
+    background.
 
     The body of ``async with`` is cancelled when it is lost, and the block raises `LeaseLost`.
     """
@@ -91,7 +94,8 @@ class Lease(LeaseBase):
     _watch: _Watch | None = None
 
     async def extend(self, ttl: Span | None = None) -> None:
-        """Lets it live for its full TTL from now on, or for this TTL from now on and with each extension. Raises `ExtendError`."""
+        """Lets it live for its full TTL from now on, or for this TTL from now on and with each extension. Raises
+        `ExtendError`."""
         await self._run(self._native.extend(ttl))
 
     async def ensure(self, remaining: Span) -> None:
@@ -327,7 +331,9 @@ class RwLock:
     def write(self, *, timeout: Timeout = DEFAULT) -> WriteLock:
         """The lock of a writer: ``async with prices.write() as lease:``."""
         name = self._name
-        return WriteLock(self._manager, lambda native, options: native.rwlock(name, True, options), self._options, timeout)
+        return WriteLock(
+            self._manager, lambda native, options: native.rwlock(name, True, options), self._options, timeout
+        )
 
 
 class DetachedLease:
@@ -337,7 +343,8 @@ class DetachedLease:
         self._native = native
 
     async def extend(self, ttl: Span) -> float:
-        """Lets it live for ``ttl`` from now on, and returns for how many seconds it may be relied upon. Raises `ExtendError`."""
+        """Lets it live for ``ttl`` from now on, and returns for how many seconds it may be relied upon. Raises
+        `ExtendError`."""
         return cast("float", await run(self._native.extend(ttl)))
 
     async def release(self) -> ReleaseOutcome:
@@ -376,7 +383,8 @@ class LockManager(ManagerBase):
         period_offset: Span = 0.0,
         **options: Unpack[LockOptions],
     ) -> Lock[Lease] | OncePer:
-        """The lock of this name, which is held once at a time. Asks nobody. Arguments as of `leasehold.LockManager.lock`."""
+        """The lock of this name, which is held once at a time. Asks nobody. Arguments as of
+        `leasehold.LockManager.lock`."""
         if once_per is not None:
             period = once_per
             return OncePer(
@@ -390,7 +398,8 @@ class LockManager(ManagerBase):
     def lock_all(
         self, names: Iterable[str], *, timeout: Timeout = DEFAULT, **options: Unpack[LockOptions]
     ) -> Lock[Lease]:
-        """One lock on all of these names, up to 64, granted all or none: nobody waits in a circle. It cannot be fair."""
+        """One lock on all of these names, up to 64, granted all or none: nobody waits in a circle. It cannot be
+        fair."""
         given = list(names)
         return Lock(self, lambda native, options: native.mutex(given, options), options, timeout)
 
@@ -402,16 +411,15 @@ class LockManager(ManagerBase):
         self, name: str, permits: int, *, timeout: Timeout = DEFAULT, **options: Unpack[LockOptions]
     ) -> Semaphore:
         """So many permits, each of which has one holder. All who use the name must say the same number."""
-        return Semaphore(
-            self, lambda native, options: native.semaphore(name, permits, options), options, timeout
-        )
+        return Semaphore(self, lambda native, options: native.semaphore(name, permits, options), options, timeout)
 
     def election(self, name: str, *, timeout: Timeout = DEFAULT, **options: Unpack[LockOptions]) -> Election:
         """An election: the lock of its name, held by the leader. ``label`` is what observers know the leader by."""
         return Election(self, lambda native, options: native.election(name, options), options, timeout)
 
     def detached(self, names: str | Iterable[str], owner: str, *, kind: str = "lock") -> DetachedLease:
-        """The lease of ``names`` that `Lease.detach` made ``owner`` of. ``kind`` is ``lock``, ``read`` or ``permit``."""
+        """The lease of ``names`` that `Lease.detach` made ``owner`` of. ``kind`` is ``lock``, ``read`` or
+        ``permit``."""
         given = [names] if isinstance(names, str) else list(names)
         return DetachedLease(self._handle().detached(given, owner, kind))
 

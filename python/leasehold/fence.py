@@ -1,7 +1,7 @@
 """Fenced writes: what a lock protects refuses a holder whose time was up without its knowing.
 
-A fencing token (`Lease.fencing_token`) is larger than that of every holder before. Whatever is written to remembers the largest
-token that it has seen, and refuses smaller ones, in the same step as the write.
+A fencing token (`Lease.fencing_token`) is larger than that of every holder before. Whatever is written to remembers
+the largest token that it has seen, and refuses smaller ones, in the same step as the write.
 
 * `RowFence`: a column in the row that is protected. One statement, no transaction needed.
 * `FenceTable`: a table of fences, for everything else; its statement comes first in the transaction that writes.
@@ -45,7 +45,9 @@ class _Statement:
 
     def __init__(self, text: str, dialect: str, style: str, order: Sequence[int] = ()) -> None:
         if style not in _STYLES:
-            raise ConfigError(f"paramstyle: {style!r} is none; take that of the database's module, as sqlite3.paramstyle")
+            raise ConfigError(
+                f"paramstyle: {style!r} is none; take that of the database's module, as sqlite3.paramstyle"
+            )
         self._style = style
         self._order: list[int] = []
 
@@ -77,7 +79,9 @@ def _check_newest(token: int, row: Any, name: str) -> None:
 
 def _stale(token: int, newest: int | None, name: str) -> Stale:
     seen = "a newer one was seen" if newest is None else f"{newest} was seen"
-    return Stale(f"the fencing token {token} of {name} is stale: {seen}; roll back", name=name, token=token, newest=newest)
+    return Stale(
+        f"the fencing token {token} of {name} is stale: {seen}; roll back", name=name, token=token, newest=newest
+    )
 
 
 class FenceTable:
@@ -151,15 +155,15 @@ class RowFence:
 
 
 class FencedScript:
-    """A script of Redis with a fence before it, or, without one, ``SET``. ``KEYS`` and ``ARGV`` are the script's own."""
+    """A script of Redis with a fence before it, or, without one, ``SET``. ``KEYS`` and ``ARGV`` are the script's
+    own."""
 
     def __init__(self, script: str = "return redis.call('SET', KEYS[1], ARGV[1])\n") -> None:
         self.text = _native.fenced_script(script)
 
-    def __call__(
-        self, client: Any, *, keys: Sequence[Any], args: Sequence[Any] = (), fence: str, token: int
-    ) -> Any:
-        """Runs it by ``client.eval``, as redis-py has it. ``fence`` is a key that remembers the token. Raises `Stale`."""
+    def __call__(self, client: Any, *, keys: Sequence[Any], args: Sequence[Any] = (), fence: str, token: int) -> Any:
+        """Runs it by ``client.eval``, as redis-py has it. ``fence`` is a key that remembers the token. Raises
+        `Stale`."""
         words = [*keys, fence, *args, token]
         try:
             return client.eval(self.text, len(keys) + 1, *words)

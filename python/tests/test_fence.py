@@ -72,7 +72,9 @@ class _Recorder:
 def test_statements_are_in_the_style_of_the_module() -> None:
     cursor = _Recorder(1, None)
     RowFence("postgresql", "account", paramstyle="pyformat").update(cursor, 7, 33, {"balance": 5})
-    assert cursor.said == [("UPDATE account SET balance = %s, fence = %s WHERE id = %s AND fence <= %s", (5, 33, 7, 33))]
+    assert cursor.said == [
+        ("UPDATE account SET balance = %s, fence = %s WHERE id = %s AND fence <= %s", (5, 33, 7, 33))
+    ]
     cursor = _Recorder(2, (33,))
     FenceTable("mysql", paramstyle="format").admit(cursor, "a", 33)
     assert cursor.said[0][1] == ("a", 33, 33) and "%s" in cursor.said[0][0] and "?" not in cursor.said[0][0]

@@ -351,7 +351,9 @@ def test_waiters_of_a_fair_lock_know_how_many_come_first() -> None:
     one, other, third = (LockManager.memory_nodes(nodes, options={"fair": True}) for _ in range(3))
     with one.lock("a"):
         got: list[bool] = []
-        thread = threading.Thread(target=lambda: got.append(other.lock("a", timeout=10).acquire().release().is_released))
+        thread = threading.Thread(
+            target=lambda: got.append(other.lock("a", timeout=10).acquire().release().is_released)
+        )
         thread.start()
         until = time.monotonic() + 5
         ahead = None

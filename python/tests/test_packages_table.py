@@ -17,12 +17,23 @@ LIBRARY = ROOT / "crates/leasehold/src"
 TABLE = ROOT / "docs/PACKAGES.md"
 
 # What threads have is the same as what tasks have; links and their conformance are Rust's own.
-LEFT_OUT = ("blocking", "conformance", "link", "clock", "observe/metrics.rs", "observe/tracing.rs", "safety.rs", "pages.rs")
+LEFT_OUT = (
+    "blocking",
+    "conformance",
+    "link",
+    "clock",
+    "observe/metrics.rs",
+    "observe/tracing.rs",
+    "safety.rs",
+    "pages.rs",
+)
 
 # Of these every public method has a row.
 TYPES = {
-    "DetachedLease", "Election", "Leaders", "Leadership", "LeaseGuard", "LockManager", "LockOptions", "ManagerBuilder", "Mutex", "Node",
-    "OnceGuard", "OncePer", "Operator", "PermitGuard", "ReadGuard", "RwLock", "Semaphore", "TimestampGuard", "TimestampLock",
+    "DetachedLease", "Election", "Leaders", "Leadership", "LeaseGuard", "LockManager", "LockOptions",
+    "ManagerBuilder", "Mutex", "Node",
+    "OnceGuard", "OncePer", "Operator", "PermitGuard", "ReadGuard", "RwLock", "Semaphore",
+    "TimestampGuard", "TimestampLock",
     "Watcher", "World", "WriteGuard",
 }  # fmt: skip
 
@@ -63,7 +74,13 @@ def rows() -> dict[str, list[str]]:
 
 def test_the_parser_sees_what_is_there() -> None:
     items = items_of_the_library()
-    assert {"LockManager::mutex", "LeaseGuard::fencing_token", "Operator::reconfigure", "Semaphore", "LockOptions::fair"} <= items
+    assert {
+        "LockManager::mutex",
+        "LeaseGuard::fencing_token",
+        "Operator::reconfigure",
+        "Semaphore",
+        "LockOptions::fair",
+    } <= items
     assert exports("pub use a::B;\npub use c::{D, E};\n") == ["B", "D", "E"]
     text = "impl Mutex {\n    pub async fn hold<T>(\n    pub(crate) fn not(\n}\nimpl Other {\n    pub fn no(\n}\n"
     assert methods(text) == {"Mutex::hold"}
@@ -121,7 +138,12 @@ def is_there(item: str) -> bool:
 def test_names_that_are_not_there_are_seen() -> None:
     assert is_there("leasehold.LockManager.lock(once_per)") and is_there("leasehold.LockOptions[ttl]")
     assert is_there("leasehold.Held.holder") and is_there("leasehold.testing.World")
-    for wrong in ("leasehold.Nobody", "leasehold.Lease.fly", "leasehold.LockManager.lock(speed)", "leasehold.LockOptions[speed]"):
+    for wrong in (
+        "leasehold.Nobody",
+        "leasehold.Lease.fly",
+        "leasehold.LockManager.lock(speed)",
+        "leasehold.LockOptions[speed]",
+    ):
         assert not is_there(wrong), wrong
 
 

@@ -31,7 +31,9 @@ def test_every_block_of_the_readme_runs(urls: list[str], tmp_path: Path) -> None
         is_test = program.startswith("def test_")
         words = [sys.executable, *(["-m", "pytest", "-q", "-p", "no:cacheprovider"] if is_test else []), str(path)]
         environment = {**os.environ, "LEASEHOLD_NODES": ",".join(urls)}
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60, env=environment, check=False, cwd=tmp_path)
+        done = subprocess.run(
+            words, capture_output=True, text=True, timeout=60, env=environment, check=False, cwd=tmp_path
+        )
         assert done.returncode == 0, program + done.stdout + done.stderr
 
 

@@ -63,7 +63,9 @@ def test_a_test_sees_who_reads_and_who_has_permits(leasehold_world: World) -> No
     reader = manager.rwlock("doc").read().acquire()
     lease = manager.lock("leader").acquire()
     leasehold_world.settle()
-    assert {slot: holder.owner for slot, holder in leasehold_world.permits("gpu").items()} == {permit.slot: permit.owner}
+    assert {slot: holder.owner for slot, holder in leasehold_world.permits("gpu").items()} == {
+        permit.slot: permit.owner
+    }
     assert [holder.owner for holder in leasehold_world.readers("doc")] == [reader.owner]
     held = leasehold_world.until_held("leader", 5)
     assert held is not None and held.owner == lease.owner

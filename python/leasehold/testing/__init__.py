@@ -10,9 +10,9 @@ True
 >>> lease.valid
 False
 
-With pytest there is the fixture ``leasehold_world``, a world of three nodes. Time stands still unless a test lets it pass, so what
-waits for time waits for `World.advance`, which another thread or task calls; a wait that nobody ends fails with an
-``AssertionError`` that names it.
+With pytest there is the fixture ``leasehold_world``, a world of three nodes. Time stands still unless a test lets it
+pass, so what waits for time waits for `World.advance`, which another thread or task calls; a wait that nobody ends
+fails with an ``AssertionError`` that names it.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ class World:
         self._world = _native.World(nodes)
         self._process = os.getpid()
 
-    def manager(self, *, plain: bool = False, max_ttl: Span | None = None, **options: Unpack[LockOptions]) -> LockManager:
+    def manager(
+        self, *, plain: bool = False, max_ttl: Span | None = None, **options: Unpack[LockOptions]
+    ) -> LockManager:
         """A manager for threads, whose locks have these options. Another one is as good as another process."""
         return self._manager(LockManager, plain, max_ttl, options)
 
