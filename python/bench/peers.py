@@ -90,7 +90,7 @@ def main() -> None:
     seen: dict[tuple[str, str, int], list[float]] = {}
     failed: set[tuple[str, str, int]] = set()
     try:
-        for number in range(given.rounds):
+        for _ in range(given.rounds):
             for name in given.only:
                 for trial, nodes in TRIALS[name]:
                     if (name, trial, nodes) in failed:
