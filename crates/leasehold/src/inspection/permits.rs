@@ -28,6 +28,7 @@ pub struct HeldPermit {
 
 impl HeldPermits {
     /// The permits of these owners, each with the time until it ends; none if none of them has one.
+    #[cfg(feature = "redis")]
     pub(crate) fn of(owners: impl IntoIterator<Item = (Owner, Duration)>) -> Option<Self> {
         let (mut of, mut held) = (None, Vec::new());
         for (holder, remaining) in owners {
