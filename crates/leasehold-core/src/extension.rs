@@ -2,6 +2,7 @@
 
 use crate::{
     node_set::NodeId,
+    quorum::Decision,
     request::{Fault, OperationId},
     round::Round,
     steps::Steps,
@@ -41,6 +42,16 @@ impl Extension {
     pub(crate) fn only_waits(&self) -> bool {
         let round = &self.round;
         self.callers.is_empty() && round.refusals().is_empty() && round.faults().is_empty()
+    }
+
+    /// Whether it is known what has become of it. Argument S6: a key that no quorum carries any more is told of as soon as that is
+    /// known, also while other nodes are down. For that the others are heard, for their time limit.
+    pub(crate) fn is_decided(&mut self, now: Instant) -> bool {
+        if self.round.may_be_refused() {
+            self.hurry(now);
+            return false;
+        }
+        self.round.decision() != Decision::Pending
     }
 
     /// A node's clock was set forward by `step`: what it has granted may end before its time.

@@ -342,8 +342,7 @@ impl Renewal {
         // Argument S6: past the old end the lease is lost for good, even if every key is still there,
         // since somebody may have been told so.
         self.look_at_the_end(now, effects);
-        let decided =
-            |extension: &mut Box<Extension>| extension.round.decision() != Decision::Pending;
+        let decided = |extension: &mut Box<Extension>| extension.is_decided(now);
         let Some(mut extension) = self.extension.take_if(decided) else {
             return;
         };

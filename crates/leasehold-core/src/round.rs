@@ -164,6 +164,16 @@ impl Round {
             && disagree.saturating_add(missing) > spare
     }
 
+    /// Whether it is lost, and the nodes that have not answered may still show that more have refused than can be spared. With
+    /// others that are down, the first refusals decide that it is lost, and not why.
+    pub(crate) fn may_be_refused(&self) -> bool {
+        let (refused, spare) = (self.tally.refused().len(), self.quorum.spare());
+        let missing = self.quorum.nodes().without(self.tally.answered()).len();
+        self.decision() == Decision::Lost
+            && (1..=spare).contains(&refused)
+            && refused.saturating_add(missing) > spare
+    }
+
     /// When silence becomes an answer.
     #[must_use]
     pub const fn closes(&self) -> Instant {

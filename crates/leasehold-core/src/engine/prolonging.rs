@@ -65,7 +65,7 @@ impl Engine {
         };
         run(extension);
         extension.round.handle_timeout(now);
-        if extension.round.decision() == Decision::Pending {
+        if !extension.is_decided(now) {
             let closes = extension.round.closes();
             return self.slots.wake(place, Some(closes));
         }

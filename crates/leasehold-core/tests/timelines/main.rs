@@ -72,6 +72,7 @@ stories! {
     a_holder_that_reports_no_progress_loses_the_lease
     a_hurried_caller_rests_for_half_of_the_time_before_its_last_try
     a_key_that_is_gone_before_it_is_watched_hurries_the_extension
+    a_key_that_is_gone_is_told_although_a_node_is_down
     a_key_that_is_left_behind_is_waited_for_by_nobody
     a_key_that_is_touched_during_an_extension_is_looked_at_again
     a_late_answer_to_a_raise_or_an_extension_deletes_nothing
@@ -107,6 +108,7 @@ stories! {
     a_node_that_lost_the_key_is_given_it_again
     a_node_that_refused_and_has_the_key_is_a_twin
     a_node_that_refused_is_asked_to_release_again
+    a_node_that_says_nothing_is_not_waited_for_beyond_its_time
     a_node_that_tells_after_the_end_that_it_lost_the_key_gets_none
     a_node_that_tells_late_that_it_lost_the_key_is_given_it_again
     a_node_that_was_away_at_the_vote_and_has_the_key_is_a_twin

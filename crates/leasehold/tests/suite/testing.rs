@@ -24,6 +24,26 @@ fn no_lease_ends_while_time_stands_still_and_none_that_is_extended_ends_when_it_
 }
 
 #[test]
+fn a_lock_that_is_taken_away_while_a_node_is_down_is_lost_at_once() {
+    for (nodes, down) in [(3, 0), (3, 2), (5, 1), (5, 4)] {
+        let world = World::new(nodes);
+        let manager = world.manager().blocking();
+        let guard = manager.mutex("r").expect("a name").acquire();
+        let guard = guard.expect("it is free");
+        world.node(down).down("no route");
+        world.advance(60 * SECOND);
+        assert!(guard.is_valid(), "one of {nodes} can be spared");
+        world.lose("r");
+        let lost = guard.lost_within(Duration::ZERO).expect("it is told");
+        assert!(
+            matches!(lost.cause, LossCause::Gone { .. }),
+            "{:?}",
+            lost.cause
+        );
+    }
+}
+
+#[test]
 fn a_lease_that_nobody_extends_is_over_at_the_same_moment_in_every_run() {
     let run = || {
         let world = World::new(5);
