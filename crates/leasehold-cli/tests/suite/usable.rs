@@ -176,7 +176,7 @@ fn a_free_lock_on_servers_that_are_far_away_is_free() {
     let servers = ServerSet::start(3).expect("they start");
     let proxies = [0, 1, 2].map(|number: usize| {
         let proxy = Proxy::start(servers[number].port()).expect("a free port");
-        proxy.set(Mode::Delay(Duration::from_millis(80)));
+        proxy.set(Mode::Delay(Duration::from_millis(40)));
         proxy
     });
     let nodes = proxies.each_ref().map(Proxy::url).join(",");

@@ -79,7 +79,7 @@ fn a_wrong_address_or_ttl_is_refused() {
         2,
         &[
             "leasehold: ",
-            "unknown scheme; known are redis, rediss, redis+sentinel, rediss+sentinel and unix",
+            "unknown scheme; known are redis, rediss, redis+sentinel, rediss+sentinel, redis+cluster, rediss+cluster and unix",
         ],
     );
     let seen = user
