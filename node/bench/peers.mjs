@@ -37,7 +37,7 @@ async function startServer() {
   listener.close();
   await once(listener, 'close');
   const words = ['--port', port, '--save', '', '--appendonly', 'no', '--bind', '127.0.0.1'];
-  const child = spawn('redis-server', words.map(String), { stdio: 'ignore' });
+  const child = spawn(process.env.LEASEHOLD_SERVER ?? 'redis-server', words.map(String), { stdio: 'ignore' });
   return { child, port };
 }
 

@@ -10,9 +10,13 @@ import { fileURLToPath } from 'node:url';
 
 export const sleep = (millis) => new Promise((resolve) => setTimeout(resolve, millis));
 
+/** The program of the servers. `LEASEHOLD_SERVER` names it, if it is not on the path. */
+const serverProgram = [process.env.LEASEHOLD_SERVER, 'redis-server', 'valkey-server'].find(
+  (name) => name && spawnSync(name, ['--version']).error === undefined,
+);
+
 /** Whether there are servers, or why not: for `{ skip }`. */
-export const noServers =
-  spawnSync('redis-server', ['--version']).error === undefined ? false : 'no redis-server on this machine';
+export const noServers = serverProgram ? false : 'no redis-server on this machine';
 
 async function freePort() {
   const listener = createServer().listen(0, '127.0.0.1');
@@ -38,7 +42,7 @@ export class Server {
 
   async begin() {
     const words = ['--port', this.port, '--save', '', '--appendonly', 'no', '--bind', '127.0.0.1'];
-    this.child = spawn('redis-server', words.map(String), { stdio: 'ignore' });
+    this.child = spawn(serverProgram, words.map(String), { stdio: 'ignore' });
     for (let tries = 0; tries < 200; tries += 1) {
       try {
         await this.command('PING');

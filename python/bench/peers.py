@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import signal
 import socket
@@ -80,7 +81,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="*", default=list(PEERS))
     given = parser.parse_args()
-    program = shutil.which("redis-server")
+    program = os.environ.get("LEASEHOLD_SERVER") or shutil.which("redis-server")
     if program is None:
         sys.exit("redis-server is not here")
     pythons = {name: environment(given.folder, name, PEERS[name] or [given.wheel]) for name in given.only}

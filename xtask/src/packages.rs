@@ -1,27 +1,30 @@
 //! `cargo xtask packages`: builds the packages for other languages from what is committed, installs each into an empty project,
-//! and runs its suite there.
+//! and runs its suite there, on a server that is installed if there is none.
 
 mod node;
 mod python;
 
-use crate::target_folder;
+use crate::{install, skips::Skips, target_folder};
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
 
-/// What came of a package.
+/// What building and trying a package needs, and what it leaves out.
 #[derive(Debug)]
-enum Outcome {
-    /// It was built and tried: this is what ran.
-    Done(String),
-    /// A tool that it needs is not there.
-    Skipped(String),
+struct Build<'a> {
+    root: &'a Path,
+    /// Where everything is built, below the target folder.
+    folder: PathBuf,
+    /// The program of a server, for the suites.
+    server: Option<PathBuf>,
+    skips: Skips,
 }
 
-type Step = fn(&Path, &Path) -> Result<Outcome, String>;
+/// Says what ran. `None` where a tool is missing, which is among the skips.
+type Step = fn(&mut Build<'_>) -> Result<Option<String>, String>;
 
-/// The packages, each with what builds and tries it, given the workspace and a folder to work in.
+/// The packages, each with what builds and tries it.
 const PACKAGES: &[(&str, Step)] = &[
     ("node", node::build_and_test),
     ("python", python::build_and_test),
@@ -35,30 +38,50 @@ pub(crate) fn run(root: &Path, names: &[&str]) -> ExitCode {
         println!("usage: cargo xtask packages [{}]", known.join("] ["));
         return ExitCode::from(2);
     }
-    let folder = target_folder(root).join("packages");
-    let (mut lines, mut skipped, mut failed) = (Vec::new(), 0, 0);
+    match build_and_test(root, names) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            println!("FAILED: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn build_and_test(root: &Path, names: &[&str]) -> Result<(), String> {
+    let target = target_folder(root);
+    let folder = target.join("packages");
+    let folder = std::path::absolute(folder).map_err(|error| error.to_string())?;
+    let mut skips = Skips::new(target.join("packages-skips.txt"));
+    let server = install::server(&target).map(|server| server.path().to_owned());
+    let server = server
+        .map_err(|why| skips.add(format!("no server for the packages: {why}")))
+        .ok();
+    let mut build = Build {
+        root,
+        folder,
+        server,
+        skips,
+    };
+    let (mut lines, mut failed) = (Vec::new(), 0);
     for (name, step) in PACKAGES {
         if !names.is_empty() && !names.contains(name) {
             continue;
         }
-        lines.push(match step(root, &folder) {
-            Ok(Outcome::Done(ran)) => format!("{name}: {ran}"),
-            Ok(Outcome::Skipped(why)) => {
-                skipped += 1;
-                format!("{name}: SKIPPED: {why}")
-            }
-            Err(why) => {
-                failed += 1;
-                format!("{name}: FAILED: {why}")
-            }
+        let line = step(&mut build).unwrap_or_else(|why| {
+            failed += 1;
+            Some(format!("FAILED: {why}"))
         });
+        lines.push(format!("{name}: {}", line.as_deref().unwrap_or("skipped")));
     }
-    println!("packages: {skipped} skipped, {failed} failed");
+    println!("packages: {failed} failed");
     lines.iter().for_each(|line| println!("  {line}"));
-    ExitCode::from(u8::from(failed > 0))
+    build.skips.summary()?;
+    match failed {
+        0 => Ok(()),
+        count => Err(format!("{count} of the packages")),
+    }
 }
 
-/// Runs a command, and shows what it prints.
 fn run_in(folder: &Path, command: &mut Command) -> Result<(), String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let status = command.current_dir(folder).status();

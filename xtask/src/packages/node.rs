@@ -1,20 +1,21 @@
 //! The npm package: built for this machine, packed, installed into an empty project, and tried there by its own tests.
 
-use super::{Outcome, output_of, run_in};
+use super::{Build, output_of, run_in};
 use std::{
     env, fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
-/// Builds it in `packages`, below the target folder, and leaves the package there.
-pub(super) fn build_and_test(root: &Path, packages: &Path) -> Result<Outcome, String> {
+/// Builds it, and leaves the package in the folder of all packages.
+pub(super) fn build_and_test(build: &mut Build<'_>) -> Result<Option<String>, String> {
     for (program, least) in [("node", 20), ("npm", 1)] {
         if let Err(why) = has(program, least) {
-            return Ok(Outcome::Skipped(why));
+            build.skips.add(format!("the package for Node: {why}"));
+            return Ok(None);
         }
     }
-    let packages = std::path::absolute(packages).map_err(|error| error.to_string())?;
+    let (root, packages) = (build.root, build.folder.clone());
     let folder = packages.join("node");
     let stage = stage(root, &folder)?;
     let mut pack = Command::new("npm");
@@ -24,7 +25,7 @@ pub(super) fn build_and_test(root: &Path, packages: &Path) -> Result<Outcome, St
     println!("node: packed {}", archive.display());
     let project = project(root, &folder, &archive)?;
     check_types(&project)?;
-    test(root, &project).map(Outcome::Done)
+    test(build, &project).map(Some)
 }
 
 /// Whether there is this program, of this major version at least.
@@ -110,8 +111,8 @@ fn check_types(project: &Path) -> Result<(), String> {
 }
 
 /// Runs the suite, and says how much of it ran.
-fn test(root: &Path, project: &Path) -> Result<String, String> {
-    let sources = std::path::absolute(root.join("crates/leasehold/src"));
+fn test(build: &mut Build<'_>, project: &Path) -> Result<String, String> {
+    let sources = std::path::absolute(build.root.join("crates/leasehold/src"));
     let sources = sources.map_err(|error| error.to_string())?;
     let mut suite = Command::new("node");
     // One file after the other: they measure times.
@@ -124,9 +125,12 @@ fn test(root: &Path, project: &Path) -> Result<String, String> {
         ])
         .env("LEASEHOLD_SOURCES", sources)
         .env_remove("LEASEHOLD_NODES");
+    if let Some(server) = &build.server {
+        suite.env("LEASEHOLD_SERVER", server);
+    }
     let told = output_of(project, &mut suite)?;
     for line in told.lines().filter(|line| line.contains("# SKIP")) {
-        println!("node: SKIPPED: {}", line.trim());
+        build.skips.add(format!("node: {}", line.trim()));
     }
     let count = |what: &str| {
         let begin = format!("# {what} ");

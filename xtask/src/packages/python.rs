@@ -1,6 +1,6 @@
 //! The package for Python: a wheel, and its tests in an environment that has nothing else.
 
-use super::Outcome;
+use super::Build;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -8,17 +8,19 @@ use std::{
 };
 
 /// Builds the wheel, installs it in an empty environment, and runs the tests there.
-pub(super) fn build_and_test(root: &Path, packages: &Path) -> Result<Outcome, String> {
+pub(super) fn build_and_test(build: &mut Build<'_>) -> Result<Option<String>, String> {
     let Some(python) = interpreter() else {
-        return Ok(Outcome::Skipped(
-            "no python3 of version 3.10 or later with venv and pip is here".to_owned(),
-        ));
+        let why = "no python3 of version 3.10 or later with venv and pip is here";
+        build.skips.add(format!("the package for Python: {why}"));
+        return Ok(None);
     };
-    let packages = std::path::absolute(packages).map_err(|error| error.to_string())?;
-    let folder = packages.join("python");
+    let root = build.root;
+    let folder = build.folder.join("python");
     let (tools, wheels) = (folder.join("tools"), folder.join("wheels"));
     if let Err(reason) = environment(python, &tools, &["maturin>=1.7,<2", "mypy"]) {
-        return Ok(Outcome::Skipped(format!("maturin cannot be had: {reason}")));
+        let why = format!("the package for Python: maturin cannot be had: {reason}");
+        build.skips.add(why);
+        return Ok(None);
     }
     drop(fs::remove_dir_all(&wheels));
     let mut maturin = Command::new(tools.join("bin/maturin"));
@@ -47,8 +49,8 @@ pub(super) fn build_and_test(root: &Path, packages: &Path) -> Result<Outcome, St
     environment(python, &empty, &[&wheel])?;
     let mut first = Command::new(empty.join("bin/python"));
     done(first.args(["-c", FIRST_LOCK]))?;
-    install(&empty, &["pytest>=7", "redis"])?;
-    test(root, &empty)
+    install(&empty, TESTED_WITH)?;
+    test(build, &empty).map(Some)
 }
 
 /// A lock, with nothing but the wheel.
@@ -57,6 +59,9 @@ import leasehold
 with leasehold.LockManager.memory(3) as manager, manager.lock('orders/42') as lease:
     assert lease.valid and lease.fencing_token > 0
 ";
+
+/// What the tests need: the last two are those of an example.
+const TESTED_WITH: &[&str] = &["pytest>=7", "redis", "fastapi", "httpx"];
 
 /// The first interpreter that is new enough, and can make environments.
 fn interpreter() -> Option<&'static str> {
@@ -96,19 +101,24 @@ fn wheel(folder: &Path) -> Result<String, String> {
     Ok(path.display().to_string())
 }
 
-/// Runs the tests against what is installed, and not against the sources: their folder alone is on the path.
-fn test(root: &Path, environment: &Path) -> Result<Outcome, String> {
+/// Runs the tests against what is installed, and not against the sources: their folder alone is on the path. Says how many
+/// passed.
+fn test(build: &mut Build<'_>, environment: &Path) -> Result<String, String> {
     let mut pytest = Command::new(environment.join("bin/python"));
-    pytest.current_dir(root.join("python/tests"));
+    pytest.current_dir(build.root.join("python/tests"));
     pytest.args([
         "-m",
         "pytest",
         "-q",
+        "-rs",
         "-p",
         "no:cacheprovider",
         "--rootdir",
         ".",
     ]);
+    if let Some(server) = &build.server {
+        pytest.env("LEASEHOLD_SERVER", server);
+    }
     let output = pytest.stderr(Stdio::inherit()).output();
     let output = output.map_err(|error| format!("pytest cannot be run: {error}"))?;
     let said = String::from_utf8_lossy(&output.stdout);
@@ -116,9 +126,12 @@ fn test(root: &Path, environment: &Path) -> Result<Outcome, String> {
     if !output.status.success() {
         return Err(format!("pytest ended with {}", output.status));
     }
+    for skip in said.lines().filter(|line| line.starts_with("SKIPPED [")) {
+        build.skips.add(format!("pytest: {skip}"));
+    }
     let passed = said.lines().rev().find_map(passed);
     passed
-        .map(|count| Outcome::Done(format!("{count} tests passed")))
+        .map(|count| format!("{count} tests passed"))
         .ok_or_else(|| "pytest did not say how many tests passed".to_owned())
 }
 
