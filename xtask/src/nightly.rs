@@ -48,7 +48,7 @@ static STEPS: &[Step] = &[
     },
     step("examples", 10, &["xtask", "examples"]),
     step("package", 10, &["xtask", "package"]),
-    step("model", 60, &["xtask", "model", "--large"]),
+    step("model", 60, &["xtask", "model", "--large", "--write-docs"]),
     step(
         "chaos",
         35,

@@ -3,9 +3,9 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
 use crate::{
-    Fallible, args::Args, comparison::Comparison, conditions::Conditions, page, root, target,
-    turn::Player,
+    Fallible, args::Args, comparison::Comparison, conditions::Conditions, target, turn::Player,
 };
+use leasehold_report::{page, root};
 use serde_json::{Value, json};
 use std::{
     env, fs,
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, commit: &str, conditions: &Conditions) -> Fallibl
     let text = format!("{head}\nBefore is commit {commit}. {compared}");
     println!("{text}");
     if args.writes_docs {
-        page::write(&root().join("docs/PERFORMANCE.md"), "against", &text)?;
+        page::write(&root().join("docs/PERFORMANCE.md"), &[("against", &text)])?;
     }
     Ok(comparison.is_complete())
 }

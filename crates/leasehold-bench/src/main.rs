@@ -20,7 +20,6 @@ mod effort;
 mod foreign;
 mod ledger;
 mod moment;
-mod page;
 mod plot;
 mod report;
 mod resident;
@@ -33,6 +32,7 @@ mod workload;
 use args::Args;
 use conditions::Conditions;
 use effort::Effort;
+use leasehold_report::{page, root};
 use report::Report;
 use serde_json::json;
 use std::{
@@ -188,8 +188,8 @@ fn write(args: &Args, conditions: &Conditions, reports: &[Report]) -> Fallible<(
             text += &format!("\n{}\n![{title}](bench/{name}.svg)\n", report.markdown());
         }
         let page = docs.join("PERFORMANCE.md");
-        page::write(&page, "costs", &costs::markdown(conditions, reports))?;
-        page::write(&page, "bench", &text)?;
+        let costs = costs::markdown(conditions, reports);
+        page::write(&page, &[("costs", &costs), ("bench", &text)])?;
     }
     Ok(())
 }
@@ -202,12 +202,6 @@ fn charts(folder: &Path, reports: &[Report]) -> Fallible<()> {
         }
     }
     Ok(())
-}
-
-/// The folder of the workspace.
-fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().nth(2).unwrap_or(here).to_owned()
 }
 
 /// Where cargo builds.

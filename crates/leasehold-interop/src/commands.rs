@@ -6,7 +6,8 @@ mod observe;
 mod service;
 mod tool;
 
-use crate::{Fallible, page, root, target};
+use crate::{Fallible, target};
+use leasehold_report::{page, root};
 use observe::ROWS;
 use std::collections::BTreeMap;
 use tool::Tool;
@@ -53,7 +54,7 @@ pub(crate) fn run(words: &[&str]) -> Fallible<()> {
     );
     println!("\n{table}");
     if writes_docs {
-        page::write_commands(&root().join("docs/COMPARE.md"), &table)?;
+        page::write(&root().join("docs/COMPARE.md"), &[("commands", &table)])?;
     }
     Ok(())
 }

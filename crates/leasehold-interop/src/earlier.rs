@@ -3,7 +3,7 @@
 //! The sources of one earlier commit are taken out of this clone's history, and what a shim is made of is put among them as
 //! an example. It says what the shims of other libraries say, and whatever it does is done by the code of that time.
 
-use crate::root;
+use leasehold_report::root;
 use std::{
     env, fs,
     fs::File,

@@ -34,7 +34,6 @@ mod leasehold_library;
 mod mix;
 mod moment;
 mod ours;
-mod page;
 mod peer;
 mod played;
 mod protocol;
@@ -47,13 +46,8 @@ mod serve;
 mod shim;
 
 use args::Args;
-use std::{
-    env,
-    path::{Path, PathBuf},
-    process::ExitCode,
-    sync::Arc,
-    thread,
-};
+use leasehold_report::{page, root};
+use std::{env, path::PathBuf, process::ExitCode, sync::Arc, thread};
 use tokio::signal::unix;
 
 /// Any error ends what was begun, and is told.
@@ -152,8 +146,10 @@ fn run(args: &Args) -> Fallible<bool> {
     if args.writes_docs {
         page::write(
             &root().join("docs/COMPARE.md"),
-            &format!("{results}\n{counts}"),
-            &fifteen::table(&report),
+            &[
+                ("interop", &format!("{results}\n{counts}")),
+                ("fifteen", &fifteen::table(&report)),
+            ],
         )?;
     }
     Ok(report.is_good())
@@ -185,12 +181,6 @@ fn end_with_the_user(ground: &Arc<ground::Ground>) {
 
 /// 128 and the number of `SIGINT`, as shells have it.
 const INTERRUPTED: i32 = 130;
-
-/// The folder of the workspace.
-fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().nth(2).unwrap_or(here).to_owned()
-}
 
 /// Where cargo builds.
 fn target() -> PathBuf {

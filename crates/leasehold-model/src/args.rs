@@ -1,72 +1,65 @@
 //! What the command line asks for.
 
 use crate::subject::Subject;
+use clap::Parser;
 
-pub(crate) const USAGE: &str = "\
-usage: leasehold-model [--large] [--shape NAME]
-       leasehold-model --list";
-
-/// What is to be done.
-#[derive(Debug)]
-pub(crate) enum Command {
-    Help,
-    List,
-    Explore(Vec<Subject>),
+/// Explores every course that a few clients and nodes of leasehold can take.
+#[derive(Debug, Parser)]
+#[command(name = "leasehold-model")]
+pub(crate) struct Args {
+    /// Say what each shape is, and explore none.
+    #[arg(long, conflicts_with_all = ["large", "shape", "write_docs"])]
+    pub(crate) list: bool,
+    /// Those that take minutes as well.
+    #[arg(long)]
+    large: bool,
+    /// This one alone; may be given several times.
+    #[arg(long, value_name = "NAME", value_parser = find, conflicts_with = "large")]
+    shape: Vec<Subject>,
+    /// Write the table of docs/SAFETY.md, which has all shapes.
+    #[arg(long, requires = "large")]
+    pub(crate) write_docs: bool,
 }
 
-/// Reads the arguments. Nothing is touched.
-pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, String> {
-    let (mut list, mut large, mut named) = (false, false, Vec::new());
-    let mut args = args;
-    while let Some(arg) = args.next() {
-        match arg.as_str() {
-            "--help" | "-h" => return Ok(Command::Help),
-            "--list" => list = true,
-            "--large" => large = true,
-            "--shape" => named.push(find(args.next().as_deref())?),
-            _ => return Err(format!("unknown argument `{arg}`")),
+impl Args {
+    /// What is to be explored.
+    pub(crate) fn subjects(&self) -> Vec<Subject> {
+        match self.shape.is_empty() {
+            true => Subject::usual(self.large),
+            false => self.shape.clone(),
         }
     }
-    match (list, large, named.is_empty()) {
-        (true, false, true) => Ok(Command::List),
-        (false, large, true) => Ok(Command::Explore(Subject::usual(large))),
-        (false, false, false) => Ok(Command::Explore(named)),
-        _ => Err("one of `--list`, `--large` and `--shape` at most".to_owned()),
-    }
 }
 
-fn find(name: Option<&str>) -> Result<Subject, String> {
-    let name = name.ok_or("`--shape` needs a name")?;
-    Subject::find(name).ok_or_else(|| format!("there is no shape `{name}`; `--list` shows all"))
+fn find(name: &str) -> Result<Subject, String> {
+    Subject::find(name).ok_or_else(|| "there is no such shape; `--list` shows all".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Result<Command, String> {
-        parse(line.split_whitespace().map(str::to_owned))
+    fn parsed(line: &str) -> Result<Args, clap::Error> {
+        Args::try_parse_from(
+            ["leasehold-model"]
+                .into_iter()
+                .chain(line.split_whitespace()),
+        )
     }
 
     #[test]
     fn a_line_asks_for_one_thing() {
-        assert!(matches!(parsed("--list"), Ok(Command::List)));
-        assert!(
-            matches!(parsed("--shape lone"), Ok(Command::Explore(shapes)) if shapes.len() == 1)
-        );
-        assert!(
-            matches!(parsed("--shape tokens"), Ok(Command::Explore(shapes)) if shapes.len() == 1)
-        );
-        let count = |line| match parsed(line) {
-            Ok(Command::Explore(shapes)) => shapes.len(),
-            _ => 0,
-        };
+        let count = |line: &str| parsed(line).expect("it is right").subjects().len();
+        assert!(parsed("--list").expect("it is right").list);
+        assert_eq!(count("--shape lone"), 1);
+        assert_eq!(count("--shape lone --shape tokens"), 2);
         assert!(0 < count("") && count("") < count("--large"));
         for wrong in [
             "--shape",
             "--shape none",
             "--list --large",
             "--large --shape lone",
+            "--write-docs",
             "lone",
         ] {
             assert!(parsed(wrong).is_err(), "{wrong}");

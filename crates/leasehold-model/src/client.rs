@@ -73,9 +73,7 @@ pub(crate) struct Attempt {
 pub(crate) struct Held {
     pub(crate) operation: OperationId,
     pub(crate) owner: Owner,
-    /// Whether it is of a share, and of how many permits it is one, if it is one.
-    pub(crate) reads: bool,
-    pub(crate) permits: Option<PermitCount>,
+    pub(crate) resource: Resource,
     pub(crate) valid_until: Instant,
     pub(crate) is_released: bool,
     /// Whether the holder was told that it is over.
@@ -86,9 +84,16 @@ impl Held {
     /// Whether another lease may be valid beside it.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         let slot = |held: &Self| held.owner.permit().map(Permit::slot);
-        let both_read = self.reads && other.reads;
-        let both_have = self.permits.is_some() && self.permits == other.permits;
-        both_read || (both_have && slot(self) != slot(other))
+        let (one, another) = (&self.resource, &other.resource);
+        let both_read = one.is_shared() && another.is_shared();
+        let both_have = one.permits().is_some() && one.permits() == another.permits();
+        self.is_apart(other) || both_read || (both_have && slot(self) != slot(other))
+    }
+
+    /// Whether it is of other names.
+    pub(crate) fn is_apart(&self, other: &Self) -> bool {
+        let is_others = |name: &str| other.resource.names().any(|theirs| theirs == name);
+        !self.resource.names().any(is_others)
     }
 
     /// Whether the application believes in it when its clock shows `now`.
@@ -245,9 +250,18 @@ impl Client {
 /// Operations other than acquisitions need no randomness.
 const SEED: Seed = Seed::new([0; Seed::LENGTH]);
 
-/// The resource that all want.
+/// The resource that all want, in most shapes.
 pub(crate) static RESOURCE: LazyLock<Resource> =
     LazyLock::new(|| Resource::new("r").expect("a name"));
+
+/// Another, and both together.
+static OTHER: LazyLock<Resource> = LazyLock::new(|| Resource::new("s").expect("a name"));
+static BOTH: LazyLock<Resource> = LazyLock::new(|| Resource::several(["r", "s"]).expect("names"));
+
+/// Every resource that a node can have keys of.
+pub(crate) fn resources() -> [&'static Resource; 2] {
+    [&RESOURCE, &OTHER]
+}
 
 /// A share of it.
 static SHARE: LazyLock<Resource> = LazyLock::new(|| Resource::shared("r").expect("a name"));
@@ -304,6 +318,8 @@ fn acquire_request(habit: &Habit) -> AcquireRequest {
         .min(configs.len() - 1);
     let resource: &Resource = match habit.wants {
         Wanted::Name => &RESOURCE,
+        Wanted::OtherName => &OTHER,
+        Wanted::BothNames => &BOTH,
         Wanted::Share => &SHARE,
         Wanted::OneOfTwo => &PERMITS[0],
         Wanted::OneOfThree => &PERMITS[1],

@@ -30,10 +30,7 @@
     clippy::print_stdout,
     reason = "the results are what the command is for"
 )]
-#![expect(
-    clippy::print_stderr,
-    reason = "progress and wrong command lines are told where errors are"
-)]
+#![expect(clippy::print_stderr, reason = "progress is told where errors are")]
 
 mod args;
 mod client;
@@ -50,49 +47,46 @@ mod shape;
 mod step;
 mod story;
 mod subject;
+mod table;
 #[cfg(test)]
 mod tests;
 mod world;
 
-use args::Command;
+use args::Args;
+use clap::Parser;
 use std::process::ExitCode;
 use subject::{Report, Subject};
 
 fn main() -> ExitCode {
-    let words = std::env::args_os().skip(1);
-    match args::parse(words.map(|word| word.to_string_lossy().into_owned())) {
-        Err(wrong) => {
-            eprintln!("leasehold-model: {wrong}\n{}", args::USAGE);
-            ExitCode::from(2)
+    let args = Args::parse();
+    if args.list {
+        for subject in Subject::usual(true) {
+            println!("{:<18} {}", subject.name(), subject.about());
         }
-        Ok(Command::Help) => {
-            println!("{}", args::USAGE);
-            ExitCode::SUCCESS
-        }
-        Ok(Command::List) => {
-            for subject in Subject::usual(true) {
-                println!("{:<18} {}", subject.name(), subject.about());
-            }
-            ExitCode::SUCCESS
-        }
-        Ok(Command::Explore(subjects)) => explore(&subjects),
+        return ExitCode::SUCCESS;
     }
+    explore(&args.subjects(), args.write_docs)
 }
 
-fn explore(subjects: &[Subject]) -> ExitCode {
+fn explore(subjects: &[Subject], writes_docs: bool) -> ExitCode {
     model::quieten_panics();
     println!(
         "{:<18} {:>12} {:>12} {:>6} {:>8}  verdict",
         "shape", "states", "unique", "depth", "seconds"
     );
-    let mut failed = 0;
+    let (mut failed, mut rows) = (0, Vec::new());
     for subject in subjects {
         let name = subject.name();
         let report = subject.explore(|states, unique| {
             eprintln!("{name:<18} {states:>12} {unique:>12} so far");
         });
         tell(name, &report);
+        rows.push(table::row(*subject, &report));
         failed += usize::from(!report.is_as_it_must_be);
+    }
+    if writes_docs && let Err(error) = table::write(&rows) {
+        println!("docs/SAFETY.md is as it was: {error}");
+        return ExitCode::FAILURE;
     }
     match failed {
         0 => println!("all shapes are as they must be"),

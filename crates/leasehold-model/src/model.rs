@@ -121,6 +121,7 @@ fn heard(news: News) -> Condition {
         News::Queued => |_, world| world.tidings.tell_of(News::Queued),
         News::ReadTogether => |_, world| world.tidings.tell_of(News::ReadTogether),
         News::PermitsTogether => |_, world| world.tidings.tell_of(News::PermitsTogether),
+        News::Apart => |_, world| world.tidings.tell_of(News::Apart),
         News::TakenBack => |_, world| world.tidings.tell_of(News::TakenBack),
         News::Released => |_, world| world.tidings.tell_of(News::Released),
         News::ReleaseUnknown => |_, world| world.tidings.tell_of(News::ReleaseUnknown),

@@ -31,6 +31,8 @@ pub(crate) enum News {
     ReadTogether,
     /// Two have permits at once.
     PermitsTogether,
+    /// Two have a name each at once.
+    Apart,
     /// A key that a lost attempt had set was released.
     TakenBack,
     /// A release was told as done.
@@ -61,6 +63,7 @@ impl News {
             Self::Queued => "refused what is free, behind another",
             Self::ReadTogether => "two read at once",
             Self::PermitsTogether => "two have permits at once",
+            Self::Apart => "two have different names at once",
             Self::TakenBack => "taken back after the attempt was lost",
             Self::Released => "released",
             Self::ReleaseUnknown => "release unknown",

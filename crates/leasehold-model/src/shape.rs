@@ -23,8 +23,7 @@ pub(crate) struct Shape {
     pub(crate) sweeps: bool,
     /// Whether requests that were given up with a connection may be carried out later.
     pub(crate) is_haunted: bool,
-    /// Whether nodes count who has permits, and do not look at slots.
-    pub(crate) counts: bool,
+    pub(crate) rule: Rule,
     pub(crate) law: Law,
 }
 
@@ -58,11 +57,25 @@ pub(crate) struct Habit {
 pub(crate) enum Wanted {
     /// All of it.
     Name,
+    /// Another name, or both together.
+    OtherName,
+    BothNames,
     /// A share.
     Share,
     /// One of two permits, or one of three.
     OneOfTwo,
     OneOfThree,
+}
+
+/// How nodes vote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// As they must.
+    Lawful,
+    /// They count who has permits, and do not look at slots.
+    Counts,
+    /// Of several names they grant those that are free, and leave out the others.
+    InPart,
 }
 
 /// When a release is carried out for which nothing is in the way.

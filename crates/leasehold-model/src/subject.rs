@@ -53,6 +53,14 @@ impl Subject {
         }
     }
 
+    /// Whether it must break.
+    pub(crate) const fn is_control(self) -> bool {
+        match self {
+            Self::Leases(shape) => matches!(shape.law, Law::Broken(_)),
+            Self::Tokens(shape) => matches!(shape.law, fencing::Law::Broken(_)),
+        }
+    }
+
     /// Explores it, and tells from time to time how far that has come.
     pub(crate) fn explore(self, progress: impl FnMut(usize, usize)) -> Report {
         match self {

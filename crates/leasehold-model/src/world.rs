@@ -5,7 +5,7 @@ mod exchange;
 mod hearing;
 
 use crate::{
-    client::{Client, RESOURCE},
+    client::{Client, RESOURCE, resources},
     clock::{self, TICK},
     flaw::Flaw,
     link::Link,
@@ -15,7 +15,7 @@ use crate::{
     step::Step,
     story::Story,
 };
-use leasehold_core::{Instant, Quorum, Request, Table, table::Key};
+use leasehold_core::{Instant, Quorum, Request, Resource, Table, table::Key};
 use std::{collections::VecDeque, time::Duration};
 
 /// Everything that decides what can happen from here on.
@@ -159,7 +159,8 @@ impl World {
     fn delete(&mut self, shape: &Shape, node: usize, story: &mut Story) {
         self.touch(node);
         self.left.deletes -= 1;
-        let Some(key) = self.key(shape, node) else {
+        let now = self.node_time(shape, node);
+        let Some(key) = self.tables[node].key(now, &RESOURCE) else {
             return;
         };
         story.tell(self.tick, || {
@@ -170,7 +171,6 @@ impl World {
             owner: key.owner.clone(),
             keep: None,
         };
-        let now = self.node_time(shape, node);
         self.tables[node].open().apply(now, &blind);
     }
 
@@ -209,15 +209,16 @@ impl World {
         clock::of_node(self.true_time(), shape.rate(node))
     }
 
-    fn key(&self, shape: &Shape, node: usize) -> Option<&Key> {
-        self.tables[node].key(self.node_time(shape, node), &RESOURCE)
+    /// The keys of all resources.
+    fn keys(&self, shape: &Shape, node: usize) -> impl Iterator<Item = &Key> {
+        let each = resources().into_iter();
+        each.flat_map(move |resource| self.keys_of(shape, node, resource))
     }
 
-    /// The holder's key, or the shares of all readers.
-    fn keys(&self, shape: &Shape, node: usize) -> impl Iterator<Item = &Key> {
-        let now = self.node_time(shape, node);
-        let readers = self.tables[node].readers(now, &RESOURCE);
-        self.key(shape, node).into_iter().chain(readers)
+    /// The holder's key of a resource, or the shares of all readers.
+    fn keys_of(&self, shape: &Shape, node: usize, of: &Resource) -> impl Iterator<Item = &Key> {
+        let (now, table) = (self.node_time(shape, node), &self.tables[node]);
+        table.key(now, of).into_iter().chain(table.readers(now, of))
     }
 
     pub(crate) fn has_key(&self, shape: &Shape, node: usize) -> bool {

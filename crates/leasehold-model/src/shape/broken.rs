@@ -1,12 +1,12 @@
 //! Controls: worlds in which an assumption is broken. The checker must find what follows from it.
 
 use super::{
-    Law, Shape,
-    lawful::{NO_FAULTS, PERMIT, PLAIN, slow},
+    Habit, Law, Rule, Shape,
+    lawful::{BOTH, NO_FAULTS, OTHER, PERMIT, PLAIN, slow},
 };
 use crate::{clock::Rate, flaw::Flaw, world::Faults};
 
-pub(super) static CONTROLS: [Shape; 5] = [
+pub(super) static CONTROLS: [Shape; 6] = [
     Shape {
         name: "forgets",
         about: "control: a node forgets its keys and votes again",
@@ -40,8 +40,17 @@ pub(super) static CONTROLS: [Shape; 5] = [
         about: "control: nodes count who has permits, and do not look at slots",
         clients: &[PERMIT; 3],
         horizon: 4,
-        counts: true,
+        rule: Rule::Counts,
         law: Law::Broken(Flaw::Count),
+        ..PLAIN
+    },
+    Shape {
+        name: "in-part",
+        about: "control: of two names nodes grant the one that is free, and leave out the other",
+        clients: &[BOTH, Habit::ONCE, OTHER],
+        horizon: 4,
+        rule: Rule::InPart,
+        law: Law::Broken(Flaw::Exclusion),
         ..PLAIN
     },
     Shape {

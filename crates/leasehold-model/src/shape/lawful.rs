@@ -3,11 +3,11 @@
 //! Each is explored in full. Together they cover what one alone would be too large for: delays, retries,
 //! rivals, extensions, clients that stop, links that break.
 
-use super::{Habit, Law, Shape, Wanted, Way};
+use super::{Habit, Law, Rule, Shape, Wanted, Way};
 use crate::{clock::Rate, news::News, world::Faults};
 
 /// Explored always: some millions of states.
-pub(super) static SMALL: [Shape; 18] = [
+pub(super) static SMALL: [Shape; 19] = [
     Shape {
         name: "lone",
         about: "one client that may cancel, and release twice; all its links slow at once",
@@ -134,6 +134,19 @@ pub(super) static SMALL: [Shape; 18] = [
         ..PLAIN
     },
     Shape {
+        name: "several",
+        about: "a client that wants two names together, and two that want one of them each",
+        clients: &[BOTH, Habit::ONCE, OTHER],
+        law: Law::Kept(&[
+            News::Apart,
+            News::Succeeded,
+            News::Split,
+            News::TakenBack,
+            News::Ended,
+        ]),
+        ..PLAIN
+    },
+    Shape {
         name: "permits",
         about: "three clients that want two permits",
         clients: &[PERMIT; 3],
@@ -248,7 +261,7 @@ pub(super) static SMALL: [Shape; 18] = [
 ];
 
 /// Explored when asked for: tens of millions of states.
-pub(super) static LARGE: [Shape; 6] = [
+pub(super) static LARGE: [Shape; 7] = [
     Shape {
         name: "3x3-large",
         about: "as 3x3, but two ticks longer, and keys that are over left in place",
@@ -322,6 +335,21 @@ pub(super) static LARGE: [Shape; 6] = [
         ..PLAIN
     },
     Shape {
+        name: "several-large",
+        about: "as several, but one link slow",
+        clients: &[BOTH, Habit::ONCE, OTHER],
+        horizon: 4,
+        faults: slow(1),
+        law: Law::Kept(&[
+            News::Apart,
+            News::Split,
+            News::Straggler,
+            News::TakenBack,
+            News::Ended,
+        ]),
+        ..PLAIN
+    },
+    Shape {
         name: "turns-large",
         about: "as turns, but one link slow",
         releases: Way::InTurn,
@@ -343,7 +371,7 @@ pub(super) const PLAIN: Shape = Shape {
     rates: (Rate::TRUE, Rate::TRUE),
     sweeps: true,
     is_haunted: false,
-    counts: false,
+    rule: Rule::Lawful,
     law: Law::Kept(&[]),
 };
 
@@ -384,6 +412,18 @@ const READS: Habit = Habit {
 pub(super) const PERMIT: Habit = Habit {
     begins_by: 1,
     wants: Wanted::OneOfTwo,
+    ..Habit::ONCE
+};
+
+pub(super) const BOTH: Habit = Habit {
+    begins_by: 1,
+    wants: Wanted::BothNames,
+    ..Habit::ONCE
+};
+
+pub(super) const OTHER: Habit = Habit {
+    begins_by: 1,
+    wants: Wanted::OtherName,
     ..Habit::ONCE
 };
 

@@ -4,7 +4,8 @@
 //! way to the end is taken from each world, not all.
 
 use super::World;
-use crate::{client::RESOURCE, flaw::Flaw, news::News, shape::Shape, step::Step, story::Story};
+use crate::{client::resources, flaw::Flaw, news::News, shape::Shape, step::Step, story::Story};
+use leasehold_core::Resource;
 
 /// After how many ticks nothing may go on any more: enough for every attempt that is left, and then for all
 /// pauses between releases that were refused.
@@ -108,7 +109,8 @@ impl World {
     fn look_for_places(&mut self, shape: &Shape, story: &mut Story) {
         for node in 0..shape.nodes {
             // What is lost with a connection ends by itself, after longer than a world lasts.
-            if shape.faults.breaks == 0 && self.tables[node].queue(&RESOURCE).is_some() {
+            let has_queue = |of: &&Resource| self.tables[node].queue(of).is_some();
+            if shape.faults.breaks == 0 && resources().iter().any(has_queue) {
                 self.fail(shape, Flaw::Rest, story, || {
                     format!("n{node} keeps a place for nobody")
                 });
@@ -121,7 +123,7 @@ impl World {
             let key = self.keys(shape, node).next().cloned();
             if let Some(key) = key {
                 self.fail(shape, Flaw::Rest, story, || {
-                    format!("n{node} still has {}'s key of {}", key.owner, *RESOURCE)
+                    format!("n{node} still has a key of {}", key.owner)
                 });
             }
         }

@@ -5,13 +5,13 @@ use crate::{
     client::RESOURCE,
     clock::TICK,
     news::News,
-    shape::{Shape, Way},
+    shape::{Rule, Shape, Way},
     step::Step,
     story::Story,
 };
 use leasehold_core::{
-    Barrier, Instant, LinkChange, NodeId, Owner, Refusal, Request, Resource, Send, Tag, Vote,
-    attempt::Attempt,
+    Barrier, Instant, LinkChange, NodeId, Owner, Refusal, Request, Resource, Send, Table, Tag,
+    Vote, attempt::Attempt,
 };
 use std::{collections::VecDeque, sync::Arc};
 
@@ -188,12 +188,14 @@ impl World {
         heard
     }
 
-    /// What the rule says, or that of a node that counts permits.
+    /// What the rule of the shape's nodes says.
     fn apply(&mut self, shape: &Shape, node: usize, now: Instant, request: &Request) -> Vote {
-        let of = request.resource().permits().filter(|_| shape.counts);
+        let of = request.resource().permits();
         let table = self.tables[node].open();
-        let Some(of) = of else {
-            return table.apply(now, request);
+        let of = match (shape.rule, of) {
+            (Rule::Counts, Some(of)) => of,
+            (Rule::InPart, _) => return table.apply(now, &without_taken(table, now, request)),
+            _ => return table.apply(now, request),
         };
         let taken = table.readers(now, &RESOURCE).count();
         if matches!(request, Request::Acquire { .. }) && taken >= of.get().into() {
@@ -246,6 +248,23 @@ impl World {
         link.open().answer(send.tag, vote);
         None
     }
+}
+
+/// The request as a node takes it that grants the names that are free: without those that are another's.
+fn without_taken(table: &Table, now: Instant, request: &Request) -> Request {
+    let mut request = request.clone();
+    if let Request::Acquire {
+        resource, owner, ..
+    } = &mut request
+        && resource.is_several()
+    {
+        let free = resource.each().find(|name| {
+            let key = table.key(now, name);
+            key.is_none_or(|key| key.owner == *owner)
+        });
+        *resource = free.unwrap_or_else(|| resource.clone());
+    }
+    request
 }
 
 /// The request as a node takes it that knows no slots: whose owner has none.

@@ -11,7 +11,7 @@ use crate::{
 };
 use leasehold_core::{
     AcquireFailure, Cause, Event, ExtendFailure, Instant, Lease, LeaseChange, OperationId, Owner,
-    ReleaseOutcome, Send, Tag,
+    ReleaseOutcome, Send, Tag, table::Key,
 };
 
 impl World {
@@ -99,8 +99,7 @@ impl World {
         client.held.push(Held {
             operation: open.operation,
             owner: lease.owner,
-            reads: lease.resource.is_shared(),
-            permits: lease.resource.permits(),
+            resource: lease.resource,
             valid_until: lease.valid_until,
             is_released: false,
             is_lost: false,
@@ -151,7 +150,7 @@ impl World {
         match failure.cause {
             Cause::Held(_) => {
                 let last = self.clients[client].attempts.last();
-                let has_key = last.is_some_and(|last| self.keys_of(shape, &last.owner) > 0);
+                let has_key = last.is_some_and(|last| self.nodes_with(shape, &last.owner) > 0);
                 // Or its release was carried out just now.
                 if has_key || self.tidings.tell_of(News::TakenBack) {
                     self.tidings.add(News::Split);
@@ -228,7 +227,7 @@ impl World {
         let Some(owner) = held.map(|held| held.owner.clone()) else {
             return;
         };
-        let free = shape.nodes - self.keys_of(shape, &owner);
+        let free = shape.nodes - self.nodes_with(shape, &owner);
         if free < shape.needed() {
             self.fail(shape, Flaw::Release, story, || {
                 format!("{free} nodes are free of {owner}'s key")
@@ -285,7 +284,7 @@ impl World {
     }
 
     /// How many nodes carry a key of this owner.
-    fn keys_of(&self, shape: &Shape, owner: &Owner) -> usize {
+    fn nodes_with(&self, shape: &Shape, owner: &Owner) -> usize {
         let is_ours = |node: &usize| self.keys(shape, *node).any(|key| key.owner == *owner);
         (0..shape.nodes).filter(is_ours).count()
     }
@@ -295,12 +294,24 @@ impl World {
         let now = self.client_time();
         let all = self.clients.iter().flat_map(|client| client.held.iter());
         let believed: Vec<Held> = all.filter(|held| held.is_believed(now)).cloned().collect();
-        if believed.iter().filter(|held| held.reads).count() > 1 {
+        if believed
+            .iter()
+            .filter(|held| held.resource.is_shared())
+            .count()
+            > 1
+        {
             self.tidings.add(News::ReadTogether);
         }
-        let have: Vec<_> = believed.iter().filter_map(|held| held.permits).collect();
+        let all = believed.iter();
+        let have: Vec<_> = all.filter_map(|held| held.resource.permits()).collect();
         if have.len() > 1 {
             self.tidings.add(News::PermitsTogether);
+        }
+        if believed
+            .iter()
+            .any(|one| believed.iter().any(|other| one.is_apart(other)))
+        {
+            self.tidings.add(News::Apart);
         }
         if have.iter().any(|of| have.len() > of.get().into()) {
             self.fail(shape, Flaw::Count, story, || {
@@ -331,11 +342,12 @@ impl World {
         }
     }
 
-    /// Whether the node has a key of this lease that is there as long as somebody believes in it.
+    /// Whether the node has a key of this lease, for each of its names, that is there as long as somebody believes in it.
     fn outlives(&self, shape: &Shape, node: usize, held: &Held) -> bool {
         let ends = clock::of_node(clock::true_time(held.valid_until), shape.rate(node));
-        let mut keys = self.keys(shape, node);
-        keys.any(|key| key.owner == held.owner && key.expires_at >= ends)
+        let outlives = |key: &Key| key.owner == held.owner && key.expires_at >= ends;
+        let mut names = held.resource.each();
+        names.all(|name| self.keys_of(shape, node, &name.whole()).any(outlives))
     }
 
     /// A promise is broken. The first one that is broken, and watched, is the one that counts.
