@@ -36,16 +36,20 @@ enum Wish<'a> {
     List,
     Help,
     /// These mutants, by name or argument; all, if none is named.
-    Run(Vec<&'a str>),
+    Run {
+        names: Vec<&'a str>,
+        /// Whether each is tried with one of its checks alone, the one that is built soonest.
+        by_one: bool,
+    },
 }
 
-/// Does what the words ask for.
 /// What mutants can be about.
 #[cfg(test)]
 pub(crate) const fn arguments() -> &'static [&'static str] {
     &parse::ARGUMENTS
 }
 
+/// Does what the words ask for.
 pub(crate) fn run(root: &Path, words: &[&str]) -> ExitCode {
     let wish = match parse_words(words) {
         Ok(wish) => wish,
@@ -55,7 +59,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> ExitCode {
         println!("{USAGE}");
         return ExitCode::SUCCESS;
     }
-    let mutants = match load(root) {
+    let mut mutants = match load(root) {
         Ok(mutants) => mutants,
         Err(wrong) => {
             println!("{wrong}");
@@ -74,10 +78,15 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> ExitCode {
             }
             ExitCode::SUCCESS
         }
-        Wish::Run(names) => match chosen(&mutants, &names) {
-            Ok(chosen) => try_out(root, &chosen),
-            Err(wrong) => refuse(&wrong),
-        },
+        Wish::Run { names, by_one } => {
+            if by_one {
+                mutants.iter_mut().for_each(Mutant::keep_soonest);
+            }
+            match chosen(&mutants, &names) {
+                Ok(chosen) => try_out(root, &chosen),
+                Err(wrong) => refuse(&wrong),
+            }
+        }
     }
 }
 
@@ -198,10 +207,16 @@ fn parse_words<'a>(words: &[&'a str]) -> Result<Wish<'a>, String> {
         ["--table"] => Ok(Wish::Table),
         ["--list"] => Ok(Wish::List),
         ["--help" | "-h"] => Ok(Wish::Help),
-        names => match names.iter().find(|name| name.starts_with('-')) {
-            Some(wrong) => Err(format!("unknown or misplaced argument `{wrong}`")),
-            None => Ok(Wish::Run(names.to_vec())),
-        },
+        ["--by-one", names @ ..] => to_run(names, true),
+        names => to_run(names, false),
+    }
+}
+
+fn to_run<'a>(names: &[&'a str], by_one: bool) -> Result<Wish<'a>, String> {
+    let names = names.to_vec();
+    match names.iter().find(|name| name.starts_with('-')) {
+        Some(wrong) => Err(format!("unknown or misplaced argument `{wrong}`")),
+        None => Ok(Wish::Run { names, by_one }),
     }
 }
 
@@ -222,7 +237,9 @@ fn refuse(wrong: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-const USAGE: &str = "usage: cargo xtask mutants [NAME or ARGUMENT ...] | --table | --list";
+const USAGE: &str = "\
+usage: cargo xtask mutants [--by-one] [NAME or ARGUMENT ...] | --table | --list
+       --by-one: each by one of its checks alone, the one that is built soonest; all, in a third of the time";
 
 const FOLDER: &str = "xtask/mutants";
 
@@ -234,8 +251,14 @@ mod tests {
     fn the_words_ask_for_one_thing() {
         assert_eq!(parse_words(&["--table"]), Ok(Wish::Table));
         assert_eq!(parse_words(&["--list"]), Ok(Wish::List));
-        assert_eq!(parse_words(&[]), Ok(Wish::Run(vec![])));
-        assert_eq!(parse_words(&["a", "S5"]), Ok(Wish::Run(vec!["a", "S5"])));
+        let run = |names: &[&'static str], by_one| {
+            let names = names.to_vec();
+            Ok(Wish::Run { names, by_one })
+        };
+        assert_eq!(parse_words(&[]), run(&[], false));
+        assert_eq!(parse_words(&["a", "S5"]), run(&["a", "S5"], false));
+        assert_eq!(parse_words(&["--by-one", "S5"]), run(&["S5"], true));
+        assert!(parse_words(&["S5", "--by-one"]).is_err());
         assert!(parse_words(&["--table", "a"]).is_err());
         assert!(parse_words(&["--fast"]).is_err());
     }

@@ -56,6 +56,17 @@ impl Check {
         }
     }
 
+    /// How much is built for it after a line of the core has changed: less is sooner.
+    pub(super) fn building(&self) -> u8 {
+        match self {
+            Self::Test(kind, _) if kind.package == "leasehold-core" => 0,
+            Self::Model { .. } => 1,
+            Self::Sim { scenario, .. } if features(scenario).is_some() => 2,
+            Self::Sim { .. } => 3,
+            Self::Test(..) => 4,
+        }
+    }
+
     /// What cargo does to run it, one after the other until one fails.
     pub(super) fn runs(&self) -> Vec<Vec<String>> {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();

@@ -32,6 +32,13 @@ pub(super) struct Killer {
 }
 
 impl Mutant {
+    /// Forgets all checks but the one that is built soonest, and is not told by the clock alone if another is there.
+    pub(super) fn keep_soonest(&mut self) {
+        let order = |killer: &Killer| (killer.hangs, killer.check.building());
+        self.killers.sort_by_key(order);
+        self.killers.truncate(1);
+    }
+
     /// `text`, the text of its file, with the wrong line.
     pub(super) fn apply(&self, text: &str) -> Result<String, String> {
         let first = self.old.first().map_or("", String::as_str);
@@ -84,6 +91,32 @@ mod tests {
             killers: Vec::new(),
             place: "a.txt:1".to_owned(),
         }
+    }
+
+    #[test]
+    fn the_check_that_is_built_soonest_is_kept() {
+        let soonest = |checks: &[(&str, bool)]| {
+            let mut mutant = mutant(&["a"], &["b"]);
+            let killer = |&(check, hangs): &(&str, bool)| Killer {
+                check: Check::parse(check).expect("it is known"),
+                hangs,
+            };
+            mutant.killers = checks.iter().map(killer).collect();
+            mutant.keep_soonest();
+            let kept = mutant.killers.iter();
+            let kept: Vec<_> = kept.map(|killer| killer.check.to_string()).collect();
+            kept.join(", ")
+        };
+        let all = [
+            ("suite b", false),
+            ("sim lua-calm 9", false),
+            ("sim calm 9", false),
+            ("unit a", false),
+        ];
+        assert_eq!(soonest(&all), "unit a");
+        assert_eq!(soonest(&all[..3]), "sim calm 9");
+        assert_eq!(soonest(&all[..2]), "sim lua-calm 9");
+        assert_eq!(soonest(&[("unit a", true), ("suite b", false)]), "suite b");
     }
 
     #[test]
