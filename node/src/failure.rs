@@ -81,7 +81,7 @@ pub(crate) fn holder(of: &Owner) -> Value {
     {
         value["host"] = host.into();
         value["pid"] = pid.into();
-        value["since"] = since.map(millis).into();
+        value["since"] = millis(since).into();
         value["label"] = label.into();
     }
     value

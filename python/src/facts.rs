@@ -76,7 +76,7 @@ pub(crate) fn holder(py: Python<'_>, owner: &Owner) -> PyResult<Py<PyAny>> {
             since,
             label,
             ..
-        } => (Some(host), Some(pid), since, label),
+        } => (Some(host), Some(pid), Some(since), label),
         Holder::Named { name, .. } => (None, None, None, Some(name)),
         _ => (None, None, None, None),
     };

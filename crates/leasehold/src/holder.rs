@@ -40,8 +40,8 @@ pub enum Holder {
         host: String,
         /// Its number there.
         pid: u32,
-        /// Since when it has the lock, as time since 1970 by its own clock. None if the command is older than 0.1.
-        since: Option<Duration>,
+        /// Since when it has the lock, as time since 1970 by its own clock.
+        since: Duration,
         /// What it says beside that.
         label: Option<String>,
     },
@@ -82,7 +82,7 @@ impl Holder {
     #[must_use]
     pub const fn since(&self) -> Option<Duration> {
         match self {
-            Self::Process { since, .. } => *since,
+            Self::Process { since, .. } => Some(*since),
             Self::Named { .. } | Self::Nameless { .. } | Self::Stranger => None,
         }
     }
@@ -141,11 +141,9 @@ impl Holder {
     fn process(owner: &Owner) -> Option<Self> {
         let mut parts = std::str::from_utf8(owner.as_bytes()).ok()?.splitn(4, '.');
         let (digits, host, pid) = (parts.next()?, parts.next()?, parts.next()?);
-        // Commands of before told no time.
-        let (pid, since) = match pid.split_once('@') {
-            Some((pid, since)) => (pid, Some(Duration::from_secs(since.parse().ok()?))),
-            None => (pid, None),
-        };
+        // Without a time it is a label with dots of its own: an address, say.
+        let (pid, since) = pid.split_once('@')?;
+        let since = Duration::from_secs(since.parse().ok()?);
         let label = parts.next().map(str::to_owned);
         // Behind those of a permit, before the dot, stands which one it is.
         let has_digits = owner.permit().is_some()
@@ -271,9 +269,6 @@ mod tests {
         assert_eq!(owner.to_string(), text);
         let since = Some(Duration::from_secs(1_767_225_600));
         assert_eq!(Holder::of(&owner).since(), since);
-        // As commands of before signed.
-        let before = text.rsplit_once('@').expect("there is one").0;
-        assert_eq!(Holder::of(&read(before.as_bytes())).since(), None);
         let shown = "pid 4711 on db1-example-com";
         assert_eq!(Holder::of(&owner).to_string(), shown);
     }
@@ -318,6 +313,15 @@ mod tests {
         );
         let shown = "pid 7 on db1 (nightly v1.2)";
         assert_eq!(Holder::of(&owner).to_string(), shown);
+    }
+
+    #[test]
+    fn a_label_with_dots_is_not_taken_for_a_process() {
+        for label in ["10.0.0.7", "db1.7", "db1.7@noon"] {
+            let owner = format!("{}.{label}", "a7".repeat(20));
+            let name = label.to_owned();
+            assert_eq!(Holder::of(&read(owner.as_bytes())), Holder::Named { name });
+        }
     }
 
     #[test]
