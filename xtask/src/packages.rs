@@ -6,43 +6,91 @@ mod python;
 
 use crate::target_folder;
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
 
 /// What came of a package.
 #[derive(Debug)]
 enum Outcome {
-    /// It was built and tried: this is what ran.
+    /// What was asked for was done: what it came to.
     Done(String),
     /// A tool that it needs is not there.
     Skipped(String),
 }
 
+/// Given the workspace and a folder to work in.
 type Step = fn(&Path, &Path) -> Result<Outcome, String>;
 
-/// The packages, each with what builds and tries it, given the workspace and a folder to work in.
-const PACKAGES: &[(&str, Step)] = &[
-    ("node", node::build_and_test),
-    ("python", python::build_and_test),
+#[derive(Debug)]
+struct Package {
+    name: &'static str,
+    /// Builds it and tells which file is to be installed, for `leasehold-interop`.
+    pack: Step,
+    /// Checks it, builds it, and tries what is to be installed.
+    test: Step,
+}
+
+const PACKAGES: &[Package] = &[
+    Package {
+        name: "node",
+        pack: |root, folder| Ok(node::pack(root, folder)?.told()),
+        test: node::build_and_test,
+    },
+    Package {
+        name: "python",
+        pack: |root, folder| Ok(python::pack(root, folder)?.told()),
+        test: python::build_and_test,
+    },
 ];
 
-/// Builds and tries those that are named, or all of them.
-pub(crate) fn run(root: &Path, names: &[&str]) -> ExitCode {
-    let is_known = |name: &&str| PACKAGES.iter().any(|(known, _)| known == name);
+/// What came of packing.
+#[derive(Debug)]
+enum Packed {
+    /// The file that is to be installed.
+    File(PathBuf),
+    /// A tool that it needs is not there.
+    Skipped(String),
+}
+
+impl Packed {
+    fn told(self) -> Outcome {
+        match self {
+            Self::File(file) => Outcome::Done(format!("packed {}", file.display())),
+            Self::Skipped(why) => Outcome::Skipped(why),
+        }
+    }
+}
+
+/// Builds and tries those that are named, or all of them; after `--pack`, it only builds them.
+pub(crate) fn run(root: &Path, words: &[&str]) -> ExitCode {
+    let (is_only_packed, names) = match words {
+        ["--pack", names @ ..] => (true, names),
+        names => (false, names),
+    };
+    let is_known = |name: &&str| PACKAGES.iter().any(|package| package.name == *name);
     if !names.iter().all(is_known) {
-        let known: Vec<&str> = PACKAGES.iter().map(|(name, _)| *name).collect();
-        println!("usage: cargo xtask packages [{}]", known.join("] ["));
+        let known: Vec<&str> = PACKAGES.iter().map(|package| package.name).collect();
+        println!(
+            "usage: cargo xtask packages [--pack] [{}]",
+            known.join("] [")
+        );
         return ExitCode::from(2);
     }
     let folder = target_folder(root).join("packages");
     let (mut lines, mut skipped, mut failed) = (Vec::new(), 0, 0);
-    for (name, step) in PACKAGES {
-        if !names.is_empty() && !names.contains(name) {
+    for package in PACKAGES {
+        let name = package.name;
+        if !names.is_empty() && !names.contains(&name) {
             continue;
         }
+        let step = if is_only_packed {
+            package.pack
+        } else {
+            package.test
+        };
         lines.push(match step(root, &folder) {
-            Ok(Outcome::Done(ran)) => format!("{name}: {ran}"),
+            Ok(Outcome::Done(what)) => format!("{name}: {what}"),
             Ok(Outcome::Skipped(why)) => {
                 skipped += 1;
                 format!("{name}: SKIPPED: {why}")

@@ -1,30 +1,56 @@
 //! The npm package: built for this machine, packed, installed into an empty project, and tried there by its own tests.
 
-use super::{Outcome, output_of, run_in};
+use super::{Outcome, Packed, output_of, run_in};
 use std::{
     env, fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
-/// Builds it in `packages`, below the target folder, and leaves the package there.
+/// Checks and builds it in `packages`, below the target folder, leaves the package there, and tries it.
 pub(super) fn build_and_test(root: &Path, packages: &Path) -> Result<Outcome, String> {
-    for (program, least) in [("node", 20), ("npm", 1)] {
-        if let Err(why) = has(program, least) {
-            return Ok(Outcome::Skipped(why));
-        }
+    if let Err(why) = has_tools() {
+        return Ok(Outcome::Skipped(why));
     }
-    let packages = std::path::absolute(packages).map_err(|error| error.to_string())?;
-    let folder = packages.join("node");
-    let stage = stage(root, &folder)?;
-    let mut pack = Command::new("npm");
-    pack.args(["pack", "--silent", "--pack-destination"])
-        .arg(&packages);
-    let archive = packages.join(output_of(&stage, &mut pack)?.trim());
+    let folder = folder(packages)?;
+    for words in CHECKS {
+        run_in(&root.join("node"), &mut cargo(&folder, words))?;
+    }
+    let archive = match pack(root, packages)? {
+        Packed::File(archive) => archive,
+        Packed::Skipped(why) => return Ok(Outcome::Skipped(why)),
+    };
     println!("node: packed {}", archive.display());
     let project = project(root, &folder, &archive)?;
     check_types(&project)?;
     test(root, &project).map(Outcome::Done)
+}
+
+/// Builds it for this machine, and packs it into `packages`.
+pub(super) fn pack(root: &Path, packages: &Path) -> Result<Packed, String> {
+    if let Err(why) = has_tools() {
+        return Ok(Packed::Skipped(why));
+    }
+    let folder = folder(packages)?;
+    let stage = stage(root, &folder)?;
+    let packages = folder.parent().unwrap_or(&folder);
+    let mut pack = Command::new("npm");
+    pack.args(["pack", "--silent", "--pack-destination"])
+        .arg(packages);
+    let name = output_of(&stage, &mut pack)?;
+    Ok(Packed::File(packages.join(name.trim())))
+}
+
+/// Where it is built.
+fn folder(packages: &Path) -> Result<PathBuf, String> {
+    let packages = std::path::absolute(packages).map_err(|error| error.to_string())?;
+    Ok(packages.join("node"))
+}
+
+/// Whether all is here that it needs.
+fn has_tools() -> Result<(), String> {
+    has("node", 20)?;
+    has("npm", 1)
 }
 
 /// Whether there is this program, of this major version at least.
@@ -42,9 +68,7 @@ fn has(program: &str, least: u32) -> Result<(), String> {
 /// What is to be packed: the files of the package, its native half for this machine, and the licences.
 fn stage(root: &Path, folder: &Path) -> Result<PathBuf, String> {
     let source = root.join("node");
-    for words in BUILD {
-        run_in(&source, &mut cargo(folder, words))?;
-    }
+    run_in(&source, &mut cargo(folder, &BUILD))?;
     let stage = emptied(&folder.join("stage"))?;
     for name in ["package.json", "README.md", "api-table.md"] {
         copy(&source.join(name), &stage.join(name))?;
@@ -172,12 +196,14 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// How the native half is checked and built.
-const BUILD: [&[&str]; 3] = [
+/// How the native half is checked.
+const CHECKS: [&[&str]; 2] = [
     &["fmt", "--check"],
     &["clippy", "--quiet", "--locked", "--", "-D", "warnings"],
-    &["build", "--release", "--locked"],
 ];
+
+/// How it is built.
+const BUILD: [&str; 3] = ["build", "--release", "--locked"];
 
 /// What the checks need and the package does not.
 const DEVELOPMENT: [&str; 3] = ["typescript@5", "@types/node@20", "sql.js@1"];

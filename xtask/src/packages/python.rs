@@ -1,6 +1,6 @@
 //! The package for Python: a wheel, and its tests in an environment that has nothing else.
 
-use super::Outcome;
+use super::{Outcome, Packed};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -9,26 +9,15 @@ use std::{
 
 /// Builds the wheel, installs it in an empty environment, and runs the tests there.
 pub(super) fn build_and_test(root: &Path, packages: &Path) -> Result<Outcome, String> {
-    let Some(python) = interpreter() else {
-        return Ok(Outcome::Skipped(
-            "no python3 of version 3.10 or later with venv and pip is here".to_owned(),
-        ));
+    let wheel = match pack(root, packages)? {
+        Packed::File(wheel) => wheel,
+        Packed::Skipped(why) => return Ok(Outcome::Skipped(why)),
     };
-    let packages = std::path::absolute(packages).map_err(|error| error.to_string())?;
-    let folder = packages.join("python");
-    let (tools, wheels) = (folder.join("tools"), folder.join("wheels"));
-    if let Err(reason) = environment(python, &tools, &["maturin>=1.7,<2", "mypy"]) {
-        return Ok(Outcome::Skipped(format!("maturin cannot be had: {reason}")));
+    let folder = folder(packages)?;
+    let tools = folder.join("tools");
+    if let Err(reason) = install(&tools, &["mypy"]) {
+        return Ok(Outcome::Skipped(format!("mypy cannot be had: {reason}")));
     }
-    drop(fs::remove_dir_all(&wheels));
-    let mut maturin = Command::new(tools.join("bin/maturin"));
-    maturin.args(["build", "--release", "--locked", "--manifest-path"]);
-    maturin
-        .arg(root.join("python/Cargo.toml"))
-        .arg("--out")
-        .arg(&wheels);
-    done(maturin.env("CARGO_TARGET_DIR", folder.join("build")))?;
-
     let mut mypy = Command::new(tools.join("bin/python"));
     mypy.current_dir(root.join("python"));
     // pytest is in the other environment.
@@ -43,13 +32,46 @@ pub(super) fn build_and_test(root: &Path, packages: &Path) -> Result<Outcome, St
 
     let empty = folder.join("empty");
     drop(fs::remove_dir_all(&empty));
-    let wheel = wheel(&wheels)?;
-    environment(python, &empty, &[&wheel])?;
+    let python = interpreter().ok_or(NO_PYTHON)?;
+    environment(python, &empty, &[&wheel.display().to_string()])?;
     let mut first = Command::new(empty.join("bin/python"));
     done(first.args(["-c", FIRST_LOCK]))?;
     install(&empty, &["pytest>=7", "redis"])?;
     test(root, &empty)
 }
+
+/// Builds the wheel.
+pub(super) fn pack(root: &Path, packages: &Path) -> Result<Packed, String> {
+    let Some(python) = interpreter() else {
+        return Ok(Packed::Skipped(NO_PYTHON.to_owned()));
+    };
+    let folder = folder(packages)?;
+    let (tools, wheels) = (folder.join("tools"), folder.join("wheels"));
+    if let Err(reason) = environment(python, &tools, &["maturin>=1.7,<2"]) {
+        return Ok(Packed::Skipped(format!("maturin cannot be had: {reason}")));
+    }
+    drop(fs::remove_dir_all(&wheels));
+    let mut maturin = Command::new(tools.join("bin/maturin"));
+    maturin.args(["build", "--release", "--locked", "--manifest-path"]);
+    maturin
+        .arg(root.join("python/Cargo.toml"))
+        .arg("--out")
+        .arg(&wheels);
+    // The same sources make the same wheel, to the byte: who has installed it sees that it is no other one.
+    maturin.env("SOURCE_DATE_EPOCH", FIRST_DAY_OF_ZIP);
+    done(maturin.env("CARGO_TARGET_DIR", folder.join("build")))?;
+    wheel(&wheels).map(Packed::File)
+}
+
+/// Where it is built.
+fn folder(packages: &Path) -> Result<PathBuf, String> {
+    let packages = std::path::absolute(packages).map_err(|error| error.to_string())?;
+    Ok(packages.join("python"))
+}
+
+/// The beginning of 1980, in seconds.
+const FIRST_DAY_OF_ZIP: &str = "315532800";
+const NO_PYTHON: &str = "no python3 of version 3.10 or later with venv and pip is here";
 
 /// A lock, with nothing but the wheel.
 const FIRST_LOCK: &str = "
@@ -87,13 +109,12 @@ fn install(environment: &Path, packages: &[&str]) -> Result<(), String> {
     done(pip.args(packages))
 }
 
-fn wheel(folder: &Path) -> Result<String, String> {
+fn wheel(folder: &Path) -> Result<PathBuf, String> {
     let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut paths = entries.flatten().map(|entry| entry.path());
     let is_wheel = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "whl");
     let path = paths.find(is_wheel);
-    let path = path.ok_or_else(|| format!("{}: there is no wheel", folder.display()))?;
-    Ok(path.display().to_string())
+    path.ok_or_else(|| format!("{}: there is no wheel", folder.display()))
 }
 
 /// Runs the tests against what is installed, and not against the sources: their folder alone is on the path.
