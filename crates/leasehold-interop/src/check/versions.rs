@@ -136,15 +136,15 @@ pub(super) fn many_locks_at_once(scene: &mut Scene<'_>) -> Fallible<()> {
         name,
         port,
     };
-    scene.nodes.keep_commands(true)?;
+    let kept = scene.nodes.keep_commands()?;
     let they = &mut *scene.they;
     let (theirs, ours) = thread::scope(|scope| {
         let theirs = scope.spawn(|| they.ask(&request));
         let ours = crowd::contend(ours, time);
         (theirs.join(), ours)
     });
-    let most = scene.nodes.most_keys_of_a_call()?;
-    scene.nodes.keep_commands(false)?;
+    let most = kept.most_keys_of_a_call()?;
+    drop(kept);
     let theirs = match theirs.map_err(|_| "who asks them panicked")?? {
         Answer::Crowded(turns) => turns,
         Answer::Failed(what) if what.starts_with(TWO_HELD) => return Err(what.into()),
