@@ -1,4 +1,4 @@
-//! Leasehold of two versions, which do together what other libraries cannot.
+//! Leasehold of two versions, or in two languages, which do together what other libraries cannot.
 
 use crate::{
     Fallible,
@@ -124,7 +124,16 @@ pub(super) fn tokens_grow_across_both(scene: &mut Scene<'_>) -> Fallible<()> {
 
 /// So that requests of ours leave together, in calls that the version before does not know.
 pub(super) fn many_locks_at_once(scene: &mut Scene<'_>) -> Fallible<()> {
-    let (name, time) = (&scene.resource, scene.mix_for);
+    crowds(scene, scene.mix_for)
+}
+
+/// Where the long one is done elsewhere.
+pub(super) fn many_locks_at_once_in_short(scene: &mut Scene<'_>) -> Fallible<()> {
+    crowds(scene, scene.short())
+}
+
+fn crowds(scene: &mut Scene<'_>, time: Duration) -> Fallible<()> {
+    let name = &scene.resource;
     let port = scene.ground.counter.port();
     let request = Request::Crowd {
         name: name.clone(),
