@@ -45,25 +45,10 @@ pub(crate) fn resource(of: &Resource) -> Vec<String> {
     of.names().map(str::to_owned).collect()
 }
 
-/// An owner as text, by which a lease is found again: hexadecimal digits of its bytes.
+/// An owner as the text that stands under the key, by which every program finds the lease again. One of other programs that
+/// is no text is shown escaped.
 pub(crate) fn owner_text(owner: &Owner) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::with_capacity(2 * owner.as_bytes().len());
-    for byte in owner.as_bytes() {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
-}
-
-/// The owner of such a text.
-pub(crate) fn read_owner(text: &str) -> Option<Owner> {
-    let digits = text.as_bytes();
-    if !digits.len().is_multiple_of(2) {
-        return None;
-    }
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    let bytes: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
-    Owner::from_bytes(&bytes?)
+    std::str::from_utf8(owner.as_bytes()).map_or_else(|_| owner.to_string(), str::to_owned)
 }
 
 pub(crate) fn holder(py: Python<'_>, owner: &Owner) -> PyResult<Py<PyAny>> {

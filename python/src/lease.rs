@@ -2,7 +2,7 @@
 
 use crate::{
     error::{Raise, foreign, released, wrong},
-    facts::{facts, faults, object, owner_text, read_owner, resource, snake, some_holder, span},
+    facts::{facts, faults, object, owner_text, resource, snake, some_holder, span},
     guard::{Borrowed, Guard, Shared, Taken, each},
     observe::outcome_word,
     operation::{Operation, Told, lock, operation, sure},
@@ -415,12 +415,13 @@ impl Detached {
     }
 }
 
-/// The owner of a text that `detach` returned.
+/// The owner of a text that `detach` returned, here or in another program.
 pub(crate) fn owner_of(py: Python<'_>, text: &str) -> PyResult<leasehold::Owner> {
-    read_owner(text).ok_or_else(|| {
+    leasehold::Owner::from_bytes(text.as_bytes()).ok_or_else(|| {
+        let longest = leasehold::Owner::LONGEST;
         wrong(
             py,
-            &format!("owner: {text:?} is no text that detach() returns"),
+            &format!("owner: {text:?} has not 1 to {longest} bytes, as an owner has"),
         )
     })
 }

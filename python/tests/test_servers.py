@@ -29,6 +29,23 @@ def test_a_lock_on_five_servers_bears_the_loss_of_two(servers: list[Server], url
         assert any(str(servers[0].port) in fault.node for fault in told.value.nodes)
 
 
+def test_an_owner_is_the_text_under_the_key_as_every_program_has_it(servers: list[Server], urls: list[str]) -> None:
+    redis = pytest.importorskip("redis", reason="redis-py is not here: what stands under a key is not asked")
+    with LockManager(urls, log=False) as manager:
+        lease = manager.lock("orders/42").acquire()
+        with redis.Redis(port=servers[0].port, decode_responses=True) as there:
+            owner = str(there.get("orders/42"))
+        assert lease.owner == owner
+        with pytest.raises(leasehold.Held) as told:
+            manager.lock("orders/42", timeout=0, local_queue=False).acquire()
+        assert told.value.holder is not None and told.value.holder.owner == owner
+        assert lease.detach() == owner
+        assert manager.detached("orders/42", owner).release().is_released
+        for wrong in ("", "x" * 256):
+            with pytest.raises(leasehold.ConfigError, match="1 to 255 bytes"):
+                manager.detached("orders/42", wrong)
+
+
 def test_the_loss_is_told_in_time(servers: list[Server], urls: list[str]) -> None:
     with LockManager(urls, log=False) as manager:
         lease = manager.lock("orders/42", ttl=1).acquire()

@@ -129,7 +129,8 @@ usage: cargo xtask COMMAND
   picture               draw the terminal that the README shows, from a run of the command
   package [ARGUMENTS]   make the packages as they would be published, build them, and say what they lack;
                         ARGUMENTS go to `cargo publish --dry-run`
-  packages [NAME ...]   build the packages for other languages, and run their suites; by name, or all of them
+  packages [NAME ...]   build the packages for other languages, and run their suites; by name, or all of them; with
+                        `--pack` before the names it only builds them
   nightly [ARGUMENTS]   everything above, and all of it in full, with a page about it: docs/NIGHTLY.md; `--night 1/3` for a
                         third of it; `--list` names the steps
   tidy                  check the rules of the house that no compiler checks";

@@ -55,7 +55,7 @@ static STEPS: &[Step] = &[
         &["xtask", "chaos", "--for", "6m", "--servers", SERVERS],
     ),
     step("versions", 60, &["xtask", "versions", "--servers", SERVERS]),
-    step("interop", 30, &["xtask", "interop"]),
+    step("interop", 45, &["xtask", "interop"]),
     step("compare-commands", 20, &["xtask", "compare-commands"]),
     step("bench", 40, &["xtask", "bench"]),
     step(

@@ -21,24 +21,69 @@ struct Build<'a> {
     skips: Skips,
 }
 
-/// Says what ran. `None` where a tool is missing, which is among the skips.
-type Step = fn(&mut Build<'_>) -> Result<Option<String>, String>;
+type Outcome<T> = Result<T, Trouble>;
 
-/// The packages, each with what builds and tries it.
-const PACKAGES: &[(&str, Step)] = &[
-    ("node", node::build_and_test),
-    ("python", python::build_and_test),
+/// Why there is no package, or it was not tried.
+#[derive(Debug)]
+enum Trouble {
+    /// A tool that it needs is not there.
+    Skipped(String),
+    Failed(String),
+}
+
+impl From<String> for Trouble {
+    fn from(why: String) -> Self {
+        Self::Failed(why)
+    }
+}
+
+#[derive(Debug)]
+struct Package {
+    name: &'static str,
+    /// Builds it, and gives the file that is to be installed.
+    pack: fn(&mut Build<'_>) -> Outcome<PathBuf>,
+    /// Checks it, builds it, tries what is to be installed, and says what ran.
+    test: fn(&mut Build<'_>) -> Outcome<String>,
+}
+
+const PACKAGES: &[Package] = &[
+    Package {
+        name: "node",
+        pack: node::pack,
+        test: node::build_and_test,
+    },
+    Package {
+        name: "python",
+        pack: python::pack,
+        test: python::build_and_test,
+    },
 ];
 
-/// Builds and tries those that are named, or all of them.
-pub(crate) fn run(root: &Path, names: &[&str]) -> ExitCode {
-    let is_known = |name: &&str| PACKAGES.iter().any(|(known, _)| known == name);
+impl Build<'_> {
+    fn find_server(&mut self, target: &Path) {
+        match install::server(target) {
+            Ok(server) => self.server = Some(server.path().to_owned()),
+            Err(why) => self.skips.add(format!("no server for the packages: {why}")),
+        }
+    }
+}
+
+/// Builds and tries those that are named, or all of them; after `--pack`, it only builds them.
+pub(crate) fn run(root: &Path, words: &[&str]) -> ExitCode {
+    let (is_only_packed, names) = match words {
+        ["--pack", names @ ..] => (true, names),
+        names => (false, names),
+    };
+    let is_known = |name: &&str| PACKAGES.iter().any(|package| package.name == *name);
     if !names.iter().all(is_known) {
-        let known: Vec<&str> = PACKAGES.iter().map(|(name, _)| *name).collect();
-        println!("usage: cargo xtask packages [{}]", known.join("] ["));
+        let known: Vec<&str> = PACKAGES.iter().map(|package| package.name).collect();
+        println!(
+            "usage: cargo xtask packages [--pack] [{}]",
+            known.join("] [")
+        );
         return ExitCode::from(2);
     }
-    match build_and_test(root, names) {
+    match build_all(root, names, is_only_packed) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             println!("FAILED: {reason}");
@@ -47,31 +92,43 @@ pub(crate) fn run(root: &Path, names: &[&str]) -> ExitCode {
     }
 }
 
-fn build_and_test(root: &Path, names: &[&str]) -> Result<(), String> {
+fn build_all(root: &Path, names: &[&str], is_only_packed: bool) -> Result<(), String> {
     let target = target_folder(root);
     let folder = target.join("packages");
     let folder = std::path::absolute(folder).map_err(|error| error.to_string())?;
-    let mut skips = Skips::new(target.join("packages-skips.txt"));
-    let server = install::server(&target).map(|server| server.path().to_owned());
-    let server = server
-        .map_err(|why| skips.add(format!("no server for the packages: {why}")))
-        .ok();
     let mut build = Build {
         root,
         folder,
-        server,
-        skips,
+        server: None,
+        skips: Skips::new(target.join("packages-skips.txt")),
     };
+    if !is_only_packed {
+        build.find_server(&target);
+    }
     let (mut lines, mut failed) = (Vec::new(), 0);
-    for (name, step) in PACKAGES {
-        if !names.is_empty() && !names.contains(name) {
+    for package in PACKAGES {
+        let name = package.name;
+        if !names.is_empty() && !names.contains(&name) {
             continue;
         }
-        let line = step(&mut build).unwrap_or_else(|why| {
-            failed += 1;
-            Some(format!("FAILED: {why}"))
-        });
-        lines.push(format!("{name}: {}", line.as_deref().unwrap_or("skipped")));
+        let came_to = if is_only_packed {
+            let packed = (package.pack)(&mut build);
+            packed.map(|file| format!("packed {}", file.display()))
+        } else {
+            (package.test)(&mut build)
+        };
+        let line = match came_to {
+            Ok(what) => what,
+            Err(Trouble::Skipped(why)) => {
+                build.skips.add(format!("the package `{name}`: {why}"));
+                format!("SKIPPED: {why}")
+            }
+            Err(Trouble::Failed(why)) => {
+                failed += 1;
+                format!("FAILED: {why}")
+            }
+        };
+        lines.push(format!("{name}: {line}"));
     }
     println!("packages: {failed} failed");
     lines.iter().for_each(|line| println!("  {line}"));
@@ -82,6 +139,7 @@ fn build_and_test(root: &Path, names: &[&str]) -> Result<(), String> {
     }
 }
 
+/// Runs a command, and shows what it prints.
 fn run_in(folder: &Path, command: &mut Command) -> Result<(), String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let status = command.current_dir(folder).status();

@@ -5,6 +5,9 @@ import Redis from "ioredis";
 // A lock that had ended before it was released or extended.
 export class Gone extends Error {}
 
+// Something else went wrong: this is what is answered.
+export class Failed extends Error {}
+
 // One client for each node. It fails at once what it cannot send: a queue would outlast the lock.
 export async function connect(urls) {
   const clients = urls.map((url) => {
@@ -18,7 +21,8 @@ export async function connect(urls) {
 }
 
 // `library` has `open(urls)`, `lock(key, ttl, tries)`, `unlock()` and `extend(ttl)`. `lock` returns
-// `{ value, validity }`, or throws an error of which `isRefusal` says whether somebody else has the lock.
+// `{ value, validity }`, with `token` if there is a fencing token, or throws an error of which `isRefusal` says whether
+// somebody else has the lock. Leasehold itself has `wait`, `leave`, `adopt`, `finish` and `crowd` as well.
 export async function serve(library) {
   const [what, count, ...urls] = process.argv.slice(2);
   if (what === "cycles") await measure(library, Number(count), urls);
@@ -51,26 +55,43 @@ async function answer(library, request, words) {
       case "open":
         await library.open(words);
         return "ready";
-      case "lock": {
-        const [key, ttl, tries] = words;
-        const { value, validity } = await library.lock(key, Number(ttl), Number(tries));
-        return `locked ${value ?? "?"} ${Math.floor(validity) || "?"}`;
+      case "lock":
+      case "wait": {
+        const [key, ttl, how] = words;
+        return locked(await library[request](key, Number(ttl), Number(how)));
       }
+      case "adopt":
+        return locked(await library.adopt(words[0]));
       case "unlock":
         await library.unlock();
         return "unlocked";
       case "extend":
         await library.extend(Number(words[0]));
         return "extended";
+      case "leave":
+        return `left ${await library.leave(words[0])}`;
+      case "finish":
+        await library.finish(...words);
+        return "unlocked";
+      case "crowd": {
+        const [name, time, port] = words;
+        return `crowded ${await library.crowd(name, Number(time), Number(port))}`;
+      }
       default:
         return `failed there is no request ${request}`;
     }
   } catch (error) {
     const why = `${error.name}: ${error.message}`.replaceAll("\n", " ");
+    if (error instanceof Failed) return `failed ${error.message}`.replaceAll("\n", " ");
     if (error instanceof Gone) return `gone ${why}`;
-    if (request === "lock" && library.isRefusal(error)) return `refused ${why}`;
+    if (["lock", "wait"].includes(request) && library.isRefusal(error)) return `refused ${why}`;
     return `failed ${why}`;
   }
+}
+
+function locked({ value, validity, token }) {
+  const text = `locked ${value ?? "?"} ${Math.floor(validity) || "?"}`;
+  return token === undefined ? text : `${text} ${token}`;
 }
 
 // What `call` returns; what it throws is a `Gone` if `isGone` says so.

@@ -76,8 +76,8 @@ fn duration(text: &str) -> Result<Duration, String> {
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask interop [OPTION ...]
 
-Installs other people's lock libraries below target/interop, builds the version of leasehold before this one there, and
-locks the same resources with them and with leasehold.
+Installs other people's lock libraries below target/interop, builds the version of leasehold before this one there and
+leasehold's packages for Python and Node below target/packages, and locks the same resources with them and with leasehold.
 
   --quick        mixes of 5 s instead of 60 s
   --for TIME     how long a mix lasts: 30s, 2m; there are two for each peer, and of quorums short ones on one and five nodes

@@ -99,7 +99,7 @@ impl Campaign<'_> {
             figures: None,
             said: Vec::new(),
         };
-        let is_meant = |check: &&Check| check.is_for(installed.peer) && is_chosen(check);
+        let is_meant = |check: &&Check| check.is_for_both(installed.peer, kind) && is_chosen(check);
         for place in [
             None,
             Some(Scenario::OneDown),
@@ -174,7 +174,7 @@ impl Campaign<'_> {
 
 /// One peer, as soon as it is known.
 fn line(record: &Record) -> String {
-    let mut text = format!("{:<18} {:<7}", record.peer.name, record.kind.name());
+    let mut text = format!("{:<23} {:<7}", record.peer.name, record.kind.name());
     for scenario in Scenario::ALL {
         let word = record.worst(scenario).map_or("–", |verdict| verdict.word());
         text += &format!(" {} {word} ", scenario.name());

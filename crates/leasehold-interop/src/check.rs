@@ -3,16 +3,16 @@
 mod exclude;
 mod extend;
 mod late;
+mod own;
 mod readers;
 mod several;
 mod take_over;
-mod versions;
 mod wake;
 
 use crate::{
     Fallible,
     ours::Kind,
-    peer::{Means, Nodes, Peer},
+    peer::{Nodes, Peer},
     scene::Scene,
 };
 
@@ -38,7 +38,7 @@ pub(crate) enum Scenario {
     Extend,
     Several,
     Readers,
-    Versions,
+    Own,
     Mix,
 }
 
@@ -54,7 +54,7 @@ impl Scenario {
         Self::Extend,
         Self::Several,
         Self::Readers,
-        Self::Versions,
+        Self::Own,
         Self::Mix,
     ];
 
@@ -70,7 +70,7 @@ impl Scenario {
             Self::Extend => "extend",
             Self::Several => "several",
             Self::Readers => "readers",
-            Self::Versions => "versions",
+            Self::Own => "own",
             Self::Mix => "mix",
         }
     }
@@ -102,10 +102,12 @@ impl Scenario {
                 "`exclude` and the taking of what is free, with one of three nodes dead"
             }
             Self::OneNode => {
-                "`exclude` and a short `mix` of those who lock by quorum, on one node, and `several` there"
+                "`exclude` and a short `mix` of those who lock by quorum, on one node, and `several` there; of leasehold's \
+                 packages, tokens and many locks at once"
             }
             Self::FiveNodes => {
-                "`exclude` and a short `mix` of those who lock by quorum, on five nodes"
+                "`exclude` and a short `mix` of those who lock by quorum, on five nodes; of leasehold's packages, tokens and many \
+                 locks at once"
             }
             Self::Extend => {
                 "an extended lease goes on keeping the other side out, and an extension that comes too late changes nothing"
@@ -117,9 +119,9 @@ impl Scenario {
             Self::Readers => {
                 "while any of ours reads they are refused, and their try takes nothing away; what they hold ours do not read"
             }
-            Self::Versions => {
-                "of leasehold's own versions: each is woken by the other's release, goes on with what the other left, and has \
-                 larger tokens than the other had before; many locks at once, by calls of several"
+            Self::Own => {
+                "of leasehold itself, of another version or in another language: each is woken by the other's release, goes on \
+                 with what the other left, and has larger tokens than the other had before; many locks at once, by calls of several"
             }
             Self::Mix => {
                 "two of theirs and two of ours increment a counter by reading and writing it; no increment is lost, and \
@@ -140,14 +142,16 @@ impl Check {
         if self.is_about_several() && !peer.several {
             return false;
         }
+        if self.is_among_our_own() {
+            let is_enough = |kind| kind == Kind::Fenced || !self.name.contains("fenced-");
+            if !peer.own_kind().is_some_and(is_enough) {
+                return false;
+            }
+        }
         match self.scenario {
             Scenario::OneDown | Scenario::OneNode | Scenario::FiveNodes => {
                 peer.nodes == Nodes::Quorum
             }
-            Scenario::Versions => match peer.means {
-                Means::Earlier(kind) => kind == Kind::Fenced || !self.name.starts_with("fenced-"),
-                _ => false,
-            },
             Scenario::Extend => peer.extends || !self.name.starts_with("their-"),
             _ => true,
         }
@@ -155,8 +159,17 @@ impl Check {
 }
 
 impl Check {
+    /// Whether it makes sense for a peer beside this kind of our locks. What only leasehold can do needs two of one kind.
+    pub(crate) fn is_for_both(&self, peer: &Peer, kind: Kind) -> bool {
+        self.is_for(peer) && (!self.is_among_our_own() || peer.own_kind() == Some(kind))
+    }
+
     fn is_about_several(&self) -> bool {
         self.scenario == Scenario::Several || self.name.starts_with("several-")
+    }
+
+    fn is_among_our_own(&self) -> bool {
+        self.scenario == Scenario::Own || self.name.starts_with("own-")
     }
 }
 
@@ -238,6 +251,16 @@ pub(crate) const CHECKS: &[Check] = &[
         run: several::no_increment_is_lost,
     },
     Check {
+        scenario: Scenario::OneNode,
+        name: "own-fenced-tokens-grow-across-both",
+        run: own::tokens_grow_across_both,
+    },
+    Check {
+        scenario: Scenario::OneNode,
+        name: "own-many-locks-at-once",
+        run: own::many_locks_at_once_in_short,
+    },
+    Check {
         scenario: Scenario::FiveNodes,
         name: "theirs-keeps-us-out",
         run: exclude::theirs_keeps_us_out,
@@ -251,6 +274,16 @@ pub(crate) const CHECKS: &[Check] = &[
         scenario: Scenario::FiveNodes,
         name: "no-increment-is-lost",
         run: |scene| scene.short_mix(),
+    },
+    Check {
+        scenario: Scenario::FiveNodes,
+        name: "own-fenced-tokens-grow-across-both",
+        run: own::tokens_grow_across_both,
+    },
+    Check {
+        scenario: Scenario::FiveNodes,
+        name: "own-many-locks-at-once",
+        run: own::many_locks_at_once_in_short,
     },
     Check {
         scenario: Scenario::Extend,
@@ -298,29 +331,29 @@ pub(crate) const CHECKS: &[Check] = &[
         run: readers::theirs_keeps_our_readers_out,
     },
     Check {
-        scenario: Scenario::Versions,
+        scenario: Scenario::Own,
         name: "our-release-wakes-them",
-        run: versions::our_release_wakes_them,
+        run: own::our_release_wakes_them,
     },
     Check {
-        scenario: Scenario::Versions,
+        scenario: Scenario::Own,
         name: "each-releases-what-the-other-handed-over",
-        run: versions::each_releases_what_the_other_handed_over,
+        run: own::each_releases_what_the_other_handed_over,
     },
     Check {
-        scenario: Scenario::Versions,
+        scenario: Scenario::Own,
         name: "fenced-each-releases-what-the-other-left-to-all",
-        run: versions::each_releases_what_the_other_left_to_all,
+        run: own::each_releases_what_the_other_left_to_all,
     },
     Check {
-        scenario: Scenario::Versions,
+        scenario: Scenario::Own,
         name: "fenced-tokens-grow-across-both",
-        run: versions::tokens_grow_across_both,
+        run: own::tokens_grow_across_both,
     },
     Check {
-        scenario: Scenario::Versions,
+        scenario: Scenario::Own,
         name: "many-locks-at-once",
-        run: versions::many_locks_at_once,
+        run: own::many_locks_at_once,
     },
     Check {
         scenario: Scenario::Mix,
@@ -351,8 +384,8 @@ mod tests {
             let peer = peers.find(|peer| peer.name == name).unwrap();
             CHECKS.iter().filter(|check| check.is_for(peer)).count()
         };
-        let of_versions = |check: &&Check| check.scenario == Scenario::Versions;
-        let others = CHECKS.len() - CHECKS.iter().filter(of_versions).count();
+        let of_our_own = |check: &&Check| check.is_among_our_own();
+        let others = CHECKS.len() - CHECKS.iter().filter(of_our_own).count();
         assert_eq!(count("node-redlock4"), others);
         assert_eq!(count("node-redlock5"), others);
         let of_several = 6;
@@ -362,7 +395,25 @@ mod tests {
         assert_eq!(count("redis-py"), others - of_quorums);
         assert_eq!(count("redlock-py"), others - of_several - 2);
         assert_eq!(count("php-lock"), others - of_quorums - 2);
+        // Of our own too, on one node and on five.
+        let of_quorums = of_quorums + 4;
         assert_eq!(count("earlier-fenced"), CHECKS.len() - of_quorums);
         assert_eq!(count("earlier-plain-one"), CHECKS.len() - of_quorums - 2);
+        assert_eq!(count("leasehold-node-fenced"), CHECKS.len());
+        // Without tokens, of which there are three checks, and without leaving to all.
+        assert_eq!(count("leasehold-python-plain"), CHECKS.len() - 4);
+    }
+
+    #[test]
+    fn what_only_leasehold_can_do_is_done_by_two_of_one_kind() {
+        let peer = |name: &str| PEERS.iter().find(|peer| peer.name == name).unwrap();
+        let fenced = peer("leasehold-node-fenced");
+        for check in CHECKS {
+            assert!(check.is_for_both(fenced, Kind::Fenced));
+            let is_general = !check.is_among_our_own();
+            assert_eq!(check.is_for_both(fenced, Kind::Plain), is_general);
+            let others = peer("node-redlock5");
+            assert_eq!(check.is_for_both(others, Kind::Plain), is_general);
+        }
     }
 }

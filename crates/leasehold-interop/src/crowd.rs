@@ -123,3 +123,30 @@ const REST_MS: u64 = 2;
 const THINKING: Duration = Duration::from_millis(1);
 /// For how long somebody waits for one of the locks.
 const A_WHILE: Duration = Duration::from_millis(300);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{fs, path::Path};
+
+    #[test]
+    fn crowds_of_all_languages_are_alike() {
+        let (thinking, while_ms) = (THINKING.as_millis(), A_WHILE.as_millis());
+        for shim in ["leasehold-node.shim.mjs", "leasehold-python.shim.py"] {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("shims");
+            let text = fs::read_to_string(folder.join(shim)).unwrap();
+            let lines = text.lines().map(|line| line.trim_start_matches("const "));
+            let lines: Vec<&str> = lines.map(|line| line.trim_end_matches(';')).collect();
+            for line in [
+                format!("LOCKS = {LOCKS}"),
+                format!("MEMBERS = {MEMBERS}"),
+                format!("REST_MS = {REST_MS}"),
+                format!("THINKING_MS = {thinking}"),
+                format!("A_WHILE_MS = {while_ms}"),
+                format!("TWO_HELD = \"{TWO_HELD}\""),
+            ] {
+                assert!(lines.contains(&line.as_str()), "{shim}: {line}");
+            }
+        }
+    }
+}

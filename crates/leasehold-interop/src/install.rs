@@ -2,12 +2,14 @@
 
 use crate::{
     earlier::Earlier,
+    package::{Built, Language},
     peer::{Means, Peer},
     shim::Shim,
 };
 use std::{
     env, fs,
     fs::File,
+    hash::{DefaultHasher, Hash, Hasher},
     io,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -30,26 +32,30 @@ impl Installed {
     /// # Errors
     /// Why it cannot be had here: there is no such program, or it failed.
     pub(crate) fn get(peer: &'static Peer, target: &Path) -> Result<Self, String> {
-        let name = match peer.means {
-            // Those that share a shim share what it needs.
-            Means::Maven { shim, .. } => shim,
-            _ => peer.name,
-        };
         let mut installed = Self {
             peer,
-            folder: target.join("interop").join(name),
+            // Those that share a shim share what it needs.
+            folder: target.join("interop").join(peer.shim()),
             program: None,
         };
         if let Means::Earlier(_) = peer.means {
             let earlier = Earlier::get(target)?;
             installed.program = Some(earlier.build().map(|()| earlier.program()));
         }
-        let packages = match &peer.means {
-            Means::Npm(packages) | Means::Pip(packages) | Means::Go(packages) => packages,
-            Means::Maven { artifacts, .. } => artifacts,
-            Means::Rust | Means::Played | Means::Earlier(_) => &[][..],
-        };
-        let (stamp, wanted) = (installed.folder.join("installed"), packages.join(" "));
+        let named = peer.packages().iter();
+        let mut packages: Vec<String> = named.map(|&package| package.to_owned()).collect();
+        if let Means::Package(language, _) = peer.means {
+            match language.build(target)? {
+                Built::File(file) => packages.push(file.display().to_string()),
+                Built::Broken(why) => {
+                    installed.program = Some(Err(why));
+                    return Ok(installed);
+                }
+            }
+        }
+        let stamp = installed.folder.join("installed");
+        let wanted =
+            stamp_of(&packages).map_err(|error| installed.wrong("has no package", &error))?;
         let is_there = fs::read_to_string(&stamp).is_ok_and(|text| text == wanted);
         if !is_there {
             // What an earlier, other or broken installation left would be kept.
@@ -59,7 +65,7 @@ impl Installed {
                 }
                 _ => {}
             }
-            installed.install(packages)?;
+            installed.install(&packages)?;
         }
         installed.look_for_runtime()?;
         installed
@@ -87,7 +93,7 @@ impl Installed {
     }
 
     fn shim(&self) -> crate::Fallible<Command> {
-        let name = self.peer.name;
+        let (name, shim) = (self.peer.name, self.peer.shim());
         if let Some(program) = &self.program {
             let program = program.as_ref().map_err(Clone::clone)?;
             let mut command = Command::new(program);
@@ -101,15 +107,15 @@ impl Installed {
             }
             return Ok(command);
         }
-        Ok(match self.peer.means {
-            Means::Npm(_) => {
+        let mut command = match self.peer.means {
+            Means::Npm(_) | Means::Package(Language::Node, _) => {
                 let mut command = Command::new("node");
-                command.arg(self.folder.join(format!("{name}.shim.mjs")));
+                command.arg(self.folder.join(format!("{shim}.shim.mjs")));
                 command
             }
-            Means::Pip(_) => {
+            Means::Pip(_) | Means::Package(Language::Python, _) => {
                 let mut command = Command::new(self.python());
-                command.arg(self.folder.join(format!("{name}.shim.py")));
+                command.arg(self.folder.join(format!("{shim}.shim.py")));
                 command
             }
             Means::Go(_) | Means::Maven { .. } => return Err("is not compiled".into()),
@@ -118,13 +124,17 @@ impl Installed {
                 command.args(["shim", name]);
                 command
             }
-        })
+        };
+        if let Means::Package(_, kind) = self.peer.means {
+            command.env("KIND", kind.name());
+        }
+        Ok(command)
     }
 
-    fn install(&self, packages: &[&str]) -> Result<(), String> {
+    fn install(&self, packages: &[String]) -> Result<(), String> {
         fs::create_dir_all(&self.folder).map_err(|error| self.wrong("cannot be made", &error))?;
         match self.peer.means {
-            Means::Npm(_) => {
+            Means::Npm(_) | Means::Package(Language::Node, _) => {
                 eprintln!("npm installs {} for {}", packages.join(" "), self.peer.name);
                 let mut npm = Command::new("npm");
                 npm.args(["install", "--no-audit", "--no-fund", "--prefix"])
@@ -132,7 +142,7 @@ impl Installed {
                     .args(packages);
                 self.run(npm)
             }
-            Means::Pip(_) => {
+            Means::Pip(_) | Means::Package(Language::Python, _) => {
                 eprintln!("pip installs {} for {}", packages.join(" "), self.peer.name);
                 let mut venv = Command::new("python3");
                 venv.args(["-m", "venv"]).arg(self.venv());
@@ -146,9 +156,11 @@ impl Installed {
                 eprintln!("go gets {} for {}", packages.join(" "), self.peer.name);
                 self.copy_shim()
                     .map_err(|error| self.wrong("cannot be written to", &error))?;
+                let mut got = vec!["get"];
+                got.extend(packages.iter().map(String::as_str));
                 for words in [
                     &["mod", "init", "shim"][..],
-                    &[&["get"], packages].concat(),
+                    &got,
                     // What the shim imports is got as well, so that to compile it needs no network.
                     &["list", "-mod=mod", "-deps", "."],
                 ] {
@@ -174,8 +186,8 @@ impl Installed {
     /// Whether what was installed can be started, which an earlier run does not tell.
     fn look_for_runtime(&self) -> Result<(), String> {
         let mut command = match self.peer.means {
-            Means::Npm(_) => Command::new("node"),
-            Means::Pip(_) => Command::new(self.python()),
+            Means::Npm(_) | Means::Package(Language::Node, _) => Command::new("node"),
+            Means::Pip(_) | Means::Package(Language::Python, _) => Command::new(self.python()),
             Means::Go(_) => {
                 let mut go = self.go();
                 go.arg("version");
@@ -249,12 +261,16 @@ impl Installed {
     /// A shim stands beside its packages, since that is where a module looks for them.
     fn copy_shim(&self) -> io::Result<()> {
         let shims = Path::new(env!("CARGO_MANIFEST_DIR")).join("shims");
-        let name = self.peer.name;
+        let shim = self.peer.shim();
         let files = match self.peer.means {
-            Means::Npm(_) => ["line.mjs".to_owned(), format!("{name}.shim.mjs")],
-            Means::Pip(_) => ["line.py".to_owned(), format!("{name}.shim.py")],
-            Means::Go(_) => ["line.go".to_owned(), format!("{name}.shim.go")],
-            Means::Maven { shim, .. } => ["Line.java".to_owned(), format!("{shim}.shim.java")],
+            Means::Npm(_) | Means::Package(Language::Node, _) => {
+                ["line.mjs".to_owned(), format!("{shim}.shim.mjs")]
+            }
+            Means::Pip(_) | Means::Package(Language::Python, _) => {
+                ["line.py".to_owned(), format!("{shim}.shim.py")]
+            }
+            Means::Go(_) => ["line.go".to_owned(), format!("{shim}.shim.go")],
+            Means::Maven { .. } => ["Line.java".to_owned(), format!("{shim}.shim.java")],
             Means::Rust | Means::Played | Means::Earlier(_) => return Ok(()),
         };
         for file in files {
@@ -276,6 +292,17 @@ impl Installed {
     }
 }
 
+/// What tells whether these are installed: their names with versions, and of a file what is in it.
+fn stamp_of(packages: &[String]) -> io::Result<String> {
+    let mut stamp = packages.join(" ");
+    for file in packages.iter().filter(|package| package.starts_with('/')) {
+        let mut hasher = DefaultHasher::new();
+        fs::read(file)?.hash(&mut hasher);
+        stamp += &format!(" {:016x}", hasher.finish());
+    }
+    Ok(stamp)
+}
+
 /// A machine that is soon started, with what is in that folder.
 fn java(lib: &Path) -> Command {
     let mut java = Command::new("java");
@@ -286,8 +313,8 @@ fn java(lib: &Path) -> Command {
 }
 
 /// What mvn needs to know of the artifacts, whose dependencies it looks for itself.
-fn project(artifacts: &[&str]) -> String {
-    let dependency = |artifact: &&str| {
+fn project(artifacts: &[String]) -> String {
+    let dependency = |artifact: &String| {
         let mut parts = artifact.split(':');
         let mut element = |name: &str| {
             let text = parts.next().unwrap_or_default();
@@ -347,8 +374,23 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_was_built_anew_is_installed_anew() {
+        let name = format!("leasehold-interop-{}.whl", std::process::id());
+        let file = env::temp_dir().join(name);
+        let stamp = |text: &str| {
+            fs::write(&file, text).unwrap();
+            stamp_of(&["redis==8.1.0".to_owned(), file.display().to_string()]).unwrap()
+        };
+        let first = stamp("one");
+        assert_ne!(stamp("two"), first);
+        assert_eq!(stamp("one"), first);
+        fs::remove_file(&file).unwrap();
+        assert!(stamp_of(&[file.display().to_string()]).is_err());
+    }
+
+    #[test]
     fn artifacts_are_told_in_their_parts() {
-        let project = project(&["org.a:b-c:1.2"]);
+        let project = project(&["org.a:b-c:1.2".to_owned()]);
         let parts = "<groupId>org.a</groupId><artifactId>b-c</artifactId><version>1.2</version>";
         assert!(
             project.contains(&format!("<dependency>{parts}</dependency>")),

@@ -4,7 +4,7 @@
 //! From the ground up: `moment` is a tool; a `shim` is a process that speaks for a library by the lines of the
 //! `protocol`, and `install` gets the libraries of the table of each `peer`. `serve` is the other end of the protocol,
 //! for a `rust_library`, for a `recipe` that is `played`, and for leasehold as it was `earlier`, a `leasehold_library` that
-//! is built from history. `ours` is our side, and the `ground` is the servers. A
+//! is built from history. Leasehold in other languages is a `package` that is installed like other people's. `ours` is our side, and the `ground` is the servers. A
 //! `scene` has both sides on one resource, where a `check`, a `mix` or a `crowd` says what must hold. A `campaign` tries everything,
 //! the `control`s as well, and keeps a `record` of each peer, by what is known of its `differences`; the `report` tells it,
 //! and a `page` of the documentation keeps it, with what became of the `fifteen` libraries of Redlock's page. Beside all
@@ -34,6 +34,7 @@ mod leasehold_library;
 mod mix;
 mod moment;
 mod ours;
+mod package;
 mod peer;
 mod played;
 mod protocol;
@@ -109,9 +110,12 @@ fn serve(name: &str) -> Fallible<()> {
 
 /// Lets a library of another language lock and unlock, and print what each cycle took, in microseconds.
 fn measure(name: &str, count: &str, urls: &[&str]) -> Fallible<()> {
-    use peer::Means::{Go, Maven, Npm, Pip};
+    use peer::Means::{Go, Maven, Npm, Package, Pip};
     let peer = args::named(name)?;
-    if !matches!(peer.means, Npm(_) | Pip(_) | Go(_) | Maven { .. }) {
+    if !matches!(
+        peer.means,
+        Npm(_) | Pip(_) | Go(_) | Maven { .. } | Package(..)
+    ) {
         return Err(format!("{name} has no shim that measures itself").into());
     }
     let urls: Vec<String> = urls.iter().map(|&url| url.to_owned()).collect();

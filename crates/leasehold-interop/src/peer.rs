@@ -4,7 +4,7 @@ mod table;
 
 pub(crate) use table::{CONTROLS, PEERS};
 
-use crate::{ours::Kind, protocol::Answer};
+use crate::{ours::Kind, package::Language, protocol::Answer};
 
 /// A library, or the commands of one.
 #[derive(Debug)]
@@ -44,6 +44,8 @@ pub(crate) enum Means {
     Played,
     /// Leasehold of the version before, with locks of this kind.
     Earlier(Kind),
+    /// Leasehold's own package for this language, with locks of this kind.
+    Package(Language, Kind),
 }
 
 impl Means {
@@ -88,7 +90,36 @@ impl Peer {
         }
     }
 
-    /// Whether it is tried with this kind of our locks. Versions of leasehold are tried with locks of one kind.
+    /// What is installed for it by name. A package of ours comes on top of that.
+    pub(crate) const fn packages(&self) -> &'static [&'static str] {
+        match self.means {
+            Means::Npm(packages) | Means::Pip(packages) | Means::Go(packages) => packages,
+            Means::Maven { artifacts, .. } => artifacts,
+            // Clients, by which a crowd counts.
+            Means::Package(Language::Node, _) => &[table::IOREDIS],
+            Means::Package(Language::Python, _) => &[table::REDIS_PY],
+            Means::Rust | Means::Played | Means::Earlier(_) => &[],
+        }
+    }
+
+    /// How its shim is called, which several peers may share.
+    pub(crate) const fn shim(&self) -> &'static str {
+        match self.means {
+            Means::Maven { shim, .. } => shim,
+            Means::Package(language, _) => language.shim(),
+            _ => self.name,
+        }
+    }
+
+    /// Of leasehold itself, the kind of its locks.
+    pub(crate) const fn own_kind(&self) -> Option<Kind> {
+        match self.means {
+            Means::Earlier(kind) | Means::Package(_, kind) => Some(kind),
+            _ => None,
+        }
+    }
+
+    /// Whether it is tried with this kind of our locks. The version before is tried with locks of one kind.
     pub(crate) fn is_tried_with(&self, kind: Kind) -> bool {
         match self.means {
             Means::Earlier(own) => own == kind,
@@ -109,15 +140,19 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("shims");
         for peer in PEERS.iter().chain(CONTROLS) {
             assert!(names.insert(peer.name), "{} is there twice", peer.name);
-            let is_there = match &peer.means {
-                Means::Npm(_) => folder.join(format!("{}.shim.mjs", peer.name)).is_file(),
-                Means::Pip(_) => folder.join(format!("{}.shim.py", peer.name)).is_file(),
-                Means::Go(_) => folder.join(format!("{}.shim.go", peer.name)).is_file(),
-                Means::Maven { shim, .. } => folder.join(format!("{shim}.shim.java")).is_file(),
-                Means::Rust | Means::Earlier(_) => true,
-                Means::Played => recipe::named(peer.name).is_some(),
+            let written_in = match &peer.means {
+                Means::Npm(_) | Means::Package(Language::Node, _) => "mjs",
+                Means::Pip(_) | Means::Package(Language::Python, _) => "py",
+                Means::Go(_) => "go",
+                Means::Maven { .. } => "java",
+                Means::Rust | Means::Earlier(_) => continue,
+                Means::Played => {
+                    assert!(recipe::named(peer.name).is_some(), "{}", peer.name);
+                    continue;
+                }
             };
-            assert!(is_there, "{}", peer.name);
+            let shim = folder.join(format!("{}.shim.{written_in}", peer.shim()));
+            assert!(shim.is_file(), "{}", peer.name);
         }
     }
 
@@ -145,17 +180,33 @@ mod tests {
     }
 
     #[test]
+    fn each_package_of_ours_is_a_peer_with_both_kinds_of_locks() {
+        for language in [Language::Node, Language::Python] {
+            for kind in Kind::ALL {
+                let means = Means::Package(language, kind);
+                let found = PEERS.iter().filter(|peer| peer.means == means);
+                let found: Vec<&Peer> = found.collect();
+                assert_eq!(found.len(), 1, "{means:?}");
+                // Beside both kinds of the Rust library's.
+                assert!(Kind::ALL.iter().all(|&kind| found[0].is_tried_with(kind)));
+                assert_eq!(found[0].own_kind(), Some(kind));
+            }
+        }
+    }
+
+    #[test]
     fn packages_are_pinned() {
         for peer in PEERS {
-            let (packages, mark) = match peer.means {
-                Means::Npm(packages) => (packages, "@"),
-                Means::Pip(packages) => (packages, "=="),
-                Means::Go(modules) => (modules, "@v"),
+            let packages = peer.packages();
+            let mark = match peer.means {
+                Means::Npm(_) | Means::Package(Language::Node, _) => "@",
+                Means::Pip(_) | Means::Package(Language::Python, _) => "==",
+                Means::Go(_) => "@v",
                 // Group, name and version.
                 Means::Maven { artifacts, .. } => {
                     let is_whole = |artifact: &&str| artifact.split(':').count() == 3;
                     assert!(artifacts.iter().all(is_whole), "{}", peer.name);
-                    (artifacts, ":")
+                    ":"
                 }
                 Means::Rust | Means::Played | Means::Earlier(_) => continue,
             };

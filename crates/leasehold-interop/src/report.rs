@@ -114,14 +114,16 @@ impl Report {
             |is_so: fn(&Means) -> bool| tried.values().filter(|means| is_so(means)).count();
         let played = count_of(|means| *means == Means::Played);
         let earlier = count_of(|means| matches!(means, Means::Earlier(_)));
-        let libraries = tried.len() - played - earlier;
+        let own = count_of(|means| matches!(means, Means::Package(..)));
+        let libraries = tried.len() - played - earlier - own;
         let seen = self
             .proofs
             .iter()
             .filter(|proof| proof.flaw.is_none())
             .count();
         format!(
-            "{libraries} libraries, and the commands of {played} more; the version before in {earlier} ways; {} checks: {} ok, {} differ as is known, {} failed; \
+            "{libraries} libraries, and the commands of {played} more; the version before in {earlier} ways; \
+             our own packages for other languages in {own}; {} checks: {} ok, {} differ as is known, {} failed; \
              {} peers skipped; {seen} of {} controls were found out",
             self.verdicts().count(),
             count(|verdict| *verdict == Verdict::Ok),
@@ -269,7 +271,7 @@ pub(crate) fn list() -> String {
     for peer in PEERS {
         let _ = writeln!(
             text,
-            "  {:<18} {}: {}; locks the key {}",
+            "  {:<23} {}: {}; locks the key {}",
             peer.name,
             peer.means.how(),
             peer.about,
@@ -278,11 +280,11 @@ pub(crate) fn list() -> String {
     }
     text += "controls:\n";
     for control in CONTROLS {
-        let _ = writeln!(text, "  {:<18} {}", control.name, control.about);
+        let _ = writeln!(text, "  {:<23} {}", control.name, control.about);
     }
     text += "scenarios:\n";
     for scenario in Scenario::ALL {
-        let _ = writeln!(text, "  {:<18} {}", scenario.name(), scenario.about());
+        let _ = writeln!(text, "  {:<23} {}", scenario.name(), scenario.about());
     }
     let kinds = Kind::ALL.map(Kind::name).join(" and ");
     let _ = writeln!(text, "each peer is tried with {kinds} locks of ours");

@@ -208,8 +208,12 @@ impl Scene<'_> {
 
     /// Where the long one is done elsewhere.
     pub(crate) fn short_mix(&mut self) -> Fallible<()> {
-        let time = (self.mix_for / 6).max(LEAST_MIX).min(self.mix_for);
-        self.mix_of(time)?.verdict()
+        self.mix_of(self.short())?.verdict()
+    }
+
+    /// How long what is done in short lasts.
+    pub(crate) fn short(&self) -> Duration {
+        (self.mix_for / 6).max(LEAST_MIX).min(self.mix_for)
     }
 
     fn mix_of(&self, time: Duration) -> Fallible<Figures> {

@@ -1,31 +1,47 @@
 //! The npm package: built for this machine, packed, installed into an empty project, and tried there by its own tests.
 
-use super::{Build, output_of, run_in};
+use super::{Build, Outcome, Trouble, output_of, run_in};
 use std::{
     env, fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
-/// Builds it, and leaves the package in the folder of all packages.
-pub(super) fn build_and_test(build: &mut Build<'_>) -> Result<Option<String>, String> {
-    for (program, least) in [("node", 20), ("npm", 1)] {
-        if let Err(why) = has(program, least) {
-            build.skips.add(format!("the package for Node: {why}"));
-            return Ok(None);
-        }
+/// Checks it, builds it, leaves the package in the folder of all packages, and tries it.
+pub(super) fn build_and_test(build: &mut Build<'_>) -> Outcome<String> {
+    has_tools()?;
+    let (root, folder) = (build.root, folder(build));
+    for words in CHECKS {
+        run_in(&root.join("node"), &mut cargo(&folder, words))?;
     }
-    let (root, packages) = (build.root, build.folder.clone());
-    let folder = packages.join("node");
-    let stage = stage(root, &folder)?;
-    let mut pack = Command::new("npm");
-    pack.args(["pack", "--silent", "--pack-destination"])
-        .arg(&packages);
-    let archive = packages.join(output_of(&stage, &mut pack)?.trim());
+    let archive = pack(build)?;
     println!("node: packed {}", archive.display());
     let project = project(root, &folder, &archive)?;
     check_types(&project)?;
-    test(build, &project).map(Some)
+    Ok(test(build, &project)?)
+}
+
+/// Builds it for this machine, and packs it.
+pub(super) fn pack(build: &mut Build<'_>) -> Outcome<PathBuf> {
+    has_tools()?;
+    let stage = stage(build.root, &folder(build))?;
+    let mut pack = Command::new("npm");
+    pack.args(["pack", "--silent", "--pack-destination"])
+        .arg(&build.folder);
+    let name = output_of(&stage, &mut pack)?;
+    Ok(build.folder.join(name.trim()))
+}
+
+/// Where it is built.
+fn folder(build: &Build<'_>) -> PathBuf {
+    build.folder.join("node")
+}
+
+/// Whether all is here that it needs.
+fn has_tools() -> Outcome<()> {
+    has("node", 20)
+        .and_then(|()| has("npm", 1))
+        .map_err(Trouble::Skipped)
 }
 
 /// Whether there is this program, of this major version at least.
@@ -43,9 +59,7 @@ fn has(program: &str, least: u32) -> Result<(), String> {
 /// What is to be packed: the files of the package, its native half for this machine, and the licences.
 fn stage(root: &Path, folder: &Path) -> Result<PathBuf, String> {
     let source = root.join("node");
-    for words in BUILD {
-        run_in(&source, &mut cargo(folder, words))?;
-    }
+    run_in(&source, &mut cargo(folder, &BUILD))?;
     let stage = emptied(&folder.join("stage"))?;
     for name in ["package.json", "README.md", "api-table.md"] {
         copy(&source.join(name), &stage.join(name))?;
@@ -176,12 +190,14 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// How the native half is checked and built.
-const BUILD: [&[&str]; 3] = [
+/// How the native half is checked.
+const CHECKS: [&[&str]; 2] = [
     &["fmt", "--check"],
     &["clippy", "--quiet", "--locked", "--", "-D", "warnings"],
-    &["build", "--release", "--locked"],
 ];
+
+/// How it is built.
+const BUILD: [&str; 3] = ["build", "--release", "--locked"];
 
 /// What the checks need and the package does not.
 const DEVELOPMENT: [&str; 3] = ["typescript@5", "@types/node@20", "sql.js@1"];

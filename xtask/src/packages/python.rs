@@ -1,6 +1,6 @@
 //! The package for Python: a wheel, and its tests in an environment that has nothing else.
 
-use super::Build;
+use super::{Build, Outcome, Trouble};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -8,29 +8,12 @@ use std::{
 };
 
 /// Builds the wheel, installs it in an empty environment, and runs the tests there.
-pub(super) fn build_and_test(build: &mut Build<'_>) -> Result<Option<String>, String> {
-    let Some(python) = interpreter() else {
-        let why = "no python3 of version 3.10 or later with venv and pip is here";
-        build.skips.add(format!("the package for Python: {why}"));
-        return Ok(None);
-    };
-    let root = build.root;
-    let folder = build.folder.join("python");
-    let (tools, wheels) = (folder.join("tools"), folder.join("wheels"));
-    if let Err(reason) = environment(python, &tools, &["maturin>=1.7,<2", "mypy"]) {
-        let why = format!("the package for Python: maturin cannot be had: {reason}");
-        build.skips.add(why);
-        return Ok(None);
-    }
-    drop(fs::remove_dir_all(&wheels));
-    let mut maturin = Command::new(tools.join("bin/maturin"));
-    maturin.args(["build", "--release", "--locked", "--manifest-path"]);
-    maturin
-        .arg(root.join("python/Cargo.toml"))
-        .arg("--out")
-        .arg(&wheels);
-    done(maturin.env("CARGO_TARGET_DIR", folder.join("build")))?;
-
+pub(super) fn build_and_test(build: &mut Build<'_>) -> Outcome<String> {
+    let python = interpreter()?;
+    let wheel = pack(build)?;
+    let (root, folder) = (build.root, build.folder.join("python"));
+    let tools = folder.join("tools");
+    install(&tools, &["mypy"]).map_err(|why| missing("mypy", &why))?;
     let mut mypy = Command::new(tools.join("bin/python"));
     mypy.current_dir(root.join("python"));
     // pytest is in the other environment.
@@ -45,13 +28,38 @@ pub(super) fn build_and_test(build: &mut Build<'_>) -> Result<Option<String>, St
 
     let empty = folder.join("empty");
     drop(fs::remove_dir_all(&empty));
-    let wheel = wheel(&wheels)?;
-    environment(python, &empty, &[&wheel])?;
+    environment(python, &empty, &[&wheel.display().to_string()])?;
     let mut first = Command::new(empty.join("bin/python"));
     done(first.args(["-c", FIRST_LOCK]))?;
     install(&empty, TESTED_WITH)?;
-    test(build, &empty).map(Some)
+    Ok(test(build, &empty)?)
 }
+
+/// Builds the wheel.
+pub(super) fn pack(build: &mut Build<'_>) -> Outcome<PathBuf> {
+    let (root, folder) = (build.root, build.folder.join("python"));
+    let (tools, wheels) = (folder.join("tools"), folder.join("wheels"));
+    let made = environment(interpreter()?, &tools, &["maturin>=1.7,<2"]);
+    made.map_err(|why| missing("maturin", &why))?;
+    drop(fs::remove_dir_all(&wheels));
+    let mut maturin = Command::new(tools.join("bin/maturin"));
+    maturin.args(["build", "--release", "--locked", "--manifest-path"]);
+    maturin
+        .arg(root.join("python/Cargo.toml"))
+        .arg("--out")
+        .arg(&wheels);
+    // The same sources make the same wheel, to the byte: who has installed it sees that it is no other one.
+    maturin.env("SOURCE_DATE_EPOCH", FIRST_DAY_OF_ZIP);
+    done(maturin.env("CARGO_TARGET_DIR", folder.join("build")))?;
+    Ok(wheel(&wheels)?)
+}
+
+fn missing(tool: &str, why: &str) -> Trouble {
+    Trouble::Skipped(format!("{tool} cannot be had: {why}"))
+}
+
+/// The beginning of 1980, in seconds.
+const FIRST_DAY_OF_ZIP: &str = "315532800";
 
 /// A lock, with nothing but the wheel.
 const FIRST_LOCK: &str = "
@@ -64,13 +72,16 @@ with leasehold.LockManager.memory(3) as manager, manager.lock('orders/42') as le
 const TESTED_WITH: &[&str] = &["pytest>=7", "redis", "fastapi", "httpx"];
 
 /// The first interpreter that is new enough, and can make environments.
-fn interpreter() -> Option<&'static str> {
+fn interpreter() -> Outcome<&'static str> {
     const ASKED: &str = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))";
-    ["python3", "python"].into_iter().find(|python| {
+    let is_fit = |python: &&str| {
         let mut asking = Command::new(python);
         let asking = asking.args(["-c", ASKED]).stderr(Stdio::null());
         asking.status().is_ok_and(|status| status.success())
-    })
+    };
+    let found = ["python3", "python"].into_iter().find(is_fit);
+    let why = "no python3 of version 3.10 or later with venv and pip is here";
+    found.ok_or_else(|| Trouble::Skipped(why.to_owned()))
 }
 
 fn environment(python: &str, folder: &Path, packages: &[&str]) -> Result<(), String> {
@@ -92,13 +103,12 @@ fn install(environment: &Path, packages: &[&str]) -> Result<(), String> {
     done(pip.args(packages))
 }
 
-fn wheel(folder: &Path) -> Result<String, String> {
+fn wheel(folder: &Path) -> Result<PathBuf, String> {
     let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut paths = entries.flatten().map(|entry| entry.path());
     let is_wheel = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "whl");
     let path = paths.find(is_wheel);
-    let path = path.ok_or_else(|| format!("{}: there is no wheel", folder.display()))?;
-    Ok(path.display().to_string())
+    path.ok_or_else(|| format!("{}: there is no wheel", folder.display()))
 }
 
 /// Runs the tests against what is installed, and not against the sources: their folder alone is on the path. Says how many

@@ -1,9 +1,9 @@
 //! Who is tried.
 
 use super::{Kept, Means, Nodes, Peer};
-use crate::ours::Kind;
+use crate::{ours::Kind, package::Language};
 
-/// Everybody else, and ourselves as we were.
+/// Everybody else, and ourselves: as we were, and in other languages.
 pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "earlier-plain",
@@ -31,6 +31,34 @@ pub(crate) const PEERS: &[Peer] = &[
         about: "the same, fenced, on one node",
         means: Means::Earlier(Kind::Fenced),
         nodes: Nodes::One,
+        ..REDLOCK
+    },
+    Peer {
+        name: "leasehold-python-plain",
+        about: "plain locks of leasehold's package for Python",
+        means: Means::Package(Language::Python, Kind::Plain),
+        several: true,
+        ..REDLOCK
+    },
+    Peer {
+        name: "leasehold-python-fenced",
+        about: "fenced locks of leasehold's package for Python",
+        means: Means::Package(Language::Python, Kind::Fenced),
+        several: true,
+        ..REDLOCK
+    },
+    Peer {
+        name: "leasehold-node-plain",
+        about: "plain locks of leasehold's package for Node",
+        means: Means::Package(Language::Node, Kind::Plain),
+        several: true,
+        ..REDLOCK
+    },
+    Peer {
+        name: "leasehold-node-fenced",
+        about: "fenced locks of leasehold's package for Node",
+        means: Means::Package(Language::Node, Kind::Fenced),
+        several: true,
         ..REDLOCK
     },
     Peer {
@@ -276,6 +304,6 @@ const PLAYED: Peer = Peer {
     ..REDLOCK
 };
 
-const IOREDIS: &str = "ioredis@5.11.1";
+pub(super) const IOREDIS: &str = "ioredis@5.11.1";
 const GO_REDIS: &str = "github.com/redis/go-redis/v9@v9.23.0";
-const REDIS_PY: &str = "redis==8.1.0";
+pub(super) const REDIS_PY: &str = "redis==8.1.0";

@@ -120,6 +120,22 @@ fn a_peer_that_is_skipped_is_in_the_table_and_counted() {
 }
 
 #[test]
+fn our_own_packages_are_counted_apart() {
+    let mut report = report(&[], "");
+    for name in ["leasehold-python-fenced", "leasehold-node-fenced"] {
+        report.records.push(record(name, Kind::Fenced, &[], ""));
+    }
+    let counts = report.counts();
+    assert!(counts.starts_with("2 libraries, "), "{counts}");
+    assert!(counts.contains("for other languages in 2;"), "{counts}");
+    let text = report.markdown();
+    let row = text
+        .lines()
+        .find(|line| line.starts_with("| leasehold-python-fenced "));
+    assert!(row.unwrap().contains("| run "), "{text}");
+}
+
+#[test]
 fn a_control_that_is_not_found_out_is_a_failure() {
     let mut report = report(&[], "");
     report.proofs.push(Proof {

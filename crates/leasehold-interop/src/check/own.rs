@@ -1,4 +1,4 @@
-//! Leasehold of two versions, which do together what other libraries cannot.
+//! Leasehold of two versions, or in two languages, which do together what other libraries cannot.
 
 use crate::{
     Fallible,
@@ -124,7 +124,16 @@ pub(super) fn tokens_grow_across_both(scene: &mut Scene<'_>) -> Fallible<()> {
 
 /// So that requests of ours leave together, in calls that the version before does not know.
 pub(super) fn many_locks_at_once(scene: &mut Scene<'_>) -> Fallible<()> {
-    let (name, time) = (&scene.resource, scene.mix_for);
+    crowds(scene, scene.mix_for)
+}
+
+/// Where the long one is done elsewhere.
+pub(super) fn many_locks_at_once_in_short(scene: &mut Scene<'_>) -> Fallible<()> {
+    crowds(scene, scene.short())
+}
+
+fn crowds(scene: &mut Scene<'_>, time: Duration) -> Fallible<()> {
+    let name = &scene.resource;
     let port = scene.ground.counter.port();
     let request = Request::Crowd {
         name: name.clone(),
@@ -136,15 +145,15 @@ pub(super) fn many_locks_at_once(scene: &mut Scene<'_>) -> Fallible<()> {
         name,
         port,
     };
-    scene.nodes.keep_commands(true)?;
+    let kept = scene.nodes.keep_commands()?;
     let they = &mut *scene.they;
     let (theirs, ours) = thread::scope(|scope| {
         let theirs = scope.spawn(|| they.ask(&request));
         let ours = crowd::contend(ours, time);
         (theirs.join(), ours)
     });
-    let most = scene.nodes.most_keys_of_a_call()?;
-    scene.nodes.keep_commands(false)?;
+    let most = kept.most_keys_of_a_call()?;
+    drop(kept);
     let theirs = match theirs.map_err(|_| "who asks them panicked")?? {
         Answer::Crowded(turns) => turns,
         Answer::Failed(what) if what.starts_with(TWO_HELD) => return Err(what.into()),
