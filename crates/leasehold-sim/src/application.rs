@@ -267,9 +267,8 @@ impl World {
             self.clients[client]
                 .valid_until
                 .insert(operation, valid_until);
-            self.checks
-                .loss
-                .acquired(Holder { client, operation }, valid_until);
+            let holder = Holder { client, operation };
+            self.checks.loss.acquired(self.now, holder, lease);
         }
         let this = &mut self.clients[client];
         if self.now < this.starved_until || !this.mail.is_empty() {

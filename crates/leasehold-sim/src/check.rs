@@ -49,7 +49,7 @@ pub(crate) enum Property {
     Validity,
     /// No key outlives its TTL, and none that could be taken back is left.
     Leftovers,
-    /// The holder is told of a loss in time, and of no other.
+    /// The holder is told of a loss in time, and of no other; until then extensions go on.
     Loss,
     /// Tokens are told once, and grow from holder to holder.
     Tokens,
@@ -136,6 +136,7 @@ impl Checks {
         self.tokens.sent(client, send);
         self.order.sent(client, at, send);
         self.detached.sent(client, now, send);
+        self.loss.tries.sent(client, send);
     }
 
     /// The process is gone, and with it all its guards.

@@ -204,6 +204,7 @@ impl World {
                 }
                 self.checks.validity.heard(client, now, server, tag, &vote);
                 self.checks.detached.heard(client, server, tag, &vote);
+                self.checks.loss.tries.heard(client, now, node, tag, &vote);
                 let at = self.now;
                 self.trace.tell(at, || {
                     format!("{node} → c{client}  {} {}", name(tag), answer(&vote))

@@ -52,6 +52,8 @@ pub(crate) enum Kind {
     ForeignLock,
     /// Another program deletes the key on a node by plain `DEL`.
     ForeignDelete,
+    /// An operator takes a lock away, on most of the nodes or on all.
+    TakeAway,
 }
 
 impl Kind {
@@ -106,6 +108,7 @@ impl World {
                 }
             }
             Kind::ForeignLock => self.foreign_lock(node),
+            Kind::TakeAway => self.take_away(client),
             _ => self.strike_node(kind, node),
         }
     }

@@ -28,6 +28,7 @@ mod clock;
 mod course;
 mod detached;
 mod fault;
+mod force;
 mod group;
 mod network;
 mod node;

@@ -68,6 +68,8 @@ pub(crate) struct Node {
     pub(crate) foreign_type: Option<Resource>,
     /// Whether it takes the first of several names, and grants all.
     pub(crate) divides: bool,
+    /// Whether it says yes to every extension, whatever it has.
+    pub(crate) extends_blindly: bool,
     /// What it does with those who read, or want permits.
     pub(crate) sharing: Sharing,
 }
@@ -125,6 +127,7 @@ impl Node {
             rejects_until: Moment::START,
             foreign_type: None,
             divides: false,
+            extends_blindly: false,
             sharing: Sharing::EachAlone,
         }
     }

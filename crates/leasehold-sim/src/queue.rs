@@ -60,7 +60,9 @@ pub(crate) enum Event {
     Log { node: usize },
     /// A node is back.
     NodeBack { node: usize },
-    /// Somebody looks at those who wait.
+    /// An operator deletes what stands under a name on a node.
+    Delete { node: usize, resource: usize },
+    /// Somebody looks at those who wait, and at those whose keys are gone.
     Look,
     /// The world enters its next phase.
     Phase,

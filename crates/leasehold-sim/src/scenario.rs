@@ -17,6 +17,7 @@ mod lua;
 mod permits;
 mod readers;
 mod several;
+mod taken;
 mod waiting;
 
 /// A kind of world.
@@ -48,6 +49,7 @@ impl Scenario {
             .chain(&several::ALL)
             .chain(&readers::ALL)
             .chain(&permits::ALL)
+            .chain(&taken::ALL)
             .chain(&guarded::ALL)
             .chain(&broken::ALL)
             .chain(&forgetful::ALL)

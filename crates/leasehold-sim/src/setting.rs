@@ -8,7 +8,7 @@ use crate::{
     time::{MICROSECOND, MILLISECOND, SECOND},
     waits::Waits,
 };
-use leasehold_core::RenewalPolicy;
+use leasehold_core::{AutoRenewal, RenewalPolicy};
 
 /// A world without faults, to which a scenario adds its own.
 #[derive(Clone, Debug)]
@@ -65,6 +65,8 @@ pub(crate) struct Setting {
     pub(crate) hides_identities: bool,
     /// Whether nodes take one of several names, and grant all.
     pub(crate) divides: bool,
+    /// Whether nodes say yes to every extension.
+    pub(crate) extends_blindly: bool,
     /// What nodes do with those who read, or want permits.
     pub(crate) sharing: Sharing,
     /// How many permits a name has.
@@ -283,6 +285,7 @@ impl Setting {
             twin: Twin::None,
             hides_identities: false,
             divides: false,
+            extends_blindly: false,
             sharing: Sharing::EachAlone,
             permits: 1,
         }
@@ -341,6 +344,44 @@ impl Setting {
     pub(crate) const fn relied_on_ns(&self, key_ttl_ns: u64) -> u64 {
         let ttl_ns = key_ttl_ns - self.delay_ns - self.step_margin_ns;
         ttl_ns - ttl_ns.div_ceil(100) - 2 * MILLISECOND - self.margin_ns
+    }
+
+    /// How long a node may take to answer, by the book: 5 % of the TTL, from 20 to 500 ms.
+    pub(crate) fn node_limit_ns(&self) -> u64 {
+        (self.ttl_ns / 20).clamp(20 * MILLISECOND, 500 * MILLISECOND)
+    }
+
+    /// How long a lease that extends itself rests at most when an extension has failed and the nodes have had their time, by the
+    /// book: for an eighth of the time that is left.
+    pub(crate) fn longest_rest_ns(&self) -> u64 {
+        self.relied_on_ns(self.longest_ttl_ns()) / 8 + MILLISECOND
+    }
+
+    /// How long it takes at most until nodes have been asked for an extension, and have answered in time, if leases extend
+    /// themselves without end.
+    ///
+    /// By the book: the next extension begins after a third of the TTL, or as often as was said, a tenth late at most. Another one
+    /// may be under way, to which some nodes said yes while they could: it is left to those that are silent for a third of the time
+    /// that is left, and then rests.
+    pub(crate) fn extends_within_ns(&self) -> Option<u64> {
+        let policy = &self.policy;
+        let is_limited = policy.most_extensions.is_some() || policy.most_hold.is_some();
+        if is_limited || policy.heartbeat.is_some() {
+            return None;
+        }
+        let valid_ns = self.relied_on_ns(self.longest_ttl_ns());
+        let pace_ns = match policy.renewal {
+            AutoRenewal::Off => return None,
+            AutoRenewal::Thirds => self.longest_ttl_ns() / 3,
+            AutoRenewal::Every(every) => {
+                let every_ns = u64::try_from(every.as_nanos()).expect("a few seconds");
+                every_ns.min(valid_ns / 2)
+            }
+        };
+        let next_ns = pace_ns + pace_ns / 10;
+        let under_way_ns = valid_ns / 3 + self.longest_rest_ns();
+        let by_true_time = |ns: u64| ns + ns * self.clocks.drift_ppm / 1_000_000;
+        Some(by_true_time(next_ns.max(under_way_ns)) + self.node_limit_ns())
     }
 
     /// The longest TTL that a key is set for.

@@ -212,7 +212,9 @@ impl World {
     }
 
     fn check_backing(&mut self, client: usize, operation: OperationId) {
-        if let Some(lease) = self.checks.validity.lease(client, operation) {
+        if let Some(lease) = self.checks.validity.lease(client, operation)
+            && !self.checks.loss.gone.is_given_up(&lease.owner)
+        {
             let clock = &self.clients[client].clock;
             let backed = self
                 .checks
@@ -251,6 +253,10 @@ impl World {
             let left = valid_until.saturating_since(clients[client].time(now));
             format!("c{client}       HOLDS {resource} for {left:?} by its clock")
         });
+        // An operator has taken it away, so that others may have it.
+        if self.checks.loss.gone.is_given_up(&lease.owner) {
+            return;
+        }
         let time = |client: usize| clients[client].time(now);
         let exclusion = &mut self.checks.exclusion;
         let says = exclusion.says(holder, (resource, &lease.owner), valid_until, time);

@@ -24,8 +24,16 @@ impl World {
         }
     }
 
-    /// Looks at everybody who waits, every now and then.
-    pub(crate) fn look_at_waiters(&mut self) {
+    /// Looks at everybody, every now and then.
+    pub(crate) fn look(&mut self) {
+        self.look_at_waiters();
+        self.look_for_untold_losses();
+        if self.phase != Phase::Over {
+            self.queue.plan(self.now.after(LOOKS_EVERY_NS), Event::Look);
+        }
+    }
+
+    fn look_at_waiters(&mut self) {
         let served_ns = self.served_ns();
         let longest_ns = self.setting.waits.longest_ns;
         let mut waiting = std::mem::take(&mut self.checks.waiting);
@@ -34,9 +42,6 @@ impl World {
         self.checks.waiting = waiting;
         if !self.is_beyond_judgement() {
             self.note(served);
-        }
-        if self.phase != Phase::Over {
-            self.queue.plan(self.now.after(LOOKS_EVERY_NS), Event::Look);
         }
     }
 

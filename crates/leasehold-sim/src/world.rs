@@ -245,7 +245,8 @@ impl World {
             Event::Log { node } => self.log_again(node),
             Event::NodeBack { node } => self.nodes[node].is_up = true,
             Event::Write(write) => self.write(&write),
-            Event::Look => self.look_at_waiters(),
+            Event::Delete { node, resource } => self.delete_by_force(node, resource),
+            Event::Look => self.look(),
             Event::Phase => self.next_phase(),
         }
     }
@@ -353,6 +354,7 @@ fn nodes(setting: &Setting, first: &Resource, rng: &mut Rng) -> Vec<Node> {
         let ppm = drift_ppm(setting, rng);
         let mut node = Node::new(rng, ppm);
         node.divides = setting.divides;
+        node.extends_blindly = setting.extends_blindly;
         node.sharing = setting.sharing;
         if setting.foreign_type && index < spare {
             node.foreign_type = Some(first.clone());

@@ -302,7 +302,14 @@ fn unknown(text: &str) -> String {
     format!("`{text}` is none of {kinds} TEST, sim SCENARIO SEEDS [PROPERTY], model SHAPE")
 }
 
-const PROPERTIES: [&str; 5] = ["exclusion", "validity", "leftovers", "progress", "tokens"];
+const PROPERTIES: [&str; 6] = [
+    "exclusion",
+    "validity",
+    "leftovers",
+    "loss",
+    "progress",
+    "tokens",
+];
 
 #[cfg(test)]
 mod tests {

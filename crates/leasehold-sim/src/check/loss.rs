@@ -2,18 +2,25 @@
 //!
 //! In time means: whenever a client has done what there was to do, none of its leases is over that it was
 //! not told to be lost. A lease is lost before its end only if it was lost indeed: too few nodes carry
-//! its key.
+//! its key. The rooms below say how soon a loss is told where keys are taken away by force, and that extensions go on.
 
 use super::{Holder, Property, Violation};
-use crate::setting::Setting;
-use leasehold_core::{Danger, Instant, Loss as Cause};
+use crate::{setting::Setting, time::Moment};
+use gone::Gone;
+use leasehold_core::{Danger, Instant, Lease, Loss as Cause, Owner};
 use std::time::Duration;
+use tries::Tries;
+
+pub(crate) mod gone;
+pub(crate) mod tries;
 
 #[derive(Debug)]
 pub(crate) struct Loss {
     needed: usize,
     /// The leases that nobody has let go of, and nobody was told to be lost.
     held: Vec<(Holder, Instant)>,
+    pub(crate) gone: Gone,
+    pub(crate) tries: Tries,
 }
 
 impl Loss {
@@ -21,11 +28,35 @@ impl Loss {
         Self {
             needed: setting.needed(),
             held: Vec::new(),
+            gone: Gone::new(setting),
+            tries: Tries::new(setting),
         }
     }
 
-    pub(crate) fn acquired(&mut self, holder: Holder, valid_until: Instant) {
-        self.held.push((holder, valid_until));
+    pub(crate) fn acquired(&mut self, now: Moment, holder: Holder, lease: &Lease) {
+        self.held.push((holder, lease.valid_until));
+        self.tries.acquired(holder);
+        self.gone.follow(now, holder, lease);
+    }
+
+    /// The keys of this owner are taken away. `lease` tells what a holder has.
+    pub(crate) fn taken_away<'a>(
+        &mut self,
+        now: Moment,
+        owner: &Owner,
+        lease: impl Fn(Holder) -> Option<&'a Lease>,
+    ) {
+        self.gone.give_up(owner);
+        for (holder, _) in &self.held {
+            if let Some(lease) = lease(*holder) {
+                self.gone.follow(now, *holder, lease);
+            }
+        }
+    }
+
+    /// The leases that nobody has let go of.
+    pub(crate) fn leases(&self) -> impl Iterator<Item = Holder> {
+        self.held.iter().map(|(holder, _)| *holder)
     }
 
     /// A quorum has confirmed the lease.
@@ -40,10 +71,14 @@ impl Loss {
     /// The holder has let go.
     pub(crate) fn ended(&mut self, holder: Holder) {
         self.held.retain(|(other, _)| *other != holder);
+        self.gone.ended(holder);
+        self.tries.ended(holder);
     }
 
     pub(crate) fn died(&mut self, client: usize) {
         self.held.retain(|(holder, _)| holder.client != client);
+        self.gone.died(client);
+        self.tries.died(client);
     }
 
     /// The holder is told of a danger: the lease must be valid still.
@@ -85,11 +120,11 @@ impl Loss {
     }
 
     /// The client has done what there was to do.
-    pub(crate) fn nothing_untold(&self, client: usize, now: Instant) -> Result<(), Violation> {
+    pub(crate) fn nothing_untold(&mut self, client: usize, now: Instant) -> Result<(), Violation> {
         let untold =
             |(holder, until): &&(Holder, Instant)| holder.client == client && now >= *until;
         match self.held.iter().find(untold) {
-            None => Ok(()),
+            None => self.tries.all_go_on(client, now),
             Some((holder, until)) => Err(violation(format!(
                 "c{client} was not told that its lease {} ended at {until:?}, it is {now:?}",
                 holder.operation.number()
@@ -119,11 +154,17 @@ fn violation(what: String) -> Violation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
+    use crate::{check::lone, rng::Rng};
     use leasehold_core::OperationId;
 
     fn at(millis: u64) -> Instant {
         Instant::from_origin(Duration::from_millis(millis))
+    }
+
+    fn lease(valid_until: Instant) -> Lease {
+        let mut lease = lone::lease();
+        lease.valid_until = valid_until;
+        lease
     }
 
     #[test]
@@ -134,7 +175,7 @@ mod tests {
             client: 0,
             operation,
         };
-        loss.acquired(holder, at(100));
+        loss.acquired(Moment::START, holder, &lease(at(100)));
         assert_eq!(loss.nothing_untold(0, at(99)), Ok(()));
         assert_eq!(loss.nothing_untold(1, at(100)), Ok(()));
         assert!(loss.nothing_untold(0, at(100)).is_err());

@@ -5,7 +5,7 @@
 //! not touched by that.
 
 use super::{Message, State};
-use crate::{client::Input, queue::Event, world::World};
+use crate::{client::Input, queue::Event, time::Moment, world::World};
 use leasehold_core::{NodeId, Request, Resource, Vote, table::Key};
 
 /// Somebody who is to be told.
@@ -168,5 +168,12 @@ impl World {
         let usual = self.now.after(self.network.law.delay_ns.1);
         let is_late = connection.last_arrival.max(connection.last_return) > usual;
         (self.network.law.lawless || connection.state == State::Up) && !is_cut && !is_late
+    }
+
+    /// Which connection it is, and until when it was cut.
+    pub(crate) fn way(&self, link: usize) -> (u32, Moment) {
+        let connection = &self.network.connections[link];
+        let cut = connection.cut_there.max(connection.cut_back);
+        (connection.epoch, cut)
     }
 }

@@ -28,6 +28,10 @@ impl Node {
         if self.divides && resource.is_several() {
             return Some(self.data.table.apply(time, &of_the_first(request)));
         }
+        if self.extends_blindly && matches!(request, Request::Extend { .. }) {
+            self.data.table.apply(time, request);
+            return Some(Vote::GRANTED);
+        }
         let permits = resource.permits();
         match self.sharing {
             Sharing::Apart if resource.is_shared() => Some(self.data.shares.apply(time, request)),

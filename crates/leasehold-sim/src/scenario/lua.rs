@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// First votes, extensions and releases; then queues; then nodes that forget; then everything at once.
-pub(super) static ALL: [Scenario; 31] = [
+pub(super) static ALL: [Scenario; 33] = [
     lawful(
         "lua-contention",
         "contention, by the scripts",
@@ -118,6 +118,20 @@ pub(super) static ALL: [Scenario; 31] = [
         |setting, rng| {
             served("permits-repair", setting, rng);
             few(setting);
+        },
+    ),
+    lawful(
+        "lua-taken-away",
+        "taken-away, by the scripts",
+        |setting, rng| {
+            served("taken-away", setting, rng);
+        },
+    ),
+    lawful(
+        "lua-taken-away-parts",
+        "taken-away-parts, by the scripts",
+        |setting, rng| {
+            served("taken-away-parts", setting, rng);
         },
     ),
     lawful(
