@@ -5,3 +5,8 @@ struct FrontPage;
 
 #[doc = include_str!("../../../docs/LIBRARY.md")]
 struct LibraryPage;
+
+// Its second block has the suite of the conformance feature.
+#[cfg(feature = "conformance")]
+#[doc = include_str!("../../../docs/TESTING.md")]
+struct TestingPage;
