@@ -48,6 +48,7 @@ static STEPS: &[Step] = &[
     },
     step("examples", 10, &["xtask", "examples"]),
     step("package", 10, &["xtask", "package"]),
+    step("packages", 12, &["xtask", "packages"]),
     step("model", 60, &["xtask", "model", "--large", "--write-docs"]),
     step(
         "chaos",

@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_state_is_told_in_a_few_words() {
-        let owner = format!("{}.db1.7", "a7".repeat(20));
+        let owner = format!("{}.db1.7@1767225600", "a7".repeat(20));
         for (state, told) in [
             (led(&owner, Some(9)), "led by pid 7 on db1, term 9 at most"),
             (led(&owner, None), "led by pid 7 on db1"),
