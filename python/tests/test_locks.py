@@ -72,7 +72,7 @@ def test_what_is_wrong_is_told_by_name() -> None:
         lambda: LockManager(["nonsense://"]),
         lambda: LockManager.file("/dev/null/locks"),
         lambda: LockManager.from_config("/nowhere/leasehold.toml"),
-        lambda: manager.detached("a", "xyz"),
+        lambda: manager.detached("a", ""),
     ):
         with pytest.raises(leasehold.ConfigError) as told:
             wrong()
