@@ -260,15 +260,32 @@ impl Acquisition {
         if self.config.timing.cut_by(all).is_zero() {
             return Progress::default();
         }
-        let stepped = Fault::stepped(all);
+        self.doubt(node, Fault::stepped(all));
+        self.decide(now, outbox)
+    }
+
+    /// Another server is this node from now on.
+    pub(crate) fn handle_replacement(
+        &mut self,
+        now: Instant,
+        node: NodeId,
+        outbox: &mut Outbox,
+    ) -> Progress {
+        self.doubt(node, Fault::replaced());
+        self.decide(now, outbox)
+    }
+
+    /// A grant of this node cannot be relied upon any more, for this reason.
+    fn doubt(&mut self, node: NodeId, why: Fault) {
         match &mut self.phase {
-            Phase::Voting(attempt) | Phase::Probing(attempt, _) => {
-                attempt.round.doubt(node, stepped);
+            Phase::Voting(attempt) | Phase::Probing(attempt, _) => attempt.round.doubt(node, why),
+            Phase::Agreeing(_, agreement, _) => {
+                if agreement.keys().contains(node) {
+                    agreement.doubt(node, why);
+                }
             }
-            Phase::Agreeing(_, agreement, _) => agreement.doubt(node, stepped),
             Phase::Resting(_) | Phase::Won(..) | Phase::Failed(_) => {}
         }
-        self.decide(now, outbox)
     }
 
     /// Looks at the clock.

@@ -205,6 +205,7 @@ impl Engine {
             // The link has answered every request that was lost; those answers say all there is. Another server may
             // have the identity now.
             LinkChange::Down => self.nodes.part(node),
+            LinkChange::Replaced => self.replace(now, node),
         }
     }
 
@@ -275,6 +276,26 @@ impl Engine {
         }
         for place in self.slots.all(|work| matches!(work, Work::Prolonging(_))) {
             self.turn_prolongation(now, place, |extension| extension.set_forward(node, step));
+        }
+    }
+
+    /// Another server is the node from now on.
+    fn replace(&mut self, now: Instant, node: NodeId) {
+        self.nodes.replace(node);
+        // Argument S9: no vote is won by nodes of two lists. The server before may go on to vote for those who know nothing of
+        // the change.
+        for place in self.slots.all(Work::is_acquiring) {
+            self.turn_acquisition(now, place, |acquisition, _, outbox| {
+                acquisition.handle_replacement(now, node, outbox)
+            });
+        }
+        for place in self.slots.all(Work::is_held) {
+            self.turn_renewal(now, place, |renewal, effects, outbox| {
+                renewal.handle_replacement(now, node, effects, outbox);
+            });
+        }
+        for place in self.slots.all(|work| matches!(work, Work::Prolonging(_))) {
+            self.turn_prolongation(now, place, |extension| extension.replaced(node));
         }
     }
 

@@ -54,6 +54,11 @@ impl Extension {
         self.round.decision() != Decision::Pending
     }
 
+    /// Another server is this node from now on.
+    pub(crate) fn replaced(&mut self, node: NodeId) {
+        self.round.doubt(node, Fault::replaced());
+    }
+
     /// A node's clock was set forward by `step`: what it has granted may end before its time.
     pub(crate) fn set_forward(&mut self, node: NodeId, step: Duration) {
         if !self.round.tally().granted().contains(node) {

@@ -65,6 +65,15 @@ impl Nodes {
         self.silent.remove(node);
     }
 
+    /// Another server is this node from now on, of which nothing is known yet.
+    pub(crate) fn replace(&mut self, node: NodeId) {
+        self.part(node);
+        self.leftovers.forget(node, None);
+        if let Some(it) = self.each.get_mut(node.index()) {
+            (it.server, it.clock) = (None, NodeClock::default());
+        }
+    }
+
     /// A node has told of a change.
     pub(crate) fn told(&mut self, node: NodeId) {
         self.telling.insert(node);

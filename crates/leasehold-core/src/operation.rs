@@ -107,4 +107,7 @@ pub enum LinkChange {
     Up(Option<Identity>),
     /// The node cannot be asked.
     Down,
+    /// Another server is the node from now on, by a change of the list of nodes: what the one before has said in a vote that
+    /// is not decided counts for nothing.
+    Replaced,
 }

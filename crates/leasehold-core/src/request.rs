@@ -340,6 +340,12 @@ impl Fault {
         )
     }
 
+    /// The node granted, and another server has taken its place since.
+    #[must_use]
+    pub fn replaced() -> Self {
+        Self::new(FaultKind::Replaced, "another server has taken its place")
+    }
+
     /// The node granted, but its clock was set forward by `step` since.
     #[must_use]
     pub fn stepped(step: Duration) -> Self {
@@ -396,6 +402,7 @@ impl Fault {
             FaultKind::TimedOut
                 | FaultKind::Disconnected
                 | FaultKind::SameNode
+                | FaultKind::Replaced
                 | FaultKind::ClockStepped
                 | FaultKind::Unconfirmed
         )
@@ -422,6 +429,10 @@ pub enum FaultKind {
     Disagrees,
     /// The node is one that we ask already under another address: its vote counts once.
     SameNode,
+    /// The node votes only for those who know the new list of nodes, which we are about to learn.
+    Superseded,
+    /// The node was to grant, and another server has taken its place since.
+    Replaced,
     /// The node's clock was set forward after it had granted.
     ClockStepped,
     /// The node granted, but too few of the sentinels that name it have done so lately: a replica may have taken its place,
@@ -448,6 +459,8 @@ mod tests {
             (FaultKind::Abstained, false),
             (FaultKind::Disagrees, false),
             (FaultKind::SameNode, true),
+            (FaultKind::Superseded, false),
+            (FaultKind::Replaced, true),
             (FaultKind::ClockStepped, true),
             (FaultKind::Unconfirmed, true),
             (FaultKind::Disconnected, true),

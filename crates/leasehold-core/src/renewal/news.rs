@@ -45,6 +45,21 @@ impl Renewal {
         }
     }
 
+    /// Another server is this node from now on. A lease that stands on the one before keeps its time; what extends it has to be
+    /// confirmed by the new list.
+    pub(crate) fn handle_replacement(
+        &mut self,
+        now: Instant,
+        node: NodeId,
+        effects: &mut Effects,
+        outbox: &mut Outbox,
+    ) {
+        if let Some(extension) = &mut self.extension {
+            extension.replaced(node);
+            self.decide(now, effects, outbox);
+        }
+    }
+
     /// A node that could not be asked can be asked again.
     pub(crate) fn handle_up(&mut self, now: Instant) {
         if self.trouble.is_some() && self.next.is_some() {

@@ -64,6 +64,9 @@ stories! {
     a_decided_loss_is_released_everywhere_at_once
     a_disagreement_ends_the_acquisition_at_once
     a_disagreement_is_waited_for_behind_a_node_that_is_down
+    a_vote_is_not_won_by_nodes_of_two_lists
+    an_extension_is_not_won_by_nodes_of_two_lists
+    a_token_is_not_agreed_on_by_nodes_of_two_lists
     a_disagreement_of_too_few_is_not_waited_for_for_ever
     a_failed_extension_counts_nodes_and_changes_nothing
     a_free_slot_is_asked_for_although_a_node_is_down

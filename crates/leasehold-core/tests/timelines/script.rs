@@ -225,6 +225,7 @@ fn act(line: &str) -> Parsed<(Instant, Act)> {
         [at, "changed"] => Act::Hint(node(at)?, None),
         [at, "changed", name] => Act::Hint(node(at)?, Some(name.into())),
         [at, "link", "down"] => Act::Link(node(at)?, LinkChange::Down),
+        [at, "link", "replaced"] => Act::Link(node(at)?, LinkChange::Replaced),
         _ => answer(&words[1..])?,
     };
     Ok((at, act))
@@ -260,6 +261,7 @@ fn vote(words: &[&str]) -> Parsed<Vote> {
             left: duration(left)?,
         })),
         ["disagrees"] => fault(FaultKind::Disagrees, "disagrees"),
+        ["superseded"] => fault(FaultKind::Superseded, "superseded"),
         ["refused", facts @ ..] => Vote::Refused(refusal(facts)?),
         ["down"] => fault(FaultKind::Down, "down"),
         ["twin"] => Vote::Unknown(Fault::same_node()),

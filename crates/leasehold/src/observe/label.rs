@@ -133,6 +133,8 @@ impl Answer {
             Self::Unknown(FaultKind::Busy) => "busy",
             Self::Unknown(FaultKind::Abstained) => "abstained",
             Self::Unknown(FaultKind::Disagrees) => "disagrees",
+            Self::Unknown(FaultKind::Superseded) => "superseded",
+            Self::Unknown(FaultKind::Replaced) => "replaced",
             Self::Unknown(FaultKind::SameNode) => "same_node",
             Self::Unknown(FaultKind::ClockStepped) => "clock_stepped",
             Self::Unknown(FaultKind::Unconfirmed) => "unconfirmed",
